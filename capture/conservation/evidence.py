@@ -10,9 +10,12 @@ from typing import Any
 
 import polars as pl
 
+from capture import rawfile
 from capture.manifest import Contents
+from capture.rawfile import INTEGER, NAME
 
 Span = tuple[int, int]
+PROCESSES = {"t_ns": INTEGER, "node": NAME, "group_ns": INTEGER, "processes_ns": INTEGER}
 
 
 @dataclass(frozen=True)
@@ -29,13 +32,15 @@ class Recorded:
 
 @dataclass(frozen=True)
 class Evidence:
-    """recorded: None where the run has no records. pcap_bytes: sizes of the files that were reduced now."""
+    """recorded: None where the run has no records. pcap_bytes: sizes of the files that were reduced now.
+    matching: how many packets of these match the filter of their capture, looked at once more."""
 
     run_dir: Path
     plan: dict[str, Any]
     manifest: Contents
     recorded: Recorded | None = None
     pcap_bytes: Mapping[str, int] = field(default_factory=dict)
+    matching: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def virtual(self) -> bool:
@@ -86,6 +91,12 @@ class Evidence:
     @cached_property
     def events(self) -> pl.DataFrame | None:
         return self._table("events")
+
+    @cached_property
+    def processes(self) -> pl.DataFrame | None:
+        """t_ns, node, group_ns, processes_ns: CPU time of nodes at the end, in two ways."""
+        path = self.run_dir / "raw" / "cpu.csv"
+        return rawfile.table(path, PROCESSES).lines if path.exists() else None
 
     @cached_property
     def overrun(self) -> bool:

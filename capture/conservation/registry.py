@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable
 
-from capture.conservation import captures, cpu, figures, interfaces, messages, payload, segments
+from capture.conservation import captures, cpu, figures, interfaces, links, messages, payload, segments, sends
 from capture.conservation.check import Check, Found, Rule, judge
 from capture.conservation.evidence import Evidence
 from capture.manifest import TRUST, Warned
@@ -16,12 +16,20 @@ TABLES: dict[Rule, Callable[[Evidence], Found]] = {
     messages.MESSAGE_LOSSES: messages.lost_were_dropped,
     interfaces.NODE_LINKS: interfaces.node_is_links,
     interfaces.NODE_SOME_LINKS: interfaces.node_has_links,
+    links.LINK_FRAMES: links.link_is_other_port,
+    links.LINK_FRAMES_MOST: links.link_has_from_ports,
+    sends.LINK_MESSAGES: sends.links_take_messages,
+    sends.LINK_FORWARDED: sends.links_take_forwarded,
     segments.SEGMENT_FRAMES: segments.segments_pass_on,
     payload.NODE_PAYLOAD: payload.node_carries_messages,
     captures.CAPTURE_FRAMES: captures.packets_are_frames,
+    captures.CAPTURE_FILTERED: captures.filtered_are_frames,
+    captures.CAPTURE_MATCHES: captures.filter_matches,
+    captures.CAPTURE_RECEIVED: captures.kernel_has_packets,
     captures.CAPTURE_ROWS: captures.table_has_packets,
     captures.CAPTURE_BYTES: captures.sizes_fill_the_file,
     cpu.NODE_CPU: cpu.nodes_fit,
+    cpu.NODE_CPU_PROCESSES: cpu.groups_have_processes,
 }
 SUMMARY: dict[Rule, Callable[[Evidence, list[figures.Row]], Found]] = {
     figures.SUMMARY_COUNTS: figures.counts_are_rows,
