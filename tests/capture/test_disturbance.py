@@ -144,23 +144,23 @@ UNREADABLE = {
     ("core-steal", "core-busy"): (
         ("cores", "cores_ns", "idle_ns", "steal_ns", "own_core_ns", "own_steal_ns"), "cores", "no /proc/stat",
     ),
-    ("halted",): (("halted",), "halted", "no look"),
+    ("stopped",): (("stopped",), "stopped", "no look"),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("names", UNREADABLE)
 @pytest.mark.parametrize(
-    ("file", "kind", "where"), [("strain.csv", "host", "lab"), ("strain.outer.csv", "uml", "outer")]
+    ("file", "kind", "where"), [("disturbance.csv", "host", "lab"), ("disturbance.outer.csv", "uml", "outer")]
 )
 def test_a_check_that_cannot_be_made_says_so_in_manifest_and_page(
     tmp_path: Path, names: tuple[str, ...], file: str, kind: str, where: str
 ) -> None:
     """The others are made, and the run is not suspect for it."""
-    if "halted" in names and where == "outer":
+    if "stopped" in names and where == "outer":
         pytest.skip("nobody looks at processes outside of a lab's kernel")
     absent, counter, reason = UNREADABLE[names]
     run = tmp_path / "run"
-    said = {Path(file).with_suffix(".json").name: {counter: reason}} if counter != "halted" else {}
+    said = {Path(file).with_suffix(".json").name: {counter: reason}} if counter != "stopped" else {}
     found = judged(run, file=file, kind=kind, absent=absent, said=said)
     about = {name: verdict for name, verdict in verdicts(found).items() if name.endswith(f"({where})")}
     untold = {f"{name} ({where})" for name in names}
