@@ -18,6 +18,9 @@ NODE_CPU_PROCESSES = Rule(
     "node-cpu-processes", "CPU time by nodes' control groups", "that of the processes in them, by /proc",
     "CPU of nodes is wrong: repeat the run, and report it as an error", "at least",
 )  # fmt: skip
+# What a node's process takes before it is in the group of its node: in a lab kernel that itself waits for its
+# machine 40 ms were seen, which the kernel counts as the process's.
+SETUP_NS = {"real": 500_000_000, "virtual": 100_000_000}
 TICK_NS = 10_000_000  # of kernels that count CPU so coarsely (HZ=100)
 
 
@@ -49,8 +52,9 @@ def groups_have_processes(e: Evidence) -> Found:
         return Found(left_out=[e.unsuitable])
     if e.processes is None:
         return Found(left_out=["nobody added up the times of processes"])
+    setup_ns = SETUP_NS["virtual" if e.virtual else "real"]
     compared = [
-        Compared(f"{node}, at the end", group, processes, "ns", TICK_NS)
+        Compared(f"{node}, at the end", group, processes, "ns", setup_ns + TICK_NS)
         for node, group, processes in e.processes.select("node", "group_ns", "processes_ns").iter_rows()
     ]
     return Found([*compared, *_last_samples(e, e.processes)])

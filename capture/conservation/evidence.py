@@ -95,6 +95,12 @@ class Evidence:
         return self._table("events")
 
     @cached_property
+    def processes(self) -> pl.DataFrame | None:
+        """t_ns, node, group_ns, processes_ns: CPU time of nodes at the end, in two ways."""
+        path = self.run_dir / "raw" / "cpu.csv"
+        return rawfile.table(path, PROCESSES).lines if path.exists() else None
+
+    @cached_property
     def proof(self) -> list[dict[str, Any]]:
         """What was proven of links; empty where nothing was, or where it cannot be read."""
         try:
@@ -102,12 +108,6 @@ class Evidence:
         except (OSError, ValueError):
             return []
         return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
-
-    @cached_property
-    def processes(self) -> pl.DataFrame | None:
-        """t_ns, node, group_ns, processes_ns: CPU time of nodes at the end, in two ways."""
-        path = self.run_dir / "raw" / "cpu.csv"
-        return rawfile.table(path, PROCESSES).lines if path.exists() else None
 
     @cached_property
     def peaks(self) -> pl.DataFrame | None:

@@ -16,11 +16,11 @@ MOUNT_V2 = "mount -t cgroup2 none /sys/fs/cgroup (or boot with systemd.unified_c
 
 def findings(facts: HostFacts) -> list[Finding]:
     """What labs under `--kernel host` can do here."""
-    return [_rights(facts), _netem(facts), _qdiscs(facts), _links(facts), *cgroups(facts), walls()]
+    return [_rights(facts), _netem(facts), _qdiscs(facts), _links(facts), *cgroups(facts), sandbox()]
 
 
-def walls(release: str | None = None, proc: Path = Path("/proc")) -> Finding:
-    """Which walls around light nodes this kernel can hold (docs/security.md)."""
+def sandbox(release: str | None = None, proc: Path = Path("/proc")) -> Finding:
+    """Which parts of the nodes' sandbox this kernel supports (docs/security.md)."""
     number = tuple(int(n) for n in re.findall(r"\d+", release or os.uname().release)[:2])
     lost = {
         "a view of its own of the machine's files: labs do not start": number < (5, 12),
@@ -30,10 +30,10 @@ def walls(release: str | None = None, proc: Path = Path("/proc")) -> Finding:
     }
     absent = [what for what, missing in lost.items() if missing]
     if not absent:
-        return Finding("walls of nodes", "ok", "own files, processes, users; filtered calls; bounds")
+        return Finding("sandbox of nodes", "ok", "own files, processes, users; filtered calls; bounds")
     state: State = "missing" if number < (5, 12) else "limited"
     return Finding(
-        "walls of nodes", state, f"not {'; not '.join(absent)}", "see docs/security.md", KERNEL_REMEDY
+        "sandbox of nodes", state, f"not {'; not '.join(absent)}", "see docs/security.md", KERNEL_REMEDY
     )
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from orchestrator.lab import untouched
+from orchestrator.lab import queue_readback
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.events import Warning
 from orchestrator.lab.lab import Lab
@@ -23,7 +23,7 @@ REMEDY = "no program of a node may use tc; what is to change belongs into the ti
 class ReadBacks:
     """What was found in a run, each difference once, with the event before which it was there."""
 
-    def __init__(self, lab: Lab, before: untouched.Queues) -> None:
+    def __init__(self, lab: Lab, before: queue_readback.Queues) -> None:
         self._lab, self._before = lab, before
         self._found: dict[Difference, str] = {}
 
@@ -34,7 +34,9 @@ class ReadBacks:
         links = names if action in OF_LINKS else self._links_of(names)
         nodes = [] if action in OF_LINKS else names
         try:
-            found = untouched.changed(self._lab, self._before, untouched.Part(set(nodes), set(links)))
+            found = queue_readback.changed(
+                self._lab, self._before, queue_readback.Part(set(nodes), set(links))
+            )
         except (LabError, OSError) as error:
             text = f"queues could not be read back before {label}: {error}"
             self._lab.events.warn(Warning("unread", text, "what was changed until then is not known", False))
@@ -50,7 +52,7 @@ class ReadBacks:
         """A last look at all queues, when nothing is measured any more, so that it costs nothing; then the
         warning of all that was found.
         """
-        for one in untouched.changed(self._lab, self._before):
+        for one in queue_readback.changed(self._lab, self._before):
             self._found.setdefault(one, "")
         if self._found:
             shown = [f"{one}{when}" for one, when in self._found.items()]

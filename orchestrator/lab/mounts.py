@@ -19,7 +19,7 @@ def show(file: Path, place: Path) -> None:
     """The file at another place that is there, too, read only; OSError where that cannot be.
 
     It is read only before it is anywhere: a daemon with mounts of its own gets it as it appears, not what is
-    changed of it later. Linux 5.12, as nodes' walls.
+    changed of it later. Linux 5.12, as the nodes' sandbox.
     """
     tree = _call(file, OPEN_TREE, AT_FDCWD, os.fsencode(file), OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC)
     try:

@@ -14,7 +14,7 @@ from typing import Any
 from orchestrator.lab import operations
 from orchestrator.lab.cgroup import Groups
 from orchestrator.lab.operations import Operation
-from orchestrator.lab.walls import Fences
+from orchestrator.lab.sandbox import NodeLimits
 from orchestrator.model import Node
 
 SHARED = "_agents"  # no node's name: those begin with a letter
@@ -23,8 +23,8 @@ SHARED = "_agents"  # no node's name: those begin with a letter
 class OwnGroups:
     """The control groups of a lab's light nodes."""
 
-    def __init__(self, groups: Groups, fences: Fences) -> None:
-        self._groups, self._fences = groups, fences
+    def __init__(self, groups: Groups, limits: NodeLimits) -> None:
+        self._groups, self._node_limits = groups, limits
         self._shared = f"vnet/{groups.lab}/{SHARED}"
         self._sharing: dict[str, Node] = {}
 
@@ -33,7 +33,7 @@ class OwnGroups:
         nodes = list(nodes)
         own = [n for n in nodes if n.software or limited(n)]
         self._sharing |= {n.name: n for n in nodes if n not in own}
-        self._fence(own)
+        self._limit(own)
         self._groups.create([self._shared] if self._sharing else [])
 
     def procs(self, node: Node) -> list[str]:
@@ -43,7 +43,7 @@ class OwnGroups:
     def give(self, names: Iterable[str], pids: Mapping[str, int]) -> None:
         """A group of its own for each of these nodes that has none: its bounds first, then its process."""
         for node in [self._sharing[name] for name in names if name in self._sharing]:
-            self._fence([node])
+            self._limit([node])
             self._groups.move(pids[node.name], node.cgroup)
             del self._sharing[node.name]
 
@@ -58,9 +58,9 @@ class OwnGroups:
     def remove(self, nodes: Iterable[Node]) -> None:
         self._groups.remove(n.cgroup for n in nodes if self._sharing.pop(n.name, None) is None)
 
-    def _fence(self, nodes: list[Node]) -> None:
+    def _limit(self, nodes: list[Node]) -> None:
         self._groups.create(n.cgroup for n in nodes)
-        self._fences.set(nodes)
+        self._node_limits.set(nodes)
 
 
 def limited(node: Node) -> bool:

@@ -18,7 +18,7 @@ from orchestrator.lab.entering import enter
 from orchestrator.lab.events import Warning
 from orchestrator.lab.lab import Lab
 from orchestrator.lab.probes import directions
-from orchestrator.lab.untouched import _meant, _moved
+from orchestrator.lab.queue_readback import _meant, _moved
 
 GROUP_TC = 0x8  # RTMGRP_TC (linux/rtnetlink.h)
 CHANGES = range(36, 48)  # RTM_NEWQDISC to RTM_DELTFILTER

@@ -10,22 +10,22 @@ from capture.tcpdump import SETTLE_NS
 from orchestrator.lab import (
     at_events,
     evidence,
+    heartbeat,
     operations,
     peaks,
     power,
     processes,
+    queue_readback,
     queue_watch,
     sampling,
     stacks,
-    untouched,
-    witness,
     workload,
 )
 from orchestrator.lab.clock import MILLISECOND, SECOND
 from orchestrator.lab.driver import Bounded
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.events import Warning
-from orchestrator.lab.expected import asked_loss, short_queue
+from orchestrator.lab.expected import requested_loss, short_queue
 from orchestrator.lab.jsonlines import Message
 from orchestrator.lab.lab import Lab, Running
 from orchestrator.lab.probes import BOTH, directions
@@ -42,6 +42,11 @@ DRAIN_EVERY_NS = 100 * MILLISECOND
 # Settled at the senders is not yet arrived: what nobody acknowledges is in the links when the last was sent.
 QUIET_NS = 500 * MILLISECOND
 LINKS_ON_A_PATH = 4  # directions; more only slows the end of the drain
+# The launcher's state of a program, in words.
+ENDS = {
+    "starting": "it was still starting", "ready": "it was still running", "exited": "it had ended",
+    "failed": "it had failed", "absent": "it was not there",
+}  # fmt: skip
 
 
 class Session:
@@ -60,14 +65,14 @@ class Session:
         self._expected = workload.connecting(self._workload)
         self._wall = evidence.WallClock(lab.loop.clock.offset_ns)
         self._ticks = lab.loop.every(SECOND, self._tick)
-        self._witness = witness.beside(lab)
+        self._heartbeat = heartbeat.beside(lab)
 
     def run(self) -> None:
         """Everything between a ready network and the end of the drain."""
         lab = self._lab
         start_software(lab)
         self._stacks = stacks.read(lab.driver)
-        self._queues = at_events.ReadBacks(lab, untouched.before(lab))
+        self._queues = at_events.ReadBacks(lab, queue_readback.before(lab))
         lab.before_change = self._queues.look
         self._announced = queue_watch.begin(lab)
         self._await_fixed_start()
@@ -91,8 +96,8 @@ class Session:
         self._ticks.cancelled = True
         lab.events.phase("collect", 0, 2, "sessions and captures")
         ended = lab.loop.clock.now_ns()
-        if self._t0_ns and self._witness is not None:
-            self._witness.stop()
+        if self._t0_ns and self._heartbeat is not None:
+            self._heartbeat.stop()
         if self._t0_ns:
             lab.manifest.phases(lab.plan, self._t0_ns, ended, self._hold_ns)
             lab.manifest.data["deadlines_missed"] = self._timeline.missed
@@ -159,8 +164,8 @@ class Session:
         lab.manifest.write(lab.events)
         self._replay = Replay(lab, t0_ns)
         self._t0_ns = t0_ns  # from here on there is a scenario to end: `collect` waits for its sessions
-        if self._witness is not None:
-            self._witness.start()
+        if self._heartbeat is not None:
+            self._heartbeat.start()
         lab.driver.call(operations.Go(self._t0_ns))
         lab.events.phase("ramp", 0, lab.plan.ramp_ns / SECOND, "sessions begin")
         lab.loop.sleep_until(self._t0_ns)
@@ -189,12 +194,12 @@ class Session:
         last = begin + lab.plan.drain_ns
         lab.events.phase("drain", 0, lab.plan.drain_ns / SECOND, "messages in flight")
         self._timeline.run_until(min(last, max(begin, self._timeline.last_ns + 1)))
-        quiet_since, seen = begin, -1
+        quiet_since, seen, again = begin, -1, self._timeline.sent_again_ns
         while (now := lab.loop.clock.now_ns()) < last:
             open_ones = lab.driver.call(operations.Pending())
             received = open_ones["totals"]["received"]
             lab.manifest.data["foreign"] = open_ones["totals"]["foreign"]
-            if open_ones["pending"] or received != seen:
+            if open_ones["pending"] or received != seen or now < again:
                 quiet_since, seen = now, received
             elif now - quiet_since >= QUIET_NS + self._longest_delay_ns():
                 break
@@ -255,8 +260,7 @@ class Session:
                 lab.node_states[node] = f"{software.name} {state}"
                 lab.events.warn(Warning(
                     "end-state",
-                    f"nodes.{node}.{software.name}: expected {software.process.expect} at the end of "
-                    f"the hold, but it is {state} (status {status})",
+                    f"nodes.{node}.{software.name}: {end_state(software.process.expect, state, status)}",
                     f"see raw/logs/{node}.{software.name}.log",
                 ))  # fmt: skip
 
@@ -276,7 +280,7 @@ class Session:
         raw = lab.run_dir / "raw"
         lossy = {
             (name, way) for name, side, d in directions(list(lab.links.values())) for way in (side, BOTH)
-            if asked_loss(d.impairment) or name in lab.down or short_queue(d.impairment)
+            if requested_loss(d.impairment) or name in lab.down or short_queue(d.impairment)
         }  # fmt: skip
         lossy |= {
             (n, w) for n, side, d in directions(list(lab.links.values())) if d.trace for w in (side, BOTH)
@@ -305,6 +309,13 @@ def _frame_ns(i: Impairment) -> int:
     """How long the longest frame takes; 0 where that is less than the time between two looks of the drain."""
     frame_ns = 8 * SECOND * i.frame_bytes // i.rate_bps if i.rate_bps else 0
     return frame_ns if frame_ns >= DRAIN_EVERY_NS else 0
+
+
+def end_state(expected: str, state: str, status: int | None) -> str:
+    """`still running expected at the end of the hold; it had failed (status 3)`."""
+    wanted = "still running" if expected == "running" else "ended"
+    code = "" if status is None else f" (status {status})"
+    return f"{wanted} expected at the end of the hold; {ENDS.get(state, f'it was {state}')}{code}"
 
 
 def start_software(lab: Lab) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.lab import at_events, change, links, power
-from orchestrator.lab.clock import MILLISECOND
+from orchestrator.lab.clock import MILLISECOND, SECOND
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.events import Warning
 from orchestrator.lab.lab import Lab
@@ -53,6 +53,21 @@ class Timeline:
     def last_ns(self) -> int:
         """When the last event is due; 0 if none is left."""
         return planned_ns(self._lab.plan, self._events[-1], self._t0_ns) if self._events else 0
+
+    @property
+    def sent_again_ns(self) -> int:
+        """Until when what links that were down have taken may be sent again: TCP waits each time twice as
+        long (RFC 6298), so at most as long after an outage as it lasted, and a second where it began.
+        """
+        found, down = 0, dict[str, int]()
+        for event in sorted(self._lab.plan.events, key=lambda e: planned_ns(self._lab.plan, e, self._t0_ns)):
+            at_ns = planned_ns(self._lab.plan, event, self._t0_ns)
+            for link in event.targets if event.action in ("link-down", "link-up") else ():
+                if event.action == "link-down":
+                    down.setdefault(link, at_ns)
+                elif link in down:
+                    found = max(found, 2 * at_ns - down.pop(link) + SECOND)
+        return found
 
     def _apply(self, event: Event, due_ns: int) -> None:
         began = self._lab.loop.clock.now_ns()

@@ -124,7 +124,7 @@ def test_what_is_cut_short_too_long_or_no_text_is_refused_and_counted_beyond(one
     assert [event["rule"] for event in lines[:3]] == [
         "is longer than 4095 bytes",
         "is not UTF-8",
-        "begins with none of S, R, C and P",
+        "does not begin with S, R, C or P",
     ]
     assert len(lines[0]["text"]) == 120
     assert beyond["rule"] == "9 more lines are no records"

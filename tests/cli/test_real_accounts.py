@@ -40,9 +40,9 @@ nodes:
               for i in $(seq 100); do echo "nonsense $i"; done
               printf "S,0,2,100"
             } > $VNET_RECORDS
-        expect: exited
+        at_end: exited
         flows:
-          talk: {to: take, size: 100 B, rate: 10 /s, promise: {name: nothing lost, lossless: true}}
+          talk: {to: take, size: 100 B, rate: 10 /s, guarantee: {name: nothing lost, lossless: true}}
 run: {hold: 2 s, drain: 2 s}
 """
 
@@ -54,7 +54,7 @@ pytestmark = [
 
 
 def ran(vnet: Any, *more: str) -> Path:
-    done = vnet("run", "own.yaml", "--kernel", "host", "--out", "out", "--json", *more)
+    done = vnet("run", "own.yaml", "--kernel", "host", "--results", "out", "--json", *more)
     return Path(vnet.cwd / json.loads(done.stdout)["run_dir"])
 
 
@@ -88,7 +88,7 @@ def test_nonsense_is_told_with_file_line_and_rule_and_the_run_goes_on(vnet: Any)
     texts = [w["text"] for w in of_records]
     assert all(w["suspect"] for w in of_records)
     for expected in (
-        "send.records, line 2: 'hello, records': begins with none of S, R, C and P",
+        "send.records, line 2: 'hello, records': does not begin with S, R, C or P",
         ": flow 9 is not sent by this software; 0 are",
         "line 4: 'S,0,1,100,17,18,0,1,sent': scheduled_ns is before t0_ns, ",
         "line 5: 'nonsense 1': begins",

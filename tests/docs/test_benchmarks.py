@@ -1,4 +1,4 @@
-"""What a benchmark takes out of a copy of the program still stands in the program."""
+"""The line that a benchmark changes in a copy of the program still exists in the program."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 
 
-def test_the_line_that_asks_for_walls_stands_once() -> None:
-    text = (ROOT / "bench" / "virtual_walls.py").read_text()
-    found = re.search(r'^DRIVER, ASKS, NONE = Path\("(.*)"\), "(.*)", "(.*)"$', text, re.MULTILINE)
+def test_the_line_that_builds_the_sandbox_exists_once() -> None:
+    text = (ROOT / "bench" / "virtual_sandbox.py").read_text()
+    found = re.search(r'^DRIVER, WITH, WITHOUT = Path\("(.*)"\), "(.*)", "(.*)"$', text, re.MULTILINE)
     assert found is not None
-    driver, asks, none = found.groups()
-    assert (ROOT / driver).read_text().count(asks) == 1
-    assert none.partition(" = ")[0] == asks.partition(" = ")[0]
+    driver, with_, without = found.groups()
+    assert (ROOT / driver).read_text().count(with_) == 1
+    assert without.partition(" = ")[0] == with_.partition(" = ")[0]

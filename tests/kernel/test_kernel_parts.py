@@ -19,8 +19,8 @@ from orchestrator.kernel.relay import GuestRelay, HostRelay
 from orchestrator.kernel.uml import boot, console, outer
 from orchestrator.kernel.uml.binaries import UmlBinary, find_binaries, too_old
 from orchestrator.lab.loop import Calls
+from orchestrator.lab.sandbox import bounds
 from orchestrator.lab.state import owned
-from orchestrator.lab.walls import bounds
 
 DEBIAN = UmlBinary(Path("/usr/bin/linux.uml"), "6.1.176", "debian", Path("/usr/lib/uml/modules/6.1.176"))
 BUILT = UmlBinary(Path("/k/linux"), "7.3.4-lab", "built", None)

@@ -28,11 +28,11 @@ def test_all_nodes_are_made_once_in_their_order(count: int, monkeypatch: pytest.
     vars(driver).update(
         _limits=SimpleNamespace(need=lambda nodes: None),
         _own_groups=SimpleNamespace(make=lambda nodes: None, procs=lambda node: []),
-        _fences=SimpleNamespace(disk_bytes=lambda node: 1),
+        _node_limits=SimpleNamespace(disk_bytes=lambda node: 1),
         _nodes={},
         _pids={},
         _ipv6=set(),
-        _walls=lambda: {"hides": [], "replaces": {}, "logs": str(Path("/logs")), "disk_bytes": 1},
+        _sandbox=lambda: {"hidden": [], "replaced": {}, "logs": str(Path("/logs")), "disk_bytes": 1},
         _launcher=SimpleNamespace(begin=begin),
     )
     pids = driver.create(plan.nodes, plan.core_netns)

@@ -11,7 +11,7 @@ from lab_plans import SECOND, node, program
 from orchestrator.lab import cgroup, operations
 from orchestrator.lab.operations import Operation
 from orchestrator.lab.own_groups import SHARED, OwnGroups, occupied
-from orchestrator.lab.walls import Fences, bounds
+from orchestrator.lab.sandbox import NodeLimits, bounds
 from orchestrator.model import Node
 
 LIMITS = bounds(8 << 30, 1000)
@@ -28,7 +28,7 @@ class Trees:
         for tree in self.tops.values():
             tree.mkdir()
         self.groups = cgroup.Groups(cgroup.Layout(1, dict(self.tops)), "x")
-        self.own = OwnGroups(self.groups, Fences(self.groups, LIMITS))
+        self.own = OwnGroups(self.groups, NodeLimits(self.groups, LIMITS))
 
     def there(self) -> list[set[str]]:
         return [{d.name for d in (top / "vnet" / "x").iterdir() if d.is_dir()} for top in self.tops.values()]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from ruamel.yaml import YAML
-from walled import ROOT
+from sandboxed import ROOT
 
 from orchestrator.cli.inventory import hostvars, inventory
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from walled import ESCAPES, NEEDS, ROOT, Outside, attempts, topology, vnet
+from sandboxed import ESCAPES, NEEDS, ROOT, Outside, attempts, topology, vnet
 
 from orchestrator.kernel.uml.binaries import find_binaries
 
@@ -55,9 +55,9 @@ def found(request: pytest.FixtureRequest) -> dict[str, dict[str, Any]]:
     kernel = request.param
     if kernel == "uml" and not find_binaries():
         pytest.skip("no User-Mode Linux kernel (make kernel)")
-    base, outside = Path(tempfile.mkdtemp(prefix="vnet-walled-")), Outside()
+    base, outside = Path(tempfile.mkdtemp(prefix="vnet-sandboxed-")), Outside()
     try:
-        came = attempts(base, outside, f"walled-{os.getpid()}", kernel)
+        came = attempts(base, outside, f"sandboxed-{os.getpid()}", kernel)
         assert outside.unharmed(), (outside.before, outside.state())
         return came
     finally:
@@ -107,7 +107,7 @@ def test_who_takes_too_much_fails_alone_and_says_why() -> None:
     lab = f"hogs-{os.getpid()}"
     try:
         (base / "hogs.yaml").write_text(topology(lab, HOGS))
-        done = vnet(base, "run", "hogs.yaml", "--kernel", "host", "--out", "out", patience_s=200)
+        done = vnet(base, "run", "hogs.yaml", "--kernel", "host", "--results", "out", patience_s=200)
         said = " ".join((done.stdout + done.stderr).split())
         assert done.returncode == 0, said
         assert "nodes.bomb: processes:" in said and "nodes.hog: memory:" in said
@@ -128,8 +128,7 @@ segments: {{lan: {{subnet: 10.77.0.0/24}}}}
 nodes:
   a:
     segment: lan
-    sees: [{seen}]
-    writes: [{written}]
+    mounts: {{read: [{seen}], write: [{written}]}}
     software:
       copy:
         command: "cp {seen}/inner/file {written}/copy; touch {seen}/new || echo refused > {written}/second; sleep 100"
@@ -148,7 +147,7 @@ def test_directories_that_a_file_opens_are_there(where: str | Path) -> None:
         written.mkdir()
         text = OPENED.format(name=f"opened-{os.getpid()}", seen=seen, written=written)
         (base / "opened.yaml").write_text(text)
-        done = vnet(base, "run", "opened.yaml", "--kernel", "host", "--out", "out")
+        done = vnet(base, "run", "opened.yaml", "--kernel", "host", "--results", "out")
         assert done.returncode == 0, done.stderr
         assert (written / "copy").read_text() == "there" and (written / "second").read_text() == "refused\n"
         assert [path.name for path in seen.iterdir()] == ["inner"]

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 from rich.text import Text
-from walled import ROOT, vnet
+from sandboxed import ROOT, vnet
 
 from orchestrator.campaign.run import RunError, new_run_dir
 from orchestrator.cli.console import plain
@@ -21,9 +21,9 @@ from orchestrator.lab import state
 from orchestrator.lab.cgroup import Groups, Layout
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.events import Events, Warning
-from orchestrator.lab.news import News
+from orchestrator.lab.launcher_events import LauncherEvents
+from orchestrator.lab.sandbox import NodeLimits, bounds
 from orchestrator.lab.serve import Server
-from orchestrator.lab.walls import Fences, bounds
 from orchestrator.language.problem import TopologyError
 from orchestrator.language.terminal import printable
 from orchestrator.plan.build import make_plan
@@ -212,7 +212,7 @@ def test_an_agent_that_its_bound_killed_is_told_with_the_reason() -> None:
         driver=Full(), nodes={"a": SimpleNamespace(vm=None)}, node=lambda _: SimpleNamespace(vm=None), meant=set(),
         events=events, node_states={}, started={}, plan=SimpleNamespace(on_node_failure="continue"),
     )  # fmt: skip
-    news = News()
+    news = LauncherEvents()
     news.lab = lab  # type: ignore[assignment]
     news.take({"event": "exited", "node": "a", "software": "agent", "status": None, "log": []})
     reason = "(memory: 1 killed at 64 MiB, the most that it may have)"
@@ -224,42 +224,42 @@ TOPOLOGY = """\
 name: opened
 segments: {lan: {subnet: 10.78.0.0/24}}
 nodes:
-  a: {segment: lan, KEY: [PATH]}
+  a: {segment: lan, mounts: {MODE: [PATH]}}
   b: {segment: lan}
 """
 
 
 @pytest.mark.parametrize(
-    ("key", "path", "rule"),
+    ("mode", "path", "rule"),
     [
-        ("sees", "relative", "is not an absolute path"),
-        ("sees", "/srv/../etc", "is not an absolute path"),
-        ("sees", "/proc/1", "is made anew for each node"),
-        ("writes", "/", "is not an absolute path"),
-        ("writes", "/srv", "belongs to the machine's system"),
-        ("writes", "/etc/cron.d", "belongs to the machine's system"),
+        ("read", "relative", "is not an absolute path"),
+        ("read", "/srv/../etc", "is not an absolute path"),
+        ("read", "/proc/1", "is made anew for each node"),
+        ("write", "/", "is not an absolute path"),
+        ("write", "/srv", "belongs to the machine's system"),
+        ("write", "/etc/cron.d", "belongs to the machine's system"),
     ],
 )
-def test_paths_that_cannot_be_opened(key: str, path: str, rule: str) -> None:
+def test_paths_that_cannot_be_opened(mode: str, path: str, rule: str) -> None:
     with pytest.raises(TopologyError) as caught:
-        parse("f", TOPOLOGY.replace("KEY", key).replace("PATH", path).encode())
+        parse("f", TOPOLOGY.replace("MODE", mode).replace("PATH", path).encode())
     assert rule in str(caught.value)
 
 
 def test_what_a_file_opens_is_said_in_the_plan() -> None:
-    text = TOPOLOGY.replace("KEY", "writes").replace("PATH", "/srv/data")
+    text = TOPOLOGY.replace("MODE", "write").replace("PATH", "/srv/data")
     made = make_plan(parse("f", text.encode()))
-    assert made.nodes[0].writes == ("/srv/data",)
+    assert made.nodes[0].mounts_write == ("/srv/data",)
     assert [(n.place, n.text) for n in made.notes] == [("nodes.a", "writes /srv/data of this machine")]
 
 
-def test_the_doctor_says_which_walls_hold(tmp_path: Path) -> None:
-    old = host_kernel.walls("5.10.0", tmp_path)
+def test_the_doctor_reports_missing_parts_of_the_sandbox(tmp_path: Path) -> None:
+    old = host_kernel.sandbox("5.10.0", tmp_path)
     assert old.state == "missing" and "users of its own" in old.found and "filter" in old.found
     for name in ("self/ns/user", "sys/kernel/seccomp/actions_avail"):
         (tmp_path / name).parent.mkdir(parents=True)
         (tmp_path / name).touch()
-    assert "not users" not in host_kernel.walls("6.1.0", tmp_path).found
+    assert "not users" not in host_kernel.sandbox("6.1.0", tmp_path).found
 
 
 OPTION = "-oProxyCommand=touch owned"
@@ -296,8 +296,8 @@ def test_a_host_of_a_topology_is_no_option_of_ssh() -> None:
 )
 def test_whose_bound_a_program_was_killed_at(tmp_path: Path, own: int, reached: str) -> None:
     """`oom` counts where the bound is (Linux: Documentation/admin-guide/cgroup-v2.rst), `oom_kill` the victim."""
-    fences = Fences(Groups(Layout(2, {"memory": tmp_path}), "lab"), bounds(512 << 20, 1000))
+    limits = NodeLimits(Groups(Layout(2, {"memory": tmp_path}), "lab"), bounds(512 << 20, 1000))
     (tmp_path / "vnet/lab/a").mkdir(parents=True)
     (tmp_path / "vnet/lab/a/memory.events").write_text(f"low 0\nhigh 0\nmax 7\noom {own}\noom_kill 1\n")
     node = SimpleNamespace(cgroup="vnet/lab/a", memory_limit_bytes=64 << 20, process_limit=None)
-    assert fences.reached(node) == [reached]  # type: ignore[arg-type]
+    assert limits.reached(node) == [reached]  # type: ignore[arg-type]

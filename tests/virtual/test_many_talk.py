@@ -8,6 +8,8 @@ import polars as pl
 import pytest
 from virtual_place import Place
 
+from capture.reduce import reduce_run
+
 CLIENTS = 600
 LAB = f"""\
 name: many
@@ -37,6 +39,7 @@ def test_six_hundred_clients_of_one_broker_all_connect(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     (run,) = (tmp_path / "out").glob("many/*")
     assert "neighbor table overflow" not in (run / "raw" / "console.log").read_text(errors="replace")
+    reduce_run(run)
     sessions = pl.read_parquet(run / "sessions.parquet")
     connected = sessions.filter(pl.col("what") == "connected")["endpoint"].n_unique()
     assert connected == CLIENTS

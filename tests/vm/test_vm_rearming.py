@@ -66,10 +66,10 @@ def test_clients_are_armed_again_with_what_is_left_of_their_life_before(tmp_path
     assert scene.rearming.ended("a", scene.rearming.t0_ns + 5 * SECOND) == [], "it ended before"
     workload, go = scene.again()
     (armed,) = workload["items"]
-    earlier, unheard = armed["earlier"]["4"], armed["earlier"]["6"]
-    assert (earlier["next"], earlier["open"], earlier["ended_ns"]) == (3, [1], 4 * SECOND)
+    resume, unheard = armed["resume"]["4"], armed["resume"]["6"]
+    assert (resume["next"], resume["open"], resume["ended_ns"]) == (3, [1], 4 * SECOND)
     assert (unheard["next"], unheard["open"], unheard["ended_ns"]) == (0, [], 4 * SECOND)
-    assert 9 * SECOND <= earlier["begins_ns"] < 20 * SECOND
+    assert 9 * SECOND <= resume["begins_ns"] < 20 * SECOND
     assert go["t0_ns"] == scene.rearming.t0_ns + 500, "on the machine's own clock"
     assert scene.again() == [], "once for each end"
 

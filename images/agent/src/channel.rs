@@ -1,14 +1,14 @@
-//! A non-blocking stream of lines in both directions: JSON objects, and bare record lines for speed.
+//! A non-blocking, bidirectional stream of lines: JSON objects, and plain record lines for speed.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 const CHUNK: usize = 16_384;
 
-/// What a read brought: whole lines, and whether the other side has closed.
+/// The result of a read: complete lines, and whether the peer has closed.
 pub struct Incoming {
     pub lines: Vec<String>,
-    /// Whether there was anything, were it half a line.
+    /// Whether any byte arrived, even of an incomplete line.
     pub data: bool,
     pub closed: bool,
 }
@@ -17,12 +17,12 @@ pub struct Channel {
     fd: OwnedFd,
     input: Vec<u8>,
     output: Vec<u8>,
-    /// Bytes of the output that the peer has taken.
+    /// Bytes of the output that are written.
     taken: usize,
 }
 
 impl Channel {
-    /// Takes a connected stream socket and makes it non-blocking.
+    /// Wraps a connected stream socket and makes it non-blocking.
     pub fn new(fd: OwnedFd) -> io::Result<Self> {
         crate::os::set_nonblocking(fd.as_raw_fd())?;
         Ok(Self {
@@ -37,7 +37,7 @@ impl Channel {
         self.fd.as_raw_fd()
     }
 
-    /// Reads what is there; at most 1 MiB at a time so that one busy peer does not starve the others.
+    /// Reads available data, at most 1 MiB at a time, so that one busy peer does not starve the others.
     pub fn read(&mut self) -> Incoming {
         let (mut closed, mut data) = (false, false);
         for _ in 0..64 {
@@ -85,7 +85,7 @@ impl Channel {
             .collect()
     }
 
-    /// Queues one line and writes as much as the peer takes now.
+    /// Queues a line and writes as much as the socket accepts.
     pub fn send(&mut self, line: &str) {
         self.output.extend_from_slice(line.as_bytes());
         self.output.push(b'\n');
@@ -98,7 +98,7 @@ impl Channel {
         self.flush();
     }
 
-    /// Writes what the peer takes; a peer that is gone shows itself as closed on the next read.
+    /// Writes as much as the socket accepts; the next read finds a closed connection.
     pub fn flush(&mut self) {
         while self.taken < self.output.len() {
             match crate::os::write(self.raw(), &self.output[self.taken..]) {
@@ -108,22 +108,22 @@ impl Channel {
             }
         }
         if self.taken == self.output.len() {
-            // A fresh vector gives the pages back: a node's memory is counted.
+            // A new vector frees its memory, which counts as the node's.
             self.forget_output();
         } else if self.taken > self.output.len() / 2 {
-            // Seldom, so that what waits for a slow peer is not moved with every write.
+            // Rarely, so that not every write to a slow peer moves the buffer.
             self.output.drain(..self.taken);
             self.taken = 0;
         }
     }
 
-    /// Drops what was half read or not yet taken: the next peer must not get the last one's words.
+    /// Drops incomplete input and unsent output, which the next peer must not receive.
     pub fn forget(&mut self) {
         self.input = Vec::new();
         self.forget_output();
     }
 
-    /// Drops what was not yet taken.
+    /// Drops unsent output.
     pub fn forget_output(&mut self) {
         self.output = Vec::new();
         self.taken = 0;

@@ -43,14 +43,14 @@ pub fn set_real_ns(ns: i64) -> std::io::Result<()> {
     crate::os::check(unsafe { libc::clock_settime(libc::CLOCK_REALTIME, &time) }).map(drop)
 }
 
-/// Takes the offset anew: for a VM whose clock was set, before anything counts by the old one.
+/// Recomputes the offset after a VM's clock was set, before anything uses the old one.
 pub fn rebase() -> i64 {
     let offset = real_ns() - mono_ns();
     OFFSET.store(offset, Ordering::Relaxed);
     offset
 }
 
-/// The lab's time now, in Unix nanoseconds.
+/// The lab's time, in Unix nanoseconds.
 pub fn lab_ns() -> i64 {
     offset_ns() + mono_ns()
 }

@@ -1,4 +1,4 @@
-//! Segmentation offloads through SIOCETHTOOL, so that captures hold the packets that a wire would carry.
+//! Switches segmentation offloads off through SIOCETHTOOL, so that captures hold packets as on a wire.
 
 use crate::os::Res;
 use serde::Serialize;
@@ -26,7 +26,7 @@ struct Value {
     data: u32,
 }
 
-/// A socket to ask about interfaces of the namespace this process is in.
+/// A socket for ioctls on interfaces of this process's namespace.
 pub fn control_socket() -> Res<OwnedFd> {
     // SAFETY: plain numbers.
     crate::os::own(unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) })
@@ -53,7 +53,7 @@ fn call(sock: &OwnedFd, name: &str, cmd: u32, data: u32) -> Res<u32> {
     Ok(value.data)
 }
 
-/// Switches tso, gso and gro off and answers what the kernel then says.
+/// Switches tso, gso and gro off and reads them back.
 pub fn switch_off(sock: &OwnedFd, name: &str) -> Res<Offloads> {
     for (ask, set) in [(GET_TSO, SET_TSO), (GET_GSO, SET_GSO), (GET_GRO, SET_GRO)] {
         // A driver without an offload refuses even to switch it off.

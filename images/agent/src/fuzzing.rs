@@ -1,8 +1,9 @@
-//! What fuzzing calls: bytes of a peer, a program or the lab process, taken as a node takes them. Nothing is sent or opened.
+//! Entry points for fuzzing: parses bytes of a peer, a program or the lab process as a node does, without sending or
+//! opening anything.
 
 use crate::{frames, netlink, node, payload, proto, prove, roles, schedule};
 
-/// The first byte says whose the rest is.
+/// Parses foreign bytes; the first byte selects the parser.
 pub fn bytes_of_others(data: &[u8]) {
     let Some((which, bytes)) = data.split_first() else {
         return;
@@ -17,7 +18,7 @@ pub fn bytes_of_others(data: &[u8]) {
     }
 }
 
-/// JSON of the lab process: the structures of its requests, and the times of the schedules in them.
+/// Parses JSON requests of the lab process, and runs the schedules in them.
 pub fn requests(text: &[u8]) {
     let Ok(value) = serde_json::from_slice::<serde_json::Value>(text) else {
         return;
@@ -31,7 +32,7 @@ pub fn requests(text: &[u8]) {
         proto::Software,
         proto::Sample,
         proto::LinkProbe,
-        proto::Walls
+        proto::SandboxSpec
     );
     let Ok(item) = proto::parse::<proto::Item>("fuzz", value) else {
         return;

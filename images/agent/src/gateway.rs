@@ -1,5 +1,5 @@
-//! Cooperative congestion control: `vnet-agent gateway FILE` on a routed node, `vnet-agent reservations FILE` in a
-//! control centre; FILE holds the settings. What it does is said on standard output, a line each.
+//! Cooperative congestion control: `vnet-agent gateway FILE` runs on a routed node, `vnet-agent reservations FILE` in a
+//! control centre. FILE holds the settings. Both log each action as a line on standard output.
 
 mod broker;
 mod flows;
@@ -9,15 +9,15 @@ mod queue;
 mod tap;
 
 use crate::clock;
-use crate::lines::Outbox;
+use crate::control_messages::Outbox;
 use crate::os::{self, Res};
 use serde::de::DeserializeOwned;
 use std::os::fd::RawFd;
 
-/// The broker looks so often whether somebody is still to be told.
-const AGAIN_NS: i64 = 1_000_000_000;
+/// How often the broker retries unsent messages.
+const RETRY_NS: i64 = 1_000_000_000;
 
-/// Governs a link until the process is ended.
+/// Controls a link until the process ends.
 pub fn govern(file: &str) -> Res<()> {
     let mut gateway = governor::Gateway::open(settings(file)?)?;
     println!("vnet: ready");
@@ -35,15 +35,15 @@ pub fn govern(file: &str) -> Res<()> {
     }
 }
 
-/// Keeps reservations until the process is ended.
+/// Manages reservations until the process ends.
 pub fn serve(file: &str) -> Res<()> {
     let mut broker = broker::Broker::open(settings(file)?)?;
     println!("vnet: ready");
     loop {
-        let again = clock::mono_ns() + AGAIN_NS;
+        let retry = clock::mono_ns() + RETRY_NS;
         wait(
             broker.fds(),
-            broker.deadline().map_or(again, |at| at.min(again)),
+            broker.deadline().map_or(retry, |at| at.min(retry)),
         )?;
         broker.on_message();
         broker.on_time()?;
@@ -65,7 +65,7 @@ fn settings<T: DeserializeOwned>(file: &str) -> Res<T> {
     serde_json::from_slice(&text).map_err(|e| format!("{file}: {e}"))
 }
 
-/// Until one of the first can be read, one of the second be written, or a moment of the monotonic clock.
+/// Waits until a descriptor of `read` is readable, one of `written` is writable, or the monotonic clock reaches `until_ns`.
 fn wait((read, written): (Vec<RawFd>, Vec<RawFd>), until_ns: i64) -> Res<()> {
     let left = (until_ns - clock::mono_ns()).max(0);
     let polled = |fd: RawFd, events| libc::pollfd {

@@ -1,4 +1,5 @@
-//! Process 1 of the built-in image: mounts, modules, device names, then the agent and the guest agent; the machine ends with the agent.
+//! Process 1 of the built-in VM image: sets up mounts, modules and device names, then starts the agent and the guest
+//! agent. The VM ends with the agent.
 
 mod devices;
 mod modules;
@@ -8,7 +9,7 @@ use crate::os::{self, Res};
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
-/// Under this name the kernel starts the first program of an initramfs.
+/// The name under which the kernel starts process 1 of an initramfs.
 pub const NAME: &str = "/init";
 const AGENT: &str = "/vnet/agent";
 const AGENT_PORT: &str = "/dev/virtio-ports/vnet.agent";
@@ -23,7 +24,7 @@ const MOUNTS: [(&str, &str); 6] = [
     ("tmpfs", "/dev/shm"),
     ("cgroup2", "/sys/fs/cgroup"),
 ];
-/// What busybox's commands send to process 1: halt, power off; reboot; control-alt-delete.
+/// Signals that busybox's commands send to process 1: halt, power off; reboot; control-alt-delete.
 const ENDINGS: [(i32, i32); 4] = [
     (libc::SIGUSR1, libc::RB_POWER_OFF),
     (libc::SIGUSR2, libc::RB_POWER_OFF),
@@ -31,24 +32,24 @@ const ENDINGS: [(i32, i32); 4] = [
     (libc::SIGINT, libc::RB_AUTOBOOT),
 ];
 
-/// Runs until the machine is switched off; only outside of a machine of its own it returns.
+/// Runs until it switches the VM off; returns only outside a VM.
 pub fn run() -> ExitCode {
     if std::process::id() != 1 {
         eprintln!("vnet-agent: init: not process 1; only a kernel starts it");
         return ExitCode::from(2);
     }
     let how = start().unwrap_or_else(|text| {
-        say(&text);
+        log(&text);
         libc::RB_POWER_OFF
     });
-    // SAFETY: plain numbers. The root file system is in memory: nothing of it has to be written anywhere.
+    // SAFETY: plain numbers. The root file system is in memory, so there is nothing to sync.
     unsafe { libc::reboot(how) };
-    say("the machine cannot be switched off");
+    log("the machine cannot be switched off");
     ExitCode::FAILURE
 }
 
-/// To the console, whose last lines stand in the driver's error.
-fn say(text: &str) {
+/// Writes to the console, whose last lines appear in the driver's error.
+fn log(text: &str) {
     println!("vnet-init: {text}");
 }
 
@@ -76,11 +77,11 @@ fn start() -> Res<i32> {
     watch(&signals, agent, guest_agent)
 }
 
-/// A kernel without that file system is used without it; the agent says what it then lacks.
+/// Mounts a file system; without kernel support goes on, and the agent reports what is missing.
 fn mount(kind: &str, target: &str) {
     let outcome = std::fs::create_dir_all(target).and_then(|()| os::mount(kind, target, kind, 0));
     if let Err(e) = outcome {
-        say(&format!("{target}: {kind} cannot be mounted: {e}"));
+        log(&format!("{target}: {kind} cannot be mounted: {e}"));
     }
 }
 
@@ -93,17 +94,17 @@ fn spawn(program: &str, args: &[&str]) -> Res<i32> {
     crate::node::spawn(&mut command).map_err(|e| format!("{program}: {e}; the image is broken"))
 }
 
-/// The guest agent where the machine has its port; without it the machine is controlled through our own agent alone.
+/// Starts the guest agent if the VM has its port; otherwise only vNET's agent controls the VM.
 fn start_guest_agent() -> Option<i32> {
     devices::name_ports();
     if !std::path::Path::new(GUEST_AGENT_PORT).exists() {
         return None;
     }
     let args = ["--method", "virtio-serial", "--path", GUEST_AGENT_PORT];
-    spawn(GUEST_AGENT, &args).map_err(|text| say(&text)).ok()
+    spawn(GUEST_AGENT, &args).map_err(|text| log(&text)).ok()
 }
 
-/// Reaps; answers how the machine is to end.
+/// Reaps children; returns how the VM must end.
 fn watch(signals: &std::os::fd::OwnedFd, agent: i32, guest_agent: Option<i32>) -> Res<i32> {
     use std::os::fd::AsRawFd;
     loop {
@@ -121,11 +122,11 @@ fn watch(signals: &std::os::fd::OwnedFd, agent: i32, guest_agent: Option<i32>) -
         }
         while let Some((pid, status)) = os::reap() {
             if pid == agent {
-                say(&format!("vnet-agent ended with status {status}"));
+                log(&format!("vnet-agent ended with status {status}"));
                 return Ok(libc::RB_POWER_OFF);
             }
             if Some(pid) == guest_agent {
-                say(&format!(
+                log(&format!(
                     "qemu-ga ended with status {status}; its commands fail from now on"
                 ));
             }
@@ -133,7 +134,7 @@ fn watch(signals: &std::os::fd::OwnedFd, agent: i32, guest_agent: Option<i32>) -
     }
 }
 
-/// Gives the agent two seconds to end its programs in order.
+/// Gives the agent two seconds to end its programs.
 fn end_agent(agent: i32) {
     let deadline = Instant::now() + Duration::from_secs(2);
     if os::kill(agent, libc::SIGTERM).is_err() {

@@ -2,6 +2,7 @@
 
 mod channel;
 mod clock;
+mod control_messages;
 mod ethtool;
 mod frames;
 #[cfg(feature = "fuzzing")]
@@ -9,7 +10,6 @@ pub mod fuzzing;
 mod gateway;
 mod init;
 mod launch;
-mod lines;
 mod netlink;
 mod node;
 mod os;
@@ -29,8 +29,8 @@ const USAGE: &str =
        vnet-agent (gateway | reservations) FILE
        vnet-agent --version";
 
-/// The command line: `launch` serves a lab process, `gateway` and `reservations` are software of nodes, `--version`
-/// names the build.
+/// The command line: `launch` serves a lab process, `gateway` and `reservations` run as software in nodes, `--version`
+/// prints the version.
 pub fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
@@ -67,7 +67,7 @@ fn usage() -> ExitCode {
     ExitCode::from(2)
 }
 
-/// Either a socket or a port; nothing else than the four options is understood.
+/// Parses the options of `launch`: exactly one of `--socket` and `--port`.
 fn options(words: &[&str]) -> Option<launch::Options> {
     let mut options = launch::Options::default();
     for pair in words.chunks(2) {

@@ -1,5 +1,5 @@
-//! Just enough rtnetlink to read all counters of a namespace in one dump each (links by name, link statistics, qdiscs)
-//! and to set its addresses of IPv6 and its routes.
+//! A minimal rtnetlink client: reads all counters of a namespace in one dump each (links by name, link statistics,
+//! qdiscs), and sets IPv6 addresses, routes, neighbours and HTB rates.
 
 mod addresses;
 mod classes;
@@ -28,7 +28,7 @@ const TCA_STATS_QUEUE: u16 = 3;
 const TC_H_ROOT: u32 = 0xffff_ffff;
 
 const HEADER: usize = 16;
-/// The most that the kernel answers in one.
+/// The largest datagram of an answer.
 const DATAGRAM: usize = 65_536;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -50,7 +50,7 @@ pub struct QdiscCounters {
     pub backlog_packets: u64,
 }
 
-/// A qdisc on an interface, or one tin of it.
+/// A qdisc of an interface, or one of its tins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Part {
     pub index: i32,
@@ -72,14 +72,14 @@ fn parts_by_qdisc(wanted: &HashSet<Part>) -> HashMap<(i32, u32), Vec<Part>> {
     found
 }
 
-/// A socket that belongs to the namespace it was opened in, wherever the process goes later.
+/// A netlink socket; it belongs to the namespace in which it was opened, even if the process moves.
 pub struct Netlink {
     fd: OwnedFd,
     buffer: Vec<u8>,
 }
 
 impl Netlink {
-    /// Opens one in the namespace this process is in.
+    /// Opens a socket in the namespace of this process.
     pub fn open() -> Res<Self> {
         let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
         // SAFETY: plain numbers.
@@ -129,8 +129,8 @@ impl Netlink {
         Ok(links)
     }
 
-    /// Counters of all root qdiscs by interface index (devices without a queue have none), and of the parts that are
-    /// wanted, where they are there.
+    /// Counters of all root qdiscs by interface index (devices without a queue have none), and of those requested parts
+    /// that exist.
     pub fn queues(&mut self, wanted: &HashSet<Part>) -> Res<(Roots, Parts)> {
         let (mut roots, mut parts) = (HashMap::new(), HashMap::new());
         let by_qdisc = parts_by_qdisc(wanted);
@@ -138,7 +138,7 @@ impl Netlink {
             let (index, handle) = (i32_at(body, 4), i32_at(body, 8) as u32);
             let attributes = body.get(20..).unwrap_or(&[]);
             let kind = attribute(attributes, queues::TCA_KIND).unwrap_or(&[]);
-            // A device that has no queue shows one that counts nothing.
+            // A device without a queue reports one that counts nothing.
             if i32_at(body, 12) as u32 == TC_H_ROOT
                 && kind != b"noqueue\0"
                 && let Some(stats) = attribute(attributes, TCA_STATS2)
@@ -152,7 +152,7 @@ impl Netlink {
         Ok((roots, parts))
     }
 
-    /// Sends a request that asks for an answer, and waits for it.
+    /// Sends a request and waits for its acknowledgement.
     fn acknowledged(&mut self, request: &[u8]) -> Res<()> {
         os::write(self.fd.as_raw_fd(), request).map_err(|e| e.to_string())?;
         let n = self.receive().map_err(|e| e.to_string())?;
@@ -165,7 +165,7 @@ impl Netlink {
         }
     }
 
-    /// One datagram, into the buffer.
+    /// Receives a datagram into the buffer.
     fn receive(&mut self) -> std::io::Result<usize> {
         self.buffer.clear();
         os::append(self.fd.as_raw_fd(), &mut self.buffer, DATAGRAM)
@@ -190,7 +190,7 @@ impl Netlink {
     }
 }
 
-/// Walks through one datagram; true when the dump is over.
+/// Passes on the messages of a datagram; true at the end of the dump.
 fn messages(kind: u16, mut rest: &[u8], each: &mut impl FnMut(&[u8])) -> Res<bool> {
     while rest.len() >= HEADER {
         let length = (i32_at(rest, 0) as usize).clamp(HEADER, rest.len());
@@ -223,7 +223,7 @@ fn qdisc(stats: &[u8]) -> QdiscCounters {
     }
 }
 
-/// One request, as the kernel takes it.
+/// Encodes a request.
 fn request(kind: u16, flags: libc::c_int, number: u32, body: &[u8]) -> Vec<u8> {
     let mut message = ((HEADER + body.len()) as u32).to_ne_bytes().to_vec();
     message.extend(kind.to_ne_bytes());
@@ -234,7 +234,7 @@ fn request(kind: u16, flags: libc::c_int, number: u32, body: &[u8]) -> Vec<u8> {
     message
 }
 
-/// An attribute; all of ours have a length that needs no padding.
+/// Appends an attribute; ours all have lengths that need no padding.
 fn put(to: &mut Vec<u8>, kind: u16, value: &[u8]) {
     to.extend(((4 + value.len()) as u16).to_ne_bytes());
     to.extend(kind.to_ne_bytes());
@@ -245,7 +245,7 @@ fn align(n: usize) -> usize {
     n.div_ceil(4) * 4
 }
 
-/// The value of the first attribute of that type.
+/// The value of the first attribute of this type.
 fn attribute(mut rest: &[u8], wanted: u16) -> Option<&[u8]> {
     while rest.len() >= 4 {
         let length = usize::from(u16::from_ne_bytes([rest[0], rest[1]])).clamp(4, rest.len());
@@ -258,7 +258,7 @@ fn attribute(mut rest: &[u8], wanted: u16) -> Option<&[u8]> {
     None
 }
 
-/// Zero where the kernel's structure is shorter than ours.
+/// Reads a number; 0 where the kernel's structure is shorter.
 fn i32_at(bytes: &[u8], at: usize) -> i32 {
     bytes
         .get(at..at + 4)

@@ -1,4 +1,4 @@
-//! Thin, safe wrappers of the system calls that the standard library has no name for.
+//! Thin, safe wrappers of system calls that the standard library lacks.
 
 use std::ffi::CString;
 use std::io;
@@ -17,11 +17,11 @@ pub fn check(value: libc::c_int) -> io::Result<libc::c_int> {
 }
 
 fn c(text: &str) -> CString {
-    // Names come from the plan, whose names cannot hold a NUL; one that does is cut to nothing and refused by the kernel.
+    // Names of the plan contain no NUL; the kernel refuses the empty name that would replace one.
     CString::new(text).unwrap_or_default()
 }
 
-/// Calls again for as long as a signal comes before anything was done.
+/// Repeats a call that a signal interrupted.
 fn uninterrupted(mut call: impl FnMut() -> libc::ssize_t) -> io::Result<usize> {
     loop {
         if let Ok(n) = usize::try_from(call()) {
@@ -39,14 +39,14 @@ pub fn read(fd: RawFd, buf: &mut [u8]) -> io::Result<usize> {
     uninterrupted(|| unsafe { libc::read(fd, buf.as_mut_ptr().cast(), buf.len()) })
 }
 
-/// Reads behind what `buf` holds, at most so many bytes. Room that nothing came into is not touched: zeroed, it would be
-/// memory that a node takes from the launcher's for good.
+/// Appends at most `most` bytes to `buf`. It does not touch the unused rest: zeroing it would make a node copy pages that
+/// it shares with the launcher.
 pub fn append(fd: RawFd, buf: &mut Vec<u8>, most: usize) -> io::Result<usize> {
     buf.reserve(most);
     let room = buf.spare_capacity_mut();
-    // SAFETY: the room is valid for `most` bytes at least.
+    // SAFETY: the spare capacity is at least `most` bytes.
     let n = uninterrupted(|| unsafe { libc::read(fd, room.as_mut_ptr().cast(), most) })?;
-    // SAFETY: the kernel has written n bytes there.
+    // SAFETY: the kernel has written n bytes.
     unsafe { buf.set_len(buf.len() + n) };
     Ok(n)
 }
@@ -73,7 +73,7 @@ pub fn own(fd: libc::c_int) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Waits for events on the descriptors, at most until the timeout (negative: for ever).
+/// Waits for events on the descriptors until the timeout (negative: for ever).
 pub fn poll(fds: &mut [libc::pollfd], timeout_ms: i32) -> io::Result<usize> {
     // SAFETY: fds is a valid slice of pollfd.
     let n = unsafe { libc::poll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, timeout_ms) };
@@ -84,13 +84,13 @@ pub fn poll(fds: &mut [libc::pollfd], timeout_ms: i32) -> io::Result<usize> {
     }
 }
 
-/// As `poll`, to the nanosecond, at most until the timeout.
+/// As `poll`, with a timeout in nanoseconds.
 pub fn poll_ns(fds: &mut [libc::pollfd], timeout_ns: i64) -> io::Result<usize> {
     let timeout = libc::timespec {
         tv_sec: timeout_ns / 1_000_000_000,
         tv_nsec: timeout_ns % 1_000_000_000,
     };
-    // SAFETY: fds is a valid slice of pollfd, the mask of signals stays as it is.
+    // SAFETY: fds is a valid slice of pollfd; the signal mask stays unchanged.
     let n = unsafe {
         let count = fds.len() as libc::nfds_t;
         libc::ppoll(fds.as_mut_ptr(), count, &timeout, std::ptr::null())
@@ -164,19 +164,19 @@ pub fn become_subreaper() {
     unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) };
 }
 
-/// Timers fire when asked: 1 ns of slack instead of 50 us.
-pub fn sharp_timers() {
+/// Reduces the timer slack from 50 us to 1 ns.
+pub fn reduce_timer_slack() {
     // SAFETY: prctl with plain numbers.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
 }
 
-/// Raises the limit of open files as far as it goes; 350 nodes need several thousand.
+/// Raises the limit of open files as far as possible; 350 nodes need several thousand.
 pub fn raise_open_files() {
     let mut limit = libc::rlimit {
         rlim_cur: 0,
         rlim_max: 0,
     };
-    // SAFETY: limit is a valid rlimit. With CAP_SYS_RESOURCE the hard limit can rise too, else the soft one rises to it.
+    // SAFETY: limit is a valid rlimit. With CAP_SYS_RESOURCE the hard limit rises too, otherwise only the soft one.
     unsafe {
         if libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) != 0 {
             return;
@@ -192,7 +192,7 @@ pub fn raise_open_files() {
     }
 }
 
-/// Blocks the signals and gives a descriptor that reports them instead.
+/// Blocks the signals and returns a descriptor that reports them.
 pub fn signal_fd(signals: &[i32]) -> io::Result<OwnedFd> {
     // SAFETY: the set is initialised before use.
     unsafe {
@@ -210,8 +210,7 @@ pub fn signal_fd(signals: &[i32]) -> io::Result<OwnedFd> {
     }
 }
 
-/// Reads all signals that wait in a `signal_fd`: their numbers, and who sent them (0: who is outside of this
-/// process's namespace).
+/// Reads all pending signals of a `signal_fd`: numbers and senders' pids (0: a sender outside this PID namespace).
 pub fn read_senders(fd: RawFd) -> Vec<(i32, i32)> {
     let mut seen = Vec::new();
     let mut buf = [0u8; 128];
@@ -224,7 +223,7 @@ pub fn read_senders(fd: RawFd) -> Vec<(i32, i32)> {
     seen
 }
 
-/// Reads all signal numbers that wait in a `signal_fd`.
+/// Reads all pending signal numbers of a `signal_fd`.
 pub fn read_signals(fd: RawFd) -> Vec<i32> {
     read_senders(fd)
         .into_iter()
@@ -232,7 +231,7 @@ pub fn read_signals(fd: RawFd) -> Vec<i32> {
         .collect()
 }
 
-/// The next child that has ended: (pid, status), 128 + n for signal n.
+/// Reaps the next ended child: (pid, status), 128 + n for signal n.
 pub fn reap() -> Option<(i32, i32)> {
     let mut status = 0;
     // SAFETY: status is a valid int.
@@ -248,7 +247,7 @@ pub fn reap() -> Option<(i32, i32)> {
     Some((pid, code))
 }
 
-/// A timer on CLOCK_MONOTONIC that is set to absolute times.
+/// A timer with absolute times on CLOCK_MONOTONIC.
 pub struct Timer {
     fd: OwnedFd,
     armed_ns: i64,
@@ -270,7 +269,7 @@ impl Timer {
         self.fd.as_raw_fd()
     }
 
-    /// Fires at `at_ns` (monotonic), or never. Does nothing when already set so.
+    /// Sets the timer to `at_ns` (monotonic), or disarms it; no system call where it is set so already.
     pub fn set(&mut self, at_ns: Option<i64>) {
         let at = at_ns.map_or(0, |t| t.max(1));
         if at == self.armed_ns {
@@ -287,7 +286,7 @@ impl Timer {
                 tv_nsec: at % 1_000_000_000,
             },
         };
-        // SAFETY: spec is valid, the old value is not asked for.
+        // SAFETY: spec is valid, and the old value is not requested.
         unsafe {
             libc::timerfd_settime(
                 self.raw(),
@@ -298,7 +297,7 @@ impl Timer {
         }
     }
 
-    /// Takes note that it has fired.
+    /// Acknowledges that it has fired.
     pub fn clear(&mut self) {
         let mut buf = [0u8; 8];
         if read(self.raw(), &mut buf).is_ok() {
@@ -336,20 +335,20 @@ mod tests {
     use std::os::unix::net::UnixStream;
 
     #[test]
-    fn what_is_read_stands_behind_what_was_there() {
+    fn append_keeps_earlier_bytes() {
         let (ours, theirs) = UnixStream::pair().unwrap();
         let mut buffer = b"before ".to_vec();
-        write(theirs.as_raw_fd(), b"more than asked for").unwrap();
+        write(theirs.as_raw_fd(), b"more than requested").unwrap();
         assert_eq!(append(ours.as_raw_fd(), &mut buffer, 4).unwrap(), 4);
         assert_eq!(buffer, b"before more");
         set_nonblocking(ours.as_raw_fd()).unwrap();
         assert_eq!(append(ours.as_raw_fd(), &mut buffer, 64).unwrap(), 15);
         assert!(append(ours.as_raw_fd(), &mut buffer, 64).is_err());
-        assert_eq!(buffer, b"before more than asked for");
+        assert_eq!(buffer, b"before more than requested");
     }
 
     #[test]
-    fn a_signal_that_comes_first_changes_nothing() {
+    fn an_interrupted_call_is_repeated() {
         let fail_with = |code| {
             // SAFETY: this thread's own errno.
             unsafe { *libc::__errno_location() = code };

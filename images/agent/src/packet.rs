@@ -1,10 +1,10 @@
-//! Packet sockets (packet(7)) on one interface of the namespace that this process is in.
+//! Packet sockets (packet(7)) on an interface of this process's namespace.
 
 use crate::netlink::Netlink;
 use crate::os::{self, Res};
 use std::os::fd::{AsRawFd, OwnedFd};
 
-/// A socket without a protocol receives nothing before it is bound to one.
+/// Opens a socket without a protocol; it receives nothing before `bind`.
 pub fn socket(flags: i32) -> Res<OwnedFd> {
     let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | flags;
     // SAFETY: plain numbers.
@@ -12,7 +12,7 @@ pub fn socket(flags: i32) -> Res<OwnedFd> {
     os::own(fd).map_err(|e| format!("packet socket: {e}; run as root"))
 }
 
-/// The number of an interface.
+/// The index of an interface.
 pub fn index_of(iface: &str) -> Res<i32> {
     let names = Netlink::open()?.names()?;
     names.get(iface).copied().ok_or_else(|| {
@@ -25,7 +25,7 @@ pub fn index_of(iface: &str) -> Res<i32> {
     })
 }
 
-/// Starts reception (or only names the device to send out of, with protocol 0).
+/// Binds to an interface and starts reception; protocol 0 binds for sending only.
 pub fn bind(socket: &OwnedFd, iface: &str, protocol: u16) -> Res<()> {
     // SAFETY: all zero is a valid sockaddr_ll.
     let mut to: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
@@ -45,7 +45,7 @@ pub fn bind(socket: &OwnedFd, iface: &str, protocol: u16) -> Res<()> {
         .map_err(|e| format!("interface {iface}: {e}"))
 }
 
-/// The address of the interface that the socket is bound to, and its number.
+/// The MAC address and index of the socket's interface.
 pub fn own(socket: &OwnedFd) -> Res<([u8; 6], i32)> {
     // SAFETY: all zero is a valid sockaddr_ll.
     let mut own: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
@@ -56,26 +56,26 @@ pub fn own(socket: &OwnedFd) -> Res<([u8; 6], i32)> {
     Ok((std::array::from_fn(|i| own.sll_addr[i]), own.sll_ifindex))
 }
 
-/// Lets the socket's interface take frames to a group: a physical NIC filters those that nobody has asked for.
+/// Joins a group on the socket's interface; otherwise a physical NIC filters its frames.
 pub fn join(socket: &OwnedFd, group: [u8; 6]) -> Res<()> {
     // SAFETY: all zero is a valid packet_mreq.
-    let mut asked: libc::packet_mreq = unsafe { std::mem::zeroed() };
-    asked.mr_ifindex = own(socket)?.1;
-    asked.mr_type = libc::PACKET_MR_MULTICAST as u16;
-    asked.mr_alen = group.len() as u16;
-    asked.mr_address[..group.len()].copy_from_slice(&group);
+    let mut membership: libc::packet_mreq = unsafe { std::mem::zeroed() };
+    membership.mr_ifindex = own(socket)?.1;
+    membership.mr_type = libc::PACKET_MR_MULTICAST as u16;
+    membership.mr_alen = group.len() as u16;
+    membership.mr_address[..group.len()].copy_from_slice(&group);
     option(
         socket,
         libc::SOL_PACKET,
         libc::PACKET_ADD_MEMBERSHIP,
-        &asked,
+        &membership,
     )
 }
 
-/// Room for frames that wait, beyond what the machine allows to everybody where that may be.
-pub fn room(socket: &OwnedFd, asked: i32, forced: i32, bytes: i32) -> Res<()> {
+/// Sets a buffer size: with `forced` beyond the system's limit where that is allowed, otherwise with `limited`.
+pub fn set_buffer(socket: &OwnedFd, limited: i32, forced: i32, bytes: i32) -> Res<()> {
     if option(socket, libc::SOL_SOCKET, forced, &bytes).is_err() {
-        option(socket, libc::SOL_SOCKET, asked, &bytes)?;
+        option(socket, libc::SOL_SOCKET, limited, &bytes)?;
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Raw frames through every link at once: what comes out, when, how often and in what order.
+//! Proves links: sends raw frames through all links at once, and measures losses, delays, duplicates and order.
 
 mod frame;
 mod sockets;
@@ -17,7 +17,7 @@ use std::time::Duration;
 const LONGEST_WAIT_NS: i64 = 100_000_000;
 const LAZY_NS: i64 = 20_000_000;
 
-/// What one probe saw. Corrupted frames are among the received; duplicates are not.
+/// The result of a probe. Received frames include corrupted ones, but not duplicates.
 #[derive(Default, Serialize)]
 struct Seen {
     link: String,
@@ -35,7 +35,7 @@ struct Seen {
     highest: Option<u32>,
 }
 
-/// Runs all probes in parallel; one object a probe, in order.
+/// Runs all probes in parallel; returns one object per probe, in order.
 pub fn run(probes: &[LinkProbe]) -> Res<Vec<Value>> {
     for p in probes {
         if p.size < frame::SMALLEST || p.interval_ns < 0 {
@@ -49,11 +49,11 @@ pub fn run(probes: &[LinkProbe]) -> Res<Vec<Value>> {
             ));
         }
     }
-    os::sharp_timers();
+    os::reduce_timer_slack();
     let mut sockets = Sockets::open(probes)?;
     let mut seen: Vec<Seen> = probes.iter().map(Seen::new).collect();
     exchange(probes, &mut sockets, &mut seen)?;
-    // Closing a packet socket waits for an RCU grace period (15 ms each): left to the end of this process, after the answer.
+    // Closing a packet socket waits for an RCU grace period (15 ms), so leave it to the end of the process, after the answer.
     std::mem::forget(sockets);
     Ok(seen.iter().map(|s| json!(s)).collect())
 }
@@ -62,14 +62,14 @@ fn exchange(probes: &[LinkProbe], sockets: &mut Sockets, seen: &mut [Seen]) -> R
     let start = clock::mono_ns() + 1_000_000;
     let mut due = BinaryHeap::new();
     for (i, p) in probes.iter().enumerate().filter(|(_, p)| p.count > 0) {
-        // The first frames are spread over one interval, so that the machine is not asked for all at one instant.
+        // Spread the first frames over one interval, so that they do not all leave at one instant.
         due.push(Reverse((
             start + p.start_ns + p.interval_ns * i as i64 / probes.len() as i64,
             i,
         )));
     }
     let mut until = start;
-    // Frames sent together come back one by one. The kernel notes when, so nobody need wake up for each.
+    // Frames that are sent together return one by one. The kernel records when, so do not wake up for each.
     let together = probes.iter().all(|p| p.batch > 1);
     loop {
         let now = clock::mono_ns();
@@ -84,12 +84,12 @@ fn exchange(probes: &[LinkProbe], sockets: &mut Sockets, seen: &mut [Seen]) -> R
             if s.sent < p.count {
                 due.push(Reverse((at + p.interval_ns * i64::from(together), i)));
             } else if p.interval_ns == 0 {
-                break; // a whole train: what has come is taken before the next one fills the socket
+                break; // a whole train: receive arrivals before the next one fills the socket
             }
         }
         let complete = due.is_empty() && seen.iter().all(|s| s.received >= s.sent);
         if complete || (due.is_empty() && now >= until) {
-            // Copies of the last frames may still be under way.
+            // Duplicates of the last frames may still arrive.
             return sockets.receive(20_000_000, &mut |far, at, bytes| {
                 take(probes, seen, far, at, bytes)
             });
@@ -121,7 +121,7 @@ fn frames(probe: usize, size: usize, first: u32, count: u32) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// Books one frame that came in. `far` is the probe-independent place: (namespace, device) are checked by the sender's number.
+/// Accounts for an arrived frame, if the frame's probe ends at the device `far` where it arrived.
 fn take(probes: &[LinkProbe], seen: &mut [Seen], far: &sockets::Place, at_ns: i64, bytes: &[u8]) {
     let (frame, intact) = Frame::read(bytes);
     let index = if intact {
@@ -133,9 +133,9 @@ fn take(probes: &[LinkProbe], seen: &mut [Seen], far: &sockets::Place, at_ns: i6
         .get(index)
         .filter(|p| p.far_netns == far.netns && p.far_device == far.device)
     else {
-        return; // a frame that a bridge or a tap shows elsewhere, or one corrupted beyond recognition
+        return; // seen at another device (bridge, tap), or unrecognisably corrupted
     };
-    seen[index].book(&frame, intact, at_ns, probe);
+    seen[index].count(&frame, intact, at_ns, probe);
 }
 
 impl Seen {
@@ -148,7 +148,7 @@ impl Seen {
         }
     }
 
-    fn book(&mut self, frame: &Frame, intact: bool, at_ns: i64, probe: &LinkProbe) {
+    fn count(&mut self, frame: &Frame, intact: bool, at_ns: i64, probe: &LinkProbe) {
         if !intact {
             self.corrupted += 1;
             self.received += 1;
@@ -194,7 +194,7 @@ mod tests {
             ..Seen::default()
         };
         for seq in order {
-            s.book(
+            s.count(
                 &Frame {
                     probe: 0,
                     seq: *seq,
@@ -218,7 +218,7 @@ mod tests {
     #[test]
     fn a_corrupted_frame_has_no_delay() {
         let mut s = seen(&[0]);
-        s.book(
+        s.count(
             &Frame {
                 probe: 0,
                 seq: 77,
@@ -239,7 +239,7 @@ mod tests {
             seq: 1,
             sent_ns: 5,
         };
-        s.book(&frame, true, 9, &probe(true));
+        s.count(&frame, true, 9, &probe(true));
         assert_eq!(
             (s.received, s.delays_ns.len(), s.arrivals_ns.len()),
             (2, 1, 1)

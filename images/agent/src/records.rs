@@ -1,8 +1,8 @@
-//! The lines of messages.csv, exactly as docs/contracts.md has them.
+//! Formats the lines of messages.csv (docs/contracts.md).
 
 use std::io::Write;
 
-/// One scheduled message on its way.
+/// A scheduled message.
 #[derive(Debug, Clone, Default)]
 pub struct Message {
     pub seq: u64,
@@ -11,16 +11,16 @@ pub struct Message {
     pub attempts: u32,
 }
 
-/// What became of a scheduled message.
+/// The outcome of a scheduled message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Outcome {
-    /// Acknowledged; of a request: all replies are in.
+    /// Acknowledged; for a request: all replies have arrived.
     Settled,
-    /// It left the sender, which is promised nothing more.
+    /// It left the sender, and the protocol guarantees nothing more.
     Sent,
     Unsettled,
     Unsent,
-    /// Its queue was full.
+    /// The queue was full.
     Dropped,
 }
 
@@ -36,7 +36,7 @@ impl Outcome {
     }
 }
 
-/// A field with commas or quotes is quoted (RFC 4180).
+/// Quotes a field that contains commas or quotes (RFC 4180).
 fn field(text: &str) -> std::borrow::Cow<'_, str> {
     if text.contains([',', '"', '\n', '\r']) {
         return format!(
@@ -54,7 +54,7 @@ fn push(out: &mut Vec<u8>, line: std::fmt::Arguments) {
     out.push(b'\n');
 }
 
-/// S: what became of a scheduled message; `settled_ns` is 0 where nobody said that it was.
+/// S: the outcome of a scheduled message; `settled_ns` is 0 where it was not settled.
 pub fn scheduled(
     out: &mut Vec<u8>,
     flow: u32,
@@ -78,8 +78,8 @@ pub fn scheduled(
     );
 }
 
-/// R: a message that `receiver` got (leg 0), or its reply to it, back at the flow's sender (leg 1); `copy`: the transport
-/// itself calls it a repetition.
+/// R: the arrival of a message at `receiver` (leg 0), or of its reply at the flow's sender (leg 1); `copy`: the transport
+/// marks it as a repetition.
 pub fn received(
     out: &mut Vec<u8>,
     flow: u32,
@@ -96,7 +96,7 @@ pub fn received(
     );
 }
 
-/// C: a step in the life of an endpoint's session.
+/// C: a step of an endpoint's session.
 pub fn session(out: &mut Vec<u8>, endpoint: &str, what: &str, at_ns: i64, detail: &str) {
     push(
         out,
@@ -104,7 +104,7 @@ pub fn session(out: &mut Vec<u8>, endpoint: &str, what: &str, at_ns: i64, detail
     );
 }
 
-/// C: a step in the life of the one connection to `peer`, of those that a session may have.
+/// C: a step of a session's connection to `peer`.
 pub fn connection(
     out: &mut Vec<u8>,
     endpoint: &str,
@@ -120,8 +120,8 @@ pub fn connection(
     );
 }
 
-/// B: cumulative progress of a flow that has no messages of its own; leg 0 counted by its sender, 1 by its receiver.
-/// `counts`: packets, lost, retransmits and rtt_ns, as far as they are known.
+/// B: cumulative progress of a flow without messages, counted by its sender (leg 0) or its receiver (leg 1).
+/// `counts`: packets, lost, retransmits and rtt_ns, as far as known.
 pub fn progress(
     out: &mut Vec<u8>,
     flow: u32,
@@ -142,7 +142,7 @@ pub fn progress(
     );
 }
 
-/// W: the congestion window of one TCP connection of a flow, as its sender's kernel has it.
+/// W: the congestion window of a TCP connection of a flow, from its sender's kernel.
 pub fn window(
     out: &mut Vec<u8>,
     (flow, endpoint): (u32, &str),
@@ -166,7 +166,7 @@ pub fn window(
     );
 }
 
-/// What the window is now: segments of so many bytes; None: slow start has met no limit yet.
+/// A congestion window in segments of `mss` bytes; the threshold is None before slow start has met a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {
     pub segments: u32,

@@ -1,4 +1,4 @@
-//! Counters of all nodes, links and the machine at a fixed pace, as CSV; a process of its own, so that it delays nobody.
+//! Samples counters of all nodes, links and the host at a fixed interval into CSV files, in a process of its own.
 
 mod batch;
 mod counters;
@@ -14,14 +14,14 @@ use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 
-/// Samples until it is killed; says {"ok": true} once everything is open, or what is wrong.
-pub fn run(spec: &Sample, say: &dyn Fn(&str)) -> String {
-    os::sharp_timers();
+/// Samples until killed; sends {"ok": true} once all files are open. Returns the error otherwise.
+pub fn run(spec: &Sample, send: &dyn Fn(&str)) -> String {
+    os::reduce_timer_slack();
     let mut sampler = match Sampler::open(spec) {
         Ok(sampler) => sampler,
         Err(text) => return format!("{}\n", json!({"ok": false, "error": text})),
     };
-    say(&format!("{}\n", json!({"ok": true})));
+    send(&format!("{}\n", json!({"ok": true})));
     match sampler.sample_for_ever() {
         Ok(never) => never,
         Err(text) => format!("{}\n", json!({"ok": false, "error": text})),
@@ -36,7 +36,7 @@ struct Sampler<'a> {
     host: Host,
     nodes_csv: Csv,
     links_csv: Csv,
-    classes_csv: Option<Csv>, // where a link has a queue with classes
+    classes_csv: Option<Csv>, // if a link has a queue with classes
     host_csv: Csv,
 }
 
@@ -84,7 +84,7 @@ impl<'a> Sampler<'a> {
         })
     }
 
-    /// On a grid of absolute times; a sample that would come late is skipped, not crowded.
+    /// Samples on a grid of absolute times; skips late samples.
     fn sample_for_ever(&mut self) -> Res<String> {
         let mut next = clock::mono_ns();
         loop {
@@ -103,7 +103,7 @@ impl<'a> Sampler<'a> {
             None => Vec::new(),
         };
         self.links.add_own(&self.spec.nodes, &mut counters)?;
-        // One time for the counters of all nodes: they were read together.
+        // All nodes share one time, since their counters are read together.
         let t = clock::lab_ns();
         for (i, (cpu, memory)) in self.cgroups.read().enumerate() {
             let c = counters.get(i).copied().unwrap_or_default();
@@ -157,7 +157,7 @@ fn sleep_until(at_ns: i64) {
         tv_sec: at_ns / 1_000_000_000,
         tv_nsec: at_ns % 1_000_000_000,
     };
-    // SAFETY: a valid timespec. Repeated when a signal cuts it short.
+    // SAFETY: a valid timespec. Repeated after an interruption.
     while unsafe {
         libc::clock_nanosleep(
             libc::CLOCK_MONOTONIC,
@@ -169,7 +169,7 @@ fn sleep_until(at_ns: i64) {
     {}
 }
 
-/// A CSV file that is appended to, one write a sample.
+/// A CSV file, with one write per sample.
 struct Csv {
     path: String,
     file: File,

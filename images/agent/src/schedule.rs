@@ -1,9 +1,9 @@
-//! When a sender sends: a pure function of (schedule, seed), asked for one tick after the other.
+//! When a sender sends: a pure function of (schedule, seed), which yields one tick after another.
 //!
-//! Time is counted in expected ticks: the integral of the rate from the scenario's start. Tick k of a stream stands where
-//! that has reached k (periodic) or the k-th arrival of a Poisson process of unit rate that all senders draw alike. In a
-//! shared stream a hash of (seed, k) picks the one sender of it, so the senders' parts are disjoint and complete without
-//! a word between them.
+//! The integral of the rate from the scenario's start gives the expected number of ticks. Tick k of a stream falls where
+//! that integral reaches k (periodic), or the k-th arrival of a unit-rate Poisson process that all senders draw alike. In
+//! a shared stream a hash of (seed, k) selects the sender of tick k, so the senders' parts are disjoint and complete
+//! without communication.
 
 mod pieces;
 
@@ -25,7 +25,7 @@ fn draw(seed: u64, stream: u64, k: u64) -> u64 {
 
 /// The sender of tick `k` of a shared stream.
 pub fn owner(seed: u64, k: u64, count: u64) -> u64 {
-    // The high half of a product instead of a remainder: no bias worth naming.
+    // The high half of a product has a negligible bias, in contrast to a remainder.
     ((u128::from(draw(seed, 1, k)) * u128::from(count.max(1))) >> 64) as u64
 }
 
@@ -34,10 +34,10 @@ fn unit(bits: u64) -> f64 {
     ((bits >> 11) + 1) as f64 / (1u64 << 53) as f64
 }
 
-/// Refuses what nobody could send by.
+/// Refuses impossible schedules.
 pub fn check(schedule: &Schedule) -> Res<()> {
     if schedule.burst == 0 {
-        return Err("schedule.burst: 0 messages at a tick are none; write 1 or more".to_owned());
+        return Err("schedule.burst: 0 messages per tick send nothing; write 1 or more".to_owned());
     }
     pieces::check(&schedule.rates)
 }
@@ -49,13 +49,13 @@ pub struct Ticks {
     from_ns: i64,
     until_ns: i64,
     k: u64,
-    /// How many messages the next tick still has.
+    /// Remaining messages of the next tick.
     left: u32,
     next: Option<i64>,
 }
 
 impl Ticks {
-    /// Ticks in [from_ns, until_ns); those before belong to nobody.
+    /// Ticks in [from_ns, until_ns); earlier ones are skipped.
     pub fn new(spec: Schedule, from_ns: i64, until_ns: i64) -> Self {
         let pieces = Pieces::new(&spec.rates);
         let left = spec.burst;
@@ -73,12 +73,12 @@ impl Ticks {
         ticks
     }
 
-    /// The next message's tick, without taking it.
+    /// The tick of the next message, without consuming it.
     pub fn peek(&self) -> Option<i64> {
         self.next
     }
 
-    /// Takes the next message if it is due; a tick comes once for each message of its burst.
+    /// Consumes the next message if it is due; a tick repeats for each message of its burst.
     pub fn take_due(&mut self, now_ns: i64) -> Option<i64> {
         let due = self.next.filter(|t| *t <= now_ns)?;
         self.left -= 1;
@@ -89,13 +89,13 @@ impl Ticks {
         Some(due)
     }
 
-    /// No more ticks.
+    /// Ends the ticks.
     pub fn stop(&mut self) {
         self.next = None;
         self.until_ns = i64::MIN;
     }
 
-    /// Evenly spaced ticks can be counted without walking through them.
+    /// Skips evenly spaced ticks by arithmetic.
     fn skip_to_start(&mut self) {
         if self.spec.arrivals != Arrivals::Poisson && self.from_ns > 0 {
             let k = self.pieces.expected(self.from_ns as f64 / 1e9);
@@ -118,7 +118,7 @@ impl Ticks {
         }
     }
 
-    /// Time of tick k, and on to the next k; nothing once the rate is 0 for ever.
+    /// Returns the time of tick k and advances k; None once the rate stays 0.
     fn step(&mut self) -> Option<i64> {
         let k = self.k;
         self.k += 1;
@@ -132,7 +132,7 @@ impl Ticks {
         Some((seconds * 1e9) as i64)
     }
 
-    /// A shared stream is one stream; senders of their own each have another.
+    /// The random stream: one for all senders of a shared schedule, otherwise one per sender.
     fn stream(&self) -> u64 {
         match self.spec.kind {
             StreamKind::Shared => 2,
@@ -140,7 +140,7 @@ impl Ticks {
         }
     }
 
-    /// Senders with a rate of their own do not send in step, unless they are asked to.
+    /// The phase of a sender with its own rate; random unless the arrivals are `together`.
     fn phase(&self) -> f64 {
         match (self.spec.kind, self.spec.arrivals) {
             (StreamKind::Own, Arrivals::Periodic) => {

@@ -14,7 +14,7 @@ from pathlib import Path
 from orchestrator.kernel.protocol import KernelError
 from orchestrator.kernel.uml.binaries import UmlBinary
 from orchestrator.kernel.uml.outer import available_bytes
-from orchestrator.lab.walls import LAB_SHARE
+from orchestrator.lab.sandbox import LAB_SHARE
 from orchestrator.model import Plan
 
 INIT = Path(__file__).with_name("init.py")

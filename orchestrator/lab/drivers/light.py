@@ -7,11 +7,11 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from orchestrator.lab import carriers, cgroup, hosts, netfilter, operations, telling, tools, walls
+from orchestrator.lab import carriers, cgroup, etc_hosts, netfilter, node_config, operations, sandbox, tools
 from orchestrator.lab.captures import TcpdumpCapture
 from orchestrator.lab.changer import Changers
 from orchestrator.lab.clock import SECOND
@@ -44,9 +44,10 @@ class LightDriver:
         self._at = context
         self._groups = cgroup.Groups(cgroup.this_machine(), context.plan.lab)
         self._limits = Limits(self._groups, os.cpu_count() or 1, context.cpu_mhz)
-        self._fences = walls.Fences(self._groups, walls.of_this_machine())
-        self._own_groups = OwnGroups(self._groups, self._fences)
+        self._node_limits = sandbox.NodeLimits(self._groups, sandbox.of_this_machine())
+        self._own_groups = OwnGroups(self._groups, self._node_limits)
         self._nodes = {n.name: n for n in context.plan.nodes}
+        self._others = {n.name: n for n in context.others}
         self._cores = Cores(context.plan.nodes)
         self._pids: dict[str, int] = {}
         self._ipv6 = {s.name for s in context.plan.segments if s.ipv6}
@@ -76,7 +77,7 @@ class LightDriver:
         """A batch at a time; while the launcher makes one, the control groups of the next are made."""
         self._limits.need(nodes)
         self._nodes |= {n.name: n for n in nodes}
-        inside = self._walls()
+        inside = self._sandbox()
         launcher, pids = self._connected(operations.Create.op), dict[str, int]()
         begun: Callable[[int], operations.Created] | None = None
         for first in range(0, max(1, len(nodes)), BATCH):  # the core namespace even without nodes
@@ -96,19 +97,31 @@ class LightDriver:
         return {
             "name": node.name, "netns": node.netns, "hostname": node.hostname,
             "cgroup_procs": self._own_groups.procs(node),
-            "ipv6": speaks_ipv6(node.interfaces, self._ipv6), "opened": walls.opened(node),
-            "disk_bytes": self._fences.disk_bytes(node),
+            "ipv6": speaks_ipv6(node.interfaces, self._ipv6), "mounts": sandbox.mounts(node),
+            "disk_bytes": self._node_limits.disk_bytes(node),
         }  # fmt: skip
 
-    def _walls(self) -> operations.Walls:
+    def _sandbox(self) -> operations.Sandbox:
         state_root = self._at.state.directory.parent
-        return walls.walls(state_root, self._at.run_dir, self._resolver(), self._fences.limits.disk_bytes)
+        return sandbox.request(
+            state_root, self._at.run_dir, self._resolver(), self._node_limits.limits.disk_bytes
+        )
 
     def _resolver(self) -> dict[str, str]:
-        return hosts.write(self._at.state.directory / "etc", [*self._nodes.values(), *self._at.others])
+        known = {**self._nodes, **self._others}
+        return etc_hosts.write(self._at.state.directory / "etc", known.values())
+
+    def know(self, others: Iterable[Node]) -> None:
+        """Nodes that another driver makes; from the next change on, this one's find them by name."""
+        self._others |= {node.name: node for node in others}
+
+    def forget(self, others: Iterable[Node]) -> None:
+        """Nodes of another driver that are gone."""
+        for node in others:
+            self._others.pop(node.name, None)
 
     def reached(self, node: Node) -> list[str]:
-        return self._fences.reached(node)
+        return self._node_limits.reached(node)
 
     def apply(self, step: Step) -> None:
         tools.run_step(step)
@@ -117,7 +130,7 @@ class LightDriver:
         return self._changers.change(step, device)
 
     def configure(self, nodes: Sequence[Node], ports: Sequence[str]) -> dict[str, Any]:
-        wanted = [telling.network(n) for n in nodes]
+        wanted = [node_config.network(n) for n in nodes]
         read = self.call(operations.Configure(wanted, list(ports)))["nodes"]
         carriers.hasten(self._at.plan.core_netns, ports)  # both of their ends are up now
         return read

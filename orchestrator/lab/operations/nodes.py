@@ -22,22 +22,22 @@ class Hello(Operation[Greeting]):
     op = "hello"
 
 
-class Walls(TypedDict):
-    """Of all nodes of a lab; without them nodes are as free as the launcher."""
+class Sandbox(TypedDict):
+    """The sandbox of all nodes of a lab; without it nodes have the launcher's rights."""
 
-    hides: list[str]  # though every user of the machine may read it
-    replaces: dict[str, str]  # files of the lab's own in the place of the machine's: place -> file
-    logs: str  # the one directory outside where agents open logs
-    disk_bytes: int  # all that a node writes
+    hidden: list[str]  # paths to hide, though every user of the host may read them
+    replaced: dict[str, str]  # path on the host -> file of the lab that replaces it
+    logs: str  # the only directory outside the node where agents open files
+    disk_bytes: int  # the most that a node may write
 
 
-class Opened(TypedDict):
-    """What of the machine's files one node sees or writes beyond the rule."""
+class Mounts(TypedDict):
+    """Paths of the host that one node shares beyond the system's directories."""
 
-    sees: list[str]
-    writes: list[str]
-    names: list[str]  # files that its commands name, read only, where all may read them
-    root: NotRequired[str]  # directory with all files that it has, in place of the machine's
+    read: list[str]
+    write: list[str]
+    named: list[str]  # files that its commands name; shared read-only where every user may read them
+    root: NotRequired[str]  # the unpacked container image that replaces the host's files
 
 
 class NewNode(TypedDict):
@@ -46,8 +46,8 @@ class NewNode(TypedDict):
     hostname: str
     cgroup_procs: list[str]  # files to write its own pid to
     ipv6: bool
-    opened: NotRequired[Opened]
-    disk_bytes: NotRequired[int]  # all that it writes; without: as the walls have it
+    mounts: NotRequired[Mounts]
+    disk_bytes: NotRequired[int]  # the most that it may write; default: the sandbox's value
 
 
 class Created(TypedDict):
@@ -58,15 +58,15 @@ class Created(TypedDict):
 class Create(Operation[Created]):
     """Makes named network namespaces (bind mounts in /run/netns, as `ip netns` does) and one process a node.
 
-    Each node has UTS and mount namespaces of its own; with `walls` it is
-    [contained](../decisions/contained-nodes.md): user, process and IPC namespaces too, a read-only view of
-    the machine's system, `disk_bytes` to write. Process numbers that its agent answers are the node's own.
+    Each node has UTS and mount namespaces of its own. With `sandbox` it is
+    [contained](../decisions/contained-nodes.md): it also has user, PID and IPC namespaces, a read-only view
+    of the host's system, and `disk_bytes` to write. PIDs in its agent's answers are those of its namespace.
     """
 
     op = "create"
     core: str | None  # the core namespace; null in a VM
     nodes: Sequence[NewNode]
-    walls: Walls | None = None
+    sandbox: Sandbox | None = None
 
 
 class Card(TypedDict):

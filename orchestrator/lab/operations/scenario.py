@@ -27,12 +27,12 @@ class Role(TypedDict):
 
 
 class Item(TypedDict):
-    """A role to arm; `earlier`, of a machine that is up again: what records hold of its flows, by number."""
+    """A role to arm; after a machine's restart `resume` holds, by flow number, where its flows continue."""
 
     node: str
     software: Role
     flows: list[dict[str, Any]]  # the plan's whose sender this session is, with their `number`
-    earlier: NotRequired[dict[str, Any]]
+    resume: NotRequired[dict[str, Any]]
 
 
 @dataclass(frozen=True)

@@ -74,12 +74,12 @@ class Rearming:
 
 
 def _with(item: Item, seen: Mapping[int, set[int]], ended_ns: int, begins_ns: int) -> Item:
-    """`earlier`: of each of its flows, by number, how far the records go."""
-    earlier = {
+    """Adds `resume`: by flow number, how far the records go."""
+    resume = {
         str(flow["number"]): _so_far(seen[flow["number"]]) | {"ended_ns": ended_ns, "begins_ns": begins_ns}
         for flow in item["flows"]
     }
-    return {**item, "earlier": earlier}
+    return {**item, "resume": resume}
 
 
 def _so_far(recorded: set[int]) -> dict[str, Any]:

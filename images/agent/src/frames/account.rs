@@ -1,4 +1,4 @@
-//! What became of every frame of one trial: received once, again, late, changed, or never.
+//! Accounts for every frame of a trial: received once, duplicated, late, corrupted or lost.
 
 use super::frame;
 use super::histogram::Histogram;
@@ -6,16 +6,16 @@ use serde_json::{Value, json};
 
 pub struct Account {
     trial: u16,
-    /// A bit for each frame of the trial.
+    /// One bit for each frame of the trial.
     seen: Vec<u64>,
     count: u32,
     received: u64,
     duplicates: u64,
     reordered: u64,
     corrupted: u64,
-    /// Frames of another trial, or numbers that this one does not have.
+    /// Frames of another trial or with an invalid number.
     foreign: u64,
-    /// Frames that arrived before they were sent: the clocks disagree.
+    /// Frames with an arrival before their sending time, because clocks differ.
     early: u64,
     highest: Option<u32>,
     first_ns: i64,
@@ -25,7 +25,7 @@ pub struct Account {
 }
 
 impl Account {
-    /// For the frames 0 to `count` - 1 of a trial.
+    /// An account for frames 0 to `count` - 1 of a trial.
     pub fn new(trial: u16, count: u32) -> Self {
         Self {
             trial,
@@ -45,7 +45,7 @@ impl Account {
         }
     }
 
-    /// Books one frame that came in at `at_ns`.
+    /// Accounts for a frame that arrived at `at_ns`.
     pub fn take(&mut self, at_ns: i64, bytes: &[u8]) {
         let Some(stamp) = frame::read(bytes) else {
             self.corrupted += 1;
@@ -83,12 +83,12 @@ impl Account {
         self.latency.add(latency_ns.max(0) as u64);
     }
 
-    /// The sender sent fewer than it was asked for.
+    /// Reduces the trial to the number of frames that the sender has sent.
     pub fn sent(&mut self, count: u32) {
         self.count = self.count.min(count);
     }
 
-    /// Whether nothing is missing.
+    /// Whether all frames have arrived.
     pub fn complete(&self) -> bool {
         self.received >= u64::from(self.count)
     }
@@ -136,7 +136,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_arrival_is_booked_once(arrivals in proptest::collection::vec(0u32..150, 0..400)) {
+        fn every_arrival_counts_once(arrivals in proptest::collection::vec(0u32..150, 0..400)) {
             let mut account = Account::new(3, 100);
             for (i, seq) in arrivals.iter().enumerate() {
                 account.take(1000 + i as i64, &bytes(3, *seq, i as i64));

@@ -1,8 +1,8 @@
-//! The test frame: UDP in IPv4 as RFC 2544 appendix C has it, with a stamp that fits the shortest Ethernet frame.
+//! The test frame: UDP over IPv4 (RFC 2544 appendix C), with a stamp that fits into the shortest Ethernet frame.
 
 use crate::os::Res;
 
-/// Frame check sequence, which sizes count (RFC 2544 section 9) and sockets never see.
+/// Frame check sequence; sizes include it (RFC 2544 section 9), sockets do not.
 pub const FCS: usize = 4;
 pub const SMALLEST: usize = 64;
 pub const LARGEST: usize = 9018;
@@ -13,15 +13,15 @@ pub const ECHO_PORT: u16 = 7;
 const IP: usize = 14;
 const UDP: usize = 34;
 const STAMP: usize = 42;
-/// Bytes up to the end of the stamp: all that a receiver needs to see.
+/// Bytes up to the end of the stamp, all that a receiver needs.
 pub const SEEN: usize = STAMP + 18;
 
-// Appendix C.2.2: 198.18.0.0/15 is set aside for tests; no node has such an address, so no IP stack answers.
+// Appendix C.2.2: 198.18.0.0/15 is reserved for tests; no node has such an address, so no IP stack answers.
 const FROM: [u8; 4] = [198, 18, 0, 1];
 const TO: [u8; 4] = [198, 19, 0, 1];
 const TTL: u8 = 10;
 
-/// What each frame of a trial says about itself.
+/// The stamp of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamp {
     pub trial: u16,
@@ -29,7 +29,7 @@ pub struct Stamp {
     pub sent_ns: i64,
 }
 
-/// A frame of `size` bytes (with FCS) as a socket takes it, its stamp still empty.
+/// A frame of `size` bytes (including FCS) for a socket, with an empty stamp.
 pub fn template(size: usize, to: [u8; 6], from: [u8; 6]) -> Vec<u8> {
     let mut bytes = vec![0u8; size - FCS];
     let ip_length = (size - FCS - IP) as u16;
@@ -47,7 +47,7 @@ pub fn template(size: usize, to: [u8; 6], from: [u8; 6]) -> Vec<u8> {
     bytes[UDP..UDP + 2].copy_from_slice(&SOURCE_PORT.to_be_bytes());
     bytes[UDP + 2..UDP + 4].copy_from_slice(&ECHO_PORT.to_be_bytes());
     bytes[UDP + 4..UDP + 6].copy_from_slice(&(ip_length - 20).to_be_bytes());
-    // UDP checksum 0: none (RFC 768); the stamp has its own, and a full one would cost a pass over each frame.
+    // UDP checksum 0 means none (RFC 768). The stamp has its own; a full one would cost a pass over each frame.
     for (i, byte) in bytes.iter_mut().enumerate().skip(SEEN) {
         *byte = i as u8; // appendix C.2.6.4: an incrementing pattern
     }
@@ -62,7 +62,7 @@ pub fn stamp(bytes: &mut [u8], stamp: Stamp) {
     bytes[STAMP + 14..SEEN].copy_from_slice(&check(stamp).to_be_bytes());
 }
 
-/// The stamp of a frame, or nothing where a bit of it has changed.
+/// The stamp of a frame; None where it is corrupted.
 pub fn read(bytes: &[u8]) -> Option<Stamp> {
     let seen = bytes.get(STAMP..SEEN)?;
     let stamp = Stamp {
@@ -73,7 +73,7 @@ pub fn read(bytes: &[u8]) -> Option<Stamp> {
     (check(stamp).to_be_bytes() == seen[14..]).then_some(stamp)
 }
 
-/// Three multiplications instead of a CRC: this runs once a frame, at a million frames a second.
+/// A checksum of three multiplications, cheaper than a CRC at a million frames a second.
 fn check(stamp: Stamp) -> u32 {
     const ODD: u64 = 0x9E37_79B9_7F4A_7C15;
     let place = u64::from(stamp.trial) << 32 | u64::from(stamp.seq);

@@ -1,6 +1,6 @@
-//! Latencies in buckets whose width grows with them, so that a million frames a second cost one addition each.
+//! A histogram of latencies with buckets of growing width; adding a value costs one addition, at a million a second.
 
-/// Buckets in each doubling: a value is known to within 1/64 of itself.
+/// Buckets per doubling, which gives a relative resolution of 1/64.
 const STEPS: usize = 64;
 const BITS: u32 = STEPS.trailing_zeros();
 
@@ -26,7 +26,7 @@ impl Histogram {
         self.highest_ns = self.highest_ns.max(ns);
     }
 
-    /// Buckets that hold something: smallest value, first value above, how many.
+    /// Non-empty buckets: smallest value, first value above, count.
     pub fn buckets(&self) -> Vec<(u64, u64, u64)> {
         let filled = self.counts.iter().enumerate().filter(|(_, n)| **n > 0);
         filled.map(|(i, n)| (low(i), low(i + 1), *n)).collect()

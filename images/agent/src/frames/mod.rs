@@ -1,4 +1,5 @@
-//! Test frames after RFC 2544: an open-loop generator on one node's interface, a receiver that accounts for each on another's.
+//! Test frames after RFC 2544: an open-loop generator on one node's interface, and a receiver on another's that accounts
+//! for each frame.
 
 mod account;
 mod frame;
@@ -9,14 +10,14 @@ mod ring;
 mod send;
 mod socket;
 
-use crate::launch::side::Side;
+use crate::launch::helper::Helper;
 use crate::os::{self, Res};
 use crate::proto::parse;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
-/// What a receiver is to expect.
+/// The trial that a receiver expects.
 #[derive(Debug, Deserialize)]
 struct Listen {
     iface: String,
@@ -25,7 +26,7 @@ struct Listen {
     ring_bytes: Option<usize>,
 }
 
-/// What a sender is to send: `count` frames of `size` bytes with FCS, `rate_fps` of them a second (0: back to back).
+/// The trial of a sender: `count` frames of `size` bytes including FCS, at `rate_fps` frames a second (0: back to back).
 #[derive(Debug, Deserialize)]
 struct Send {
     iface: String,
@@ -34,36 +35,36 @@ struct Send {
     size: usize,
     rate_fps: f64,
     longest_ns: i64,
-    /// MAC of the receiver's interface, as `listen` answered.
+    /// MAC of the receiver's interface, from the answer to `listen`.
     to: String,
     #[serde(default)]
     bypass: bool,
 }
 
-/// A child process that sends or receives, and the request that it has to answer.
-struct Helper {
-    side: Side,
+/// A helper process that sends or receives, and the id of the request that it will answer.
+struct TrialProcess {
+    process: Helper,
     waiting: Option<Value>,
-    /// What asks a receiver for its counts: the longest wait in ns and the number of frames sent, sixteen bytes.
+    /// Ends a receiver: sixteen bytes with the longest wait in ns and the number of frames sent.
     control: Option<OwnedFd>,
 }
 
-/// The trial that a node takes part in: it may send, receive, or do both at once.
+/// A node's part in a trial: it sends, receives, or does both.
 #[derive(Default)]
 pub struct Frames {
-    sender: Option<Helper>,
-    receiver: Option<Helper>,
+    sender: Option<TrialProcess>,
+    receiver: Option<TrialProcess>,
 }
 
 impl Frames {
-    /// Starts what the request asks for; its answer comes from `on_ready`.
+    /// Starts the requested action; its answer comes from `on_ready`.
     pub fn request(&mut self, id: &Value, request: Value) -> Res<()> {
         match request["action"].as_str().unwrap_or("") {
             "listen" => self.listen(id, request),
             "send" => self.send(id, request),
             "collect" => self.collect(id, &request),
             other => Err(format!(
-                "frames: action \"{other}\" is not known; write listen, send or collect"
+                "frames: action \"{other}\" is unknown; write listen, send or collect"
             )),
         }
     }
@@ -73,17 +74,17 @@ impl Frames {
         [&self.sender, &self.receiver]
             .into_iter()
             .flatten()
-            .map(|h| h.side.raw())
+            .map(|h| h.process.raw())
     }
 
-    /// What a child had to say: the id of the request and its answer.
+    /// Reads a helper's answer, with the id of the request.
     pub fn on_ready(&mut self, fd: RawFd) -> Option<(Value, Res<Value>)> {
         for slot in [&mut self.sender, &mut self.receiver] {
-            let Some(helper) = slot.as_mut().filter(|h| h.side.raw() == fd) else {
+            let Some(helper) = slot.as_mut().filter(|h| h.process.raw() == fd) else {
                 continue;
             };
-            let said = helper.side.read()?;
-            let answer = said.and_then(|line| answer_of(&line));
+            let line = helper.process.read()?;
+            let answer = line.and_then(|line| answer_of(&line));
             let id = helper.waiting.take();
             let goes_on = matches!(&answer, Ok(fields) if fields["armed"] == json!(true));
             if !goes_on {
@@ -96,7 +97,7 @@ impl Frames {
 
     fn listen(&mut self, id: &Value, request: Value) -> Res<()> {
         let spec: Listen = parse("frames listen", request)?;
-        // One that is still there belongs to a trial that was given up.
+        // A receiver that still runs belongs to an abandoned trial.
         end(&mut self.receiver);
         let mut ends = [0; 2];
         // SAFETY: room for two descriptors.
@@ -107,13 +108,13 @@ impl Frames {
             os::own(ends[0]).map_err(fail)?,
             os::own(ends[1]).map_err(fail)?,
         );
-        let side = Side::start(&[until.as_raw_fd()], |say| {
-            let armed = |mac| say(&line(Ok(json!({"armed": true, "mac": mac}))));
-            say(&line(receive::run(&spec, &until, &armed)));
+        let process = Helper::start(&[until.as_raw_fd()], |send| {
+            let armed = |mac| send(&line(Ok(json!({"armed": true, "mac": mac}))));
+            send(&line(receive::run(&spec, &until, &armed)));
             String::new()
         })?;
-        self.receiver = Some(Helper {
-            side,
+        self.receiver = Some(TrialProcess {
+            process,
             waiting: Some(id.clone()),
             control: Some(control),
         });
@@ -131,19 +132,19 @@ impl Frames {
             ));
         }
         end(&mut self.sender);
-        let side = Side::start(&[], |say| {
-            say(&line(send::run(&spec)));
+        let process = Helper::start(&[], |send| {
+            send(&line(send::run(&spec)));
             String::new()
         })?;
-        self.sender = Some(Helper {
-            side,
+        self.sender = Some(TrialProcess {
+            process,
             waiting: Some(id.clone()),
             control: None,
         });
         Ok(())
     }
 
-    /// Asks for the counts, once all frames are there or `wait_ns` have passed.
+    /// Requests the counts once all frames have arrived or `wait_ns` have passed.
     fn collect(&mut self, id: &Value, request: &Value) -> Res<()> {
         let wait_ns = request["wait_ns"].as_i64().filter(|w| *w >= 0).ok_or(
             "frames: collect: wait_ns is missing; give the time to wait for the last frames",
@@ -155,7 +156,7 @@ impl Frames {
             .receiver
             .as_mut()
             .filter(|r| r.waiting.is_none())
-            .ok_or("frames: collect: nothing listens; ask for `listen` first")?;
+            .ok_or("frames: collect: nothing listens; send `listen` first")?;
         if let Some(control) = &receiver.control {
             os::write(
                 control.as_raw_fd(),
@@ -168,9 +169,9 @@ impl Frames {
     }
 }
 
-fn end(slot: &mut Option<Helper>) {
+fn end(slot: &mut Option<TrialProcess>) {
     if let Some(helper) = slot.take() {
-        helper.side.end();
+        helper.process.end();
     }
 }
 
@@ -184,7 +185,7 @@ fn line(outcome: Res<Value>) -> String {
 
 fn answer_of(line: &str) -> Res<Value> {
     let fields: Value =
-        serde_json::from_str(line).map_err(|e| format!("frames: a helper said: {e}"))?;
+        serde_json::from_str(line).map_err(|e| format!("frames: a helper's answer: {e}"))?;
     match fields["error"].as_str() {
         Some(text) => Err(text.to_owned()),
         None => Ok(fields),

@@ -1,4 +1,4 @@
-//! The receiver: books what comes in until it is told to report.
+//! The receiver of a trial: accounts for arriving frames until a report is requested.
 
 use super::account::Account;
 use super::frame::{self, Stamp};
@@ -10,35 +10,35 @@ use crate::packet;
 use serde_json::{Value, json};
 use std::os::fd::{AsRawFd, OwnedFd};
 
-/// Frames that tell bridges and switches where the receiver is (RFC 2544 section 23: learning frames).
+/// Learning frames, from which bridges and switches learn the receiver's port (RFC 2544 section 23).
 const LEARNING: u32 = 3;
 const LEAST_RING: usize = 1 << 20;
 const MOST_RING: usize = 16 << 20;
-/// Of the memory that is free: one part in so many for the ring.
+/// The ring takes at most 1/16 of the free memory.
 const SHARE: usize = 16;
 const BROADCAST: [u8; 6] = [0xFF; 6];
-/// Nothing is missing: so long copies of the last frames may still come (and the ring's last block, 4 ms).
+/// How long to wait for duplicates after the last frame, including the ring's last block (4 ms).
 const COPIES_NS: i64 = 20_000_000;
 
-/// Receives until `until` brings a time to wait for the last frames, and that has passed or nothing is missing any more;
-/// says `armed` once frames are seen, and answers with the counts.
+/// Calls `armed` once it receives. Runs until `until` delivers a waiting time and that has passed or all frames have
+/// arrived; returns the counts.
 pub fn run(spec: &Listen, until: &OwnedFd, armed: &dyn Fn(String)) -> Res<Value> {
     let mut ring = Ring::open(&spec.iface, spec.ring_bytes.unwrap_or_else(ring_bytes))?;
     let mut account = Account::new(spec.trial, spec.count);
-    ring.dropped()?; // starts counting anew
+    ring.dropped()?; // resets the counter
     armed(frame::mac_text(learn(spec)?));
     let mut end_ns = i64::MAX;
     loop {
-        let asked = end_ns < i64::MAX;
-        if asked && account.complete() {
+        let requested = end_ns < i64::MAX;
+        if requested && account.complete() {
             end_ns = end_ns.min(clock::mono_ns() + COPIES_NS);
         }
-        let left_ms = if asked {
+        let left_ms = if requested {
             (end_ns - clock::mono_ns()) / 1_000_000
         } else {
             -1
         };
-        if asked && left_ms <= 0 {
+        if requested && left_ms <= 0 {
             break;
         }
         let mut fds = [ring.raw(), until.as_raw_fd()].map(|fd| libc::pollfd {
@@ -46,26 +46,26 @@ pub fn run(spec: &Listen, until: &OwnedFd, armed: &dyn Fn(String)) -> Res<Value>
             events: libc::POLLIN,
             revents: 0,
         });
-        let watched = if asked { 1 } else { 2 };
+        let watched = if requested { 1 } else { 2 };
         os::poll(&mut fds[..watched], left_ms.clamp(-1, 1000) as i32)
             .map_err(|e| format!("frames: {e}"))?;
         ring.drain(&mut |at, bytes| account.take(at, bytes));
         if fds[1].revents != 0 {
-            let (wait_ns, sent) = asked_for(until)?;
+            let (wait_ns, sent) = read_request(until)?;
             end_ns = clock::mono_ns() + wait_ns;
             account.sent(sent);
         }
     }
     ring.drain(&mut |at, bytes| account.take(at, bytes));
     let dropped = ring.dropped()?;
-    // As in the sender, the socket is left to the end of the process.
+    // As in the sender, the end of the process closes the socket.
     std::mem::forget(ring);
     let mut report = account.report();
     report["ring_dropped"] = json!(dropped);
     Ok(report)
 }
 
-/// Room for a moment in which this process does not run: 16 MiB hold about 100,000 frames. Less in a small machine.
+/// Buffer for times when this process does not run: 16 MiB hold about 100,000 frames; less with little memory.
 fn ring_bytes() -> usize {
     let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let line = text.lines().find_map(|l| l.strip_prefix("MemAvailable:"));
@@ -74,8 +74,8 @@ fn ring_bytes() -> usize {
     (available / SHARE).clamp(LEAST_RING, MOST_RING)
 }
 
-/// How long to wait for the last frames, and how many were sent.
-fn asked_for(control: &OwnedFd) -> Res<(i64, u32)> {
+/// Reads how long to wait for the last frames, and how many were sent.
+fn read_request(control: &OwnedFd) -> Res<(i64, u32)> {
     let mut bytes = [0u8; 16];
     match os::read(control.as_raw_fd(), &mut bytes) {
         Ok(16) => {
@@ -87,7 +87,7 @@ fn asked_for(control: &OwnedFd) -> Res<(i64, u32)> {
     }
 }
 
-/// Broadcasts frames of no trial, so that no bridge has to flood the real ones; the MAC that they come from.
+/// Broadcasts learning frames, so that no bridge floods the trial's frames; returns their source MAC.
 fn learn(spec: &Listen) -> Res<[u8; 6]> {
     let out = socket::sender(&spec.iface, false)?;
     let own = packet::own(&out)?.0;

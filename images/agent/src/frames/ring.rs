@@ -1,4 +1,4 @@
-//! The kernel's memory-mapped ring of received frames (TPACKET_V3): no system call and no copy per frame.
+//! The kernel's memory-mapped receive ring (TPACKET_V3), without a system call or copy per frame.
 
 use super::socket;
 use crate::os::Res;
@@ -7,7 +7,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{Ordering, fence};
 
 const BLOCK_BYTES: usize = 1 << 18;
-/// A block that is not full is handed over after this long.
+/// The kernel hands over an incomplete block after this time.
 const RETIRE_MS: u32 = 4;
 
 pub struct Ring {
@@ -18,7 +18,7 @@ pub struct Ring {
 }
 
 impl Ring {
-    /// Reception on `iface` begins; `bytes` is rounded up to whole blocks.
+    /// Starts reception on `iface`; rounds `bytes` up to whole blocks.
     pub fn open(iface: &str, bytes: usize) -> Res<Self> {
         let socket = socket::receiver()?;
         let version = libc::tpacket_versions::TPACKET_V3 as i32;
@@ -33,8 +33,8 @@ impl Ring {
         request.tp_frame_nr = (bytes / 256) as u32;
         request.tp_retire_blk_tov = RETIRE_MS;
         packet::option(&socket, libc::SOL_PACKET, libc::PACKET_RX_RING, &request)
-            .map_err(|e| format!("{e}; a ring of {bytes} bytes was asked for"))?;
-        // SAFETY: a shared mapping of the ring just made, of its very size.
+            .map_err(|e| format!("{e}; a ring of {bytes} bytes was requested"))?;
+        // SAFETY: a shared mapping of the new ring, of its exact size.
         let map = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
@@ -62,7 +62,7 @@ impl Ring {
         self.socket.as_raw_fd()
     }
 
-    /// Hands over every frame that is there, with its Unix time of arrival as the kernel took it.
+    /// Passes on all received frames, each with the kernel's Unix time of arrival.
     pub fn drain(&mut self, each: &mut dyn FnMut(i64, &[u8])) {
         loop {
             // SAFETY: `next` is below the number of blocks.
@@ -74,7 +74,7 @@ impl Ring {
         }
     }
 
-    /// Frames that found no room since the last call: the receiver's own loss, not the path's.
+    /// Frames dropped at a full ring since the last call: the receiver's own loss, not the path's.
     pub fn dropped(&self) -> Res<u64> {
         // SAFETY: all zero is a valid structure.
         let mut stats: libc::tpacket_stats_v3 = unsafe { std::mem::zeroed() };
@@ -94,10 +94,10 @@ impl Ring {
     }
 }
 
-/// The frames of one block, which then goes back to the kernel; false where it is not ours yet.
+/// Passes on the frames of a block and returns it to the kernel; false where the kernel still owns it.
 fn walk(block: *mut u8, each: &mut dyn FnMut(i64, &[u8])) -> bool {
     let head: *mut libc::tpacket_block_desc = block.cast();
-    // SAFETY: the kernel lays a block out as its header files say, and leaves it alone while its status is USER.
+    // SAFETY: the layout is that of the kernel's headers, and the kernel does not touch a block with status USER.
     unsafe {
         let status = &raw mut (*head).hdr.bh1.block_status;
         if status.read_volatile() & libc::TP_STATUS_USER == 0 {

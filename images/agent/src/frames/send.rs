@@ -1,4 +1,4 @@
-//! The open-loop generator: frames leave when they are due, in batches where more than one is.
+//! The open-loop generator: sends frames when they are due, several per system call if several are.
 
 use super::frame::{self, Stamp};
 use super::pace::Pace;
@@ -9,16 +9,16 @@ use crate::packet;
 use serde_json::{Value, json};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
-/// Frames of one system call. More gain nothing, and blur the time at which a frame left.
+/// Most frames per system call. More do not help, and blur the sending times.
 const BATCH: usize = 32;
-/// Shorter waits are spent looking at the clock.
-const NAP_NS: i64 = 20_000;
-/// Who was held up makes up for so many frames and no more: a longer burst would be another load than the one asked for.
+/// Shorter waits poll the clock.
+const SLEEP_NS: i64 = 20_000;
+/// Catch-up burst limit, in frames, after a stall. A longer burst would be another load than the requested one.
 const CATCH_UP: u32 = 128;
-/// A path that takes nothing for this long is down.
+/// An interface that accepts nothing for this long is down.
 const STUCK_MS: i32 = 2_000;
 
-/// What became of a trial's frames at the sender. `refused`: the queue of the own interface dropped them.
+/// A trial's frames at the sender. `refused`: dropped by the queue of its own interface.
 #[derive(Default)]
 struct Sent {
     frames: u32,
@@ -29,14 +29,14 @@ struct Sent {
     last_ns: i64,
 }
 
-/// Sends all frames of a trial; the answer's fields.
+/// Sends all frames of a trial; returns the answer's fields.
 pub fn run(spec: &Send) -> Res<Value> {
-    os::sharp_timers();
+    os::reduce_timer_slack();
     let socket = socket::sender(&spec.iface, spec.bypass)?;
     let template = frame::template(spec.size, frame::mac(&spec.to)?, packet::own(&socket)?.0);
     let mut batch = Batch::new(&template);
     let sent = exchange(spec, &socket, &mut batch)?;
-    // Closing a packet socket waits for a grace period: left to the end of this process, after the answer.
+    // Closing a packet socket waits for an RCU grace period, so leave it to the end of the process, after the answer.
     std::mem::forget(socket);
     Ok(json!({
         "sent": sent.frames, "refused": sent.refused, "waits": sent.waits, "late_ns": sent.late_ns,
@@ -49,7 +49,7 @@ fn exchange(spec: &Send, socket: &OwnedFd, batch: &mut Batch) -> Res<Sent> {
     let mut sent = Sent::default();
     let most_late_ns = pace.at_ns(CATCH_UP);
     let mut start = clock::mono_ns();
-    // A machine that cannot keep up must not turn a trial of seconds into one of minutes.
+    // Bounds the trial where the host cannot keep up.
     let end = start + spec.longest_ns;
     while sent.frames < spec.count {
         let now = clock::mono_ns();
@@ -78,7 +78,7 @@ fn exchange(spec: &Send, socket: &OwnedFd, batch: &mut Batch) -> Res<Sent> {
     Ok(sent)
 }
 
-/// One batch to the kernel; what the interface's queue refuses was offered to the path all the same.
+/// Passes a batch to the kernel. Frames that the interface's queue refuses count as offered.
 fn offer(
     spec: &Send,
     socket: &OwnedFd,
@@ -95,11 +95,11 @@ fn offer(
                 sent.frames += n as u32;
             }
             Err(e) => match e.raw_os_error() {
-                // Past the queue discipline a refusal means that the NIC is busy: the frame waits its turn.
+                // With `bypass` a refusal means that the NIC is busy, so retry.
                 Some(libc::ENOBUFS) if spec.bypass => {
                     sent.waits += 1;
                     if clock::mono_ns() >= end_ns {
-                        return Ok(()); // its carrier may be gone
+                        return Ok(()); // the carrier may be down
                     }
                 }
                 Some(libc::ENOBUFS | libc::ENETDOWN) => {
@@ -142,9 +142,9 @@ fn await_room(fd: RawFd, iface: &str) -> Res<()> {
     }
 }
 
-/// Sleeps where the wait is long enough to wake in time, else returns at once.
+/// Sleeps if the wait is long enough to wake in time, otherwise returns at once.
 fn wait_until(mono_ns: i64) {
-    if mono_ns - clock::mono_ns() < NAP_NS {
+    if mono_ns - clock::mono_ns() < SLEEP_NS {
         std::hint::spin_loop();
         return;
     }
@@ -152,7 +152,7 @@ fn wait_until(mono_ns: i64) {
         tv_sec: mono_ns / 1_000_000_000,
         tv_nsec: mono_ns % 1_000_000_000,
     };
-    // SAFETY: a valid timespec. A signal that cuts the sleep short only makes the caller look at the clock again.
+    // SAFETY: a valid timespec. After an interruption the caller checks the clock again.
     unsafe {
         libc::clock_nanosleep(
             libc::CLOCK_MONOTONIC,
@@ -163,7 +163,7 @@ fn wait_until(mono_ns: i64) {
     }
 }
 
-/// Frames side by side, and the headers by which one system call sends several.
+/// A buffer of frames, and the message headers to send several per system call.
 struct Batch {
     frames: Vec<Vec<u8>>,
     #[expect(dead_code, reason = "the headers point into it")]
@@ -212,7 +212,7 @@ impl Batch {
     }
 
     fn send(&mut self, fd: RawFd, from: usize, to: usize) -> std::io::Result<usize> {
-        // SAFETY: the headers and what they point to live as long as this batch, whose vectors never grow.
+        // SAFETY: the headers and their targets live as long as this batch, whose vectors never grow.
         let n = unsafe {
             libc::sendmmsg(
                 fd,

@@ -1,17 +1,17 @@
-//! Packet sockets for trials: what to send out of, and what to receive on.
+//! Packet sockets for trials: a sender's and a receiver's.
 
 use super::frame::{ECHO_PORT, SEEN, SOURCE_PORT};
 use crate::os::Res;
 use crate::packet;
 use std::os::fd::OwnedFd;
 
-/// Room for frames that the path has taken but not carried yet; more than any queue of a link.
+/// Send buffer, larger than any queue of a link.
 const SEND_BYTES: i32 = 64 << 20;
 
-/// A socket that frames leave from; `bypass`: past the queue discipline, straight to the NIC.
+/// A socket for sending; `bypass` skips the qdisc.
 pub fn sender(iface: &str, bypass: bool) -> Res<OwnedFd> {
     let socket = packet::socket(0)?;
-    packet::room(&socket, libc::SO_SNDBUF, libc::SO_SNDBUFFORCE, SEND_BYTES)?;
+    packet::set_buffer(&socket, libc::SO_SNDBUF, libc::SO_SNDBUFFORCE, SEND_BYTES)?;
     if bypass {
         packet::option(&socket, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, &1i32)?;
     }
@@ -19,7 +19,7 @@ pub fn sender(iface: &str, bypass: bool) -> Res<OwnedFd> {
     Ok(socket)
 }
 
-/// A socket that sees the test frames that come in, and of each only what the stamp needs.
+/// A socket that receives test frames, each cut after the stamp.
 pub fn receiver() -> Res<OwnedFd> {
     let socket = packet::socket(0)?;
     let stop = |code: u32, jt: u8, jf: u8, k: u32| libc::sock_filter {

@@ -1,7 +1,7 @@
-//! The broker of a control centre: some time after gateways first raised the alarm, it reserves what their flows want.
+//! The bandwidth broker of a control centre: `response_ns` after the first alarm it reserves the rates that gateways demand.
 
 use crate::clock;
-use crate::lines::{Inbox, Outbox};
+use crate::control_messages::{Inbox, Outbox};
 use crate::os::Res;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use std::os::fd::RawFd;
 #[derive(Deserialize)]
 pub struct Settings {
     listen: u16,
-    /// From the first alarm to its answer: the time that global adaptation takes.
+    /// From the first alarm to the answer; models the duration of global adaptation.
     response_ns: i64,
     /// By name.
     gateways: BTreeMap<String, Governed>,
@@ -20,7 +20,7 @@ pub struct Settings {
 #[derive(Deserialize)]
 struct Governed {
     at: SocketAddr,
-    /// Of its link.
+    /// Rate of its link.
     rate_bps: u64,
     reserved_bps: BTreeMap<String, u64>,
 }
@@ -40,7 +40,7 @@ pub struct Broker {
     settings: Settings,
     inbox: Inbox,
     outboxes: BTreeMap<String, Outbox>,
-    wanted: BTreeMap<String, BTreeMap<String, u64>>,
+    demands: BTreeMap<String, BTreeMap<String, u64>>,
     answer_at_ns: Option<i64>,
 }
 
@@ -52,7 +52,7 @@ impl Broker {
             outboxes: outboxes
                 .map(|(name, g)| (name.clone(), Outbox::new(g.at)))
                 .collect(),
-            wanted: BTreeMap::new(),
+            demands: BTreeMap::new(),
             answer_at_ns: None,
             settings,
         })
@@ -61,13 +61,13 @@ impl Broker {
     pub fn on_message(&mut self) {
         for message in self.inbox.take::<Alarm>() {
             match message {
-                Ok(alarm) => self.hear(alarm),
+                Ok(alarm) => self.on_alarm(alarm),
                 Err(text) => println!("not understood: {text}"),
             }
         }
     }
 
-    fn hear(&mut self, alarm: Alarm) {
+    fn on_alarm(&mut self, alarm: Alarm) {
         if !self.settings.gateways.contains_key(&alarm.gateway) {
             return println!("not understood: {} is no gateway of ours", alarm.gateway);
         }
@@ -80,10 +80,10 @@ impl Broker {
             );
             self.answer_at_ns = Some(now + self.settings.response_ns);
         }
-        self.wanted.insert(alarm.gateway, alarm.demands_bps);
+        self.demands.insert(alarm.gateway, alarm.demands_bps);
     }
 
-    /// When something is to be done next.
+    /// When to call `on_time` next.
     pub fn deadline(&self) -> Option<i64> {
         self.answer_at_ns
     }
@@ -97,15 +97,15 @@ impl Broker {
         Ok(())
     }
 
-    /// To be read from, and to be written to.
+    /// Descriptors to poll for reading, and for writing.
     pub fn fds(&self) -> (Vec<RawFd>, Vec<RawFd>) {
         let unsent = self.outboxes.values().filter_map(Outbox::fd);
         (self.inbox.fds(), unsent.collect())
     }
 
-    /// Flows get what they asked for, each gateway's as far as its link carries.
+    /// Grants the flows' demands, as far as each gateway's link carries them.
     fn reserve(&mut self) -> Res<()> {
-        for (name, demands) in std::mem::take(&mut self.wanted) {
+        for (name, demands) in std::mem::take(&mut self.demands) {
             let known = self.settings.gateways.get_mut(&name);
             let Some((governed, outbox)) = known.zip(self.outboxes.get_mut(&name)) else {
                 continue;
@@ -126,7 +126,7 @@ impl Broker {
                     );
                 }
             }
-            outbox.tell(&Reservations {
+            outbox.set(&Reservations {
                 reservations_bps: &governed.reserved_bps,
             })?;
         }

@@ -1,5 +1,5 @@
-//! Who gets which share of a link: estimation (algorithm 1) and bandwidth reassignment (algorithm 2) of "Cooperative
-//! Congestion Control in Power Grid Communication Networks", as pure functions. Rates are bits per second on the wire.
+//! Shares of a link: estimation (algorithm 1) and bandwidth reassignment (algorithm 2) of "Cooperative Congestion
+//! Control in Power Grid Communication Networks", as pure functions. Rates are bits per second on the wire.
 
 use serde::Deserialize;
 
@@ -14,36 +14,36 @@ pub enum Class {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Flow {
     pub class: Class,
-    /// Flows of one group tell about the same place: they are correlated.
+    /// Flows of one group report on the same place, so they are correlated.
     pub group: String,
-    /// It is never taken below this.
+    /// Its share never falls below this.
     pub minimum: u64,
-    /// Along its path by the broker.
+    /// What the broker has reserved along its path.
     pub reserved: u64,
-    /// What a neighbour downstream lets it have; its own reservation if nothing was said.
+    /// The limit of a neighbour downstream; `u64::MAX` before the first one.
     pub allowed: u64,
-    /// Its share now.
+    /// Its present share.
     pub assigned: u64,
     pub demand: u64,
-    /// What it asks for now, with what waits and what may come; after the demands of all.
+    /// Demand plus backlog and headroom; served after all demands.
     pub wish: u64,
-    /// What it asked for not long ago, and may keep if nobody asks for it.
+    /// The highest recent wish, which it keeps unless others need the rate.
     pub kept: u64,
 }
 
 impl Flow {
-    /// What it may get back of what was taken from it.
-    fn due(&self) -> u64 {
+    /// The most that `restore` gives back to it.
+    fn restorable(&self) -> u64 {
         self.reserved.min(self.allowed).max(self.minimum)
     }
 }
 
-/// Shares after a change of demands. What high real-time flows no longer need goes back to those it was taken from;
-/// those that need more get what is free, and then from their victims, in order, down to their minimum.
-/// All reservations together are what there is to share.
+/// Recomputes shares after demands have changed. The rate that high real-time flows no longer need returns to its
+/// former owners; those that need more take free rate first, then from their victims, in order, down to their minimum.
+/// The sum of all reservations is the capacity.
 pub fn reassign(flows: &mut [Flow]) {
     let capacity = flows.iter().map(|f| f.reserved).sum();
-    obey(flows);
+    apply_limits(flows);
     release(flows);
     serve(flows, capacity, |flow| flow.demand);
     serve(flows, capacity, |flow| flow.wish);
@@ -51,7 +51,7 @@ pub fn reassign(flows: &mut [Flow]) {
     restore(flows, capacity);
 }
 
-/// Algorithm 2, after what is free.
+/// Algorithm 2, after free rate is used up.
 fn serve(flows: &mut [Flow], capacity: u64, wanted: impl Fn(&Flow) -> u64) {
     for i in high(flows) {
         let free = capacity.saturating_sub(flows.iter().map(|f| f.assigned).sum());
@@ -73,7 +73,7 @@ fn high(flows: &[Flow]) -> Vec<usize> {
     (0..flows.len()).filter(is_high).collect()
 }
 
-/// M(i): best effort before low real time, and of each what is correlated with the flow first.
+/// M(i): best effort before low real time, and in each class correlated flows first.
 fn victims(flows: &[Flow], of: usize) -> Vec<usize> {
     let mut found: Vec<usize> = (0..flows.len())
         .filter(|b| flows[*b].class != Class::HighRealTime)
@@ -88,14 +88,14 @@ fn victims(flows: &[Flow], of: usize) -> Vec<usize> {
     found
 }
 
-/// A flow that is slowed down further on needs no more here.
-fn obey(flows: &mut [Flow]) {
+/// A flow that is limited downstream needs no more than that here.
+fn apply_limits(flows: &mut [Flow]) {
     for flow in flows.iter_mut().filter(|f| f.class != Class::HighRealTime) {
-        flow.assigned = flow.assigned.min(flow.due());
+        flow.assigned = flow.assigned.min(flow.restorable());
     }
 }
 
-/// High real-time flows keep their reservation, and beyond it what they use.
+/// High real-time flows keep the larger of reservation and demand.
 fn release(flows: &mut [Flow]) {
     for i in high(flows) {
         flows[i].assigned = flows[i]
@@ -104,7 +104,7 @@ fn release(flows: &mut [Flow]) {
     }
 }
 
-/// What is free goes back, low real time first.
+/// Returns free rate, low real time first.
 fn restore(flows: &mut [Flow], capacity: u64) {
     let mut order: Vec<usize> = (0..flows.len())
         .filter(|b| flows[*b].class != Class::HighRealTime)
@@ -112,11 +112,11 @@ fn restore(flows: &mut [Flow], capacity: u64) {
     order.sort_by_key(|b| flows[*b].class);
     for b in order {
         let free = capacity.saturating_sub(flows.iter().map(|f| f.assigned).sum());
-        flows[b].assigned += free.min(flows[b].due().saturating_sub(flows[b].assigned));
+        flows[b].assigned += free.min(flows[b].restorable().saturating_sub(flows[b].assigned));
     }
 }
 
-/// Exponentially weighted moving average of what arrives.
+/// Exponentially weighted moving average of the arrival rate.
 #[derive(Debug, Clone, Copy)]
 pub struct Estimator {
     pub weight: f64,
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_neighbour_slows_down_is_slowed_down_and_comes_back() {
+    fn a_neighbours_limit_holds_until_it_is_lifted() {
         let mut flows = of_the_paper();
         flows[0].demand = 20;
         flows[2].allowed = 4;
@@ -272,7 +272,7 @@ mod tests {
                         prop_assert!(is.assigned <= is.demand.max(is.wish).max(is.kept).max(is.reserved), "no more than it needs");
                         prop_assert!(is.assigned >= was.assigned.min(is.demand), "one is no victim of another");
                     } else {
-                        prop_assert!(is.assigned <= is.due(), "a victim gets no more than it had");
+                        prop_assert!(is.assigned <= is.restorable(), "a victim gets no more than it had");
                     }
                 }
                 for i in high(&flows) {

@@ -1,9 +1,9 @@
-//! A gateway: governs the HTB classes of one link by what it measures and by what its neighbours say.
+//! A gateway: sets the HTB rates of one link from its measurements and from its neighbours' messages.
 
 use super::flows::{self, Class, Estimator, Flow};
 use super::overlay::{self, Overlay, Shared};
 use crate::clock;
-use crate::lines::{Inbox, Outbox};
+use crate::control_messages::{Inbox, Outbox};
 use crate::netlink::{HtbClass, Netlink, QdiscCounters};
 use crate::os::Res;
 use serde::{Deserialize, Serialize};
@@ -11,28 +11,28 @@ use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 use std::os::fd::RawFd;
 
-/// A change by less than one in so many is none.
+/// Relative changes below 1/1000 are ignored.
 const NEGLIGIBLE: u64 = 1000;
 
 #[derive(Deserialize)]
 pub struct Settings {
-    /// Where the HTB is.
+    /// The interface with the HTB qdisc.
     device: String,
     listen: u16,
     period_ns: i64,
-    /// From the start to the first period: gateways do not measure in step.
+    /// From the start to the first period, so that gateways do not measure in step.
     phase_ns: i64,
     weight: f64,
-    /// So much more than its reservation is congestion, and so much more than the estimate is asked for.
+    /// Relative margin: a rate above the reservation by it means congestion, and a wish exceeds the estimate by it.
     headroom: f64,
-    /// What was asked for is kept so long after it is no longer needed, unless others need it.
+    /// A flow keeps its highest wish this long, unless others need the rate.
     release_ns: i64,
-    /// Its name, for the broker.
+    /// Its name at the broker.
     name: String,
-    /// Whether shares are moved here and neighbours told; else the broker alone helps.
+    /// Whether it reassigns shares and informs neighbours; otherwise only the broker acts.
     cooperate: bool,
     broker: Option<SocketAddr>,
-    /// Where it forwards some classes itself.
+    /// For classes that it forwards itself.
     overlay: Option<overlay::Settings>,
     flows: Vec<Entry>,
 }
@@ -40,23 +40,23 @@ pub struct Settings {
 #[derive(Deserialize)]
 struct Entry {
     name: String,
-    /// Of the class that has its packets, among those of the link: from 0, in the order of their handles.
+    /// Index of its class among the link's leaf classes, in the order of their handles.
     place: usize,
     class: Class,
     group: String,
     minimum_bps: u64,
-    /// As planned; its class may have another rate, where an earlier life of the gateway has set it.
+    /// The planned rate; after a restart of the gateway its class may have another.
     reserved_bps: u64,
-    /// The neighbour from which it comes.
+    /// The neighbour upstream.
     upstream: Option<SocketAddr>,
-    /// How its packets wait in the overlay; they do in the kernel where nothing is said.
+    /// Its queue in the overlay; None: the kernel queues its packets.
     shared: Option<Shared>,
 }
 
-/// From a neighbour downstream: what each flow may have. From the broker: what each flow's reservation is.
+/// A message from a neighbour downstream (`shares_bps`: the limit of each flow) or from the broker (`reservations_bps`).
 #[derive(Deserialize, Default)]
 #[serde(default, deny_unknown_fields)]
-struct Heard {
+struct Message {
     shares_bps: BTreeMap<String, u64>,
     reservations_bps: BTreeMap<String, u64>,
 }
@@ -66,7 +66,7 @@ struct Shares<'a> {
     shares_bps: BTreeMap<&'a str, u64>,
 }
 
-/// To the broker: flows that want more than is reserved for them.
+/// A message to the broker: flows whose wish exceeds their reservation.
 #[derive(Serialize)]
 struct Alarm<'a> {
     gateway: &'a str,
@@ -77,8 +77,8 @@ pub struct Gateway {
     settings: Settings,
     flows: Vec<Flow>,
     estimators: Vec<Estimator>,
-    /// What each flow asked for in the last periods.
-    asked: Vec<VecDeque<u64>>,
+    /// Each flow's wishes in the last periods.
+    wishes: Vec<VecDeque<u64>>,
     classes: Vec<HtbClass>,
     netlink: Netlink,
     index: i32,
@@ -90,7 +90,7 @@ pub struct Gateway {
 }
 
 impl Gateway {
-    /// Goes on from the classes as they are.
+    /// Opens the link and starts from the present rates of its classes.
     pub fn open(mut settings: Settings) -> Res<Self> {
         let mut netlink = Netlink::open()?;
         let device = &settings.device;
@@ -98,13 +98,13 @@ impl Gateway {
             .names()?
             .get(device)
             .ok_or_else(|| format!("{device}: there is no such interface"))?;
-        let there = shares_of(netlink.htb_classes(index)?);
+        let leaves = leaf_classes(netlink.htb_classes(index)?);
         let classes = settings.flows.iter().map(|flow| {
             let rule = format!(
                 "{device}: has no HTB class {} for {}",
                 flow.place, flow.name
             );
-            there.get(flow.place).cloned().ok_or(rule)
+            leaves.get(flow.place).cloned().ok_or(rule)
         });
         let classes = classes.collect::<Res<Vec<_>>>()?;
         let flows = settings.flows.iter().zip(&classes);
@@ -146,7 +146,7 @@ impl Gateway {
                 })
                 .collect(),
             inbox: Inbox::open(settings.listen)?,
-            asked: vec![VecDeque::new(); flows.len()],
+            wishes: vec![VecDeque::new(); flows.len()],
             neighbours: upstream.map(|to| (to, Outbox::new(to))).collect(),
             broker: settings.broker.map(Outbox::new),
             measured_ns: clock::mono_ns(),
@@ -158,12 +158,12 @@ impl Gateway {
         })
     }
 
-    /// From now to the end of the first period, and how long one is.
+    /// Time to the first period, and the length of a period.
     pub fn periods_ns(&self) -> (i64, i64) {
         (self.settings.phase_ns, self.settings.period_ns)
     }
 
-    /// When a packet of the overlay leaves next.
+    /// When the overlay sends its next packet.
     pub fn deadline(&self) -> Option<i64> {
         self.overlay.as_ref().and_then(Overlay::deadline)
     }
@@ -173,22 +173,22 @@ impl Gateway {
         self.overlay.iter_mut().try_for_each(|o| o.forward(now))
     }
 
-    /// What neighbours and the broker say is obeyed at once.
+    /// Applies messages of neighbours and the broker at once.
     pub fn on_message(&mut self) -> Res<()> {
-        let mut heard = false;
-        for message in self.inbox.take::<Heard>() {
+        let mut received = false;
+        for message in self.inbox.take::<Message>() {
             match message {
                 Ok(message) => {
-                    self.hear(&message);
-                    heard = true;
+                    self.apply(&message);
+                    received = true;
                 }
                 Err(text) => println!("not understood: {text}"),
             }
         }
-        if heard { self.act() } else { Ok(()) }
+        if received { self.act() } else { Ok(()) }
     }
 
-    fn hear(&mut self, message: &Heard) {
+    fn apply(&mut self, message: &Message) {
         for (entry, flow) in self.settings.flows.iter().zip(&mut self.flows) {
             if let Some(bps) = message.shares_bps.get(&entry.name) {
                 flow.allowed = *bps;
@@ -201,7 +201,7 @@ impl Gateway {
         }
     }
 
-    /// Once in a period: what came is measured, and shares follow.
+    /// Measures arrivals once per period and adjusts shares.
     pub fn on_period(&mut self) -> Res<()> {
         self.measure()?;
         self.act()
@@ -221,11 +221,11 @@ impl Gateway {
             overlay.for_each(|o| o.account(i, name, &mut class.counters));
             let (was, is) = (&self.classes[i].counters, &class.counters);
             let average = self.estimators[i].update(arrived(was, is), period_s);
-            // What waits is to be gone after a period; a packet or two always wait.
+            // The wish clears the backlog within a period; one or two waiting packets are normal.
             let waits = is.backlog_packets > 2;
             let more = 1.0 + self.settings.headroom;
             let congested = waits || average > more * flow.reserved as f64;
-            // One that keeps to its reservation needs no more than that.
+            // A flow within its reservation needs no more than that.
             flow.demand = average as u64;
             flow.wish = if congested {
                 let backlog = 8.0 * is.backlog_bytes as f64 * f64::from(u8::from(waits)) / period_s;
@@ -234,7 +234,7 @@ impl Gateway {
                 flow.demand = flow.demand.min(flow.reserved);
                 flow.demand
             };
-            flow.kept = most_asked(&mut self.asked[i], flow.wish, periods);
+            flow.kept = highest_wish(&mut self.wishes[i], flow.wish, periods);
             self.classes[i] = class;
         }
         Ok(())
@@ -245,7 +245,7 @@ impl Gateway {
             flows::reassign(&mut self.flows);
         }
         self.set_rates()?;
-        self.tell()
+        self.publish()
     }
 
     fn set_rates(&mut self) -> Res<()> {
@@ -269,26 +269,26 @@ impl Gateway {
                 class.rate_bps, flow.assigned, flow.demand
             );
         }
-        // As the kernel rounded them.
+        // The kernel rounds rates, so read them back.
         let there = self.netlink.htb_classes(self.index)?;
         for (i, class) in self.classes.iter_mut().enumerate() {
             let now = there.iter().find(|c| c.handle == class.handle);
             let counters = class.counters;
             *class = now.cloned().unwrap_or_else(|| class.clone());
-            class.counters = counters; // the period's
+            class.counters = counters; // those of the period's start stay
             let overlay = self.overlay.iter_mut();
             overlay.for_each(|o| o.set_rate(i, class.rate_bps));
         }
         Ok(())
     }
 
-    fn tell(&mut self) -> Res<()> {
+    fn publish(&mut self) -> Res<()> {
         let entries = || self.settings.flows.iter().zip(&self.flows);
         if self.settings.cooperate {
             for (to, outbox) in &mut self.neighbours {
                 let theirs = entries().filter(|(e, _)| e.upstream == Some(*to));
                 let shares_bps = theirs.map(|(e, f)| (e.name.as_str(), f.assigned)).collect();
-                outbox.tell(&Shares { shares_bps })?;
+                outbox.set(&Shares { shares_bps })?;
             }
         }
         if let Some(broker) = &mut self.broker {
@@ -298,7 +298,7 @@ impl Gateway {
                 wanting.map(|(e, f)| (e.name.as_str(), f.wish)).collect();
             if !demands_bps.is_empty() {
                 let gateway = &self.settings.name;
-                broker.tell(&Alarm {
+                broker.set(&Alarm {
                     gateway,
                     demands_bps,
                 })?;
@@ -308,12 +308,12 @@ impl Gateway {
         Ok(())
     }
 
-    /// What waits to be said, as far as neighbours take it.
+    /// Sends waiting messages, as far as the connections take them.
     pub fn send(&mut self) {
         super::send(self.neighbours.values_mut().chain(&mut self.broker));
     }
 
-    /// To be read from, and to be written to.
+    /// Descriptors to poll for reading, and for writing.
     pub fn fds(&self) -> (Vec<RawFd>, Vec<RawFd>) {
         let outboxes = self.neighbours.values().chain(&self.broker);
         let mut read = self.inbox.fds();
@@ -322,33 +322,33 @@ impl Gateway {
     }
 }
 
-/// The most of the last periods, the one that has ended among them.
-fn most_asked(asked: &mut VecDeque<u64>, now: u64, periods: usize) -> u64 {
-    asked.push_back(now);
-    while asked.len() > periods {
-        asked.pop_front();
+/// The highest wish of the last periods, including the present one.
+fn highest_wish(wishes: &mut VecDeque<u64>, now: u64, periods: usize) -> u64 {
+    wishes.push_back(now);
+    while wishes.len() > periods {
+        wishes.pop_front();
     }
-    asked.iter().copied().max().unwrap_or(now)
+    wishes.iter().copied().max().unwrap_or(now)
 }
 
-/// The classes among which a link is shared, by their handles.
-fn shares_of(all: Vec<HtbClass>) -> Vec<HtbClass> {
-    let below: Vec<u32> = all.iter().map(|class| class.parent).collect();
+/// The leaf classes of a link, in the order of their handles.
+fn leaf_classes(all: Vec<HtbClass>) -> Vec<HtbClass> {
+    let parents: Vec<u32> = all.iter().map(|class| class.parent).collect();
     let mut leaves: Vec<HtbClass> = all
         .into_iter()
-        .filter(|class| !below.contains(&class.handle))
+        .filter(|class| !parents.contains(&class.handle))
         .collect();
     leaves.sort_by_key(|class| class.handle);
     leaves
 }
 
-/// Bits that came to a class: those that left or were dropped, and those that wait now and did not before.
+/// Bits that arrived at a class: sent plus dropped plus the growth of the backlog.
 fn arrived(was: &QdiscCounters, is: &QdiscCounters) -> u64 {
-    // Queues that were made anew count from zero.
+    // A new queue counts from zero.
     let left = is.bytes.saturating_sub(was.bytes);
     let packets = is.packets.saturating_sub(was.packets);
     let dropped = is.dropped.saturating_sub(was.dropped);
-    // The kernel counts dropped packets, not their bytes: they are as long as the others.
+    // The kernel counts dropped packets but not their bytes; assume the mean length.
     let mean = left.checked_div(packets).unwrap_or(0);
     let bytes = left + dropped * mean + is.backlog_bytes;
     8 * bytes.saturating_sub(was.backlog_bytes)

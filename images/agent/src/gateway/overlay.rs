@@ -1,5 +1,5 @@
-//! Packets that a gateway forwards itself: they are taken from the kernel before they queue at its link, wait here in
-//! the order of their deadlines, and go to their class of HTB at the rate that it has.
+//! An overlay queue: a gateway diverts packets from the kernel before they queue at its link, holds them in the order of
+//! their deadlines, and sends them to their HTB class at the class's rate.
 
 use super::queue::{Order, Queue};
 use super::tap;
@@ -14,32 +14,32 @@ use std::io::Write;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::process::{Command, Stdio};
 
-/// Frames read in one go, before others get their turn.
+/// Frames to read before other work gets its turn.
 const AT_ONCE: usize = 64;
-/// Who wakes up late catches up with so much of its rate.
-const BEHIND_NS: i64 = 10_000_000;
+/// The longest delay that a late wake-up catches up with.
+const CATCH_UP_NS: i64 = 10_000_000;
 const LARGEST: usize = 65_536;
-/// What frames are sent as (of linux/if_ether.h, for experiments): no filter that takes IP takes them again. Who
-/// receives them reads their own type.
+/// The socket's protocol for sending (an experimental one of linux/if_ether.h), so that no filter for IP diverts the
+/// frames again. On the wire they keep their own EtherType.
 const SENT_AS: u16 = 0x88b5;
 
-/// Of a gateway.
+/// Settings of a gateway's overlay.
 #[derive(Deserialize)]
 pub struct Settings {
-    /// The device that the kernel is told to give the packets to.
+    /// The TAP device to which the kernel diverts packets.
     tap: String,
-    /// For `tc -batch`: how it is told.
+    /// Lines for `tc -batch` that divert them.
     filters: Vec<String>,
 }
 
-/// Of one class.
+/// Settings of the queue of one class.
 #[derive(Deserialize)]
 pub struct Shared {
     order: Order,
     drops_late: bool,
-    /// Packets of each flow.
+    /// Most waiting packets of each flow.
     limit: u64,
-    /// From a packet's arrival to its deadline, by its port.
+    /// By port: time from a packet's arrival to its deadline.
     deadlines_ns: BTreeMap<u16, i64>,
 }
 
@@ -52,7 +52,7 @@ pub struct Overlay {
 }
 
 struct Lane {
-    /// Its place among those of the gateway.
+    /// Index among the gateway's flows.
     flow: usize,
     deadlines_ns: BTreeMap<u16, i64>,
     queue: Queue<Vec<u8>>,
@@ -60,12 +60,12 @@ struct Lane {
     rate_bps: u64,
     /// When the next packet may leave.
     free_ns: i64,
-    /// Packets that overflowed and that were too late, as was said last.
-    said: (u64, u64),
+    /// Counts of overflowed and expired packets at the last log line.
+    logged: (u64, u64),
 }
 
 impl Overlay {
-    /// `shared`: of each such class the place among the gateway's flows, and its handle.
+    /// `shared`: for each class its index among the gateway's flows, its handle and its settings.
     pub fn open(
         settings: &Settings,
         index: i32,
@@ -78,7 +78,7 @@ impl Overlay {
         };
         let lane_of = lanes.iter().enumerate().flat_map(of_lane).collect();
         let tap = tap::open(&settings.tap)?;
-        tell(&settings.filters)?;
+        run_tc(&settings.filters)?;
         Ok(Self {
             tap,
             index,
@@ -88,12 +88,12 @@ impl Overlay {
         })
     }
 
-    /// To be read from.
+    /// The descriptor to poll for reading.
     pub fn fd(&self) -> RawFd {
         self.tap.as_raw_fd()
     }
 
-    /// When the next packet leaves.
+    /// When to send the next packet.
     pub fn deadline(&self) -> Option<i64> {
         let waiting = self.lanes.iter().filter(|lane| lane.waits());
         waiting.map(|lane| lane.free_ns).min()
@@ -105,8 +105,7 @@ impl Overlay {
         }
     }
 
-    /// Adds to a class's counters what the kernel does not know of: what waits here waits at the link, and what was
-    /// dropped here was dropped there. Says what has been dropped, where that is news.
+    /// Adds the packets that wait here or were dropped here to the kernel's counters of a class. Logs new drops.
     pub fn account(&mut self, flow: usize, name: &str, counters: &mut QdiscCounters) {
         for lane in self.lanes.iter_mut().filter(|lane| lane.flow == flow) {
             let own = lane.queue.counters();
@@ -114,15 +113,15 @@ impl Overlay {
             counters.backlog_packets += own.waiting;
             counters.backlog_bytes += own.waiting_bytes;
             let dropped = (own.overflowed, own.expired);
-            if dropped != lane.said {
+            if dropped != lane.logged {
                 let at_s = clock::lab_ns() as f64 / 1e9;
                 println!("dropped {at_s:.3} {name} {} {}", dropped.0, dropped.1);
-                lane.said = dropped;
+                lane.logged = dropped;
             }
         }
     }
 
-    /// Takes what has come, and sends what may leave.
+    /// Reads arrived packets and sends those that may leave.
     pub fn forward(&mut self, now_ns: i64) -> Res<()> {
         self.take(now_ns)?;
         for lane in &mut self.lanes {
@@ -138,7 +137,7 @@ impl Overlay {
                 Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => break,
                 Err(e) => return Err(format!("overlay: {e}")),
             };
-            // What the kernel itself says on the device has none of these ports.
+            // The kernel's own packets on the device have none of these ports.
             let frame = &self.frame[..n];
             let ports = ports(frame).into_iter().flatten();
             let found = ports
@@ -155,7 +154,7 @@ impl Overlay {
 impl Lane {
     fn open(flow: usize, handle: u32, shared: Shared) -> Res<Self> {
         let socket = packet::socket(libc::SOCK_NONBLOCK)?;
-        // HTB takes a priority that is a class's handle for that class.
+        // HTB treats a priority that equals a class's handle as that class.
         packet::option(&socket, libc::SOL_SOCKET, libc::SO_PRIORITY, &handle)?;
         Ok(Self {
             flow,
@@ -164,7 +163,7 @@ impl Lane {
             socket,
             rate_bps: 1,
             free_ns: 0,
-            said: (0, 0),
+            logged: (0, 0),
         })
     }
 
@@ -187,14 +186,14 @@ impl Lane {
                 break;
             };
             send(&self.socket, index, &frame)?;
-            let takes_ns = (8_000_000_000 * bytes / self.rate_bps) as i64;
-            self.free_ns = self.free_ns.max(now_ns - BEHIND_NS) + takes_ns;
+            let sending_ns = (8_000_000_000 * bytes / self.rate_bps) as i64;
+            self.free_ns = self.free_ns.max(now_ns - CATCH_UP_NS) + sending_ns;
         }
         Ok(())
     }
 }
 
-/// Destination and source of a datagram or segment of IPv4 without options, as the filters take them.
+/// Destination and source port of an IPv4 packet without options, which is what the filters divert.
 fn ports(frame: &[u8]) -> Option<[u16; 2]> {
     let word = |at: usize| Some(u16::from_be_bytes([*frame.get(at)?, *frame.get(at + 1)?]));
     let tag = if word(12)? == 0x8100 { 4 } else { 0 };
@@ -205,7 +204,7 @@ fn ports(frame: &[u8]) -> Option<[u16; 2]> {
     Some([word(ip + 22)?, word(ip + 20)?])
 }
 
-/// Puts a frame into the queue of a device.
+/// Queues a frame on a device.
 fn send(socket: &OwnedFd, index: i32, frame: &[u8]) -> Res<()> {
     // SAFETY: all zero is a valid sockaddr_ll.
     let mut to: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
@@ -228,14 +227,14 @@ fn send(socket: &OwnedFd, index: i32, frame: &[u8]) -> Res<()> {
     }
     let error = std::io::Error::last_os_error();
     match error.raw_os_error() {
-        // The class's own queue is full, or the link is down: the kernel counts it.
+        // The class's queue is full or the link is down; the kernel counts the loss.
         Some(libc::ENOBUFS | libc::EAGAIN | libc::ENETDOWN) => Ok(()),
         _ => Err(format!("overlay: {error}")),
     }
 }
 
 /// Runs lines of `tc -batch`.
-fn tell(lines: &[String]) -> Res<()> {
+fn run_tc(lines: &[String]) -> Res<()> {
     let wrong = |e: std::io::Error| format!("tc: {e}; iproute2 is needed");
     let mut child = Command::new("tc")
         .args(["-batch", "-"])
@@ -251,8 +250,8 @@ fn tell(lines: &[String]) -> Res<()> {
     if done.status.success() {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&done.stderr);
-    Err(format!("tc: {}", said.trim()))
+    let error = String::from_utf8_lossy(&done.stderr);
+    Err(format!("tc: {}", error.trim()))
 }
 
 #[cfg(test)]
@@ -272,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_is_told_by_its_ports() {
+    fn finds_the_ports_of_a_packet() {
         assert_eq!(ports(&datagram(false, 0x45)), Some([9001, 1000]));
         assert_eq!(ports(&datagram(true, 0x45)), Some([9001, 1000]));
         assert_eq!(

@@ -1,5 +1,5 @@
-//! A queue that several flows share, bounded for each: earliest deadline first, or in the order of arrival. Pure: the
-//! clock and the packets are arguments.
+//! A queue that several flows share, with a limit per flow: earliest deadline first, or first in, first out. It is pure:
+//! the clock and the packets are arguments.
 
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -7,16 +7,16 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Order {
-    /// Earliest deadline first; of one flow, and of equal deadlines, first in, first out.
+    /// Earliest deadline first; packets of one flow and with equal deadlines stay in order.
     Edf,
     Fifo,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Dropped since their flow had as many waiting as it may.
+    /// Dropped because their flow had reached its limit.
     pub overflowed: u64,
-    /// Dropped since their deadline had passed while they waited.
+    /// Dropped because their deadline passed while they waited.
     pub expired: u64,
     pub waiting: u64,
     pub waiting_bytes: u64,
@@ -25,11 +25,11 @@ pub struct Counters {
 pub struct Queue<P> {
     order: Order,
     drops_late: bool,
-    /// Packets of each flow.
+    /// Most waiting packets of each flow.
     limit: u64,
-    /// By whose turn it is: deadline (or nothing), then arrival.
+    /// In the order of departure: by deadline (0 for FIFO), then by arrival.
     waiting: BTreeMap<(i64, u64), Waiting<P>>,
-    /// By the port that tells a flow.
+    /// Waiting packets by flow, which its port identifies.
     of_flow: BTreeMap<u16, u64>,
     arrivals: u64,
     counters: Counters,
@@ -59,7 +59,7 @@ impl<P> Queue<P> {
         self.counters
     }
 
-    /// Takes a packet, or drops it where its flow has as many waiting as it may.
+    /// Adds a packet, or drops it where its flow has reached its limit.
     pub fn push(&mut self, flow: u16, deadline_ns: i64, bytes: u64, packet: P) {
         let of_flow = self.of_flow.entry(flow).or_default();
         if *of_flow >= self.limit {
@@ -83,7 +83,7 @@ impl<P> Queue<P> {
         self.waiting.insert((first, self.arrivals), waiting);
     }
 
-    /// The packet whose turn it is, with its bytes; where that is asked for, those that are too late are dropped.
+    /// The next packet and its length. Drops expired packets first if `drops_late`.
     pub fn pop(&mut self, now_ns: i64) -> Option<(u64, P)> {
         while let Some((_, waiting)) = self.waiting.pop_first() {
             *self.of_flow.entry(waiting.flow).or_default() -= 1;
@@ -153,7 +153,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nobody_is_later_than_the_latest_of_first_in_first_out(arrivals in arrivals()) {
+        fn edf_is_never_later_than_the_latest_of_fifo(arrivals in arrivals()) {
             let latest = |order| {
                 let (left, counters) = served(order, false, 1000, &arrivals);
                 assert_eq!(left.len(), arrivals.len());
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn an_urgent_packet_overtakes_what_can_wait() {
+    fn an_urgent_packet_overtakes_others() {
         let mut queue = Queue::new(Order::Edf, true, 2);
         for (flow, deadline_ns, packet) in [
             (1, 900, "a"),

@@ -1,6 +1,6 @@
-//! Virtio-serial ports under their names, as udev would link them.
+//! Links virtio-serial ports by name, as udev does.
 
-use super::say;
+use super::log;
 use crate::os::Res;
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 const PORTS: &str = "/sys/class/virtio-ports";
 const NAMES: &str = "/dev/virtio-ports";
 
-/// Links every port that has a name; ports appear one by one while the device is set up.
+/// Links every named port; ports appear one by one while the kernel sets the device up.
 pub fn name_ports() {
     let Ok(ports) = std::fs::read_dir(PORTS) else {
-        return; // no such device yet
+        return; // the device does not exist yet
     };
     for port in ports.flatten() {
         let name = std::fs::read_to_string(port.path().join("name")).unwrap_or_default();
@@ -23,7 +23,7 @@ pub fn name_ports() {
         let device = Path::new("/dev").join(port.file_name());
         let made = std::fs::create_dir_all(NAMES).and_then(|()| symlink(device, &link));
         if let Err(e) = made {
-            say(&format!("{}: {e}", link.display()));
+            log(&format!("{}: {e}", link.display()));
         }
     }
 }

@@ -1,6 +1,6 @@
-//! Kernel modules: those of a list in its order, and drivers for network devices that were passed to the machine.
+//! Loads kernel modules: those of a list in its order, and drivers of network devices in passthrough.
 
-use super::say;
+use super::log;
 use crate::os::{self, Res};
 use std::ffi::CString;
 use std::fs::File;
@@ -13,7 +13,7 @@ const PCI: &str = "/sys/bus/pci/devices";
 const NETWORK: &str = "0x02";
 const VIRTIO: &str = "0x1af4";
 
-/// One path a line, dependencies first. A kernel without modules has no list.
+/// Loads the modules of a list: one path per line, dependencies first. A kernel without modules has no list.
 pub fn load_listed(list: &str) -> Res<()> {
     let Ok(text) = std::fs::read_to_string(list) else {
         return Ok(());
@@ -34,10 +34,10 @@ fn load(path: &str) -> Res<()> {
     }
 }
 
-/// Network devices that are not virtio get their driver by their alias, as udev would do it.
+/// Loads drivers of non-virtio network devices by alias, as udev does.
 pub fn load_for_pci() {
     let Ok(devices) = std::fs::read_dir(PCI) else {
-        return; // a machine without PCI
+        return; // the VM has no PCI
     };
     for device in devices.flatten().map(|d| d.path()) {
         let is = |file: &str, start: &str| read(&device, file).starts_with(start);
@@ -45,7 +45,7 @@ pub fn load_for_pci() {
             let alias = read(&device, "modalias");
             let outcome = Command::new("/sbin/modprobe").arg(alias.trim()).status();
             if !outcome.is_ok_and(|s| s.success()) {
-                say(&format!(
+                log(&format!(
                     "{}: no driver for {}",
                     device.display(),
                     alias.trim()

@@ -1,4 +1,4 @@
-//! The packed file system of the image, mounted on /usr through a loop device: it stays packed in memory.
+//! Mounts the image's squashfs on /usr through a loop device, so that it stays compressed in memory.
 
 use crate::os::{self, Res};
 use std::fs::{File, OpenOptions};
@@ -9,7 +9,6 @@ const PACKED: &str = "/vnet/usr.squashfs";
 const LOOP_SET_FD: libc::c_ulong = 0x4c00;
 const LOOP_CTL_GET_FREE: libc::c_ulong = 0x4c82;
 
-/// Mounts it.
 pub fn mount() -> Res<()> {
     let fail = |what: &str, e: std::io::Error| format!("{what}: {e}; the image is broken");
     let packed = File::open(PACKED).map_err(|e| fail(PACKED, e))?;
@@ -18,7 +17,7 @@ pub fn mount() -> Res<()> {
     let number = os::check(unsafe { libc::ioctl(control.as_raw_fd(), LOOP_CTL_GET_FREE as _) })
         .map_err(|e| fail("/dev/loop-control", e))?;
     let name = format!("/dev/loop{number}");
-    // Read only: a kernel without BLK_DEV_WRITE_MOUNTED does not mount what somebody may write to.
+    // Open read-only: a kernel without BLK_DEV_WRITE_MOUNTED does not mount a device that is open for writing.
     let device = File::open(&name).map_err(|e| fail(&name, e))?;
     // SAFETY: as above.
     os::check(unsafe { libc::ioctl(device.as_raw_fd(), LOOP_SET_FD as _, packed.as_raw_fd()) })

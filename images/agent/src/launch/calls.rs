@@ -1,19 +1,19 @@
-//! Answers that are still owed to the client: forwarded to one node, or gathered from many.
+//! Pending calls: requests that the launcher forwarded to one node or to many, until it can answer the client.
 
 use crate::proto::Totals;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How the answers of many nodes become one.
+/// How to merge the nodes' answers into one.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Merge {
-    /// Pass the single node's answer and events on.
+    /// Passes on one node's answer and events.
     Single,
     /// {"nodes": {node: answer}}
     Nodes,
     /// Sum of `Totals`.
     Totals,
-    /// Nothing but success.
+    /// Success without fields.
     Plain,
 }
 
@@ -44,7 +44,7 @@ impl Call {
         self.waiting.contains(node)
     }
 
-    /// Takes one node's answer; true when none is missing any more.
+    /// Adds one node's answer; true once the call is complete.
     pub fn take(&mut self, node: &str, mut answer: Value) -> bool {
         self.waiting.remove(node);
         if answer["ok"] != json!(true) {
@@ -115,10 +115,10 @@ pub fn failure(id: &Value, text: &str) -> Value {
     json!({"id": id, "ok": false, "error": text})
 }
 
-/// Calls under way, by the id that the nodes see.
+/// Pending calls, by the id that the nodes see.
 #[derive(Default)]
 pub struct Calls {
-    /// In order, so that what is answered together is always answered alike.
+    /// Sorted, so that calls which complete together are always answered in the same order.
     open: BTreeMap<u64, Call>,
     next: u64,
 }
@@ -135,7 +135,7 @@ impl Calls {
         self.open.get(&id)
     }
 
-    /// Finds the number under which a client's request (an exec) was forwarded.
+    /// The number under which a client's request (an exec) was forwarded.
     pub fn number_of(&self, client_id: &Value) -> Option<u64> {
         self.open
             .iter()
@@ -143,12 +143,12 @@ impl Calls {
             .map(|(n, _)| *n)
     }
 
-    /// Node that a single call waits for.
+    /// The node that a call with `Merge::Single` waits for.
     pub fn node_of(&self, id: u64) -> Option<String> {
         self.open.get(&id).and_then(|c| c.waiting.first().cloned())
     }
 
-    /// Takes an answer; gives the whole answer when it is complete.
+    /// Adds one node's answer; returns the merged answer once the call is complete.
     pub fn take(&mut self, id: u64, node: &str, answer: Value) -> Option<Value> {
         if self.open.get_mut(&id)?.take(node, answer) {
             return self.open.remove(&id).map(Call::answer);
@@ -156,7 +156,7 @@ impl Calls {
         None
     }
 
-    /// Answers for calls that waited for a node that is gone.
+    /// Fails the calls that waited for a node that has ended.
     pub fn node_gone(&mut self, node: &str) -> Vec<Value> {
         let ids: Vec<u64> = self
             .open
@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_waits_for_a_node_that_is_gone_is_answered_in_the_order_of_asking() {
+    fn calls_to_a_lost_node_fail_in_the_order_of_their_requests() {
         let mut calls = Calls::default();
         for id in 0..50 {
             calls.add(Call::new(json!(id), Merge::Single, ["n".to_owned()]));

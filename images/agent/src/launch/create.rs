@@ -1,6 +1,6 @@
-//! `create` and `destroy`: namespaces and processes appear and vanish in bulk.
+//! The operations `create` and `destroy`, which make and remove namespaces and node processes in bulk.
 
-use super::walls::Built;
+use super::sandbox::Sandbox;
 use super::{Launcher, netns, spawn};
 use crate::clock;
 use crate::os::{self, Res};
@@ -11,11 +11,11 @@ const READY_NS: i64 = 60_000_000_000;
 const END_NS: i64 = 3_000_000_000;
 
 impl Launcher {
-    /// Makes the core namespace and all nodes, or nothing.
+    /// Creates the core namespace and all nodes, or nothing.
     pub(super) fn create(&mut self, request: &Value) -> Res<Map<String, Value>> {
         let specs: Vec<CreateNode> = parse("create", request["nodes"].clone())?;
-        self.one_at_home(&specs)?;
-        self.build_walls(&request["walls"], &specs)?;
+        self.at_most_one_on_host(&specs)?;
+        self.build_sandbox(&request["sandbox"], &specs)?;
         if request["core"].is_string() || specs.iter().any(|s| s.netns.is_some()) {
             netns::prepare()?;
         }
@@ -39,22 +39,22 @@ impl Launcher {
         outcome
     }
 
-    /// Without `walls` nodes are as free as the launcher: in a machine of their own.
-    fn build_walls(&mut self, asked: &Value, specs: &[CreateNode]) -> Res<()> {
-        if asked.is_null() {
+    /// Prepares the sandbox for these nodes. Without `sandbox` nodes have the launcher's rights, as in a VM of their own.
+    fn build_sandbox(&mut self, spec: &Value, specs: &[CreateNode]) -> Res<()> {
+        if spec.is_null() {
             return Ok(());
         }
-        if self.walls.is_none() {
-            self.walls = Some(Built::new(
-                &parse("create", asked.clone())?,
-                self.places.nodes(),
+        if self.sandbox.is_none() {
+            self.sandbox = Some(Sandbox::new(
+                &parse("create", spec.clone())?,
+                self.directories.nodes(),
             )?);
         }
-        let walls = self.walls.as_mut();
-        walls.map_or(Ok(()), |walls| {
+        let sandbox = self.sandbox.as_mut();
+        sandbox.map_or(Ok(()), |sandbox| {
             specs
                 .iter()
-                .try_for_each(|spec| walls.prepare(&spec.opened))
+                .try_for_each(|node| sandbox.prepare(&node.mounts))
         })
     }
 
@@ -70,13 +70,13 @@ impl Launcher {
         Ok(true)
     }
 
-    /// Two nodes in the launcher's own namespaces would have one host name and one set of interfaces.
-    fn one_at_home(&self, specs: &[CreateNode]) -> Res<()> {
+    /// Refuses two nodes in the launcher's own namespaces: they would share one host name and one set of interfaces.
+    fn at_most_one_on_host(&self, specs: &[CreateNode]) -> Res<()> {
         let here = self.nodes.iter().filter(|(_, n)| n.netns.is_none());
-        let asked = specs.iter().filter(|s| s.netns.is_none());
+        let new = specs.iter().filter(|s| s.netns.is_none());
         let names: Vec<&str> = here
             .map(|(name, _)| name.as_str())
-            .chain(asked.map(|s| s.name.as_str()))
+            .chain(new.map(|s| s.name.as_str()))
             .collect();
         if names.len() > 1 {
             return Err(format!(
@@ -98,7 +98,7 @@ impl Launcher {
             if let Some(netns) = &spec.netns {
                 netns::reserve(netns)?;
             }
-            match spawn::fork_node(spec, &self.places, self.walls.as_ref()) {
+            match spawn::fork_node(spec, &self.directories, self.sandbox.as_ref()) {
                 Ok(process) => self.nodes.insert(spec.name.clone(), process),
                 Err(text) => {
                     remove_netns(spec.netns.as_deref())?;
@@ -106,12 +106,12 @@ impl Launcher {
                 }
             };
         }
-        // All are forked before any is named: a mount in /run/netns would otherwise be copied into every later node.
+        // Names come after all forks, else every later node would copy the mounts in /run/netns.
         let deadline = clock::mono_ns() + READY_NS;
-        if self.walls.is_some() {
+        if self.sandbox.is_some() {
             for spec in specs.iter().filter(|spec| spec.netns.is_some()) {
                 if let Some(node) = self.nodes.get_mut(&spec.name) {
-                    spawn::complete(&spec.name, node, deadline)?;
+                    spawn::map_users(&spec.name, node, deadline)?;
                 }
             }
         }
@@ -151,7 +151,7 @@ impl Launcher {
         Ok(Map::new())
     }
 
-    /// Ends everything; goes on after an error and reports all of them.
+    /// Ends everything; continues after errors and reports all of them.
     pub(super) fn destroy_all(&mut self) -> Res<()> {
         if let Some((sampler, _)) = self.sampler.take() {
             sampler.end();
@@ -173,11 +173,11 @@ impl Launcher {
             if let Some(node) = self.nodes.remove(name) {
                 self.by_fd.remove(&node.channel.raw());
                 self.clients.remove(name);
-                // Dropping the channel closes it: the node ends its software and itself.
+                // Dropping the channel closes it; the node then ends its software and itself.
                 gone.push((name, node.pid, node.netns, node.lent));
             }
             for answer in self.calls.node_gone(name) {
-                self.tell(&answer);
+                self.send_client(&answer);
             }
         }
         let mut errors = Vec::new();
@@ -187,7 +187,7 @@ impl Launcher {
         let deadline = clock::mono_ns() + END_NS;
         for (name, pid, ..) in &gone {
             await_end(name, *pid, deadline);
-            self.places.remove(name);
+            self.directories.remove(name);
         }
         if errors.is_empty() {
             Ok(())
@@ -201,7 +201,7 @@ pub(super) fn remove_netns(name: Option<&str>) -> Res<()> {
     name.map_or(Ok(()), netns::remove)
 }
 
-/// Waits for a child of ours; one that does not end by itself is killed.
+/// Waits for a child; kills it after the deadline.
 fn await_end(name: &str, pid: i32, deadline_ns: i64) {
     let mut killed = false;
     loop {

@@ -1,37 +1,37 @@
-//! Which of the launcher's descriptors a new node copies: not those that the launcher holds for its nodes, one each.
+//! Keeps the launcher's per-node descriptors out of the table that a new node copies.
 //!
-//! A fork copies the table of descriptors, and the child closes all but two: with thousands of nodes that was a
-//! quarter of what making another took. So a new node shares the table, until it takes the low part of it alone.
+//! A fork copies the whole descriptor table, and the child closes all but two. With thousands of nodes that took a
+//! quarter of the time to create another. So a new node first shares the table, then copies its low part only.
 
 use crate::os;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
-/// From here on: what is held for nodes.
-const HELD: RawFd = 512;
+/// The launcher's per-node descriptors begin here.
+const HIGH: RawFd = 512;
 
-/// The same descriptor among those that are held; where there is no room for it, where it was.
-pub fn held(fd: OwnedFd) -> OwnedFd {
+/// Moves a descriptor to the high part of the table; keeps its number where that part is full.
+pub fn move_high(fd: OwnedFd) -> OwnedFd {
     // SAFETY: the descriptor is open; the new one is nobody else's.
     unsafe {
-        match libc::fcntl(fd.as_raw_fd(), libc::F_DUPFD_CLOEXEC, HELD) {
+        match libc::fcntl(fd.as_raw_fd(), libc::F_DUPFD_CLOEXEC, HIGH) {
             -1 => fd,
             moved => OwnedFd::from_raw_fd(moved),
         }
     }
 }
 
-/// Whether a child that begins with these may share the table.
-pub fn low(needed: &[RawFd]) -> bool {
-    needed.iter().all(|fd| *fd < HELD)
+/// Whether all these lie in the low part, so that a child that needs them may share the table.
+pub fn all_low(needed: &[RawFd]) -> bool {
+    needed.iter().all(|fd| *fd < HIGH)
 }
 
-/// In a child that shares the table: from now on it has a copy of the low part, and nothing of the rest.
-pub fn part() -> io::Result<()> {
+/// Gives a child that shares the table its own copy of the low part, and nothing of the high part.
+pub fn unshare_low() -> io::Result<()> {
     // SAFETY: plain numbers.
     os::check(unsafe {
         libc::close_range(
-            HELD as libc::c_uint,
+            HIGH as libc::c_uint,
             libc::c_uint::MAX,
             libc::CLOSE_RANGE_UNSHARE as libc::c_int,
         )
@@ -51,13 +51,13 @@ mod tests {
 
     /// A thread shares the table as a new node does.
     #[test]
-    fn who_parts_keeps_the_low_ones_and_takes_none_from_the_other() {
+    fn a_child_keeps_low_descriptors_and_closes_none_of_the_parents() {
         let (ours, theirs) = UnixStream::pair().unwrap();
-        let theirs = held(theirs.into());
+        let theirs = move_high(theirs.into());
         let (below, above) = (ours.as_raw_fd(), theirs.as_raw_fd());
-        assert!(low(&[below]) && !low(&[below, above]));
+        assert!(all_low(&[below]) && !all_low(&[below, above]));
         let there = std::thread::spawn(move || {
-            part().unwrap();
+            unshare_low().unwrap();
             (is_open(below), is_open(above))
         });
         assert_eq!(there.join().unwrap(), (true, false));

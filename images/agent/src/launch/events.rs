@@ -1,6 +1,6 @@
-//! The launcher's event loop: what is ready, whose it is, and who may connect.
+//! The launcher's event loop: waits, dispatches ready descriptors, accepts one client.
 
-use super::door::Door;
+use super::control_socket::ControlSocket;
 use super::{Launcher, TICK_NS};
 use crate::channel::Channel;
 use crate::clock;
@@ -27,7 +27,7 @@ impl Launcher {
     pub(super) fn serve(&mut self) -> Res<()> {
         let mut next_tick = clock::mono_ns() + TICK_NS;
         while !self.quit {
-            // Rounded up: rounded down, the last millisecond before every tick would be a busy loop.
+            // Rounding down would make a busy loop of the last millisecond before every tick.
             let left_ns = (next_tick - clock::mono_ns()).max(0) as u64;
             let wait_ms = left_ns.div_ceil(1_000_000) as i32;
             for (fd, events) in self.wait(wait_ms)? {
@@ -43,7 +43,7 @@ impl Launcher {
 
     fn wait(&self, timeout_ms: i32) -> Res<Vec<(RawFd, u32)>> {
         let mut events = [libc::epoll_event { events: 0, u64: 0 }; 128];
-        // SAFETY: room for 128 events. An idle launcher still wakes a few times a second, which costs nothing measurable.
+        // SAFETY: room for 128 events.
         let n = unsafe {
             libc::epoll_wait(self.epoll.as_raw_fd(), events.as_mut_ptr(), 128, timeout_ms)
         };
@@ -58,7 +58,7 @@ impl Launcher {
     }
 
     fn dispatch(&mut self, fd: RawFd, events: u32) {
-        if Some(fd) == self.door.listener() {
+        if Some(fd) == self.control_socket.listener() {
             self.accept();
         } else if fd == self.signals.as_raw_fd() {
             self.on_signals();
@@ -67,12 +67,12 @@ impl Launcher {
         } else if self.client.as_ref().is_some_and(|c| c.raw() == fd) {
             self.on_client(events);
         } else {
-            self.on_side(fd);
+            self.on_helper(fd);
         }
     }
 
     fn accept(&mut self) {
-        let Door::Socket(listener) = &self.door else {
+        let ControlSocket::Unix(listener) = &self.control_socket else {
             return;
         };
         let Ok((stream, _)) = listener.accept() else {

@@ -1,4 +1,4 @@
-//! `fetch` and `clock`: what one outside of a VM cannot see for himself, its files and its time.
+//! The operations `fetch` and `clock`: files and time of a VM, which its host cannot read directly.
 
 use crate::clock;
 use crate::os::Res;
@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
 
-/// One chunk is one line on the channel: long enough to be quick, short enough not to hold up other answers.
+/// The largest chunk. One chunk is one line on the channel and must not delay other answers.
 const LONGEST: u64 = 48 * 1024;
 const SOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
 
@@ -21,7 +21,7 @@ pub struct Fetch {
     length: u64,
 }
 
-/// A chunk of a regular file: `data` (base64) and `size` of the whole file now; null and no data where there is none.
+/// Reads a chunk of a regular file: `data` (base64) and the file's present `size`, null where the file does not exist.
 pub fn fetch(spec: &Fetch) -> Res<Map<String, Value>> {
     let path = spec.path.as_str();
     if spec.length == 0 || spec.length > LONGEST {
@@ -54,10 +54,10 @@ fn chunk(data: &str, size: Option<u64>) -> Map<String, Value> {
     ])
 }
 
-/// The lab's clock here, read once: who asks knows that it was read between question and answer.
+/// Reads the lab's clock once, so that the client can bound the reading by the times of its request and the answer.
 pub fn clock() -> Map<String, Value> {
     let now = clock::lab_ns();
-    // A kernel without /sys has no name for its clock source; the name is for the record only.
+    // Informative only; a kernel without /sys gives no name.
     let source = std::fs::read_to_string(SOURCE).unwrap_or_default();
     Map::from_iter([
         ("now_ns".to_owned(), json!(now)),

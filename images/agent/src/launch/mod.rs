@@ -1,86 +1,86 @@
-//! The launcher: makes the lab's namespaces and node processes, and carries requests between them and the lab process.
+//! The launcher: creates the lab's namespaces and node processes, and relays messages between them and the lab process.
 
-mod answers;
 mod calls;
+mod control_socket;
 mod create;
 mod descriptors;
-mod door;
+pub mod directories;
 mod events;
 mod fetch;
-mod lines;
+pub mod helper;
+mod helper_answers;
 pub mod netns;
 mod ops;
-pub mod places;
 mod records;
+mod relay;
 mod resume;
-pub mod side;
+pub mod sandbox;
 mod spawn;
-pub mod walls;
 
 use crate::channel::Channel;
 use crate::clock;
 use crate::os::{self, Res};
 use calls::Calls;
-use door::Door;
-use places::Places;
+use control_socket::ControlSocket;
+use directories::Directories;
+use helper::Helper;
 use records::Records;
 use serde_json::{Value, json};
-use side::Side;
 use spawn::NodeProcess;
 use std::collections::{BTreeMap, HashMap};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
-/// Records and the count of connected clients leave the launcher at this pace.
+/// How often the launcher flushes records and checks the count of connected clients.
 const TICK_NS: i64 = 400_000_000;
 
 /// The command line of `launch`.
 #[derive(Default)]
 pub struct Options {
-    /// Where to listen; empty where `port` is given.
+    /// Unix socket to listen on; empty with `port`.
     pub socket: String,
-    /// The virtio-serial port of a VM; empty where `socket` is given.
+    /// The virtio-serial port of a VM; empty with `socket`.
     pub port: String,
-    /// The launcher's own messages.
+    /// File for the launcher's own messages.
     pub log: Option<String>,
     /// Directory for NODE.SOFTWARE.log.
     pub logs: Option<String>,
 }
 
 pub struct Launcher {
-    places: Places,
+    directories: Directories,
     epoll: OwnedFd,
-    door: Door,
+    control_socket: ControlSocket,
     signals: OwnedFd,
     client: Option<Channel>,
     nodes: BTreeMap<String, NodeProcess>,
     by_fd: HashMap<RawFd, String>,
     calls: Calls,
     core: Option<String>,
-    walls: Option<walls::Built>,
+    sandbox: Option<sandbox::Sandbox>,
     records: Records,
-    sampler: Option<(Side, Option<Value>)>,
-    provers: Vec<(Side, Value)>,
+    sampler: Option<(Helper, Option<Value>)>,
+    provers: Vec<(Helper, Value)>,
     clients: BTreeMap<String, (u64, u64)>,
-    clients_said: (u64, u64),
-    clients_said_ns: i64,
+    clients_sent: (u64, u64),
+    clients_sent_ns: i64,
     quit: bool,
 }
 
-/// Serves requests until `quit`, SIGTERM or SIGINT; then nothing of the lab is left.
+/// Serves requests until `quit`, SIGTERM or SIGINT, then removes everything of the lab.
 pub fn run(options: &Options) -> Res<()> {
     clock::offset_ns();
     os::raise_open_files();
     if let Some(path) = &options.log {
         redirect(path)?;
     }
-    let (door, client) = Door::open(options)?;
-    let mut launcher =
-        Launcher::new(door, client, Places::new(options)?).map_err(|e| format!("launcher: {e}"))?;
+    let (control_socket, client) = ControlSocket::open(options)?;
+    let mut launcher = Launcher::new(control_socket, client, Directories::new(options)?)
+        .map_err(|e| format!("launcher: {e}"))?;
     let outcome = launcher.serve();
     let destroyed = launcher.destroy_all();
-    launcher.places.remove_root();
-    launcher.say_farewell();
-    launcher.door.close(options)?;
+    launcher.directories.remove_root();
+    launcher.drain_output();
+    launcher.control_socket.close(options)?;
     outcome.and(destroyed)
 }
 
@@ -99,34 +99,38 @@ fn redirect(path: &str) -> Res<()> {
 }
 
 impl Launcher {
-    fn new(door: Door, client: Option<Channel>, places: Places) -> std::io::Result<Self> {
+    fn new(
+        control_socket: ControlSocket,
+        client: Option<Channel>,
+        directories: Directories,
+    ) -> std::io::Result<Self> {
         // SAFETY: plain numbers.
         let epoll = os::own(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
         let signals = os::signal_fd(&[libc::SIGTERM, libc::SIGINT, libc::SIGCHLD])?;
         let launcher = Self {
-            places,
+            directories,
             epoll,
-            door,
+            control_socket,
             signals,
             client,
             nodes: BTreeMap::new(),
             by_fd: HashMap::new(),
             calls: Calls::default(),
             core: None,
-            walls: None,
+            sandbox: None,
             records: Records::default(),
             sampler: None,
             provers: Vec::new(),
             clients: BTreeMap::new(),
-            clients_said: (0, 0),
-            clients_said_ns: 0,
+            clients_sent: (0, 0),
+            clients_sent_ns: 0,
             quit: false,
         };
-        let doors = [
-            launcher.door.listener(),
+        let sources = [
+            launcher.control_socket.listener(),
             launcher.client.as_ref().map(Channel::raw),
         ];
-        for fd in doors.into_iter().flatten() {
+        for fd in sources.into_iter().flatten() {
             launcher.watch(fd, false, true)?;
         }
         launcher.watch(launcher.signals.as_raw_fd(), false, true)?;
@@ -137,11 +141,11 @@ impl Launcher {
         if self.records.waiting()
             && let Err(text) = self.records.flush()
         {
-            self.tell(&json!({"event": "error", "text": text}));
+            self.send_client(&json!({"event": "error", "text": text}));
         }
     }
 
-    /// Sessions that come and go: connected, of all.
+    /// Clients of all nodes: connected, total.
     fn connected(&self) -> (u64, u64) {
         self.clients
             .values()
@@ -152,10 +156,10 @@ impl Launcher {
         self.flush_records();
         let now = clock::mono_ns();
         let sum = self.connected();
-        if sum != self.clients_said && now - self.clients_said_ns >= 1_000_000_000 - TICK_NS / 2 {
-            self.clients_said = sum;
-            self.clients_said_ns = now;
-            self.tell(&json!({"event": "clients", "connected": sum.0, "total": sum.1}));
+        if sum != self.clients_sent && now - self.clients_sent_ns >= 1_000_000_000 - TICK_NS / 2 {
+            self.clients_sent = sum;
+            self.clients_sent_ns = now;
+            self.send_client(&json!({"event": "clients", "connected": sum.0, "total": sum.1}));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Named network namespaces as `ip netns` makes them: bind mounts in /run/netns.
+//! Named network namespaces, compatible with `ip netns`: bind mounts in /run/netns.
 
 use crate::netlink::Netlink;
 use crate::os::{self, Res};
@@ -9,7 +9,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
 pub const DIR: &str = "/run/netns";
-/// What shows that a name and a namespace were made here, as orchestrator/lab/namespaces.py reads it.
+/// Marks names and namespaces that vNET created; orchestrator/lab/namespaces.py reads it.
 const MARK: &str = "vnet";
 const LOOPBACK: i32 = 1;
 
@@ -25,13 +25,13 @@ pub fn open(name: &str) -> Res<OwnedFd> {
     Ok(file.into())
 }
 
-/// The namespace that this process is in.
+/// The namespace of this process.
 pub fn own() -> Res<OwnedFd> {
     let file = fs::File::open("/proc/self/ns/net").map_err(|e| format!("own namespace: {e}"))?;
     Ok(file.into())
 }
 
-/// Makes /run/netns a shared mount of its own, so that names appear and vanish in all mount namespaces alike.
+/// Makes /run/netns a shared mount, so that names appear and vanish in all mount namespaces.
 pub fn prepare() -> Res<()> {
     let fail = |e| format!("{DIR}: cannot be prepared for named namespaces: {e}; run as root");
     fs::create_dir_all(DIR).map_err(fail)?;
@@ -43,7 +43,7 @@ pub fn prepare() -> Res<()> {
     Ok(())
 }
 
-/// Reserves a name by a file with the mark, in one step; refuses one that exists, whoever made it.
+/// Reserves a name by atomically creating a file with the mark; refuses an existing name.
 pub fn reserve(name: &str) -> Res<()> {
     marked_file(name).map_err(|e| {
         let taken = e.kind() == io::ErrorKind::AlreadyExists;
@@ -63,7 +63,7 @@ fn marked_file(name: &str) -> io::Result<()> {
         .open(DIR)
     {
         Ok(file) => file,
-        // A file system without files that have no name.
+        // The file system lacks O_TMPFILE.
         Err(_) => {
             let mut file = fs::OpenOptions::new()
                 .write(true)
@@ -81,7 +81,7 @@ fn marked_file(name: &str) -> io::Result<()> {
         .map(drop)
 }
 
-/// Marks the namespace that this process is in, before it has a name.
+/// Marks the namespace of this process, before it has a name.
 pub fn mark() -> Res<()> {
     let marked = Netlink::open().and_then(|mut netlink| netlink.set_alias(LOOPBACK, MARK));
     marked.map_err(|e| format!("the namespace cannot be marked as a lab's: {e}"))
@@ -98,7 +98,7 @@ pub fn bind(process: &str, name: &str) -> Res<()> {
     .map_err(|e| format!("namespace {name}: cannot be bound: {e}; run as root"))
 }
 
-/// Makes a named namespace without a process, IPv6 off, and comes back.
+/// Creates a named namespace without IPv6 and without a process, and returns to the own one.
 pub fn make(name: &str) -> Res<()> {
     let home = own()?;
     reserve(name)?;
@@ -114,7 +114,7 @@ pub fn make(name: &str) -> Res<()> {
     made
 }
 
-/// Runs `work` inside the namespace and comes back. Single-threaded processes only.
+/// Runs `work` inside the namespace and returns to the own one. Single-threaded processes only.
 pub fn within<T>(name: &str, work: impl FnOnce() -> Res<T>) -> Res<T> {
     let home = own()?;
     let there = open(name)?;
@@ -124,7 +124,7 @@ pub fn within<T>(name: &str, work: impl FnOnce() -> Res<T>) -> Res<T> {
     outcome
 }
 
-/// Switches IPv6 off in the namespace this process is in; a kernel without IPv6 has nothing to switch.
+/// Disables IPv6 in the namespace of this process, if the kernel has IPv6.
 pub fn ipv6_off() -> Res<()> {
     for which in ["default", "all"] {
         let file = format!("/proc/sys/net/ipv6/conf/{which}/disable_ipv6");
@@ -138,7 +138,7 @@ pub fn ipv6_off() -> Res<()> {
     Ok(())
 }
 
-/// Removes a name; one that is gone already is fine.
+/// Removes a name, if it exists.
 pub fn remove(name: &str) -> Res<()> {
     let file = path(name);
     match os::unmount(&file) {

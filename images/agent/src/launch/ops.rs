@@ -1,7 +1,7 @@
-//! The table of operations: which request goes where.
+//! Dispatches requests: the launcher's own operations, and those that it forwards to nodes.
 
 use super::calls::{Call, Merge, failure, success};
-use super::side::Side;
+use super::helper::Helper;
 use super::{Launcher, fetch, netns, spawn};
 use crate::os::Res;
 use crate::proto::{LinkProbe, Sample, parse};
@@ -15,7 +15,7 @@ impl Launcher {
         let request: Value = match serde_json::from_str(line) {
             Ok(value) => value,
             Err(e) => {
-                self.tell(&failure(
+                self.send_client(&failure(
                     &Value::Null,
                     &format!("request: not JSON: {e}; send one object per line"),
                 ));
@@ -25,12 +25,12 @@ impl Launcher {
         let id = request["id"].clone();
         match self.perform(&id, request) {
             Ok(None) => {}
-            Ok(Some(fields)) => self.tell(&success(&id, fields)),
-            Err(text) => self.tell(&failure(&id, &text)),
+            Ok(Some(fields)) => self.send_client(&success(&id, fields)),
+            Err(text) => self.send_client(&failure(&id, &text)),
         }
     }
 
-    /// The answer's fields, or nothing where the answer comes later.
+    /// The answer's fields, or None where the answer comes later.
     fn perform(&mut self, id: &Value, request: Value) -> Res<Option<Map<String, Value>>> {
         let op = request["op"].as_str().unwrap_or("").to_owned();
         match op.as_str() {
@@ -43,7 +43,7 @@ impl Launcher {
             "configure" => self.configure(id, request),
             "set" | "stop" | "frames" => self.forward(id, request),
             "start" | "exec" => {
-                self.furnish(&request)?;
+                self.populate(&request)?;
                 self.forward(id, request)
             }
             "input" | "resize" | "signal" => self.pass_to_exec(request).map(Some),
@@ -60,11 +60,11 @@ impl Launcher {
                 self.quit = true;
                 Ok(Some(Map::new()))
             }
-            _ => Err(format!("op: \"{op}\" is not known; see docs/contracts.md")),
+            _ => Err(format!("op: \"{op}\" is unknown; see docs/contracts.md")),
         }
     }
 
-    /// How far the load is, from the records that have come by: no node is asked, so none is disturbed.
+    /// The load's progress, from the relayed records, so that no node is disturbed.
     fn counts(&self) -> Map<String, Value> {
         let (connected, clients) = self.connected();
         let totals = json!({"settled": self.records.settled, "received": self.records.received});
@@ -83,16 +83,16 @@ impl Launcher {
         Ok(Map::new())
     }
 
-    /// Of the node that is about to start a program.
-    fn furnish(&mut self, request: &Value) -> Res<()> {
+    /// Populates the node that is about to start a program.
+    fn populate(&mut self, request: &Value) -> Res<()> {
         let name = request["node"].as_str().unwrap_or_default();
         let node = self.nodes.get_mut(name);
         node.map_or(Ok(()), |node| {
-            spawn::furnish(name, node, self.walls.as_ref())
+            spawn::populate(name, node, self.sandbox.as_ref())
         })
     }
 
-    /// Sends a request on to its node and passes that node's answer back.
+    /// Forwards a request to its node; the node's answer comes back later.
     fn forward(&mut self, id: &Value, mut request: Value) -> Res<Option<Map<String, Value>>> {
         let node = request["node"]
             .as_str()
@@ -105,11 +105,11 @@ impl Launcher {
             .calls
             .add(Call::new(id.clone(), Merge::Single, [node.clone()]));
         request["id"] = json!(number);
-        self.tell_node(&node, &request)?;
+        self.send_node(&node, &request)?;
         Ok(None)
     }
 
-    /// Input, resize and signal for a running exec.
+    /// Forwards input, resize and signal to a running exec.
     fn pass_to_exec(&mut self, mut request: Value) -> Res<Map<String, Value>> {
         let target = request["target"].clone();
         let missing = || format!("exec {target}: not running; `exec` first");
@@ -117,11 +117,11 @@ impl Launcher {
         let node = self.calls.node_of(number).ok_or_else(missing)?;
         request["target"] = json!(number);
         request["id"] = Value::Null;
-        self.tell_node(&node, &request)?;
+        self.send_node(&node, &request)?;
         Ok(Map::new())
     }
 
-    /// Asks all nodes the same.
+    /// Sends the same request to all nodes and merges the answers.
     fn gather(
         &mut self,
         id: &Value,
@@ -136,7 +136,7 @@ impl Launcher {
         self.scatter(id, merge, per_node, Map::new())
     }
 
-    /// Asks each node its own question and owes the client one answer.
+    /// Sends each node its own request and merges the answers into one.
     fn scatter(
         &mut self,
         id: &Value,
@@ -153,13 +153,13 @@ impl Launcher {
         call.extra = extra;
         if call.complete() {
             let answer = call.answer();
-            self.tell(&answer);
+            self.send_client(&answer);
             return Ok(None);
         }
         let number = self.calls.add(call);
         for (node, mut request) in per_node {
             request["id"] = json!(number);
-            self.tell_node(&node, &request)?;
+            self.send_node(&node, &request)?;
         }
         Ok(None)
     }
@@ -185,9 +185,9 @@ impl Launcher {
             extra.insert("core_devices".to_owned(), Value::Object(done));
         }
         let per_node = self.by_node("configure", request["nodes"].take(), |item| {
-            let mut asked = item.clone();
-            asked["op"] = json!("configure");
-            asked
+            let mut request = item.clone();
+            request["op"] = json!("configure");
+            request
         })?;
         self.scatter(id, Merge::Nodes, per_node, extra)
     }
@@ -233,33 +233,33 @@ impl Launcher {
             request["core"] = json!(self.core);
         }
         let spec: Sample = parse("sample", request)?;
-        if let Some((old, asked)) = self.sampler.take() {
+        if let Some((old, old_id)) = self.sampler.take() {
             old.end();
-            if let Some(asked) = asked {
-                self.tell(&failure(&asked, "sample: replaced by a later request"));
+            if let Some(old_id) = old_id {
+                self.send_client(&failure(&old_id, "sample: replaced by a later request"));
             }
         }
-        let side = Side::start(&[], |say| sampler::run(&spec, say))?;
-        self.watch(side.raw(), false, true)
+        let helper = Helper::start(&[], |send| sampler::run(&spec, send))?;
+        self.watch(helper.raw(), false, true)
             .map_err(|e| format!("sample: {e}"))?;
-        self.sampler = Some((side, Some(id.clone())));
+        self.sampler = Some((helper, Some(id.clone())));
         Ok(())
     }
 
     fn prove(&mut self, id: &Value, mut request: Value) -> Res<()> {
         let probes: Vec<LinkProbe> = parse("prove", request["probes"].take())?;
-        let side = Side::start(&[], |say| {
+        let helper = Helper::start(&[], |send| {
             let answer = match prove::run(&probes) {
                 Ok(list) => json!({"ok": true, "probes": list}),
                 Err(text) => json!({"ok": false, "error": text}),
             };
-            // Said before the sockets close, which takes the kernel a grace period each.
-            say(&format!("{answer}\n"));
+            // The answer must not wait for the sockets to close: that takes the kernel a grace period each.
+            send(&format!("{answer}\n"));
             String::new()
         })?;
-        self.watch(side.raw(), false, true)
+        self.watch(helper.raw(), false, true)
             .map_err(|e| format!("prove: {e}"))?;
-        self.provers.push((side, id.clone()));
+        self.provers.push((helper, id.clone()));
         Ok(())
     }
 }

@@ -1,4 +1,4 @@
-//! The message records of all nodes, appended to one file at least twice a second.
+//! Appends the message records of all nodes to one file, at least twice a second.
 
 use crate::os::Res;
 use std::fs::{File, OpenOptions};
@@ -8,13 +8,13 @@ use std::io::Write;
 pub struct Records {
     file: Option<(String, File)>,
     buffer: Vec<u8>,
-    /// Messages of which a sender has written down the end, and arrivals (of replies too), so far.
+    /// Counts so far: final records of senders (`S`), and arrivals including replies (`R`).
     pub settled: u64,
     pub received: u64,
 }
 
 impl Records {
-    /// Appends to `path` from now on.
+    /// Opens `path` for all later records.
     pub fn open(&mut self, path: &str) -> Res<()> {
         self.flush()?;
         let file = OpenOptions::new()
@@ -25,7 +25,7 @@ impl Records {
                 format!("messages: {path}: {e}; the directory must exist and be writable")
             })?;
         if self.file.as_ref().is_none_or(|(before, _)| before != path) {
-            // Another scenario's: what the last one had is no part of its counts.
+            // Another file belongs to another scenario, whose counts start at zero.
             (self.settled, self.received) = (0, 0);
         }
         self.file = Some((path.to_owned(), file));

@@ -1,9 +1,9 @@
-//! `resume`: a VM that goes on from saved memory is told the time, and its kernel gets random numbers of its own.
+//! The `resume` operation: sets the clock of a VM that was restored from a snapshot, and reseeds its random numbers.
 //!
-//! Both are as old as the snapshot; every return to it would draw the same numbers again.
+//! Without it the clock would be as old as the snapshot, and every restore would draw the same random numbers.
 
 use super::Launcher;
-use super::door::Door;
+use super::control_socket::ControlSocket;
 use crate::clock;
 use crate::os::{self, Res};
 use base64::Engine;
@@ -37,11 +37,11 @@ pub struct Resume {
 }
 
 impl Launcher {
-    /// The lab's clock is taken anew too, unless nodes count by it already: it never steps under them.
+    /// Sets the clock and reseeds. Rebases the lab's clock too, but only before there are nodes: it must not step for them.
     pub(super) fn resume(&self, spec: &Resume) -> Res<Map<String, Value>> {
-        if matches!(self.door, Door::Socket(_)) {
+        if matches!(self.control_socket, ControlSocket::Unix(_)) {
             return Err(
-                "resume: this machine's clock is not the lab's to set; only a VM is told the time"
+                "resume: the launcher may set the clock of a VM only, and this machine is the host"
                     .to_owned(),
             );
         }
@@ -68,7 +68,7 @@ fn decoded(seed: &str) -> Res<[u8; SEED]> {
         .map_err(|_| format!("resume: seed: {count} bytes; give {SEED}"))
 }
 
-/// Credited, so that a generator that was not ready is; then all processors' generators draw from the pool at once.
+/// Adds the seed with entropy credit, which makes an uninitialised generator ready, and reseeds every processor's generator.
 fn reseed(seed: &[u8; SEED]) -> std::io::Result<()> {
     let pool = OpenOptions::new().write(true).open(RANDOM)?;
     let info = PoolInfo {

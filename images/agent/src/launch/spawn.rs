@@ -1,12 +1,12 @@
-//! Forks one process per node into namespaces of its own; nothing is executed, so it is fast and shares its memory.
+//! Forks one process per node into namespaces of its own. Without an exec it starts fast and shares the launcher's memory.
 
-use super::places::Places;
-use super::walls::{self, Built, Logs};
+use super::directories::Directories;
+use super::sandbox::{self, Logs, Sandbox};
 use super::{descriptors, netns};
 use crate::channel::Channel;
 use crate::node;
 use crate::os::{self, Res};
-use crate::proto::{CreateNode, Opened};
+use crate::proto::{CreateNode, Mounts};
 use std::fs;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
@@ -16,36 +16,42 @@ pub struct NodeProcess {
     pub pid: i32,
     pub netns: Option<String>,
     pub channel: Channel,
-    /// Its end of the socket, until it has its own table of descriptors.
+    /// The node's end of the socket, until the node has its own table of descriptors.
     pub lent: Option<OwnedFd>,
-    /// What a contained node still gets before its first program.
-    bare: Option<Bare>,
+    /// Set while a node in the sandbox lacks its file systems, which it gets before its first program.
+    unpopulated: Option<Unpopulated>,
 }
 
-/// What is opened for a node whose own file systems are not mounted yet, and how much it may write there.
-struct Bare {
-    opened: Opened,
+/// The mounts and the disk quota of a node whose own file systems are not mounted yet.
+struct Unpopulated {
+    mounts: Mounts,
     disk_bytes: Option<u64>,
 }
 
-/// Forks the process of one node. It reports by itself when its namespaces are ready.
-pub fn fork_node(spec: &CreateNode, places: &Places, walls: Option<&Built>) -> Res<NodeProcess> {
+/// Forks the process of one node, which reports when its namespaces are ready.
+pub fn fork_node(
+    spec: &CreateNode,
+    directories: &Directories,
+    sandbox: Option<&Sandbox>,
+) -> Res<NodeProcess> {
     let fail = |e: std::io::Error| format!("node {}: cannot be forked: {e}", spec.name);
     let (mine, theirs) = UnixStream::pair().map_err(fail)?;
     let parent = std::process::id() as i32;
-    let (mine, theirs) = (descriptors::held(mine.into()), OwnedFd::from(theirs));
-    let walls = walls.filter(|_| spec.netns.is_some());
-    let shares = walls
-        .map(|walls| walls.needs(&spec.opened))
-        .is_some_and(|needs| descriptors::low(&needs) && descriptors::low(&[theirs.as_raw_fd()]));
-    let pid = fork(walls.is_some(), shares).map_err(fail)?;
+    let (mine, theirs) = (descriptors::move_high(mine.into()), OwnedFd::from(theirs));
+    let sandbox = sandbox.filter(|_| spec.netns.is_some());
+    let shares = sandbox
+        .map(|sandbox| sandbox.descriptors(&spec.mounts))
+        .is_some_and(|needs| {
+            descriptors::all_low(&needs) && descriptors::all_low(&[theirs.as_raw_fd()])
+        });
+    let pid = fork(sandbox.is_some(), shares).map_err(fail)?;
     if pid == 0 {
-        if shares && let Err(e) = descriptors::part() {
+        if shares && let Err(e) = descriptors::unshare_low() {
             eprintln!("node {}: its table of descriptors: {e}", spec.name);
             // SAFETY: as below; and the descriptors are still the launcher's.
             unsafe { libc::_exit(1) }
         }
-        in_child(spec, places, parent, theirs, walls);
+        in_child(spec, directories, parent, theirs, sandbox);
     }
     let channel = Channel::new(mine).map_err(fail)?;
     Ok(NodeProcess {
@@ -53,17 +59,17 @@ pub fn fork_node(spec: &CreateNode, places: &Places, walls: Option<&Built>) -> R
         netns: spec.netns.clone(),
         channel,
         lent: shares.then_some(theirs),
-        bare: walls.map(|_| Bare {
-            opened: spec.opened.clone(),
+        unpopulated: sandbox.map(|_| Unpopulated {
+            mounts: spec.mounts.clone(),
             disk_bytes: spec.disk_bytes,
         }),
     })
 }
 
-/// A contained process is the first of its own process namespace: what it starts ends with it, whatever it does.
-fn fork(contained: bool, shares: bool) -> std::io::Result<i32> {
+/// Forks. A process in the sandbox is process 1 of a PID namespace, so all its descendants end with it.
+fn fork(sandboxed: bool, shares: bool) -> std::io::Result<i32> {
     let flags = libc::SIGCHLD
-        | if contained { libc::CLONE_NEWPID } else { 0 }
+        | if sandboxed { libc::CLONE_NEWPID } else { 0 }
         | if shares { libc::CLONE_FILES } else { 0 };
     // SAFETY: a fork by its flags, without a stack of its own. The launcher is single threaded, so the child may do
     // anything that the parent may.
@@ -72,26 +78,25 @@ fn fork(contained: bool, shares: bool) -> std::io::Result<i32> {
 
 fn in_child(
     spec: &CreateNode,
-    places: &Places,
+    directories: &Directories,
     parent: i32,
     socket: OwnedFd,
-    walls: Option<&Built>,
+    sandbox: Option<&Sandbox>,
 ) -> ! {
-    // From another process namespace the parent has no number; that it is gone shows on the socket.
-    let bound = os::die_with_parent(parent, libc::SIGTERM) || walls.is_some();
-    let ready = match walls {
+    // In another PID namespace the parent has no pid; there the closed socket shows its end.
+    let bound = os::die_with_parent(parent, libc::SIGTERM) || sandbox.is_some();
+    let ready = match sandbox {
         _ if !bound => Err("the launcher has ended".to_owned()),
-        Some(walls) => contain(spec, places, walls, socket.as_raw_fd()),
-        None => settle(spec).map(|()| None),
+        Some(sandbox) => enter_sandbox(spec, directories, sandbox, socket.as_raw_fd()),
+        None => enter_namespaces(spec).map(|()| None),
     };
     let (socket, ready) = keep_only(socket, ready);
-    let code = node::run(&spec.name, places, socket, ready);
+    let code = node::run(&spec.name, directories, socket, ready);
     // SAFETY: leaves at once: the launcher's state, copied by the fork, must not be dropped here.
     unsafe { libc::_exit(code) }
 }
 
-/// Moves the socket (and the directory of logs) to descriptor 3 (and 4) and closes everything above, which the fork
-/// copied from the launcher.
+/// Moves the socket to descriptor 3 and the directory of logs to 4, and closes all descriptors above that the fork copied.
 fn keep_only(socket: OwnedFd, ready: Res<Option<Logs>>) -> (OwnedFd, Res<Option<Logs>>) {
     use std::os::fd::IntoRawFd;
     const ABOVE: RawFd = 16; // out of the way of 3 and 4
@@ -124,11 +129,11 @@ fn join_groups(spec: &CreateNode) -> Res<()> {
     Ok(())
 }
 
-/// Enters cgroups and, unless the node is this machine itself, new namespaces.
-fn settle(spec: &CreateNode) -> Res<()> {
+/// Enters cgroups, and new namespaces unless the node is this machine itself.
+fn enter_namespaces(spec: &CreateNode) -> Res<()> {
     join_groups(spec)?;
     if spec.netns.is_some() {
-        separate(&spec.name)?;
+        unshare_namespaces(&spec.name)?;
         netns::mark()?;
     }
     name_host(spec)
@@ -139,27 +144,32 @@ fn name_host(spec: &CreateNode) -> Res<()> {
     if spec.ipv6 { Ok(()) } else { netns::ipv6_off() }
 }
 
-/// Enters cgroups, goes behind the walls, and gives up what reaches over them.
-fn contain(spec: &CreateNode, places: &Places, walls: &Built, socket: RawFd) -> Res<Option<Logs>> {
+/// Enters cgroups, the sandbox and new namespaces, then drops privileges.
+fn enter_sandbox(
+    spec: &CreateNode,
+    directories: &Directories,
+    sandbox: &Sandbox,
+    socket: RawFd,
+) -> Res<Option<Logs>> {
     const OWN: libc::c_int = libc::CLONE_NEWNET | libc::CLONE_NEWUTS | libc::CLONE_NEWIPC;
     join_groups(spec)?;
-    let logs = walls.enter(&spec.name, &spec.opened, spec.disk_bytes)?;
-    // Its network belongs to its own user namespace: being root there is being root of the node.
+    let logs = sandbox.enter(&spec.name, &spec.mounts, spec.disk_bytes)?;
+    // The network namespace belongs to the node's user namespace, so root there controls the node's network.
     let own_users = os::unshare(libc::CLONE_NEWUSER | OWN).is_ok();
     if !own_users {
         os::unshare(OWN).map_err(|e| format!("namespaces cannot be made: {e}; run as root"))?;
     }
     write_line(
         socket,
-        &format!("{{\"separate\": {{\"users\": {own_users}}}}}\n"),
+        &format!("{{\"unshared\": {{\"users\": {own_users}}}}}\n"),
     )?;
     await_line(socket)?;
     netns::mark()?;
     name_host(spec)?;
-    walls.give_up(own_users)?;
+    sandbox.drop_privileges(own_users)?;
     os::die_with_parent(0, libc::SIGTERM); // changed privileges may have cleared it
     // SAFETY: the process is single threaded.
-    unsafe { std::env::set_var("HOME", places.directory(&spec.name)) };
+    unsafe { std::env::set_var("HOME", directories.directory(&spec.name)) };
     Ok(logs)
 }
 
@@ -181,56 +191,56 @@ fn await_line(socket: RawFd) -> Res<()> {
     }
 }
 
-/// Does for a contained node what only who is outside may: maps its users.
-pub fn complete(name: &str, node: &mut NodeProcess, deadline_ns: i64) -> Res<bool> {
-    let said = await_word(name, node, deadline_ns)?;
+/// Maps the users of a node in the sandbox, which only a process outside may do.
+pub fn map_users(name: &str, node: &mut NodeProcess, deadline_ns: i64) -> Res<bool> {
+    let message = await_message(name, node, deadline_ns)?;
     node.lent = None;
-    let users = said["separate"]["users"] == serde_json::json!(true);
+    let users = message["unshared"]["users"] == serde_json::json!(true);
     if users {
-        walls::map_users(node.pid)
+        sandbox::map_users(node.pid)
             .map_err(|e| format!("node {name}: its user namespace cannot be mapped: {e}"))?;
     }
     node.channel.send("go");
     Ok(users)
 }
 
-/// Mounts what is the node's own, once, before its first program: one where that fails starts none.
-pub fn furnish(name: &str, node: &mut NodeProcess, walls: Option<&Built>) -> Res<()> {
-    if let (Some(bare), Some(walls)) = (&node.bare, walls) {
-        walls
-            .furnish(node.pid, name, &bare.opened, bare.disk_bytes)
+/// Mounts the node's own file systems once, before its first program; where that fails no program starts.
+pub fn populate(name: &str, node: &mut NodeProcess, sandbox: Option<&Sandbox>) -> Res<()> {
+    if let (Some(unpopulated), Some(sandbox)) = (&node.unpopulated, sandbox) {
+        sandbox
+            .populate(node.pid, name, &unpopulated.mounts, unpopulated.disk_bytes)
             .map_err(|e| format!("node {name}: {e}"))?;
-        node.bare = None;
+        node.unpopulated = None;
     }
     Ok(())
 }
 
 /// New network, UTS and mount namespaces.
-fn separate(name: &str) -> Res<()> {
+fn unshare_namespaces(name: &str) -> Res<()> {
     os::unshare(libc::CLONE_NEWNET | libc::CLONE_NEWUTS | libc::CLONE_NEWNS)
         .map_err(|e| format!("namespaces cannot be made: {e}; run as root"))?;
     os::mount("", "/", "none", libc::MS_REC | libc::MS_PRIVATE)
         .map_err(|e| format!("mounts cannot be made private: {e}"))?;
-    // The copied mounts would keep other nodes' namespaces alive.
+    // Copied mounts would keep other nodes' namespaces alive.
     if os::unmount(netns::DIR).is_err() {
         return Err(format!("{}: not a mount of its own", netns::DIR));
     }
-    // /sys shows the namespace that mounted it; where that is refused the host's stays, and only /sys/class/net is wrong.
+    // /sys shows the namespace that mounted it. If the mount fails, only /sys/class/net is wrong.
     if os::mount("sysfs", "/sys", "sysfs", 0).is_err() {
         eprintln!(
-            "node {name}: /sys cannot be mounted anew; /sys/class/net shows the machine's devices"
+            "node {name}: /sys cannot be mounted anew; /sys/class/net shows the host's devices"
         );
     }
     Ok(())
 }
 
-/// Waits until the node reports that it is ready (or why not).
+/// Waits until the node reports that it is ready, or an error.
 pub fn await_ready(name: &str, node: &mut NodeProcess, deadline_ns: i64) -> Res<()> {
-    await_word(name, node, deadline_ns).map(drop)
+    await_message(name, node, deadline_ns).map(drop)
 }
 
-/// The next thing that a node says; an error where it is one.
-fn await_word(name: &str, node: &mut NodeProcess, deadline_ns: i64) -> Res<serde_json::Value> {
+/// Waits for the node's next message; an error message becomes an error.
+fn await_message(name: &str, node: &mut NodeProcess, deadline_ns: i64) -> Res<serde_json::Value> {
     loop {
         let left_ms = ((deadline_ns - crate::clock::mono_ns()) / 1_000_000).max(0) as i32;
         let mut fds = [libc::pollfd {

@@ -1,4 +1,4 @@
-//! IPv6 addresses of an interface, set and read back; linux/if_addr.h and linux/rtnetlink.h give names and layout.
+//! Sets and reads IPv6 addresses of an interface; names and layout: linux/if_addr.h, linux/rtnetlink.h.
 
 use super::{Netlink, attribute, i32_at};
 use crate::os::Res;
@@ -7,13 +7,13 @@ use std::net::Ipv6Addr;
 const RTM_NEWADDR: u16 = 20;
 const RTM_GETADDR: u16 = 22;
 const IFA_ADDRESS: u16 = 1;
-/// It is there at once: nobody else in the lab has it, so nobody is asked (RFC 4862, 5.4).
+/// The plan's addresses are unique, so skip duplicate address detection (RFC 4862, 5.4), which delays their use.
 const IFA_F_NODAD: u8 = 0x02;
 const RT_SCOPE_UNIVERSE: u8 = 0;
 const IFADDRMSG: usize = 8;
 
 impl Netlink {
-    /// Gives an interface that is up an address.
+    /// Adds an address to an interface that is up.
     pub fn add_address(&mut self, index: i32, address: Ipv6Addr, prefix: u8) -> Res<()> {
         let mut body = vec![libc::AF_INET6 as u8, prefix, IFA_F_NODAD, RT_SCOPE_UNIVERSE];
         body.extend(index.to_ne_bytes());
@@ -23,7 +23,7 @@ impl Netlink {
         self.acknowledged(&request)
     }
 
-    /// Its IPv6 addresses with their prefixes, those that the kernel gives itself (link-local) left out.
+    /// Its IPv6 addresses with their prefixes, without the kernel's link-local ones.
     pub fn addresses(&mut self, index: i32) -> Res<Vec<(Ipv6Addr, u8)>> {
         let mut found = Vec::new();
         let mut wanted = [0u8; IFADDRMSG];
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refusal_is_said() {
+    fn a_refusal_is_an_error() {
         // SAFETY: plain numbers.
         let root = unsafe { libc::geteuid() } == 0;
         let why = if root {

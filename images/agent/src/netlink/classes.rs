@@ -1,4 +1,4 @@
-//! Classes of an HTB qdisc: their counters, and their rates, which change under the packets that wait; linux/pkt_sched.h.
+//! Classes of an HTB qdisc: reads counters, and changes rates without disturbing queued packets; linux/pkt_sched.h.
 
 use super::{
     HEADER, Netlink, QdiscCounters, TCA_STATS2, align, attribute, i32_at, put, qdisc, request,
@@ -14,10 +14,10 @@ const TCMSG: usize = 20;
 /// struct tc_htb_opt: two tc_ratespec of 12 bytes (rate last), buffer, cbuffer, quantum, level, prio.
 const PARMS: usize = 44;
 const LINKLAYER_ETHERNET: u8 = 1;
-/// Nanoseconds of a tick, in which buckets are counted (net/pkt_sched.h: PSCHED_SHIFT 6).
+/// Length of a tick, the unit of bucket sizes (net/pkt_sched.h: PSCHED_SHIFT 6).
 const TICK_NS: u64 = 64;
 
-/// A class of HTB; rates in bits per second.
+/// An HTB class; rates in bits per second.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HtbClass {
     pub index: i32,
@@ -30,7 +30,7 @@ pub struct HtbClass {
 }
 
 impl Netlink {
-    /// All classes of HTB on an interface.
+    /// All HTB classes of an interface.
     pub fn htb_classes(&mut self, index: i32) -> Res<Vec<HtbClass>> {
         let mut wanted = [0u8; TCMSG];
         wanted[4..8].copy_from_slice(&index.to_ne_bytes());
@@ -39,7 +39,7 @@ impl Netlink {
         Ok(found)
     }
 
-    /// Changes rate and ceiling; its buckets hold as many bytes as before.
+    /// Changes rate and ceiling; keeps the bucket sizes in bytes.
     pub fn set_htb_rates(&mut self, class: &HtbClass, rate_bps: u64, ceil_bps: u64) -> Res<()> {
         let mut body = vec![0u8; 4];
         body.extend(class.index.to_ne_bytes());
@@ -90,7 +90,7 @@ fn changed(class: &HtbClass, rate_bps: u64, ceil_bps: u64) -> Vec<u8> {
         (12, 28, class.ceil_bps, ceil_bps),
     ] {
         let bytes_per_s = u32::try_from((new / 8).max(1)).unwrap_or(u32::MAX);
-        parms[at + 1] = LINKLAYER_ETHERNET; // one that is told needs no table of rates
+        parms[at + 1] = LINKLAYER_ETHERNET; // an explicit link layer needs no rate table
         parms[at + 8..at + 12].copy_from_slice(&bytes_per_s.to_ne_bytes());
         let ticks = u64::from(i32_at(&parms, bucket) as u32);
         let held = ticks * TICK_NS * (old / 8); // bytes, times 10^9
@@ -105,7 +105,7 @@ fn changed(class: &HtbClass, rate_bps: u64, ceil_bps: u64) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    /// As `tc class show` gives 1 Mbit/s with a bucket of 1,600 B: 12.8 ms.
+    /// 1 Mbit/s with a bucket of 1,600 B (12.8 ms), as `tc class show` prints it.
     fn of_one_megabit() -> HtbClass {
         let mut parms = vec![0u8; PARMS];
         for (at, bucket) in [(0, 24), (12, 28)] {

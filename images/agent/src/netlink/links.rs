@@ -1,4 +1,4 @@
-//! The alias of an interface: text that says whose it is; linux/if_link.h gives names and layout.
+//! Sets the alias of an interface, a text that marks its owner; names and layout: linux/if_link.h.
 
 use super::{Netlink, put, request};
 use crate::os::Res;
@@ -7,11 +7,11 @@ const RTM_SETLINK: u16 = 19;
 const IFLA_IFALIAS: u16 = 20;
 
 impl Netlink {
-    /// Gives an interface an alias (a multiple of four bytes).
+    /// Sets an interface's alias (a multiple of four bytes).
     pub fn set_alias(&mut self, index: i32, alias: &str) -> Res<()> {
         let mut body = vec![0; 4]; // family, padding, type
         body.extend(index.to_ne_bytes());
-        body.extend([0; 8]); // flags and their mask: none changes
+        body.extend([0; 8]); // flags and change mask: no change
         put(&mut body, IFLA_IFALIAS, alias.as_bytes());
         let flags = libc::NLM_F_REQUEST | libc::NLM_F_ACK;
         self.acknowledged(&request(RTM_SETLINK, flags, 0, &body))
@@ -23,7 +23,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refusal_is_said() {
+    fn a_refusal_is_an_error() {
         let mut netlink = Netlink::open().unwrap();
         let refused = netlink.set_alias(i32::MAX, "none");
         let text = refused.unwrap_err();

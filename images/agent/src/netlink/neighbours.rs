@@ -1,4 +1,4 @@
-//! Neighbours of a namespace that are known for good; linux/neighbour.h gives names and layout.
+//! Sets permanent neighbour entries of a namespace; names and layout: linux/neighbour.h.
 
 use super::{HEADER, Netlink, i32_at, put};
 use crate::os::{self, Res};
@@ -9,11 +9,11 @@ use std::os::fd::AsRawFd;
 const RTM_NEWNEIGH: u16 = 28;
 const NDA_DST: u16 = 1;
 const NDA_LLADDR: u16 = 2;
-/// Never asked for, never forgotten, and not counted against gc_thresh3.
+/// Permanent entries are never resolved, never expire, and do not count towards gc_thresh3.
 const NUD_PERMANENT: u16 = 0x80;
 
 impl Netlink {
-    /// Sets every neighbour, over what is known of the same address; the first refusal ends it.
+    /// Sets all neighbours, replacing entries of the same address; stops at the first refusal.
     pub fn set_neighbours(&mut self, neighbours: &[Neighbour]) -> Res<()> {
         let names = self.names()?;
         for one in neighbours {

@@ -1,4 +1,4 @@
-//! Counters of queues below a link's root qdisc: of each band's own queue, with packets that were marked, and of CAKE's tins.
+//! Counters of queues below a link's root qdisc: each band's queue, with ECN-marked packets, and CAKE's tins.
 
 use super::{QdiscCounters, TCA_STATS2, attribute, i32_at, qdisc, u64_at};
 
@@ -21,7 +21,7 @@ pub struct ClassCounters {
     pub marked: u64, // by ECN
 }
 
-/// Of a qdisc's attributes: all of it, or one tin, counted from 1.
+/// Counters from a qdisc's attributes: of the whole qdisc, or of one tin, numbered from 1.
 pub fn class(attributes: &[u8], tin: Option<u16>) -> ClassCounters {
     let stats = attribute(attributes, TCA_STATS2).unwrap_or(&[]);
     let own = attribute(stats, TCA_STATS_APP).unwrap_or(&[]);
@@ -39,7 +39,7 @@ pub fn class(attributes: &[u8], tin: Option<u16>) -> ClassCounters {
     }
 }
 
-/// A tin counts the packets that came, dropped ones included, and tells of those no bytes.
+/// A tin counts arriving packets, including dropped ones, whose bytes it does not report.
 fn in_tin(tin: &[u8]) -> ClassCounters {
     let small = |kind| u32_at(attribute(tin, kind).unwrap_or(&[]), 0);
     let dropped = small(TIN_DROPPED);

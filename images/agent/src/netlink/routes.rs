@@ -1,4 +1,4 @@
-//! Routes of a namespace, of IPv4 and IPv6, set many at a time and read back; linux/rtnetlink.h gives names and layout.
+//! Sets IPv4 and IPv6 routes of a namespace in batches, and reads them; names and layout: linux/rtnetlink.h.
 
 use super::{HEADER, Netlink, attribute, i32_at, put};
 use crate::os::{self, Res};
@@ -13,16 +13,16 @@ const RTA_DST: u16 = 1;
 const RTA_GATEWAY: u16 = 5;
 const RTA_MULTIPATH: u16 = 9;
 const RT_TABLE_MAIN: u8 = 254;
-/// What marks our routes: those of daemons and of the kernel itself have other protocols.
+/// Marks our routes; routes of daemons and of the kernel have other protocols.
 const RTPROT_STATIC: u8 = 4;
 const RTN_UNICAST: u8 = 1;
 const RTMSG: usize = 12;
 const NEXTHOP: usize = 8;
-/// Requests in one write; the socket's buffer holds more.
+/// Requests per write; the socket's buffer can hold more.
 const BATCH: usize = 200;
 
 impl Netlink {
-    /// Sets every route, over one that leads to the same subnet; the first refusal ends it.
+    /// Sets all routes, replacing those to the same subnet; stops at the first refusal.
     pub fn set_routes(&mut self, routes: &[Route]) -> Res<()> {
         let all: Vec<(&String, &Route)> = routes
             .iter()
@@ -34,14 +34,14 @@ impl Netlink {
         Ok(())
     }
 
-    /// Our routes, those through one set of neighbours together.
+    /// Our routes, grouped by their set of gateways.
     pub fn routes(&mut self) -> Res<Vec<Route>> {
         let mut found: BTreeMap<Vec<String>, Vec<String>> = BTreeMap::new();
         for family in [libc::AF_INET, libc::AF_INET6] {
             let mut wanted = [0u8; RTMSG];
             wanted[0] = family as u8;
             self.dump(RTM_GETROUTE, &wanted, |body| {
-                // A kernel without the family answers for all that it has.
+                // A kernel without this family answers with the routes of all families.
                 if let Some((to, via)) = entry(body).filter(|_| body[0] == family as u8) {
                     found.entry(via).or_default().push(to);
                 }
@@ -51,7 +51,7 @@ impl Netlink {
         Ok(list.map(|(via, to)| Route { to, via }).collect())
     }
 
-    /// One write; the kernel acknowledges the last request, and refuses any by its number.
+    /// Sends one batch; the kernel acknowledges the last request, and refuses others by number.
     fn set(&mut self, batch: &[(&String, &Route)]) -> Res<()> {
         let mut requests = Vec::with_capacity(batch.len() * 64);
         for (number, (to, route)) in batch.iter().enumerate() {
@@ -63,7 +63,7 @@ impl Netlink {
         if n < HEADER + 16 {
             return Err(format!("routes: the kernel answered {n} bytes"));
         }
-        // The first refusal, whose header is that of the request, or the acknowledgement of the last.
+        // The first refusal, with the header of its request, or the acknowledgement of the last request.
         let refused = i32_at(&self.buffer, HEADER);
         if refused == 0 {
             return Ok(());
@@ -95,7 +95,7 @@ fn request(number: u32, to: &str, via: &[String], last: bool) -> Res<Vec<u8>> {
                 let mut hop = Vec::new();
                 put(&mut hop, RTA_GATEWAY, &octets(gateway(to, address, one)?));
                 hops.extend(((NEXTHOP + hop.len()) as u16).to_ne_bytes());
-                hops.extend([0u8; 6]); // no flags, equal weight, whatever interface leads to the gateway
+                hops.extend([0u8; 6]); // no flags, equal weights, any interface
                 hops.extend(hop);
             }
             put(&mut body, RTA_MULTIPATH, &hops);
@@ -124,7 +124,7 @@ fn subnet(text: &str) -> Res<(IpAddr, u8)> {
         .ok_or_else(|| format!("route \"{text}\": no subnet; write 10.1.0.0/16 or fd00:1::/64"))
 }
 
-/// A neighbour's address, of the family of what it leads to.
+/// Parses a gateway's address, which must have the subnet's family.
 fn gateway(to: &str, address: IpAddr, text: &str) -> Res<IpAddr> {
     let parsed = text.parse().ok();
     parsed
@@ -132,7 +132,7 @@ fn gateway(to: &str, address: IpAddr, text: &str) -> Res<IpAddr> {
         .ok_or_else(|| format!("route {to}: gateway \"{text}\" is no address of the same family"))
 }
 
-/// Subnet and sorted gateways of one of our routes; None for any other.
+/// Subnet and sorted gateways of one of our routes; None for others.
 pub fn entry(body: &[u8]) -> Option<(String, Vec<String>)> {
     let (&prefix, ours) = (body.get(1)?, [body.get(4)?, body.get(5)?]);
     if ours != [&RT_TABLE_MAIN, &RTPROT_STATIC] {
@@ -175,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_asked_for_is_what_an_entry_says() {
+    fn a_request_and_its_entry_agree() {
         for (to, via) in [
             ("10.1.2.0/24", vec!["10.0.0.1"]),
             ("0.0.0.0/0", vec!["10.0.0.9", "10.0.1.9"]),
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_route_that_is_none_is_named() {
+    fn an_invalid_route_is_named() {
         for (to, via) in [
             ("10.1.2.0", "10.0.0.1"),
             ("10.1.0.0/33", "10.0.0.1"),

@@ -1,13 +1,15 @@
-//! A program's account of its own messages: a file tells it its flows, and the records come through a pipe, each checked.
+//! The account of a program that records its own messages: a file gives it its flows, and its records come through a
+//! pipe. The agent checks each record.
 
-mod owed;
+mod outstanding;
 mod rules;
+mod times;
 
 use crate::clock;
 use crate::os::{self, Res};
 use crate::proto::{Flow, parse};
 use crate::schedule;
-use owed::{Sent, due};
+use outstanding::{Sent, due};
 use rules::Rules;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -15,26 +17,26 @@ use std::ffi::CString;
 use std::fs;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
-/// Times of a schedule are listed up to so many; a longer one the program reckons itself.
+/// The file lists the times of a schedule up to this many; the program computes a longer one itself.
 const LISTED_TIMES: usize = 10_000;
-/// A pipe takes so much in one piece, whoever else writes to it.
+/// The kernel writes no more than this to a pipe atomically.
 const LONGEST_LINE: usize = libc::PIPE_BUF;
-/// Bad lines of one program that are told one by one; the rest is counted.
-const TOLD_LINES: u64 = 24;
+/// Bad lines of one program to report one by one; further ones are only counted.
+const REPORTED_LINES: u64 = 24;
 const SHOWN_CHARACTERS: usize = 120;
-/// Reads of 64 KiB in a row, so that one that writes without end does not keep the node from its other work.
+/// The most reads of 64 KiB in a row, so that a program that never stops writing does not block the node.
 const READS: usize = 64;
 
 pub struct Account {
     pub software: String,
-    /// As it was given, and as the program reads it.
-    given: Value,
-    told: Value,
+    /// The plan's settings, and the same with times and t0 as the program reads them.
+    plan: Value,
+    settings: Value,
     flows_file: String,
     records_file: String,
     pipe: OwnedFd,
     rules: Rules,
-    /// The beginning of a line whose end has not come.
+    /// The beginning of an incomplete line.
     rest: Vec<u8>,
     too_long: bool,
     lines: u64,
@@ -44,27 +46,27 @@ pub struct Account {
 }
 
 impl Account {
-    /// Makes the pipe and writes the file, both in the node's directory `dir`. `told`: `accounts` of the plan's spec.
-    pub fn new(software: &str, mut told: Value, dir: &str, t0_ns: Option<i64>) -> Res<Self> {
+    /// Creates the pipe and writes the file, both in the node's directory `dir`. `settings`: `accounts` of the plan's spec.
+    pub fn new(software: &str, mut settings: Value, dir: &str, t0_ns: Option<i64>) -> Res<Self> {
         let place = format!("software {software}: accounts");
-        let given = told.clone();
+        let plan = settings.clone();
         let mut sends = BTreeMap::new();
-        for one in told["sends"].as_array_mut().into_iter().flatten() {
+        for one in settings["sends"].as_array_mut().into_iter().flatten() {
             let (number, sent) = sending(&place, one)?;
             sends.insert(number, sent);
         }
-        let receives = told["receives"].as_array().into_iter().flatten();
+        let receives = settings["receives"].as_array().into_iter().flatten();
         let receives = receives.filter_map(|one| one["number"].as_u64());
         let receives = receives.filter_map(|n| u32::try_from(n).ok()).collect();
-        let endpoint = told["endpoint"]
+        let endpoint = settings["endpoint"]
             .as_str()
             .ok_or_else(|| format!("{place}: endpoint is missing; name it"))?
             .to_owned();
         let records_file = format!("{dir}/{software}.records");
         let mut this = Self {
             software: software.to_owned(),
-            given,
-            told,
+            plan,
+            settings,
             flows_file: format!("{dir}/{software}.flows.json"),
             pipe: open_pipe(&records_file).map_err(|e| format!("{place}: {records_file}: {e}"))?,
             records_file,
@@ -80,23 +82,23 @@ impl Account {
         Ok(this)
     }
 
-    /// Writes the file anew, whole or not at all: who waits for `t0_ns` reads it again and again.
+    /// Replaces the file atomically, since a program that waits for `t0_ns` reads it repeatedly.
     pub fn go(&mut self, t0_ns: Option<i64>) -> Res<()> {
-        self.rules.t0_ns = t0_ns;
-        self.told["t0_ns"] = json!(t0_ns);
-        self.told["clock_offset_ns"] = json!(clock::offset_ns());
+        self.rules.set_t0(t0_ns);
+        self.settings["t0_ns"] = json!(t0_ns);
+        self.settings["clock_offset_ns"] = json!(clock::offset_ns());
         let new = format!("{}.new", self.flows_file);
-        fs::write(&new, format!("{:#}\n", self.told))
+        fs::write(&new, format!("{:#}\n", self.settings))
             .and_then(|()| fs::rename(&new, &self.flows_file))
             .map_err(|e| format!("software {}: {}: {e}", self.software, self.flows_file))
     }
 
-    /// Whether it is the account of just this.
-    pub fn is_of(&self, told: &Value) -> bool {
-        self.given == *told
+    /// Whether the account has these settings of the plan.
+    pub fn has_settings(&self, settings: &Value) -> bool {
+        self.plan == *settings
     }
 
-    /// Names both files to the program.
+    /// Sets the environment variables with the paths of both files.
     pub fn name_files(&self, environment: &mut BTreeMap<String, String>) {
         environment.insert("VNET_FLOWS".to_owned(), self.flows_file.clone());
         environment.insert("VNET_RECORDS".to_owned(), self.records_file.clone());
@@ -110,13 +112,13 @@ impl Account {
         std::mem::take(&mut self.messages)
     }
 
-    /// Takes what is in the pipe; good lines go to `out` as they stand.
+    /// Reads the pipe; valid lines go to `out` unchanged.
     pub fn read(&mut self, out: &mut Vec<u8>) {
         let mut chunk = [0u8; 65_536];
         for _ in 0..READS {
             match os::read(self.fd(), &mut chunk) {
                 Ok(n) if n > 0 => self.take(&chunk[..n], out),
-                _ => return, // empty: the agent itself holds the pipe open for writing
+                _ => return, // empty; never the end of file, since the agent holds the writing end open
             }
         }
     }
@@ -158,7 +160,7 @@ impl Account {
 
     fn refuse(&mut self, line: &[u8], rule: &str) {
         self.bad += 1;
-        if self.bad <= TOLD_LINES {
+        if self.bad <= REPORTED_LINES {
             let text: String = String::from_utf8_lossy(line)
                 .chars()
                 .take(SHOWN_CHARACTERS)
@@ -167,7 +169,7 @@ impl Account {
         }
     }
 
-    /// The program has ended: what it wrote last is in the pipe, and no line goes on.
+    /// Reads the rest of the pipe after the program has ended; an incomplete line is bad.
     pub fn ended(&mut self, out: &mut Vec<u8>) {
         self.read(out);
         if !self.rest.is_empty() {
@@ -178,30 +180,30 @@ impl Account {
         }
     }
 
-    /// How many messages that were due by now the program has yet to write down.
-    pub fn owed(&mut self, now_ns: i64) -> u64 {
+    /// The number of due messages that the program has not recorded yet.
+    pub fn outstanding(&mut self, now_ns: i64) -> u64 {
         if self.finished {
             0
         } else {
-            self.rules.owed(now_ns)
+            self.rules.outstanding(now_ns)
         }
     }
 
-    /// The scenario is over: says, once, how many bad lines were not told one by one, and writes down what is missing.
+    /// Ends the scenario, once: reports how many more lines were bad, and records the missing messages.
     pub fn finish(&mut self, now_ns: i64, out: &mut Vec<u8>) {
         self.read(out);
         if std::mem::replace(&mut self.finished, true) {
             return;
         }
-        if self.bad > TOLD_LINES {
-            let rule = format!("{} more lines are no records", self.bad - TOLD_LINES);
+        if self.bad > REPORTED_LINES {
+            let rule = format!("{} more lines are no records", self.bad - REPORTED_LINES);
             self.messages.push(json!({"event": "records", "software": self.software, "file": self.records_file, "line": null, "text": "", "rule": rule}));
         }
-        out.extend_from_slice(self.rules.debts(now_ns).as_bytes());
+        out.extend_from_slice(self.rules.missing(now_ns).as_bytes());
     }
 }
 
-/// What a program writes into its pipe, line by line.
+/// Checks what a program might write into its pipe.
 #[cfg(feature = "fuzzing")]
 pub fn fuzz(bytes: &[u8]) {
     let mut flow = json!({
@@ -210,31 +212,31 @@ pub fn fuzz(bytes: &[u8]) {
     });
     let sends = BTreeMap::from([sending("fuzz", &mut flow).expect("a flow")]);
     let mut rules = Rules::new("a".to_owned(), sends, [2].into(), 0);
-    rules.t0_ns = Some(1);
+    rules.set_t0(Some(1));
     for line in bytes.split(|byte| *byte == b'\n') {
         if let Ok(text) = std::str::from_utf8(line) {
             _ = rules.check(text, 1_000_000);
         }
     }
-    _ = rules.owed(1_000_000);
-    _ = rules.debts(1_000_000);
+    _ = rules.outstanding(1_000_000);
+    _ = rules.missing(1_000_000);
 }
 
-/// A flow that the program sends; adds `times_ns` to what it is told of it.
-fn sending(place: &str, told: &mut Value) -> Res<(u32, Sent)> {
-    let flow: Flow = parse(place, told.clone())?;
+/// Parses a flow that the program sends, and adds `times_ns` to its settings.
+fn sending(place: &str, settings: &mut Value) -> Res<(u32, Sent)> {
+    let flow: Flow = parse(place, settings.clone())?;
     if let Some(schedule) = &flow.schedule {
         schedule::check(schedule).map_err(|e| format!("{place}: flow {}: {e}", flow.number))?;
     }
     let times_ns: Vec<i64> = due(&flow).take(LISTED_TIMES + 1).collect();
     let listed = times_ns.len() <= LISTED_TIMES;
-    told["times_ns"] = json!(listed.then_some(times_ns));
-    let to = told["to"].as_array().into_iter().flatten();
+    settings["times_ns"] = json!(listed.then_some(times_ns));
+    let to = settings["to"].as_array().into_iter().flatten();
     let to = to.filter_map(|peer| peer["endpoint"].as_str().map(str::to_owned));
     Ok((flow.number, Sent::new(flow, to.collect())))
 }
 
-/// A pipe with a name. The agent holds both its ends, so that a program's coming and going neither blocks nor ends it.
+/// Creates a named pipe. The agent holds both ends, so that programs which open and close it neither block nor end it.
 fn open_pipe(path: &str) -> std::io::Result<OwnedFd> {
     if let Err(e) = fs::remove_file(path)
         && e.kind() != std::io::ErrorKind::NotFound

@@ -1,4 +1,4 @@
-//! Starting and ending programs: own session, no inherited signal mask, dead when the agent dies.
+//! Starts and ends programs. Each has its own session, no inherited signal mask, and ends with the agent.
 
 use crate::os;
 use std::io;
@@ -6,7 +6,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// Starts a program in a session of its own; `tty` makes its standard input the controlling terminal. Answers the pid.
+/// Starts a program in a session of its own and returns its pid; `tty` makes its standard input the controlling terminal.
 pub fn spawn(command: &mut Command, tty: bool) -> io::Result<i32> {
     let parent = std::process::id() as i32;
     // SAFETY: only async-signal-safe calls between fork and exec.
@@ -25,7 +25,7 @@ pub fn spawn(command: &mut Command, tty: bool) -> io::Result<i32> {
             Ok(())
         });
     }
-    // The child is reaped by the node's loop, by its pid.
+    // The node's loop reaps the child by its pid.
     command.spawn().map(|child| child.id() as i32)
 }
 
@@ -38,14 +38,14 @@ pub fn signal_group(pid: i32, signal: i32) {
 
 fn children() -> Vec<i32> {
     let file = format!("/proc/self/task/{}/children", std::process::id());
-    // A kernel without this file (CONFIG_PROC_CHILDREN) leaves the end of its programs to their PDEATHSIG and the cgroup.
+    // Without this file (CONFIG_PROC_CHILDREN), PDEATHSIG and the cgroup end the programs.
     let text = std::fs::read_to_string(file).unwrap_or_default();
     text.split_whitespace()
         .filter_map(|pid| pid.parse().ok())
         .collect()
 }
 
-/// Kills every descendant: orphans come to this process, which is a subreaper, and are killed in the next round.
+/// Kills every descendant. This process is a subreaper, so orphans become its children and end in the next round.
 pub fn end_all() {
     for _ in 0..1000 {
         let now = children();
@@ -54,7 +54,7 @@ pub fn end_all() {
         }
         for pid in now {
             if os::kill(pid, libc::SIGKILL).is_err() {
-                continue; // ended in the meantime
+                continue; // has ended meanwhile
             }
             let mut status = 0;
             // SAFETY: status is a valid int; a killed child ends at once.
@@ -63,7 +63,7 @@ pub fn end_all() {
     }
 }
 
-/// Makes a pair of pipe ends, both closed on exec, the reading one non-blocking.
+/// Creates a pipe; both ends close on exec, and the reading end is non-blocking.
 pub fn output_pipe() -> io::Result<(std::os::fd::OwnedFd, std::os::fd::OwnedFd)> {
     let mut ends = [0; 2];
     // SAFETY: room for two descriptors.

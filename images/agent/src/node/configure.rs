@@ -1,4 +1,4 @@
-//! The network of the node's own namespace, set and then read back; nothing is executed. Interfaces by ioctl.
+//! Configures the network of the node's namespace by ioctl and netlink, without other programs, and reads it back.
 
 mod forwarding;
 mod naming;
@@ -11,9 +11,9 @@ use serde::Serialize;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsRawFd, OwnedFd};
 
-/// An interface as the kernel says it is.
+/// An interface as the kernel reports it.
 #[derive(Debug, Serialize)]
-pub struct Realised {
+pub struct Measured {
     name: String,
     address: Option<String>,
     prefix: Option<u32>,
@@ -23,20 +23,20 @@ pub struct Realised {
     offloads: Offloads,
 }
 
-/// The network as the kernel says it is; nothing of routes where none were asked for.
+/// The network as the kernel reports it; without routes where none were requested.
 #[derive(Debug, Serialize)]
 pub struct Answer {
-    interfaces: Vec<Realised>,
+    interfaces: Vec<Measured>,
     forward: bool,
     routes: Vec<Route>,
 }
 
-/// Brings lo up, then sets every interface, forwarding and the routes; answers what the kernel then says.
+/// Brings lo up, sets every interface, forwarding and the routes, and reads them back.
 pub fn apply(wanted: &Network) -> Res<Answer> {
     let sock = control_socket()?;
     up(&sock, "lo")?;
     naming::by_mac(&sock, &wanted.interfaces)?;
-    let interfaces: Vec<Realised> = wanted
+    let interfaces: Vec<Measured> = wanted
         .interfaces
         .iter()
         .map(|i| one(&sock, i))
@@ -69,7 +69,7 @@ pub fn apply(wanted: &Network) -> Res<Answer> {
     })
 }
 
-fn one(sock: &OwnedFd, spec: &Interface) -> Res<Realised> {
+fn one(sock: &OwnedFd, spec: &Interface) -> Res<Measured> {
     let name = &spec.name;
     mtu(sock, name, spec.mtu)?;
     set_mac(sock, name, &spec.mac)?;
@@ -81,16 +81,16 @@ fn one(sock: &OwnedFd, spec: &Interface) -> Res<Realised> {
     }
     up(sock, name)?;
     ethtool::switch_off(sock, name)?;
-    let realised = read_back(sock, name, spec.address.is_some() && !spec.is_ipv6())?;
+    let measured = read_back(sock, name, spec.address.is_some() && !spec.is_ipv6())?;
     match spec.address.as_ref().filter(|_| spec.is_ipv6()) {
-        None => Ok(realised),
-        Some(address) => with_ipv6(realised, address, spec.prefix),
+        None => Ok(measured),
+        Some(address) => with_ipv6(measured, address, spec.prefix),
     }
 }
 
-/// The interface, which is up, with its address of IPv6 as the kernel then says it.
-fn with_ipv6(mut realised: Realised, address: &str, prefix: u8) -> Res<Realised> {
-    let name = realised.name.clone();
+/// Adds the IPv6 address to an interface that is up, and reads it back.
+fn with_ipv6(mut measured: Measured, address: &str, prefix: u8) -> Res<Measured> {
+    let name = measured.name.clone();
     let wanted: Ipv6Addr = address
         .parse()
         .map_err(|_| format!("{name}: address \"{address}\" is not IPv6; write fd00::1"))?;
@@ -101,9 +101,9 @@ fn with_ipv6(mut realised: Realised, address: &str, prefix: u8) -> Res<Realised>
         .map_err(|e| format!("{name}: address {address}/{prefix}: {e}"))?;
     let found = netlink.addresses(index)?;
     let ours = found.iter().find(|(a, _)| *a == wanted);
-    realised.address = ours.map(|(address, _)| address.to_string());
-    realised.prefix = ours.map(|(_, prefix)| u32::from(*prefix));
-    Ok(realised)
+    measured.address = ours.map(|(address, _)| address.to_string());
+    measured.prefix = ours.map(|(_, prefix)| u32::from(*prefix));
+    Ok(measured)
 }
 
 fn address_of(sock: &OwnedFd, name: &str, address: &str, prefix: u8) -> Res<()> {
@@ -127,7 +127,7 @@ fn call(sock: &OwnedFd, ifr: &mut libc::ifreq, op: libc::c_ulong, what: &str) ->
         .map_err(|e| format!("{what}: {e}"))
 }
 
-/// Sets the MTU and answers what the kernel then says.
+/// Sets the MTU and reads it back.
 pub fn set_mtu(name: &str, value: u32) -> Res<u32> {
     let sock = control_socket()?;
     mtu(&sock, name, value)?;
@@ -236,10 +236,10 @@ fn up(sock: &OwnedFd, name: &str) -> Res<()> {
     call(sock, &mut ifr, libc::SIOCSIFFLAGS, &format!("{name}: up"))
 }
 
-/// `addressed`: an address was asked for; without one the kernel has nothing to say.
-fn read_back(sock: &OwnedFd, name: &str, addressed: bool) -> Res<Realised> {
+/// Reads an interface back; the address only if `addressed`, since the kernel refuses where there is none.
+fn read_back(sock: &OwnedFd, name: &str, addressed: bool) -> Res<Measured> {
     let ask = |op| addressed.then(|| read_address(sock, name, op)).transpose();
-    Ok(Realised {
+    Ok(Measured {
         name: name.to_owned(),
         address: ask(libc::SIOCGIFADDR)?.map(|a| a.to_string()),
         prefix: ask(libc::SIOCGIFNETMASK)?.map(|m| u32::from(m).count_ones()),

@@ -1,4 +1,4 @@
-//! A command run for somebody at a terminal or a script: with or without a terminal of its own, streamed.
+//! Runs a command for `vnet exec` or `vnet shell`, with or without a terminal, and streams its input and output.
 
 use super::child;
 use crate::clock;
@@ -11,14 +11,14 @@ use std::collections::BTreeMap;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::process::{Command, Stdio};
 
-/// After the command's end its output is read this much longer, should a descendant keep it open.
+/// How much longer the agent reads output after the command's end, if a descendant keeps it open.
 const LINGER_NS: i64 = 200_000_000;
 
 pub struct Exec {
     pub id: Value,
     pid: i32,
     status: Option<i32>,
-    /// Outputs that are still open, by the name that their data is sent under.
+    /// Open outputs, by the name under which their data is sent.
     outputs: Vec<(&'static str, OwnedFd)>,
     stdin: Option<OwnedFd>,
     tty: bool,
@@ -118,7 +118,7 @@ impl Exec {
         Ok(Self::new(pid, vec![("stdout", master)], None, true))
     }
 
-    /// Descriptors to poll, and whether for writing too.
+    /// Descriptors to poll, and whether also for writing.
     pub fn fds(&self) -> Vec<(RawFd, bool)> {
         let waiting = !self.pending_input.is_empty();
         let outputs = self
@@ -133,7 +133,7 @@ impl Exec {
         outputs.chain(input).collect()
     }
 
-    /// Moves data; gives events for the client.
+    /// Moves data; returns events for the client.
     pub fn on_ready(&mut self, fd: RawFd, revents: i16) -> Vec<Value> {
         if revents & libc::POLLOUT != 0 || self.stdin.as_ref().is_some_and(|s| s.as_raw_fd() == fd)
         {
@@ -153,7 +153,7 @@ impl Exec {
                 );
             }
             Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => return None,
-            // End of file; a terminal whose last user has gone says EIO.
+            // End of file; a terminal reports EIO after its last user has closed it.
             _ => {}
         }
         self.outputs.remove(i);
@@ -170,7 +170,7 @@ impl Exec {
         }
         self.eof |= request["eof"].as_bool().unwrap_or(false);
         if self.eof && self.tty {
-            // A terminal has no end of file; the character for it is ^D.
+            // A terminal signals the end of input by the character ^D.
             self.pending_input.push(4);
             self.eof = false;
         }
@@ -190,7 +190,7 @@ impl Exec {
         match os::write(fd, &self.pending_input) {
             Ok(n) => drop(self.pending_input.drain(..n)),
             Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => {}
-            // The program has closed its input, as `head` does.
+            // The program has closed its input.
             Err(_) => self.pending_input.clear(),
         }
         if self.eof && self.pending_input.is_empty() {
@@ -229,12 +229,12 @@ impl Exec {
         }
     }
 
-    /// When `on_time` has something to do, monotonic.
+    /// When to call `on_time` next, on the monotonic clock.
     pub fn deadline(&self) -> Option<i64> {
         self.linger_until
     }
 
-    /// The answer, once the command has ended and its output is through.
+    /// The answer, once the command has ended and all its output is sent.
     pub fn on_time(&mut self, now: i64) -> Option<Value> {
         let status = self.status?;
         if self.done || (!self.outputs.is_empty() && self.linger_until.is_some_and(|t| now < t)) {

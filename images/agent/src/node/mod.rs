@@ -3,17 +3,17 @@
 mod accounts;
 mod child;
 mod configure;
+mod events;
 mod exec;
 mod requests;
 mod software;
 mod stack;
-mod telling;
 
 use crate::channel::Channel;
 use crate::clock;
 use crate::frames::Frames;
-use crate::launch::places::Places;
-use crate::launch::walls::Logs;
+use crate::launch::directories::Directories;
+use crate::launch::sandbox::Logs;
 use crate::os::{self, Res};
 use crate::proto::Totals;
 use crate::roles::Role;
@@ -23,7 +23,7 @@ use serde_json::json;
 use software::Supervised;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
-/// Starts a program for who is not a node: process 1 of a VM.
+/// Starts a program for process 1 of a VM, which is no node.
 pub fn spawn(command: &mut std::process::Command) -> std::io::Result<i32> {
     child::spawn(command, false)
 }
@@ -31,7 +31,7 @@ pub fn spawn(command: &mut std::process::Command) -> std::io::Result<i32> {
 #[cfg(feature = "fuzzing")]
 pub use accounts::fuzz;
 
-/// A role, and whether it is one of the clients.
+/// An armed role; one that listens does not count as a client.
 struct Armed {
     role: Box<dyn Role>,
     listens: bool,
@@ -39,30 +39,35 @@ struct Armed {
 
 pub struct Node {
     name: String,
-    places: Places,
-    /// Of a contained node, whose logs are outside of what it sees.
+    directories: Directories,
+    /// The directory of logs, which a node in the sandbox does not see.
     logs: Option<Logs>,
     channel: Channel,
     signals: OwnedFd,
     timer: os::Timer,
     software: Vec<Supervised>,
     accounts: Vec<Account>,
-    /// From `go`.
+    /// Set by `go`.
     t0_ns: Option<i64>,
     execs: Vec<Exec>,
     roles: Vec<Armed>,
     frames: Frames,
     totals_done: Totals,
-    /// Addresses from `configure`, where a program may listen.
+    /// Addresses from `configure`, on which programs may listen.
     addresses: Vec<String>,
     records: Vec<u8>,
     records_due_ns: Option<i64>,
-    said_clients: Option<(u64, u64)>,
+    sent_clients: Option<(u64, u64)>,
 }
 
-/// Lives until the launcher closes the socket or dies; `ready` tells how the namespaces turned out.
-pub fn run(name: &str, places: &Places, socket: OwnedFd, ready: Res<Option<Logs>>) -> i32 {
-    let mut node = match Node::new(name, places, socket) {
+/// Runs until the launcher closes the socket or ends; `ready` is the result of entering the namespaces.
+pub fn run(
+    name: &str,
+    directories: &Directories,
+    socket: OwnedFd,
+    ready: Res<Option<Logs>>,
+) -> i32 {
+    let mut node = match Node::new(name, directories, socket) {
         Ok(node) => node,
         Err(e) => {
             eprintln!("node {name}: {e}");
@@ -91,7 +96,7 @@ pub fn run(name: &str, places: &Places, socket: OwnedFd, ready: Res<Option<Logs>
     code
 }
 
-/// Who a descriptor in the poll set belongs to.
+/// The owner of a descriptor in the poll set.
 #[derive(Clone, Copy)]
 enum Owner {
     Launcher,
@@ -105,12 +110,12 @@ enum Owner {
 }
 
 impl Node {
-    fn new(name: &str, places: &Places, socket: OwnedFd) -> std::io::Result<Self> {
+    fn new(name: &str, directories: &Directories, socket: OwnedFd) -> std::io::Result<Self> {
         os::become_subreaper();
-        os::sharp_timers();
+        os::reduce_timer_slack();
         Ok(Self {
             name: name.to_owned(),
-            places: places.clone(),
+            directories: directories.clone(),
             logs: None,
             channel: Channel::new(socket)?,
             signals: os::signal_fd(&[libc::SIGCHLD, libc::SIGTERM])?,
@@ -125,7 +130,7 @@ impl Node {
             addresses: vec!["127.0.0.1".to_owned()],
             records: Vec::new(),
             records_due_ns: None,
-            said_clients: None,
+            sent_clients: None,
         })
     }
 
@@ -186,13 +191,13 @@ impl Node {
         (fds, owners)
     }
 
-    /// Handles one descriptor; false when the node's life is over.
+    /// Handles one ready descriptor; false when the node must end.
     fn on_event(&mut self, owner: Owner, fd: RawFd, revents: i16) -> bool {
         match owner {
             Owner::Launcher => return self.on_launcher(revents),
             Owner::Signals => return self.on_signals(),
             Owner::Timer => self.timer.clear(),
-            // A request handled just before (start, finish) may have removed whom the descriptor belonged to.
+            // A request in the same round (start, finish) may have removed the owner.
             Owner::Software(i) => {
                 if let Some(software) = self.software.get_mut(i) {
                     software.on_output();
@@ -239,7 +244,7 @@ impl Node {
     }
 
     fn on_signals(&mut self) -> bool {
-        // The first process of a namespace is not ended by those that it started.
+        // As process 1 of a PID namespace, the node must not end on a SIGTERM from its own programs.
         let contained = std::process::id() == 1;
         let signals = os::read_senders(self.signals.as_raw_fd());
         let ends = |(number, sender): &(i32, i32)| {
@@ -252,7 +257,7 @@ impl Node {
                 if s.on_exit(pid, status) {
                     let own = self.accounts.iter_mut().filter(|a| a.software == s.name);
                     own.for_each(|account| account.ended(&mut self.records));
-                    // Whoever stops it may end the node next.
+                    // Records must leave at once: the client may end the node next.
                     ended_one = true;
                 }
             }
@@ -278,7 +283,7 @@ impl Node {
             .min()
     }
 
-    /// Does what is due: probes, restarts, schedules, and sends what the others have to say.
+    /// Performs due probes, restarts and schedules, and sends pending messages.
     fn on_time(&mut self) {
         let now = clock::mono_ns();
         for s in &mut self.software {
@@ -287,7 +292,7 @@ impl Node {
                 self.channel.send(&message.to_string());
             }
         }
-        self.say_accounts();
+        self.send_account_messages();
         for armed in &mut self.roles {
             let now = clock::offset_ns() + now;
             armed.role.on_time(now, &mut self.records);
@@ -299,6 +304,6 @@ impl Node {
         }
         self.execs.retain(|e| !e.done());
         self.pass_records(now);
-        self.say_clients();
+        self.send_clients();
     }
 }

@@ -1,4 +1,4 @@
-//! The operations that reach a node, one short function each.
+//! The operations of a node, one short function each.
 
 use super::accounts::Account;
 use super::exec::Exec;
@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
 impl Node {
-    /// Performs a request; an answer that comes later (start, stop, exec) is sent by whoever finishes it.
+    /// Performs a request; start, stop and exec answer later.
     pub(super) fn request(&mut self, mut request: Value) {
         let id = request["id"].take();
         let op = request["op"].as_str().unwrap_or("").to_owned();
@@ -69,8 +69,8 @@ impl Node {
             self.software.remove(old);
         }
         let log = request["log"].as_str().map(str::to_owned);
-        let log = log.or_else(|| self.places.log(&self.name, &software.name));
-        let dir = self.places.make(&self.name)?;
+        let log = log.or_else(|| self.directories.log(&self.name, &software.name));
+        let dir = self.directories.make(&self.name)?;
         let mut spec = software.spec;
         self.account(
             &software.name,
@@ -85,34 +85,33 @@ impl Node {
         Ok(())
     }
 
-    /// A program that accounts for its messages finds in its environment where; started again with the same
-    /// flows, it goes on with its account.
+    /// Gives a program that records its messages an account; a restart with the same flows continues the old one.
     fn account(
         &mut self,
         name: &str,
-        told: Value,
+        settings: Value,
         dir: &str,
         environment: &mut BTreeMap<String, String>,
     ) -> Res<()> {
-        if told.is_null() {
+        if settings.is_null() {
             return Ok(());
         }
         let known = self.accounts.iter().position(|a| a.software == name);
         let place = match known {
-            Some(place) if self.accounts[place].is_of(&told) => place,
+            Some(place) if self.accounts[place].has_settings(&settings) => place,
             Some(place) => {
-                // Other flows than before: the old account is closed, what is in its pipe still belongs to it.
+                // The flows differ: close the old account, which first reads the rest of its pipe.
                 let old = &mut self.accounts[place];
                 old.finish(clock::lab_ns(), &mut self.records);
-                let said = old.take_messages();
-                self.accounts[place] = Account::new(name, told, dir, self.t0_ns)?;
-                for message in said {
+                let messages = old.take_messages();
+                self.accounts[place] = Account::new(name, settings, dir, self.t0_ns)?;
+                for message in messages {
                     self.channel.send(&message.to_string());
                 }
                 place
             }
             None => {
-                let account = Account::new(name, told, dir, self.t0_ns)?;
+                let account = Account::new(name, settings, dir, self.t0_ns)?;
                 self.accounts.push(account);
                 self.accounts.len() - 1
             }
@@ -154,7 +153,7 @@ impl Node {
             armed.push(Armed { role, listens });
         }
         if self.roles.is_empty() {
-            // Another scenario: what the one before has counted was told when it ended.
+            // A new scenario; `finish` has already reported the counts of the last one.
             self.totals_done = Totals::default();
         }
         self.roles.extend(armed);
@@ -175,14 +174,14 @@ impl Node {
         Ok(json!({}))
     }
 
-    /// With what programs of the user's own have yet to write down, of those that run or will run again.
+    /// Counts, including outstanding records of accounted programs that run or will restart.
     fn pending(&mut self) -> Totals {
         let now = clock::lab_ns();
         let mut sum = self.totals();
         for account in &mut self.accounts {
             let of = |s: &&Supervised| s.name == account.software && s.goes_on();
             if self.software.iter().any(|s| of(&s)) {
-                sum.pending += account.owed(now);
+                sum.pending += account.outstanding(now);
             }
         }
         sum
@@ -199,7 +198,7 @@ impl Node {
         sum
     }
 
-    /// Ends all roles; their counts stay, so that a second `finish` answers the same.
+    /// Ends all roles; keeps their counts, so that a second `finish` gives the same answer.
     fn finish(&mut self) -> Res<Value> {
         let now = clock::lab_ns();
         for armed in &mut self.roles {
@@ -211,7 +210,7 @@ impl Node {
         self.totals_done = self.totals();
         self.roles.clear();
         self.flush_records();
-        self.say_accounts();
+        self.send_account_messages();
         Ok(json!({"value": self.totals_done}))
     }
 

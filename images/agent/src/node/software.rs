@@ -1,4 +1,4 @@
-//! One supervised program: files, start, readiness, restart with backoff, stop; its last lines are kept for errors.
+//! Supervises one program: files, start, readiness, restart with backoff, stop. Keeps its last lines for error reports.
 
 pub mod files;
 mod output;
@@ -27,7 +27,7 @@ enum State {
 
 pub struct Supervised {
     pub name: String,
-    /// The node's own directory: where the program runs, and where relative paths begin.
+    /// The node's directory: the program's working directory, and the base of relative paths.
     dir: String,
     spec: Process,
     state: State,
@@ -38,7 +38,7 @@ pub struct Supervised {
     restart_at: Option<i64>,
     output: Option<OwnedFd>,
     log: Option<File>,
-    /// Bytes in it that this program wrote.
+    /// Bytes that this program has written to the log.
     logged: u64,
     line: Vec<u8>,
     last: VecDeque<String>,
@@ -54,7 +54,7 @@ pub struct Supervised {
 }
 
 impl Supervised {
-    /// Writes the files and starts the program; the answer for `id` comes when it is ready or has failed.
+    /// Writes the files and starts the program; answers `id` once it is ready or has failed.
     pub fn start(name: &str, spec: Process, dir: &str, log: Option<File>, id: Value) -> Res<Self> {
         files::write(name, dir, &spec)?;
         let now = clock::mono_ns();
@@ -124,7 +124,7 @@ impl Supervised {
         self.alive
     }
 
-    /// Whether it runs, or is about to be started again.
+    /// Whether it runs or will restart.
     pub fn goes_on(&self) -> bool {
         self.alive || self.restart_at.is_some()
     }
@@ -143,7 +143,7 @@ impl Supervised {
         json!({"state": state, "pid": self.pid, "status": self.status, "restarts": self.restarts})
     }
 
-    /// When `on_time` has something to do, monotonic.
+    /// When to call `on_time` next, on the monotonic clock.
     pub fn deadline(&self) -> Option<i64> {
         let probe = (self.state == State::Starting && self.alive).then_some(self.probe_at);
         let stop = self.stop.as_ref().map(|(_, at)| *at);
@@ -154,7 +154,7 @@ impl Supervised {
         std::mem::take(&mut self.messages)
     }
 
-    /// Probes, restarts, and kills after a stop's timeout, when due.
+    /// Performs due probes and restarts, and kills the program after a stop's timeout.
     pub fn on_time(&mut self, now: i64, addresses: &[String]) {
         if self.state == State::Starting && self.alive && now >= self.probe_at {
             self.probe(now, addresses);
@@ -180,7 +180,7 @@ impl Supervised {
         }
     }
 
-    /// Takes note of a child that has ended: this program (then true), or its readiness command.
+    /// Handles the end of a child: this program (then true), or its readiness command.
     pub fn on_exit(&mut self, pid: i32, status: i32) -> bool {
         if self.probe_pid == Some(pid) {
             self.probe_pid = None;
@@ -193,7 +193,7 @@ impl Supervised {
     }
 
     fn ended(&mut self, status: i32) {
-        // What it wrote last is still in the pipe.
+        // The pipe still holds its last output.
         for _ in 0..64 {
             self.on_output();
         }
@@ -233,7 +233,7 @@ impl Supervised {
         }
     }
 
-    /// Signals the program; the answer for `id` comes with its exit status.
+    /// Signals the program; answers `id` with its exit status.
     pub fn stop(&mut self, id: Value, signal: i32, kill_at: i64) {
         self.restart_at = None;
         self.stopping = true;

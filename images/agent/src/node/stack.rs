@@ -1,13 +1,13 @@
-//! What the kernel has counted in the node's own network stack, as `nstat` names it.
+//! Counters of the node's network stack, with the names that `nstat` uses.
 
 use crate::os::Res;
 use std::collections::BTreeMap;
 use std::fs;
 
-/// Of the reader's network namespace: TCP, UDP, IP, ICMP; then their extensions.
+/// Counters of the reader's network namespace: TCP, UDP, IP, ICMP; then extensions.
 const FILES: [&str; 2] = ["/proc/self/net/snmp", "/proc/self/net/netstat"];
 
-/// Every counter that is not zero, by protocol and name: `UdpRcvbufErrors`. Settings of TCP among them stay out.
+/// Every non-zero counter, by protocol and name: `UdpRcvbufErrors`. Excludes TCP's settings in the same files.
 pub fn counters() -> Res<BTreeMap<String, u64>> {
     let mut found = BTreeMap::new();
     for path in FILES {
@@ -18,7 +18,7 @@ pub fn counters() -> Res<BTreeMap<String, u64>> {
     Ok(found)
 }
 
-/// Pairs of lines, `Udp: InDatagrams NoPorts` and `Udp: 17 0`. What may be -1 (TCP's MaxConn) is no counter.
+/// Parses pairs of lines, `Udp: InDatagrams NoPorts` and `Udp: 17 0`. A value of -1 (TCP's MaxConn) is no counter.
 fn counted(text: &str) -> Vec<(String, u64)> {
     let lines: Vec<&str> = text.lines().collect();
     let pairs = lines

@@ -1,4 +1,4 @@
-//! The payload `bytes`: a header of 28 bytes that says all of the message, then padding.
+//! The payload `bytes`: a header of 28 bytes with the message's identity, then padding.
 //!
 //! Big endian: `vNET`, kind u8, flags u8, reserved u16, flow u32, seq u32, scheduled_ns i64, reply_bytes u32.
 
@@ -6,7 +6,7 @@ use super::{Identity, Payload, Purpose};
 
 const MAGIC: &[u8; 4] = b"vNET";
 const HEADER: usize = 28;
-/// The byte of each purpose is its place here.
+/// A purpose's byte is its index here.
 const PURPOSES: [Purpose; 5] = [
     Purpose::Request,
     Purpose::Reply,
@@ -28,7 +28,7 @@ impl Payload for Bytes {
         out.extend_from_slice(MAGIC);
         out.extend_from_slice(&[identity.purpose as u8, 0, 0, 0]);
         out.extend_from_slice(&identity.flow.to_be_bytes());
-        // 32 bits last for 59 hours at 20,000 messages a second.
+        // 32 bits suffice for 59 hours at 20,000 messages a second.
         out.extend_from_slice(&(identity.seq as u32).to_be_bytes());
         out.extend_from_slice(&identity.scheduled_ns.to_be_bytes());
         out.extend_from_slice(&identity.reply_bytes.to_be_bytes());

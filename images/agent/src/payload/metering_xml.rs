@@ -1,6 +1,7 @@
-//! The payload `metering-xml`: a ZigBee Smart Energy style metering update of an exact size that carries its own identity.
+//! The payload `metering-xml`: a metering update in the style of ZigBee Smart Energy, of an exact size, with the
+//! message's identity.
 //!
-//! flow, seq and scheduled_ns stand at fixed places with fixed widths.
+//! flow, seq and scheduled_ns have fixed positions and widths.
 
 use super::{Identity, Payload, Purpose};
 use std::io::Write;

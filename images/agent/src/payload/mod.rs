@@ -1,5 +1,4 @@
-//! What messages are made of: each kind of payload is a room of its own and carries the message's identity, so that
-//! whoever receives it needs no other state.
+//! Payloads of messages. Each kind is a module, and carries the message's identity, so that a receiver needs no state.
 
 pub mod bytes;
 mod metering_xml;
@@ -10,7 +9,7 @@ mod villas_json;
 use crate::os::Res;
 use crate::proto;
 
-/// What a message is to its receiver.
+/// A message's purpose at its receiver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
     Request,
@@ -20,7 +19,8 @@ pub enum Purpose {
     Other,
 }
 
-/// Which message it is, when it was due, and how long a reply is asked for. Kinds that carry no purpose say `Other`.
+/// A message's identity: flow, number, due time, and the length of the requested reply. Kinds without a purpose have
+/// `Other`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Identity {
     pub purpose: Purpose,
@@ -33,37 +33,37 @@ pub struct Identity {
 const NS: i64 = 1_000_000_000;
 
 impl Identity {
-    /// When it was due, as whole seconds and nanoseconds of the Unix clock.
+    /// When it was due, in seconds and nanoseconds of Unix time.
     fn due(&self) -> (u64, u64) {
         let at = self.scheduled_ns.max(0);
         ((at / NS) as u64, (at % NS) as u64)
     }
 }
 
-/// The reverse of `due`; nothing where that is no time.
+/// The inverse of `due`; None where it is no valid time.
 fn joined(sec: u64, nsec: u64) -> Option<i64> {
     let whole = i64::try_from(sec).ok()?.checked_mul(NS)?;
     whole.checked_add(i64::try_from(nsec).ok()?)
 }
 
-/// One kind of payload.
+/// A kind of payload.
 pub trait Payload: Sync {
-    /// The smallest length that holds an identity; of kinds of signals one signal too.
+    /// The smallest length that holds an identity, and one signal if the kind has signals.
     fn smallest(&self) -> usize;
-    /// By how many bytes one length differs from the next: 1, or what a signal takes.
+    /// The difference between two lengths: 1, or the length of a signal.
     fn step(&self) -> usize {
         1
     }
     fn largest(&self) -> usize {
         usize::MAX
     }
-    /// How many signals a length holds.
+    /// The number of signals in a payload of this length.
     fn count(&self, bytes: usize) -> usize {
         1 + (bytes - self.smallest()) / self.step()
     }
-    /// Appends exactly `bytes` bytes, which is a length of this kind.
+    /// Appends exactly `bytes` bytes, a valid length of this kind.
     fn write(&self, identity: &Identity, bytes: usize, out: &mut Vec<u8>);
-    /// Nothing if the bytes are not of this kind.
+    /// Reads the identity; None where the bytes are not of this kind.
     fn read(&self, payload: &[u8]) -> Option<Identity>;
 }
 
@@ -74,7 +74,7 @@ static KINDS: [(&str, &dyn Payload); 4] = [
     ("protobuf", &protobuf::Protobuf),
 ];
 
-/// The kind of a payload whose length is one of its lengths.
+/// The kind of a payload; refuses a length that the kind does not have.
 pub fn of(payload: &proto::Payload) -> Res<&'static dyn Payload> {
     let (name, bytes) = (payload.kind.as_str(), payload.bytes);
     let Some((_, kind)) = KINDS.iter().find(|(known, _)| *known == name) else {
@@ -98,7 +98,7 @@ pub fn of(payload: &proto::Payload) -> Res<&'static dyn Payload> {
     Ok(*kind)
 }
 
-/// The identity in a payload of any kind; nothing if it is not one of ours.
+/// The identity in a payload of any kind; None for a foreign one.
 pub fn read(payload: &[u8]) -> Option<Identity> {
     KINDS.iter().find_map(|(_, kind)| kind.read(payload))
 }
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn asked(kind: &str, bytes: usize) -> proto::Payload {
+    fn payload(kind: &str, bytes: usize) -> proto::Payload {
         proto::Payload {
             kind: kind.to_owned(),
             bytes,
@@ -118,13 +118,13 @@ mod tests {
     #[test]
     fn refusals_name_the_rule() {
         for (name, kind) in KINDS {
-            let refused = of(&asked(name, kind.smallest() - 1)).err().unwrap();
+            let refused = of(&payload(name, kind.smallest() - 1)).err().unwrap();
             assert!(refused.contains(&kind.smallest().to_string()), "{refused}");
-            assert!(of(&asked(name, kind.smallest())).is_ok());
-            let between = of(&asked(name, kind.smallest() + 1));
+            assert!(of(&payload(name, kind.smallest())).is_ok());
+            let between = of(&payload(name, kind.smallest() + 1));
             assert_eq!(between.is_ok(), kind.step() == 1, "{name}");
         }
-        let refused = of(&asked("json", 717)).err().unwrap();
+        let refused = of(&payload("json", 717)).err().unwrap();
         assert!(
             refused.contains("\"json\"") && refused.contains("metering-xml"),
             "{refused}"

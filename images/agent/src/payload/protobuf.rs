@@ -1,7 +1,7 @@
-//! The payload `protobuf`: one sample by the schema in `villas.proto` here, which is VILLASnode's with our flow added.
+//! The payload `protobuf`: a sample of the schema `villas.proto`, which is VILLASnode's plus the field `flow`.
 //!
-//! Varints are written in a fixed number of bytes (the encoding allows leading zeros), so that the number of signals
-//! alone says the length. <https://protobuf.dev/programming-guides/encoding/>
+//! Varints have a fixed number of bytes (the encoding allows leading zeros), so that the length depends only on the
+//! number of signals. <https://protobuf.dev/programming-guides/encoding/>
 
 use super::signals;
 use super::{Identity, Payload, Purpose};
@@ -23,7 +23,7 @@ const FLOW: [u8; 2] = key(99, 5);
 const VALUE_KEY: [u8; 2] = key(100, 2);
 const VALUE: [u8; 4] = [VALUE_KEY[0], VALUE_KEY[1], 9, 1 << 3 | 1];
 
-/// Of every number: 35 bits.
+/// Bytes of every number: 35 bits.
 const VARINT: usize = 5;
 const LENGTH: usize = 2;
 const SEQ_AT: usize = 1 + LENGTH + TYPE.len() + 1;

@@ -1,15 +1,15 @@
-//! The measured values of a message, the same in every encoding: fractions of 15 decimal digits, which a double holds
-//! exactly enough that text and binary say the same number.
+//! The measured values of a message, equal in every encoding: fractions of 15 decimal digits, which a double represents
+//! precisely enough that text and binary give the same number.
 
-/// Digits behind the point: 10^15 is below 2^53, so that the quotient is the double nearest to the decimal.
+/// Digits after the point: 10^15 is below 2^53, so the quotient is the double nearest to the decimal.
 pub const DIGITS: usize = 15;
-/// In one message.
+/// The most signals in a message.
 pub const MOST: usize = 1000;
 const SCALE: u64 = 1_000_000_000_000_000;
 
-/// Of signal `index` in message `seq`: what stands behind the point, as a whole number.
+/// The fraction of signal `index` in message `seq`, as a whole number of 10^-15.
 pub fn fraction(seq: u64, index: usize) -> u64 {
-    // splitmix64 (Steele, Lea and Flood, 2014): values that do not compress and need no library of mathematics.
+    // splitmix64 (Steele, Lea and Flood, 2014) gives values that do not compress.
     let mut mixed = seq
         .wrapping_mul(0x9e37_79b9_7f4a_7c15)
         .wrapping_add(index as u64);
@@ -18,7 +18,7 @@ pub fn fraction(seq: u64, index: usize) -> u64 {
     (mixed ^ (mixed >> 31)) % SCALE
 }
 
-/// The same as a number.
+/// The same as a floating-point number.
 pub fn value(seq: u64, index: usize) -> f64 {
     fraction(seq, index) as f64 / SCALE as f64
 }
@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_and_number_say_the_same() {
+    fn text_and_number_agree() {
         for seq in 0..1000 {
             let text = format!("0.{:0DIGITS$}", fraction(seq, 3));
             assert_eq!(text.parse(), Ok(value(seq, 3)), "{text}");

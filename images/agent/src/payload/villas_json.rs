@@ -1,7 +1,7 @@
-//! The payload `villas-json`: one sample in VILLASnode's JSON format (its `lib/formats/json.cpp`), with our flow beside it.
+//! The payload `villas-json`: a sample in VILLASnode's JSON format (its `lib/formats/json.cpp`), plus the member `flow`.
 //!
-//! Numbers are filled with spaces to a fixed width, which JSON allows between tokens, so that the number of signals alone
-//! says the length. `flow` is no member of VILLASnode's; its reader passes over what it does not know.
+//! Spaces pad numbers to a fixed width, which JSON allows between tokens, so that the length depends only on the number
+//! of signals. VILLASnode's reader ignores `flow`.
 
 use super::signals::{self, DIGITS};
 use super::{Identity, Payload, Purpose};
@@ -16,14 +16,14 @@ const DATA: &str = ", \"data\": [";
 const END: &str = "]}]";
 const WIDTH: usize = 10; // of seconds, sequence and flow
 const NSEC_WIDTH: usize = 9;
-const VALUE_WIDTH: usize = 2 + DIGITS; // "0." before them
+const VALUE_WIDTH: usize = 2 + DIGITS; // with "0."
 
 const SEC_AT: usize = HEAD.len();
 const NSEC_AT: usize = SEC_AT + WIDTH + NEXT.len();
 const SEQ_AT: usize = NSEC_AT + NSEC_WIDTH + SEQ.len();
 const FLOW_AT: usize = SEQ_AT + WIDTH + FLOW.len();
 const DATA_AT: usize = FLOW_AT + WIDTH + DATA.len();
-/// What stands between the numbers, and where.
+/// The literals between the numbers, and their positions.
 const LITERALS: [(usize, &str); 5] = [
     (0, HEAD),
     (SEC_AT + WIDTH, NEXT),

@@ -1,4 +1,4 @@
-//! What is measured: nodes and links that are sampled, and links that are proven.
+//! Requests to sample nodes and links, and to prove links.
 
 use serde::Deserialize;
 
@@ -8,10 +8,10 @@ pub struct SampleNode {
     #[serde(default)]
     pub cpu: Vec<String>,
     pub memory: Option<String>,
-    /// The ends of its interfaces in the core namespace.
+    /// The peers of its interfaces, in the core namespace.
     #[serde(default)]
     pub ports: Vec<String>,
-    /// Interfaces without an end there: wires to other nodes, NICs; counted in the node's own namespace.
+    /// Interfaces without a peer there (wires to other nodes, NICs), which are counted in the node's own namespace.
     #[serde(default)]
     pub own: Vec<String>,
     #[serde(default)]
@@ -28,7 +28,7 @@ pub struct SampleLink {
     pub classes: Vec<SampleClass>,
 }
 
-/// A queue below the link's root: a qdisc by its handle (major number in the upper 16 bits), or one tin of it.
+/// A queue below the link's root: a qdisc by its handle (major number in the upper 16 bits), or one tin of CAKE.
 #[derive(Debug, Clone, Deserialize)]
 pub struct SampleClass {
     pub class: String,
@@ -63,10 +63,10 @@ pub struct LinkProbe {
     pub start_ns: i64,
     pub interval_ns: i64,
     pub timeout_ns: i64,
-    /// Frames that are sent together, `batch` intervals after those before them.
+    /// Number of frames to send together; batches are `batch` intervals apart.
     #[serde(default)]
     pub batch: u32,
-    /// Whether delays and arrivals are left out of the answer.
+    /// Whether to leave delays and arrivals out of the answer.
     #[serde(default)]
     pub counts_only: bool,
 }

@@ -1,4 +1,4 @@
-//! The requests of docs/contracts.md that carry structure, and the parts of the plan that the agent is given.
+//! The structured requests of docs/contracts.md, and the parts of the plan that the agent receives.
 
 mod measuring;
 mod nodes;
@@ -6,17 +6,17 @@ mod roles;
 
 pub use measuring::{LinkProbe, Sample, SampleClass, SampleLink, SampleNode};
 pub use nodes::{
-    CreateNode, Expect, Interface, Neighbour, Network, Opened, Process, Restart, Route, Software,
-    Walls,
+    CreateNode, Expect, Interface, Mounts, Neighbour, Network, Process, Restart, Route,
+    SandboxSpec, Software,
 };
 pub use roles::{
-    Arrivals, Earlier, Flow, Item, Pattern, Payload, Rate, Schedule, Session, Spread, StreamKind,
-    Totals,
+    Arrivals, Flow, Item, Pattern, Payload, Rate, ResumePoint, Schedule, Session, Spread,
+    StreamKind, Totals,
 };
 
 use crate::os::Res;
 
-/// Reads a structure out of a request, naming the operation when it does not fit.
+/// Reads a structure from a request; an error names the operation.
 pub fn parse<T: serde::de::DeserializeOwned>(op: &str, value: serde_json::Value) -> Res<T> {
     serde_json::from_value(value)
         .map_err(|e| format!("{op}: request does not fit the contract: {e}; see docs/contracts.md"))

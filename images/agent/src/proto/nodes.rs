@@ -1,36 +1,37 @@
-//! What nodes are made of: walls, network, files, and the programs that are started in them.
+//! The parts of a node: sandbox, network, files and programs.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What of the machine's files the nodes of a lab do not see, though every user may read it, and where their output goes.
+/// The sandbox of all nodes of a lab.
 #[derive(Debug, Clone, Deserialize)]
-pub struct Walls {
+pub struct SandboxSpec {
+    /// Paths to hide, though every user of the host may read them.
     #[serde(default)]
-    pub hides: Vec<String>,
-    /// Files of the lab's own that nodes find in the place of the machine's: place -> file. What it has not, stays absent.
+    pub hidden: Vec<String>,
+    /// Path on the host -> file of the lab that replaces it; paths that the host lacks stay absent.
     #[serde(default)]
-    pub replaces: BTreeMap<String, String>,
-    /// The one directory outside of the node where the agent opens logs.
+    pub replaced: BTreeMap<String, String>,
+    /// The only directory outside the node where the agent opens files: logs.
     #[serde(default)]
     pub logs: Option<String>,
-    /// What a node may write in all: its directory, /tmp, /run, /var/tmp, /dev/shm.
+    /// The most that a node may write to its directory, /tmp, /run, /var/tmp and /dev/shm together.
     pub disk_bytes: u64,
 }
 
-/// What of the machine's files is opened for one node.
+/// Paths of the host that one node shares.
 #[derive(Debug, Clone, Default, Deserialize, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Opened {
+pub struct Mounts {
     /// Read only; must exist.
     #[serde(default)]
-    pub sees: Vec<String>,
+    pub read: Vec<String>,
     /// Must exist.
     #[serde(default)]
-    pub writes: Vec<String>,
-    /// Files that a command names: read only, where they exist and all may read them.
+    pub write: Vec<String>,
+    /// Files that a command names: read only, shared where they exist and every user may read them.
     #[serde(default)]
-    pub names: Vec<String>,
-    /// A directory with all files that the node has, in place of the machine's: a container image's.
+    pub named: Vec<String>,
+    /// The unpacked container image that replaces the host's files.
     #[serde(default)]
     pub root: Option<String>,
 }
@@ -38,7 +39,7 @@ pub struct Opened {
 #[derive(Debug, Deserialize)]
 pub struct CreateNode {
     pub name: String,
-    /// None: the namespaces that the launcher itself is in, as in a VM of its own.
+    /// None: the launcher's own namespaces, as in a VM.
     #[serde(default)]
     pub netns: Option<String>,
     pub hostname: String,
@@ -47,8 +48,8 @@ pub struct CreateNode {
     #[serde(default)]
     pub ipv6: bool,
     #[serde(default)]
-    pub opened: Opened,
-    /// What it may write in all; None: as much as the walls allow each.
+    pub mounts: Mounts,
+    /// The most that it may write; None: the sandbox's value.
     #[serde(default)]
     pub disk_bytes: Option<u64>,
 }
@@ -56,7 +57,7 @@ pub struct CreateNode {
 #[derive(Debug, Clone, Deserialize)]
 pub struct Interface {
     pub name: String,
-    /// None: up and without offloads, but no address (a port of a bridge).
+    /// None for a port of a bridge, which is up and has no offloads.
     pub address: Option<String>,
     #[serde(default)]
     pub prefix: u8,
@@ -65,32 +66,32 @@ pub struct Interface {
 }
 
 impl Interface {
-    /// Whether its address is of IPv6.
+    /// Whether it has an IPv6 address.
     pub fn is_ipv6(&self) -> bool {
         self.address.as_ref().is_some_and(|a| a.contains(':'))
     }
 }
 
-/// Subnets that are reached through a neighbour, or through several in turn.
+/// Subnets behind a neighbour, or behind several (ECMP).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Route {
     pub to: Vec<String>,
     pub via: Vec<String>,
 }
 
-/// What a node's part in the network is.
+/// A node's network configuration.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Network {
     pub interfaces: Vec<Interface>,
-    /// Whether it passes on what is not its own.
+    /// Whether it forwards packets.
     #[serde(default)]
     pub forward: bool,
     #[serde(default)]
     pub routes: Vec<Route>,
-    /// Whose hardware addresses it knows for good.
+    /// Permanent neighbour entries.
     #[serde(default)]
     pub neighbours: Vec<Neighbour>,
-    /// Whether its side of a TCP connection sends with the code point that the other side opened it with.
+    /// Whether its TCP servers send with the DSCP of the client's SYN (tcp_reflect_tos).
     #[serde(default)]
     pub reflect_dscp: bool,
 }
@@ -168,17 +169,17 @@ pub struct Process {
     pub restart: Restart,
     #[serde(default)]
     pub expect: Expect,
-    /// Where it runs; None: in the node's own directory.
+    /// Working directory; None: the node's own directory.
     #[serde(default)]
     pub workdir: Option<String>,
 }
 
-/// A program to start.
+/// A program to start in a node.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Software {
     pub name: String,
     pub process: Option<Process>,
-    /// The kind's own; `accounts`: what a program that accounts for its messages is told.
+    /// Settings of the kind; `accounts` are the settings of a program that records its own messages.
     #[serde(default)]
     pub spec: serde_json::Value,
 }

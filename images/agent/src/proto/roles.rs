@@ -1,4 +1,4 @@
-//! What roles of the agent play: sessions, the flows that they send, and what they count of it.
+//! Roles of the agent: sessions, flows and message counts.
 
 use crate::os::Res;
 use serde::{Deserialize, Serialize};
@@ -17,11 +17,11 @@ pub enum Arrivals {
     #[default]
     Periodic,
     Poisson,
-    /// Evenly spaced, all senders at the same times.
+    /// Evenly spaced, and all senders at the same times.
     Together,
 }
 
-/// From `from_ns` on, `per_s` ticks a second.
+/// `per_s` ticks a second from `from_ns` on.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Rate {
     pub from_ns: i64,
@@ -39,7 +39,7 @@ pub struct Schedule {
     pub count: u64,
     #[serde(default)]
     pub arrivals: Arrivals,
-    /// Messages at every tick.
+    /// Messages per tick.
     #[serde(default = "once")]
     pub burst: u32,
 }
@@ -67,14 +67,14 @@ pub enum Pattern {
     Stream,
 }
 
-/// What of a flow its sender needs to know.
+/// A flow as its sender needs it.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Flow {
     /// Its name in records and payloads.
     pub number: u32,
     pub pattern: Pattern,
     pub payload: Payload,
-    /// None: greedy.
+    /// None for a greedy sender.
     pub schedule: Option<Schedule>,
     pub start_ns: i64,
     pub stop_ns: i64,
@@ -84,7 +84,7 @@ pub struct Flow {
 }
 
 impl Flow {
-    /// Whether its messages and answers have at most so many bytes; else why not.
+    /// Refuses messages or answers above `most` bytes.
     pub fn fits(&self, most: usize) -> Res<()> {
         let answer = self.reply.as_ref().map_or(0, |reply| reply.bytes);
         let longest = self.payload.bytes.max(answer);
@@ -92,66 +92,66 @@ impl Flow {
             return Ok(());
         }
         Err(format!(
-            "flow {}: {longest} bytes are too long a message; ask for {most} at most",
+            "flow {}: a message of {longest} bytes is too long; write {most} at most",
             self.number
         ))
     }
 }
 
-/// To whom of a flow's receivers a message goes.
+/// Which of a flow's receivers get a message.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Spread {
     #[default]
     All,
-    /// To one: number seq modulo their count.
+    /// One receiver: seq modulo their count.
     RoundRobin,
 }
 
-/// A life of a flow's sender before this one, which its machine's end cut off. Offsets count from t0.
+/// Where a flow's sender resumes after its machine has restarted. Times are offsets from t0.
 #[derive(Debug, Clone, Deserialize)]
-pub struct Earlier {
-    /// All messages below it stand in the records, but for those of `open`.
+pub struct ResumePoint {
+    /// The records have all messages below this number, except `open`.
     pub next: u64,
     #[serde(default)]
     pub open: Vec<u64>,
     pub ended_ns: i64,
-    /// When the machine was up again.
+    /// When the machine runs again.
     pub begins_ns: i64,
 }
 
-/// When a role comes and goes (offsets from t0), and its name in records.
+/// When a role connects and disconnects (offsets from t0), and its name in records.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Session {
     pub endpoint: String,
     pub connect_ns: i64,
     pub disconnect_ns: i64,
-    /// A server's side, which is there from the start and not counted as a client.
+    /// A server, which listens from the start and does not count as a client.
     #[serde(default)]
     pub listens: bool,
 }
 
-/// A software that is a role of the agent.
+/// Software that the agent itself plays.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Played {
     pub name: String,
     pub kind: String,
     pub session: Session,
-    /// The kind's own.
+    /// Settings of the kind.
     pub spec: serde_json::Value,
 }
 
-/// One item of `workload`: a role, the flows that it sends, and by their numbers what came before.
+/// One item of `workload`: a role, its flows, and by flow number where to resume.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Item {
     pub software: Played,
     #[serde(default)]
     pub flows: Vec<Flow>,
     #[serde(default)]
-    pub earlier: BTreeMap<u32, Earlier>,
+    pub resume: BTreeMap<u32, ResumePoint>,
 }
 
-/// Message counts since `go`; `pending` of them are not settled yet.
+/// Message counts since `go`; `pending` counts messages without a final record.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub struct Totals {
     pub scheduled: u64,

@@ -1,7 +1,7 @@
-//! The probe frame: who sent it, which one it is, when it left, and a checksum over all of it.
+//! The probe frame: probe, number, sending time, and a checksum over the whole frame.
 
 pub const ETHERTYPE: u16 = 0x88b5;
-/// Nearest-bridge group address (802.1Q table 8-1): bridges deliver it to themselves and never forward it.
+/// Nearest-bridge group address (802.1Q table 8-1), which bridges never forward.
 pub const DESTINATION: [u8; 6] = [0x01, 0x80, 0xc2, 0x00, 0x00, 0x0e];
 const SOURCE: [u8; 6] = [0x02, 0, 0, 0, 0, 1];
 const HEADER: usize = 14;
@@ -33,7 +33,7 @@ impl Frame {
         bytes
     }
 
-    /// The fields as they stand, and whether the frame is as it was sent.
+    /// The fields, and whether the frame is intact.
     pub fn read(bytes: &[u8]) -> (Self, bool) {
         let word = |at: usize| {
             bytes
@@ -55,7 +55,7 @@ impl Frame {
     }
 }
 
-/// FNV-1a: netem flips single bits, which it never misses.
+/// FNV-1a, which detects every single flipped bit; netem flips single bits.
 fn checksum(bytes: &[u8]) -> u32 {
     bytes.iter().fold(0x811c_9dc5, |sum, b| {
         (sum ^ u32::from(*b)).wrapping_mul(0x0100_0193)

@@ -1,4 +1,4 @@
-//! One packet socket per namespace, for sending out of and receiving on all of its devices, with the kernel's receive times.
+//! One packet socket per namespace sends and receives on all its devices, with the kernel's receive times.
 
 use super::frame::{DESTINATION, ETHERTYPE};
 use crate::launch::netns;
@@ -8,16 +8,16 @@ use std::collections::HashMap;
 use std::os::fd::{AsRawFd, OwnedFd};
 
 const BUFFER_BYTES: i32 = 32 << 20;
-/// Frames that one call of the kernel sends or takes.
+/// Most frames per system call.
 pub const MOST: u32 = 64;
-const FRAME_ROOM: usize = 9216; // of a jumbo frame
+const FRAME_BYTES: usize = 9216; // a jumbo frame
 const CONTROL_WORDS: usize = 16;
 
-/// Where a frame came in.
+/// Where a frame arrived.
 pub struct Place {
     pub netns: String,
     pub device: String,
-    /// The only probe that ends here, if there is just one: a corrupted frame is counted for it.
+    /// The only probe that ends here, if there is exactly one; corrupted frames count for it.
     pub only: Option<usize>,
 }
 
@@ -35,7 +35,7 @@ pub struct Sockets {
 }
 
 impl Sockets {
-    /// Opens what the probes need.
+    /// Opens the sockets of all probes.
     pub fn open(probes: &[LinkProbe]) -> Res<Self> {
         // SAFETY: plain numbers.
         let epoll = os::own(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })
@@ -93,7 +93,7 @@ impl Sockets {
         Ok((*place, *index))
     }
 
-    /// Sends frames; those that the queue refuses were offered to the link and count as lost there.
+    /// Sends frames; those that the queue refuses count as offered and lost.
     pub fn send(&self, probe: usize, frames: &[Vec<u8>]) -> Res<()> {
         let (place, index) = self.out[probe];
         let fd = self.namespaces[place].socket.as_raw_fd();
@@ -112,7 +112,7 @@ impl Sockets {
         Ok(())
     }
 
-    /// Waits at most `wait_ns` for frames and hands over all that are there, each with its Unix time of arrival.
+    /// Waits at most `wait_ns` for frames and passes on all that have arrived, each with its Unix time of arrival.
     pub fn receive(&mut self, wait_ns: i64, each: &mut dyn FnMut(&Place, i64, &[u8])) -> Res<()> {
         let mut events = [libc::epoll_event { events: 0, u64: 0 }; 64];
         let n = wait(self.epoll.as_raw_fd(), &mut events, wait_ns)
@@ -144,8 +144,8 @@ impl Sockets {
     }
 }
 
-/// Waits to the nanosecond where the kernel can (Linux 5.11), else to the millisecond below. Asking again and again
-/// through the last millisecond would take a core in real time and thousands of turns in virtual time.
+/// Waits with nanosecond resolution where the kernel can (Linux 5.11), else rounds down to milliseconds. Polling through
+/// the last millisecond would occupy a core in real time, and cost thousands of rounds in virtual time.
 fn wait(epoll: i32, events: &mut [libc::epoll_event; 64], wait_ns: i64) -> std::io::Result<i32> {
     let timeout = libc::timespec {
         tv_sec: wait_ns / 1_000_000_000,
@@ -189,7 +189,7 @@ fn packet_socket() -> Res<OwnedFd> {
         os::own(unsafe { libc::socket(libc::AF_PACKET, kind, i32::from(ETHERTYPE.to_be())) })
             .map_err(|e| format!("prove: packet socket: {e}; run as root"))?;
     option(&socket, libc::SO_TIMESTAMPNS, 1)?;
-    // Forced beyond rmem_max where that is allowed; losses for want of room would be blamed on the link.
+    // Exceed rmem_max where allowed: losses at a full buffer would count as the link's.
     if option(&socket, libc::SO_RCVBUFFORCE, BUFFER_BYTES).is_err() {
         option(&socket, libc::SO_RCVBUF, BUFFER_BYTES)?;
     }
@@ -199,7 +199,7 @@ fn packet_socket() -> Res<OwnedFd> {
     Ok(socket)
 }
 
-/// Lets the device take our frames: a physical NIC filters group addresses that nobody has asked for.
+/// Joins the probes' group address on the device; otherwise a physical NIC filters it.
 fn join(socket: &OwnedFd, index: i32) -> Res<()> {
     // SAFETY: all zero is a valid packet_mreq.
     let mut group: libc::packet_mreq = unsafe { std::mem::zeroed() };
@@ -284,7 +284,7 @@ impl Inbox {
     fn new() -> Self {
         let most = MOST as usize;
         Self {
-            frames: vec![vec![0; FRAME_ROOM]; most],
+            frames: vec![vec![0; FRAME_BYTES]; most],
             control: vec![[0; CONTROL_WORDS]; most],
             from: vec![address(0); most],
         }
@@ -330,7 +330,7 @@ impl Inbox {
             };
             for (i, message) in messages[..n].iter().enumerate() {
                 let at = arrived(&message.msg_hdr).unwrap_or_else(crate::clock::real_ns);
-                let bytes = (message.msg_len as usize).min(FRAME_ROOM);
+                let bytes = (message.msg_len as usize).min(FRAME_BYTES);
                 each(self.from[i].sll_ifindex, at, &self.frames[i][..bytes]);
             }
             if n < MOST as usize {

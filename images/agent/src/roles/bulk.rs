@@ -1,5 +1,5 @@
-//! Bulk transfer, what people take iperf3 for: TCP as fast as it goes or at a rate, in several streams, or UDP at a rate;
-//! and the side that takes it. Progress is written down each second, on both sides.
+//! Bulk transfer, as by iperf3: TCP at full speed or at a rate, over several streams, or UDP at a rate; and the receiver.
+//! Both sides record progress each second.
 
 mod pace;
 mod sender;
@@ -31,31 +31,31 @@ enum Protocol {
 #[derive(Debug, Deserialize)]
 struct Spec {
     listen: Option<u16>,
-    /// One, or none of the side that listens.
+    /// One receiver; empty on the side that listens.
     #[serde(default)]
     to: Vec<Peer>,
     #[serde(default)]
     protocol: Protocol,
-    /// None: the machine's own.
+    /// None: the kernel's default.
     congestion: Option<String>,
     #[serde(flatten)]
     marks: Marks,
-    /// The node has addresses of IPv6.
+    /// The node has IPv6 addresses.
     #[serde(default)]
     ipv6: bool,
     #[serde(default = "one")]
     streams: usize,
-    /// Of payload, all streams together; none: greedy.
+    /// Payload rate of all streams together; None: greedy.
     rate_bps: Option<u64>,
-    /// Of a datagram's payload.
+    /// Payload of a datagram in bytes.
     size: Option<usize>,
-    /// None: until it is to stop.
+    /// None: until the flow's end.
     volume_bytes: Option<u64>,
     #[serde(default)]
     start_ns: i64,
     #[serde(default)]
     stop_ns: i64,
-    /// How often the congestion window is written down; none: never.
+    /// Interval between records of the congestion window; None: no records.
     window_ns: Option<i64>,
 }
 
@@ -63,7 +63,7 @@ fn one() -> usize {
     1
 }
 
-/// Cumulative; nothing where it is not known.
+/// Cumulative progress; None where a figure is unknown.
 #[derive(Debug, Default)]
 struct Progress {
     bytes: u64,
@@ -78,17 +78,17 @@ pub struct Bulk {
     sender: Option<Sender>,
     sink: Option<Sink>,
     t0_ns: Option<i64>,
-    /// When progress is written down next.
+    /// When to record progress next.
     report_ns: i64,
-    /// How often windows are written down, and when next.
+    /// Interval between records of windows, and the next time.
     window_ns: Option<i64>,
     sample_ns: i64,
-    /// The session's beginning is written down.
+    /// The start of the session is recorded.
     begun: bool,
     over: bool,
 }
 
-/// A role that is bound, if it listens.
+/// A role whose socket is bound, if it listens.
 pub fn arm(item: Item) -> Res<Box<dyn Role>> {
     Ok(Box::new(Bulk::new(item)?))
 }
@@ -96,9 +96,9 @@ pub fn arm(item: Item) -> Res<Box<dyn Role>> {
 impl Bulk {
     fn new(item: Item) -> Res<Self> {
         let mut spec: Spec = proto::parse("spec", item.software.spec)?;
-        // A machine that was off does not make up for it.
-        let again_ns = item.earlier.values().map(|life| life.begins_ns).max();
-        spec.start_ns = spec.start_ns.max(again_ns.unwrap_or(0));
+        // After a restart the sender does not catch up for the time when the machine was off.
+        let resume_ns = item.resume.values().map(|resume| resume.begins_ns).max();
+        spec.start_ns = spec.start_ns.max(resume_ns.unwrap_or(0));
         let sink = spec
             .listen
             .map(|port| Sink::bind(port, spec.ipv6))
@@ -110,7 +110,7 @@ impl Bulk {
             (to, flows) => {
                 let (count, peers) = (flows.len(), to.len());
                 return Err(format!(
-                    "to: one receiver goes with one flow; {peers} and {count} are given"
+                    "to: write one receiver and one flow, not {peers} and {count}"
                 ));
             }
         };
@@ -127,22 +127,27 @@ impl Bulk {
         })
     }
 
-    fn say(&self, what: &str, at_ns: i64, detail: &str, out: &mut Vec<u8>) {
+    fn record_session(&self, what: &str, at_ns: i64, detail: &str, out: &mut Vec<u8>) {
         records::session(out, &self.session.endpoint, what, at_ns, detail);
     }
 
-    /// Writes down what has moved since it was last written down.
+    /// Records progress since the last record.
     fn report(&mut self, now: i64, out: &mut Vec<u8>) {
         let endpoint = &self.session.endpoint;
-        if let Some((flow, progress)) = self.sender.as_mut().and_then(Sender::news) {
-            write_down(out, (flow, endpoint, 0), now, &progress);
+        if let Some((flow, progress)) = self.sender.as_mut().and_then(Sender::take_progress) {
+            record(out, (flow, endpoint, 0), now, &progress);
         }
-        for (flow, progress) in self.sink.as_mut().map(Sink::news).unwrap_or_default() {
-            write_down(out, (flow, endpoint, 1), now, &progress);
+        for (flow, progress) in self
+            .sink
+            .as_mut()
+            .map(Sink::take_progress)
+            .unwrap_or_default()
+        {
+            record(out, (flow, endpoint, 1), now, &progress);
         }
     }
 
-    /// Writes windows down, in step with the scenario's start.
+    /// Records windows at multiples of the interval from t0.
     fn sample(&mut self, t0: i64, now: i64, out: &mut Vec<u8>) {
         let (Some(every), Some(sender)) = (self.window_ns, &self.sender) else {
             return;
@@ -164,14 +169,14 @@ impl Bulk {
             .map(|s| std::mem::take(&mut s.changes))
             .unwrap_or_default()
         {
-            self.say(what, now, &detail, out);
+            self.record_session(what, now, &detail, out);
         }
-        if let Some(text) = self.sink.as_mut().and_then(|sink| sink.trouble.take()) {
-            self.say("failed", now, &text, out);
+        if let Some(text) = self.sink.as_mut().and_then(|sink| sink.error.take()) {
+            self.record_session("failed", now, &text, out);
         }
     }
 
-    /// Who listens is there until it is told to finish.
+    /// When the session ends; a listener stays until `finish`.
     fn end_ns(&self) -> Option<i64> {
         let leaves = !self.over && self.sink.is_none();
         self.t0_ns
@@ -187,16 +192,16 @@ impl Bulk {
         self.over = true;
         self.report(now, out);
         if let Some(text) = self.sink.as_ref().and_then(Sink::overrun) {
-            self.say("failed", now, &text, out);
+            self.record_session("failed", now, &text, out);
         }
         if was_there {
-            self.say("disconnected", now, "as planned", out);
+            self.record_session("disconnected", now, "as planned", out);
         }
         (self.sender, self.sink) = (None, None);
     }
 }
 
-fn write_down(
+fn record(
     out: &mut Vec<u8>,
     (flow, endpoint, leg): (u32, &str, u8),
     at_ns: i64,
@@ -248,7 +253,7 @@ impl Role for Bulk {
     fn deadline(&self) -> Option<i64> {
         self.t0_ns?;
         let sender = self.sender.as_ref().and_then(Sender::deadline);
-        let moves = self.sink.as_ref().is_some_and(Sink::has_news)
+        let moves = self.sink.as_ref().is_some_and(Sink::has_progress)
             || self.sender.as_ref().is_some_and(Sender::active);
         let report = (moves && !self.over).then_some(self.report_ns);
         let samples = self.sender.as_ref().is_some_and(Sender::active) && !self.over;
@@ -265,7 +270,7 @@ impl Role for Bulk {
         };
         let begun = std::mem::replace(&mut self.begun, true);
         if let Some(sink) = self.sink.as_ref().filter(|_| !begun) {
-            self.say("listening", sink.bound_ns, "", out);
+            self.record_session("listening", sink.bound_ns, "", out);
         }
         let ended = self
             .sender
@@ -287,7 +292,7 @@ impl Role for Bulk {
             sender.on_ready(fd, now);
         }
         if self.sink.as_mut().is_some_and(|sink| sink.on_ready(fd)) {
-            // The rate of the last interval is that until the end.
+            // The last interval ends here.
             self.report(now, out);
         }
         self.note(now, out);

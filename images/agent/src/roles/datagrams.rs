@@ -1,4 +1,4 @@
-//! Sockets for datagrams, and what the kernel says of them.
+//! UDP sockets: receives with both addresses, replies from the right one, reads the kernel's drop counter.
 
 use super::socket::{any, raw, set};
 use crate::os;
@@ -6,16 +6,16 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::AsRawFd;
 
-/// The ends of a datagram that came: an answer goes the other way. Left to the kernel, it would come from the address
-/// of ours that is nearest, and who asked another would take it for a stranger's. As the socket has them: what came by
-/// IPv4 to a socket of both families has mapped addresses (RFC 4291, 2.5.5.2).
+/// Source and destination of a received datagram. A reply must leave from that destination: the kernel would choose
+/// another local address, and the client would treat the reply as foreign. On a dual-stack socket IPv4 addresses are
+/// mapped (RFC 4291, 2.5.5.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ends {
     pub theirs: SocketAddr,
     pub ours: IpAddr,
 }
 
-/// The one control message there is, with its header and room for either family's.
+/// The control message with its header, large enough for either family.
 #[repr(C)]
 struct Control {
     head: libc::cmsghdr,
@@ -28,7 +28,7 @@ union Info {
     v6: libc::in6_pktinfo,
 }
 
-/// A UDP socket on the port of all addresses (0: one that is free), with room for many clients' datagrams at once.
+/// A UDP socket on all addresses and this port (0: any), with a large buffer for many simultaneous clients.
 pub fn bound(port: u16, ipv6: bool) -> io::Result<UdpSocket> {
     let socket = UdpSocket::bind((any(ipv6), port))?;
     socket.set_nonblocking(true)?;
@@ -38,7 +38,7 @@ pub fn bound(port: u16, ipv6: bool) -> io::Result<UdpSocket> {
         set(&socket, libc::IPPROTO_IP, libc::IP_PKTINFO, 1)?;
     }
     for option in [libc::SO_RCVBUFFORCE, libc::SO_RCVBUF] {
-        // Only who may go beyond the machine's limit can force it; others get as much as the limit has.
+        // Only root may exceed the system's limit; others get that limit.
         if set(&socket, libc::SOL_SOCKET, option, 4 << 20).is_ok() {
             break;
         }
@@ -46,7 +46,7 @@ pub fn bound(port: u16, ipv6: bool) -> io::Result<UdpSocket> {
     Ok(socket)
 }
 
-/// The next datagram: its length, and where it came from and to.
+/// Receives a datagram: its length and its addresses.
 pub fn receive(socket: &UdpSocket, datagram: &mut [u8]) -> io::Result<(usize, Ends)> {
     // SAFETY: plain data, for which zeros are valid.
     let (mut from, mut control): (libc::sockaddr_storage, Control) = unsafe { std::mem::zeroed() };
@@ -56,7 +56,7 @@ pub fn receive(socket: &UdpSocket, datagram: &mut [u8]) -> io::Result<(usize, En
         (&mut from, size),
         (&mut control, size_of::<Control>()),
         |message| {
-            // SAFETY: all that `message` points to is there, writable and as long as it says.
+            // SAFETY: `message` points to valid, writable buffers of the given lengths.
             unsafe { libc::recvmsg(socket.as_raw_fd(), message, 0) }
         },
     )?;
@@ -65,7 +65,7 @@ pub fn receive(socket: &UdpSocket, datagram: &mut [u8]) -> io::Result<(usize, En
 
 fn ends(from: &libc::sockaddr_storage, control: &Control) -> Ends {
     if libc::c_int::from(from.ss_family) == libc::AF_INET6 {
-        // SAFETY: the family says what it is; the socket asks for this control message.
+        // SAFETY: the family determines the types; the socket requests this control message.
         let (from, info) = unsafe {
             let from = &*std::ptr::from_ref(from).cast::<libc::sockaddr_in6>();
             (from, control.info.v6)
@@ -88,7 +88,7 @@ fn ends(from: &libc::sockaddr_storage, control: &Control) -> Ends {
     }
 }
 
-/// Answers whose datagram it was, from where he sent it to.
+/// Replies to a datagram, from its destination.
 pub fn answer(socket: &UdpSocket, datagram: &[u8], ends: Ends) -> io::Result<usize> {
     let (mut to, size) = raw(ends.theirs);
     // SAFETY: plain data, for which zeros are valid.
@@ -118,7 +118,7 @@ pub fn answer(socket: &UdpSocket, datagram: &[u8], ends: Ends) -> io::Result<usi
             size_of::<libc::in6_pktinfo>()
         }
     };
-    // What the kernel takes is aligned to its word (CMSG_SPACE), what counts is not.
+    // The buffer's length is aligned (CMSG_SPACE), the message's is not (CMSG_LEN).
     let length = size_of::<libc::cmsghdr>() + info;
     control.head.cmsg_len = length as _;
     with_message(
@@ -126,13 +126,13 @@ pub fn answer(socket: &UdpSocket, datagram: &[u8], ends: Ends) -> io::Result<usi
         (&mut to, size),
         (&mut control, length.next_multiple_of(size_of::<usize>())),
         |message| {
-            // SAFETY: all that `message` points to is there and as long as it says; nothing of it is written to.
+            // SAFETY: `message` points to valid buffers of the given lengths, which the call only reads.
             unsafe { libc::sendmsg(socket.as_raw_fd(), message, 0) }
         },
     )
 }
 
-/// The header of a message with one part; what the call on it says.
+/// Builds a message header with one buffer, and makes the call.
 fn with_message(
     (datagram, length): (*mut u8, usize),
     (name, name_length): (&mut libc::sockaddr_storage, libc::socklen_t),
@@ -154,7 +154,7 @@ fn with_message(
     usize::try_from(call(&mut message)).map_err(|_| io::Error::last_os_error())
 }
 
-/// What there is to say of datagrams that the kernel dropped because the socket was not read fast enough.
+/// Reports datagrams that the kernel dropped because the buffer was full.
 pub fn overrun(socket: &UdpSocket) -> Option<String> {
     // include/uapi/linux/sock_diag.h: SK_MEMINFO_VARS numbers, of which SK_MEMINFO_DROPS is the ninth.
     const DROPS: usize = 8;
@@ -170,7 +170,7 @@ pub fn overrun(socket: &UdpSocket) -> Option<String> {
             &mut length,
         )
     });
-    // A kernel older than 4.12 does not say.
+    // Kernels before 4.12 lack the option.
     let count = outcome.map_or(0, |_| numbers[DROPS]);
     (count > 0).then(|| format!("{count} datagrams arrived and found the socket's buffer full"))
 }

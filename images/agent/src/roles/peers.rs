@@ -1,11 +1,11 @@
-//! Who is sent to without a go-between, and what is answered.
+//! Receivers of brokerless senders, and replies to requests.
 
 use crate::payload::bytes::Bytes;
 use crate::payload::{Identity, Payload, Purpose};
 use serde::Deserialize;
 use std::net::IpAddr;
 
-/// One of a specification's `to`.
+/// An entry of `to` in a specification.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Peer {
     pub endpoint: String,
@@ -13,13 +13,13 @@ pub struct Peer {
     pub port: u16,
 }
 
-/// Appends the reply to a request, as long as it asks for: who answers needs no other state.
-pub fn reply(asked: &Identity, out: &mut Vec<u8>) {
+/// Appends the reply to a request. The request holds the reply's length, so that the server needs no state.
+pub fn reply(request: &Identity, out: &mut Vec<u8>) {
     let reply = Identity {
         purpose: Purpose::Reply,
         reply_bytes: 0,
-        ..*asked
+        ..*request
     };
-    let bytes = (asked.reply_bytes as usize).max(Bytes.smallest());
+    let bytes = (request.reply_bytes as usize).max(Bytes.smallest());
     Bytes.write(&reply, bytes, out);
 }

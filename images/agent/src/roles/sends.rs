@@ -1,39 +1,43 @@
-//! The messages of one flow, as they fall due; what an earlier life of the sender settles does not come again.
+//! Yields the messages of one flow as they fall due, after a restart without those that are already accounted for.
 
-use super::earlier::Fate;
+use super::resume::Fate;
 use crate::os::Res;
 use crate::payload::{self, Identity, Payload, Purpose};
-use crate::proto::{Earlier, Flow, Pattern, Session, Spread};
+use crate::proto::{Flow, Pattern, ResumePoint, Session, Spread};
 use crate::records::{self, Message, Outcome};
 use crate::schedule::{self, Ticks};
 use std::ops::Range;
 
 pub struct Sends {
     pub flow: Flow,
-    /// None: the role encodes its messages itself.
+    /// None where the role encodes its messages itself.
     payload: Option<&'static dyn Payload>,
     ticks: Ticks,
     seq: u64,
-    earlier: Option<Earlier>,
-    /// Ticks that come sooner after the last message are no messages.
+    resume: Option<ResumePoint>,
+    /// A tick that follows the last message sooner is skipped (rate limit).
     least_gap_ns: i64,
     last_ns: Option<i64>,
 }
 
 impl Sends {
-    /// Checks the flow; nothing of it is due outside of the session.
-    pub fn new(flow: Flow, session: &Session, earlier: Option<Earlier>) -> Res<Self> {
+    /// Checks the flow. No message is due outside the session.
+    pub fn new(flow: Flow, session: &Session, resume: Option<ResumePoint>) -> Res<Self> {
         let payload =
             payload::of(&flow.payload).map_err(|e| format!("flow {}: {e}", flow.number))?;
-        let scheduled = Self::of_own_encoding(flow, session, earlier)?;
+        let scheduled = Self::of_own_encoding(flow, session, resume)?;
         Ok(Self {
             payload: Some(payload),
             ..scheduled
         })
     }
 
-    /// As `new`, of a role whose protocol says all of a message: `write` appends nothing.
-    pub fn of_own_encoding(flow: Flow, session: &Session, earlier: Option<Earlier>) -> Res<Self> {
+    /// As `new`, for a role whose protocol defines the whole message; `write` then appends nothing.
+    pub fn of_own_encoding(
+        flow: Flow,
+        session: &Session,
+        resume: Option<ResumePoint>,
+    ) -> Res<Self> {
         let place = |text: String| format!("flow {}: {text}", flow.number);
         let schedule = flow.schedule.clone().ok_or_else(|| {
             place("schedule: missing; this kind of software sends by a schedule".to_owned())
@@ -45,7 +49,7 @@ impl Sends {
             payload: None,
             ticks,
             seq: 0,
-            earlier,
+            resume,
             flow,
             least_gap_ns: 0,
             last_ns: None,
@@ -57,7 +61,7 @@ impl Sends {
         self.ticks.peek()
     }
 
-    /// How many messages have been due.
+    /// The number of messages that have been due.
     pub fn scheduled(&self) -> u64 {
         self.seq
     }
@@ -66,18 +70,18 @@ impl Sends {
         self.ticks.stop();
     }
 
-    /// From now on no more messages per second, of those that the schedule has; at least one in an hour.
+    /// Limits the schedule to this rate from now on, but to no less than one message an hour.
     pub fn limit(&mut self, per_s: f64) {
         self.least_gap_ns = (1e9 / per_s.max(1.0 / 3600.0)) as i64;
     }
 
-    /// Whether it comes so soon after the last message that the limit forbids it; a tick is a little early now and then.
+    /// Whether the rate limit skips this tick. Ticks jitter, so one that is up to 2 % early still passes.
     fn too_soon(&self, offset: i64) -> bool {
         self.last_ns
             .is_some_and(|last| offset - last < self.least_gap_ns - self.least_gap_ns / 50)
     }
 
-    /// The next message that is due and this life's to send.
+    /// The next due message that is to be sent; records the outcome of those that a restart has cut off.
     pub fn take_due(&mut self, t0_ns: i64, now_ns: i64, out: &mut Vec<u8>) -> Option<Message> {
         loop {
             let offset = self.ticks.take_due(now_ns - t0_ns)?;
@@ -92,19 +96,19 @@ impl Sends {
             }
             self.last_ns = Some(offset);
             let fate = self
-                .earlier
+                .resume
                 .as_ref()
-                .map_or(Fate::Ours, |e| e.fate(message.seq, offset));
+                .map_or(Fate::Send, |resume| resume.fate(message.seq, offset));
             match fate {
-                Fate::Ours => return Some(message),
+                Fate::Send => return Some(message),
                 Fate::Recorded => {}
-                Fate::Unknown => self.write_down(out, &message, 0, Outcome::Unsettled),
-                Fate::Missed => self.write_down(out, &message, 0, Outcome::Unsent),
+                Fate::Unknown => self.record(out, &message, 0, Outcome::Unsettled),
+                Fate::Missed => self.record(out, &message, 0, Outcome::Unsent),
             }
         }
     }
 
-    /// Places of those in a list of so many receivers to whom a message goes.
+    /// Indices of the message's receivers in a list of `all` receivers.
     pub fn receivers(&self, seq: u64, all: usize) -> Range<usize> {
         match self.flow.spread {
             Spread::All => 0..all,
@@ -134,14 +138,8 @@ impl Sends {
         }
     }
 
-    /// The record of what became of a message.
-    pub fn write_down(
-        &self,
-        out: &mut Vec<u8>,
-        message: &Message,
-        settled_ns: i64,
-        outcome: Outcome,
-    ) {
+    /// Appends the record of a message's outcome.
+    pub fn record(&self, out: &mut Vec<u8>, message: &Message, settled_ns: i64, outcome: Outcome) {
         let Flow {
             number, payload, ..
         } = &self.flow;
@@ -155,7 +153,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_limit_leaves_ticks_out_and_can_be_lifted() {
+    fn a_limit_skips_ticks_and_can_be_lifted() {
         let flow = json!({
             "number": 0, "pattern": "push", "payload": {"kind": "bytes", "bytes": 100},
             "schedule": {"kind": "own", "rates": [{"from_ns": 0, "per_s": 20}], "seed": 1},

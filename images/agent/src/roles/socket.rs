@@ -6,15 +6,15 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd};
 
-/// An attempt to connect is given up after this time.
+/// Timeout of an attempt to connect.
 pub const CONNECT_LIMIT_NS: i64 = 10_000_000_000;
-/// Messages wait in a queue, not in the socket's buffer, once so much is unsent.
+/// With more unsent bytes in the socket's buffer, messages wait in a queue.
 pub const BACKLOG_BYTES: usize = 65_536;
 
-/// By what queues on the way know packets; 0 leaves a mark as it is.
+/// Marks by which queues classify packets; 0 leaves the default.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 pub struct Marks {
-    /// Code point (RFC 2474).
+    /// DSCP (RFC 2474).
     #[serde(default)]
     dscp: u8,
     /// Priority code point (IEEE 802.1Q) of frames that leave through a tagged interface.
@@ -22,20 +22,20 @@ pub struct Marks {
     pcp: u8,
 }
 
-/// What a socket sends from now on carries these marks.
+/// Sets the marks of everything that the socket sends from now on.
 pub fn mark(socket: &impl AsRawFd, marks: Marks) -> io::Result<()> {
     if marks == Marks::default() {
         return Ok(());
     }
     if marks.dscp != 0 {
-        let tos = libc::c_int::from(marks.dscp) << 2; // the two lowest bits are ECN's
-        // A socket of both families sends packets of both.
+        let tos = libc::c_int::from(marks.dscp) << 2; // the two lowest bits belong to ECN
+        // A dual-stack socket sends packets of both families.
         if domain(socket)? == libc::AF_INET6 {
             set(socket, libc::IPPROTO_IPV6, libc::IPV6_TCLASS, tos)?;
         }
         set(socket, libc::IPPROTO_IP, libc::IP_TOS, tos)?;
     }
-    // The kernel derives a priority from the code point (rt_tos2priority), which is not the one asked for.
+    // The kernel derives a priority from the DSCP (rt_tos2priority), so set the requested one afterwards.
     set(
         socket,
         libc::SOL_SOCKET,
@@ -77,7 +77,7 @@ fn domain(socket: &impl AsRawFd) -> io::Result<libc::c_int> {
     Ok(value)
 }
 
-/// The address that stands for all of this machine's; of IPv6 those of IPv4 are among them.
+/// The wildcard address; that of IPv6 includes IPv4.
 pub fn any(ipv6: bool) -> IpAddr {
     if ipv6 {
         Ipv6Addr::UNSPECIFIED.into()
@@ -86,7 +86,7 @@ pub fn any(ipv6: bool) -> IpAddr {
     }
 }
 
-/// An address as the kernel takes it, and how many bytes of it count.
+/// An address in the kernel's form, and its length.
 pub fn raw(address: SocketAddr) -> (libc::sockaddr_storage, libc::socklen_t) {
     // SAFETY: plain data, for which zeros are valid.
     let mut storage: libc::sockaddr_storage = unsafe { std::mem::zeroed() };
@@ -100,7 +100,7 @@ pub fn raw(address: SocketAddr) -> (libc::sockaddr_storage, libc::socklen_t) {
                 },
                 sin_zero: [0; 8],
             };
-            // SAFETY: storage is made to hold any address, and aligned for it.
+            // SAFETY: storage can hold any address and is aligned for it.
             unsafe { (&raw mut storage).cast::<libc::sockaddr_in>().write(to) };
             size_of::<libc::sockaddr_in>()
         }
@@ -122,7 +122,7 @@ pub fn raw(address: SocketAddr) -> (libc::sockaddr_storage, libc::socklen_t) {
     (storage, size as libc::socklen_t)
 }
 
-/// Bytes that a TCP socket has taken and the other side has not acknowledged (SIOCOUTQ, tcp(7)).
+/// Bytes in a TCP socket's buffer that the peer has not acknowledged (SIOCOUTQ, tcp(7)).
 pub fn outstanding(socket: &impl AsRawFd) -> io::Result<u64> {
     let mut bytes: libc::c_int = 0;
     // SAFETY: the kernel writes an int.
@@ -130,13 +130,13 @@ pub fn outstanding(socket: &impl AsRawFd) -> io::Result<u64> {
     Ok(bytes.max(0) as u64)
 }
 
-/// Whether a connection that was started is established: one that is still on its way has no other end (getpeername(2)).
+/// Whether a started connection is established: only then it has a peer address (getpeername(2)).
 pub fn established(socket: &TcpStream) -> bool {
     socket.peer_addr().is_ok()
 }
 
-/// Starts a TCP connection; it is established (or has failed) when the socket becomes writable. With `nodelay` small
-/// packets leave at once; the first packet carries the marks too.
+/// Starts a TCP connection; it is established or has failed when the socket becomes writable. `nodelay` sets
+/// TCP_NODELAY. The first packet already carries the marks.
 pub fn connect(address: IpAddr, port: u16, nodelay: bool, marks: Marks) -> io::Result<TcpStream> {
     let kind = libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
     let family = if address.is_ipv6() {

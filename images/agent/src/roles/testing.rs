@@ -1,4 +1,4 @@
-//! What tests of several roles have in common.
+//! Common parts of the roles' tests.
 
 use super::Role;
 use crate::{clock, os};
@@ -27,8 +27,8 @@ pub fn by_kind(records: Vec<u8>) -> (Vec<String>, Vec<String>, Vec<String>) {
     (of("S"), of("R"), of("C"))
 }
 
-/// What a role waits for.
-pub fn waited_for(role: &(impl Role + ?Sized)) -> Vec<libc::pollfd> {
+/// The poll set of a role.
+pub fn poll_set(role: &(impl Role + ?Sized)) -> Vec<libc::pollfd> {
     let mut fds = Vec::new();
     role.fds(&mut |fd, write| {
         let events = libc::POLLIN | if write { libc::POLLOUT } else { 0 };
@@ -41,9 +41,9 @@ pub fn waited_for(role: &(impl Role + ?Sized)) -> Vec<libc::pollfd> {
     fds
 }
 
-/// Waits for a role's sockets, at most so long, and lets it do what is due.
+/// Polls a role's sockets for at most `wait_ms`, and runs it.
 pub fn turn(role: &mut (impl Role + ?Sized), wait_ms: i32, out: &mut Vec<u8>) {
-    let mut fds = waited_for(role);
+    let mut fds = poll_set(role);
     os::poll(&mut fds, wait_ms).unwrap();
     for ready in fds.iter().filter(|fd| fd.revents != 0) {
         role.on_ready(ready.fd, ready.revents, clock::lab_ns(), out);
@@ -51,7 +51,7 @@ pub fn turn(role: &mut (impl Role + ?Sized), wait_ms: i32, out: &mut Vec<u8>) {
     role.on_time(clock::lab_ns(), out);
 }
 
-/// Plays roles beside each other for so long; their records.
+/// Runs roles side by side for `length_ns`; returns their records.
 pub fn play_for(roles: &mut [Box<dyn Role>], length_ns: i64) -> Vec<u8> {
     let mut out = Vec::new();
     let t0 = clock::lab_ns();

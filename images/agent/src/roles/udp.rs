@@ -1,12 +1,12 @@
-//! Datagrams: requests with their replies, pushes and streams to peers, and the side that takes and answers them.
+//! UDP: sends requests, pushes and streams to peers, receives them and replies.
 //!
-//! A socket of the kernel and nothing above it: what is lost stays lost. All that a reply needs travels in the request.
+//! It uses plain kernel sockets: lost datagrams stay lost. A request carries everything that its reply needs.
 
 use super::Role;
-use super::books::{Books, Key};
 use super::datagrams::{self, Ends};
-use super::orders::{Obeys, Orders};
+use super::ledger::{Key, Ledger};
 use super::peers::{self, Peer};
+use super::rate_limits::{RateLimitSource, RateLimits};
 use super::socket::{self, Marks};
 use crate::clock;
 use crate::os::Res;
@@ -21,34 +21,35 @@ use std::os::fd::{AsRawFd, RawFd};
 
 /// The longest datagram over IPv4.
 const LONGEST: usize = 65_507;
-/// Of Ethernet, IPv4 and UDP, before a payload.
+/// Ethernet, IPv4 and UDP headers.
 const HEADERS: u64 = 42;
-/// Datagrams that wait for room in the socket's buffer; what is beyond is dropped.
+/// The most datagrams that wait for space in the socket's buffer; more are dropped.
 const WAITING: usize = 1000;
-/// So many are taken in before the clock is looked at again: what arrives must not make late what is to be sent.
+/// Datagrams to receive before the role checks the clock again, so that arrivals do not delay sends.
 const AT_ONCE: usize = 64;
-/// So many different ones are said: a stranger can ask from many addresses that no route leads to.
-const TROUBLES: usize = 100;
+/// The most distinct errors to record: a foreign program can send from many unroutable addresses.
+const MAX_ERRORS: usize = 100;
 
 #[derive(Deserialize)]
 struct Spec {
     listen: Option<u16>,
     #[serde(default)]
     to: Vec<Peer>,
-    /// A request is given up so long after it was due.
+    /// A request expires this long after it was due.
     timeout_ns: i64,
     #[serde(flatten)]
     marks: Marks,
-    /// The node has addresses of IPv6.
+    /// The node has IPv6 addresses.
     #[serde(default)]
     ipv6: bool,
-    /// Where a gateway says how much it may send.
-    obeys: Option<Obeys>,
+    /// Where gateways send rate limits for this sender.
+    #[serde(alias = "obeys")]
+    rate_limits_from: Option<RateLimitSource>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Opens its socket at the session's time.
+    /// Until the session's time to open the socket.
     Waiting,
     Up,
     Over,
@@ -64,17 +65,17 @@ pub struct Udp {
     t0_ns: Option<i64>,
     socket: Option<UdpSocket>,
     bound_ns: i64,
-    books: Books,
-    /// For whom the socket had no room yet: place in `to`.
+    ledger: Ledger,
+    /// Messages without space in the socket's buffer, with the index in `to`.
     waiting: VecDeque<(Key, usize)>,
     replies: VecDeque<(Ends, Identity)>,
-    /// A datagram each, kept: a server takes tens of thousands in a second.
+    /// One datagram each; reused, since a server receives tens of thousands in a second.
     input: Vec<u8>,
     output: Vec<u8>,
     counts: Totals,
-    /// Each is said once and not for every datagram.
-    troubles: BTreeSet<String>,
-    orders: Option<Orders>,
+    /// Errors recorded already, since each is recorded once and not for every datagram.
+    errors: BTreeSet<String>,
+    rate_limits: Option<RateLimits>,
 }
 
 /// A role that is bound, if it listens.
@@ -94,11 +95,11 @@ impl Udp {
         });
         let by_address = spec.to.iter().enumerate();
         Ok(Self {
-            orders: spec.obeys.map(Orders::open).transpose()?,
+            rate_limits: spec.rate_limits_from.map(RateLimits::open).transpose()?,
             by_address: by_address
                 .map(|(i, p)| (SocketAddr::new(p.address, p.port), i))
                 .collect(),
-            books: Books::new(item, &session, spec.to.len(), spec.timeout_ns)?,
+            ledger: Ledger::new(item, &session, spec.to.len(), spec.timeout_ns)?,
             session,
             to: spec.to,
             marks: spec.marks,
@@ -112,29 +113,29 @@ impl Udp {
             input: Vec::new(),
             output: Vec::new(),
             counts: Totals::default(),
-            troubles: BTreeSet::new(),
+            errors: BTreeSet::new(),
         })
     }
 
-    fn say(&self, what: &str, at_ns: i64, detail: &str, out: &mut Vec<u8>) {
+    fn record_session(&self, what: &str, at_ns: i64, detail: &str, out: &mut Vec<u8>) {
         records::session(out, &self.session.endpoint, what, at_ns, detail);
     }
 
     fn open(&mut self, now: i64, out: &mut Vec<u8>) {
         self.state = State::Up;
         if self.listens {
-            return self.say("listening", self.bound_ns, "", out);
+            return self.record_session("listening", self.bound_ns, "", out);
         }
         let marked = |socket| socket::mark(&socket, self.marks).map(|()| socket);
         let ipv6 = self.to.iter().any(|peer| peer.address.is_ipv6());
         match datagrams::bound(0, ipv6).and_then(marked) {
             Ok(socket) => {
                 self.socket = Some(socket);
-                self.say("connected", now, "", out);
+                self.record_session("connected", now, "", out);
             }
             Err(e) => {
                 self.state = State::Over;
-                self.say("failed", now, &e.to_string(), out);
+                self.record_session("failed", now, &e.to_string(), out);
             }
         }
     }
@@ -142,21 +143,21 @@ impl Udp {
     fn leave(&mut self, now: i64, out: &mut Vec<u8>) {
         self.waiting.clear();
         self.replies.clear();
-        self.books.finish(out);
+        self.ledger.finish(out);
         if let Some(text) = self.socket.as_ref().and_then(datagrams::overrun) {
-            self.say("failed", now, &text, out);
+            self.record_session("failed", now, &text, out);
         }
         if self.state == State::Up {
-            self.say("disconnected", now, "as planned", out);
+            self.record_session("disconnected", now, "as planned", out);
         }
         self.state = State::Over;
         self.socket = None;
     }
 
-    /// Sends what is due; it is dated after the kernel has taken it.
+    /// Sends due messages. `sent_ns` is the time after the kernel accepted the datagram.
     fn send_due(&mut self, t0: i64, now: i64, out: &mut Vec<u8>) {
-        while let Some(key) = self.books.take_due(t0, now, out) {
-            for peer in self.books.receivers(&key) {
+        while let Some(key) = self.ledger.take_due(t0, now, out) {
+            for peer in self.ledger.receivers(&key) {
                 if !self.waiting.is_empty() || !self.send(&key, peer, out) {
                     self.wait(key, peer, out);
                 }
@@ -168,36 +169,36 @@ impl Udp {
         if self.waiting.len() < WAITING {
             self.waiting.push_back((key, peer));
         } else {
-            self.books.failed(&key, peer, Outcome::Dropped, out);
+            self.ledger.failed(&key, peer, Outcome::Dropped, out);
         }
     }
 
-    /// False where the socket has no room, so that the datagram waits.
+    /// False where the socket's buffer is full and the datagram must wait.
     fn send(&mut self, key: &Key, peer: usize, out: &mut Vec<u8>) -> bool {
         let Some(socket) = &self.socket else {
             return false;
         };
         self.output.clear();
-        self.books.write(key, &mut self.output);
+        self.ledger.write(key, &mut self.output);
         if self.output.is_empty() {
             return true;
         }
         let Peer { address, port, .. } = self.to[peer];
         match socket.send_to(&self.output, (address, port)) {
-            Ok(_) => self.books.taken(key, clock::lab_ns(), out),
+            Ok(_) => self.ledger.taken(key, clock::lab_ns(), out),
             Err(e) if e.kind() == ErrorKind::WouldBlock => return false,
             Err(e) => {
-                self.books.failed(key, peer, Outcome::Unsent, out);
-                self.complain(format!("{}: {e}", self.to[peer].endpoint), out);
+                self.ledger.failed(key, peer, Outcome::Unsent, out);
+                self.record_error(format!("{}: {e}", self.to[peer].endpoint), out);
             }
         }
         true
     }
 
-    fn complain(&mut self, text: String, out: &mut Vec<u8>) {
-        if self.troubles.len() < TROUBLES && !self.troubles.contains(&text) {
-            self.say("failed", clock::lab_ns(), &text, out);
-            self.troubles.insert(text);
+    fn record_error(&mut self, text: String, out: &mut Vec<u8>) {
+        if self.errors.len() < MAX_ERRORS && !self.errors.contains(&text) {
+            self.record_session("failed", clock::lab_ns(), &text, out);
+            self.errors.insert(text);
         }
     }
 
@@ -208,42 +209,42 @@ impl Udp {
             }
             self.waiting.pop_front();
         }
-        while let Some((ends, asked)) = self.replies.pop_front() {
-            if !self.reply(ends, &asked, out) {
-                return self.replies.push_front((ends, asked));
+        while let Some((ends, request)) = self.replies.pop_front() {
+            if !self.reply(ends, &request, out) {
+                return self.replies.push_front((ends, request));
             }
         }
     }
 
-    /// False where the socket has no room.
-    fn reply(&mut self, ends: Ends, asked: &Identity, out: &mut Vec<u8>) -> bool {
+    /// False where the socket's buffer is full.
+    fn reply(&mut self, ends: Ends, request: &Identity, out: &mut Vec<u8>) -> bool {
         let Some(socket) = &self.socket else {
             return true;
         };
         self.output.clear();
-        peers::reply(asked, &mut self.output);
+        peers::reply(request, &mut self.output);
         match datagrams::answer(socket, &self.output, ends) {
             Ok(_) => true,
             Err(e) if e.kind() == ErrorKind::WouldBlock => false,
             Err(e) => {
-                self.complain(format!("reply to {}: {e}", ends.theirs), out);
+                self.record_error(format!("reply to {}: {e}", ends.theirs), out);
                 true
             }
         }
     }
 
-    /// Sends no more than a gateway's last word allows.
-    fn obey(&mut self, now: i64, out: &mut Vec<u8>) {
-        let Some(orders) = &mut self.orders else {
+    /// Applies the last rate limit received from a gateway.
+    fn apply_rate_limit(&mut self, now: i64, out: &mut Vec<u8>) {
+        let Some(limits) = &mut self.rate_limits else {
             return;
         };
-        let heard = orders.take();
-        for text in heard.not_understood {
-            self.complain(text, out);
+        let received = limits.take();
+        for text in received.malformed {
+            self.record_error(text, out);
         }
-        if let Some(bps) = heard.share_bps {
-            self.books.limit(bps, HEADERS);
-            self.say("limited", now, &format!("{bps} bit/s"), out);
+        if let Some(bps) = received.share_bps {
+            self.ledger.limit(bps, HEADERS);
+            self.record_session("limited", now, &format!("{bps} bit/s"), out);
         }
     }
 
@@ -271,8 +272,8 @@ impl Udp {
                 .by_address
                 .get(&theirs)
                 .map(|i| (*i, self.to[*i].endpoint.as_str()));
-            let asked = peer.and_then(|peer| self.books.answered(&identity, peer, now, out));
-            self.counts.foreign += u64::from(asked.is_none());
+            let request = peer.and_then(|peer| self.ledger.answered(&identity, peer, now, out));
+            self.counts.foreign += u64::from(request.is_none());
             return;
         }
         if !self.listens || identity.reply_bytes as usize > LONGEST {
@@ -305,7 +306,7 @@ impl Role for Udp {
     }
 
     fn totals(&self) -> Totals {
-        let mut totals = self.books.totals();
+        let mut totals = self.ledger.totals();
         totals += self.counts;
         totals
     }
@@ -315,7 +316,7 @@ impl Role for Udp {
             let write = !(self.waiting.is_empty() && self.replies.is_empty());
             wait_for(socket.as_raw_fd(), write);
         }
-        for fd in self.orders.iter().flat_map(Orders::fds) {
+        for fd in self.rate_limits.iter().flat_map(RateLimits::fds) {
             wait_for(fd, false);
         }
     }
@@ -328,7 +329,7 @@ impl Role for Udp {
             State::Up if !self.listens => Some(t0 + self.session.disconnect_ns),
             State::Up | State::Over => None,
         };
-        [session, self.books.deadline(t0)]
+        [session, self.ledger.deadline(t0)]
             .into_iter()
             .flatten()
             .min()
@@ -342,15 +343,19 @@ impl Role for Udp {
             self.open(now, out);
         }
         self.send_due(t0, now, out);
-        self.books.expire(now, out);
+        self.ledger.expire(now, out);
         if self.state == State::Up && !self.listens && now >= t0 + self.session.disconnect_ns {
             self.leave(now, out);
         }
     }
 
     fn on_ready(&mut self, fd: RawFd, revents: i16, now: i64, out: &mut Vec<u8>) {
-        if self.orders.as_ref().is_some_and(|o| o.fds().contains(&fd)) {
-            return self.obey(now, out);
+        if self
+            .rate_limits
+            .as_ref()
+            .is_some_and(|o| o.fds().contains(&fd))
+        {
+            return self.apply_rate_limit(now, out);
         }
         if revents & libc::POLLOUT != 0 {
             self.send_waiting(out);

@@ -1,13 +1,13 @@
-//! The beginnings of many small files with two system calls, whatever their number: asynchronous reads, io_submit(2).
+//! Reads the beginnings of many small files with two system calls, by asynchronous reads (io_submit(2)).
 //!
-//! Files of cgroups are read within the call. One call a file costs ten times as much in a User-Mode Linux kernel: with 350
-//! nodes that was half of all that a lab with little traffic takes.
+//! The kernel reads files of cgroups within the call. One call per file costs ten times as much in a User-Mode Linux
+//! kernel: with 350 nodes that was half of the CPU time of a lab with little traffic.
 
 use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 
-const KEPT: usize = 64; // bytes of a file: its first line is what is wanted
+const KEPT: usize = 64; // bytes per file, enough for the first line
 
 #[derive(Clone, Copy)]
 struct Text {
@@ -20,7 +20,7 @@ const EMPTY: Text = Text {
     length: 0,
 };
 
-/// Files that stay open, and what each held when they were read last.
+/// Open files, and the beginning of each at the last read.
 pub struct Batch {
     files: Vec<File>,
     texts: Vec<Text>,
@@ -36,7 +36,7 @@ impl Batch {
         }
     }
 
-    /// Reads all files again; one by one where the kernel has no such queue.
+    /// Reads all files again; one by one where the kernel lacks asynchronous reads.
     pub fn read(&mut self) {
         self.texts.fill(EMPTY);
         let done = self
@@ -51,7 +51,7 @@ impl Batch {
         }
     }
 
-    /// What the file of this place began with; nothing where it could not be read (a cgroup that has gone).
+    /// The beginning of the file with this index; None where it could not be read (its cgroup has gone).
     pub fn text(&self, place: usize) -> Option<&str> {
         let text = &self.texts[place];
         let bytes = &text.bytes[..text.length];
@@ -61,7 +61,7 @@ impl Batch {
     }
 }
 
-/// A context of asynchronous reads, closed by the kernel with the process.
+/// A context of asynchronous reads, which the kernel closes with the process.
 struct Queue {
     context: libc::c_ulong,
     requests: Vec<Request>,
@@ -99,7 +99,7 @@ struct Event {
 }
 
 impl Queue {
-    /// For so many reads at once; nothing where the kernel has none to give (AIO left out, fs.aio-max-nr reached).
+    /// A queue for this many reads; None where the kernel refuses (no AIO, fs.aio-max-nr reached).
     fn open(reads: usize) -> Option<Self> {
         let mut context: libc::c_ulong = 0;
         // SAFETY: the kernel writes one number.
@@ -111,7 +111,7 @@ impl Queue {
         })
     }
 
-    /// Whether every file was tried; if not, nothing that the queue was given is under way any more.
+    /// Reads all files; false where not all requests were accepted. No request is pending afterwards.
     fn read(&mut self, files: &[File], texts: &mut [Text]) -> bool {
         for (place, (file, text)) in files.iter().zip(&mut *texts).enumerate() {
             self.requests[place] = Request {
@@ -124,7 +124,7 @@ impl Queue {
             };
         }
         let mut list: Vec<*mut Request> = self.requests.iter_mut().map(|r| r as *mut _).collect();
-        // SAFETY: requests, their buffers and the files live until all answers are here, which the second call waits for.
+        // SAFETY: requests, buffers and files live until all answers have arrived, for which the second call waits.
         let (sent, answered) = unsafe {
             let list = list.as_mut_ptr();
             let sent = libc::syscall(libc::SYS_io_submit, self.context, files.len(), list).max(0);

@@ -1,4 +1,4 @@
-//! Counters out of netlink dumps: the nodes' ports in the core namespace, the links' root qdiscs wherever they are.
+//! Counters from netlink dumps: the nodes' ports in the core namespace, and the links' root qdiscs in any namespace.
 
 use crate::launch::netns;
 use crate::netlink::{ClassCounters, LinkCounters, Netlink, Part, QdiscCounters};
@@ -23,7 +23,7 @@ impl Ports {
         Ok(Self { netlink, names })
     }
 
-    /// One entry a node: the sums over its ports; one that is not there (of a node that is down) adds nothing.
+    /// One entry per node: the sum over its ports; missing ports (of a node that is down) add nothing.
     pub fn read(&mut self, nodes: &[SampleNode]) -> Res<Vec<LinkCounters>> {
         let links = self.netlink.links()?;
         let there = |port: &String| {
@@ -31,7 +31,7 @@ impl Ports {
             index.is_some_and(|index| links.contains_key(index))
         };
         if !nodes.iter().flat_map(|node| &node.ports).all(there) {
-            // A port was made anew since: its index has changed.
+            // A port was recreated with another index.
             self.names = self.netlink.names()?;
         }
         Ok(nodes.iter().map(|node| self.sum(node, &links)).collect())
@@ -41,7 +41,7 @@ impl Ports {
         let mut sum = LinkCounters::default();
         for port in &node.ports {
             if let Some(one) = self.names.get(port).and_then(|index| links.get(index)) {
-                // The port's other end is the node: what the port receives the node has sent.
+                // The port's peer is the node, so the directions are swapped.
                 add(&mut sum, &turned(one));
             }
         }
@@ -70,14 +70,14 @@ fn turned(one: &LinkCounters) -> LinkCounters {
 type Names = HashMap<String, i32>;
 type ByIndex = HashMap<i32, LinkCounters>;
 
-/// The namespaces that hold links' devices and nodes' own interfaces, each with its socket.
+/// One netlink socket for each namespace with devices of links or nodes' own interfaces.
 pub struct Links {
     places: HashMap<String, (Netlink, Names)>,
     wanted: Vec<SampleLink>,
-    dumps: HashMap<String, ByIndex>, // of this sample, read for the nodes
+    dumps: HashMap<String, ByIndex>, // of this sample, from `add_own`
 }
 
-/// Of one direction: its root, and its classes in their order; one that is not there counts nothing.
+/// Counters of one direction: its root qdisc, and its classes in order; missing ones count nothing.
 #[derive(Default)]
 pub struct LinkSample {
     pub root: QdiscCounters,
@@ -117,12 +117,12 @@ impl Links {
         })
     }
 
-    /// Adds to each node's sum what its own interfaces count; one that is not there adds nothing.
+    /// Adds the counters of each node's own interfaces to its sum; missing interfaces add nothing.
     pub fn add_own(&mut self, nodes: &[SampleNode], sums: &mut Vec<LinkCounters>) -> Res<()> {
         sums.resize_with(nodes.len(), LinkCounters::default);
         for (node, sum) in nodes.iter().zip(sums) {
             let Some((netlink, names)) = self.places.get_mut(&node.netns) else {
-                continue; // it has none
+                continue; // no own interfaces
             };
             if node.own.is_empty() {
                 continue;
@@ -142,7 +142,7 @@ impl Links {
         Ok(())
     }
 
-    /// One entry a link direction, in order, after `add_own`. A device without a qdisc counts by itself.
+    /// One entry per link direction, in order; call it after `add_own`. For a device without a qdisc its own counters count.
     pub fn read(&mut self) -> Res<Vec<LinkSample>> {
         let mut dumps = HashMap::new();
         for (name, (netlink, names)) in &mut self.places {

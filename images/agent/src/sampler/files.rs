@@ -1,4 +1,4 @@
-//! Counters out of files that stay open: the nodes' cgroups, and the machine's /proc.
+//! Counters from files that stay open: the nodes' cgroups, and the host's /proc.
 
 use super::batch::Batch;
 use crate::os::Res;
@@ -13,7 +13,7 @@ fn reread<'a>(file: &File, buffer: &'a mut [u8]) -> Option<&'a str> {
     std::str::from_utf8(&buffer[..n]).ok()
 }
 
-/// CPU time in nanoseconds out of cgroup v2's cpu.stat (microseconds) or v1's cpuacct.usage (nanoseconds).
+/// CPU time in nanoseconds, from cgroup v2's cpu.stat (microseconds) or v1's cpuacct.usage (nanoseconds).
 fn cpu_ns(text: &str) -> u64 {
     let first = |s: &str| {
         s.split_whitespace()
@@ -27,13 +27,13 @@ fn cpu_ns(text: &str) -> u64 {
     }
 }
 
-/// All nodes' cgroup files, read together.
+/// The cgroup files of all nodes, read together.
 pub struct Cgroups {
     batch: Batch,
     nodes: Vec<Places>,
 }
 
-/// Where in the batch a node's files are.
+/// Indices of a node's files in the batch.
 struct Places {
     cpu: Range<usize>,
     memory: Option<usize>,
@@ -65,7 +65,7 @@ impl Cgroups {
         })
     }
 
-    /// CPU time in nanoseconds and memory in bytes of each node, in order; 0 where the cgroup has gone.
+    /// CPU time in nanoseconds and memory in bytes of each node, in order; 0 where its cgroup has gone.
     pub fn read(&mut self) -> impl Iterator<Item = (u64, u64)> {
         self.batch.read();
         let text = |place: usize| self.batch.text(place);
@@ -80,7 +80,7 @@ impl Cgroups {
     }
 }
 
-/// The machine (or, under User-Mode Linux, the guest).
+/// The host (under User-Mode Linux: the guest).
 pub struct Host {
     stat: File,
     load: File,
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn the_machine_is_described() {
+    fn the_host_is_described() {
         let text = Host::open().unwrap().read().unwrap();
         let fields: Vec<&str> = text.split(',').collect();
         assert_eq!(fields.len(), 11, "{text}");

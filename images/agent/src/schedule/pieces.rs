@@ -1,9 +1,9 @@
-//! A rate that changes in time: the expected count of ticks as a function of time, and its inverse.
+//! A piecewise constant rate: the expected number of ticks as a function of time, and its inverse.
 
 use crate::os::Res;
 use crate::proto::Rate;
 
-/// From `from_s` on, where `count` ticks are expected to have been, `per_s` a second.
+/// `per_s` ticks a second from `from_s` on; `count` ticks are expected before.
 #[derive(Clone, Copy)]
 struct Piece {
     from_s: f64,
@@ -13,14 +13,13 @@ struct Piece {
 
 pub struct Pieces {
     pieces: Vec<Piece>,
-    /// Where questions have got to: times and counts are asked for in order.
+    /// The present piece; queries come in order.
     at: usize,
-    /// Of `advance`: the time reached.
+    /// The time that `advance` has reached.
     reached_s: f64,
 }
 
-/// Times that go back, or rates that are no rates, cannot be sent at.
-/// One every nanosecond.
+/// The highest rate: one tick per nanosecond.
 const MOST_PER_S: f64 = 1e9;
 
 pub fn check(rates: &[Rate]) -> Res<()> {
@@ -68,14 +67,14 @@ impl Pieces {
         }
     }
 
-    /// How many ticks are expected before a time.
+    /// The number of ticks expected before a time.
     pub fn expected(&self, seconds: f64) -> f64 {
         let piece = self.pieces.iter().rev().find(|p| p.from_s <= seconds);
         piece.map_or(0.0, |p| p.count + (seconds - p.from_s) * p.per_s)
     }
 
-    /// When `count` ticks are expected to have been, for counts that do not fall; a tick on the border of two pieces
-    /// belongs to the later one. Nothing if it never comes to that.
+    /// When `count` ticks are expected, for non-decreasing counts; a tick on the border of two pieces belongs to the later
+    /// one. None if the count is never reached.
     pub fn when(&mut self, count: f64) -> Option<f64> {
         while self
             .pieces
@@ -88,8 +87,8 @@ impl Pieces {
         Some(piece.from_s + (count - piece.count) / piece.per_s)
     }
 
-    /// The time at which `gap` more ticks are expected than at the last answer. Times and not counts are summed up: so
-    /// with one rate they are those of a process of that rate, to the last digit.
+    /// The time at which `gap` more ticks are expected than at the last result. It sums times rather than counts, so that
+    /// with one rate they equal those of a process of that rate to the last digit.
     pub fn advance(&mut self, mut gap: f64) -> Option<f64> {
         loop {
             let piece = *self.pieces.get(self.at)?;

@@ -1,4 +1,4 @@
-//! The schedule's properties.
+//! Tests properties of schedules.
 
 use super::*;
 use crate::proto::Rate;
@@ -25,7 +25,7 @@ fn spec(
     }
 }
 
-/// From so many milliseconds on, so many a second.
+/// Pieces of (milliseconds of start, ticks per second).
 fn rates(pieces: &[(i64, f64)]) -> Vec<Rate> {
     let rate = |(ms, per_s): &(i64, f64)| Rate {
         from_ns: ms * MS,
@@ -170,12 +170,12 @@ proptest! {
         prop_assert!(got.is_sorted());
         for (i, rate) in rates.iter().enumerate() {
             let to = rates.get(i + 1).map_or(until, |next| next.from_ns);
-            // Cut to whole nanoseconds, a tick on a border may stand one before it.
+            // Truncated to whole nanoseconds, a tick on a border may fall 1 ns before it.
             let within = |t: &&i64| (rate.from_ns..to).contains(&(**t + 1));
             let count = got.iter().filter(within).count() as f64;
             let expected = rate.per_s * (to - rate.from_ns) as f64 / 1e9;
             let slack = match arrivals(which) {
-                // Seven standard deviations, and what a border may round away.
+                // Seven standard deviations, plus one tick for rounding at a border.
                 Arrivals::Poisson => 7.0 * expected.sqrt() + 1.0,
                 _ => 1.000_001,
             };

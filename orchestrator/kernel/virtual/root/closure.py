@@ -12,7 +12,7 @@ from orchestrator.kernel.protocol import KernelError
 from orchestrator.kernel.virtual.root import elf
 from orchestrator.kernel.virtual.root.dpkg import Database, present
 from orchestrator.kernel.virtual.root.wanted import Wanted, of_script
-from orchestrator.lab.walls import SYSTEM
+from orchestrator.lab.sandbox import SYSTEM
 
 SEARCHED = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 LIBRARIES = ("/usr/local/lib", "/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib", "/usr/lib")
@@ -147,7 +147,7 @@ class _Closing:
             why = "no package has it" if known else "it is not on this machine"
             raise KernelError(
                 f"{one.key}: {file}: its interpreter {one.name} is not in the lab's closed root ({why}); "
-                "install it as a package, name it in the node's `sees`, or use --time real"
+                "install it as a package, name it in the node's `mounts`, or use --time real"
             )
         self.path(place, one.key)
 
@@ -160,7 +160,7 @@ class _Closing:
                 return
             raise KernelError(
                 f"{one.key}: {one.name} is {place}, which no package has and virtual time does not show; "
-                f"write {place}, name it in the node's `sees`, or use --time real"
+                f"write {place}, name it in the node's `mounts`, or use --time real"
             )
         self.path(place, one.key)
 

@@ -1,10 +1,10 @@
-//! What a program may say of its messages: the rules of one line of its records.
+//! The rules for one line of a program's records.
 
-use super::owed::Sent;
+use super::outstanding::Sent;
+use super::times::{EARLY_NS, Fault, Times, Window, whole};
 use crate::proto::Pattern;
 use std::collections::{BTreeMap, BTreeSet};
 
-const OUTCOMES: [&str; 5] = ["settled", "sent", "unsettled", "unsent", "dropped"];
 const STEPS: [&str; 6] = [
     "connecting",
     "connected",
@@ -14,11 +14,9 @@ const STEPS: [&str; 6] = [
     "failed",
 ];
 
-/// P records of one program.
+/// The most P records of one program.
 const MOST_SPANS: usize = 100_000;
-/// A timer may wake a program a little early, which then writes the due time as the time of sending.
-const EARLY_NS: i64 = 100_000;
-/// Spans may come from tools that count whole milliseconds, as the JVM does: begin and length are each off by one.
+/// Spans may come from tools with a resolution of 1 ms, such as the JVM: begin and length are each up to 1 ms off.
 const SPAN_EARLY_NS: i64 = 2_000_000;
 
 pub struct Rules {
@@ -26,20 +24,7 @@ pub struct Rules {
     sends: BTreeMap<u32, Sent>,
     receives: BTreeSet<u32>,
     spans: usize,
-    /// When the account began: nothing that the program did is older.
-    began_ns: i64,
-    /// When the line at hand was read: nothing that it tells is later.
-    now_ns: i64,
-    pub t0_ns: Option<i64>,
-}
-
-type Fault = Result<(), String>;
-
-/// The times of an S record; 0: never.
-struct Times {
-    scheduled: i64,
-    sent: i64,
-    settled: i64,
+    window: Window,
 }
 
 impl Rules {
@@ -54,41 +39,49 @@ impl Rules {
             sends,
             receives,
             spans: 0,
-            began_ns,
-            now_ns: began_ns,
-            t0_ns: None,
+            window: Window {
+                began_ns,
+                now_ns: began_ns,
+                t0_ns: None,
+            },
         }
     }
 
-    /// The rule that the line, read at `now_ns`, breaks, if it does.
+    pub fn set_t0(&mut self, t0_ns: Option<i64>) {
+        self.window.t0_ns = t0_ns;
+    }
+
+    /// Checks a line that was read at `now_ns`; an error names the broken rule.
     pub fn check(&mut self, line: &str, now_ns: i64) -> Fault {
-        self.now_ns = now_ns;
+        self.window.now_ns = now_ns;
         let fields: Vec<&str> = line.split(',').collect();
         match fields[0] {
             "S" => self.sent(&fields),
             "R" => self.received(&fields),
             "C" => self.session(line),
             "P" => self.span(&fields),
-            _ => Err("begins with none of S, R, C and P".to_owned()),
+            _ => Err("does not begin with S, R, C or P".to_owned()),
         }
     }
 
-    /// How many messages that were due by `now_ns` no line was written about.
-    pub fn owed(&mut self, now_ns: i64) -> u64 {
-        let Some(t0_ns) = self.t0_ns else { return 0 };
+    /// The number of messages due by `now_ns` without any line.
+    pub fn outstanding(&mut self, now_ns: i64) -> u64 {
+        let Some(t0_ns) = self.window.t0_ns else {
+            return 0;
+        };
         let flows = self.sends.values_mut();
-        flows.map(|flow| flow.owed(now_ns - t0_ns)).sum()
+        flows.map(|flow| flow.outstanding(now_ns - t0_ns)).sum()
     }
 
-    /// A D record for each stretch of messages that were due by `now_ns` and have no S record that holds.
-    pub fn debts(&mut self, now_ns: i64) -> String {
-        let Some(t0_ns) = self.t0_ns else {
+    /// A D record for each range of messages that were due by `now_ns` and have no valid S record.
+    pub fn missing(&mut self, now_ns: i64) -> String {
+        let Some(t0_ns) = self.window.t0_ns else {
             return String::new();
         };
         let mut lines = String::new();
         for (number, flow) in &mut self.sends {
-            for debt in flow.debts(now_ns - t0_ns) {
-                lines += &debt.line(*number);
+            for range in flow.missing(now_ns - t0_ns) {
+                lines += &range.line(*number);
             }
         }
         lines
@@ -114,7 +107,7 @@ impl Rules {
         self.sender(number)?;
         let rest = [bytes, scheduled, sent, settled, attempts];
         let fault = self.message(number, seq, rest, outcome);
-        let passed_ns = self.now_ns - self.t0_ns.unwrap_or(self.now_ns);
+        let passed_ns = self.window.now_ns - self.window.t0_ns.unwrap_or(self.window.now_ns);
         let flow = self.sender(number)?;
         if fault.is_err() {
             flow.refuse(seq, passed_ns);
@@ -126,15 +119,15 @@ impl Rules {
         fault
     }
 
-    /// What an S record says of a message: `rest` is bytes, scheduled_ns, sent_ns, settled_ns and attempts.
+    /// Checks the fields of an S record: `rest` is bytes, scheduled_ns, sent_ns, settled_ns and attempts.
     fn message(&mut self, number: i64, seq: u64, rest: [&str; 5], outcome: &str) -> Fault {
         let [bytes, scheduled, sent, settled, attempts] = rest;
         whole("bytes", bytes)?;
         let attempts = whole("attempts", attempts)?;
         let times = Times {
-            scheduled: self.time("scheduled_ns", scheduled)?,
-            sent: self.time_or_never("sent_ns", sent)?,
-            settled: self.time_or_never("settled_ns", settled)?,
+            scheduled: self.window.time("scheduled_ns", scheduled)?,
+            sent: self.window.time_or_never("sent_ns", sent)?,
+            settled: self.window.time_or_never("settled_ns", settled)?,
         };
         let due = self.due(number, seq)?;
         self.scheduled(number, times.scheduled, due)?;
@@ -149,15 +142,18 @@ impl Rules {
         }
     }
 
-    /// When a message is due, None where that is free; an error where the schedule does not have it by now.
+    /// When a message is due, None without a schedule; an error where it is not due by now.
     fn due(&mut self, number: i64, seq: u64) -> Result<Option<i64>, String> {
-        let (now_ns, t0_ns) = (self.now_ns + EARLY_NS, self.t0_ns.unwrap_or(self.now_ns));
+        let (now_ns, t0_ns) = (
+            self.window.now_ns + EARLY_NS,
+            self.window.t0_ns.unwrap_or(self.window.now_ns),
+        );
         let due = self.sender(number)?.due_ns(seq, now_ns - t0_ns);
         due.map(|due| due.map(|due| t0_ns + due))
             .map_err(|rule| format!("flow {number}: {rule}"))
     }
 
-    /// The time at which a message was due is the schedule's, not the program's: a program that is late shows it.
+    /// `scheduled_ns` must be the schedule's time, so that the record shows how late the program was.
     fn scheduled(&mut self, number: i64, scheduled: i64, due: Option<i64>) -> Fault {
         if let Some(due) = due
             && scheduled != due
@@ -166,7 +162,7 @@ impl Rules {
                 "scheduled_ns is not when the message was due, {due}; write t0_ns + times_ns[seq]"
             ));
         }
-        let t0_ns = self.t0_ns.unwrap_or(self.now_ns);
+        let t0_ns = self.window.t0_ns.unwrap_or(self.window.now_ns);
         let flow = &self.sender(number)?.flow;
         let (from, to) = (t0_ns + flow.start_ns, t0_ns.saturating_add(flow.stop_ns));
         if !(from..to).contains(&scheduled) {
@@ -183,7 +179,7 @@ impl Rules {
         };
         let number = whole("flow", flow)?;
         let seq = whole("seq", seq)? as u64;
-        let at = self.time("received_ns", received)?;
+        let at = self.window.time("received_ns", received)?;
         if copy != "0" && copy != "1" {
             return Err("copy is neither 0 nor 1".to_owned());
         }
@@ -222,11 +218,11 @@ impl Rules {
         }
         let flow = self.sender(number)?;
         if flow.flow.pattern != Pattern::Request {
-            return Err(format!("flow {number} asks for no reply"));
+            return Err(format!("flow {number} requests no reply"));
         }
         if !flow.to.iter().any(|name| name == receiver) {
             return Err(format!(
-                "receiver is none of whom flow {number} asks: {}",
+                "receiver is not one of flow {number}'s receivers: {}",
                 list(&flow.to)
             ));
         }
@@ -240,9 +236,9 @@ impl Rules {
         };
         self.own(endpoint)?;
         if !STEPS.contains(&what) {
-            return Err(format!("what is none of {}", STEPS.join(", ")));
+            return Err(format!("what is not one of {}", STEPS.join(", ")));
         }
-        self.life("t_ns", whole("t_ns", at)?, EARLY_NS)?;
+        self.window.life("t_ns", whole("t_ns", at)?, EARLY_NS)?;
         if !is_field(detail) {
             return Err("detail holds a comma or a quote and is not quoted".to_owned());
         }
@@ -266,9 +262,9 @@ impl Rules {
         }
         let at = whole("t_ns", at)?;
         let duration = whole("duration_ns", duration)?;
-        self.life("t_ns", at, SPAN_EARLY_NS)?;
+        self.window.life("t_ns", at, SPAN_EARLY_NS)?;
         let end = at.saturating_add(duration);
-        self.life("t_ns + duration_ns", end, SPAN_EARLY_NS)?;
+        self.window.life("t_ns + duration_ns", end, SPAN_EARLY_NS)?;
         self.spans += 1;
         if self.spans > MOST_SPANS {
             return Err(format!("is one more than {MOST_SPANS} P records"));
@@ -298,82 +294,6 @@ impl Rules {
                 )
             })
     }
-
-    /// A time of the scenario: seconds or milliseconds in place of nanoseconds are found here.
-    fn time(&self, name: &str, text: &str) -> Result<i64, String> {
-        let at = whole(name, text)?;
-        match self.t0_ns {
-            Some(t0_ns) if at >= t0_ns => self.past(name, at, EARLY_NS),
-            Some(t0_ns) => Err(format!(
-                "{name} is before t0_ns, {t0_ns}; write Unix nanoseconds of the lab's clock"
-            )),
-            None => Err(format!(
-                "{name} is before the scenario's start; wait until the file has t0_ns"
-            )),
-        }
-    }
-
-    fn time_or_never(&self, name: &str, text: &str) -> Result<i64, String> {
-        match whole(name, text)? {
-            0 => Ok(0),
-            _ => self.time(name, text),
-        }
-    }
-
-    /// What is written down has happened.
-    fn past(&self, name: &str, at: i64, early_ns: i64) -> Result<i64, String> {
-        if at - early_ns <= self.now_ns {
-            return Ok(at);
-        }
-        Err(format!(
-            "{name} is after now, {}; write what has happened, by the lab's clock",
-            self.now_ns
-        ))
-    }
-
-    /// A time in the program's life, which began before t0.
-    fn life(&self, name: &str, at: i64, early_ns: i64) -> Fault {
-        if at.saturating_add(early_ns) < self.began_ns {
-            return Err(format!(
-                "{name} is before the program was started, {}; write Unix nanoseconds of the lab's clock",
-                self.began_ns
-            ));
-        }
-        self.past(name, at, early_ns).map(drop)
-    }
-}
-
-impl Times {
-    fn in_order(&self) -> Fault {
-        if self.sent != 0 && self.sent < self.scheduled {
-            return Err("sent_ns is earlier than scheduled_ns".to_owned());
-        }
-        if self.settled != 0 && self.settled < self.sent.max(self.scheduled) {
-            return Err("settled_ns is earlier than what comes before it".to_owned());
-        }
-        Ok(())
-    }
-
-    /// Whether the message left, and was settled, as its outcome says.
-    fn agree_with(&self, outcome: &str) -> Fault {
-        let (left, settled) = match outcome {
-            "settled" => (true, true),
-            "sent" | "unsettled" => (true, false),
-            "unsent" | "dropped" => (false, false),
-            _ => return Err(format!("outcome is none of {}", OUTCOMES.join(", "))),
-        };
-        for (name, at, wanted) in [
-            ("sent_ns", self.sent, left),
-            ("settled_ns", self.settled, settled),
-        ] {
-            match (at, wanted) {
-                (0, true) => return Err(format!("is {outcome} and has no {name}")),
-                (1.., false) => return Err(format!("is {outcome} and has a {name}; write 0")),
-                _ => {}
-            }
-        }
-        Ok(())
-    }
 }
 
 fn list(names: &[String]) -> String {
@@ -382,12 +302,6 @@ fn list(names: &[String]) -> String {
     } else {
         names.join(", ")
     }
-}
-
-fn whole(name: &str, text: &str) -> Result<i64, String> {
-    let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-    let value = digits.then(|| text.parse().ok()).flatten();
-    value.ok_or_else(|| format!("{name} is not a whole number from 0"))
 }
 
 /// One field after RFC 4180.

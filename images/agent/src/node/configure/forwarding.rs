@@ -1,4 +1,4 @@
-//! A node that forwards: the kernel's switches for it, in this namespace.
+//! Kernel settings of a node that forwards, in this namespace.
 
 use crate::os::Res;
 use crate::proto::Interface;
@@ -7,8 +7,8 @@ use std::fs;
 const IPV4: &str = "/proc/sys/net/ipv4";
 const IPV6: &str = "/proc/sys/net/ipv6";
 
-/// Turns forwarding on. The plan's routes are the routes: packets may come back another way than they go
-/// (no reverse path filter), and nobody is told of a shorter one (no redirects).
+/// Enables forwarding. Only the plan's routes count: paths may be asymmetric (no reverse path filter), and no redirects
+/// announce shorter ones.
 pub fn on(interfaces: &[Interface]) -> Res<()> {
     write(IPV4, "ip_forward", "1")?;
     let names = interfaces.iter().map(|i| i.name.as_str());
@@ -22,8 +22,8 @@ pub fn on(interfaces: &[Interface]) -> Res<()> {
     Ok(())
 }
 
-/// An interface that has IPv6 by the plan: nobody else has its addresses and nobody announces others, so nothing is
-/// asked or tried first (RFC 4861, 6.3.7, and 4862, 5.4); and a link that is cut and comes back has them still.
+/// Disables autoconfiguration on an interface whose IPv6 addresses come from the plan: no duplicate address detection, no
+/// router solicitation (RFC 4862, 5.4, and 4861, 6.3.7). Addresses stay when a link is cut and returns.
 pub fn planned(name: &str) -> Res<()> {
     for (what, value) in [
         ("accept_dad", "0"),
@@ -40,13 +40,13 @@ pub fn planned(name: &str) -> Res<()> {
     Ok(())
 }
 
-/// Connections that were opened with a code point answer with it.
+/// Makes TCP servers answer with the DSCP of the client's SYN.
 pub fn reflect() -> Res<()> {
     write(IPV4, "tcp_reflect_tos", "1")
         .map_err(|e| format!("reflect_dscp: {e}; it needs Linux 5.10 or newer"))
 }
 
-/// Equal ways are chosen by flow, ports included; kernels without CONFIG_IP_ROUTE_MULTIPATH have no such ways.
+/// Hashes ECMP paths by flow, including ports; needs CONFIG_IP_ROUTE_MULTIPATH.
 pub fn by_flow(ipv6: bool) -> Res<()> {
     let family = if ipv6 { IPV6 } else { IPV4 };
     write(family, "fib_multipath_hash_policy", "1").map_err(|e| {
@@ -54,7 +54,7 @@ pub fn by_flow(ipv6: bool) -> Res<()> {
     })
 }
 
-/// Whether the kernel forwards, of each family that the interfaces have.
+/// Whether the kernel forwards in every address family of the interfaces.
 pub fn read(interfaces: &[Interface]) -> Res<bool> {
     let mut paths = vec![format!("{IPV4}/ip_forward")];
     if interfaces.iter().any(Interface::is_ipv6) {

@@ -1,4 +1,4 @@
-//! Interfaces under the plan's names: a VM's kernel numbers them as it finds them, so the MAC says which is which.
+//! Renames a VM's interfaces to the plan's names by their MACs, since the guest's kernel numbers them as it finds them.
 
 use super::{call, flags, read_mac};
 use crate::ethtool::request;
@@ -8,18 +8,18 @@ use std::ffi::CStr;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-/// A NIC that was passed to a machine has its device only once its driver is loaded and has reset it.
+/// How long a NIC in passthrough may take to appear: its driver must load and reset it.
 const DRIVERS: Duration = Duration::from_secs(30);
 const POLL: Duration = Duration::from_millis(20);
 
-/// Renames every device whose MAC is an interface's and whose name is another; a stranger with the wanted name makes room.
+/// Renames every device that has an interface's MAC under another name; an unrelated device with that name gives way.
 pub fn by_mac(sock: &OwnedFd, interfaces: &[Interface]) -> Res<()> {
     if interfaces.iter().all(|i| is(sock, &i.name, &i.mac)) {
         return Ok(());
     }
     let names = wait_for(sock, interfaces);
     let moves = moves(interfaces, &names, |name| read_mac(sock, name).ok());
-    // Through names that nothing has, since two devices may have to change places.
+    // Two devices may swap names, so go through unused ones.
     for (i, (from, _)) in moves.iter().enumerate() {
         rename(sock, from, &format!("vnet-tmp{i}"))?;
     }
@@ -29,7 +29,7 @@ pub fn by_mac(sock: &OwnedFd, interfaces: &[Interface]) -> Res<()> {
     Ok(())
 }
 
-/// The devices there are, as soon as each interface has one by its MAC or its name, or when the time is up.
+/// Waits until each interface has a device by its MAC or name, or the time is over; returns all devices.
 fn wait_for(sock: &OwnedFd, interfaces: &[Interface]) -> Vec<String> {
     let deadline = Instant::now() + DRIVERS;
     loop {
@@ -60,7 +60,7 @@ fn moves(
     let holder = |i: &Interface| {
         let wanted = i.mac.to_lowercase();
         let mut of_mac = macs.iter().filter(|(_, m)| *m == wanted).map(|(n, _)| *n);
-        // A bridge or VLAN device has the MAC of what it stands on: the right name settles it.
+        // A bridge or VLAN device shares the MAC of its port, so the right name decides.
         if of_mac.clone().any(|n| *n == i.name) {
             return None;
         }
@@ -84,7 +84,7 @@ fn moves(
     moves
 }
 
-/// A device must be down to be renamed.
+/// Renames a device, which must be down for it.
 fn rename(sock: &OwnedFd, from: &str, to: &str) -> Res<()> {
     let what = format!("{from}: cannot be renamed to {to}");
     let mut ifr = request(from);
@@ -95,7 +95,7 @@ fn rename(sock: &OwnedFd, from: &str, to: &str) -> Res<()> {
     call(sock, &mut ifr, libc::SIOCSIFNAME, &what)
 }
 
-/// All devices of this namespace but lo.
+/// All devices of this namespace except lo.
 fn names() -> Vec<String> {
     let mut names = Vec::new();
     // SAFETY: the list is read up to its end mark and freed once.

@@ -1,6 +1,6 @@
-//! What a program finds when it starts: its files with their modes, and the log that its output goes to.
+//! Writes a program's files before it starts, and opens its log.
 
-use crate::launch::walls::Logs;
+use crate::launch::sandbox::Logs;
 use crate::os::Res;
 use crate::proto::Process;
 use std::fs::{self, File, OpenOptions};
@@ -29,14 +29,14 @@ pub fn write(name: &str, dir: &str, spec: &Process) -> Res<()> {
             .open(&path)
             .map_err(fail)?;
         out.write_all(file.content.as_bytes()).map_err(fail)?;
-        // The mode holds whatever the umask and whoever made the file before.
+        // Set the mode explicitly: the umask or an existing file may have changed it.
         out.set_permissions(fs::Permissions::from_mode(file.mode))
             .map_err(fail)?;
     }
     Ok(())
 }
 
-/// Opens a log for appending; a contained node reaches only those in `logs`.
+/// Opens a log for appending; a node in the sandbox can open only those in `logs`.
 pub fn open_log(name: &str, path: &str, logs: Option<&Logs>) -> Res<File> {
     let within = logs.and_then(|logs| logs.append(Path::new(path)));
     let opened = within.unwrap_or_else(|| OpenOptions::new().append(true).create(true).open(path));

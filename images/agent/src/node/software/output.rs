@@ -1,4 +1,4 @@
-//! A program's output: into its log, its last lines kept for errors, and searched for the text that says it is ready.
+//! A program's output: writes it to the log, keeps the last lines for error reports, and searches it for the readiness text.
 
 use super::Supervised;
 use crate::clock;
@@ -8,11 +8,11 @@ use std::io::Write;
 
 const KEPT_LINES: usize = 20;
 const LONGEST_LINE: usize = 4096;
-/// Kept of one program's output; a program that writes without end does not fill the machine's disk.
+/// The most output to keep of one program, so that endless output does not fill the host's disk.
 const LOG_BYTES: u64 = 64 << 20;
 
 impl Supervised {
-    /// Reads what the program wrote: into the log, the last lines, and past the readiness text.
+    /// Reads the program's output.
     pub fn on_output(&mut self) {
         let Some(fd) = self.output_fd() else {
             return;
@@ -85,7 +85,7 @@ impl Supervised {
     }
 }
 
-/// A program's words as they may reach somebody's terminal: what a terminal would take as an order is spelt out.
+/// Escapes control sequences, since the text may reach a terminal.
 fn printable(text: &str) -> String {
     let order = |c: char| {
         (c.is_control() && c != '\t')
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_terminal_would_obey_is_spelt_out() {
+    fn escapes_control_sequences() {
         let said = printable("\u{1b}]0;owned\u{7}a\tb \u{202e}txt é\r");
         assert_eq!(
             said,

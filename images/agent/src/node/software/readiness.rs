@@ -1,4 +1,4 @@
-//! Whether a started program is ready: probed until it is or its deadline has passed, and said to who asked for the start.
+//! Probes whether a started program is ready, until it is or its deadline passes, and then answers the request.
 
 use super::{State, Supervised};
 use crate::clock;
@@ -102,7 +102,7 @@ impl Supervised {
     }
 }
 
-/// Whether a TCP connection to one of the node's own addresses is accepted.
+/// Whether one of the node's addresses accepts a TCP connection.
 fn listens(port: u16, addresses: &[String]) -> bool {
     addresses
         .iter()

@@ -1,5 +1,4 @@
-//! One connection with its one channel as a state machine without input and output: bytes and the clock come in, bytes
-//! and events go out.
+//! A sans-I/O state machine of one AMQP connection with one channel: bytes and times in, bytes and events out.
 
 mod content;
 mod setup;
@@ -20,14 +19,14 @@ const PERSISTENT: u8 = 2;
 const TRANSIENT: u8 = 1;
 const SECOND: i64 = 1_000_000_000;
 
-/// What the client learns.
+/// Events for the client.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The broker has taken the login.
+    /// The broker has accepted the login.
     Connected,
-    /// Messages will come.
+    /// The subscription is active.
     Subscribed,
-    /// All that was asked for is set up: messages may be published.
+    /// The setup is complete; the client may publish.
     Ready,
     Confirmed {
         tag: u64,
@@ -38,18 +37,18 @@ pub enum Event {
         redelivered: bool,
         body: Vec<u8>,
     },
-    /// Something is wrong, and the connection stays.
+    /// A fault that does not end the connection.
     Warning(String),
-    /// The connection is of no use any more.
+    /// The connection is unusable.
     Closed(String),
 }
 
 pub struct Connection {
     spec: Spec,
-    /// What the broker is to get; whoever sends it takes it away.
+    /// Bytes for the broker; the sender drains them.
     pub output: Vec<u8>,
     input: Vec<u8>,
-    /// The first is asked for and not answered yet.
+    /// Remaining setup steps; the first is requested and unanswered.
     steps: VecDeque<Step>,
     frame_most: usize,
     queue: String,
@@ -62,7 +61,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Greets the broker.
+    /// Starts a connection with the protocol header.
     pub fn new(spec: Spec, now: i64) -> Self {
         Self {
             steps: setup::steps(&spec),
@@ -80,13 +79,13 @@ impl Connection {
         }
     }
 
-    /// When `on_time` has something to do.
+    /// When to call `on_time` next.
     pub fn deadline(&self) -> Option<i64> {
         let each = self.heartbeat_ns?;
         Some((self.said_ns + each / 2).min(self.heard_ns + 2 * each))
     }
 
-    /// Says that we are here, and notices that the broker is not (specification, 4.2.7: two intervals of silence).
+    /// Sends heartbeats, and closes after two silent intervals of the broker (specification, 4.2.7).
     pub fn on_time(&mut self, now: i64, events: &mut Vec<Event>) {
         let Some(each) = self.heartbeat_ns else {
             return;
@@ -99,12 +98,12 @@ impl Connection {
         }
     }
 
-    /// The socket has taken bytes.
+    /// The socket has accepted bytes.
     pub fn sent(&mut self, now: i64) {
         self.said_ns = now;
     }
 
-    /// Takes bytes from the broker.
+    /// Processes bytes from the broker.
     pub fn receive(&mut self, bytes: &[u8], now: i64, events: &mut Vec<Event>) {
         self.heard_ns = now;
         let kept = std::mem::take(&mut self.input);
@@ -120,7 +119,7 @@ impl Connection {
         }
     }
 
-    /// Goes over whole frames; how many bytes they were.
+    /// Processes complete frames; returns their total length.
     fn frames(&mut self, bytes: &[u8], events: &mut Vec<Event>) -> usize {
         let mut used = 0;
         while !self.over {
@@ -183,7 +182,7 @@ impl Connection {
         }
     }
 
-    /// An answer to the step that is under way.
+    /// Handles the answer to the present step.
     fn on_answer(&mut self, said: Said, events: &mut Vec<Event>) {
         match (self.steps.front().copied(), said) {
             (Some(Step::Login), Said::Start { mechanisms }) => {
@@ -255,7 +254,7 @@ impl Connection {
         }
     }
 
-    /// Puts a message into the output; by which number the broker will confirm it.
+    /// Appends a message to the output; returns the number by which the broker will confirm it.
     pub fn publish(&mut self, body: &[u8]) -> Option<u64> {
         let publish = self.spec.publish.as_ref()?;
         let mode = if publish.persistent {
@@ -283,7 +282,7 @@ impl Connection {
         Some(self.next_tag - 1)
     }
 
-    /// Says goodbye; nothing is waited for.
+    /// Requests the end of the connection, without waiting for the answer.
     pub fn leave(&mut self) {
         methods::close(&mut self.output);
         self.over = true;

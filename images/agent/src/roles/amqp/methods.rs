@@ -1,15 +1,15 @@
-//! The methods of AMQP 0-9-1 that a client needs: what it says, and what it understands.
+//! The methods of AMQP 0-9-1 that a client sends and understands.
 
 use super::spec::{Consume, Exchange, Spec};
 use super::wire::{Fields, METHOD, put_frame, put_long_bytes, put_short_text};
 
-/// Of all but the connection itself.
+/// The channel of all methods except those of the connection.
 pub const CHANNEL: u16 = 1;
 const SUCCESS: u16 = 200; // reply code, as of HTTP
-/// What we understand beyond the specification, so that the broker says it.
+/// Extensions that the client announces, so that the broker uses them.
 const CAPABILITIES: [&str; 3] = ["publisher_confirms", "basic.nack", "connection.blocked"];
 
-/// What a method from the broker means.
+/// A method from the broker.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Said {
     Start {
@@ -46,7 +46,7 @@ pub enum Said {
     Other(u16, u16),
 }
 
-/// Nothing where arguments are missing.
+/// Parses a method; None where arguments are missing.
 pub fn understand(payload: &[u8]) -> Option<Said> {
     let mut fields = Fields(payload);
     let (class, method) = (fields.short()?, fields.short()?);
@@ -113,7 +113,7 @@ fn method(
     });
 }
 
-/// Logs in by the mechanism PLAIN.
+/// Logs in with the mechanism PLAIN.
 pub fn start_ok(out: &mut Vec<u8>, spec: &Spec) {
     let mut known = Vec::new();
     for name in CAPABILITIES {
@@ -136,7 +136,7 @@ pub fn start_ok(out: &mut Vec<u8>, spec: &Spec) {
     });
 }
 
-/// One channel, frames of at most so many bytes, and our heartbeat.
+/// Negotiates one channel, the largest frame and the heartbeat.
 pub fn tune_ok(out: &mut Vec<u8>, frame_most: u32, heartbeat_s: u16) {
     method(out, 0, (10, 31), |out| {
         out.extend_from_slice(&CHANNEL.to_be_bytes());
@@ -181,7 +181,7 @@ pub fn declare_exchange(out: &mut Vec<u8>, exchange: &Exchange) {
     });
 }
 
-/// A queue without a name is the connection's own and goes with it.
+/// Declares a queue; one without a name is exclusive to the connection and ends with it.
 pub fn declare_queue(out: &mut Vec<u8>, consume: &Consume) {
     let own = consume.queue.is_empty();
     method(out, CHANNEL, (50, 10), |out| {

@@ -1,6 +1,6 @@
-//! One client of AMQP 0-9-1: an open-loop publisher, a consumer, or both, with every message accounted for.
+//! An AMQP 0-9-1 client: an open-loop publisher, a consumer, or both; every message is accounted for.
 //!
-//! The protocol itself is a state machine without input and output; here is how it goes with a client's line and books.
+//! This module connects the protocol's sans-I/O state machine with the link to the broker and the delivery ledger.
 
 mod connection;
 mod methods;
@@ -8,23 +8,23 @@ mod spec;
 mod wire;
 
 use super::Role;
-use super::broker_client::{Client, Line, Protocol, Rules};
+use super::broker_client::{Client, Link, Protocol, Rules};
 use super::socket::BACKLOG_BYTES;
 use crate::os::Res;
 use crate::proto::{self, Item};
 use connection::{Connection, Event};
 use spec::{Publish, Spec};
 
-/// Of a name or key: AMQP's short text.
+/// The longest name or key (AMQP's short string).
 const LONGEST_TEXT: usize = 255;
 
 struct Amqp {
     spec: Spec,
-    /// There as long as the socket is.
+    /// Present as long as the socket.
     connection: Option<Connection>,
 }
 
-/// A client for an item of `workload`.
+/// Creates a client for an item of `workload`.
 pub fn arm(mut item: Item) -> Res<Box<dyn Role>> {
     let spec: Spec = proto::parse("spec", item.software.spec.take())?;
     check(&spec)?;
@@ -54,7 +54,7 @@ fn check(spec: &Spec) -> Res<()> {
     }
 }
 
-/// What is not confirmed when the connection is lost is sent anew, so that a duplicate is possible and a loss is not.
+/// Resends messages that were unconfirmed when the connection was lost: duplicates are possible, losses are not.
 fn rules(publish: &Publish) -> Rules {
     Rules {
         acknowledged: publish.confirms,
@@ -66,29 +66,29 @@ fn rules(publish: &Publish) -> Rules {
 }
 
 impl Amqp {
-    fn apply(events: Vec<Event>, line: &mut Line, now: i64, out: &mut Vec<u8>) -> Res<()> {
+    fn apply(events: Vec<Event>, link: &mut Link, now: i64, out: &mut Vec<u8>) -> Res<()> {
         for event in events {
             match event {
-                Event::Connected => line.welcome("", now, out),
-                Event::Subscribed => line.note("subscribed", now, "", out),
-                Event::Ready => line.ready(),
+                Event::Connected => link.welcome("", now, out),
+                Event::Subscribed => link.note("subscribed", now, "", out),
+                Event::Ready => link.ready(),
                 Event::Confirmed {
                     tag,
                     multiple: true,
                     taken,
-                } => line.delivery.settled_to(tag, taken, now, out),
-                Event::Confirmed { tag, taken, .. } => line.delivery.settled(tag, taken, now, out),
-                Event::Message { redelivered, body } => line.received(redelivered, &body, now, out),
-                Event::Warning(text) => line.note("failed", now, &text, out),
+                } => link.delivery.settled_to(tag, taken, now, out),
+                Event::Confirmed { tag, taken, .. } => link.delivery.settled(tag, taken, now, out),
+                Event::Message { redelivered, body } => link.received(redelivered, &body, now, out),
+                Event::Warning(text) => link.note("failed", now, &text, out),
                 Event::Closed(why) => return Err(why),
             }
         }
         Ok(())
     }
 
-    fn write(&mut self, line: &mut Line, now: i64, out: &mut Vec<u8>) {
+    fn write(&mut self, link: &mut Link, now: i64, out: &mut Vec<u8>) {
         if let Some(connection) = &mut self.connection
-            && line.write(&mut connection.output, now, out)
+            && link.write(&mut connection.output, now, out)
         {
             connection.sent(now);
         }
@@ -102,40 +102,40 @@ impl Protocol for Amqp {
         self.connection = Some(Connection::new(self.spec.clone(), now));
     }
 
-    fn established(&mut self, _line: &mut Line, _now: i64, _out: &mut Vec<u8>) -> Res<()> {
-        Ok(()) // its greeting waits already
+    fn established(&mut self, _line: &mut Link, _now: i64, _out: &mut Vec<u8>) -> Res<()> {
+        Ok(()) // the protocol header already waits in the output
     }
 
-    fn receive(&mut self, bytes: &[u8], line: &mut Line, now: i64, out: &mut Vec<u8>) -> Res<()> {
+    fn receive(&mut self, bytes: &[u8], link: &mut Link, now: i64, out: &mut Vec<u8>) -> Res<()> {
         let mut events = Vec::new();
         if let Some(connection) = &mut self.connection {
             connection.receive(bytes, now, &mut events);
         }
-        Self::apply(events, line, now, out)
+        Self::apply(events, link, now, out)
     }
 
     fn deadline(&self) -> Option<i64> {
         self.connection.as_ref().and_then(Connection::deadline)
     }
 
-    fn on_time(&mut self, line: &mut Line, now: i64, out: &mut Vec<u8>) -> Res<()> {
+    fn on_time(&mut self, link: &mut Link, now: i64, out: &mut Vec<u8>) -> Res<()> {
         let mut events = Vec::new();
         if let Some(connection) = &mut self.connection {
             connection.on_time(now, &mut events);
         }
-        Self::apply(events, line, now, out)
+        Self::apply(events, link, now, out)
     }
 
-    fn pump(&mut self, line: &mut Line, now: i64, out: &mut Vec<u8>) -> Res<()> {
-        if let Some(connection) = self.connection.as_mut().filter(|_| line.is_up()) {
+    fn pump(&mut self, link: &mut Link, now: i64, out: &mut Vec<u8>) -> Res<()> {
+        if let Some(connection) = self.connection.as_mut().filter(|_| link.is_up()) {
             while connection.output.len() < BACKLOG_BYTES
-                && let Some(body) = line.delivery.next()
+                && let Some(body) = link.delivery.next()
             {
                 let tag = connection.publish(&body);
-                line.delivery.emitted(tag, connection.output.len());
+                link.delivery.emitted(tag, connection.output.len());
             }
         }
-        self.write(line, now, out);
+        self.write(link, now, out);
         Ok(())
     }
 
@@ -144,15 +144,15 @@ impl Protocol for Amqp {
         output.is_some_and(|output| !output.is_empty())
     }
 
-    fn leave(&mut self, line: &mut Line, now: i64, out: &mut Vec<u8>) {
+    fn leave(&mut self, link: &mut Link, now: i64, out: &mut Vec<u8>) {
         if let Some(connection) = &mut self.connection {
             connection.leave();
         }
-        self.write(line, now, out);
+        self.write(link, now, out);
     }
 
-    fn last_words(&mut self, line: &mut Line, now: i64, out: &mut Vec<u8>) {
-        self.write(line, now, out);
+    fn last_words(&mut self, link: &mut Link, now: i64, out: &mut Vec<u8>) {
+        self.write(link, now, out);
     }
 
     fn end(&mut self) {
@@ -160,7 +160,7 @@ impl Protocol for Amqp {
     }
 }
 
-/// A broker's bytes, in two pieces, to one who publishes and consumes.
+/// Feeds a broker's bytes, in two pieces, to a client that publishes and consumes.
 #[cfg(feature = "fuzzing")]
 pub fn fuzz(bytes: &[u8]) {
     let exchange = serde_json::json!({"name": "m", "type": "topic", "durable": true});

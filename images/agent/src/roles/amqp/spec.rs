@@ -1,4 +1,4 @@
-//! What an AMQP client is told: the `spec` of software of kind `amqp`.
+//! The `spec` of software of kind `amqp`.
 
 use crate::roles::broker_client::Broker;
 use serde::Deserialize;
@@ -10,13 +10,13 @@ pub struct Spec {
     pub vhost: String,
     pub user: String,
     pub password: String,
-    /// 0: none.
+    /// 0 disables heartbeats.
     pub heartbeat_s: u16,
     pub publish: Option<Publish>,
     pub consume: Option<Consume>,
 }
 
-/// The one without a name is the default exchange, which is there and takes a queue's name as its key.
+/// An exchange; an empty name is the default exchange, which routes by queue name.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Exchange {
     pub name: String,
@@ -29,24 +29,24 @@ pub struct Exchange {
 pub struct Publish {
     pub exchange: Exchange,
     pub key: String,
-    /// Delivery mode 2: kept on disk by durable queues.
+    /// Delivery mode 2: durable queues store the messages on disk.
     pub persistent: bool,
     pub confirms: bool,
-    /// Window of messages that are not confirmed.
+    /// Window of unconfirmed messages.
     pub inflight: usize,
-    /// Messages that may wait while disconnected or while the window is full.
+    /// Most messages that wait while disconnected or while the window is full.
     pub queue: usize,
 }
 
 #[derive(Debug, Clone, Deserialize)]
 pub struct Consume {
     pub exchange: Exchange,
-    /// By these the queue is bound to the exchange.
+    /// Binding keys of the queue.
     pub keys: Vec<String>,
-    /// Empty: one of the connection's own, named by the broker, that ends with it.
+    /// Empty: an exclusive queue that the broker names and that ends with the connection.
     pub queue: String,
     pub durable: bool,
-    /// Messages without acknowledgement; 0: any.
+    /// Most unacknowledged messages; 0: no limit.
     pub prefetch: u16,
     pub acknowledge: bool,
 }

@@ -1,4 +1,4 @@
-//! A client against a scripted broker on loopback that closes connections where it hurts.
+//! Tests a client with a scripted broker on loopback that closes connections at bad moments.
 
 use super::wire::{self, Fields, METHOD, put_frame};
 use super::*;
@@ -10,11 +10,11 @@ use std::net::{TcpListener, TcpStream};
 use std::thread::{JoinHandle, spawn};
 use std::time::Duration;
 
-/// What a broker does with publications of one connection.
+/// How the broker confirms publications of one connection.
 #[derive(Clone, Copy)]
 enum Confirms {
     Each,
-    /// Only the last of so many, which stands for all before it; then the connection is closed.
+    /// Confirms once, after this many messages and for all of them, and then closes the connection.
     UpTo(u64),
     Never,
 }
@@ -44,11 +44,11 @@ fn answer(socket: &mut TcpStream, channel: u16, (class, id): (u16, u16), argumen
         out.extend_from_slice(&id.to_be_bytes());
         out.extend_from_slice(arguments);
     });
-    // The client may have gone.
+    // The client may have disconnected.
     let _ = socket.write_all(&out);
 }
 
-/// One connection; how many messages were published on it.
+/// Serves one connection; returns the number of published messages.
 fn serve(mut socket: TcpStream, confirms: Confirms) -> u64 {
     socket
         .set_read_timeout(Some(Duration::from_secs(10)))
@@ -102,7 +102,7 @@ fn confirm(socket: &mut TcpStream, tag: u64, multiple: bool) {
     answer(socket, 1, (60, 80), &arguments);
 }
 
-/// A broker that treats one connection after the other as told; what was published on each.
+/// Serves connections as scripted; returns the number of published messages of each.
 fn broker(script: Vec<Confirms>) -> (u16, JoinHandle<Vec<u64>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -113,7 +113,7 @@ fn broker(script: Vec<Confirms>) -> (u16, JoinHandle<Vec<u64>>) {
     (port, spawn(serving))
 }
 
-/// Plays the role by the machine's clock for so long, or until all is settled; its records.
+/// Runs the role in real time until all is settled or `most` has passed; returns its records.
 fn play(item: Item, most: Duration) -> (Vec<String>, Vec<String>, Vec<String>) {
     let (mut client, mut out) = (arm(item).unwrap(), Vec::new());
     let t0 = clock::lab_ns();

@@ -1,4 +1,4 @@
-//! Frames and fields of AMQP 0-9-1, to and from bytes (its specification, 4.2).
+//! Encodes and decodes frames and fields of AMQP 0-9-1 (specification, 4.2).
 
 use crate::os::Res;
 
@@ -7,7 +7,7 @@ pub const HEADER: u8 = 2;
 pub const BODY: u8 = 3;
 pub const HEARTBEAT: u8 = 8;
 const END: u8 = 0xce;
-/// Type, channel and size before the payload; the end's octet after it.
+/// Octets before the payload: type, channel and size. One octet follows it, the end mark.
 const BEFORE: usize = 7;
 pub const AROUND: usize = BEFORE + 1;
 
@@ -17,8 +17,8 @@ pub struct Frame<'a> {
     pub payload: &'a [u8],
 }
 
-/// The frame at the beginning of `bytes`, and how many of them it takes; nothing while it is not all there.
-/// Errors: what is no frame, or one longer than `most`.
+/// The first frame of `bytes` and its length; None while it is incomplete. An error where it is malformed or longer than
+/// `most`.
 pub fn frame(bytes: &[u8], most: usize) -> Res<Option<(Frame<'_>, usize)>> {
     let mut fields = Fields(bytes);
     let (Some(kind), Some(channel), Some(size)) = (fields.octet(), fields.short(), fields.long())
@@ -60,7 +60,7 @@ pub fn put_frame(out: &mut Vec<u8>, kind: u8, channel: u16, write: impl FnOnce(&
     out.push(END);
 }
 
-/// Appends a text of at most 255 bytes; what sets up the client has checked that.
+/// Appends a text of at most 255 bytes, which the client's check guarantees.
 pub fn put_short_text(out: &mut Vec<u8>, text: &str) {
     let bytes = &text.as_bytes()[..text.len().min(255)];
     out.push(bytes.len() as u8);
@@ -72,7 +72,7 @@ pub fn put_long_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-/// What is left to read of a method's arguments. Every reader answers nothing where too little is left.
+/// The unread rest of a method's arguments. Readers return None where it is too short.
 pub struct Fields<'a>(pub &'a [u8]);
 
 impl<'a> Fields<'a> {
@@ -108,7 +108,7 @@ impl<'a> Fields<'a> {
             .map(|bytes| String::from_utf8_lossy(bytes).into_owned())
     }
 
-    /// A long text or a table, whose content nobody here looks into.
+    /// A long text, or a table with unparsed content.
     pub fn long_bytes(&mut self) -> Option<&'a [u8]> {
         let size = self.long()?;
         self.take(size as usize)

@@ -1,29 +1,29 @@
-//! The books of who publishes by way of a broker: every scheduled message is in exactly one place until it is settled and
-//! written down.
+//! The delivery ledger of a client that publishes through a broker: every scheduled message is in exactly one state until
+//! it is settled and recorded.
 //!
-//! queue (not yet given to the protocol) -> what nobody acknowledges `leaving` (in the socket's buffer), else `inflight`
-//! (handshake under way) -> settled. A message goes back to the queue's front where that cannot break its guarantee.
+//! queue (not yet passed to the protocol) -> `leaving` (in the socket's buffer) without acknowledgement, else `inflight`
+//! (handshake in progress) -> settled. A message returns to the front of the queue if its guarantee allows resending.
 
 use crate::proto::Totals;
 use crate::records::{Message, Outcome};
 use crate::roles::sends::Sends;
 use std::collections::{BTreeMap, VecDeque};
 
-/// What a protocol promises of what it publishes, and the bounds on what waits.
+/// The protocol's delivery guarantee, and limits on waiting messages.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Rules {
-    /// The broker says which messages it has.
+    /// The broker acknowledges messages.
     pub acknowledged: bool,
-    /// What it did not acknowledge may be sent once more.
+    /// Unacknowledged messages may be resent.
     pub resends: bool,
-    /// Its handshakes outlive the connection.
+    /// Handshakes outlive the connection.
     pub keeps_session: bool,
-    /// Messages without acknowledgement, and those that wait.
+    /// Most unacknowledged messages.
     pub inflight: usize,
     pub queue: usize,
 }
 
-/// A message in the socket's buffer, and the byte at which it ends.
+/// A message in the socket's buffer, with the position of its last byte.
 struct Leaving {
     end: u64,
     id: Option<u64>,
@@ -34,10 +34,10 @@ struct Leaving {
 pub struct Delivery {
     sends: Option<Sends>,
     rules: Rules,
-    /// The broker's own bound on open handshakes.
+    /// The broker's limit on open handshakes.
     window: usize,
     queue: VecDeque<Message>,
-    /// Offered to the protocol, which has not yet put it into the socket's buffer.
+    /// Passed to the protocol, but not yet in the socket's buffer.
     taken: Option<Message>,
     inflight: BTreeMap<u64, Message>,
     leaving: VecDeque<Leaving>,
@@ -46,7 +46,7 @@ pub struct Delivery {
 }
 
 impl Delivery {
-    /// `sends`: the flow, if it publishes.
+    /// `sends`: the flow of a publisher.
     pub fn new(rules: Rules, sends: Option<Sends>) -> Self {
         Self {
             sends,
@@ -74,7 +74,7 @@ impl Delivery {
         totals.pending += (self.queue.len() + self.inflight.len() + leaving) as u64;
     }
 
-    /// Queues all messages that are due; those beyond the queue's bound are dropped and written down.
+    /// Queues all due messages; drops and records those beyond the queue's limit.
     pub fn schedule(&mut self, t0: i64, now: i64, out: &mut Vec<u8>) {
         let Some(sends) = &mut self.sends else {
             return;
@@ -84,18 +84,18 @@ impl Delivery {
                 self.queue.push_back(message);
             } else {
                 self.counts.dropped += 1;
-                sends.write_down(out, &message, 0, Outcome::Dropped);
+                sends.record(out, &message, 0, Outcome::Dropped);
             }
         }
     }
 
-    /// The broker takes at most so many open handshakes. Counted here, of what is `inflight`: mqtt-protocol-core 0.7 does
-    /// not count what it sends again in a resumed session, but the answers to it, so that its count falls below zero.
+    /// Sets the broker's limit on open handshakes. The ledger counts `inflight` itself: mqtt-protocol-core 0.7 counts the
+    /// answers to resent messages of a resumed session, but not the messages, so that its count falls below zero.
     pub fn set_window(&mut self, window: usize) {
         self.window = window;
     }
 
-    /// The payload of the next message for the protocol, if the window is open.
+    /// The payload of the next message, if the window is open.
     pub fn next(&mut self) -> Option<Vec<u8>> {
         let sends = self.sends.as_ref()?;
         let most = self.rules.inflight.min(self.window);
@@ -109,8 +109,8 @@ impl Delivery {
         Some(body)
     }
 
-    /// A message was put at the end of the socket's buffer, which now holds `buffered` bytes; `id`: what the broker will
-    /// acknowledge it by.
+    /// The protocol has appended the message to the socket's buffer, which now holds `buffered` bytes; the broker will
+    /// acknowledge it by `id`.
     pub fn emitted(&mut self, id: Option<u64>, buffered: usize) {
         let end = self.written + buffered as u64;
         let mut message = None;
@@ -121,14 +121,14 @@ impl Delivery {
         self.leaving.push_back(Leaving { end, id, message });
     }
 
-    /// A message that the protocol did not take (too large for the broker, no packet id) is unsent for good.
+    /// The protocol has refused the message (too large for the broker, no packet id): it stays unsent.
     pub fn refused(&mut self, out: &mut Vec<u8>) {
         if let Some(message) = self.taken.take() {
-            self.write_down(out, &message, 0, Outcome::Unsent);
+            self.record(out, &message, 0, Outcome::Unsent);
         }
     }
 
-    /// The socket took `n` bytes.
+    /// The socket has accepted `n` bytes.
     pub fn written(&mut self, n: usize, now: i64, out: &mut Vec<u8>) {
         self.written += n as u64;
         while self.leaving.front().is_some_and(|l| l.end <= self.written) {
@@ -143,7 +143,7 @@ impl Delivery {
             message.sent_ns = now;
             message.attempts += 1;
             self.counts.sent += 1;
-            self.write_down(out, &message, 0, Outcome::Sent);
+            self.record(out, &message, 0, Outcome::Sent);
         } else if let Some(message) = leaving.id.and_then(|id| self.inflight.get_mut(&id)) {
             message.attempts += 1;
             if message.sent_ns == 0 {
@@ -153,7 +153,7 @@ impl Delivery {
         }
     }
 
-    /// The handshake of an id is over.
+    /// The handshake with this id has ended.
     pub fn settled(&mut self, id: u64, taken: bool, now: i64, out: &mut Vec<u8>) {
         if let Some(message) = self.inflight.remove(&id) {
             self.counts.settled += u64::from(taken);
@@ -162,11 +162,11 @@ impl Delivery {
             } else {
                 (0, Outcome::Unsettled)
             };
-            self.write_down(out, &message, at, outcome);
+            self.record(out, &message, at, outcome);
         }
     }
 
-    /// The handshakes of all ids up to this one are over.
+    /// The handshakes of all ids up to this one have ended.
     pub fn settled_to(&mut self, last: u64, taken: bool, now: i64, out: &mut Vec<u8>) {
         while let Some(first) = self.inflight.first_key_value().map(|(id, _)| *id)
             && first <= last
@@ -175,7 +175,7 @@ impl Delivery {
         }
     }
 
-    /// Unacknowledged messages that did not leave wholly can not have arrived: back to the queue.
+    /// Requeues unacknowledged messages that left only in part, since they cannot have arrived.
     pub fn connection_lost(&mut self, out: &mut Vec<u8>) {
         let back: Vec<Message> = self.leaving.drain(..).filter_map(|l| l.message).collect();
         back.into_iter()
@@ -187,21 +187,21 @@ impl Delivery {
         }
     }
 
-    /// The broker has forgotten the handshakes. Where a duplicate is allowed the messages are sent anew; else what the
-    /// broker did not confirm stays unconfirmed.
+    /// The broker has lost the session's handshakes. Resends the messages where duplicates are allowed; otherwise they
+    /// stay unconfirmed.
     pub fn session_lost(&mut self, out: &mut Vec<u8>) {
         let mut open: Vec<Message> = std::mem::take(&mut self.inflight).into_values().collect();
         open.sort_by_key(|m| m.seq);
         for message in open.into_iter().rev() {
             if !self.rules.resends && message.attempts > 0 {
-                self.write_down(out, &message, 0, Outcome::Unsettled);
+                self.record(out, &message, 0, Outcome::Unsettled);
             } else {
                 self.queue.push_front(message);
             }
         }
     }
 
-    /// Writes down all that is not settled.
+    /// Records all unsettled messages.
     pub fn finish(&mut self, out: &mut Vec<u8>) {
         for message in std::mem::take(&mut self.inflight).into_values() {
             let outcome = if message.attempts > 0 {
@@ -209,7 +209,7 @@ impl Delivery {
             } else {
                 Outcome::Unsent
             };
-            self.write_down(out, &message, 0, outcome);
+            self.record(out, &message, 0, outcome);
         }
         for message in std::mem::take(&mut self.queue) {
             let outcome = if message.attempts > 0 {
@@ -217,13 +217,13 @@ impl Delivery {
             } else {
                 Outcome::Unsent
             };
-            self.write_down(out, &message, 0, outcome);
+            self.record(out, &message, 0, outcome);
         }
     }
 
-    fn write_down(&self, out: &mut Vec<u8>, message: &Message, settled_ns: i64, outcome: Outcome) {
+    fn record(&self, out: &mut Vec<u8>, message: &Message, settled_ns: i64, outcome: Outcome) {
         if let Some(sends) = &self.sends {
-            sends.write_down(out, message, settled_ns, outcome);
+            sends.record(out, message, settled_ns, outcome);
         }
     }
 }

@@ -1,10 +1,10 @@
-//! How much of a transfer may have left by a time: by its rate, its volume and its end.
+//! Paces a transfer: how many bytes may have left by a time, given its rate, volume and end.
 
 use super::Protocol;
 
-/// One write to a socket at most.
+/// The largest single write to a socket.
 pub const CHUNK: usize = 131_072;
-/// What is paced leaves at this interval, as of iperf3.
+/// Paced data leaves at this interval, the default of iperf3.
 const PACE_NS: u64 = 1_000_000;
 
 pub struct Pace {
@@ -12,14 +12,14 @@ pub struct Pace {
     /// 0: greedy.
     pub rate_bps: u64,
     pub size: usize,
-    /// 0: until it is to stop.
+    /// 0: until the flow's end.
     pub volume_bytes: u64,
     pub start_ns: i64,
     pub stop_ns: i64,
 }
 
 impl Pace {
-    /// Bytes that may have been sent by a time: none before it starts, no more once it is to stop.
+    /// Bytes that may have left by `now`: 0 before the start, constant after the end.
     pub fn allowed(&self, now: i64) -> u64 {
         if now < self.start_ns {
             return 0;
@@ -40,7 +40,7 @@ impl Pace {
         now >= self.stop_ns || (volume > 0 && sent >= volume)
     }
 
-    /// What is sent together when it is paced; the last may be less.
+    /// Size of the next paced write; the last one may be smaller.
     pub fn quantum(&self, sent: u64) -> u64 {
         let some = match self.protocol {
             Protocol::Udp => self.size as u64,
@@ -54,7 +54,7 @@ impl Pace {
         }
     }
 
-    /// When all of the next quantum may have left.
+    /// When the next quantum may leave.
     pub fn next_ns(&self, sent: u64) -> i64 {
         let bits = u128::from(sent + self.quantum(sent)) * 8;
         let after = (bits * 1_000_000_000).div_ceil(u128::from(self.rate_bps));

@@ -1,4 +1,4 @@
-//! The sending side: the sockets, and what they are given.
+//! The sender of a bulk transfer.
 
 use super::pace::{CHUNK, Pace};
 use super::stream::Stream;
@@ -13,7 +13,7 @@ use std::io::ErrorKind;
 use std::net::{Shutdown, TcpListener, UdpSocket};
 use std::os::fd::{AsRawFd, RawFd};
 
-/// So many writes before others have their turn.
+/// Writes in a row before other work gets its turn.
 const AT_ONCE: usize = 16;
 /// The longest datagram over IPv4.
 const LONGEST: usize = 65_507;
@@ -29,7 +29,7 @@ pub struct Sender {
     offsets_ns: (i64, i64),
     connect_ns: Option<i64>,
     streams: Vec<Stream>,
-    /// The stream that is served first.
+    /// The stream to serve first.
     turn: usize,
     udp: Option<UdpSocket>,
     full: bool,
@@ -38,7 +38,7 @@ pub struct Sender {
     chunk: Vec<u8>,
     over: bool,
     said: u64,
-    /// For the session's records.
+    /// Session steps to record.
     pub changes: Vec<(&'static str, String)>,
 }
 
@@ -62,7 +62,7 @@ impl Sender {
                 return Err("rate_bps: 0; UDP does not find a rate of its own; give one".to_owned());
             }
         } else if let Some(congestion) = &spec.congestion {
-            // Any TCP socket can be asked.
+            // Any TCP socket serves to check the name.
             let socket = TcpListener::bind((socket::any(false), 0))
                 .map_err(|e| format!("congestion: {e}"))?;
             tcp_info::choose(&socket, congestion)?;
@@ -108,12 +108,12 @@ impl Sender {
             || (self.streams.len() == self.count && self.streams.iter().all(|s| s.up))
     }
 
-    /// Whether there is progress to be written down.
+    /// Whether there is progress to record.
     pub fn active(&self) -> bool {
         self.connect_ns.is_none() && !self.over && self.sent != 0
     }
 
-    /// Streams of which the other side has not acknowledged all that was sent.
+    /// Number of streams with unacknowledged data.
     pub fn pending(&self) -> u64 {
         let unsettled = |s: &&Stream| socket::outstanding(&s.socket).is_ok_and(|bytes| bytes > 0);
         self.streams.iter().filter(unsettled).count() as u64
@@ -127,7 +127,7 @@ impl Sender {
             return self.connect_ns;
         }
         let begin = self.connected() && self.sent == 0 && self.pace.rate_bps == 0;
-        // As long as one stream has room, it takes what is due.
+        // A stream with space in its buffer sends due data.
         let waits = match self.protocol {
             Protocol::Udp => self.full,
             Protocol::Tcp => self.streams.iter().all(|s| s.full),
@@ -163,7 +163,7 @@ impl Sender {
         if ends {
             self.over = true;
             for stream in &self.streams {
-                // The kernel sends what it has; who has gone already needs no end.
+                // The kernel sends the rest; a peer that has closed needs no end of stream.
                 if stream.socket.shutdown(Shutdown::Write).is_err() {
                     continue;
                 }
@@ -192,7 +192,7 @@ impl Sender {
         }
         self.changes.push(("connecting", self.to.endpoint.clone()));
         for _ in 0..self.count {
-            // It begins to count when the connection is established, so this is in time.
+            // The kernel starts counting once the connection is established.
             let opened = socket::connect(self.to.address, self.to.port, false, self.marks)
                 .map_err(|e| e.to_string())
                 .and_then(|socket| match &self.congestion {
@@ -208,7 +208,7 @@ impl Sender {
 
     pub fn on_ready(&mut self, fd: RawFd, now: i64) {
         if let Some(udp) = self.udp.as_ref().filter(|udp| udp.as_raw_fd() == fd) {
-            // Refused (an ICMP message came): lost, as on the way. Unheard, it would make the socket ready without end.
+            // An ICMP message refused a datagram: count it as lost. A pending error would keep the socket ready.
             drop(udp.take_error());
             self.full = false;
             return self.send(now);
@@ -226,7 +226,7 @@ impl Sender {
                 };
                 self.changes.push((what, text));
             } else if self.streams.is_empty() {
-                // The other side has all of it.
+                // The receiver has acknowledged everything.
                 self.changes.push(("disconnected", "as planned".to_owned()));
             }
             return;
@@ -261,7 +261,7 @@ impl Sender {
         }
     }
 
-    /// Each stream in turn, one chunk at a time.
+    /// Serves the streams in turn, one chunk at a time.
     fn send_streams(&mut self, now: i64) {
         let allowed = self.pace.allowed(now);
         for _ in 0..AT_ONCE * self.streams.len() {
@@ -277,7 +277,7 @@ impl Sender {
             let identity = self.identity(i as u64, self.pace.start_ns);
             self.sent += self.streams[i].write(&identity, &self.chunk[..left]) as u64;
         }
-        // More could be sent: writable sockets say so at once, after all others had their turn.
+        // More could be sent: poll for writability, so that others get their turn first.
         self.streams.iter_mut().for_each(|s| s.full = true);
     }
 
@@ -307,7 +307,7 @@ impl Sender {
                     self.full = true;
                     break;
                 }
-                // Refused (an ICMP message came) or unreachable: lost, as on the way.
+                // Refused by ICMP or unreachable: count it as lost.
                 _ => {
                     self.sent += size;
                     self.datagrams += 1;
@@ -317,7 +317,7 @@ impl Sender {
         self.chunk = datagram;
     }
 
-    /// The window of each of its connections by their order.
+    /// The window of each connection, with its index.
     pub fn windows(&self) -> Vec<(usize, Window)> {
         let read = |(place, stream): (usize, &Stream)| {
             let info = tcp_info::read(&stream.socket).ok()?;
@@ -330,8 +330,8 @@ impl Sender {
         self.flow
     }
 
-    /// What to write down, if anything has moved.
-    pub fn news(&mut self) -> Option<(u32, Progress)> {
+    /// Progress to record, if there is any.
+    pub fn take_progress(&mut self) -> Option<(u32, Progress)> {
         if self.sent == 0
             || (self.over && std::mem::replace(&mut self.said, self.sent) == self.sent)
         {

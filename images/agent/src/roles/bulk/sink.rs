@@ -1,4 +1,4 @@
-//! The side that takes bulk: TCP and UDP on one port, counted by flow.
+//! The receiver of bulk transfers: TCP and UDP on one port, counted by flow.
 
 use super::Progress;
 use crate::clock;
@@ -12,32 +12,32 @@ use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::os::fd::{AsRawFd, RawFd};
 
 const CHUNK: usize = 262_144;
-/// So many reads before others have their turn.
+/// Reads in a row before other work gets its turn.
 const AT_ONCE: usize = 64;
 
 struct Connection {
     socket: TcpStream,
-    /// Until it says whose it is.
+    /// The incomplete header that identifies the flow.
     head: Vec<u8>,
     flow: Option<u32>,
-    /// Bytes that came before it said so.
-    unbooked: u64,
+    /// Bytes received before the flow was known.
+    unassigned: u64,
 }
 
 #[derive(Default)]
 struct Count {
     bytes: u64,
-    /// Of datagrams: how many, and one more than the highest number.
+    /// Number of datagrams, and the highest sequence number plus one.
     datagrams: Option<(u64, u64)>,
     said: u64,
 }
 
 pub struct Sink {
     listener: TcpListener,
-    /// Whether further connections are accepted.
+    /// Whether the sink accepts further connections.
     open: bool,
-    /// Why not, until it is said.
-    pub trouble: Option<String>,
+    /// Why not, until it is recorded.
+    pub error: Option<String>,
     udp: UdpSocket,
     pub bound_ns: i64,
     connections: BTreeMap<RawFd, Connection>,
@@ -56,7 +56,7 @@ impl Sink {
         Ok(Self {
             listener,
             open: true,
-            trouble: None,
+            error: None,
             udp,
             bound_ns: clock::lab_ns(),
             connections: BTreeMap::new(),
@@ -100,7 +100,7 @@ impl Sink {
         false
     }
 
-    /// Takes a connection; false when there is no further one.
+    /// Accepts a connection; false when there is none left.
     pub(super) fn take_in(&mut self, accepted: io::Result<TcpStream>) -> bool {
         let accepted = accepted.and_then(|socket| socket.set_nonblocking(true).map(|()| socket));
         match accepted {
@@ -108,7 +108,7 @@ impl Sink {
                 let connection = Connection {
                     head: Vec::new(),
                     flow: None,
-                    unbooked: 0,
+                    unassigned: 0,
                     socket,
                 };
                 self.connections
@@ -118,9 +118,9 @@ impl Sink {
             Err(e) if e.kind() == ErrorKind::WouldBlock => false,
             Err(e) if e.kind() == ErrorKind::ConnectionAborted => true,
             Err(e) => {
-                // It would be as ready, and as impossible, at once again.
+                // A retry would fail again at once, in a busy loop.
                 self.open = false;
-                self.trouble = Some(format!("accepts no further connection: {e}"));
+                self.error = Some(format!("accepts no further connection: {e}"));
                 false
             }
         }
@@ -142,17 +142,17 @@ impl Sink {
         }
     }
 
-    /// What there is to say of datagrams that were lost here and not on the way.
+    /// Reports datagrams that were lost in the socket's buffer.
     pub fn overrun(&self) -> Option<String> {
         datagrams::overrun(&self.udp)
     }
 
-    pub fn has_news(&self) -> bool {
+    pub fn has_progress(&self) -> bool {
         self.flows.values().any(|count| count.bytes != count.said)
     }
 
-    /// The flows of which anything has come since they were asked for last.
-    pub fn news(&mut self) -> Vec<(u32, Progress)> {
+    /// Progress of the flows that have received data since the last call.
+    pub fn take_progress(&mut self) -> Vec<(u32, Progress)> {
         let moved = self
             .flows
             .iter_mut()
@@ -163,7 +163,7 @@ impl Sink {
                 let progress = Progress {
                     bytes: count.bytes,
                     packets: count.datagrams.map(|(got, _)| got),
-                    // One that comes twice hides one that was lost.
+                    // A duplicate hides a loss.
                     lost: count.datagrams.map(|(got, end)| end.saturating_sub(got)),
                     ..Progress::default()
                 };
@@ -180,7 +180,7 @@ fn ours(bytes: &[u8]) -> Option<Identity> {
 }
 
 impl Connection {
-    /// False when it is over, or not one of ours.
+    /// Reads; false when the connection has ended or is foreign.
     fn read(
         &mut self,
         chunk: &mut [u8],
@@ -193,7 +193,7 @@ impl Connection {
                 Ok(n) => n,
                 Err(e) => return e.kind() == ErrorKind::WouldBlock,
             };
-            self.unbooked += n as u64;
+            self.unassigned += n as u64;
             if self.flow.is_none() {
                 let missing = Bytes.smallest() - self.head.len();
                 self.head.extend_from_slice(&chunk[..n.min(missing)]);
@@ -206,7 +206,7 @@ impl Connection {
                 *foreign += 1;
                 return false;
             };
-            flows.entry(flow).or_default().bytes += std::mem::take(&mut self.unbooked);
+            flows.entry(flow).or_default().bytes += std::mem::take(&mut self.unassigned);
         }
         true
     }

@@ -1,4 +1,4 @@
-//! One of a transfer's TCP connections.
+//! One TCP connection of a bulk transfer.
 
 use crate::os;
 use crate::payload::bytes::Bytes;
@@ -11,12 +11,12 @@ pub struct Stream {
     pub socket: TcpStream,
     pub up: bool,
     written: u64,
-    /// The socket took less than it was offered.
+    /// The socket's buffer is full.
     pub full: bool,
 }
 
 impl Stream {
-    /// Of a connection that is on its way.
+    /// Wraps a connection that is being established.
     pub fn new(socket: TcpStream) -> Self {
         Self {
             socket,
@@ -26,13 +26,13 @@ impl Stream {
         }
     }
 
-    /// Why the connection is over, if it is.
+    /// An error with the reason, if the connection has ended.
     pub fn check(&self) -> Result<(), String> {
         match self.socket.take_error() {
             Ok(None) => {}
             Ok(Some(e)) | Err(e) => return Err(e.to_string()),
         }
-        // The other side has nothing to say: what can be read is its end.
+        // The receiver sends nothing, so anything readable is the end.
         match os::read(self.socket.as_raw_fd(), &mut [0; 16]) {
             Ok(0) if self.up => Err("closed by the peer".to_owned()),
             Err(e) if e.kind() != ErrorKind::WouldBlock && self.up => Err(e.to_string()),
@@ -40,7 +40,7 @@ impl Stream {
         }
     }
 
-    /// The stream begins with the header that says whose it is; all else is zeros.
+    /// Writes the header that identifies the flow, then zeros.
     pub fn write(&mut self, identity: &Identity, zeros: &[u8]) -> usize {
         let mut head = Vec::new();
         let offer: &[u8] = if self.written < Bytes.smallest() as u64 {

@@ -1,7 +1,7 @@
-//! A sender and a sink on loopback.
+//! Tests a sender and a sink on loopback.
 
 use super::*;
-use crate::roles::testing::{turn, waited_for};
+use crate::roles::testing::{poll_set, turn};
 use crate::{clock, os};
 use serde_json::{Value, json};
 
@@ -35,7 +35,7 @@ fn b_records(text: &str) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// Runs both until the sender has been quiet for a while; gives their B records as numbers.
+/// Runs both until the sender has been quiet for a while; returns their B records as numbers.
 fn transfer(more: Value) -> Vec<Vec<String>> {
     b_records(&all_records(more))
 }
@@ -52,7 +52,7 @@ fn all_records(more: Value) -> String {
     let mut roles = [&mut sink, &mut sender];
     roles.iter_mut().for_each(|r| r.go(t0));
     while clock::lab_ns() < t0 + SECOND_NS * 7 / 10 {
-        let mut fds: Vec<_> = roles.iter().flat_map(|role| waited_for(&**role)).collect();
+        let mut fds: Vec<_> = roles.iter().flat_map(|role| poll_set(&**role)).collect();
         os::poll(&mut fds, 1).unwrap();
         for role in &mut roles {
             for ready in fds.iter().filter(|fd| fd.revents != 0) {
@@ -185,10 +185,10 @@ fn a_refusal_does_not_keep_the_socket_ready() {
     let mut out = Vec::new();
     sender.go(clock::lab_ns() - SECOND_NS / 2);
     sender.on_time(clock::lab_ns(), &mut out);
-    let mut fds = waited_for(&sender);
+    let mut fds = poll_set(&sender);
     assert_eq!(os::poll(&mut fds, 1000).unwrap(), 1, "nobody was there");
     sender.on_ready(fds[0].fd, fds[0].revents, clock::lab_ns(), &mut out);
-    assert_eq!(os::poll(&mut waited_for(&sender), 0).unwrap(), 0);
+    assert_eq!(os::poll(&mut poll_set(&sender), 0).unwrap(), 0);
 }
 
 #[test]
@@ -228,7 +228,7 @@ fn a_stream_that_is_stuck_does_not_hold_up_the_others() {
     role.go(t0);
     role.on_time(t0, &mut out);
     let one_is_full = |role: &Bulk| {
-        let full = waited_for(role)
+        let full = poll_set(role)
             .iter()
             .filter(|fd| fd.events & libc::POLLOUT != 0)
             .count();
@@ -236,7 +236,7 @@ fn a_stream_that_is_stuck_does_not_hold_up_the_others() {
     };
     while !one_is_full(&role) {
         assert!(clock::lab_ns() < t0 + 10 * SECOND_NS);
-        let mut fds = waited_for(&role);
+        let mut fds = poll_set(&role);
         os::poll(&mut fds, 1).unwrap();
         for ready in fds.iter().filter(|fd| fd.revents != 0) {
             role.on_ready(ready.fd, ready.revents, clock::lab_ns(), &mut out);
@@ -272,11 +272,11 @@ fn what_lies_in_the_sockets_is_pending_until_the_other_side_has_it() {
 #[test]
 fn who_can_accept_no_more_says_so_and_sleeps() {
     let (mut sink, _) = sink();
-    let before = waited_for(&sink).len();
+    let before = poll_set(&sink).len();
     let full = std::io::Error::from_raw_os_error(libc::EMFILE);
     assert!(!sink.sink.as_mut().unwrap().take_in(Err(full)));
     assert_eq!(
-        waited_for(&sink).len(),
+        poll_set(&sink).len(),
         before - 1,
         "the listener would stay ready"
     );
@@ -301,7 +301,7 @@ fn what_is_not_established_is_not_connected() {
     let (mut out, t0) = (Vec::new(), clock::lab_ns());
     late.go(t0);
     late.on_time(t0, &mut out);
-    late.on_ready(waited_for(&late)[0].fd, libc::POLLOUT, t0 + 1, &mut out);
+    late.on_ready(poll_set(&late)[0].fd, libc::POLLOUT, t0 + 1, &mut out);
     assert!(!late.connected());
 }
 
@@ -324,6 +324,6 @@ fn refusals_name_value_and_rule() {
     let udp = |size: usize, rate: u64| json!({"to": [to], "protocol": "udp", "size": size, "rate_bps": rate});
     assert!(refused(udp(1000, 0), flow()).contains("rate_bps: 0"));
     assert!(refused(udp(20, 1000), flow()).contains("size: 20"));
-    assert!(refused(json!({"to": [to]}), json!([])).contains("1 and 0 are given"));
+    assert!(refused(json!({"to": [to]}), json!([])).contains("not 1 and 0"));
     assert!(refused(json!({"to": [to], "streams": 0}), flow()).contains("streams: 0"));
 }

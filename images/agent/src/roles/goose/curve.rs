@@ -1,15 +1,15 @@
-//! When a state is sent again: soon after it changed, then less and less often (IEC 61850-8-1, 18.1.2.5).
+//! The retransmission curve of a state: soon after a change, then at growing intervals (IEC 61850-8-1, 18.1.2.5).
 
 use crate::os::Res;
 use serde::Deserialize;
 
 #[derive(Debug, Clone, Deserialize)]
 pub struct Curve {
-    /// Waits after a change, in their order: T1, T1, T2, T3 ...
+    /// Intervals after a change, in order: T1, T1, T2, T3 ...
     pub retransmit_ns: Vec<i64>,
-    /// The wait for ever after: T0.
+    /// The interval from then on: T0.
     pub stable_ns: i64,
-    /// What messages say; 0: twice the wait until the next.
+    /// The messages' timeAllowedToLive; 0: twice the interval to the next message.
     pub time_allowed_to_live_ms: u32,
 }
 
@@ -22,13 +22,13 @@ impl Curve {
             .find(|wait| **wait <= 0)
         {
             Some(wait) => Err(format!(
-                "spec: a wait of {wait} ns is none; write more than 0"
+                "spec: an interval of {wait} ns is too short; write more than 0"
             )),
             None => Ok(()),
         }
     }
 
-    /// The wait after the message of that sqNum, counted from the change.
+    /// The interval after message number `copies` since the change.
     pub fn wait_ns(&self, copies: usize) -> i64 {
         self.retransmit_ns
             .get(copies)
@@ -36,7 +36,7 @@ impl Curve {
             .unwrap_or(self.stable_ns)
     }
 
-    /// How long a message says that it is good for, in milliseconds.
+    /// timeAllowedToLive of a message, in milliseconds.
     pub fn lives_ms(&self, copies: usize) -> u32 {
         if self.time_allowed_to_live_ms != 0 {
             return self.time_allowed_to_live_ms;
@@ -45,7 +45,7 @@ impl Curve {
         u32::try_from(twice.unsigned_abs().div_ceil(1_000_000)).unwrap_or(u32::MAX)
     }
 
-    /// Whether all that a change asks for has been sent after so many messages.
+    /// Whether the curve is complete after this many messages.
     pub fn is_over(&self, messages: usize) -> bool {
         messages > self.retransmit_ns.len()
     }

@@ -1,11 +1,11 @@
-//! Frames of GOOSE (IEC 61850-8-1): encoded and read.
+//! Encodes and decodes GOOSE frames (IEC 61850-8-1).
 
 use crate::roles::iec61850::{self, Destination, ber};
 use serde::Deserialize;
 
 pub const ETHERTYPE: u16 = 0x88b8;
 
-/// What a stream says of itself, the same on both sides.
+/// Identification of a stream, the same on both sides.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Stream {
     pub to: Destination,
@@ -13,27 +13,27 @@ pub struct Stream {
     pub conf_rev: u32,
 }
 
-/// What a publisher says beside it.
+/// Further fields that the publisher sets.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Content {
     pub dat_set: String,
     pub go_id: String,
-    /// Pairs of a state and its quality.
+    /// Number of pairs of a state and its quality.
     pub entries: u32,
 }
 
-/// What is different in each message.
+/// Fields that differ in each message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Moment {
     pub st_num: u32,
     pub sq_num: u32,
     /// Milliseconds.
     pub time_allowed_to_live: u32,
-    /// Of the last change, Unix time.
+    /// Time of the last change, Unix time.
     pub changed_ns: i64,
 }
 
-/// A whole frame. The states of all entries turn with each stNum.
+/// Encodes a frame. The states of all entries toggle with each stNum.
 pub fn encode(own: [u8; 6], stream: &Stream, content: &Content, now: &Moment) -> Vec<u8> {
     let mut pdu = Vec::new();
     ber::push(&mut pdu, 0x80, stream.gocb_ref.as_bytes());
@@ -59,7 +59,7 @@ pub fn encode(own: [u8; 6], stream: &Stream, content: &Content, now: &Moment) ->
     iec61850::frame(own, &stream.to, ETHERTYPE, &apdu)
 }
 
-/// Seconds, a 24-bit fraction, and how good the clock is: 10 bits of the fraction count (1 ms).
+/// UtcTime: seconds, a 24-bit fraction, and the accuracy: 10 bits of the fraction (1 ms).
 fn utc_time(ns: i64) -> [u8; 8] {
     let (seconds, rest) = (ns.div_euclid(1_000_000_000), ns.rem_euclid(1_000_000_000));
     let fraction = ((rest << 24) / 1_000_000_000) as u32;
@@ -70,7 +70,7 @@ fn utc_time(ns: i64) -> [u8; 8] {
     out
 }
 
-/// What a message says, for who knows which stream it may be of.
+/// The fields of a received message.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Seen<'a> {
     pub appid: u16,
@@ -82,7 +82,7 @@ pub struct Seen<'a> {
     pub time_allowed_to_live: u64,
 }
 
-/// Reads a frame; nothing of what is none, or lacks a field.
+/// Decodes a frame; None where it is no GOOSE frame or lacks a field.
 pub fn read(frame: &[u8]) -> Option<Seen<'_>> {
     let (appid, mut apdu) = iec61850::apdu(frame, ETHERTYPE)?;
     let (0x61, mut pdu) = ber::take(&mut apdu)? else {

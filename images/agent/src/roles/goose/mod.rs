@@ -1,6 +1,6 @@
-//! GOOSE (IEC 61850-8-1): events whose state is sent again and again to a group, and who takes them.
+//! GOOSE (IEC 61850-8-1): a publisher retransmits the state after each event to a group; subscribers receive it.
 //!
-//! The message is an event. What carries its number is stNum, which is never 0 or 1: those are reserved and the beginning.
+//! A message is an event; stNum carries its number, beginning at 2, since 0 is reserved and 1 is the initial state.
 
 mod curve;
 mod frame;
@@ -11,7 +11,7 @@ use super::{Role, iec61850};
 use crate::os::Res;
 use crate::proto::Item;
 
-/// A publisher, or a subscriber whose sockets are there.
+/// A publisher, or a subscriber with open sockets.
 pub fn arm(item: Item) -> Res<Box<dyn Role>> {
     iec61850::arm(item, publisher::publisher, subscriber::subscriber)
 }

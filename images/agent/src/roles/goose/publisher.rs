@@ -1,4 +1,4 @@
-//! The side that sends: each event changes the state, which is then sent again and again.
+//! The GOOSE publisher: each event changes the state, which it retransmits.
 
 use super::curve::Curve;
 use super::frame::{self, Content, Moment, Stream};
@@ -12,7 +12,7 @@ use crate::roles::iec61850::publisher::{self, Outlet, Publisher, only_flow};
 use crate::roles::sends::Sends;
 use serde::Deserialize;
 
-/// stNum of the state in which a publisher begins; the first event's is one more.
+/// stNum of a publisher's initial state; the first event has the next number.
 pub const BEGINNING: u32 = 1;
 
 #[derive(Debug, Deserialize)]
@@ -31,26 +31,26 @@ struct Events {
     state: State,
 }
 
-/// What is sent again, and how often it has been.
+/// The present state, and how often it was sent.
 struct State {
     st_num: u32,
     sq_num: u32,
     changed_ns: i64,
-    /// Messages of this state.
+    /// Number of messages with this state.
     sent: usize,
     next_ns: i64,
-    /// The event, until its curve is over or the next one has come.
+    /// The event, until its curve is complete or the next event occurs.
     open: Option<(Message, Outcome)>,
 }
 
 pub fn publisher(item: Item, spec: Spec) -> Res<Box<dyn Role>> {
     spec.curve.check()?;
-    let (session, flow, earlier) = only_flow(item, "of events")?;
-    let sends = Sends::of_own_encoding(flow, &session, earlier)?;
+    let (session, flow, resume) = only_flow(item, "of events")?;
+    let sends = Sends::of_own_encoding(flow, &session, resume)?;
     let sender = Sender::open(&spec.interface)?;
     let state = State {
         st_num: BEGINNING,
-        sq_num: 1, // 0 is that of a change
+        sq_num: 1, // 0 marks a change
         changed_ns: 0,
         sent: 0,
         next_ns: 0,
@@ -61,7 +61,7 @@ pub fn publisher(item: Item, spec: Spec) -> Res<Box<dyn Role>> {
 }
 
 impl Events {
-    /// Sends the state as it is now; the next time is counted from when it was due.
+    /// Sends the present state; the next time counts from the due time.
     fn send(&mut self, outlet: &mut Outlet, due_ns: i64, out: &mut Vec<u8>) {
         let Spec {
             stream,
@@ -76,7 +76,7 @@ impl Events {
             changed_ns: self.state.changed_ns,
         };
         let frame = frame::encode(outlet.sender.address(), stream, content, &now);
-        let (outcome, trouble) = outlet.sender.send(&frame);
+        let (outcome, error) = outlet.sender.send(&frame);
         let at = clock::lab_ns();
         self.state.next_ns = due_ns + curve.wait_ns(self.state.sent);
         self.state.sent += 1;
@@ -88,11 +88,11 @@ impl Events {
                     message.sent_ns = at;
                 }
             }
-            // What one copy could not do another may.
+            // The best outcome of all copies counts.
             *known = (*known).min(outcome);
         }
-        if let Some(text) = trouble {
-            outlet.say("failed", at, &text, out);
+        if let Some(text) = error {
+            outlet.record_session("failed", at, &text, out);
         }
         if self.spec.curve.is_over(self.state.sent) {
             publisher::Stream::close(self, outlet, out);
@@ -135,10 +135,10 @@ impl publisher::Stream for Events {
         }
     }
 
-    /// What became of the last event.
+    /// Records the outcome of the last event.
     fn close(&mut self, outlet: &mut Outlet, out: &mut Vec<u8>) {
         if let Some((message, outcome)) = self.state.open.take() {
-            outlet.write_down(&message, outcome, out);
+            outlet.record(&message, outcome, out);
         }
     }
 

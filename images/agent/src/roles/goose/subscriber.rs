@@ -1,4 +1,4 @@
-//! The side that takes states: each change once, its copies as copies, and a stream that fell silent.
+//! The GOOSE subscriber: records each change once and its repetitions as copies, and detects silent streams.
 
 use super::frame::{self, ETHERTYPE, Seen, Stream};
 use super::publisher::BEGINNING;
@@ -13,16 +13,16 @@ use serde::Deserialize;
 
 #[derive(Debug, Deserialize)]
 pub struct Spec {
-    /// Its number in records.
+    /// The flow's number in records.
     flow: u32,
-    /// Who publishes it, in records.
+    /// The publisher's name in records.
     publisher: String,
     interface: String,
     #[serde(flatten)]
     stream: Stream,
 }
 
-/// One stream, and until when its last message is good.
+/// One stream, and until when its last message is valid.
 struct Watched {
     spec: Spec,
     lives_ns: Option<i64>,
@@ -40,7 +40,7 @@ impl Watched {
             && u64::from(*conf_rev) == seen.conf_rev
     }
 
-    /// Writes down a message and says whether it is one: the state in which a publisher begins is none.
+    /// Records a message; None for other frames, false for the initial state, which is no message.
     fn take(&mut self, seen: &Seen, endpoint: &str, now: i64, out: &mut Vec<u8>) -> Option<bool> {
         let lives_ns = i64::try_from(seen.time_allowed_to_live)
             .ok()?
@@ -92,7 +92,7 @@ impl Streams for Watch {
         self.0.iter().filter_map(|one| one.lives_ns).min()
     }
 
-    /// Streams whose last message is no longer good are lost until the next one.
+    /// Marks streams as lost whose last message is no longer valid.
     fn on_time(&mut self, endpoint: &str, now: i64, out: &mut Vec<u8>) {
         for one in &mut self.0 {
             if one.lives_ns.is_some_and(|until| now >= until) {

@@ -1,4 +1,4 @@
-//! The basic encoding rules of ASN.1 (ITU-T X.690), as far as these protocols use them: tags of one byte, definite lengths.
+//! ASN.1 basic encoding rules (ITU-T X.690), as far as these protocols need them: one-byte tags, definite lengths.
 
 /// Appends a value with its tag and length.
 pub fn push(out: &mut Vec<u8>, tag: u8, value: &[u8]) {
@@ -11,14 +11,14 @@ pub fn push(out: &mut Vec<u8>, tag: u8, value: &[u8]) {
     out.extend_from_slice(value);
 }
 
-/// Appends an unsigned number, without bytes that it does not need; a first bit that is set would be a sign.
+/// Appends an unsigned number with as few bytes as possible; its first bit must be 0, as it is the sign.
 pub fn push_unsigned(out: &mut Vec<u8>, tag: u8, value: u32) {
     let bytes = u64::from(value).to_be_bytes();
     let skip = (3..7).take_while(|&i| bytes[i] == 0 && bytes[i + 1] < 0x80);
     push(out, tag, &bytes[3 + skip.count()..]);
 }
 
-/// Takes one value off the front: its tag and content; nothing where there is none that is whole.
+/// Removes the first value: its tag and content; None where it is incomplete.
 pub fn take<'a>(from: &mut &'a [u8]) -> Option<(u8, &'a [u8])> {
     let (&[tag, first], mut rest) = from.split_first_chunk()?;
     let mut length = usize::from(first);

@@ -1,11 +1,11 @@
-//! What protocols of IEC 61850 right above Ethernet have in common: their head, their encoding, their sockets.
+//! Common parts of the IEC 61850 protocols on Ethernet: header, encoding, sockets, publisher and subscriber.
 
 pub mod ber;
 pub mod publisher;
-mod side;
+mod sockets;
 pub mod subscriber;
 
-pub use side::{Receivers, Sender};
+pub use sockets::{Receivers, Sender};
 
 use super::Role;
 use crate::os::Res;
@@ -18,37 +18,37 @@ const HEAD: usize = 8;
 /// Tag protocol identifier of 802.1Q.
 const TAGGED: u16 = 0x8100;
 
-/// Where frames go: to a group, and by which application identifier; with or without a tag.
+/// The destination of frames: group address, application identifier, and 802.1Q tag if any.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub struct Destination {
     pub group: [u8; 6],
     pub appid: u16,
-    /// VLAN identifier and priority code point; 0 of the first is a tag that only says the priority.
+    /// VLAN identifier and priority code point; identifier 0 means a priority tag.
     pub tag: Option<(u16, u8)>,
 }
 
-/// What either side is told: what it publishes, or the streams that it takes.
+/// The `spec` of either side: what it publishes, or the streams that it receives.
 #[derive(Deserialize)]
-struct Sides<P, S> {
+struct Specs<P, S> {
     publish: Option<P>,
     #[serde(default = "Vec::new")]
     subscribe: Vec<S>,
 }
 
-/// A publisher, or a subscriber whose sockets are there.
+/// A publisher, or a subscriber with open sockets.
 pub fn arm<P: DeserializeOwned, S: DeserializeOwned>(
     mut item: Item,
     publisher: fn(Item, P) -> Res<Box<dyn Role>>,
     subscriber: fn(Item, Vec<S>) -> Res<Box<dyn Role>>,
 ) -> Res<Box<dyn Role>> {
-    let sides: Sides<P, S> = proto::parse("spec", item.software.spec.take())?;
+    let sides: Specs<P, S> = proto::parse("spec", item.software.spec.take())?;
     match sides.publish {
         Some(publish) => publisher(item, publish),
         None => subscriber(item, sides.subscribe),
     }
 }
 
-/// A whole frame around an APDU.
+/// Wraps an APDU into a frame.
 pub fn frame(own: [u8; 6], to: &Destination, ethertype: u16, apdu: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(26 + apdu.len());
     out.extend_from_slice(&to.group);
@@ -65,8 +65,8 @@ pub fn frame(own: [u8; 6], to: &Destination, ethertype: u16, apdu: &[u8]) -> Vec
     out
 }
 
-/// The application identifier and the APDU of a frame as a packet socket gives it, whose tag the kernel has taken off
-/// if it knew it; nothing of what is no such frame.
+/// The application identifier and the APDU of a frame from a packet socket, where the kernel may have removed the tag;
+/// None for other frames.
 pub fn apdu(frame: &[u8], ethertype: u16) -> Option<(u16, &[u8])> {
     let word = |at: usize| {
         let bytes = frame.get(at..at + 2)?;

@@ -1,35 +1,35 @@
-//! The side that sends: it comes and goes by its session, and in between does what its protocol has to send.
+//! The publisher of an IEC 61850 protocol: connects and disconnects by its session, and sends in between.
 
 use super::Sender;
 use crate::os::Res;
-use crate::proto::{Earlier, Flow, Item, Session, Totals};
+use crate::proto::{Flow, Item, ResumePoint, Session, Totals};
 use crate::records::{self, Message, Outcome};
 use crate::roles::Role;
 use crate::roles::sends::Sends;
 use std::os::fd::RawFd;
 
-/// What one protocol sends, and when.
+/// The messages of one protocol.
 pub trait Stream {
-    /// Whether messages that fell due by the end of the run are sent still.
+    /// Whether it still sends messages that are due at the end of the run.
     const SENDS_AT_THE_END: bool;
 
-    /// It has connected.
+    /// Called when it has connected.
     fn begin(&mut self, _outlet: &mut Outlet, _now: i64, _out: &mut Vec<u8>) {}
-    /// When it has something to send that is no new message.
+    /// When to send something other than a new message.
     fn next_ns(&self) -> Option<i64> {
         None
     }
-    /// Sends what is due.
+    /// Sends everything due.
     fn send_due(&mut self, outlet: &mut Outlet, t0_ns: i64, now: i64, out: &mut Vec<u8>);
-    /// Writes down messages that are open.
+    /// Records open messages.
     fn close(&mut self, _outlet: &mut Outlet, _out: &mut Vec<u8>) {}
-    /// Messages that are not written down yet.
+    /// Number of messages without a record.
     fn pending(&self) -> u64 {
         0
     }
 }
 
-/// By what a publisher sends, and its books.
+/// A publisher's socket, schedule and counts.
 pub struct Outlet {
     pub sender: Sender,
     pub sends: Sends,
@@ -38,15 +38,15 @@ pub struct Outlet {
 }
 
 impl Outlet {
-    pub fn say(&self, what: &str, at_ns: i64, detail: &str, out: &mut Vec<u8>) {
+    pub fn record_session(&self, what: &str, at_ns: i64, detail: &str, out: &mut Vec<u8>) {
         records::session(out, &self.session.endpoint, what, at_ns, detail);
     }
 
-    /// Counts a message and writes down what became of it.
-    pub fn write_down(&mut self, message: &Message, outcome: Outcome, out: &mut Vec<u8>) {
+    /// Counts a message and records its outcome.
+    pub fn record(&mut self, message: &Message, outcome: Outcome, out: &mut Vec<u8>) {
         self.counts.sent += u64::from(outcome == Outcome::Sent);
         self.counts.dropped += u64::from(outcome == Outcome::Dropped);
-        self.sends.write_down(out, message, 0, outcome);
+        self.sends.record(out, message, 0, outcome);
     }
 }
 
@@ -58,14 +58,14 @@ pub struct Publisher<S> {
     over: bool,
 }
 
-/// The one flow of a publisher's item; `what`: it is of.
-pub fn only_flow(item: Item, what: &str) -> Res<(Session, Flow, Option<Earlier>)> {
+/// The only flow of a publisher's item; `what` describes it in the error.
+pub fn only_flow(item: Item, what: &str) -> Res<(Session, Flow, Option<ResumePoint>)> {
     let [flow]: [_; 1] = item
         .flows
         .try_into()
         .map_err(|flows: Vec<_>| format!("flows: {}; a publisher has one {what}", flows.len()))?;
-    let earlier = item.earlier.get(&flow.number).cloned();
-    Ok((item.software.session, flow, earlier))
+    let resume = item.resume.get(&flow.number).cloned();
+    Ok((item.software.session, flow, resume))
 }
 
 impl<S: Stream> Publisher<S> {
@@ -89,7 +89,8 @@ impl<S: Stream> Publisher<S> {
         self.outlet.sends.stop();
         self.stream.close(&mut self.outlet, out);
         if self.connected {
-            self.outlet.say("disconnected", now, "as planned", out);
+            self.outlet
+                .record_session("disconnected", now, "as planned", out);
         }
         (self.connected, self.over) = (false, true);
     }
@@ -124,7 +125,7 @@ impl<S: Stream> Role for Publisher<S> {
         };
         if !self.connected && now >= t0 + self.outlet.session.connect_ns {
             self.connected = true;
-            self.outlet.say("connected", now, "", out);
+            self.outlet.record_session("connected", now, "", out);
             self.stream.begin(&mut self.outlet, now, out);
         }
         if self.connected {

@@ -1,4 +1,4 @@
-//! The side that takes frames: it listens from the start, and counts what is of no stream that it was told of.
+//! The subscriber of an IEC 61850 protocol: listens from the start, and counts frames of unknown streams as foreign.
 
 use super::Receivers;
 use crate::clock;
@@ -7,10 +7,9 @@ use crate::records;
 use crate::roles::Role;
 use std::os::fd::RawFd;
 
-/// The streams of one protocol, as a subscriber knows them.
+/// A subscriber's streams of one protocol.
 pub trait Streams {
-    /// Writes the record of a frame and says whether it is of a message; None where it is of no stream that was asked
-    /// for. `t0_ns`: None before `go`.
+    /// Records a frame; whether it carries a message, None for an unknown stream. `t0_ns`: None before `go`.
     fn take(
         &mut self,
         bytes: &[u8],
@@ -19,12 +18,12 @@ pub trait Streams {
         out: &mut Vec<u8>,
     ) -> Option<bool>;
 
-    /// When `on_time` has something to do.
+    /// When to call `on_time` next.
     fn deadline(&self) -> Option<i64> {
         None
     }
 
-    /// Notices what did not come.
+    /// Detects missing frames.
     fn on_time(&mut self, _endpoint: &str, _now: i64, _out: &mut Vec<u8>) {}
 }
 
@@ -51,7 +50,7 @@ impl<S: Streams> Subscriber<S> {
         }
     }
 
-    fn say(&self, what: &str, at_ns: i64, detail: &str, out: &mut Vec<u8>) {
+    fn record_session(&self, what: &str, at_ns: i64, detail: &str, out: &mut Vec<u8>) {
         records::session(out, &self.session.endpoint, what, at_ns, detail);
     }
 }
@@ -89,7 +88,7 @@ impl<S: Streams> Role for Subscriber<S> {
     fn on_time(&mut self, now: i64, out: &mut Vec<u8>) {
         if self.t0_ns.is_some_and(|t0| now >= t0) && !self.listening {
             self.listening = true;
-            self.say("listening", self.opened_ns, "", out);
+            self.record_session("listening", self.opened_ns, "", out);
         }
         self.streams.on_time(&self.session.endpoint, now, out);
     }
@@ -100,10 +99,10 @@ impl<S: Streams> Role for Subscriber<S> {
         open.iter()
             .for_each(|fd| self.on_ready(*fd, libc::POLLIN, now, out));
         if let Some(text) = self.receivers.overrun() {
-            self.say("failed", now, &text, out);
+            self.record_session("failed", now, &text, out);
         }
         if self.listening {
-            self.say("disconnected", now, "as planned", out);
+            self.record_session("disconnected", now, "as planned", out);
         }
         self.listening = false;
     }

@@ -1,9 +1,9 @@
-//! What a client does on the broker's packets, and which messages it hands to the protocol when.
+//! Handles the broker's packets, and passes queued messages to the protocol.
 
 use super::Mqtt;
 use super::packets::{self, Meaning};
 use crate::os::Res;
-use crate::roles::broker_client::Line;
+use crate::roles::broker_client::Link;
 use crate::roles::socket::BACKLOG_BYTES;
 use mqtt_protocol_core::mqtt::packet::Packet;
 
@@ -11,27 +11,27 @@ impl Mqtt {
     pub(super) fn on_packet(
         &mut self,
         packet: Packet,
-        line: &mut Line,
+        link: &mut Link,
         now: i64,
         out: &mut Vec<u8>,
     ) -> Res<()> {
         match packets::understand(packet) {
             Meaning::Accepted { session, window } => {
-                line.delivery.set_window(window);
-                self.on_accepted(session, line, now, out)?;
+                link.delivery.set_window(window);
+                self.on_accepted(session, link, now, out)?;
             }
             Meaning::Refused(why) => return Err(format!("refused: {why}")),
             Meaning::Subscribed => {
                 self.subscribed = true;
-                line.note("subscribed", now, "", out);
+                link.note("subscribed", now, "", out);
             }
             Meaning::SubscribeRefused(why) => {
                 let text = format!("subscription refused: {why}");
-                line.note("failed", now, &text, out);
+                link.note("failed", now, &text, out);
             }
-            Meaning::Message { dup, payload } => line.received(dup, &payload, now, out),
-            Meaning::Settled { id, taken } => line.delivery.settled(id.into(), taken, now, out),
-            // The state machine takes nothing more from here on; the end of the stream is not waited for.
+            Meaning::Message { dup, payload } => link.received(dup, &payload, now, out),
+            Meaning::Settled { id, taken } => link.delivery.settled(id.into(), taken, now, out),
+            // The state machine accepts no more input, so end the connection now.
             Meaning::Closing(why) => return Err(why),
             Meaning::Nothing => {}
         }
@@ -41,19 +41,19 @@ impl Mqtt {
     fn on_accepted(
         &mut self,
         session: bool,
-        line: &mut Line,
+        link: &mut Link,
         now: i64,
         out: &mut Vec<u8>,
     ) -> Res<()> {
-        line.ready();
+        link.ready();
         let detail = if session {
             "session present"
         } else {
             "new session"
         };
-        line.welcome(detail, now, out);
+        link.welcome(detail, now, out);
         if !session {
-            line.delivery.session_lost(out);
+            link.delivery.session_lost(out);
         }
         if self.spec.subscribe.is_empty() || (session && self.subscribed) {
             return Ok(());
@@ -64,16 +64,16 @@ impl Mqtt {
             .map_err(|e| format!("{e:?}"))
             .and_then(|id| packets::subscribe(self.version, id, &self.spec));
         match packet {
-            Ok(packet) => self.send(packet, line, now, out)?,
-            Err(text) => line.note("failed", now, &text, out),
+            Ok(packet) => self.send(packet, link, now, out)?,
+            Err(text) => link.note("failed", now, &text, out),
         }
         Ok(())
     }
 
-    /// Hands queued messages to the state machine while the window is open.
-    pub(super) fn publish(&mut self, line: &mut Line, now: i64, out: &mut Vec<u8>) -> Res<()> {
-        while line.is_up() && self.output.len() < BACKLOG_BYTES {
-            let Some(body) = line.delivery.next() else {
+    /// Passes queued messages to the state machine while the window is open.
+    pub(super) fn publish(&mut self, link: &mut Link, now: i64, out: &mut Vec<u8>) -> Res<()> {
+        while link.is_up() && self.output.len() < BACKLOG_BYTES {
+            let Some(body) = link.delivery.next() else {
                 break;
             };
             let level = self.spec.publish.as_ref().map_or(0, |p| p.qos);
@@ -84,13 +84,13 @@ impl Mqtt {
             };
             let topic = self.spec.publish.as_ref().map_or("", |p| p.topic.as_str());
             let sent = match packets::publish(self.version, id, level, topic, body) {
-                Ok(packet) => self.send(packet, line, now, out),
+                Ok(packet) => self.send(packet, link, now, out),
                 Err(text) => {
-                    line.note("failed", now, &text, out);
+                    link.note("failed", now, &text, out);
                     Ok(())
                 }
             };
-            line.delivery.refused(out);
+            link.delivery.refused(out);
             sent?;
         }
         Ok(())

@@ -1,6 +1,6 @@
-//! One MQTT client: an open-loop publisher, a subscriber, or both, with every message accounted for.
+//! An MQTT client: an open-loop publisher, a subscriber, or both; every message is accounted for.
 //!
-//! The protocol itself is a state machine without input and output (mqtt-protocol-core).
+//! The protocol is a sans-I/O state machine (mqtt-protocol-core).
 
 mod exchange;
 mod messages;
@@ -9,7 +9,7 @@ mod session;
 mod spec;
 
 use super::Role;
-use super::broker_client::{Client, Line, Protocol, Rules};
+use super::broker_client::{Client, Link, Protocol, Rules};
 use crate::os::Res;
 use crate::proto::{self, Item};
 #[cfg(feature = "fuzzing")]
@@ -28,7 +28,7 @@ struct Mqtt {
     subscribed: bool,
 }
 
-/// A client for an item of `workload`; its id is the name of its session's endpoint.
+/// Creates a client for an item of `workload`; its client id is the session's endpoint.
 pub fn arm(mut item: Item) -> Res<Box<dyn Role>> {
     let spec: Spec = proto::parse("spec", item.software.spec.take())?;
     let version = packets::version(&spec.version)?;
@@ -49,7 +49,7 @@ pub fn arm(mut item: Item) -> Res<Box<dyn Role>> {
     Ok(Box::new(Client::new(item, broker, rules, mqtt)?))
 }
 
-/// A broker's bytes, to a client of the version that the first one says. Panics of the library are caught, as in a node.
+/// Feeds a broker's bytes to a client; the first byte selects the version. Catches panics of the library, as a node does.
 #[cfg(feature = "fuzzing")]
 pub fn fuzz(bytes: &[u8]) {
     let version = ["5", "3.1.1"][usize::from(bytes.first().copied().unwrap_or(0) % 2)];
@@ -63,7 +63,7 @@ pub fn fuzz(bytes: &[u8]) {
     _ = conn.send(packets::connect(version, "c", &spec).expect("a packet"));
     let mut cursor = Cursor::new(bytes.get(1..).unwrap_or_default());
     while (cursor.position() as usize) < cursor.get_ref().len() {
-        let ends_the_process = std::panic::take_hook(); // fuzzing's own, at panics that are caught, too
+        let ends_the_process = std::panic::take_hook(); // the fuzzer's hook aborts even at panics that are caught
         std::panic::set_hook(Box::new(|_| {}));
         let events = session::receive(&mut conn, &mut cursor);
         std::panic::set_hook(ends_the_process);
@@ -80,7 +80,7 @@ pub fn fuzz(bytes: &[u8]) {
     }
 }
 
-/// At QoS 1 a message is sent anew where its session is lost (a duplicate is allowed), at QoS 2 that could duplicate.
+/// After a lost session a message of QoS 1 is resent, since duplicates are allowed; one of QoS 2 is not.
 fn rules(publish: &Publish, keeps_session: bool) -> Rules {
     Rules {
         acknowledged: publish.qos > 0,
@@ -96,44 +96,44 @@ impl Protocol for Mqtt {
 
     fn begin(&mut self, _now: i64) {}
 
-    fn established(&mut self, line: &mut Line, now: i64, out: &mut Vec<u8>) -> Res<()> {
-        let packet = packets::connect(self.version, line.endpoint(), &self.spec)?;
-        self.send(packet, line, now, out)
+    fn established(&mut self, link: &mut Link, now: i64, out: &mut Vec<u8>) -> Res<()> {
+        let packet = packets::connect(self.version, link.endpoint(), &self.spec)?;
+        self.send(packet, link, now, out)
     }
 
-    fn receive(&mut self, bytes: &[u8], line: &mut Line, now: i64, out: &mut Vec<u8>) -> Res<()> {
-        self.take(bytes, line, now, out)
+    fn receive(&mut self, bytes: &[u8], link: &mut Link, now: i64, out: &mut Vec<u8>) -> Res<()> {
+        self.take(bytes, link, now, out)
     }
 
     fn deadline(&self) -> Option<i64> {
         self.timers.iter().map(|(_, at)| *at).min()
     }
 
-    fn on_time(&mut self, line: &mut Line, now: i64, out: &mut Vec<u8>) -> Res<()> {
-        self.fire_timers(line, now, out)
+    fn on_time(&mut self, link: &mut Link, now: i64, out: &mut Vec<u8>) -> Res<()> {
+        self.fire_timers(link, now, out)
     }
 
-    fn pump(&mut self, line: &mut Line, now: i64, out: &mut Vec<u8>) -> Res<()> {
-        self.publish(line, now, out)
+    fn pump(&mut self, link: &mut Link, now: i64, out: &mut Vec<u8>) -> Res<()> {
+        self.publish(link, now, out)
     }
 
     fn has_output(&self) -> bool {
         !self.output.is_empty()
     }
 
-    /// What is new is written at once; here is the rest.
-    fn on_room(&mut self, line: &mut Line, now: i64, out: &mut Vec<u8>) {
-        line.write(&mut self.output, now, out);
+    /// Writes the rest of the output; new output is written at once.
+    fn on_room(&mut self, link: &mut Link, now: i64, out: &mut Vec<u8>) {
+        link.write(&mut self.output, now, out);
     }
 
-    fn leave(&mut self, line: &mut Line, now: i64, out: &mut Vec<u8>) {
+    fn leave(&mut self, link: &mut Link, now: i64, out: &mut Vec<u8>) {
         if let Ok(packet) = packets::disconnect(self.version) {
             for event in self.conn.send(packet) {
                 if let Event::RequestSendPacket { packet, .. } = event {
-                    self.emit(&packet, line);
+                    self.emit(&packet, link);
                 }
             }
-            line.write(&mut self.output, now, out);
+            link.write(&mut self.output, now, out);
         }
     }
 

@@ -1,4 +1,4 @@
-//! MQTT packets of both versions, built and understood in one place, so that the client knows only their meaning.
+//! Builds and parses MQTT packets of both versions, so that the client handles only their meaning.
 
 use super::spec::Spec;
 use crate::os::Res;
@@ -9,11 +9,11 @@ use mqtt_protocol_core::mqtt::packet::{
 use mqtt_protocol_core::mqtt::result_code::ConnectReasonCode;
 use std::fmt::Debug;
 
-/// What a packet from the broker means.
+/// The meaning of a packet from the broker.
 pub enum Meaning {
     Accepted {
         session: bool,
-        /// How many handshakes the broker has open with us at most (MQTT 5, 3.2.2.3.3).
+        /// The broker's limit on open handshakes (MQTT 5, 3.2.2.3.3).
         window: usize,
     },
     Refused(String),
@@ -23,7 +23,7 @@ pub enum Meaning {
         dup: bool,
         payload: Vec<u8>,
     },
-    /// The handshake of this packet id is over; the broker took the message or refused it.
+    /// The handshake of this packet id has ended; the broker has accepted or refused the message.
     Settled {
         id: u16,
         taken: bool,
@@ -62,7 +62,7 @@ pub fn connect(version: Version, client_id: &str, spec: &Spec) -> Res<Packet> {
             .map_err(bad(fail))?;
         return Ok(packet.into());
     }
-    // In v5 a session outlives its connection only if it says for how long; 0xFFFFFFFF is for ever, as in v3.1.1.
+    // In v5 a session outlives its connection only with an expiry interval; 0xFFFFFFFF means for ever, as in v3.1.1.
     let expiry = if spec.clean_session { 0 } else { u32::MAX };
     let expiry = SessionExpiryInterval::new(expiry).map_err(bad(fail))?;
     let packet = v5_0::Connect::builder()
@@ -96,7 +96,7 @@ pub fn subscribe(version: Version, id: u16, spec: &Spec) -> Res<Packet> {
     Ok(packet.map_err(bad("subscribe"))?.into())
 }
 
-/// `id` is present for QoS 1 and 2 only.
+/// `id`: only at QoS 1 and 2.
 pub fn publish(
     version: Version,
     id: Option<u16>,
@@ -193,7 +193,7 @@ pub fn understand(packet: Packet) -> Meaning {
             id: p.packet_id(),
             taken: p.reason_code().is_none_or(|c| c.is_success()),
         },
-        // A refused PUBREC ends the handshake; a good one is followed by PUBCOMP.
+        // A PUBREC with an error ends the handshake; after a successful one PUBCOMP ends it.
         Packet::V5_0Pubrec(p) if p.reason_code().is_some_and(|c| c.is_failure()) => {
             Meaning::Settled {
                 id: p.packet_id(),

@@ -1,4 +1,4 @@
-//! What an MQTT client is told: the `spec` of software of kind `mqtt`.
+//! The `spec` of software of kind `mqtt`.
 
 use crate::roles::broker_client::Broker;
 use serde::Deserialize;
@@ -22,7 +22,7 @@ pub struct Publish {
     /// Window of unacknowledged messages at QoS 1 and 2.
     #[serde(default = "default_inflight")]
     pub inflight: usize,
-    /// Messages that may wait while disconnected or while the window is full.
+    /// Most messages that wait while disconnected or while the window is full.
     #[serde(default = "default_queue")]
     pub queue: usize,
 }

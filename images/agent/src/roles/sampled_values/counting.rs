@@ -1,15 +1,15 @@
-//! Which frame of a stream it is: on the wire samples are numbered within their second only.
+//! Recovers a frame's number in its stream, since samples are numbered within their second only.
 
-/// After so long a silence the clock says the second, before that the frames before do.
+/// After a longer silence the clock determines the second; otherwise the previous frames do.
 const SILENCE_NS: i64 = 500_000_000;
-/// A frame that seems to come from the future by less is one of now: clocks of machines differ.
+/// Tolerates frames from the future by this much, since clocks differ.
 const AHEAD_NS: i64 = 100_000_000;
-/// With fewer frames a second what is next and what came twice look alike: the clock always says.
+/// With fewer frames a second the next frame and a copy look alike, so the clock always decides.
 const FEWEST: u64 = 4;
 
 pub struct Counting {
     frames_per_s: u64,
-    /// The newest frame, and when it came.
+    /// The newest frame and its arrival time.
     newest: Option<(u64, i64)>,
 }
 
@@ -21,11 +21,11 @@ impl Counting {
         }
     }
 
-    /// The number of the frame that came `at_ns` after the stream's beginning and is `place` within its second;
-    /// nothing where the stream had no such frame yet.
+    /// The number of a frame that arrived `at_ns` after the stream's start and is number `place` of its second; None
+    /// where the stream cannot have sent it yet.
     ///
-    /// While frames come the number is the nearest to the newest one's, so that a delay may grow beyond a second;
-    /// after a silence it is the latest that could have been sent, so that an outage of any length loses no count.
+    /// Without a silence the number is the nearest to the newest frame's, so that delays may grow beyond a second. After
+    /// a silence it is the latest that could have been sent, so that numbers stay right after an outage of any length.
     pub fn number(&mut self, place: u64, at_ns: i64) -> Option<u64> {
         let fps = self.frames_per_s;
         let flowing = self
@@ -59,7 +59,7 @@ mod tests {
 
     const SECOND: i64 = 1_000_000_000;
 
-    /// Runs frames, each with its delay, through a counting; all numbers must be right.
+    /// Checks the numbers of frames, each with its delay.
     fn counted(
         fps: u64,
         frames: impl Iterator<Item = (u64, i64)>,
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn a_delay_may_grow_beyond_a_second() {
-        let grows = (0..20_000u64).map(|seq| (seq, seq as i64 * 200_000)); // to 4 s
+        let grows = (0..20_000u64).map(|seq| (seq, seq as i64 * 200_000)); // up to 4 s
         assert_eq!(counted(4000, grows), Ok(()));
     }
 

@@ -1,4 +1,4 @@
-//! Frames of sampled values: encoded once, then patched; and read again.
+//! Frames of sampled values: encodes one as a template, patches it for each sample, and decodes frames.
 
 use crate::os::Res;
 use crate::roles::iec61850::{self, Destination, ber};
@@ -9,28 +9,28 @@ const PHASES: f64 = 3.0;
 /// Peak of 100 A in units of 0.001 A, of 11,547 V (20 kV between conductors) in units of 0.01 V: 9-2LE, section 8.2.3.
 const PEAK_A: f64 = 141_421.0;
 const PEAK_V: f64 = 1_633_000.0;
-/// Of one turn of the waves; where more samples differ, each has the block of the nearest before it.
+/// The most distinct blocks in one period of the waves; with more samples, each uses the nearest block before it.
 const MOST_BLOCKS: u32 = 1024;
 
-/// What stands in `sample`.
+/// The content of `sample`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Dataset {
-    /// PhsMeas1 of 9-2LE: eight pairs of an INT32 and a quality.
+    /// PhsMeas1 of 9-2LE: eight pairs of INT32 and quality.
     Phsmeas,
-    /// Numbers of FLOAT32 and nothing else.
+    /// Only FLOAT32 numbers.
     Float32,
 }
 
-/// What a stream says of itself, the same on both sides.
+/// Identification of a stream, the same on both sides.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Stream {
     pub to: Destination,
     pub sv_id: String,
     pub conf_rev: u32,
-    /// Samples a second: smpCnt counts from 0 to one less.
+    /// Samples a second; smpCnt counts from 0 to rate - 1.
     pub rate: u32,
-    /// ASDUs a frame.
+    /// ASDUs per frame.
     pub asdus: u32,
 }
 
@@ -50,24 +50,24 @@ impl Stream {
     }
 }
 
-/// What a publisher says beside it.
+/// Further fields that the publisher sets.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Content {
     pub smp_synch: u8,
     pub dataset: Dataset,
     pub signals: u32,
-    /// Of the waves, in Hz.
+    /// Frequency of the waves, in Hz.
     pub frequency: u32,
 }
 
-/// A frame, and the places in it that differ from one to the next.
+/// A frame, and the positions of the fields that change.
 pub struct Template {
     bytes: Vec<u8>,
-    /// Of smpCnt and of the data, for each ASDU.
+    /// Positions of smpCnt and of the data, for each ASDU.
     places: Vec<(usize, usize)>,
     rate: u64,
     frequency: u64,
-    /// One turn of the waves: so many blocks of data.
+    /// Data blocks of one period of the waves.
     blocks: Vec<Vec<u8>>,
 }
 
@@ -102,7 +102,7 @@ impl Template {
         }
     }
 
-    /// Frame `seq` of the stream, which begins at a full second.
+    /// Fills in frame `seq` of the stream, which begins at a full second.
     pub fn fill(&mut self, seq: u64) -> &[u8] {
         for (sample, (count, data)) in (seq * self.places.len() as u64..).zip(&self.places) {
             let turn = sample % self.rate;
@@ -115,7 +115,7 @@ impl Template {
     }
 }
 
-/// One ASDU, and where in it smpCnt stands (IEC 61850-9-2, table 14; sizes as 9-2LE fixes them).
+/// Encodes an ASDU; returns it and the position of smpCnt (IEC 61850-9-2, table 14; sizes of 9-2LE).
 fn asdu(stream: &Stream, smp_synch: u8, data: &[u8]) -> (Vec<u8>, usize) {
     let mut out = Vec::new();
     ber::push(&mut out, 0x80, stream.sv_id.as_bytes());
@@ -127,7 +127,7 @@ fn asdu(stream: &Stream, smp_synch: u8, data: &[u8]) -> (Vec<u8>, usize) {
     (out, count)
 }
 
-/// Bytes of a value with its tag and length.
+/// Length of a value with its tag and length field.
 fn tlv_len(value: usize) -> usize {
     value
         + match value {
@@ -137,7 +137,7 @@ fn tlv_len(value: usize) -> usize {
         }
 }
 
-/// One turn of the waves, as many blocks as there are different samples.
+/// One period of the waves, with one block per distinct sample.
 fn waves(rate: u32, content: &Content) -> Vec<Vec<u8>> {
     let turns = (rate / gcd(rate, content.frequency)).min(MOST_BLOCKS);
     let block = |k: u32| {
@@ -147,7 +147,7 @@ fn waves(rate: u32, content: &Content) -> Vec<Vec<u8>> {
             Dataset::Phsmeas => (0..8u32)
                 .flat_map(|n| {
                     let peak = if n < 4 { PEAK_A } else { PEAK_V };
-                    // The fourth is neutral: nothing in a balanced system.
+                    // The fourth is neutral: zero in a balanced system.
                     let value = if n % 4 == 3 { 0.0 } else { peak * sine(n % 4) };
                     let quality = [0; 4];
                     [(value.round() as i32).to_be_bytes(), quality].concat()
@@ -165,18 +165,18 @@ fn gcd(a: u32, b: u32) -> u32 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-/// What a frame's ASDUs say, for who knows which stream it may be of.
+/// The fields of a received frame.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Seen<'a> {
     pub appid: u16,
     pub sv_id: &'a [u8],
     pub conf_rev: u64,
-    /// smpCnt of the first, and how many there are: they follow one another.
+    /// smpCnt of the first ASDU; the others follow consecutively.
     pub first: u32,
     pub asdus: u32,
 }
 
-/// Reads a frame; nothing of what is none, or whose ASDUs are not samples of one stream that follow one another.
+/// Decodes a frame; None where it is malformed or its ASDUs are not consecutive samples of one stream.
 pub fn read(frame: &[u8]) -> Option<Seen<'_>> {
     let (appid, mut apdu) = iec61850::apdu(frame, ETHERTYPE)?;
     let (0x60, mut pdu) = ber::take(&mut apdu)? else {
@@ -187,7 +187,7 @@ pub fn read(frame: &[u8]) -> Option<Seen<'_>> {
     };
     let (mut tag, mut sequence) = ber::take(&mut pdu)?;
     if tag == 0x81 {
-        (tag, sequence) = ber::take(&mut pdu)?; // security, which nobody here checks
+        (tag, sequence) = ber::take(&mut pdu)?; // skips the unchecked security field
     }
     if tag != 0xa2 {
         return None;
@@ -209,7 +209,7 @@ pub fn read(frame: &[u8]) -> Option<Seen<'_>> {
                 });
             }
             Some(before) => {
-                // They do not go over a second's end: its samples are a multiple of a frame's.
+                // A frame never crosses a second, since the rate is a multiple of the ASDUs per frame.
                 let next = before.first.checked_add(before.asdus);
                 if before.sv_id != sv_id || next != Some(count) || before.conf_rev != conf_rev {
                     return None;
@@ -221,7 +221,7 @@ pub fn read(frame: &[u8]) -> Option<Seen<'_>> {
     seen.filter(|seen| ber::unsigned(told) == Some(u64::from(seen.asdus)))
 }
 
-/// svID, smpCnt and confRev of an ASDU that has samples; fields that are optional are passed over.
+/// svID, smpCnt and confRev of an ASDU with samples; skips optional fields.
 fn fields(mut asdu: &[u8]) -> Option<(&[u8], u32, u64)> {
     let (mut sv_id, mut count, mut conf_rev, mut sample) = (None, None, None, None);
     while !asdu.is_empty() {

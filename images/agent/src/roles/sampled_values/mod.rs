@@ -1,6 +1,7 @@
-//! Sampled values (IEC 61850-9-2, by the guideline 9-2LE): a stream of samples to a group, and who takes streams.
+//! Sampled values (IEC 61850-9-2, guideline 9-2LE): a publisher sends a stream of samples to a group; subscribers
+//! receive it.
 //!
-//! The message is a frame. What carries its number is smpCnt, which begins anew with each second of the lab's clock.
+//! A message is a frame; smpCnt carries its number and restarts with each second of the lab's clock.
 
 mod counting;
 mod frame;
@@ -11,7 +12,7 @@ use super::{Role, iec61850};
 use crate::os::Res;
 use crate::proto::Item;
 
-/// A publisher, or a subscriber whose sockets are there.
+/// A publisher, or a subscriber with open sockets.
 pub fn arm(item: Item) -> Res<Box<dyn Role>> {
     iec61850::arm(item, publisher::publisher, subscriber::subscriber)
 }

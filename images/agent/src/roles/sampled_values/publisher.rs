@@ -1,4 +1,4 @@
-//! The side that sends: by the clock, one patched frame after the other.
+//! The publisher of sampled values: sends one patched frame after another by the clock.
 
 use super::frame::{Content, Stream, Template};
 use crate::clock;
@@ -22,7 +22,7 @@ pub struct Spec {
 
 pub fn publisher(item: Item, spec: Spec) -> Res<Box<dyn Role>> {
     spec.stream.check()?;
-    let (session, flow, earlier) = only_flow(item, "stream")?;
+    let (session, flow, resume) = only_flow(item, "stream")?;
     if flow.start_ns % 1_000_000_000 != 0 {
         return Err(format!(
             "flow {}: start_ns: {}: smpCnt begins with a second; begin with one",
@@ -31,7 +31,7 @@ pub fn publisher(item: Item, spec: Spec) -> Res<Box<dyn Role>> {
     }
     let sender = Sender::open(&spec.interface)?;
     let template = Template::new(sender.address(), &spec.stream, &spec.content);
-    let sends = Sends::of_own_encoding(flow, &session, earlier)?;
+    let sends = Sends::of_own_encoding(flow, &session, resume)?;
     Ok(Box::new(Publisher::new(session, sender, sends, template)))
 }
 
@@ -40,14 +40,14 @@ impl publisher::Stream for Template {
 
     fn send_due(&mut self, outlet: &mut Outlet, t0_ns: i64, now: i64, out: &mut Vec<u8>) {
         while let Some(mut message) = outlet.sends.take_due(t0_ns, now, out) {
-            let (outcome, trouble) = outlet.sender.send(self.fill(message.seq));
+            let (outcome, error) = outlet.sender.send(self.fill(message.seq));
             let at = clock::lab_ns();
             if outcome == Outcome::Sent {
                 (message.sent_ns, message.attempts) = (at, 1);
             }
-            outlet.write_down(&message, outcome, out);
-            if let Some(text) = trouble {
-                outlet.say("failed", at, &text, out);
+            outlet.record(&message, outcome, out);
+            if let Some(text) = error {
+                outlet.record_session("failed", at, &text, out);
             }
         }
     }

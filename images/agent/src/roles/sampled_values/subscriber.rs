@@ -1,4 +1,4 @@
-//! The side that takes streams: each frame is known by APPID, svID and smpCnt.
+//! The subscriber of sampled values: identifies each frame by APPID, svID and smpCnt.
 
 use super::counting::Counting;
 use super::frame::{self, ETHERTYPE, Stream};
@@ -13,16 +13,16 @@ use serde::Deserialize;
 
 #[derive(Debug, Deserialize)]
 pub struct Spec {
-    /// Its number in records.
+    /// The flow's number in records.
     flow: u32,
-    /// When its first sample is due, from t0.
+    /// Offset of its first sample from t0.
     start_ns: i64,
     interface: String,
     #[serde(flatten)]
     stream: Stream,
 }
 
-/// All streams of a subscriber, and how far each has come.
+/// A subscriber's streams, each with its counter.
 struct Counted(Vec<(Spec, Counting)>);
 
 pub fn subscriber(item: Item, specs: Vec<Spec>) -> Res<Box<dyn Role>> {

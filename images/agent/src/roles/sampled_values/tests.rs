@@ -1,4 +1,4 @@
-//! Frames as they are read again, and roles on loopback.
+//! Tests frames, and roles on loopback.
 
 use super::*;
 use crate::roles::testing::{SECOND, by_kind, play_for};

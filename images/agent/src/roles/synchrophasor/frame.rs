@@ -1,19 +1,19 @@
-//! Frames of IEEE C37.118.2: a sync word, their size, the stream, the time, the content and a checksum.
+//! Frames of IEEE C37.118.2: sync word, size, stream, time, content and checksum.
 //!
-//! Measurements are floating-point and phasors polar; the last two digital words of a data frame are its number, so that
-//! who gets it needs no other state.
+//! Measurements are floating-point and phasors polar. The last two digital words of a data frame hold its number, so that
+//! a receiver needs no state.
 
 use crate::os::Res;
 
 const SYNC: u8 = 0xaa;
-/// Of the standard's edition of 2011, in the low half of the second byte.
+/// Version of the 2011 edition, in the low half of the second byte.
 const VERSION: u8 = 2;
 pub const COMMON: usize = 14;
 const CHECKSUM: usize = 2;
-/// Parts of a second that FRACSEC counts.
+/// FRACSEC units per second.
 const TIME_BASE: u32 = 1_000_000;
 const NAME: usize = 16;
-/// Phasors polar and floating-point, as are analogs and frequency.
+/// Polar phasors; phasors, analogs and frequency are floating-point.
 const FORMAT: u16 = 0b1111;
 const DIGITAL_WORDS: u16 = 2;
 /// A digital word has a name for each of its bits.
@@ -39,7 +39,7 @@ const KINDS: [Kind; 6] = [
     Kind::Configuration3,
 ];
 
-/// Words of a command frame (table 15).
+/// Commands (table 15).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u16)]
 pub enum Command {
@@ -50,7 +50,7 @@ pub enum Command {
     SendConfiguration2 = 5,
 }
 
-/// A frame as it came.
+/// A received frame.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Frame<'a> {
     pub kind: Kind,
@@ -58,7 +58,7 @@ pub struct Frame<'a> {
     pub content: &'a [u8],
 }
 
-/// What a station measures.
+/// The measurements of a station (PMU).
 #[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize)]
 pub struct Station {
     pub name: String,
@@ -69,7 +69,7 @@ pub struct Station {
     pub nominal_hz: u16,
 }
 
-/// CRC-CCITT (annex B: x^16 + x^12 + x^5 + 1, from all ones). Over a frame with its checksum it is 0.
+/// CRC-CCITT (annex B: x^16 + x^12 + x^5 + 1, from all ones); 0 over a frame with its checksum.
 fn crc(bytes: &[u8]) -> u16 {
     bytes.iter().fold(u16::MAX, |crc, byte| {
         let mut mixed = crc >> 8 ^ u16::from(*byte);
@@ -78,7 +78,7 @@ fn crc(bytes: &[u8]) -> u16 {
     })
 }
 
-/// Appends a frame around what `content` appends; `at_ns`: Unix time, of whole microseconds.
+/// Appends a frame around the output of `content`; `at_ns`: Unix time in whole microseconds.
 fn frame(
     kind: Kind,
     idcode: u16,
@@ -100,18 +100,18 @@ fn frame(
 }
 
 impl Station {
-    /// Bytes of a data frame.
+    /// Length of a data frame.
     pub fn data_bytes(&self) -> usize {
         let measured = 8 * usize::from(self.phasors) + 8 + 4 * usize::from(self.analogs);
         COMMON + 2 + measured + 2 * usize::from(DIGITAL_WORDS) + CHECKSUM
     }
 
-    /// One measurement: phasors of three phases that turn by what the frequency is off, which swings slowly.
+    /// One measurement: phasors of three phases that rotate with the deviation of the frequency, which swings slowly.
     pub fn data(&self, seq: u64, at_ns: i64, out: &mut Vec<u8>) {
         let seconds = (at_ns % 4_000_000_000) as f64 / 1e9; // one swing
         let swing = (seconds * std::f64::consts::FRAC_PI_2).sin();
         frame(Kind::Data, self.idcode, at_ns, out, |out| {
-            out.extend(0u16.to_be_bytes()); // STAT: good, in step with time, sorted by it
+            out.extend(0u16.to_be_bytes()); // STAT: valid, synchronised, sorted by time
             for phasor in 0..self.phasors {
                 let angle = swing / 10.0 - f64::from(phasor % 3) * std::f64::consts::TAU / 3.0;
                 let angle = if angle < -std::f64::consts::PI {
@@ -131,7 +131,7 @@ impl Station {
         });
     }
 
-    /// What its data frames hold, and how many a second come: CFG-1 what it can, CFG-2 what it does.
+    /// The configuration frame: content and rate of data frames; CFG-1 is the capability, CFG-2 the present setting.
     pub fn configuration(&self, kind: Kind, per_s: i16, at_ns: i64, out: &mut Vec<u8>) {
         frame(kind, self.idcode, at_ns, out, |out| {
             out.extend(TIME_BASE.to_be_bytes());
@@ -186,14 +186,14 @@ pub fn command(idcode: u16, word: Command, at_ns: i64, out: &mut Vec<u8>) {
     });
 }
 
-/// A name in its field, cut to it or padded with spaces.
+/// Appends a name, cut or padded with spaces to the field's length.
 fn named(name: &str, out: &mut Vec<u8>) {
     let start = out.len();
     out.extend(name.bytes().filter(u8::is_ascii).take(NAME));
     out.resize(start + NAME, b' ');
 }
 
-/// The size of the frame that begins here, once enough of it is there; an error where none does.
+/// The size of the frame that begins here, None while too little has arrived; an error where no frame begins.
 pub fn size(bytes: &[u8]) -> Res<Option<usize>> {
     let Some(&[sync, kind, high, low]) = bytes.first_chunk::<4>() else {
         return Ok(None);
@@ -205,7 +205,7 @@ pub fn size(bytes: &[u8]) -> Res<Option<usize>> {
     Ok(Some(size))
 }
 
-/// A whole frame; an error where its checksum says that it was changed on its way.
+/// Decodes a whole frame; an error where the checksum is wrong.
 pub fn read(bytes: &[u8]) -> Res<Frame<'_>> {
     let whole = size(bytes)?.filter(|size| *size == bytes.len());
     if whole.is_none() {
@@ -221,7 +221,7 @@ pub fn read(bytes: &[u8]) -> Res<Frame<'_>> {
     })
 }
 
-/// A command's word, if it is one that stations know.
+/// The command, if it is a known one.
 pub fn command_of(content: &[u8]) -> Option<Command> {
     let word = u16::from_be_bytes(*content.first_chunk()?);
     [
@@ -235,12 +235,12 @@ pub fn command_of(content: &[u8]) -> Option<Command> {
     .find(|known| *known as u16 == word)
 }
 
-/// The number of a data frame of ours.
+/// The number in a data frame of vNET.
 pub fn number(content: &[u8]) -> Option<u32> {
     content.last_chunk().map(|last| u32::from_be_bytes(*last))
 }
 
-/// Bytes of the content of a data frame as a configuration of one station announces it; None where it says nonsense.
+/// Length of a data frame's content, from a configuration frame of one station; None where that is malformed.
 pub fn announced(configuration: &[u8]) -> Option<usize> {
     let word = |at: usize| Some(u16::from_be_bytes(*configuration.get(at..)?.first_chunk()?));
     let counts = 4 + 2 + NAME + 2 + 2; // TIME_BASE, NUM_PMU, STN, IDCODE, FORMAT
@@ -269,12 +269,12 @@ pub mod tests {
         nominal_hz: 50,
     };
 
-    /// Annex D's command: turn on the transmission of data, to 7734 at 1,149,591,600 s and 0.77 s.
+    /// The command of annex D: turn on data transmission, to IDCODE 7734 at 1,149,591,600.77 s.
     #[test]
     fn the_command_is_the_published_one() {
         let mut out = Vec::new();
         command(7734, Command::On, 1_149_591_600_770_000_000, &mut out);
-        // Its FRACSEC has time quality 15 (0x0F), ours is locked: all else up to the checksum is its.
+        // Annex D has time quality 15 (0x0F) in FRACSEC, ours is 0 (locked); the rest up to the checksum is equal.
         assert_eq!(out[..4], [0xaa, 0x42, 0, 18][..]);
         assert_eq!(out[4..10], [0x1e, 0x36, 0x44, 0x85, 0x60, 0x30][..]);
         assert_eq!(out[10..16], [0, 0x0b, 0xbf, 0xd0, 0, 2][..]);

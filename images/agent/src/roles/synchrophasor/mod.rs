@@ -1,7 +1,7 @@
-//! Synchrophasors (IEEE C37.118.2): a station that measures (PMU), and who asks stations for what they measure (PDC).
+//! Synchrophasors (IEEE C37.118.2): a station that measures (PMU), and a concentrator that collects measurements (PDC).
 //!
-//! Over TCP or UDP, both ways as the standard's commands have it: a concentrator asks for the header and the configuration
-//! (CFG-2), and then for data, which come until it says that it has enough.
+//! Over TCP or UDP a concentrator requests the header and the configuration (CFG-2), and then data, which the station
+//! sends until the concentrator turns them off.
 
 mod frame;
 mod pdc;
@@ -23,35 +23,35 @@ enum Transport {
     Udp,
 }
 
-/// A station that a concentrator asks.
+/// A station that a concentrator connects to.
 #[derive(Debug, Clone, Deserialize)]
-struct Asked {
+struct StationAddress {
     endpoint: String,
     address: IpAddr,
     port: u16,
     idcode: u16,
-    /// Number of the flow of its data.
+    /// Number of its data's flow.
     flow: u32,
 }
 
 #[derive(Deserialize)]
 struct Spec {
     transport: Transport,
-    /// Of a station.
+    /// For a station.
     #[serde(default)]
     station: Option<Station>,
     #[serde(default)]
     listen: Option<u16>,
-    /// Of a concentrator.
+    /// For a concentrator.
     #[serde(default)]
-    to: Vec<Asked>,
+    to: Vec<StationAddress>,
     #[serde(flatten)]
     marks: Marks,
     #[serde(default)]
     ipv6: bool,
 }
 
-/// A station listens from the start on.
+/// Creates the role; a station listens from the start.
 pub fn arm(mut item: Item) -> Res<Box<dyn Role>> {
     let spec: Spec = proto::parse("spec", item.software.spec.take())?;
     if spec.listen.is_some() == spec.to.is_empty() {
@@ -64,7 +64,7 @@ pub fn arm(mut item: Item) -> Res<Box<dyn Role>> {
     Err("spec: either `listen` or `to`; a station listens, and who asks names stations".to_owned())
 }
 
-/// What a peer sends, a frame after the other.
+/// Decodes a peer's frames, one after another.
 #[cfg(feature = "fuzzing")]
 pub fn fuzz(bytes: &[u8]) {
     _ = frame::size(bytes);

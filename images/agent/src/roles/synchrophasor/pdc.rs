@@ -1,8 +1,8 @@
-//! A concentrator: it asks each of its stations for header, configuration and data, and takes note of every frame.
+//! A concentrator (PDC): requests header, configuration and data from its stations, and records every frame.
 
 use super::frame::{self, Command, Kind};
 use super::stream::Stream;
-use super::{Asked, Spec, Transport};
+use super::{Spec, StationAddress, Transport};
 use crate::clock;
 use crate::os::Res;
 use crate::proto::{Item, Session, Totals};
@@ -14,37 +14,37 @@ use std::io::ErrorKind;
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsRawFd, RawFd};
 
-/// What is not answered is asked again after so long.
-const PATIENCE_NS: i64 = 1_000_000_000;
-/// A connection that was lost is made again after so long.
+/// Delay before an unanswered request is repeated.
+const RETRY_NS: i64 = 1_000_000_000;
+/// Delay before a reconnection.
 const RECONNECT_NS: i64 = 1_000_000_000;
 const LONGEST: usize = 65_535;
-/// So many are taken in before the clock is looked at again.
+/// Datagrams to receive before the role checks the clock again.
 const AT_ONCE: usize = 64;
 
-enum Way {
+enum Channel {
     Tcp(Stream),
     Udp(UdpSocket),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Begins at this time.
+    /// Starts at this time.
     Waiting(i64),
-    /// A connection is given up at this time.
+    /// The attempt to connect fails at this time.
     Connecting(i64),
-    /// Asks again at this time.
-    Asking(i64),
-    /// Data come, or will: its configuration is known.
-    Told,
+    /// Repeats the request at this time.
+    Requesting(i64),
+    /// The configuration is known, and the station sends data.
+    Configured,
     Over,
 }
 
 struct Link {
-    to: Asked,
+    to: StationAddress,
     state: State,
-    way: Option<Way>,
-    /// Bytes of a data frame's content, as the station has announced them.
+    channel: Option<Channel>,
+    /// Length of a data frame's content, from the station's configuration.
     content: usize,
 }
 
@@ -57,7 +57,7 @@ pub struct Pdc {
     t0_ns: Option<i64>,
     began: bool,
     over: bool,
-    /// Whether all stations had answered when it was last written down.
+    /// Whether `subscribed` is recorded: all stations have answered.
     subscribed: bool,
     counts: Totals,
     input: Vec<u8>,
@@ -68,7 +68,7 @@ impl Pdc {
         let links = spec.to.into_iter().map(|to| Link {
             to,
             state: State::Over,
-            way: None,
+            channel: None,
             content: 0,
         });
         Self {
@@ -86,38 +86,38 @@ impl Pdc {
         }
     }
 
-    fn say(&self, what: &str, at_ns: i64, detail: &str, out: &mut Vec<u8>) {
+    fn record_session(&self, what: &str, at_ns: i64, detail: &str, out: &mut Vec<u8>) {
         records::session(out, &self.session.endpoint, what, at_ns, detail);
     }
 
     fn begin(&mut self, place: usize, now: i64, out: &mut Vec<u8>) {
         let to = &self.links[place].to;
-        self.say("connecting", now, &to.endpoint, out);
+        self.record_session("connecting", now, &to.endpoint, out);
         let opened = match self.transport {
             Transport::Tcp => socket::connect(to.address, to.port, true, self.marks)
-                .map(|socket| Way::Tcp(Stream::new(socket))),
+                .map(|socket| Channel::Tcp(Stream::new(socket))),
             Transport::Udp => datagrams::bound(0, self.ipv6).and_then(|socket| {
                 socket::mark(&socket, self.marks)?;
                 socket.connect(SocketAddr::new(to.address, to.port))?;
-                Ok(Way::Udp(socket))
+                Ok(Channel::Udp(socket))
             }),
         };
         match opened {
-            Ok(way) => {
-                let connects = matches!(way, Way::Tcp(_));
-                self.links[place].way = Some(way);
+            Ok(channel) => {
+                let connects = matches!(channel, Channel::Tcp(_));
+                self.links[place].channel = Some(channel);
                 self.links[place].state = State::Connecting(now + CONNECT_LIMIT_NS);
                 if !connects {
-                    self.ask(place, now, out);
+                    self.request(place, now, out);
                 }
             }
             Err(e) => self.lost(place, &e.to_string(), now, out),
         }
     }
 
-    /// For its header and its configuration; data come when that is here.
-    fn ask(&mut self, place: usize, now: i64, out: &mut Vec<u8>) {
-        self.links[place].state = State::Asking(now + PATIENCE_NS);
+    /// Requests header and configuration; once the configuration has arrived, the concentrator turns data on.
+    fn request(&mut self, place: usize, now: i64, out: &mut Vec<u8>) {
+        self.links[place].state = State::Requesting(now + RETRY_NS);
         for word in [Command::SendHeader, Command::SendConfiguration2] {
             if let Err(text) = self.command(place, word, now) {
                 return self.lost(place, &text, now, out);
@@ -129,10 +129,10 @@ impl Pdc {
         let link = &mut self.links[place];
         let mut bytes = Vec::new();
         frame::command(link.to.idcode, word, now, &mut bytes);
-        match &mut link.way {
-            Some(Way::Tcp(stream)) => stream.send(&bytes).map(drop),
-            Some(Way::Udp(socket)) => match socket.send(&bytes) {
-                // Nobody has listened there yet, or the queue is full: it is asked again.
+        match &mut link.channel {
+            Some(Channel::Tcp(stream)) => stream.send(&bytes).map(drop),
+            Some(Channel::Udp(socket)) => match socket.send(&bytes) {
+                // The station does not listen yet, or the queue is full: the request is repeated later.
                 Err(e)
                     if e.kind() != ErrorKind::ConnectionRefused
                         && e.kind() != ErrorKind::WouldBlock =>
@@ -145,11 +145,11 @@ impl Pdc {
         }
     }
 
-    /// The connection (or the attempt) is over; another is made.
+    /// Handles the end of a connection or an attempt; reconnects later.
     fn lost(&mut self, place: usize, why: &str, now: i64, out: &mut Vec<u8>) {
         let lost = std::mem::take(&mut self.subscribed);
         let link = &mut self.links[place];
-        link.way = None;
+        link.channel = None;
         link.state = State::Waiting(now + RECONNECT_NS);
         let what = if lost { "disconnected" } else { "failed" };
         records::connection(
@@ -165,7 +165,7 @@ impl Pdc {
     fn take(&mut self, place: usize, bytes: &[u8], now: i64, out: &mut Vec<u8>) {
         let link = &mut self.links[place];
         let Ok(frame) = frame::read(bytes) else {
-            self.counts.foreign += 1; // its checksum is wrong, or it is none
+            self.counts.foreign += 1; // wrong checksum, or no frame
             return;
         };
         match frame.kind {
@@ -174,11 +174,13 @@ impl Pdc {
             Kind::Configuration2 => match frame::announced(frame.content) {
                 Some(content) => {
                     link.content = content;
-                    self.told(place, now, out);
+                    self.configured(place, now, out);
                 }
                 None => self.counts.foreign += 1,
             },
-            Kind::Data if link.state == State::Told && frame.content.len() == link.content => {
+            Kind::Data
+                if link.state == State::Configured && frame.content.len() == link.content =>
+            {
                 if let Some(number) = frame::number(frame.content) {
                     self.counts.received += 1;
                     let (flow, endpoint) = (link.to.flow, &self.session.endpoint);
@@ -189,25 +191,30 @@ impl Pdc {
         }
     }
 
-    fn told(&mut self, place: usize, now: i64, out: &mut Vec<u8>) {
+    fn configured(&mut self, place: usize, now: i64, out: &mut Vec<u8>) {
         if let Err(text) = self.command(place, Command::On, now) {
             return self.lost(place, &text, now, out);
         }
-        self.links[place].state = State::Told;
-        if !self.subscribed && self.links.iter().all(|link| link.state == State::Told) {
+        self.links[place].state = State::Configured;
+        if !self.subscribed
+            && self
+                .links
+                .iter()
+                .all(|link| link.state == State::Configured)
+        {
             self.subscribed = true;
-            self.say("connected", now, &self.links[place].to.endpoint, out);
-            self.say("subscribed", now, "", out);
+            self.record_session("connected", now, &self.links[place].to.endpoint, out);
+            self.record_session("subscribed", now, "", out);
         }
     }
 
     fn receive(&mut self, place: usize, now: i64, out: &mut Vec<u8>) {
         let mut frames = Vec::new();
-        let received = match &mut self.links[place].way {
-            Some(Way::Tcp(stream)) => stream
+        let received = match &mut self.links[place].channel {
+            Some(Channel::Tcp(stream)) => stream
                 .flush()
                 .and_then(|()| stream.receive(|bytes| frames.push(bytes.to_vec()))),
-            Some(Way::Udp(socket)) => {
+            Some(Channel::Udp(socket)) => {
                 self.input.resize(LONGEST, 0);
                 for _ in 0..AT_ONCE {
                     let Ok(n) = socket.recv(&mut self.input) else {
@@ -227,17 +234,17 @@ impl Pdc {
         }
     }
 
-    /// Says to all stations that it has enough.
+    /// Turns off the data of all stations.
     fn leave(&mut self, now: i64, out: &mut Vec<u8>) {
         for place in 0..self.links.len() {
-            if self.links[place].state == State::Told {
+            if self.links[place].state == State::Configured {
                 _ = self.command(place, Command::Off, now); // who is gone needs none
             }
-            self.links[place].way = None;
+            self.links[place].channel = None;
             self.links[place].state = State::Over;
         }
         if self.began && !self.over {
-            self.say("disconnected", now, "as planned", out);
+            self.record_session("disconnected", now, "as planned", out);
         }
         (self.over, self.subscribed) = (true, false);
     }
@@ -258,12 +265,12 @@ impl Role for Pdc {
 
     fn fds(&self, wait_for: &mut dyn FnMut(RawFd, bool)) {
         for link in &self.links {
-            match &link.way {
-                Some(Way::Tcp(stream)) => {
+            match &link.channel {
+                Some(Channel::Tcp(stream)) => {
                     let opens = matches!(link.state, State::Connecting(_));
                     wait_for(stream.raw(), opens || stream.waits());
                 }
-                Some(Way::Udp(socket)) => wait_for(socket.as_raw_fd(), false),
+                Some(Channel::Udp(socket)) => wait_for(socket.as_raw_fd(), false),
                 None => {}
             }
         }
@@ -275,8 +282,8 @@ impl Role for Pdc {
             return Some(t0 + self.session.connect_ns);
         }
         let links = self.links.iter().filter_map(|link| match link.state {
-            State::Waiting(at) | State::Connecting(at) | State::Asking(at) => Some(at),
-            State::Told | State::Over => None,
+            State::Waiting(at) | State::Connecting(at) | State::Requesting(at) => Some(at),
+            State::Configured | State::Over => None,
         });
         links.chain([t0 + self.session.disconnect_ns]).min()
     }
@@ -300,26 +307,26 @@ impl Role for Pdc {
                 State::Connecting(at) if now >= at => {
                     self.lost(place, "no connection in time", now, out);
                 }
-                State::Asking(at) if now >= at => self.ask(place, now, out),
+                State::Requesting(at) if now >= at => self.request(place, now, out),
                 _ => {}
             }
         }
     }
 
     fn on_ready(&mut self, fd: RawFd, _revents: i16, now: i64, out: &mut Vec<u8>) {
-        let ours = |link: &Link| match &link.way {
-            Some(Way::Tcp(stream)) => stream.raw() == fd,
-            Some(Way::Udp(socket)) => socket.as_raw_fd() == fd,
+        let ours = |link: &Link| match &link.channel {
+            Some(Channel::Tcp(stream)) => stream.raw() == fd,
+            Some(Channel::Udp(socket)) => socket.as_raw_fd() == fd,
             None => false,
         };
         let Some(place) = self.links.iter().position(ours) else {
             return;
         };
-        if let (State::Connecting(_), Some(Way::Tcp(stream))) =
-            (self.links[place].state, &self.links[place].way)
+        if let (State::Connecting(_), Some(Channel::Tcp(stream))) =
+            (self.links[place].state, &self.links[place].channel)
         {
             match stream.socket().take_error() {
-                Ok(None) if socket::established(stream.socket()) => self.ask(place, now, out),
+                Ok(None) if socket::established(stream.socket()) => self.request(place, now, out),
                 Ok(None) => {}
                 Ok(Some(e)) | Err(e) => self.lost(place, &e.to_string(), now, out),
             }

@@ -1,4 +1,4 @@
-//! A station: it measures by its flow's schedule, and sends to all who asked for data.
+//! A station (PMU): measures by its flow's schedule, and sends to all concentrators that have turned data on.
 
 use super::frame::{self, Command, Kind, Station};
 use super::stream::Stream;
@@ -15,24 +15,24 @@ use std::io::{self, ErrorKind};
 use std::net::{TcpListener, UdpSocket};
 use std::os::fd::{AsRawFd, RawFd};
 
-/// More concentrators than this are turned away: a stranger may open many connections.
+/// The most concentrators; foreign programs could open many connections.
 const MOST_CONSUMERS: usize = 1000;
 /// The longest datagram.
 const LONGEST: usize = 65_535;
 
-enum Door {
+enum Listener {
     Tcp(TcpListener),
     Udp(UdpSocket),
 }
 
-enum Way {
+enum Channel {
     Tcp(Stream),
     Udp(Ends),
 }
 
-/// Who has asked for anything.
+/// A concentrator that has sent a command.
 struct Consumer {
-    way: Way,
+    channel: Channel,
     wants_data: bool,
 }
 
@@ -41,7 +41,7 @@ pub struct Pmu {
     station: Station,
     sends: Sends,
     rates: Vec<(i64, f64)>,
-    door: Door,
+    listener: Listener,
     marks: Marks,
     consumers: Vec<Consumer>,
     opened_ns: i64,
@@ -73,16 +73,16 @@ impl Pmu {
             .iter()
             .flat_map(|schedule| schedule.rates.iter().map(|step| (step.from_ns, step.per_s)))
             .collect();
-        let earlier = item.earlier.get(&flow.number).cloned();
+        let resume = item.resume.get(&flow.number).cloned();
         let port = spec.listen.unwrap_or_default();
-        let door = open(spec.transport, port, spec.marks, spec.ipv6)
+        let listener = open(spec.transport, port, spec.marks, spec.ipv6)
             .map_err(|e| format!("listen: port {port}: {e}; choose another"))?;
         Ok(Self {
-            sends: Sends::of_own_encoding(flow, &session, earlier)?,
+            sends: Sends::of_own_encoding(flow, &session, resume)?,
             session,
             station,
             rates,
-            door,
+            listener,
             marks: spec.marks,
             consumers: Vec::new(),
             opened_ns: clock::lab_ns(),
@@ -93,19 +93,19 @@ impl Pmu {
         })
     }
 
-    fn say(&self, what: &str, at_ns: i64, detail: &str, out: &mut Vec<u8>) {
+    fn record_session(&self, what: &str, at_ns: i64, detail: &str, out: &mut Vec<u8>) {
         records::session(out, &self.session.endpoint, what, at_ns, detail);
     }
 
     fn raw(&self) -> RawFd {
-        match &self.door {
-            Door::Tcp(listener) => listener.as_raw_fd(),
-            Door::Udp(socket) => socket.as_raw_fd(),
+        match &self.listener {
+            Listener::Tcp(listener) => listener.as_raw_fd(),
+            Listener::Udp(socket) => socket.as_raw_fd(),
         }
     }
 
     fn accept(&mut self, now: i64, out: &mut Vec<u8>) {
-        let Door::Tcp(listener) = &self.door else {
+        let Listener::Tcp(listener) = &self.listener else {
             return;
         };
         loop {
@@ -118,14 +118,14 @@ impl Pmu {
             match accepted {
                 Ok(socket) if self.consumers.len() < MOST_CONSUMERS => {
                     self.consumers.push(Consumer {
-                        way: Way::Tcp(Stream::new(socket)),
+                        channel: Channel::Tcp(Stream::new(socket)),
                         wants_data: false,
                     })
                 }
                 Ok(_) => self.counts.foreign += 1,
                 Err(e) if e.kind() == ErrorKind::WouldBlock => return,
                 Err(e) if e.kind() == ErrorKind::ConnectionAborted => {}
-                Err(e) => return self.say("failed", now, &e.to_string(), out),
+                Err(e) => return self.record_session("failed", now, &e.to_string(), out),
             }
         }
     }
@@ -133,7 +133,7 @@ impl Pmu {
     fn datagrams(&mut self, now: i64) {
         let mut bytes = vec![0; LONGEST];
         loop {
-            let Door::Udp(socket) = &self.door else {
+            let Listener::Udp(socket) = &self.listener else {
                 return;
             };
             let Ok((n, ends)) = datagrams::receive(socket, &mut bytes) else {
@@ -143,30 +143,30 @@ impl Pmu {
                 self.counts.foreign += 1;
                 continue;
             };
-            let same = |one: &Consumer| matches!(one.way, Way::Udp(known) if known == ends);
+            let same = |one: &Consumer| matches!(one.channel, Channel::Udp(known) if known == ends);
             let place = self.consumers.iter().position(same).or_else(|| {
                 (self.consumers.len() < MOST_CONSUMERS).then(|| {
                     self.consumers.push(Consumer {
-                        way: Way::Udp(ends),
+                        channel: Channel::Udp(ends),
                         wants_data: false,
                     });
                     self.consumers.len() - 1
                 })
             });
             if let Some(place) = place {
-                self.obey(place, word, now);
+                self.execute(place, word, now);
             }
         }
     }
 
-    /// A command to this station; nothing of all else.
+    /// Decodes a command to this station; None for anything else.
     fn command(&self, bytes: &[u8]) -> Option<Command> {
         let frame = frame::read(bytes).ok()?;
         let ours = frame.kind == Kind::Command && frame.idcode == self.station.idcode;
         frame::command_of(frame.content).filter(|_| ours)
     }
 
-    fn obey(&mut self, place: usize, word: Command, now: i64) {
+    fn execute(&mut self, place: usize, word: Command, now: i64) {
         let mut answer = std::mem::take(&mut self.output);
         answer.clear();
         match word {
@@ -183,12 +183,12 @@ impl Pmu {
             }
         }
         if !answer.is_empty() {
-            _ = send(&self.door, &mut self.consumers[place], &answer); // who is gone shows when it is read from
+            _ = send(&self.listener, &mut self.consumers[place], &answer); // who is gone shows when it is read from
         }
         self.output = answer;
     }
 
-    /// Data frames a second at present, or seconds a frame, negative.
+    /// Data frames a second; negative: seconds per frame.
     fn rate(&self, now: i64) -> i16 {
         let at = now - self.t0_ns.unwrap_or(now);
         let step = self.rates.iter().rev().find(|(from, _)| *from <= at);
@@ -199,10 +199,10 @@ impl Pmu {
         }
     }
 
-    /// Reads a connection; whether it goes on.
+    /// Reads a connection; false when it has ended.
     fn serve(&mut self, place: usize, revents: i16, now: i64) -> bool {
         let mut commands = Vec::new();
-        let Way::Tcp(stream) = &mut self.consumers[place].way else {
+        let Channel::Tcp(stream) = &mut self.consumers[place].channel else {
             return true;
         };
         if revents & libc::POLLOUT != 0 && stream.flush().is_err() {
@@ -211,7 +211,7 @@ impl Pmu {
         let received = stream.receive(|bytes| commands.push(bytes.to_vec()));
         for bytes in commands {
             match self.command(&bytes) {
-                Some(word) => self.obey(place, word, now),
+                Some(word) => self.execute(place, word, now),
                 None => self.counts.foreign += 1,
             }
         }
@@ -223,11 +223,11 @@ impl Pmu {
             let outcome = self.measure(&mut message);
             self.counts.sent += u64::from(outcome == Outcome::Sent);
             self.counts.dropped += u64::from(outcome == Outcome::Dropped);
-            self.sends.write_down(out, &message, 0, outcome);
+            self.sends.record(out, &message, 0, outcome);
         }
     }
 
-    /// Sends a measurement to all who want data: unsent where nobody does.
+    /// Sends a measurement to all subscribed concentrators; `Unsent` without any.
     fn measure(&mut self, message: &mut Message) -> Outcome {
         let mut wanted = false;
         self.output.clear();
@@ -235,7 +235,7 @@ impl Pmu {
             .data(message.seq, message.scheduled_ns, &mut self.output);
         for consumer in self.consumers.iter_mut().filter(|one| one.wants_data) {
             wanted = true;
-            if send(&self.door, consumer, &self.output) {
+            if send(&self.listener, consumer, &self.output) {
                 message.attempts = 1;
             }
         }
@@ -254,32 +254,34 @@ impl Pmu {
         self.sends.stop();
         self.consumers.clear();
         if std::mem::take(&mut self.listening) {
-            self.say("disconnected", now, "as planned", out);
+            self.record_session("disconnected", now, "as planned", out);
         }
     }
 }
 
-fn open(transport: Transport, port: u16, marks: Marks, ipv6: bool) -> io::Result<Door> {
+fn open(transport: Transport, port: u16, marks: Marks, ipv6: bool) -> io::Result<Listener> {
     Ok(match transport {
         Transport::Tcp => {
             let listener = TcpListener::bind((socket::any(ipv6), port))?;
             listener.set_nonblocking(true)?;
-            Door::Tcp(listener)
+            Listener::Tcp(listener)
         }
         Transport::Udp => {
             let socket = datagrams::bound(port, ipv6)?;
             socket::mark(&socket, marks)?;
-            Door::Udp(socket)
+            Listener::Udp(socket)
         }
     })
 }
 
-/// Whether the frame is on its way.
-fn send(door: &Door, consumer: &mut Consumer, frame: &[u8]) -> bool {
-    match (&mut consumer.way, door) {
-        (Way::Tcp(stream), _) => stream.send(frame).unwrap_or(false),
-        (Way::Udp(ends), Door::Udp(socket)) => datagrams::answer(socket, frame, *ends).is_ok(),
-        (Way::Udp(_), Door::Tcp(_)) => false,
+/// Whether the socket has accepted the frame.
+fn send(listener: &Listener, consumer: &mut Consumer, frame: &[u8]) -> bool {
+    match (&mut consumer.channel, listener) {
+        (Channel::Tcp(stream), _) => stream.send(frame).unwrap_or(false),
+        (Channel::Udp(ends), Listener::Udp(socket)) => {
+            datagrams::answer(socket, frame, *ends).is_ok()
+        }
+        (Channel::Udp(_), Listener::Tcp(_)) => false,
     }
 }
 
@@ -302,7 +304,7 @@ impl Role for Pmu {
     fn fds(&self, wait_for: &mut dyn FnMut(RawFd, bool)) {
         wait_for(self.raw(), false);
         for consumer in &self.consumers {
-            if let Way::Tcp(stream) = &consumer.way {
+            if let Channel::Tcp(stream) = &consumer.channel {
                 wait_for(stream.raw(), stream.waits());
             }
         }
@@ -322,7 +324,7 @@ impl Role for Pmu {
         };
         if !self.listening {
             self.listening = true;
-            self.say("listening", self.opened_ns, "", out);
+            self.record_session("listening", self.opened_ns, "", out);
         }
         self.send_due(t0, now, out);
     }
@@ -333,7 +335,8 @@ impl Role for Pmu {
             self.datagrams(now);
             return;
         }
-        let ours = |one: &Consumer| matches!(&one.way, Way::Tcp(stream) if stream.raw() == fd);
+        let ours =
+            |one: &Consumer| matches!(&one.channel, Channel::Tcp(stream) if stream.raw() == fd);
         if let Some(place) = self.consumers.iter().position(ours)
             && !self.serve(place, revents, now)
         {

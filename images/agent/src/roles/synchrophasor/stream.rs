@@ -1,4 +1,4 @@
-//! Frames over one TCP connection: those that came, whole, and those that wait for room in the socket.
+//! Sends and receives frames over one TCP connection.
 
 use super::frame;
 use crate::os::{self, Res};
@@ -14,7 +14,7 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// Of a socket that does not block.
+    /// Wraps a non-blocking socket.
     pub fn new(socket: TcpStream) -> Self {
         Self {
             socket,
@@ -31,12 +31,12 @@ impl Stream {
         &self.socket
     }
 
-    /// Whether room in the socket is waited for.
+    /// Whether output waits for space in the socket's buffer.
     pub fn waits(&self) -> bool {
         !self.output.is_empty()
     }
 
-    /// Whether the frame is on its way; one that finds too much before it is not.
+    /// Queues a frame; false where too much output already waits.
     pub fn send(&mut self, frame: &[u8]) -> Res<bool> {
         if self.output.len() > BACKLOG_BYTES {
             return Ok(false);
@@ -56,7 +56,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Hands over the frames that the next bytes complete; what is no frame ends the connection, as its end does.
+    /// Passes on completed frames; an error where the connection ends or sends no valid frame.
     pub fn receive(&mut self, mut take: impl FnMut(&[u8])) -> Res<()> {
         let mut chunk = [0; 16_384];
         match os::read(self.raw(), &mut chunk) {

@@ -1,4 +1,4 @@
-//! Stations and concentrators in one thread, over loopback.
+//! Tests stations and concentrators in one thread, over loopback.
 
 use super::*;
 use crate::roles::testing::{SECOND, by_kind, play_for};
@@ -126,7 +126,7 @@ fn nonsense_on_a_connection_ends_it_and_nothing_else() {
     assert_eq!(stranger.read(&mut [0; 10]).unwrap_or(0), 0);
 }
 
-/// Passes datagrams on between a station and who asks it, and spoils each tenth data frame: its checksum is wrong.
+/// Forwards datagrams between a station and a concentrator, and corrupts the checksum of each tenth data frame.
 fn spoiling(station: u16) -> u16 {
     let relay = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     let port = relay.local_addr().unwrap().port();

@@ -1,11 +1,11 @@
-//! Messages in a stream of bytes: each is preceded by its length, a u32 in big endian.
+//! Message framing in a byte stream: each message follows its length, a big-endian u32.
 
 use crate::os::Res;
 
-/// A longer one is nonsense, and would be kept until it is whole.
+/// Longer messages are refused, since the receiver would have to buffer them.
 pub const LONGEST: usize = 16 << 20;
 
-/// Appends a message of what `write` appends; nothing where it appends nothing.
+/// Appends a message with the output of `write`; nothing where that is empty.
 pub fn append(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     let start = out.len();
     out.extend_from_slice(&[0; 4]);
@@ -25,7 +25,7 @@ pub struct Frames {
 }
 
 impl Frames {
-    /// Hands on every message that the bytes complete; what is left waits for more.
+    /// Passes on every completed message; keeps an incomplete rest.
     pub fn feed(&mut self, bytes: &[u8], mut take: impl FnMut(&[u8])) -> Res<()> {
         self.feed_while(bytes, |message| {
             take(message);
@@ -33,17 +33,17 @@ impl Frames {
         })
     }
 
-    /// As `feed`, but no further than `take` says that it takes more.
+    /// As `feed`, but stops when `take` returns false.
     pub fn feed_while(&mut self, bytes: &[u8], take: impl FnMut(&[u8]) -> bool) -> Res<()> {
         if self.partial.is_empty() {
-            let left = hand_on(bytes, take)?;
+            let left = pass_on(bytes, take)?;
             self.partial.extend_from_slice(left);
             return Ok(());
         }
         self.partial.extend_from_slice(bytes);
-        let left = hand_on(&self.partial, take)?.len();
+        let left = pass_on(&self.partial, take)?.len();
         if left == 0 {
-            // A fresh vector gives the pages of a long message back.
+            // A new vector frees the memory of a long message.
             self.partial = Vec::new();
         } else {
             self.partial.drain(..self.partial.len() - left);
@@ -52,8 +52,8 @@ impl Frames {
     }
 }
 
-/// Hands on whole messages as long as they are taken; what is left.
-fn hand_on(mut bytes: &[u8], mut take: impl FnMut(&[u8]) -> bool) -> Res<&[u8]> {
+/// Passes on complete messages while `take` returns true; returns the rest.
+fn pass_on(mut bytes: &[u8], mut take: impl FnMut(&[u8]) -> bool) -> Res<&[u8]> {
     while let Some((head, tail)) = bytes.split_first_chunk() {
         let length = u32::from_be_bytes(*head) as usize;
         if length > LONGEST {

@@ -1,11 +1,11 @@
-//! A connection to one peer: made, kept and made again; a message is out when the socket has taken all of it.
+//! A connection to one peer, with reconnection. A message has left once the socket has accepted all of it.
 
 use super::frames::{self, Frames};
 use crate::clock;
 use crate::os;
 use crate::payload::{self, Purpose};
 use crate::records::Outcome;
-use crate::roles::books::{Books, Key};
+use crate::roles::ledger::{Key, Ledger};
 use crate::roles::peers::Peer;
 use crate::roles::socket::{self, BACKLOG_BYTES, CONNECT_LIMIT_NS, Marks};
 use std::collections::{BTreeSet, VecDeque};
@@ -13,25 +13,25 @@ use std::io::ErrorKind;
 use std::net::TcpStream;
 use std::os::fd::{AsRawFd, RawFd};
 
-/// How often the kernel is asked what the other side has, where nothing else happens.
+/// How often an idle link checks what the peer has acknowledged.
 const CONFIRM_NS: i64 = 100_000_000;
 
-/// What all links of a role have in common.
+/// Settings of all links of a role.
 pub struct Settings {
     pub nodelay: bool,
     pub marks: Marks,
-    /// 0: never again.
+    /// 0: no reconnection.
     pub reconnect_ns: i64,
     pub queue: usize,
-    /// Requests without an answer at a time.
+    /// Most unanswered requests.
     pub inflight: usize,
 }
 
-/// What became of the connection, for the session's records.
+/// A change of the connection, for the session's records.
 pub enum Change {
     Connecting,
     Connected,
-    /// Whether it had been established, and why it is not.
+    /// Whether it had been established, and why it ended.
     Ended(bool, String),
 }
 
@@ -43,7 +43,7 @@ enum State {
     Over,
 }
 
-/// A message in the output, and the bytes of this connection that it takes.
+/// A message in the output, and the connection's byte positions that it occupies.
 struct Leaving {
     from: u64,
     to: u64,
@@ -52,7 +52,7 @@ struct Leaving {
 
 pub struct Link {
     pub peer: Peer,
-    /// Place among the receivers.
+    /// Index among the receivers.
     index: usize,
     state: State,
     socket: Option<TcpStream>,
@@ -60,13 +60,13 @@ pub struct Link {
     output: Vec<u8>,
     leaving: VecDeque<Leaving>,
     written: u64,
-    /// Messages that nobody answers, which the socket has taken and the other side has not acknowledged.
+    /// Messages without a reply that the socket has accepted and the peer has not acknowledged.
     unconfirmed: VecDeque<(u64, Key)>,
     confirm_ns: i64,
     unanswered: BTreeSet<Key>,
     frames: Frames,
     pub changes: Vec<Change>,
-    /// Messages that answered nothing.
+    /// Number of messages that match no request.
     pub foreign: u64,
 }
 
@@ -111,20 +111,26 @@ impl Link {
         }
     }
 
-    pub fn on_time(&mut self, now: i64, settings: &Settings, books: &mut Books, out: &mut Vec<u8>) {
+    pub fn on_time(
+        &mut self,
+        now: i64,
+        settings: &Settings,
+        ledger: &mut Ledger,
+        out: &mut Vec<u8>,
+    ) {
         if now >= self.confirm_ns {
-            self.confirm(now, books, out);
+            self.confirm(now, ledger, out);
         }
         match self.state {
-            State::Waiting(at) if now >= at => self.connect(now, settings, books, out),
+            State::Waiting(at) if now >= at => self.connect(now, settings, ledger, out),
             State::Connecting(until) if now >= until => {
-                self.lost("no connection in time", now, settings, books, out);
+                self.lost("no connection in time", now, settings, ledger, out);
             }
             _ => {}
         }
     }
 
-    fn connect(&mut self, now: i64, settings: &Settings, books: &mut Books, out: &mut Vec<u8>) {
+    fn connect(&mut self, now: i64, settings: &Settings, ledger: &mut Ledger, out: &mut Vec<u8>) {
         self.changes.push(Change::Connecting);
         let (address, port) = (self.peer.address, self.peer.port);
         match socket::connect(address, port, settings.nodelay, settings.marks) {
@@ -132,25 +138,25 @@ impl Link {
                 self.socket = Some(socket);
                 self.state = State::Connecting(now + CONNECT_LIMIT_NS);
             }
-            Err(e) => self.lost(&e.to_string(), now, settings, books, out),
+            Err(e) => self.lost(&e.to_string(), now, settings, ledger, out),
         }
     }
 
-    /// Queues a message, or drops it where the queue is full; without a connection for good it stays unsent.
-    pub fn offer(&mut self, key: Key, settings: &Settings, books: &mut Books, out: &mut Vec<u8>) {
+    /// Queues a message, or drops it where the queue is full; it stays unsent where the link is closed for good.
+    pub fn offer(&mut self, key: Key, settings: &Settings, ledger: &mut Ledger, out: &mut Vec<u8>) {
         if self.state == State::Over {
-            books.failed(&key, self.index, Outcome::Unsent, out);
+            ledger.failed(&key, self.index, Outcome::Unsent, out);
         } else if self.queue.len() < settings.queue {
             self.queue.push_back(key);
         } else {
-            books.failed(&key, self.index, Outcome::Dropped, out);
+            ledger.failed(&key, self.index, Outcome::Dropped, out);
         }
     }
 
-    /// Forgets messages that were given up.
-    pub fn forget_closed(&mut self, books: &Books) {
-        self.queue.retain(|key| books.is_open(key));
-        self.unanswered.retain(|key| books.is_open(key));
+    /// Removes expired messages.
+    pub fn forget_closed(&mut self, ledger: &Ledger) {
+        self.queue.retain(|key| ledger.is_open(key));
+        self.unanswered.retain(|key| ledger.is_open(key));
     }
 
     pub fn on_ready(
@@ -158,24 +164,24 @@ impl Link {
         revents: i16,
         now: i64,
         settings: &Settings,
-        books: &mut Books,
+        ledger: &mut Ledger,
         out: &mut Vec<u8>,
     ) {
-        if !self.up() && !self.establish(now, settings, books, out) {
+        if !self.up() && !self.establish(now, settings, ledger, out) {
             return;
         }
         if revents & (libc::POLLIN | libc::POLLHUP | libc::POLLERR) != 0 {
-            self.read(now, settings, books, out);
+            self.read(now, settings, ledger, out);
         }
-        self.write(books, out);
-        self.pump(settings, books, out);
+        self.write(ledger, out);
+        self.pump(settings, ledger, out);
     }
 
     fn establish(
         &mut self,
         now: i64,
         settings: &Settings,
-        books: &mut Books,
+        ledger: &mut Ledger,
         out: &mut Vec<u8>,
     ) -> bool {
         let error = match self.socket.as_ref().map(TcpStream::take_error) {
@@ -184,7 +190,7 @@ impl Link {
             None => return false,
         };
         if let Some(text) = error {
-            self.lost(&text, now, settings, books, out);
+            self.lost(&text, now, settings, ledger, out);
             return false;
         }
         if !self.socket.as_ref().is_some_and(socket::established) {
@@ -195,14 +201,14 @@ impl Link {
         true
     }
 
-    /// The connection (or the attempt) is over. What the socket did not take wholly cannot have arrived: back to the
-    /// queue. What it did take is not sent again, which could double it.
+    /// Handles the end of a connection or an attempt. Messages that the socket accepted only in part cannot have arrived
+    /// and are requeued. Others are not resent, since that could duplicate them.
     fn lost(
         &mut self,
         why: &str,
         now: i64,
         settings: &Settings,
-        books: &mut Books,
+        ledger: &mut Ledger,
         out: &mut Vec<u8>,
     ) {
         self.changes.push(Change::Ended(
@@ -210,13 +216,13 @@ impl Link {
             format!("{}: {why}", self.peer.endpoint),
         ));
         for (_, key) in std::mem::take(&mut self.unconfirmed) {
-            books.confirmed(&key, now, out);
+            ledger.confirmed(&key, now, out);
         }
         for leaving in std::mem::take(&mut self.leaving).into_iter().rev() {
             if leaving.from < self.written {
-                books.taken_back(&leaving.key);
+                ledger.taken_back(&leaving.key);
             }
-            if books.is_open(&leaving.key) {
+            if ledger.is_open(&leaving.key) {
                 self.queue.push_front(leaving.key);
             }
         }
@@ -226,11 +232,11 @@ impl Link {
             return;
         }
         for key in std::mem::take(&mut self.queue) {
-            books.failed(&key, self.index, Outcome::Unsent, out);
+            ledger.failed(&key, self.index, Outcome::Unsent, out);
         }
     }
 
-    /// For good, unless `begin` follows.
+    /// Closes the link, until `begin` if that follows.
     pub fn close(&mut self) {
         self.state = State::Over;
         self.socket = None;
@@ -242,41 +248,41 @@ impl Link {
         self.frames = Frames::default();
     }
 
-    fn read(&mut self, now: i64, settings: &Settings, books: &mut Books, out: &mut Vec<u8>) {
+    fn read(&mut self, now: i64, settings: &Settings, ledger: &mut Ledger, out: &mut Vec<u8>) {
         let Some(fd) = self.socket.as_ref().map(AsRawFd::as_raw_fd) else {
             return;
         };
         let mut chunk = [0u8; 16_384];
         match os::read(fd, &mut chunk) {
-            Ok(0) => self.lost("closed by the peer", now, settings, books, out),
+            Ok(0) => self.lost("closed by the peer", now, settings, ledger, out),
             Ok(n) => {
-                if let Err(text) = self.take(&chunk[..n], books, out) {
-                    self.lost(&text, now, settings, books, out);
+                if let Err(text) = self.take(&chunk[..n], ledger, out) {
+                    self.lost(&text, now, settings, ledger, out);
                 }
             }
             Err(e) if e.kind() == ErrorKind::WouldBlock => {}
-            Err(e) => self.lost(&e.to_string(), now, settings, books, out),
+            Err(e) => self.lost(&e.to_string(), now, settings, ledger, out),
         }
     }
 
     pub(super) fn take(
         &mut self,
         bytes: &[u8],
-        books: &mut Books,
+        ledger: &mut Ledger,
         out: &mut Vec<u8>,
     ) -> os::Res<()> {
         let (from, now) = ((self.index, self.peer.endpoint.as_str()), clock::lab_ns());
         self.frames.feed(bytes, |message| {
             let reply = payload::read(message).filter(|m| m.purpose == Purpose::Reply);
-            match reply.and_then(|reply| books.answered(&reply, from, now, out)) {
+            match reply.and_then(|reply| ledger.answered(&reply, from, now, out)) {
                 Some(key) => drop(self.unanswered.remove(&key)),
                 None => self.foreign += 1,
             }
         })
     }
 
-    /// Hands queued messages to the socket, one write each, while it takes them and the window is open.
-    pub fn pump(&mut self, settings: &Settings, books: &mut Books, out: &mut Vec<u8>) {
+    /// Passes queued messages to the socket, one write each, while it accepts them and the window is open.
+    pub fn pump(&mut self, settings: &Settings, ledger: &mut Ledger, out: &mut Vec<u8>) {
         while self.up()
             && self.output.len() < BACKLOG_BYTES
             && self.unanswered.len() + self.leaving.len() < settings.inflight
@@ -285,22 +291,22 @@ impl Link {
                 return;
             };
             let from = self.written + self.output.len() as u64;
-            frames::append(&mut self.output, |out| books.write(&key, out));
+            frames::append(&mut self.output, |out| ledger.write(&key, out));
             let to = self.written + self.output.len() as u64;
             if to > from {
                 self.leaving.push_back(Leaving { from, to, key });
-                self.write(books, out);
+                self.write(ledger, out);
             }
         }
     }
 
-    /// Writes what the socket takes and learns which messages are out.
-    fn write(&mut self, books: &mut Books, out: &mut Vec<u8>) {
+    /// Writes as much as the socket accepts, and updates the messages that have left.
+    fn write(&mut self, ledger: &mut Ledger, out: &mut Vec<u8>) {
         let Some(fd) = self.socket.as_ref().map(AsRawFd::as_raw_fd) else {
             return;
         };
         while !self.output.is_empty() {
-            // The read that follows learns of a broken connection and says why.
+            // The next read returns the reason of a broken connection.
             let Ok(n) = os::write(fd, &self.output) else {
                 break;
             };
@@ -309,24 +315,24 @@ impl Link {
         }
         let now = clock::lab_ns();
         while let Some(leaving) = self.leaving.pop_front_if(|l| l.to <= self.written) {
-            // Only what is waited for can hold the window.
-            if books.waits_for_answers(&leaving.key) {
+            // Only requests with missing replies occupy the window.
+            if ledger.waits_for_answers(&leaving.key) {
                 self.unanswered.insert(leaving.key);
-            } else if books.is_open(&leaving.key) {
+            } else if ledger.is_open(&leaving.key) {
                 if self.unconfirmed.is_empty() {
                     self.confirm_ns = now + CONFIRM_NS;
                 }
                 self.unconfirmed.push_back((leaving.to, leaving.key));
             }
-            books.taken(&leaving.key, now, out);
+            ledger.taken(&leaving.key, now, out);
         }
         if now >= self.confirm_ns {
-            self.confirm(now, books, out);
+            self.confirm(now, ledger, out);
         }
     }
 
-    /// Asks the kernel how much the other side has acknowledged.
-    pub fn confirm(&mut self, now: i64, books: &mut Books, out: &mut Vec<u8>) {
+    /// Checks how much the peer has acknowledged.
+    pub fn confirm(&mut self, now: i64, ledger: &mut Ledger, out: &mut Vec<u8>) {
         self.confirm_ns = now + CONFIRM_NS;
         let Some(socket) = self
             .socket
@@ -335,11 +341,11 @@ impl Link {
         else {
             return;
         };
-        // What cannot be asked for is not known to have arrived.
+        // Without an answer of the kernel nothing counts as acknowledged.
         let outstanding = socket::outstanding(socket).unwrap_or(self.written);
         let acknowledged = self.written.saturating_sub(outstanding);
         while let Some((_, key)) = self.unconfirmed.pop_front_if(|(to, _)| *to <= acknowledged) {
-            books.confirmed(&key, now, out);
+            ledger.confirmed(&key, now, out);
         }
     }
 }

@@ -1,13 +1,13 @@
-//! Messages over TCP: requests with their replies and pushes to peers, one connection each, and the side that listens.
+//! Messages over TCP: requests with replies and pushes, one connection per peer, and the server.
 //!
-//! TCP tells no application what another has read: a push is `sent` when the other side's kernel has it.
+//! TCP does not report what the peer's application has read: a push is `sent` once the peer's kernel has acknowledged it.
 
 mod frames;
 mod link;
 mod server;
 
 use super::Role;
-use super::books::Books;
+use super::ledger::Ledger;
 use super::peers::Peer;
 use super::socket::Marks;
 use crate::clock;
@@ -27,18 +27,18 @@ struct Spec {
     nodelay: bool,
     #[serde(flatten)]
     marks: Marks,
-    /// The node has addresses of IPv6.
+    /// The node has IPv6 addresses.
     #[serde(default)]
     ipv6: bool,
-    /// Wait before a new attempt; 0: never reconnect.
+    /// Delay before a new attempt; 0: never reconnect.
     #[serde(default)]
     reconnect_ns: i64,
-    /// Messages that may wait for each peer.
+    /// Most waiting messages per peer.
     #[serde(default = "default_queue")]
     queue: usize,
-    /// Requests that may be without a reply at a time, for each peer.
+    /// Most unanswered requests per peer.
     inflight: Option<usize>,
-    /// A request is given up so long after it was due.
+    /// A request expires this long after it was due.
     timeout_ns: i64,
 }
 
@@ -59,14 +59,14 @@ pub struct Tcp {
     server: Option<Server>,
     bound_ns: i64,
     links: Vec<Link>,
-    books: Books,
+    ledger: Ledger,
     state: State,
     t0_ns: Option<i64>,
-    /// Whether all links were, when it was last written down.
+    /// Whether `connected` is recorded: all links are up.
     connected: bool,
 }
 
-/// A role that is bound, if it listens.
+/// A role whose socket is bound, if it listens.
 pub fn arm(item: Item) -> Res<Box<dyn Role>> {
     Ok(Box::new(Tcp::new(item)?))
 }
@@ -78,7 +78,8 @@ impl Tcp {
         item.flows
             .iter()
             .try_for_each(|flow| flow.fits(frames::LONGEST))?;
-        let books = Books::new(item, &session, spec.to.len(), spec.timeout_ns)?.with_confirmation();
+        let ledger =
+            Ledger::new(item, &session, spec.to.len(), spec.timeout_ns)?.with_confirmation();
         let server = spec
             .listen
             .map(|port| Server::bind(port, spec.nodelay, spec.marks, spec.ipv6));
@@ -95,28 +96,28 @@ impl Tcp {
             server: server.transpose()?,
             bound_ns: clock::lab_ns(),
             links: links.map(|(index, peer)| Link::new(peer, index)).collect(),
-            books,
+            ledger,
             state: State::Armed,
             t0_ns: None,
             connected: false,
         })
     }
 
-    fn say(&self, what: &str, at_ns: i64, detail: &str, out: &mut Vec<u8>) {
+    fn record_session(&self, what: &str, at_ns: i64, detail: &str, out: &mut Vec<u8>) {
         records::session(out, &self.session.endpoint, what, at_ns, detail);
     }
 
     fn begin(&mut self, t0: i64, out: &mut Vec<u8>) {
         self.state = State::Running;
         if self.server.is_some() {
-            self.say("listening", self.bound_ns, "", out);
+            self.record_session("listening", self.bound_ns, "", out);
         }
         self.links
             .iter_mut()
             .for_each(|link| link.begin(t0 + self.session.connect_ns));
     }
 
-    /// Who listens is there until it is told to finish.
+    /// When the session ends; a server stays until `finish`.
     fn end_ns(&self) -> Option<i64> {
         let leaves = self.state != State::Over && self.server.is_none();
         self.t0_ns
@@ -126,38 +127,38 @@ impl Tcp {
 
     fn leave(&mut self, now: i64, out: &mut Vec<u8>) {
         for link in &mut self.links {
-            link.confirm(now, &mut self.books, out);
+            link.confirm(now, &mut self.ledger, out);
         }
-        self.books.finish(out);
+        self.ledger.finish(out);
         self.links.iter_mut().for_each(Link::close);
         if self.state == State::Running && (self.connected || self.server.is_some()) {
-            self.say("disconnected", now, "as planned", out);
+            self.record_session("disconnected", now, "as planned", out);
         }
         self.state = State::Over;
         self.connected = false;
     }
 
     fn send_due(&mut self, t0: i64, now: i64, out: &mut Vec<u8>) {
-        while let Some(key) = self.books.take_due(t0, now, out) {
-            for link in &mut self.links[self.books.receivers(&key)] {
-                link.offer(key, &self.settings, &mut self.books, out);
-                link.pump(&self.settings, &mut self.books, out);
+        while let Some(key) = self.ledger.take_due(t0, now, out) {
+            for link in &mut self.links[self.ledger.receivers(&key)] {
+                link.offer(key, &self.settings, &mut self.ledger, out);
+                link.pump(&self.settings, &mut self.ledger, out);
             }
         }
     }
 
-    /// Writes down what became of the connections: the session is connected when all of them are.
+    /// Records changes of connections; the session is connected when all of them are.
     fn note(&mut self, now: i64, out: &mut Vec<u8>) {
         for i in 0..self.links.len() {
             for change in std::mem::take(&mut self.links[i].changes) {
                 match change {
                     Change::Connecting => {
                         let peer = &self.links[i].peer.endpoint;
-                        self.say("connecting", now, peer, out);
+                        self.record_session("connecting", now, peer, out);
                     }
                     Change::Connected if self.links.iter().all(Link::up) => {
                         self.connected = true;
-                        self.say("connected", now, &self.links[i].peer.endpoint, out);
+                        self.record_session("connected", now, &self.links[i].peer.endpoint, out);
                     }
                     Change::Connected => {}
                     Change::Ended(was_up, why) => {
@@ -170,12 +171,8 @@ impl Tcp {
                 }
             }
         }
-        if let Some(text) = self
-            .server
-            .as_mut()
-            .and_then(|server| server.trouble.take())
-        {
-            self.say("failed", now, &text, out);
+        if let Some(text) = self.server.as_mut().and_then(|server| server.error.take()) {
+            self.record_session("failed", now, &text, out);
         }
     }
 }
@@ -190,7 +187,7 @@ impl Role for Tcp {
     }
 
     fn totals(&self) -> Totals {
-        let mut totals = self.books.totals();
+        let mut totals = self.ledger.totals();
         totals.foreign += self.links.iter().map(|link| link.foreign).sum::<u64>();
         totals += self
             .server
@@ -213,7 +210,7 @@ impl Role for Tcp {
         let t0 = self.t0_ns?;
         let begin = (self.state == State::Armed).then_some(t0);
         let links = self.links.iter().filter_map(Link::deadline).min();
-        [begin, links, self.end_ns(), self.books.deadline(t0)]
+        [begin, links, self.end_ns(), self.ledger.deadline(t0)]
             .into_iter()
             .flatten()
             .min()
@@ -227,14 +224,14 @@ impl Role for Tcp {
             self.begin(t0, out);
         }
         self.send_due(t0, now, out);
-        if self.books.expire(now, out) {
+        if self.ledger.expire(now, out) {
             for link in &mut self.links {
-                link.forget_closed(&self.books);
-                link.pump(&self.settings, &mut self.books, out);
+                link.forget_closed(&self.ledger);
+                link.pump(&self.settings, &mut self.ledger, out);
             }
         }
         for link in &mut self.links {
-            link.on_time(now, &self.settings, &mut self.books, out);
+            link.on_time(now, &self.settings, &mut self.ledger, out);
         }
         self.note(now, out);
         if self.end_ns().is_some_and(|end| now >= end) {
@@ -248,7 +245,7 @@ impl Role for Tcp {
         }
         let ours = |link: &&mut Link| link.fd().is_some_and(|(raw, _)| raw == fd);
         if let Some(link) = self.links.iter_mut().find(ours) {
-            link.on_ready(revents, now, &self.settings, &mut self.books, out);
+            link.on_ready(revents, now, &self.settings, &mut self.ledger, out);
         }
         self.note(now, out);
     }
@@ -261,7 +258,7 @@ impl Role for Tcp {
     }
 }
 
-/// A stream in two pieces.
+/// Feeds a stream in two pieces.
 #[cfg(feature = "fuzzing")]
 pub fn fuzz(bytes: &[u8]) {
     let mut frames = frames::Frames::default();

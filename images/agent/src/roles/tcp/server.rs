@@ -1,4 +1,4 @@
-//! The side that listens: any number of connections behind one descriptor, messages taken and requests answered.
+//! The TCP server: any number of connections behind one epoll descriptor; receives messages and answers requests.
 
 use super::frames::{self, Frames};
 use crate::clock;
@@ -13,16 +13,16 @@ use std::io::{self, ErrorKind};
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
-/// Many clients may begin at one time.
+/// Backlog of pending connections, since many clients may connect at once.
 const WAITING_CONNECTIONS: i32 = 4096;
-/// A connection whose other side does not take its replies is not read from either, and what it has asked already waits.
+/// With more unsent replies than this, the server stops reading from the connection, and its received requests wait.
 const BACKLOG_BYTES: usize = 262_144;
 
 struct Connection {
     socket: TcpStream,
     frames: Frames,
     output: Vec<u8>,
-    /// Messages may be in `frames` for which the output had no room.
+    /// `frames` may hold messages that wait for space in the output.
     held: bool,
     interest: i32,
 }
@@ -34,8 +34,8 @@ pub struct Server {
     connections: BTreeMap<RawFd, Connection>,
     chunk: Vec<u8>,
     pub counts: Totals,
-    /// Why no further connection is accepted.
-    pub trouble: Option<String>,
+    /// Why the server accepts no further connection.
+    pub error: Option<String>,
 }
 
 impl Server {
@@ -43,8 +43,8 @@ impl Server {
         let fail = |e: io::Error| format!("listen: port {port}: {e}; choose another");
         let listener = TcpListener::bind((socket::any(ipv6), port)).map_err(fail)?;
         listener.set_nonblocking(true).map_err(fail)?;
-        socket::mark(&listener, marks).map_err(fail)?; // connections have it from here
-        // SAFETY: plain numbers; a socket that listens may be told again, how many connections may wait.
+        socket::mark(&listener, marks).map_err(fail)?; // connections inherit the marks
+        // SAFETY: plain numbers. A second listen() changes the backlog.
         os::check(unsafe { libc::listen(listener.as_raw_fd(), WAITING_CONNECTIONS) })
             .map_err(fail)?;
         // SAFETY: plain numbers.
@@ -56,7 +56,7 @@ impl Server {
             connections: BTreeMap::new(),
             chunk: Vec::new(),
             counts: Totals::default(),
-            trouble: None,
+            error: None,
         };
         server
             .watch(
@@ -68,7 +68,7 @@ impl Server {
         Ok(server)
     }
 
-    /// Readable when anything is to be done.
+    /// The epoll descriptor, readable when there is work.
     pub fn raw(&self) -> RawFd {
         self.epoll.as_raw_fd()
     }
@@ -78,7 +78,7 @@ impl Server {
         self.listener.local_addr().unwrap().port()
     }
 
-    /// Bytes of replies that no socket has taken.
+    /// Bytes of unsent replies.
     #[cfg(test)]
     pub fn waiting(&self) -> usize {
         self.connections.values().map(|c| c.output.len()).sum()
@@ -95,14 +95,14 @@ impl Server {
 
     pub fn on_ready(&mut self, endpoint: &str, out: &mut Vec<u8>) {
         let mut events = [libc::epoll_event { events: 0, u64: 0 }; 64];
-        // SAFETY: room for 64 events; it does not wait.
+        // SAFETY: room for 64 events; the call does not wait.
         let n = unsafe { libc::epoll_wait(self.raw(), events.as_mut_ptr(), 64, 0) };
         for event in &events[..n.max(0) as usize] {
             let fd = event.u64 as RawFd;
             if fd == self.listener.as_raw_fd() {
                 self.accept();
             } else if !self.serve(fd, event.events as i32, endpoint, out) {
-                // Closed with its last descriptor, which takes it out of the epoll set too.
+                // Dropping the last descriptor also removes it from the epoll set.
                 self.connections.remove(&fd);
             }
         }
@@ -119,9 +119,9 @@ impl Server {
                 Err(e) if e.kind() == ErrorKind::WouldBlock => return,
                 Err(e) if e.kind() == ErrorKind::ConnectionAborted => {}
                 Err(e) => {
-                    // It would be as ready, and as impossible, at once again.
+                    // A retry would fail again at once, in a busy loop.
                     let listener = self.listener.as_raw_fd();
-                    self.trouble = Some(format!("accepts no further connection: {e}"));
+                    self.error = Some(format!("accepts no further connection: {e}"));
                     return self.watch(libc::EPOLL_CTL_DEL, listener, 0).unwrap_or(());
                 }
             }
@@ -147,7 +147,7 @@ impl Server {
         Ok(())
     }
 
-    /// False when the connection is over.
+    /// Serves a connection; false when it has ended.
     fn serve(&mut self, fd: RawFd, events: i32, endpoint: &str, out: &mut Vec<u8>) -> bool {
         let Some(connection) = self.connections.get_mut(&fd) else {
             return true;
@@ -210,7 +210,7 @@ fn take(
 impl Connection {
     fn write(&mut self) {
         while !self.output.is_empty() {
-            // The read that follows learns of a broken connection.
+            // The next read finds a broken connection.
             let Ok(n) = os::write(self.socket.as_raw_fd(), &self.output) else {
                 return;
             };
@@ -220,7 +220,7 @@ impl Connection {
 
     fn wanted(&self) -> i32 {
         match self.output.len() {
-            // Writable at once: then what is held goes on, after all others had their turn.
+            // Writable at once, so held messages continue after others had their turn.
             _ if self.held => libc::EPOLLOUT,
             0 => libc::EPOLLIN,
             n if n < BACKLOG_BYTES => libc::EPOLLIN | libc::EPOLLOUT,

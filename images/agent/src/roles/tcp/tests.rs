@@ -1,4 +1,4 @@
-//! Roles on loopback that speak to each other, and to a peer that breaks connections where it hurts.
+//! Tests roles on loopback with each other, and with a peer that breaks connections at bad moments.
 
 use super::*;
 use crate::os;
@@ -43,7 +43,7 @@ fn spec(to: &[&Value]) -> Value {
     json!({"to": to, "nodelay": true, "reconnect_ns": SECOND / 50, "queue": 100, "timeout_ns": SECOND})
 }
 
-/// Lets all run until `done` or for three seconds; gives the records of each kind.
+/// Runs all until `done` or for three seconds; returns the records of each kind.
 fn drive(
     roles: &mut [&mut Tcp],
     done: impl Fn(&[&mut Tcp]) -> bool,
@@ -173,9 +173,9 @@ fn the_window_bounds_what_is_unanswered_and_time_reopens_it() {
             .set_read_timeout(Some(Duration::from_secs(2)))
             .unwrap();
         let mut later = 0;
-        while let Some(asked) = message(&mut stream) {
+        while let Some(request) = message(&mut stream) {
             let mut frame = Vec::new();
-            frames::append(&mut frame, |out| crate::roles::peers::reply(&asked, out));
+            frames::append(&mut frame, |out| crate::roles::peers::reply(&request, out));
             stream.write_all(&frame).unwrap();
             later += 1;
         }
@@ -326,7 +326,7 @@ fn a_late_answer_and_a_push_are_no_answers() {
         frames::append(&mut frame, |out| {
             payload::Payload::write(&payload::bytes::Bytes, &identity, 28, out);
         });
-        link.take(&frame, &mut asker.books, &mut out).unwrap();
+        link.take(&frame, &mut asker.ledger, &mut out).unwrap();
     }
     assert_eq!((link.foreign, out.len()), (2, 0));
 }

@@ -1,4 +1,4 @@
-//! Roles on loopback that speak to each other, and to strangers.
+//! Tests roles on loopback with each other, and with foreign programs.
 
 use super::*;
 use crate::roles::testing::{SECOND, by_kind, flow};
@@ -31,7 +31,7 @@ fn client(to: &[&Value], flow: Value) -> Udp {
     .unwrap()
 }
 
-/// Lets all run for so long; gives the records of each kind.
+/// Runs all for some seconds; returns the records of each kind.
 fn drive(roles: &mut [&mut Udp], seconds: f64) -> (Vec<String>, Vec<String>, Vec<String>) {
     let mut out = Vec::new();
     let t0 = clock::lab_ns();

@@ -1,4 +1,4 @@
-//! The machine's libzmq, loaded when a node needs it: no agent that does not speak ZeroMQ carries it, or what it needs.
+//! Binds the installed libzmq at run time, so that agents without ZeroMQ do not load it.
 //!
 //! Names and constants are those of `zmq.h`; see zmq_ctx_new(7) and the pages of each function.
 
@@ -62,9 +62,9 @@ pub struct Library {
 impl Library {
     pub fn load() -> Res<Self> {
         let wrong = |e: libloading::Error| format!("{FILE}: {e}; install Debian's libzmq5");
-        // SAFETY: loading runs the library's initialisers, which libzmq and what it needs allow at any time.
+        // SAFETY: loading runs initialisers of libzmq and its dependencies, which is allowed at any time.
         let shared = unsafe { Shared::new(FILE) }.map_err(wrong)?;
-        // SAFETY: the types are those of the declarations in zmq.h of version 4.
+        // SAFETY: the types match the declarations of zmq.h, version 4.
         unsafe {
             Ok(Self {
                 ctx_new: *shared.get(b"zmq_ctx_new\0").map_err(wrong)?,
@@ -86,19 +86,19 @@ impl Library {
         }
     }
 
-    /// Whether it was built with a capability: "pgm", "curve".
+    /// Whether the library has a capability: "pgm", "curve".
     pub fn has(&self, what: &str) -> bool {
         let what = text(what);
         // SAFETY: `what` lives through the call.
         unsafe { (self.has)(what.as_ptr()) == 1 }
     }
 
-    fn error(&self) -> Trouble {
-        // SAFETY: both take and give plain values; the text is static.
+    fn error(&self) -> ZmqError {
+        // SAFETY: both functions take and return plain values; the text is static.
         unsafe {
             let number = (self.errno)();
             let said = CStr::from_ptr((self.strerror)(number));
-            Trouble {
+            ZmqError {
                 number,
                 text: said.to_string_lossy().into_owned(),
             }
@@ -106,19 +106,19 @@ impl Library {
     }
 }
 
-/// Why a call failed: `number` is an errno, or one of libzmq's own.
+/// A failed call; `number` is an errno or a code of libzmq.
 #[derive(Debug)]
-pub struct Trouble {
+pub struct ZmqError {
     pub number: c_int,
     pub text: String,
 }
 
-/// Addresses and names are made of numbers and of names without zero bytes.
+/// Converts an address or a name, neither of which contains zero bytes.
 fn text(of: &str) -> CString {
     CString::new(of).unwrap_or_default()
 }
 
-/// All sockets of a node, and the thread that does their input and output.
+/// A libzmq context: a node's sockets and their I/O thread.
 pub struct Context {
     library: Library,
     handle: Handle,
@@ -126,7 +126,7 @@ pub struct Context {
 
 impl Context {
     pub fn new(library: Library) -> Res<Self> {
-        // SAFETY: no argument; null says that there is no memory or descriptor left.
+        // SAFETY: no argument; null means that memory or descriptors are exhausted.
         let handle = unsafe { (library.ctx_new)() };
         if handle.is_null() {
             return Err(format!("no ZeroMQ context: {}", library.error().text));
@@ -137,7 +137,7 @@ impl Context {
 
 impl Drop for Context {
     fn drop(&mut self) {
-        // SAFETY: its sockets hold a reference to it, so that none is open any more.
+        // SAFETY: sockets hold a reference to the context, so all of them are closed.
         unsafe { (self.library.ctx_term)(self.handle) };
     }
 }
@@ -150,7 +150,7 @@ pub struct Socket {
 impl Socket {
     pub fn new(context: &std::rc::Rc<Context>, kind: c_int) -> Res<Self> {
         let library = &context.library;
-        // SAFETY: the context is open as long as this socket holds it.
+        // SAFETY: the context stays open as long as this socket holds it.
         let handle = unsafe { (library.socket)(context.handle, kind) };
         if handle.is_null() {
             return Err(format!("no ZeroMQ socket: {}", library.error().text));
@@ -159,7 +159,7 @@ impl Socket {
             context: context.clone(),
             handle,
         };
-        // What is unsent when the node leaves is not waited for: the drain before was its time.
+        // Do not linger over unsent messages at the end: the run's drain phase has waited for them.
         socket.set(LINGER, 0)?;
         Ok(socket)
     }
@@ -168,7 +168,7 @@ impl Socket {
         &self.context.library
     }
 
-    fn done(&self, status: c_int) -> Result<(), Trouble> {
+    fn done(&self, status: c_int) -> Result<(), ZmqError> {
         if status < 0 {
             Err(self.library().error())
         } else {
@@ -194,7 +194,7 @@ impl Socket {
     pub fn get(&self, option: c_int) -> c_int {
         let (mut value, mut size): (c_int, usize) = (0, size_of::<c_int>());
         let library = self.library();
-        // SAFETY: both pointers are to locals of the sizes said.
+        // SAFETY: both pointers are to locals of the given sizes.
         let status = unsafe {
             (library.getsockopt)(self.handle, option, (&raw mut value).cast(), &raw mut size)
         };
@@ -217,7 +217,7 @@ impl Socket {
             .map_err(|e| format!("{address}: {}", e.text))
     }
 
-    /// A socket that gets an event for each connection made and lost.
+    /// A socket that receives an event for each established and lost connection.
     pub fn monitored(&self, name: &str) -> Res<Socket> {
         let address = format!("inproc://{name}");
         let wanted = text(&address);
@@ -232,8 +232,8 @@ impl Socket {
         Ok(monitor)
     }
 
-    /// A message of these parts, as a whole or not at all.
-    pub fn send(&self, parts: &[&[u8]]) -> Result<(), Trouble> {
+    /// Sends a message of these parts, as a whole or not at all.
+    pub fn send(&self, parts: &[&[u8]]) -> Result<(), ZmqError> {
         for (i, part) in parts.iter().enumerate() {
             let more = if i + 1 < parts.len() { SNDMORE } else { 0 };
             let library = self.library();
@@ -251,15 +251,15 @@ impl Socket {
         Ok(())
     }
 
-    /// Whether a message can be received. Asking is what takes back the news from its descriptor (zmq_getsockopt(3)).
-    pub fn has_come(&self) -> bool {
+    /// Whether a message can be received. The query also resets the descriptor's edge (zmq_getsockopt(3)).
+    pub fn can_receive(&self) -> bool {
         self.get(EVENTS) & POLLIN != 0
     }
 
-    /// The next message's parts; nothing if there is none. Of a part that is longer than `room` only so much.
+    /// The next message's parts, each cut to the length of `room`; None without a message.
     pub fn receive(&self, room: &mut [u8]) -> Option<Vec<Vec<u8>>> {
         let mut parts = Vec::new();
-        if !self.has_come() {
+        if !self.can_receive() {
             return None;
         }
         loop {
@@ -279,7 +279,7 @@ impl Socket {
 
 impl Drop for Socket {
     fn drop(&mut self) {
-        // SAFETY: it is open, and this is its only owner.
+        // SAFETY: the socket is open, and this is its only owner.
         unsafe { (self.library().close)(self.handle) };
     }
 }

@@ -1,31 +1,31 @@
-//! ZeroMQ: a side that binds and sends (ROUTER, PUB), and sides that connect to it (DEALER, SUB) and answer.
+//! ZeroMQ: one side binds and sends (ROUTER, PUB), the others connect (DEALER, SUB) and reply.
 //!
-//! The sockets are libzmq's own. A message is `sent` once libzmq has taken it; what lies in its queues, and what it sends
-//! again, the captures show. Answers come back by the same connection (DEALER) or by a REQ to a REP beside it.
+//! The sockets are libzmq's. A message is `sent` once libzmq has accepted it; captures show queues and retransmissions.
+//! Replies return over the same connection (DEALER), or from a REQ to a REP beside it.
 
 mod library;
+mod sockets;
 mod spec;
-mod wires;
 
 use super::Role;
-use super::books::{Books, Key};
+use super::ledger::{Key, Ledger};
 use super::peers;
 use crate::clock;
 use crate::os::Res;
 use crate::payload::{self, Identity, Purpose};
 use crate::proto::{self, Item, Session, Totals};
 use crate::records::{self, Outcome};
+use sockets::{Incoming, Sockets};
 use spec::Spec;
 use std::collections::VecDeque;
 use std::os::fd::RawFd;
-use wires::{Heard, Wires};
 
-/// So many are taken in before the clock is looked at again.
+/// Messages to receive before the role checks the clock again.
 const AT_ONCE: usize = 64;
-/// A publisher of multicast makes itself known from so long before its first message on, so often.
-const HERALD_NS: i64 = 10_000_000_000;
-const HERALD_EVERY_NS: i64 = 500_000_000;
-/// Answers that wait for the one before them; what is beyond is dropped.
+/// A multicast publisher announces itself from this long before its first message on, at this interval.
+const ANNOUNCE_NS: i64 = 10_000_000_000;
+const ANNOUNCE_EVERY_NS: i64 = 500_000_000;
+/// The most replies that wait for earlier ones; more are dropped.
 const WAITING: usize = 1000;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -38,24 +38,24 @@ enum State {
 pub struct Zeromq {
     session: Session,
     spec: Spec,
-    wires: Option<Wires>,
+    sockets: Option<Sockets>,
     bound_ns: i64,
     state: State,
     connected: bool,
     t0_ns: Option<i64>,
-    books: Books,
-    /// Answers that libzmq does not take yet.
+    ledger: Ledger,
+    /// Replies that libzmq does not accept yet.
     answers: VecDeque<Identity>,
-    /// More has come than was taken in.
+    /// More messages have arrived than were received so far.
     more: bool,
-    /// When the publisher makes itself known next, as an offset; none from its first message on.
-    herald_ns: Option<i64>,
+    /// Offset of the publisher's next announcement; None from its first message on.
+    announce_ns: Option<i64>,
     first_ns: i64,
     output: Vec<u8>,
     counts: Totals,
 }
 
-/// A role that is bound, if it binds.
+/// A role whose sockets are bound, if it binds any.
 pub fn arm(item: Item) -> Res<Box<dyn Role>> {
     Ok(Box::new(Zeromq::new(item)?))
 }
@@ -66,28 +66,30 @@ impl Zeromq {
         let spec: Spec = proto::parse("spec", item.software.spec.take())?;
         spec.check(&item.flows)?;
         let first_ns = item.flows.iter().map(|flow| flow.start_ns).min();
-        let herald_ns = first_ns.filter(|_| spec.sends() && spec.is_multicast());
-        let books = Books::new(item, &session, spec.to.len(), spec.timeout_ns)?;
-        let wires = spec.sends().then(|| Wires::open(&spec, &session.endpoint));
+        let announce_ns = first_ns.filter(|_| spec.sends() && spec.is_multicast());
+        let ledger = Ledger::new(item, &session, spec.to.len(), spec.timeout_ns)?;
+        let sockets = spec
+            .sends()
+            .then(|| Sockets::open(&spec, &session.endpoint));
         Ok(Self {
             session,
-            wires: wires.transpose()?,
+            sockets: sockets.transpose()?,
             spec,
             bound_ns: clock::lab_ns(),
             state: State::Armed,
             connected: false,
             t0_ns: None,
-            books,
+            ledger,
             answers: VecDeque::new(),
             more: false,
-            herald_ns: herald_ns.map(|first| (first - HERALD_NS).max(0)),
+            announce_ns: announce_ns.map(|first| (first - ANNOUNCE_NS).max(0)),
             first_ns: first_ns.unwrap_or(0),
             output: Vec::new(),
             counts: Totals::default(),
         })
     }
 
-    fn say(&self, what: &str, at_ns: i64, detail: &str, out: &mut Vec<u8>) {
+    fn record_session(&self, what: &str, at_ns: i64, detail: &str, out: &mut Vec<u8>) {
         records::session(out, &self.session.endpoint, what, at_ns, detail);
     }
 
@@ -95,63 +97,64 @@ impl Zeromq {
         self.state = State::Up;
         if self.spec.sends() {
             self.connected = true;
-            return self.say("listening", self.bound_ns, "", out);
+            return self.record_session("listening", self.bound_ns, "", out);
         }
-        self.say("connecting", now, &self.spec.words(), out);
-        match Wires::open(&self.spec, &self.session.endpoint) {
-            Ok(wires) => self.wires = Some(wires),
+        self.record_session("connecting", now, &self.spec.words(), out);
+        match Sockets::open(&self.spec, &self.session.endpoint) {
+            Ok(sockets) => self.sockets = Some(sockets),
             Err(text) => {
                 self.state = State::Over;
-                return self.say("failed", now, &text, out);
+                return self.record_session("failed", now, &text, out);
             }
         }
-        // Multicast knows no connection: who has joined the group is there.
+        // Multicast has no connections: a group member is connected.
         if self.spec.is_multicast() {
-            self.there(now, out);
+            self.record_connected(now, out);
         }
     }
 
-    fn there(&mut self, now: i64, out: &mut Vec<u8>) {
+    fn record_connected(&mut self, now: i64, out: &mut Vec<u8>) {
         self.connected = true;
-        self.say("connected", now, "", out);
-        self.say("subscribed", now, "", out);
+        self.record_session("connected", now, "", out);
+        self.record_session("subscribed", now, "", out);
     }
 
     fn leave(&mut self, now: i64, out: &mut Vec<u8>) {
-        self.books.finish(out);
+        self.ledger.finish(out);
         if self.connected {
-            self.say("disconnected", now, "as planned", out);
+            self.record_session("disconnected", now, "as planned", out);
         }
         self.state = State::Over;
         self.connected = false;
-        self.wires = None;
+        self.sockets = None;
     }
 
-    /// By empty messages. A receiver gives up at once what it misses of a source whose address no SPM packet has told it,
-    /// and both sides look at their timers only when a packet comes: the first empty message makes receivers want an SPM,
-    /// a later one makes them ask for it, and where links lose packets some more are needed.
-    fn make_known(&mut self, t0: i64, now: i64) {
-        if let Some(offset) = self.herald_ns.filter(|offset| t0 + offset <= now) {
-            self.herald_ns = Some(offset + HERALD_EVERY_NS).filter(|next| *next < self.first_ns);
-            let _whether_taken = self.wires.as_ref().map(|wires| wires.publish(b""));
+    /// Announces the publisher by empty messages. Before a receiver has an SPM packet of a source it drops losses at once,
+    /// and both sides check their timers only when a packet arrives: the first empty message makes receivers want an SPM,
+    /// a later one makes them request it, and lossy links need some more.
+    fn announce(&mut self, t0: i64, now: i64) {
+        if let Some(offset) = self.announce_ns.filter(|offset| t0 + offset <= now) {
+            self.announce_ns =
+                Some(offset + ANNOUNCE_EVERY_NS).filter(|next| *next < self.first_ns);
+            let _whether_taken = self.sockets.as_ref().map(|sockets| sockets.publish(b""));
         }
     }
 
     fn send_due(&mut self, t0: i64, now: i64, out: &mut Vec<u8>) {
-        while let Some(key) = self.books.take_due(t0, now, out) {
+        while let Some(key) = self.ledger.take_due(t0, now, out) {
             self.output.clear();
-            self.books.write(&key, &mut self.output);
-            match &self.wires {
-                Some(wires) if self.spec.is_published() => {
-                    let taken = wires.publish(&self.output);
-                    for receiver in self.books.receivers(&key) {
-                        note(&mut self.books, &key, receiver, taken, out);
+            self.ledger.write(&key, &mut self.output);
+            match &self.sockets {
+                Some(sockets) if self.spec.is_published() => {
+                    let taken = sockets.publish(&self.output);
+                    for receiver in self.ledger.receivers(&key) {
+                        note(&mut self.ledger, &key, receiver, taken, out);
                     }
                 }
-                Some(wires) => {
-                    for receiver in self.books.receivers(&key) {
-                        let taken = wires.route(&self.spec.to[receiver], &self.output);
-                        note(&mut self.books, &key, receiver, taken, out);
+                Some(sockets) => {
+                    for receiver in self.ledger.receivers(&key) {
+                        let taken = sockets.route(&self.spec.to[receiver], &self.output);
+                        note(&mut self.ledger, &key, receiver, taken, out);
                     }
                 }
                 None => return,
@@ -162,27 +165,29 @@ impl Zeromq {
     fn take_in(&mut self, out: &mut Vec<u8>) {
         self.more = true;
         for _ in 0..AT_ONCE {
-            let Some(heard) = self.wires.as_mut().and_then(Wires::next) else {
+            let Some(incoming) = self.sockets.as_mut().and_then(Sockets::next) else {
                 self.more = false;
                 return;
             };
             let now = clock::lab_ns();
-            match heard {
-                Heard::Message(body) => self.asked(&body, now, out),
-                Heard::Answer(from, body) => self.answered(&from, &body, now, out),
-                Heard::Connected if !self.spec.sends() && !self.connected => self.there(now, out),
-                Heard::Lost if !self.spec.sends() && self.connected => {
-                    self.connected = false;
-                    self.say("disconnected", now, "connection lost", out);
+            match incoming {
+                Incoming::Message(body) => self.received(&body, now, out),
+                Incoming::Answer(from, body) => self.answered(&from, &body, now, out),
+                Incoming::Connected if !self.spec.sends() && !self.connected => {
+                    self.record_connected(now, out);
                 }
-                Heard::Connected | Heard::Lost => {}
+                Incoming::Lost if !self.spec.sends() && self.connected => {
+                    self.connected = false;
+                    self.record_session("disconnected", now, "connection lost", out);
+                }
+                Incoming::Connected | Incoming::Lost => {}
             }
         }
     }
 
-    fn asked(&mut self, body: &[u8], now: i64, out: &mut Vec<u8>) {
+    fn received(&mut self, body: &[u8], now: i64, out: &mut Vec<u8>) {
         if body.is_empty() && self.spec.is_multicast() {
-            return; // the publisher makes itself known
+            return; // an announcement
         }
         let Some(identity) = payload::read(body) else {
             self.counts.foreign += 1;
@@ -201,14 +206,14 @@ impl Zeromq {
     }
 
     fn send_answers(&mut self) {
-        while let (Some(wires), Some(asked)) = (&mut self.wires, self.answers.front()) {
+        while let (Some(sockets), Some(request)) = (&mut self.sockets, self.answers.front()) {
             self.output.clear();
-            peers::reply(asked, &mut self.output);
-            if !wires.answer(&self.session.endpoint, &self.output) {
+            peers::reply(request, &mut self.output);
+            if !sockets.answer(&self.session.endpoint, &self.output) {
                 return;
             }
             self.answers.pop_front();
-            // Sending may have taken in news that no descriptor tells of again.
+            // Sending may have consumed an event that no descriptor will signal again.
             self.more = true;
         }
     }
@@ -219,23 +224,23 @@ impl Zeromq {
         let receiver = self.spec.to.iter().position(known);
         let booked = reply.zip(receiver).and_then(|(reply, receiver)| {
             let from = (receiver, self.spec.to[receiver].as_str());
-            self.books.answered(&reply, from, now, out)
+            self.ledger.answered(&reply, from, now, out)
         });
         self.counts.foreign += u64::from(booked.is_none());
     }
 }
 
-/// What became of a message with one receiver.
+/// Notes a message's outcome at one receiver.
 fn note(
-    books: &mut Books,
+    ledger: &mut Ledger,
     key: &Key,
     receiver: usize,
     taken: Result<(), Outcome>,
     out: &mut Vec<u8>,
 ) {
     match taken {
-        Ok(()) => books.taken(key, clock::lab_ns(), out),
-        Err(outcome) => books.failed(key, receiver, outcome, out),
+        Ok(()) => ledger.taken(key, clock::lab_ns(), out),
+        Err(outcome) => ledger.failed(key, receiver, outcome, out),
     }
 }
 
@@ -249,14 +254,14 @@ impl Role for Zeromq {
     }
 
     fn totals(&self) -> Totals {
-        let mut totals = self.books.totals();
+        let mut totals = self.ledger.totals();
         totals += self.counts;
         totals
     }
 
     fn fds(&self, wait_for: &mut dyn FnMut(RawFd, bool)) {
-        if let Some(wires) = &self.wires {
-            wires.fds().for_each(|fd| wait_for(fd, false));
+        if let Some(sockets) = &self.sockets {
+            sockets.fds().for_each(|fd| wait_for(fd, false));
         }
     }
 
@@ -269,14 +274,14 @@ impl Role for Zeromq {
             State::Up | State::Over => None,
         };
         let at_once = self.more.then_some(t0);
-        let herald = self.herald_ns.map(|offset| t0 + offset);
-        [session, self.books.deadline(t0), at_once, herald]
+        let announce = self.announce_ns.map(|offset| t0 + offset);
+        [session, self.ledger.deadline(t0), at_once, announce]
             .into_iter()
             .flatten()
             .min()
     }
 
-    /// libzmq tells of news by an edge, so that after each turn it is asked until there are none.
+    /// libzmq's descriptors are edge triggered, so each turn must process all pending events.
     fn on_time(&mut self, now: i64, out: &mut Vec<u8>) {
         let Some(t0) = self.t0_ns else {
             return;
@@ -285,11 +290,11 @@ impl Role for Zeromq {
         if self.state == State::Armed && its_time {
             self.begin(now, out);
         }
-        self.make_known(t0, now);
+        self.announce(t0, now);
         self.send_due(t0, now, out);
         self.take_in(out);
         self.send_answers();
-        self.books.expire(now, out);
+        self.ledger.expire(now, out);
         let over = now >= t0 + self.session.disconnect_ns;
         if self.state == State::Up && !self.spec.sends() && over {
             self.leave(now, out);

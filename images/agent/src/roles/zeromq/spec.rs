@@ -1,4 +1,4 @@
-//! What a specification of ZeroMQ says: which sockets, over what, to whom.
+//! The `spec` of ZeroMQ software: socket types, transport and receivers.
 
 use crate::os::Res;
 use crate::proto::Flow;
@@ -25,38 +25,38 @@ pub enum Transport {
 pub struct Spec {
     pub socket: Kind,
     pub transport: Transport,
-    /// Of the side that binds, and of a multicast group.
+    /// Port of the binding side or the multicast group.
     pub port: u16,
-    /// Whom the other side connects to.
+    /// Address that the other side connects to.
     pub address: Option<IpAddr>,
-    /// The node has addresses of IPv6.
+    /// The node has IPv6 addresses.
     #[serde(default)]
     pub ipv6: bool,
-    /// Multicast: the group, and the node's own address in it.
+    /// Multicast: the group, and the node's own address.
     pub group: Option<Ipv4Addr>,
     pub own: Option<Ipv4Addr>,
-    /// Endpoints that messages go to, which are their routing ids.
+    /// Receivers' endpoints, which are also their routing ids.
     #[serde(default)]
     pub to: Vec<String>,
-    /// Where answers come in, if not by the same connection.
+    /// Port for replies, if they do not use the same connection.
     pub answers: Option<u16>,
     pub send_queue: Option<i32>,
     pub receive_queue: Option<i32>,
-    /// Of multicast: at most so much is sent; lost data can be asked for so long; the longest packet after the IP header.
+    /// Multicast: rate limit, recovery interval, and the longest packet after the IP header.
     pub rate_bps: Option<i64>,
     pub recovery_ns: Option<i64>,
     pub tpdu_bytes: Option<i32>,
-    /// A request is given up so long after it was due.
+    /// A request expires this long after it was due.
     pub timeout_ns: i64,
 }
 
 impl Spec {
-    /// The side that binds sends; the other receives and answers.
+    /// Whether this side binds and sends; the other receives and replies.
     pub fn sends(&self) -> bool {
         matches!(self.socket, Kind::Router | Kind::Pub)
     }
 
-    /// Whether its sockets take both families.
+    /// Whether its sockets are dual-stack.
     pub fn speaks_ipv6(&self) -> bool {
         self.ipv6 || self.address.is_some_and(|address| address.is_ipv6())
     }
@@ -69,7 +69,7 @@ impl Spec {
         self.transport == Transport::Epgm
     }
 
-    /// Whom it connects to, for people.
+    /// The peer's address as text for records.
     pub fn words(&self) -> String {
         let at = if self.is_multicast() {
             self.group.map(IpAddr::V4)
@@ -79,7 +79,7 @@ impl Spec {
         at.map_or_else(String::new, |at| format!("{at}:{}", self.port))
     }
 
-    /// Refuses what cannot be played.
+    /// Refuses impossible combinations.
     pub fn check(&self, flows: &[Flow]) -> Res<()> {
         let published = matches!(self.socket, Kind::Pub | Kind::Sub);
         if self.is_multicast() && !(published && self.group.is_some() && self.own.is_some()) {

@@ -1,4 +1,4 @@
-//! Both sides in one thread, over loopback.
+//! Tests both sides in one thread, over loopback.
 
 use super::*;
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ fn free_port() -> u16 {
     listener.local_addr().unwrap().port()
 }
 
-/// Twenty messages in a tenth of a second, once everybody has connected.
+/// Twenty messages in a tenth of a second, after all have connected.
 fn flow(pattern: &str, reply: Option<usize>) -> Value {
     json!({
         "number": 4, "pattern": pattern, "payload": {"kind": "bytes", "bytes": 1699},
@@ -44,7 +44,7 @@ fn receiver(name: &str, socket: &str, port: u16, answers: Option<u16>) -> Zeromq
     role(name, &spec, None).unwrap()
 }
 
-/// Lets all run until everything is written down; gives the records of each kind.
+/// Runs all until everything is recorded; returns the records of each kind.
 fn drive(roles: &mut [&mut Zeromq]) -> [Vec<String>; 3] {
     let mut out = Vec::new();
     let t0 = clock::lab_ns();
@@ -144,7 +144,7 @@ fn nothing_spins_once_all_is_taken_in() {
     }
     assert!(
         quiet > 100,
-        "its descriptors stay ready: {quiet} turns without news"
+        "its descriptors stay ready: {quiet} turns without events"
     );
 }
 

@@ -1,5 +1,6 @@
-//! Each rule of a line, by a line that breaks it. `@` in a line is a number of milliseconds, in nanoseconds.
+//! Tests each rule by a line that breaks it. `@17` in a line stands for 17 ms in nanoseconds.
 
+use super::super::times::OUTCOMES;
 use super::*;
 use crate::proto::Flow;
 use proptest::prelude::*;
@@ -20,7 +21,7 @@ fn flow(number: u32, pattern: &str, schedule: bool, stop_ms: i64) -> (u32, Sent)
     (number, Sent::new(flow, vec!["far".to_owned()]))
 }
 
-/// Flow 3 has messages at 1000, 1010 and 1020 ms, flow 4 a request at 1000 ms; flow 5 is greedy, flow 6 longer than now.
+/// Flow 3 has messages at 1000, 1010 and 1020 ms, flow 4 a request at 1000 ms; flow 5 is greedy, flow 6 lasts beyond NOW.
 fn rules() -> Rules {
     let sends = BTreeMap::from([
         flow(3, "push", true, 30),
@@ -29,7 +30,7 @@ fn rules() -> Rules {
         flow(6, "push", true, 9000),
     ]);
     let mut rules = Rules::new("me".to_owned(), sends, BTreeSet::from([7]), 500 * MS);
-    rules.t0_ns = Some(1000 * MS);
+    rules.set_t0(Some(1000 * MS));
     rules
 }
 
@@ -68,10 +69,10 @@ fn records_of_the_contract_are_taken() {
 #[test]
 fn each_other_line_breaks_a_rule_of_its_own() {
     for (text, rule) in [
-        ("hello", "none of S, R, C and P"),
-        ("", "none of S, R, C and P"),
-        ("B,3,me,0,1000,1,,,,", "none of S, R, C and P"),
-        ("D,3,0,1,missing", "none of S, R, C and P"),
+        ("hello", "does not begin with S, R, C or P"),
+        ("", "does not begin with S, R, C or P"),
+        ("B,3,me,0,1000,1,,,,", "does not begin with S, R, C or P"),
+        ("D,3,0,1,missing", "does not begin with S, R, C or P"),
         ("S,3,0,100", "has 4 fields"),
         (
             "S,x,0,100,@1000,@1001,0,1,sent",
@@ -97,9 +98,9 @@ fn each_other_line_breaks_a_rule_of_its_own() {
         ),
         (
             "S,3,3,100,@1030,@1031,0,1,sent",
-            "flow 3: the flow has 3 messages, counted from 0: none has seq 3",
+            "flow 3: there is no seq 3: the flow has 3 messages, counted from 0",
         ),
-        ("S,3,100000,100,@1000,@1001,0,1,sent", "none has seq 100000"),
+        ("S,3,100000,100,@1000,@1001,0,1,sent", "no seq 100000"),
         (
             "S,6,401,100,@5010,@5010,0,1,sent",
             "scheduled_ns is after now, 5000000000",
@@ -167,7 +168,7 @@ fn each_other_line_breaks_a_rule_of_its_own() {
             "S,3,0,100,@1000,@1001,0,0,sent",
             "attempts is 0, and sent_ns is not",
         ),
-        ("S,3,0,100,@1000,@1001,0,1,gone", "outcome is none of"),
+        ("S,3,0,100,@1000,@1001,0,1,gone", "outcome is not one of"),
         (
             "S,5,0,100,@10000,@10000,0,1,sent",
             "scheduled_ns is after now",
@@ -182,15 +183,15 @@ fn each_other_line_breaks_a_rule_of_its_own() {
         ("R,7,0,me,0,@1005,yes", "copy is neither"),
         ("R,7,0,me,0,@999,0", "received_ns is before t0_ns"),
         ("R,7,0,me,0,@5001,0", "received_ns is after now"),
-        ("R,3,0,far,1,@1005,0", "asks for no reply"),
-        ("R,4,0,me,1,@1005,0", "none of whom flow 4 asks: far"),
-        ("R,4,1,far,1,@1005,0", "none has seq 1"),
+        ("R,3,0,far,1,@1005,0", "requests no reply"),
+        ("R,4,0,me,1,@1005,0", "not one of flow 4's receivers: far"),
+        ("R,4,1,far,1,@1005,0", "no seq 1"),
         (
             "R,6,2,far,1,@1005,0",
             "received_ns is earlier than when the request was due, 1020000000",
         ),
         ("C,far,connected,@1000,", "not this software's"),
-        ("C,me,born,@1000,", "what is none of"),
+        ("C,me,born,@1000,", "what is not one of"),
         ("C,me,failed,@1000,a,b", "is not quoted"),
         (
             "C,me,connected,1795338,",
@@ -202,7 +203,7 @@ fn each_other_line_breaks_a_rule_of_its_own() {
         ("P,me,Read it,7,0,@1005,1", "not a word"),
         ("P,me,read,9,0,@1005,1", "flow 9 is not sent"),
         ("P,me,read,7,,@1005,1", "seq is not a whole number"),
-        ("P,me,read,3,3,@1005,1", "none has seq 3"),
+        ("P,me,read,3,3,@1005,1", "no seq 3"),
         (
             "P,me,read,7,0,@1005,-1",
             "duration_ns is not a whole number",
@@ -227,31 +228,35 @@ fn each_other_line_breaks_a_rule_of_its_own() {
 }
 
 #[test]
-fn a_message_has_one_s_record_and_what_has_none_is_written_down() {
+fn a_message_has_one_s_record_and_missing_ones_are_listed() {
     let mut rules = rules();
     let good = line("S,3,1,100,@1010,0,0,0,unsent");
-    assert_eq!(rules.owed(999 * MS), 0);
-    assert_eq!(rules.owed(1010 * MS), 2 + 1 + 2);
+    assert_eq!(rules.outstanding(999 * MS), 0);
+    assert_eq!(rules.outstanding(1010 * MS), 2 + 1 + 2);
     assert_eq!(rules.check(&good, NOW), Ok(()));
     let fault = rules.check(&good, NOW).expect_err("two");
     assert!(fault.contains("has its S record already"));
     let late = line("S,3,2,100,@1021,@1021,0,1,sent");
     rules.check(&late, NOW).expect_err("not when it was due");
-    assert_eq!(rules.owed(1010 * MS), 4 - 1); // the refused line was about a later message
-    assert_eq!(rules.owed(1020 * MS), 1 + 1 + 3);
+    assert_eq!(rules.outstanding(1010 * MS), 4 - 1); // the refused line was about a later message
+    assert_eq!(rules.outstanding(1020 * MS), 1 + 1 + 3);
     assert_eq!(
-        rules.debts(1020 * MS),
+        rules.missing(1020 * MS),
         "D,3,0,0,missing\nD,3,2,2,refused\nD,4,0,0,missing\nD,6,0,2,missing\n"
     );
     let mended = line("S,3,2,100,@1020,@1021,0,1,sent");
     assert_eq!(rules.check(&mended, NOW), Ok(()));
-    assert!(rules.debts(1020 * MS).starts_with("D,3,0,0,missing\nD,4,"));
+    assert!(
+        rules
+            .missing(1020 * MS)
+            .starts_with("D,3,0,0,missing\nD,4,")
+    );
 }
 
 proptest! {
-    /// Whatever is written, what is taken of a message can be: due by the schedule, then sent, settled, then written.
+    /// Every accepted record is possible: due by the schedule, then sent, settled, then written.
     #[test]
-    fn what_is_taken_can_be(
+    fn accepted_records_are_possible(
         seq in 0u64..5, scheduled in 990i64..1030, sent in 990i64..1030, settled in 990i64..1030,
         never in (any::<bool>(), any::<bool>()), attempts in 0u64..3, outcome in 0usize..5, now in 995i64..1030,
     ) {
@@ -270,9 +275,9 @@ proptest! {
         prop_assert_eq!(rules().check(&text, now * MS).is_ok(), possible, "{}", text);
     }
 
-    /// In whatever order records come, the debts are the messages without one.
+    /// In any order of records, the ranges are the messages without one.
     #[test]
-    fn debts_are_the_messages_without_a_record(order in Just((0u64..50).collect::<Vec<_>>()).prop_shuffle(), written in 0usize..50) {
+    fn missing_ranges_are_the_messages_without_a_record(order in Just((0u64..50).collect::<Vec<_>>()).prop_shuffle(), written in 0usize..50) {
         let mut rules = rules();
         for seq in &order[..written] {
             let due = 1000 * MS + *seq as i64 * 10 * MS;
@@ -280,10 +285,10 @@ proptest! {
         }
         let (_, mut flow) = flow(6, "push", true, 9000);
         std::mem::swap(&mut flow, rules.sends.get_mut(&6).unwrap());
-        let found: Vec<u64> = flow.debts(490 * MS).iter().flat_map(|debt| debt.from..=debt.to).collect();
+        let found: Vec<u64> = flow.missing(490 * MS).iter().flat_map(|range| range.from..=range.to).collect();
         let mut missing = order[written..].to_vec();
         missing.sort_unstable();
-        prop_assert_eq!(flow.owed(490 * MS), missing.len() as u64);
+        prop_assert_eq!(flow.outstanding(490 * MS), missing.len() as u64);
         prop_assert_eq!(found, missing);
     }
 }

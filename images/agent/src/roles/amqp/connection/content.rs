@@ -1,14 +1,14 @@
-//! A message on its way in: its method, then its header, then pieces of its body.
+//! Assembles an incoming message from its method, its header and the pieces of its body.
 
 use crate::roles::amqp::wire::Fields;
 
-/// Of a message that the broker delivers.
+/// The longest body that the client accepts.
 const BODY_MOST: u64 = 16 << 20;
 
 pub struct Content {
     pub redelivered: bool,
     pub tag: u64,
-    /// Bytes that are missing; None before its header.
+    /// Missing bytes; None before the header.
     left: Option<usize>,
     pub body: Vec<u8>,
 }
@@ -23,7 +23,7 @@ impl Content {
         }
     }
 
-    /// Takes the header; None where it is none.
+    /// Adds the header; None where it is malformed.
     pub fn head(&mut self, payload: &[u8]) -> Option<()> {
         let mut fields = Fields(payload);
         let size = fields
@@ -36,7 +36,7 @@ impl Content {
         Some(())
     }
 
-    /// Takes a piece of the body; None where it is one too many.
+    /// Adds a piece of the body; None where it exceeds the announced size.
     pub fn add(&mut self, payload: &[u8]) -> Option<()> {
         let left = self.left?.checked_sub(payload.len())?;
         self.left = Some(left);

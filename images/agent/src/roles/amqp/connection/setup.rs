@@ -1,10 +1,10 @@
-//! What a client asks for before messages may be published, one after the other.
+//! The setup of a client before it may publish, step by step.
 
 use crate::roles::amqp::methods;
 use crate::roles::amqp::spec::Spec;
 use std::collections::VecDeque;
 
-/// One of them; for those of the login the broker speaks first.
+/// A step of the setup; the broker begins those of the login.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     Login,
@@ -21,7 +21,7 @@ pub enum Step {
 }
 
 impl Step {
-    /// Asks for it; `queue`: the one that was declared.
+    /// Sends the step's request; `queue` is the declared one.
     pub fn ask(self, out: &mut Vec<u8>, queue: &str, spec: &Spec) {
         match (self, &spec.publish, &spec.consume) {
             (Self::Open, _, _) => methods::open(out, &spec.vhost),
@@ -41,13 +41,13 @@ impl Step {
             (Self::Consume, _, Some(consume)) => {
                 methods::consume(out, queue, consume.acknowledge);
             }
-            // The broker speaks first, or nothing of that side was asked for.
+            // The broker begins, or the specification has no such side.
             _ => {}
         }
     }
 }
 
-/// All that a client's specification needs.
+/// The steps that a specification needs.
 pub fn steps(spec: &Spec) -> VecDeque<Step> {
     let mut steps = VecDeque::from([Step::Login, Step::Tune, Step::Open, Step::Channel]);
     if let Some(consume) = &spec.consume {

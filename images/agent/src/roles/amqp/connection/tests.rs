@@ -1,4 +1,4 @@
-//! The state machine against frames written by hand, whole and cut at any place.
+//! Tests the state machine with hand-written frames, whole and cut at any place.
 
 use super::*;
 use proptest::prelude::*;
@@ -33,7 +33,7 @@ fn method(channel: u16, class: u16, id: u16, arguments: &[u8]) -> Vec<u8> {
     out
 }
 
-/// All that a broker answers up to `Ready`, in order.
+/// The broker's answers up to `Ready`, in order.
 fn welcome(publish: bool, consume: bool) -> Vec<u8> {
     let mut all = method(
         0,
@@ -79,7 +79,7 @@ fn delivery(tag: u64, redelivered: bool, body: &[u8], pieces: usize) -> Vec<u8> 
     all
 }
 
-/// A connection that is ready, its output taken away.
+/// A ready connection with drained output.
 fn ready(publish: bool, consume: bool) -> Connection {
     let (mut amqp, mut events) = (Connection::new(spec(publish, consume), NOW), Vec::new());
     amqp.receive(&welcome(publish, consume), NOW, &mut events);
@@ -88,8 +88,8 @@ fn ready(publish: bool, consume: bool) -> Connection {
     amqp
 }
 
-/// Class and method of each frame of methods that we wrote.
-fn said(mut bytes: &[u8]) -> Vec<(u16, u16)> {
+/// Class and method of each method frame in the output.
+fn sent_methods(mut bytes: &[u8]) -> Vec<(u16, u16)> {
     let mut found = Vec::new();
     while let Some((frame, size)) = wire::frame(bytes, 1 << 20).unwrap() {
         if frame.kind == METHOD {
@@ -102,14 +102,14 @@ fn said(mut bytes: &[u8]) -> Vec<(u16, u16)> {
 }
 
 #[test]
-fn all_is_asked_for_in_order() {
+fn requests_the_setup_in_order() {
     let mut amqp = Connection::new(spec(true, true), NOW);
     assert_eq!(amqp.output, GREETING);
     amqp.output.clear();
     let mut events = Vec::new();
     amqp.receive(&welcome(true, true), NOW, &mut events);
     assert_eq!(events, [Event::Connected, Event::Subscribed, Event::Ready]);
-    let asked = [
+    let request = [
         (10, 11),
         (10, 31),
         (10, 40),
@@ -123,7 +123,7 @@ fn all_is_asked_for_in_order() {
         (40, 10),
         (85, 10),
     ];
-    assert_eq!(said(&amqp.output), asked);
+    assert_eq!(sent_methods(&amqp.output), request);
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn what_the_broker_closes_is_answered_and_told() {
             matches!(&events[..], [Event::Closed(text)] if text.contains("404 NOT_FOUND")),
             "{events:?}"
         );
-        assert_eq!(said(&amqp.output), answer);
+        assert_eq!(sent_methods(&amqp.output), answer);
     }
 }
 
@@ -219,7 +219,7 @@ proptest! {
         let message = |redelivered, body: &[u8]| Event::Message { redelivered, body: body.to_vec() };
         prop_assert_eq!(&events[..3], &[Event::Connected, Event::Subscribed, Event::Ready]);
         prop_assert_eq!(&events[3..], &[message(true, &vec![3; size]), message(false, b"x")]);
-        let acknowledged: Vec<_> = said(&amqp.output[GREETING.len()..]).into_iter().filter(|ids| *ids == (60, 80)).collect();
+        let acknowledged: Vec<_> = sent_methods(&amqp.output[GREETING.len()..]).into_iter().filter(|ids| *ids == (60, 80)).collect();
         prop_assert_eq!(acknowledged.len(), 2);
     }
 

@@ -1,4 +1,4 @@
-//! A client against a scripted broker on loopback that breaks connections where it hurts.
+//! Tests a client with a scripted broker on loopback that breaks connections at bad moments.
 
 use crate::clock;
 use crate::roles::Role;
@@ -13,7 +13,7 @@ use std::time::Duration;
 const SECOND: i64 = 1_000_000_000;
 const CONNACK: [u8; 4] = [0x20, 2, 0, 0];
 const CONNACK_SESSION: [u8; 4] = [0x20, 2, 1, 0];
-/// Of MQTT 5: with a Receive Maximum of 2.
+/// MQTT 5 with a Receive Maximum of 2.
 const CONNACK_5: [u8; 8] = [0x20, 6, 0, 0, 3, 0x21, 0, 2];
 const CONNACK_5_SESSION: [u8; 8] = [0x20, 6, 1, 0, 3, 0x21, 0, 2];
 const PUBLISH: u8 = 3;
@@ -56,7 +56,7 @@ fn publisher(version: &str, port: u16) -> Box<dyn Role> {
     client(version, port, true, json!([]))
 }
 
-/// Lets the client run until `done`, at most three seconds; gives its records.
+/// Runs the client until `done`, at most three seconds; returns its records.
 fn drive(client: &mut dyn Role, done: impl Fn(&dyn Role, &str) -> bool) -> String {
     let mut out = Vec::new();
     let until = clock::lab_ns() + 3 * SECOND;
@@ -93,7 +93,7 @@ fn accept(listener: &TcpListener, connack: &[u8]) -> TcpStream {
     stream
 }
 
-/// Takes messages in and acknowledges each, until the client leaves; gives the packet ids.
+/// Receives and acknowledges messages until the client disconnects; returns the packet ids.
 fn acknowledge(stream: &mut TcpStream) -> Vec<u16> {
     let mut ids = Vec::new();
     while let Some((PUBLISH, body)) = packet(stream) {
@@ -104,7 +104,7 @@ fn acknowledge(stream: &mut TcpStream) -> Vec<u16> {
     ids
 }
 
-/// Goes away with the client's window full, listens again a little later, and then answers with `second`.
+/// Ends with the client's window full, listens again a little later, and then answers with `second`.
 fn restarting(
     listener: TcpListener,
     window: usize,
@@ -212,7 +212,7 @@ fn bytes_that_are_no_packet_end_the_connection_and_not_the_agent() {
     let broker: JoinHandle<()> = spawn(move || {
         let mut first = accept(&listener, &CONNACK);
         first.write_all(&publish).unwrap();
-        drop(accept(&listener, &CONNACK)); // it comes again
+        drop(accept(&listener, &CONNACK)); // the client reconnects
     });
     let subscribe = json!([{"topic": "a", "qos": 1}]);
     let mut subscriber = client("3.1.1", port, false, subscribe);

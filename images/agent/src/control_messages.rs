@@ -1,0 +1,282 @@
+//! Control messages between gateways and senders: one line of JSON each over TCP.
+
+use crate::clock;
+use crate::os::Res;
+use crate::roles::socket::{self, Marks};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::{AsRawFd, RawFd};
+
+/// A connection that takes longer is abandoned.
+const TIMEOUT_NS: i64 = 5_000_000_000;
+/// The least time between two attempts to connect.
+const RETRY_NS: i64 = 1_000_000_000;
+/// A longer line comes from a foreign program.
+const LONGEST: usize = 65_536;
+
+/// Receives lines; peers may keep their connections open.
+pub struct Inbox {
+    listener: TcpListener,
+    peers: Vec<Peer>,
+}
+
+struct Peer {
+    stream: TcpStream,
+    read: Vec<u8>,
+}
+
+impl Inbox {
+    pub fn open(port: u16) -> Res<Self> {
+        let wrong = |e: io::Error| format!("listen: port {port}: {e}; choose another");
+        let listener = TcpListener::bind(("::", port))
+            .or_else(|_| TcpListener::bind(("0.0.0.0", port)))
+            .map_err(wrong)?;
+        listener.set_nonblocking(true).map_err(wrong)?;
+        Ok(Self {
+            listener,
+            peers: Vec::new(),
+        })
+    }
+
+    pub fn fds(&self) -> Vec<RawFd> {
+        let peers = self.peers.iter().map(|p| p.stream.as_raw_fd());
+        std::iter::once(self.listener.as_raw_fd())
+            .chain(peers)
+            .collect()
+    }
+
+    /// All complete messages that have arrived; a malformed line becomes an error.
+    pub fn take<T: DeserializeOwned>(&mut self) -> Vec<Res<T>> {
+        while let Ok((stream, _)) = self.listener.accept() {
+            if stream.set_nonblocking(true).is_ok() {
+                self.peers.push(Peer {
+                    stream,
+                    read: Vec::new(),
+                });
+            }
+        }
+        let mut found = Vec::new();
+        self.peers.retain_mut(|peer| {
+            let open = peer.fill();
+            while let Some(line) = peer.line() {
+                let parsed = serde_json::from_slice(&line);
+                found.push(parsed.map_err(|e| format!("{}: {e}", String::from_utf8_lossy(&line))));
+            }
+            open && peer.read.len() < LONGEST
+        });
+        found
+    }
+}
+
+impl Peer {
+    /// Reads what has arrived; false once the peer has closed the connection.
+    fn fill(&mut self) -> bool {
+        let mut part = [0u8; 4096];
+        loop {
+            match self.stream.read(&mut part) {
+                Ok(0) => return false,
+                Ok(n) => self.read.extend(&part[..n]),
+                Err(e) if e.kind() == ErrorKind::WouldBlock => return true,
+                Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                Err(_) => return false,
+            }
+        }
+    }
+
+    fn line(&mut self) -> Option<Vec<u8>> {
+        let end = self.read.iter().position(|b| *b == b'\n')?;
+        let mut line: Vec<u8> = self.read.drain(..=end).collect();
+        line.pop();
+        Some(line)
+    }
+}
+
+/// Sends the present state to a neighbour, and again after every reconnection. It never blocks.
+pub struct Outbox {
+    pub to: SocketAddr,
+    stream: Option<TcpStream>,
+    /// The present state; empty before the first `set`.
+    latest: String,
+    unsent: Vec<u8>,
+    /// When the last attempt to connect began.
+    begun_ns: i64,
+}
+
+impl Outbox {
+    pub fn new(to: SocketAddr) -> Self {
+        Self {
+            to,
+            stream: None,
+            latest: String::new(),
+            unsent: Vec::new(),
+            begun_ns: i64::MIN / 2,
+        }
+    }
+
+    /// Sets the present state; `send` sends it if it has changed.
+    pub fn set(&mut self, message: &impl Serialize) -> Res<()> {
+        let line = serde_json::to_string(message).map_err(|e| e.to_string())? + "\n";
+        if line != self.latest {
+            if self.stream.is_some() {
+                self.unsent.extend(line.as_bytes());
+            }
+            self.latest = line;
+        }
+        Ok(())
+    }
+
+    /// The descriptor to poll for writing, while there is something to write.
+    pub fn fd(&self) -> Option<RawFd> {
+        let stream = self.stream.as_ref().filter(|_| !self.unsent.is_empty());
+        stream.map(AsRawFd::as_raw_fd)
+    }
+
+    /// Sends a changed state, or the present state on a new connection, as far as the connection takes it. True once
+    /// a state is completely sent; an error where the connection failed.
+    pub fn send(&mut self) -> Res<bool> {
+        let sent = self.proceed();
+        if sent.is_err() {
+            self.stream = None;
+        }
+        sent.map_err(|e| format!("{}: {e}", self.to))
+    }
+
+    fn proceed(&mut self) -> io::Result<bool> {
+        let now = clock::mono_ns();
+        let open = |s: &TcpStream| !socket::established(s) || !is_closed(s);
+        self.stream = self.stream.take().filter(open);
+        if self.stream.is_none() && !self.latest.is_empty() && now - self.begun_ns >= RETRY_NS {
+            self.begun_ns = now;
+            self.unsent = self.latest.clone().into_bytes();
+            let (address, port) = (self.to.ip(), self.to.port());
+            self.stream = Some(socket::connect(address, port, true, Marks::default())?);
+        }
+        let Some(stream) = &mut self.stream else {
+            return Ok(false);
+        };
+        if let Some(error) = stream.take_error()? {
+            return Err(error);
+        }
+        let in_time = now - self.begun_ns < TIMEOUT_NS && self.unsent.len() < LONGEST;
+        if !socket::established(stream) {
+            let late = io::Error::from(ErrorKind::TimedOut);
+            return if in_time { Ok(false) } else { Err(late) };
+        }
+        let pending = !self.unsent.is_empty();
+        while !self.unsent.is_empty() {
+            match stream.write(&self.unsent) {
+                Ok(n) => drop(self.unsent.drain(..n)),
+                Err(e) if e.kind() == ErrorKind::WouldBlock => return Ok(false),
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(pending)
+    }
+}
+
+/// Whether the neighbour has closed the connection: it sends nothing, so anything readable is the end.
+fn is_closed(stream: &TcpStream) -> bool {
+    !matches!(stream.peek(&mut [0u8; 1]), Err(e) if e.kind() == ErrorKind::WouldBlock)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+    use std::time::Duration;
+
+    fn inbox(port: u16) -> (Inbox, SocketAddr) {
+        let inbox = Inbox::open(port).unwrap();
+        let port = inbox.listener.local_addr().unwrap().port();
+        (inbox, SocketAddr::from(([127, 0, 0, 1], port)))
+    }
+
+    /// Sends until something is complete or fails.
+    fn sent(outbox: &mut Outbox) -> Res<bool> {
+        for _ in 0..1500 {
+            match outbox.send() {
+                Ok(false) => std::thread::sleep(Duration::from_millis(2)),
+                other => return other,
+            }
+        }
+        Ok(false)
+    }
+
+    fn until(inbox: &mut Inbox, count: usize) -> Vec<Res<Value>> {
+        let mut found = Vec::new();
+        for _ in 0..500 {
+            found.extend(inbox.take());
+            if found.len() >= count {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        found
+    }
+
+    #[test]
+    fn messages_arrive_and_malformed_lines_are_errors() {
+        let (mut inbox, at) = inbox(0);
+        let mut outbox = Outbox::new(at);
+        assert_eq!(outbox.send(), Ok(false), "nothing is set yet");
+        outbox.set(&json!({"flow": "a", "bps": 5})).unwrap();
+        assert_eq!(sent(&mut outbox), Ok(true));
+        assert_eq!(until(&mut inbox, 1), [Ok(json!({"flow": "a", "bps": 5}))]);
+        outbox.set(&json!({"flow": "a", "bps": 5})).unwrap();
+        assert_eq!(outbox.send(), Ok(false), "the state is unchanged");
+        let mut stranger = TcpStream::connect(at).unwrap();
+        stranger.write_all(b"GET / HTTP/1.0\n{\"half\"").unwrap();
+        let said = until(&mut inbox, 1);
+        assert!(
+            said[0]
+                .as_ref()
+                .unwrap_err()
+                .starts_with("GET / HTTP/1.0: expected")
+        );
+        assert_eq!(inbox.peers.len(), 2);
+        drop(stranger);
+        until(&mut inbox, 1);
+        assert_eq!(inbox.peers.len(), 1);
+    }
+
+    #[test]
+    fn who_was_away_is_told_when_he_is_back() {
+        let (mut first, at) = inbox(0);
+        let mut outbox = Outbox::new(at);
+        outbox.set(&json!(1)).unwrap();
+        assert_eq!(sent(&mut outbox), Ok(true));
+        assert_eq!(until(&mut first, 1), [Ok(json!(1))]);
+        drop(first);
+        outbox.set(&json!(2)).unwrap();
+        assert!(sent(&mut outbox).is_err(), "nobody listens");
+        let (mut second, _) = inbox(at.port());
+        outbox.set(&json!(3)).unwrap();
+        assert_eq!(sent(&mut outbox), Ok(true));
+        assert_eq!(until(&mut second, 1), [Ok(json!(3))]);
+        second.peers.clear();
+        assert_eq!(sent(&mut outbox), Ok(true), "it is told again");
+        assert_eq!(until(&mut second, 1), [Ok(json!(3))]);
+    }
+
+    #[test]
+    fn who_does_not_answer_is_not_waited_for() {
+        // A listener whose queue is full answers nobody: it stands for a node that is gone.
+        let full = TcpListener::bind("127.0.0.1:0").unwrap();
+        let at = full.local_addr().unwrap();
+        // SAFETY: a listening socket.
+        unsafe { libc::listen(full.as_raw_fd(), 0) };
+        let _taken: Vec<_> = (0..4)
+            .filter_map(|_| socket::connect(at.ip(), at.port(), true, Marks::default()).ok())
+            .collect();
+        let mut outbox = Outbox::new(at);
+        outbox.set(&json!(1)).unwrap();
+        let began = clock::mono_ns();
+        assert_eq!(outbox.send(), Ok(false));
+        assert!(outbox.fd().is_some());
+        assert!(clock::mono_ns() - began < 100_000_000);
+        outbox.begun_ns -= TIMEOUT_NS;
+        assert!(outbox.send().unwrap_err().ends_with("timed out"));
+    }
+}

@@ -1,0 +1,151 @@
+//! Helper processes beside the event loop (sampling, proving): forked, with one answer line over a pipe.
+
+use crate::os::{self, Res};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+
+pub struct Helper {
+    pub pid: i32,
+    pipe: OwnedFd,
+    text: Vec<u8>,
+}
+
+impl Helper {
+    /// Forks a child that runs `work`, writes the result and ends. It inherits only `needs` and the standard descriptors.
+    pub fn start(needs: &[RawFd], work: impl FnOnce(&dyn Fn(&str)) -> String) -> Res<Self> {
+        let fail = |e: std::io::Error| format!("a helper process cannot be forked: {e}");
+        let mut ends = [0; 2];
+        // SAFETY: room for two descriptors.
+        os::check(unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) }).map_err(fail)?;
+        let (reader, writer) = (
+            os::own(ends[0]).map_err(fail)?,
+            os::own(ends[1]).map_err(fail)?,
+        );
+        let parent = std::process::id() as i32;
+        // SAFETY: the launcher is single threaded.
+        let pid = os::check(unsafe { libc::fork() }).map_err(fail)?;
+        if pid == 0 {
+            os::die_with_parent(parent, libc::SIGKILL);
+            unblock_signals();
+            // Copies of sockets would keep them open after the parent closes them: their peers would see no end, and
+            // the launcher's epoll would report them for ever.
+            close_all_but(&[needs, &[writer.as_raw_fd()]].concat());
+            let send = |text: &str| write_all(writer.as_raw_fd(), text.as_bytes());
+            let text = work(&send);
+            send(&text);
+            // SAFETY: leaves without dropping the launcher's state.
+            unsafe { libc::_exit(0) }
+        }
+        os::set_nonblocking(reader.as_raw_fd()).map_err(fail)?;
+        Ok(Self {
+            pid,
+            pipe: reader,
+            text: Vec::new(),
+        })
+    }
+
+    pub fn raw(&self) -> RawFd {
+        self.pipe.as_raw_fd()
+    }
+
+    /// The next whole line, once there is one; an error where the process ended without one.
+    pub fn read(&mut self) -> Option<Res<String>> {
+        let mut chunk = [0u8; 65536];
+        loop {
+            match os::read(self.raw(), &mut chunk) {
+                Ok(0) => {
+                    return Some(Err(
+                        "a helper process ended without an answer; see the launcher's log"
+                            .to_owned(),
+                    ));
+                }
+                Ok(n) => {
+                    self.text.extend_from_slice(&chunk[..n]);
+                    if let Some(end) = self.text.iter().position(|b| *b == b'\n') {
+                        let rest = self.text.split_off(end + 1);
+                        let line = std::mem::replace(&mut self.text, rest);
+                        return Some(Ok(String::from_utf8_lossy(&line[..end]).into_owned()));
+                    }
+                }
+                Err(_) => return None,
+            }
+        }
+    }
+
+    pub fn end(&self) {
+        if os::kill(self.pid, libc::SIGKILL).is_err() {
+            eprintln!("helper process {} had ended already", self.pid);
+        }
+    }
+}
+
+/// Closes all descriptors above the standard ones except `kept`; their owners never run in this process.
+fn close_all_but(kept: &[RawFd]) {
+    let mut kept: Vec<libc::c_uint> = kept.iter().map(|fd| *fd as libc::c_uint).collect();
+    kept.sort_unstable();
+    let mut first = 3;
+    for fd in kept.into_iter().chain([libc::c_uint::MAX]) {
+        if fd > first {
+            // SAFETY: plain numbers. The call fails only for an empty range.
+            unsafe { libc::close_range(first, fd - 1, 0) };
+        }
+        first = first.max(fd.saturating_add(1));
+    }
+}
+
+fn unblock_signals() {
+    // SAFETY: a valid, empty set. The inherited mask serves the launcher's signalfd.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&mut set);
+        libc::sigprocmask(libc::SIG_SETMASK, &set, std::ptr::null_mut());
+    }
+}
+
+fn write_all(fd: RawFd, mut bytes: &[u8]) {
+    while !bytes.is_empty() {
+        match os::write(fd, bytes) {
+            Ok(n) => bytes = &bytes[n..],
+            Err(_) => return,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+    use std::os::unix::net::UnixStream;
+    use std::time::Duration;
+
+    /// Closes one end of a socket while a helper sleeps, and reads from the other end.
+    fn after_closing(needed: bool) -> std::io::Result<usize> {
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        let needs = if needed {
+            vec![ours.as_raw_fd()]
+        } else {
+            Vec::new()
+        };
+        let mut helper = Helper::start(&needs, |send| {
+            send("up\n");
+            std::thread::sleep(Duration::from_secs(60));
+            String::new()
+        })
+        .unwrap();
+        while helper.read().is_none() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        drop(ours);
+        theirs
+            .set_read_timeout(Some(Duration::from_millis(500)))
+            .unwrap();
+        let read = theirs.read(&mut [0]);
+        helper.end();
+        read
+    }
+
+    #[test]
+    fn a_helper_keeps_only_needed_descriptors_open() {
+        assert_eq!(after_closing(false).unwrap(), 0);
+        assert!(after_closing(true).is_err(), "it is still open there");
+    }
+}

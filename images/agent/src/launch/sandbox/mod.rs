@@ -1,0 +1,199 @@
+//! The sandbox of light nodes: which of the host's files their programs see, and which kernel services they may use
+//! (docs/decisions/contained-nodes.md).
+
+mod devices;
+mod hidden;
+mod image;
+mod lazy_mounts;
+mod paths;
+mod private;
+mod privileges;
+mod root_template;
+mod seccomp;
+mod tree;
+
+use crate::os::{self, Res};
+use crate::proto::{Mounts, SandboxSpec};
+use root_template::RootTemplate;
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+/// The sandbox of one lab: a root template for each distinct set of mounts, and the seccomp filter.
+pub struct Sandbox {
+    templates: BTreeMap<Mounts, RootTemplate>,
+    filter: Vec<libc::sock_filter>,
+    host: HostFiles,
+    logs: Option<PathBuf>,
+    disk_bytes: u64,
+}
+
+/// Files of the host that no node of the lab sees.
+struct HostFiles {
+    hidden: Vec<PathBuf>,
+    /// Path on the host -> file of the lab that replaces it.
+    replaced: BTreeMap<PathBuf, PathBuf>,
+    /// Holds the nodes' directories; its parent belongs to the lab.
+    nodes: PathBuf,
+}
+
+/// Opens a path without the right to read or write.
+pub fn path_only(path: &Path) -> io::Result<OwnedFd> {
+    std::fs::OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_PATH)
+        .open(path)
+        .map(OwnedFd::from)
+}
+
+impl Sandbox {
+    pub fn new(spec: &SandboxSpec, nodes: &Path) -> Res<Self> {
+        let mut hidden: Vec<PathBuf> = spec.hidden.iter().map(PathBuf::from).collect();
+        hidden.extend(nodes.parent().map(Path::to_path_buf));
+        Ok(Self {
+            templates: BTreeMap::new(),
+            filter: seccomp::program(),
+            host: HostFiles {
+                hidden,
+                replaced: spec
+                    .replaced
+                    .iter()
+                    .map(|(path, file)| (path.into(), file.into()))
+                    .collect(),
+                nodes: nodes.to_path_buf(),
+            },
+            logs: spec.logs.as_ref().map(PathBuf::from),
+            disk_bytes: spec.disk_bytes,
+        })
+    }
+
+    /// Builds the root template for these mounts, unless it exists.
+    pub fn prepare(&mut self, mounts: &Mounts) -> Res<()> {
+        if !self.templates.contains_key(mounts) {
+            let template = root_template::build(&self.host, mounts)?;
+            self.templates.insert(mounts.clone(), template);
+        }
+        Ok(())
+    }
+
+    /// Descriptors that a new node with these mounts needs.
+    pub fn descriptors(&self, mounts: &Mounts) -> Vec<RawFd> {
+        let template = self.templates.get(mounts).into_iter();
+        template
+            .flat_map(|template| [template.mount_ns.as_raw_fd(), template.root.as_raw_fd()])
+            .collect()
+    }
+
+    /// Moves the calling node process into the sandbox. It keeps the directory for logs open.
+    pub fn enter(&self, name: &str, mounts: &Mounts, disk_bytes: Option<u64>) -> Res<Option<Logs>> {
+        let template = self.templates.get(mounts).ok_or("sandbox: not prepared")?;
+        let logs = self.logs.as_deref().map(Logs::open).transpose()?;
+        private::enter(template)?;
+        if template.image {
+            // Its root lies in its own file system, so this cannot wait for the first program.
+            private::populate(template, &self.host, name, self.disk(disk_bytes))?;
+        }
+        Ok(logs)
+    }
+
+    /// Mounts /sys and the writable file systems in a node, from outside, once, before its first program.
+    pub fn populate(
+        &self,
+        pid: i32,
+        name: &str,
+        mounts: &Mounts,
+        disk_bytes: Option<u64>,
+    ) -> Res<()> {
+        let template = self.templates.get(mounts).ok_or("sandbox: not prepared")?;
+        let sysfs = lazy_mounts::sysfs(pid);
+        lazy_mounts::in_mount_ns(pid, || {
+            let shown = sysfs.and_then(|sys| tree::attach(&sys, libc::AT_FDCWD, Path::new("/sys")));
+            // Without /sys a node misses only /sys/class/net.
+            if let Err(e) = shown {
+                eprintln!("node {name}: /sys cannot be mounted: {e}; it stays empty");
+            }
+            if template.image {
+                return Ok(());
+            }
+            private::populate(template, &self.host, name, self.disk(disk_bytes))
+        })
+    }
+
+    fn disk(&self, requested: Option<u64>) -> u64 {
+        requested.unwrap_or(self.disk_bytes)
+    }
+
+    /// Drops privileges that a node does not need; false where the kernel has no seccomp filters.
+    pub fn drop_privileges(&self, own_users: bool) -> Res<bool> {
+        privileges::reduce(own_users, &self.filter).map_err(|e| format!("sandbox: privileges: {e}"))
+    }
+}
+
+/// The directory for logs, the only one outside that an agent in the sandbox writes to. It opens it before it enters.
+pub struct Logs {
+    path: PathBuf,
+    directory: OwnedFd,
+}
+
+impl Logs {
+    fn open(path: &Path) -> Res<Self> {
+        let directory = path_only(path).map_err(|e| format!("logs: {}: {e}", path.display()))?;
+        Ok(Self {
+            path: path.to_path_buf(),
+            directory,
+        })
+    }
+
+    pub fn raw(&self) -> RawFd {
+        self.directory.as_raw_fd()
+    }
+
+    /// Replaces the descriptor; the caller has closed the old one.
+    pub fn moved(self, to: OwnedFd) -> Self {
+        let Self { path, directory } = self;
+        std::mem::forget(directory);
+        Self {
+            path,
+            directory: to,
+        }
+    }
+
+    /// Opens a log in this directory for appending; None where `path` lies elsewhere.
+    pub fn append(&self, path: &Path) -> Option<io::Result<std::fs::File>> {
+        let name = path
+            .strip_prefix(&self.path)
+            .ok()
+            .filter(|rest| rest.components().count() == 1)?;
+        let opened = tree::c(name).and_then(|name| {
+            let flags = libc::O_WRONLY
+                | libc::O_APPEND
+                | libc::O_CREAT
+                | libc::O_CLOEXEC
+                | libc::O_NOFOLLOW;
+            // SAFETY: the descriptor is open, the name a valid C string.
+            os::own(unsafe {
+                libc::openat(self.directory.as_raw_fd(), name.as_ptr(), flags, 0o644)
+            })
+        });
+        Some(opened.map(std::fs::File::from))
+    }
+}
+
+/// Maps each user to itself: the user namespace serves only to confine the power of root.
+pub fn map_users(pid: i32) -> io::Result<()> {
+    for map in ["uid_map", "gid_map"] {
+        let own = std::fs::read_to_string(format!("/proc/self/{map}"))?;
+        let same: String = own
+            .lines()
+            .filter_map(|line| {
+                let mut fields = line.split_whitespace();
+                let (inside, _, count) = (fields.next()?, fields.next()?, fields.next()?);
+                Some(format!("{inside} {inside} {count}\n"))
+            })
+            .collect();
+        std::fs::write(format!("/proc/{pid}/{map}"), same)?;
+    }
+    Ok(())
+}

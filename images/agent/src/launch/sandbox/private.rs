@@ -1,0 +1,116 @@
+//! Mounts a node's private file systems: /proc at once; before its first program its own directory, /tmp, /run and
+//! /var/tmp in one bounded tmpfs, and /dev/pts.
+
+use super::paths::{self, make};
+use super::root_template::RootTemplate;
+use super::{HostFiles, image, tree};
+use crate::os::Res;
+use std::fs;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+/// The tmpfs has one inode per this many bytes.
+const BYTES_PER_FILE: u64 = 4096;
+/// Directories of the node's file system: name, where it is mounted.
+const PLACES: [(&str, &str); 3] = [
+    ("run", "/run"),
+    ("var-tmp", "/var/tmp"),
+    ("shm", "/dev/shm"),
+];
+const SHARED: u32 = 0o1777;
+
+fn place(what: &str) -> impl Fn(std::io::Error) -> String {
+    let what = what.to_owned();
+    move |e| format!("sandbox: {what}: {e}")
+}
+
+/// Enters a copy of the root template and mounts /proc. Nothing is writable before `populate`.
+pub fn enter(template: &RootTemplate) -> Res<()> {
+    // SAFETY: the descriptors are open; the process is single threaded.
+    unsafe {
+        libc::umask(0o022); // programs must not inherit the launcher's
+        let entered = libc::setns(template.mount_ns.as_raw_fd(), libc::CLONE_NEWNS) == 0
+            && libc::fchdir(template.root.as_raw_fd()) == 0
+            && libc::chroot(c".".as_ptr()) == 0
+            && libc::unshare(libc::CLONE_NEWNS) == 0;
+        if !entered {
+            return Err(place("the root template")(std::io::Error::last_os_error()));
+        }
+    }
+    processes().map_err(place("/proc"))
+}
+
+/// Mounts the writable file systems, the staged shared paths in them, and /dev/pts.
+pub fn populate(template: &RootTemplate, host: &HostFiles, name: &str, disk_bytes: u64) -> Res<()> {
+    let nodes = host.nodes.as_path();
+    let staged = (0..template.staged.len())
+        .map(|i| tree::clone(&paths::staged(i)))
+        .collect::<std::io::Result<Vec<OwnedFd>>>()
+        .map_err(place("shared paths"))?;
+    let image = template
+        .image
+        .then(|| tree::clone(Path::new(paths::IMAGE)))
+        .transpose()
+        .map_err(place("the image"))?;
+    let root = disk(nodes, disk_bytes, image.as_ref()).map_err(place("the node's own files"))?;
+    for (path, shared) in template.staged.iter().zip(&staged) {
+        is_directory(shared)
+            .and_then(|directory| paths::make_mount_point(path, directory))
+            .and_then(|()| tree::attach(shared, libc::AT_FDCWD, path))
+            .map_err(place(&path.to_string_lossy()))?;
+    }
+    let terminals = "newinstance,ptmxmode=0666,mode=0620,gid=5";
+    tree::mount(
+        "devpts",
+        Path::new("/dev/pts"),
+        libc::MS_NOSUID | libc::MS_NOEXEC,
+        terminals,
+    )
+    .map_err(place("/dev/pts"))?;
+    fs::create_dir_all(nodes.join(name)).map_err(place("the node's directory"))?;
+    let replaced = host.replaced.keys().map(PathBuf::as_path);
+    root.map_or(Ok(()), |root| image::enter(&root, nodes, replaced))
+}
+
+fn is_directory(tree: &OwnedFd) -> std::io::Result<bool> {
+    Ok(fs::File::from(tree.try_clone()?).metadata()?.is_dir())
+}
+
+/// Mounts one tmpfs for everything that the node writes, so that one bound covers it. Returns the root made from an image.
+fn disk(nodes: &Path, bytes: u64, image: Option<&OwnedFd>) -> std::io::Result<Option<OwnedFd>> {
+    let tmp = Path::new("/tmp");
+    let options = format!(
+        "size={bytes},nr_inodes={},mode=755",
+        (bytes / BYTES_PER_FILE).max(1024)
+    );
+    tree::mount("tmpfs", tmp, libc::MS_NODEV, &options)?;
+    for (name, target) in PLACES {
+        let (own, target) = (tmp.join(name), Path::new(target));
+        if fs::symlink_metadata(target).is_ok_and(|about| about.is_symlink()) {
+            continue; // the link leads to another of these directories
+        }
+        make(&own, if name == "run" { 0o755 } else { SHARED })?;
+        tree::bind(&own, target)?;
+    }
+    make(Path::new("/run/lock"), SHARED)?;
+    if !paths::is_private(nodes) {
+        make(&tmp.join("own"), 0o755)?;
+        tree::bind(&tmp.join("own"), nodes)?;
+    }
+    let root = image
+        .map(|image| image::mount_root(image, tmp))
+        .transpose()?;
+    make(&tmp.join("tmp"), SHARED)?;
+    tree::bind(&tmp.join("tmp"), tmp)?;
+    Ok(root)
+}
+
+/// Mounts /proc with the node's processes only; of the kernel's settings only /proc/sys/net is writable.
+fn processes() -> std::io::Result<()> {
+    let (proc, net) = (Path::new("/proc"), Path::new("/proc/sys/net"));
+    let harmless = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
+    tree::mount("proc", proc, harmless, "")?;
+    tree::change(proc, tree::RDONLY, 0, false)?;
+    tree::bind(net, net)?;
+    tree::change(net, 0, tree::RDONLY, false)
+}

@@ -1,0 +1,259 @@
+//! The seccomp filter that refuses system calls to a node's programs.
+//!
+//! For every node the kernel runs the filter once with each call's number and caches the calls that are always allowed
+//! (kernel/seccomp.c: seccomp_cache_prepare). A binary search over the numbers halves that time.
+
+use libc::{c_int, c_long, sock_filter};
+
+/// include/uapi/linux/audit.h. Another architecture's calls have other numbers, so the filter kills them.
+const ARCH: u32 = if cfg!(target_arch = "x86_64") {
+    0xc000_003e
+} else if cfg!(target_arch = "aarch64") {
+    0xc000_00b7
+} else {
+    0xc000_00f3 // riscv64
+};
+/// Numbers of the x32 ABI begin here (arch/x86/include/uapi/asm/unistd.h).
+const X32: u32 = 0x4000_0000;
+// struct seccomp_data, include/uapi/linux/seccomp.h
+const NUMBER: u32 = 0;
+const ARCHITECTURE: u32 = 4;
+const FIRST_ARGUMENT: u32 = if cfg!(target_endian = "little") {
+    16
+} else {
+    20
+};
+
+/// Mounts, namespaces and rarely used parts of the kernel: refused with any arguments.
+const REFUSED: [c_long; 33] = [
+    libc::SYS_acct,
+    libc::SYS_add_key,
+    libc::SYS_bpf,
+    libc::SYS_delete_module,
+    libc::SYS_finit_module,
+    libc::SYS_fsconfig,
+    libc::SYS_fsmount,
+    libc::SYS_fsopen,
+    libc::SYS_fspick,
+    libc::SYS_init_module,
+    libc::SYS_kexec_file_load,
+    libc::SYS_kexec_load,
+    libc::SYS_keyctl,
+    libc::SYS_mount,
+    libc::SYS_mount_setattr,
+    libc::SYS_move_mount,
+    libc::SYS_name_to_handle_at,
+    libc::SYS_nfsservctl,
+    libc::SYS_open_by_handle_at,
+    libc::SYS_open_tree,
+    libc::SYS_perf_event_open,
+    libc::SYS_pivot_root,
+    libc::SYS_quotactl,
+    libc::SYS_reboot,
+    libc::SYS_request_key,
+    libc::SYS_setns,
+    libc::SYS_swapoff,
+    libc::SYS_swapon,
+    libc::SYS_syslog,
+    libc::SYS_umount2,
+    libc::SYS_userfaultfd,
+    libc::SYS_vhangup,
+    libc::SYS_clock_settime,
+];
+/// Reported as missing, so that programs fall back to calls whose arguments a filter can read.
+const ABSENT: [c_long; 2] = [libc::SYS_clone3, libc::SYS_io_uring_setup];
+/// Socket families that stay inside the node's network namespace, and netlink to configure it.
+const FAMILIES: [c_int; 6] = [
+    libc::AF_UNIX,
+    libc::AF_INET,
+    libc::AF_INET6,
+    libc::AF_NETLINK,
+    libc::AF_PACKET,
+    libc::AF_CAN,
+];
+/// Flags of `clone` and `unshare` that make namespaces.
+const NAMESPACES: c_int = libc::CLONE_NEWNS
+    | libc::CLONE_NEWUTS
+    | libc::CLONE_NEWIPC
+    | libc::CLONE_NEWUSER
+    | libc::CLONE_NEWPID
+    | libc::CLONE_NEWNET
+    | libc::CLONE_NEWCGROUP;
+
+/// A call's number, and the instructions that return the verdict.
+type Rule = (u32, Vec<sock_filter>);
+
+/// The filter program; it allows every call that no rule names.
+pub fn program() -> Vec<sock_filter> {
+    let mut rules: Vec<Rule> = Vec::new();
+    rules.extend(REFUSED.map(|number| (number as u32, vec![refuse(libc::EPERM)])));
+    rules.extend(ABSENT.map(|number| (number as u32, vec![refuse(libc::ENOSYS)])));
+    rules.extend([libc::SYS_clone, libc::SYS_unshare].map(|n| (n as u32, refuse_namespaces())));
+    rules.push((libc::SYS_socket as u32, allow_families()));
+    rules.sort_by_key(|(number, _)| *number);
+    let mut all = vec![
+        load(ARCHITECTURE),
+        jump(libc::BPF_JEQ, ARCH, 1, 0),
+        answer(libc::SECCOMP_RET_KILL_PROCESS),
+        load(NUMBER),
+        jump(libc::BPF_JGE, X32, 0, 1),
+        refuse(libc::ENOSYS),
+    ];
+    all.extend(search(&rules));
+    all
+}
+
+/// A binary search for the loaded number among sorted rules.
+fn search(rules: &[Rule]) -> Vec<sock_filter> {
+    match rules {
+        [] => vec![allow()],
+        [(number, verdict)] => {
+            let mut found = vec![jump(libc::BPF_JEQ, *number, 0, verdict.len())];
+            found.extend(verdict);
+            found.push(allow());
+            found
+        }
+        _ => {
+            let (below, from) = rules.split_at(rules.len() / 2);
+            let lower = search(below);
+            let mut found = vec![jump(libc::BPF_JGE, from[0].0, lower.len(), 0)];
+            found.extend(lower);
+            found.extend(search(from));
+            found
+        }
+    }
+}
+
+fn refuse_namespaces() -> Vec<sock_filter> {
+    vec![
+        load(FIRST_ARGUMENT),
+        jump(libc::BPF_JSET, NAMESPACES as u32, 0, 1),
+        refuse(libc::EPERM),
+        allow(),
+    ]
+}
+
+fn allow_families() -> Vec<sock_filter> {
+    let mut found = vec![load(FIRST_ARGUMENT)];
+    let left = (0..FAMILIES.len()).rev();
+    found.extend(
+        FAMILIES
+            .iter()
+            .zip(left)
+            .map(|(family, left)| jump(libc::BPF_JEQ, *family as u32, left + 1, 0)),
+    );
+    found.extend([refuse(libc::EAFNOSUPPORT), allow()]);
+    found
+}
+
+fn load(offset: u32) -> sock_filter {
+    instruction(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, offset, 0, 0)
+}
+
+/// A conditional jump; `holds` and `fails` count the instructions to skip.
+fn jump(comparison: u32, with: u32, holds: usize, fails: usize) -> sock_filter {
+    instruction(libc::BPF_JMP | libc::BPF_K | comparison, with, holds, fails)
+}
+
+fn answer(value: u32) -> sock_filter {
+    instruction(libc::BPF_RET | libc::BPF_K, value, 0, 0)
+}
+
+fn refuse(errno: c_int) -> sock_filter {
+    answer(libc::SECCOMP_RET_ERRNO | errno as u32)
+}
+
+fn allow() -> sock_filter {
+    answer(libc::SECCOMP_RET_ALLOW)
+}
+
+fn instruction(code: u32, k: u32, jt: usize, jf: usize) -> sock_filter {
+    let near = |jump: usize| u8::try_from(jump).expect("a jump of the filter is longer than 255");
+    sock_filter {
+        code: code as u16,
+        jt: near(jt),
+        jf: near(jf),
+        k,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Interprets the program as the kernel does: the verdict, and how many instructions ran.
+    fn run(program: &[sock_filter], arch: u32, number: u32, argument: u32) -> (u32, usize) {
+        let (mut at, mut loaded) = (0, 0);
+        for steps in 1.. {
+            let one = program[at];
+            let held = match u32::from(one.code) & !libc::BPF_K {
+                code if code == libc::BPF_RET => return (one.k, steps),
+                code if code == libc::BPF_JMP | libc::BPF_JEQ => loaded == one.k,
+                code if code == libc::BPF_JMP | libc::BPF_JGE => loaded >= one.k,
+                code if code == libc::BPF_JMP | libc::BPF_JSET => loaded & one.k != 0,
+                code => {
+                    assert_eq!(code, libc::BPF_LD | libc::BPF_W | libc::BPF_ABS);
+                    loaded = match one.k {
+                        NUMBER => number,
+                        ARCHITECTURE => arch,
+                        _ => argument,
+                    };
+                    true
+                }
+            };
+            at += 1 + usize::from(if held { one.jt } else { one.jf });
+        }
+        unreachable!("a program ends")
+    }
+
+    fn errno(number: c_int) -> u32 {
+        libc::SECCOMP_RET_ERRNO | number as u32
+    }
+
+    #[test]
+    fn every_number_has_the_verdict_of_its_list() {
+        let program = program();
+        let special = [libc::SYS_clone, libc::SYS_unshare, libc::SYS_socket];
+        for number in (0..1000).filter(|n| !special.contains(n)) {
+            let wanted = match number {
+                n if REFUSED.contains(&n) => errno(libc::EPERM),
+                n if ABSENT.contains(&n) => errno(libc::ENOSYS),
+                _ => libc::SECCOMP_RET_ALLOW,
+            };
+            let (verdict, steps) = run(&program, ARCH, number as u32, 0);
+            assert_eq!(verdict, wanted, "call {number}");
+            assert!(steps <= 14, "call {number}: {steps} steps");
+        }
+    }
+
+    #[test]
+    fn refuses_namespaces_and_other_families_by_argument() {
+        let program = program();
+        for number in [libc::SYS_clone, libc::SYS_unshare] {
+            let said = |flags: c_int| run(&program, ARCH, number as u32, flags as u32).0;
+            assert_eq!(
+                said(libc::CLONE_VM | libc::SIGCHLD),
+                libc::SECCOMP_RET_ALLOW
+            );
+            for flag in [libc::CLONE_NEWUSER, libc::CLONE_NEWNET, libc::CLONE_NEWNS] {
+                assert_eq!(said(flag | libc::CLONE_VM), errno(libc::EPERM));
+            }
+        }
+        let said = |family: c_int| run(&program, ARCH, libc::SYS_socket as u32, family as u32).0;
+        for family in FAMILIES {
+            assert_eq!(said(family), libc::SECCOMP_RET_ALLOW, "family {family}");
+        }
+        for family in [libc::AF_VSOCK, libc::AF_ALG, libc::AF_TIPC, 0, 99] {
+            assert_eq!(said(family), errno(libc::EAFNOSUPPORT), "family {family}");
+        }
+    }
+
+    #[test]
+    fn kills_other_architectures_and_reports_x32_as_absent() {
+        let program = program();
+        let i386 = 0x4000_0003;
+        assert_eq!(run(&program, i386, 1, 0).0, libc::SECCOMP_RET_KILL_PROCESS);
+        assert_eq!(run(&program, ARCH, X32, 0).0, errno(libc::ENOSYS));
+        assert_eq!(run(&program, ARCH, X32 + 520, 0).0, errno(libc::ENOSYS));
+    }
+}

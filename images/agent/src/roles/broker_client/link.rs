@@ -1,0 +1,202 @@
+//! A client's link to its broker: its state, its socket, and session records.
+
+use super::delivery::Delivery;
+use crate::os::{self, Res};
+use crate::proto::{Session, Totals};
+use crate::roles::socket::{self, Marks};
+use crate::{payload, records};
+use serde::Deserialize;
+use std::io;
+use std::net::{IpAddr, TcpStream};
+use std::os::fd::{AsRawFd, RawFd};
+
+/// The broker's part of a client's `spec`.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Broker {
+    broker: String,
+    port: u16,
+    /// Delay before a new attempt; 0: never reconnect.
+    pub reconnect_ns: i64,
+    #[serde(flatten)]
+    marks: Marks,
+}
+
+impl Broker {
+    pub fn address(&self) -> Res<IpAddr> {
+        self.broker.parse().map_err(|_| {
+            format!(
+                "broker: \"{}\" is not an IP address; write 10.0.0.1 or fd00::1",
+                self.broker
+            )
+        })
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// Connects at this time.
+    Waiting(i64),
+    /// Not ready yet; fails at this time.
+    Connecting(i64),
+    Up,
+    Over,
+}
+
+/// A connection to the broker.
+struct Connection {
+    socket: TcpStream,
+    /// TCP's handshake is complete.
+    established: bool,
+    /// The broker has accepted the login.
+    welcome: bool,
+}
+
+pub struct Link {
+    pub(super) broker: Broker,
+    pub(super) session: Session,
+    pub(super) state: State,
+    address: IpAddr,
+    connection: Option<Connection>,
+    received: u64,
+    foreign: u64,
+    pub delivery: Delivery,
+    /// A fault of the connection, which becomes the reason if it ends.
+    pub error: Option<String>,
+}
+
+impl Link {
+    pub(super) fn new(
+        session: Session,
+        broker: Broker,
+        address: IpAddr,
+        delivery: Delivery,
+    ) -> Self {
+        Self {
+            broker,
+            session,
+            state: State::Over,
+            address,
+            connection: None,
+            received: 0,
+            foreign: 0,
+            delivery,
+            error: None,
+        }
+    }
+
+    pub(super) fn connect(&mut self) -> io::Result<()> {
+        // TCP_NODELAY, since latency is measured.
+        let socket = socket::connect(self.address, self.broker.port, true, self.broker.marks)?;
+        self.error = None;
+        self.connection = Some(Connection {
+            socket,
+            established: false,
+            welcome: false,
+        });
+        Ok(())
+    }
+
+    pub(super) fn hang_up(&mut self) {
+        self.connection = None;
+    }
+
+    /// The result of TCP's handshake; None without a connection.
+    pub(super) fn take_error(&mut self) -> Option<Res<()>> {
+        let connection = self.connection.as_mut()?;
+        Some(match connection.socket.take_error() {
+            Ok(None) => {
+                connection.established = true;
+                Ok(())
+            }
+            Ok(Some(e)) | Err(e) => Err(e.to_string()),
+        })
+    }
+
+    pub(super) fn fd(&self) -> Option<RawFd> {
+        self.connection
+            .as_ref()
+            .map(|connection| connection.socket.as_raw_fd())
+    }
+
+    pub(super) fn is_established(&self) -> bool {
+        self.connection
+            .as_ref()
+            .is_some_and(|connection| connection.established)
+    }
+
+    pub(super) fn is_welcome(&self) -> bool {
+        self.connection
+            .as_ref()
+            .is_some_and(|connection| connection.welcome)
+    }
+
+    pub(super) fn totals(&self) -> Totals {
+        let mut totals = Totals {
+            received: self.received,
+            foreign: self.foreign,
+            ..Totals::default()
+        };
+        self.delivery.add_to(&mut totals);
+        totals
+    }
+
+    /// The client's name in records.
+    pub fn endpoint(&self) -> &str {
+        &self.session.endpoint
+    }
+
+    /// Whether the client may publish.
+    pub fn is_up(&self) -> bool {
+        self.state == State::Up
+    }
+
+    /// The broker has accepted the login.
+    pub fn welcome(&mut self, detail: &str, now: i64, out: &mut Vec<u8>) {
+        if let Some(connection) = &mut self.connection {
+            connection.welcome = true;
+        }
+        self.note("connected", now, detail, out);
+    }
+
+    /// The client may publish from now on.
+    pub fn ready(&mut self) {
+        self.state = State::Up;
+    }
+
+    /// Records a step of the session.
+    pub fn note(&self, what: &str, now: i64, detail: &str, out: &mut Vec<u8>) {
+        records::session(out, &self.session.endpoint, what, now, detail);
+    }
+
+    /// Records a message from the broker; `again`: the broker marks it as a possible duplicate.
+    pub fn received(&mut self, again: bool, body: &[u8], now: i64, out: &mut Vec<u8>) {
+        match payload::read(body) {
+            Some(who) => {
+                self.received += 1;
+                records::received(out, who.flow, who.seq, self.endpoint(), 0, now, again);
+            }
+            None => self.foreign += 1,
+        }
+    }
+
+    /// Writes `output` as far as the socket accepts it and updates the ledger; whether any byte left.
+    pub fn write(&mut self, output: &mut Vec<u8>, now: i64, out: &mut Vec<u8>) -> bool {
+        let Some(fd) = self.fd().filter(|_| self.is_established()) else {
+            return false;
+        };
+        let mut wrote = false;
+        while !output.is_empty() {
+            match os::write(fd, output) {
+                Ok(n) => {
+                    output.drain(..n);
+                    self.delivery.written(n, now, out);
+                    wrote = true;
+                }
+                // The buffer is full, or the connection is broken: then the next read returns the reason.
+                Err(_) => return wrote,
+            }
+        }
+        *output = Vec::new();
+        wrote
+    }
+}

@@ -1,0 +1,308 @@
+//! The delivery ledger of a brokerless sender: tracks each message until all its receivers are settled, then records
+//! its outcome once.
+
+use super::sends::Sends;
+use crate::os::Res;
+use crate::payload::Identity;
+use crate::proto::{Item, Pattern, Session, Totals};
+use crate::records::{self, Message, Outcome};
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// Identifies an open message. The order is that of expiry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Key {
+    /// `i64::MAX` where no reply is due.
+    expires_ns: i64,
+    flow: u32,
+    seq: u64,
+}
+
+struct Open {
+    /// Index in `Ledger::sends`.
+    flow: usize,
+    message: Message,
+    /// Number of receivers for which the transport has not accepted it yet.
+    untaken: usize,
+    /// Number of receivers whose transport has not confirmed it yet; only for messages without a reply.
+    unconfirmed: usize,
+    /// Receivers whose reply is missing; only for requests.
+    unanswered: Vec<usize>,
+    /// The worst outcome at any receiver.
+    outcome: Outcome,
+}
+
+impl Open {
+    /// Counts one more receiver for which the transport has accepted or refused it. True after the last one, if any accepted.
+    fn one_handled(&mut self) -> bool {
+        self.untaken -= 1;
+        self.untaken == 0 && self.message.sent_ns != 0
+    }
+}
+
+pub struct Ledger {
+    sends: Vec<Sends>,
+    open: BTreeMap<Key, Open>,
+    receivers: usize,
+    timeout_ns: i64,
+    /// The transport confirms messages that have no reply.
+    confirms: bool,
+    counts: Totals,
+}
+
+impl Ledger {
+    /// `receivers`: the number of receivers in all. A request expires `timeout_ns` after it was due.
+    pub fn new(item: Item, session: &Session, receivers: usize, timeout_ns: i64) -> Res<Self> {
+        let mut sends = Vec::new();
+        for flow in item.flows {
+            let number = flow.number;
+            if flow.pattern == Pattern::Request && flow.payload.kind != "bytes" {
+                return Err(format!(
+                    "flow {number}: payload.kind: \"{}\" cannot request a reply; write \"bytes\"",
+                    flow.payload.kind
+                ));
+            }
+            if receivers == 0 {
+                return Err(format!(
+                    "flow {number}: has no receivers; name them in `to`"
+                ));
+            }
+            if (flow.pattern == Pattern::Request) != flow.reply.is_some() {
+                return Err(format!(
+                    "flow {number}: reply: a request needs one, other patterns have none"
+                ));
+            }
+            let resume = item.resume.get(&number).cloned();
+            sends.push(Sends::new(flow, session, resume)?);
+        }
+        let (open, counts) = (BTreeMap::new(), Totals::default());
+        Ok(Self {
+            sends,
+            open,
+            receivers,
+            timeout_ns,
+            confirms: false,
+            counts,
+        })
+    }
+
+    /// Keeps messages without a reply open until all receivers have `confirmed` them.
+    pub fn with_confirmation(mut self) -> Self {
+        self.confirms = true;
+        self
+    }
+
+    /// Limits every flow to `bps`, counting `headers` bytes per message.
+    pub fn limit(&mut self, bps: u64, headers: u64) {
+        for sends in &mut self.sends {
+            let bits = 8 * (sends.flow.payload.bytes as u64 + headers);
+            sends.limit(bps as f64 / bits as f64);
+        }
+    }
+
+    /// When the next message falls due or expires.
+    pub fn deadline(&self, t0_ns: i64) -> Option<i64> {
+        let next = self
+            .sends
+            .iter()
+            .filter_map(Sends::next_ns)
+            .min()
+            .map(|t| t0_ns + t);
+        let expiry = self.open.first_key_value().map(|(key, _)| key.expires_ns);
+        [next, expiry.filter(|at| *at < i64::MAX)]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    /// Opens the next message that is due.
+    pub fn take_due(&mut self, t0_ns: i64, now: i64, out: &mut Vec<u8>) -> Option<Key> {
+        for (flow, sends) in self.sends.iter_mut().enumerate() {
+            let Some(message) = sends.take_due(t0_ns, now, out) else {
+                continue;
+            };
+            let to = sends.receivers(message.seq, self.receivers);
+            let untaken = to.len();
+            let (expires_ns, unanswered, unconfirmed) = match sends.flow.pattern {
+                Pattern::Request => (message.scheduled_ns + self.timeout_ns, to.collect(), 0),
+                _ if self.confirms => (i64::MAX, Vec::new(), untaken),
+                _ => (i64::MAX, Vec::new(), 0),
+            };
+            let key = Key {
+                expires_ns,
+                flow: sends.flow.number,
+                seq: message.seq,
+            };
+            let outcome = Outcome::Settled;
+            self.open.insert(
+                key,
+                Open {
+                    flow,
+                    message,
+                    untaken,
+                    unconfirmed,
+                    unanswered,
+                    outcome,
+                },
+            );
+            return Some(key);
+        }
+        None
+    }
+
+    /// Indices of an open message's receivers in the list of all.
+    pub fn receivers(&self, key: &Key) -> Range<usize> {
+        self.open.get(key).map_or(0..0, |open| {
+            self.sends[open.flow].receivers(open.message.seq, self.receivers)
+        })
+    }
+
+    pub fn is_open(&self, key: &Key) -> bool {
+        self.open.contains_key(key)
+    }
+
+    /// Appends the message's payload, unless the message has expired.
+    pub fn write(&self, key: &Key, out: &mut Vec<u8>) {
+        if let Some(open) = self.open.get(key) {
+            self.sends[open.flow].write(&open.message, out);
+        }
+    }
+
+    /// The transport has accepted the whole message for one receiver.
+    pub fn taken(&mut self, key: &Key, now: i64, out: &mut Vec<u8>) {
+        if let Some(open) = self.open.get_mut(key) {
+            // All receivers together count as one attempt.
+            open.message.attempts += u32::from(open.message.sent_ns == 0);
+            open.message.sent_ns = now;
+            self.counts.sent += u64::from(open.one_handled());
+            self.close_if_done(key, now, out);
+        }
+    }
+
+    /// One receiver's transport has confirmed the message, or can never do so any more.
+    pub fn confirmed(&mut self, key: &Key, now: i64, out: &mut Vec<u8>) {
+        if let Some(open) = self.open.get_mut(key) {
+            open.unconfirmed -= 1;
+            self.close_if_done(key, now, out);
+        }
+    }
+
+    /// Whether replies to the message are missing.
+    pub fn waits_for_answers(&self, key: &Key) -> bool {
+        self.open
+            .get(key)
+            .is_some_and(|open| !open.unanswered.is_empty())
+    }
+
+    /// The transport lost a part of the message for one receiver and will send it again.
+    pub fn taken_back(&mut self, key: &Key) {
+        if let Some(open) = self.open.get_mut(key) {
+            open.message.attempts += 1;
+        }
+    }
+
+    /// One receiver does not get the message.
+    pub fn failed(&mut self, key: &Key, receiver: usize, outcome: Outcome, out: &mut Vec<u8>) {
+        if let Some(open) = self.open.get_mut(key) {
+            self.counts.sent += u64::from(open.one_handled());
+            open.unconfirmed = open.unconfirmed.saturating_sub(1);
+            open.unanswered.retain(|r| *r != receiver);
+            open.outcome = open.outcome.max(outcome);
+            self.close_if_done(key, 0, out);
+        }
+    }
+
+    /// Records a receiver's reply; returns the request's key, or None where there was no such request.
+    pub fn answered(
+        &mut self,
+        reply: &Identity,
+        (receiver, endpoint): (usize, &str),
+        now: i64,
+        out: &mut Vec<u8>,
+    ) -> Option<Key> {
+        let sends = self.sends.iter().find(|s| s.flow.number == reply.flow)?;
+        if sends.flow.pattern != Pattern::Request || reply.seq >= sends.scheduled() {
+            return None;
+        }
+        records::received(out, reply.flow, reply.seq, endpoint, 1, now, false);
+        self.counts.received += 1;
+        let expires_ns = reply.scheduled_ns.saturating_add(self.timeout_ns);
+        let key = Key {
+            expires_ns,
+            flow: reply.flow,
+            seq: reply.seq,
+        };
+        if let Some(open) = self.open.get_mut(&key) {
+            open.unanswered.retain(|r| *r != receiver);
+            self.close_if_done(&key, now, out);
+        }
+        Some(key)
+    }
+
+    fn close_if_done(&mut self, key: &Key, now: i64, out: &mut Vec<u8>) {
+        let done =
+            |open: &Open| open.untaken == 0 && open.unconfirmed == 0 && open.unanswered.is_empty();
+        if self.open.get(key).is_some_and(done)
+            && let Some(open) = self.open.remove(key)
+        {
+            let request = self.sends[open.flow].flow.pattern == Pattern::Request;
+            let outcome = open.outcome.max(if request {
+                Outcome::Settled
+            } else {
+                Outcome::Sent
+            });
+            self.close(&open, now, outcome, out);
+        }
+    }
+
+    fn close(&mut self, open: &Open, now: i64, outcome: Outcome, out: &mut Vec<u8>) {
+        self.counts.settled += u64::from(outcome == Outcome::Settled);
+        self.counts.dropped += u64::from(outcome == Outcome::Dropped);
+        let settled_ns = if outcome == Outcome::Settled { now } else { 0 };
+        self.sends[open.flow].record(out, &open.message, settled_ns, outcome);
+    }
+
+    fn give_up(&mut self, open: &Open, out: &mut Vec<u8>) {
+        let outcome = if open.untaken == 0 {
+            Outcome::Unsettled
+        } else {
+            Outcome::Unsent
+        };
+        self.close(open, 0, open.outcome.max(outcome), out);
+    }
+
+    /// Closes expired requests; whether there were any.
+    pub fn expire(&mut self, now: i64, out: &mut Vec<u8>) -> bool {
+        let mut any = false;
+        while let Some(first) = self
+            .open
+            .first_entry()
+            .filter(|e| e.key().expires_ns <= now)
+        {
+            let open = first.remove();
+            self.give_up(&open, out);
+            any = true;
+        }
+        any
+    }
+
+    /// Stops the schedules and closes all open messages.
+    pub fn finish(&mut self, out: &mut Vec<u8>) {
+        self.sends.iter_mut().for_each(Sends::stop);
+        for open in std::mem::take(&mut self.open).into_values() {
+            self.give_up(&open, out);
+        }
+    }
+
+    pub fn totals(&self) -> Totals {
+        let scheduled = self.sends.iter().map(Sends::scheduled).sum();
+        Totals {
+            scheduled,
+            pending: self.open.len() as u64,
+            ..self.counts
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

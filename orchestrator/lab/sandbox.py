@@ -1,0 +1,168 @@
+"""The sandbox of light nodes: which of the host's files their programs see, and how much they may use.
+
+The launcher builds the sandbox (docs/decisions/contained-nodes.md); control groups set the limits.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from orchestrator.lab.cgroup import Groups
+from orchestrator.lab.errors import LabError
+from orchestrator.lab.operations import Mounts, Sandbox
+from orchestrator.model import Node
+
+DISK_BYTES = 512 << 20  # per node: its directory, /tmp, /run, /var/tmp, /dev/shm together
+DISK_SHARE = 4  # these files lie in memory: at most a quarter of it
+PROCESSES = 1024  # per node, including threads
+NODE_SHARE = 2  # a node may use half of the host's memory
+LAB_SHARE = 0.75  # all nodes together: three quarters of its memory and processes
+SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc", "/dev", "/proc", "/sys")  # every node sees these
+_PATH = re.compile(r"/[^\s'\"`;|&<>()$=:,\\]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Default limits of a node, and the limits of all nodes of a lab together."""
+
+    memory_bytes: int
+    disk_bytes: int
+    processes: int
+    lab_memory_bytes: int
+    lab_processes: int
+
+
+def bounds(memory_bytes: int, processes: int) -> Bounds:
+    """The limits on a host with this much memory that can run this many processes."""
+    return Bounds(
+        memory_bytes // NODE_SHARE,
+        min(DISK_BYTES, memory_bytes // DISK_SHARE),
+        PROCESSES,
+        int(memory_bytes * LAB_SHARE),
+        int(processes * LAB_SHARE),
+    )
+
+
+def of_this_machine() -> Bounds:
+    """The limits on this host, from /proc; under `uml` on the guest."""
+    fields = (line.split() for line in Path("/proc/meminfo").read_text().splitlines())
+    memory = next(int(field[1]) * 1024 for field in fields if field[0] == "MemTotal:")
+    most = [int(Path(f"/proc/sys/kernel/{name}").read_text()) for name in ("pid_max", "threads-max")]
+    return bounds(memory, min(most))
+
+
+def request(state_root: Path, run_dir: Path, replaced: dict[str, str], disk_bytes: int) -> Sandbox:
+    """The launcher's settings: no node sees the state of labs or the results of this run."""
+    return {
+        "hidden": [str(state_root), str(run_dir)],
+        "replaced": replaced,
+        "logs": str(run_dir / "raw" / "logs"),
+        "disk_bytes": disk_bytes,
+    }
+
+
+def mounts(node: Node) -> Mounts:
+    """The host's paths that the topology mounts in a node, and the files that its commands name."""
+    if node.image:
+        if not node.image_root:
+            raise LabError(
+                f"node {node.name}: its image {node.image} is not unpacked; start the lab anew with it"
+            )
+        return {"read": [], "write": [], "named": [], "root": node.image_root}
+    return {
+        "read": list(node.mounts_read),
+        "write": list(node.mounts_write),
+        "named": sorted(set(_named(node))),
+    }
+
+
+def paths_of(node: Node) -> Iterator[tuple[str, str]]:
+    """A node's programs, each with a path that it names, that exists on this host and is not the system's."""
+    for software in node.software:
+        if (process := software.process) is None:
+            continue
+        for text in (*process.argv, *process.env.values(), *(process.ready.command or ())):
+            for path in _PATH.findall(text):
+                if not path.startswith(tuple(f"{top}/" for top in SYSTEM)) and _is_there(path):
+                    yield software.name, path
+
+
+def _named(node: Node) -> Iterator[str]:
+    return (path for _, path in paths_of(node) if Path(path).is_file())
+
+
+def _is_there(path: str) -> bool:
+    with contextlib.suppress(OSError, ValueError):
+        return Path(path).exists()
+    return False
+
+
+class NodeLimits:
+    """The limits of a lab's nodes, in its control groups."""
+
+    def __init__(self, groups: Groups, limits: Bounds) -> None:
+        self._groups = groups
+        self.limits = limits
+
+    def set(self, nodes: Iterable[Node]) -> None:
+        """Sets the limits before anything runs in the groups; LabError where the kernel refuses."""
+        lab = Path("vnet") / self._groups.lab
+        self._write("memory", lab, self.limits.lab_memory_bytes)
+        self._write("pids", lab, self.limits.lab_processes)
+        for node in nodes:
+            if node.memory_limit_bytes is None:
+                self._write("memory", Path(node.cgroup), self.limits.memory_bytes)
+            if node.process_limit is None:
+                self._write("pids", Path(node.cgroup), self.limits.processes)
+
+    def disk_bytes(self, node: Node) -> int:
+        """The most that all files of a node may take together."""
+        return node.disk_limit_bytes or self.limits.disk_bytes
+
+    def reached(self, node: Node) -> list[str]:
+        """The limits that the node has reached, in words."""
+        found = []
+        if count := self._count("memory", node, "oom_kill"):
+            memory, rule = self._memory_rule(node)
+            found.append(f"memory: {count} killed at {memory >> 20} MiB, {rule}")
+        if count := self._count("pids", node, "max"):
+            found.append(
+                f"processes: {count} not started beyond {node.process_limit or self.limits.processes}"
+            )
+        return found
+
+    def _memory_rule(self, node: Node) -> tuple[int, str]:
+        """The memory limit that was reached: the node's, or that of all nodes together."""
+        two = self._groups.layout.version == 2
+        if two and not self._count("memory", node, "oom"):
+            return (
+                self.limits.lab_memory_bytes,
+                "three quarters of the machine's, which all nodes had together",
+            )
+        if node.memory_limit_bytes:
+            return node.memory_limit_bytes, "the most that it may have"
+        return self.limits.memory_bytes, "half of the machine's"
+
+    def _write(self, controller: str, group: Path, value: int) -> None:
+        if (root := self._groups.layout.mounts.get(controller)) is None:
+            return  # `vnet doctor` reports a kernel without this controller
+        two = self._groups.layout.version == 2
+        name = {"memory": "memory.max" if two else "memory.limit_in_bytes", "pids": "pids.max"}[controller]
+        try:
+            (root / group / name).write_text(str(value))
+        except OSError as error:
+            raise LabError(f"{group}/{name} = {value}: the kernel refuses ({error.strerror})") from error
+
+    def _count(self, controller: str, node: Node, key: str) -> int:
+        root = self._groups.layout.mounts.get(controller)
+        two = self._groups.layout.version == 2
+        name = {"memory": "memory.events" if two else "memory.oom_control", "pids": "pids.events"}[controller]
+        try:
+            lines = (root / node.cgroup / name).read_text().splitlines() if root else []
+        except OSError:
+            return 0  # the node is gone
+        return next((int(words[1]) for words in map(str.split, lines) if words[0] == key), 0)

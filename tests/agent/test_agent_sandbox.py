@@ -1,0 +1,82 @@
+"""A contained node has nothing to write to before its first program, and then what is its own."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from agent_launcher import Launcher
+
+pytestmark = pytest.mark.root
+OWN = ("/tmp", "/run", "/var/tmp", "/dev/shm")
+DISK_BYTES = 8 << 20
+
+
+def contained(launcher: Launcher, name: str, **mounts: list[str]) -> int:
+    sandbox = {"hidden": [], "logs": str(launcher.logs), "disk_bytes": DISK_BYTES}
+    node = {
+        "name": name, "netns": launcher.netns(name), "hostname": name, "cgroup_procs": [], "ipv6": False,
+        "mounts": mounts,
+    }  # fmt: skip
+    pids: dict[str, int] = launcher.do("create", core=None, nodes=[node], sandbox=sandbox)["pids"]
+    return pids[name]
+
+
+def mounted(pid: int) -> list[list[str]]:
+    """[place, options, kind, the file system's options] of all that a process has."""
+    lines = [line.split() for line in Path(f"/proc/{pid}/mountinfo").read_text().splitlines()]
+    return [[line[4], line[5], *line[line.index("-") + 1 :: 2]] for line in lines]
+
+
+def shell(launcher: Launcher, node: str, command: str) -> dict[str, Any]:
+    return launcher.do("exec", node=node, argv=["sh", "-c", command], env={}, tty=None)
+
+
+def test_before_its_first_program_nothing_there_is_anybodys(launcher: Launcher, tmp_path: Path) -> None:
+    secret = Path("/tmp") / f"{launcher.lab}-secret"
+    secret.write_text("the machine's")
+    try:
+        pid = contained(launcher, "a")
+        places = mounted(pid)
+        assert not [place for place, options, _, _ in places if "rw" in options.split(",") and place in OWN]
+        assert "devpts" not in {kind for _, _, kind, _ in places}
+        root = Path(f"/proc/{pid}/root")
+        for own in OWN:
+            assert {p.name for p in (root / own[1:]).iterdir()} <= {"nothing", "no-file"}, own
+            with pytest.raises(OSError, match="Read-only file system"):
+                (root / own[1:] / "x").touch()
+    finally:
+        secret.unlink()
+
+
+def test_its_first_program_finds_what_is_the_nodes_own(launcher: Launcher, tmp_path: Path) -> None:
+    shown = tmp_path / "shown"  # below /tmp, which the node has by itself
+    shown.write_text("as it is")
+    pid = contained(launcher, "a", write=[str(shown)])
+    tried = f'touch {" ".join(f"{own}/x" for own in OWN)} "$HOME/x" && cat {shown} && test -c /dev/pts/ptmx'
+    assert shell(launcher, "a", tried)["status"] == 0, launcher.events
+    assert shell(launcher, "a", f"test -f /tmp/x && ls /sys/class/net && echo new > {shown}")["status"] == 0
+    assert shown.read_text() == "new\n" and not Path("/run/x").exists()
+    bound = [options for place, _, kind, options in mounted(pid) if (place, kind) == ("/run", "tmpfs")]
+    assert f"size={DISK_BYTES >> 10}k" in bound[-1]
+    assert len([p for p, *_ in mounted(pid) if p == "/dev/pts"]) == 1, "mounted once, for two programs"
+
+
+def test_one_node_finds_nothing_of_another(launcher: Launcher) -> None:
+    for name in ("a", "b"):
+        contained(launcher, name)
+    assert shell(launcher, "a", "echo a > /tmp/of-a && mkdir /run/of-a")["status"] == 0
+    assert shell(launcher, "b", "test ! -e /tmp/of-a && test ! -e /run/of-a")["status"] == 0
+
+
+def test_the_launcher_comes_back_to_its_own_mounts(launcher: Launcher, tmp_path: Path) -> None:
+    pid, own = contained(launcher, "a"), Path(f"/proc/{launcher.process.pid}")
+    before = (own / "mountinfo").read_text(), (own / "root").readlink(), (own / "cwd").readlink()
+    assert shell(launcher, "a", "true")["status"] == 0
+    assert ((own / "mountinfo").read_text(), (own / "root").readlink(), (own / "cwd").readlink()) == before
+    assert (own / "ns/mnt").readlink() != Path(f"/proc/{pid}/ns/mnt").readlink()
+    record = tmp_path / "records.csv"
+    launcher.do("messages", path=str(record))
+    assert record.exists(), json.dumps(launcher.events)
