@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
-from capture import doubts, manifest, seal
+from capture import findings, manifest, seal
 from capture.conservation import registry
 from capture.conservation.evidence import Evidence
 from capture.errors import CaptureError
@@ -140,6 +140,6 @@ def evaluate(run_dir: Path, *, reduced: bool) -> None:
 
 def marks(run_dir: Path) -> set[str]:
     """All that stands at the top of the run's page, with its code: `trust-records: messages ...`."""
-    codes = {str(w["text"]): str(w["code"]) for w in doubts.read(run_dir).get("warnings", ())}
+    codes = {str(w["text"]): str(w["code"]) for w in findings.read(run_dir).get("warnings", ())}
     found = notices(study_of_run(run_dir))
     return {f"{codes.get(one.text, 'page')}: {one.text}" for one in found if one.level != "missing"}
