@@ -128,10 +128,17 @@ def run_queue(s: Disturbance) -> Found:
 
 def steal(s: Disturbance) -> Found:
     """Of the cores that the lab may use, and of the one that its kernel is on."""
-    may = s.growth("steal_ns", "cores") / max(1, s.growth("cores_ns", "cores"))
+    may = s.growth("steal_ns", "cores") / _core_time(s)
     own = s.growth("own_steal_ns", "cores") / max(1, s.growth("own_core_ns", "cores"))
     said = f"a hypervisor stole {max(may, own):.1%} of the time of the cores that {WHOSE[s.where]} were on"
     return (said if max(may, own) > TAKEN else None), said
+
+
+def _core_time(s: Disturbance) -> int:
+    """Of the cores that the lab may use; Unknown where /proc/stat stands still, as in some sandboxes."""
+    if (time := s.growth("cores_ns", "cores")) <= 0:
+        raise Unknown("/proc/stat counts no time of cores")
+    return time
 
 
 def heat(s: Disturbance) -> Found:
@@ -143,7 +150,7 @@ def heat(s: Disturbance) -> Found:
 
 def busy_cores(s: Disturbance) -> Found:
     """A lab that may use some of the machine's cores sees these alone; all cores are judged elsewhere."""
-    s.growth("cores_ns", "cores")
+    _core_time(s)
     may = s.rows["cores"].drop_nulls()[-1]
     if may >= s.cores:
         return None, f"the lab may use all {s.cores} cores"

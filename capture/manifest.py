@@ -63,6 +63,7 @@ class Contents(TypedDict, total=False):
     limits: dict[str, dict[str, Any]]
     deadlines_missed: list[dict[str, Any]]
     checks: list[dict[str, Any]]  # name, verdict (holds, fails, cannot tell), text, numbers
+    sealed: bool  # a reduction sealed the run: from then on it has to have its seal
     foreign: int  # messages that came to roles of the agent and were nobody's
     totals: dict[str, int]  # messages, as the roles of the agent counted them
     clocks: dict[str, Any]
@@ -140,7 +141,7 @@ def reduced(run_dir: Path, warnings: Iterable[Warned], checks: Iterable[dict[str
     """
     known = read(run_dir)
     if known:
-        made: Contents = {**known, "checks": list(checks)}
+        made: Contents = {**known, "checks": list(checks), "sealed": True}
         _replace(run_dir, made, (REDUCTION, TRUST, CHECK), warnings)
 
 

@@ -147,6 +147,10 @@ def _sent(run: Run, sent: pl.DataFrame) -> Iterator[tuple[str, Found]]:
             outcome.is_in(("sent", "settled")) & left.is_null(), (),
         ),
         "are `settled` and nobody says when": ((outcome == "settled") & settled.is_null(), ()),
+        "are `unsettled` and say when they were settled": (
+            (outcome == "unsettled") & settled.is_not_null()
+            & ((pl.col("receivers") <= 1) | (pl.col("pattern") == "publish")), ("settled_ns",),
+        ),
         "are `unsent` or `dropped` and have a time of sending": (
             outcome.is_in(NEVER) & left.is_not_null() & (pl.col("receivers") <= 1), ("sent_ns",),
         ),

@@ -14,6 +14,7 @@ from capture import (
     disturbance,
     manifest,
     messages,
+    possible,
     rawfile,
     record_consistency,
     records,
@@ -22,6 +23,7 @@ from capture import (
     retired,
     seal,
     series,
+    tcpdump,
     transfers,
     trials,
     trust,
@@ -58,6 +60,7 @@ class Reduced:
     warnings: list[Warned] = field(default_factory=list)
     recorded: Recorded | None = None
     pcap_bytes: dict[str, int] = field(default_factory=dict)
+    matching: dict[str, int] = field(default_factory=dict)
 
     def write(self, name: str, table: pl.DataFrame) -> None:
         """The table under its final name only once it is whole."""
@@ -89,9 +92,11 @@ def reduce_run(run_dir: Path) -> Reduced:
     for capture in plan["captures"]:
         _capture(done, capture, _apps(plan))
     said = manifest.read(run_dir)
-    done.warnings += trust.judge(run_dir, plan, said)
+    done.warnings += [*trust.judge(run_dir, plan, said), *possible.judge(run_dir, said)]
     disturbances, checks = disturbance.judge(run_dir, said, plan)
-    conserved = registry.of_tables(Evidence(run_dir, plan, said, done.recorded, done.pcap_bytes))
+    conserved = registry.of_tables(
+        Evidence(run_dir, plan, said, done.recorded, done.pcap_bytes, done.matching)
+    )
     done.warnings += [*disturbances, *registry.findings(conserved)]
     manifest.reduced(run_dir, done.warnings, [*checks, *map(asdict, conserved)])
     seal.seal(run_dir, records=said.get("state") != "running")
@@ -284,6 +289,8 @@ def _capture(done: Reduced, capture: dict[str, Any], apps: Mapping[str, tuple[in
     done.warnings += _doubts(name, counts)
     if not counts.truncated:
         done.pcap_bytes[name] = pcap.stat().st_size
+    if capture.get("filter") and (count := tcpdump.matching(pcap, capture["filter"])) is not None:
+        done.matching[name] = count
     if not capture["keep"] and not counts.truncated:
         pcap.unlink()
 

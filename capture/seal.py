@@ -46,9 +46,11 @@ def renew(run_dir: Path, names: Iterable[str]) -> None:
 
 
 def altered(run_dir: Path) -> tuple[str, ...]:
-    """Files of figures that are not as they were sealed; none where the run has no seal. What is gone is not
-    counted.
+    """Files of figures that are not as they were sealed; none where the run never had a seal. Of what is gone
+    only the seal counts.
     """
+    if not sealed(run_dir) and _was_sealed(run_dir):
+        return (NAME,)
     return _changed(run_dir, SEALED, PATTERNS)
 
 
@@ -73,6 +75,15 @@ def _changed(run_dir: Path, names: tuple[str, ...], patterns: tuple[str, ...]) -
     there = {_name(run_dir, path) for pattern in patterns for path in run_dir.glob(pattern)}
     covers = patterns == PATTERNS or any(_matches(name, patterns) for name in known)
     return (*changed, *sorted(there - known.keys() if covers else ()))
+
+
+def _was_sealed(run_dir: Path) -> bool:
+    """Whether a reduction says in the manifest that it sealed the run; those of earlier versions do not."""
+    try:
+        found = json.loads((run_dir / "manifest.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(found, dict) and found.get("sealed") is True
 
 
 def sealed(run_dir: Path) -> bool:

@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 # The kernel's ring: 16 MiB hold 0.1 s of a full gigabit, enough for tcpdump to be scheduled in between.
@@ -89,6 +90,20 @@ def _compiled(program: str, wanted: str) -> tuple[bool, str]:
         return True, f"does not answer within {COMPILE_S:.0f} s"
     lines = [line for line in done.stderr.splitlines() if not line.startswith("Warning:")]
     return done.returncode != 0, (lines or ["no reason"])[-1].removeprefix("tcpdump: ")
+
+
+def matching(pcap: Path, wanted: str, program: str = "tcpdump") -> int | None:
+    """How many packets of a file match a filter; None where tcpdump cannot tell (absent, too old)."""
+    command = [program, "-n", "-r", "-", "--count", "--", wanted]  # it may not open files of others
+    try:
+        with pcap.open("rb") as file:
+            done = subprocess.run(
+                command, stdin=file, capture_output=True, text=True, errors="replace", check=False
+            )
+    except OSError:
+        return None
+    found = re.search(r"^(\d+) packets?$", done.stdout + done.stderr, re.MULTILINE)
+    return int(found[1]) if found is not None and done.returncode == 0 else None
 
 
 def listening(line: str) -> bool:

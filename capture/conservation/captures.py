@@ -11,10 +11,24 @@ from capture.conservation.check import Compared, Found, Rule
 from capture.conservation.counters import light_nodes
 from capture.conservation.evidence import Evidence, Span
 from capture.conservation.segments import Traffic
+from capture.tcpdump import SETTLE_NS
 
 CAPTURE_FRAMES = Rule(
     "capture-frames", "captured packets", "the frames that the interface counted",
     "figures of the capture lack packets, or have too many: take a shorter snap length or a narrower filter",
+)  # fmt: skip
+CAPTURE_FILTERED = Rule(
+    "capture-filtered", "packets that a filter let through", "the frames that the interface counted",
+    "figures of the capture have packets too many: report it as an error of vNET", "at most",
+)  # fmt: skip
+CAPTURE_MATCHES = Rule(
+    "capture-matches", "packets that a filter let through", "those that match it, looked at once more",
+    "the filter may have been changed, or means other frames in the kernel than in a file (VLAN tags)",
+)  # fmt: skip
+CAPTURE_RECEIVED = Rule(
+    "capture-received", "packets that tcpdump captured or says that it lost",
+    "those that the kernel's filter let through",
+    "figures of the capture lack packets: take a shorter snap length or a narrower filter",
 )  # fmt: skip
 CAPTURE_ROWS = Rule(
     "capture-rows", "packets of the table", "those that tcpdump counted, and their layers the frames",
@@ -69,14 +83,70 @@ def _none(e: Evidence) -> list[str]:
     return [] if e.plan.get("captures") else ["the run has no capture point"]
 
 
+def filter_matches(e: Evidence) -> Found:
+    """The kernel's filter and tcpdump's own, which read the same expression, agree on every packet."""
+    if e.manifest.get("driver") == "fake":
+        return Found(left_out=[e.unsuitable])
+    compared, left_out = [], []
+    for capture in e.plan.get("captures", ()):
+        name = capture["name"]
+        packets, matching = e.packets(name), e.matching.get(name)
+        if not capture.get("filter"):
+            continue
+        if packets is None or matching is None:
+            left_out.append("no pcap was reduced, or tcpdump did not count")
+            continue
+        cut = (pl.col("captured_bytes") < pl.col("wire_bytes")) | pl.col("vlan").is_not_null()
+        rows, unlike = packets.select(pl.len(), cut.sum()).collect().row(0)
+        if rows != matching and unlike:
+            left_out.append("frames were cut or carry VLAN tags, which a filter sees otherwise in a file")
+            continue
+        compared.append(Compared(name, rows, matching, "packets"))
+    return Found(compared, left_out or ([] if compared else ["no capture has a filter"]))
+
+
+def kernel_has_packets(e: Evidence) -> Found:
+    """With a filter or without. When tcpdump ends it forgets the packets in the kernel's last block."""
+    compared, left_out = [], []
+    for capture in e.plan.get("captures", ()):
+        name = capture["name"]
+        packets, said = e.packets(name), (e.manifest.get("captures") or {}).get(name) or {}
+        if packets is None or said.get("received") is None:
+            left_out.append("no packets, or nobody wrote down how many the kernel counted")
+            continue
+        figure = int(said["packets"]) + int(said["dropped_kernel"])
+        compared.append(Compared(name, figure, int(said["received"]), "packets", _in_a_block(packets)))
+    return Found(compared, left_out or _none(e))
+
+
+def _in_a_block(packets: pl.LazyFrame) -> int:
+    """The most packets of two periods in a row, each as long as a block is kept."""
+    periods = packets.group_by(pl.col("t_ns") // SETTLE_NS).agg(pl.len()).sort("t_ns")
+    counts = periods.select(pl.col("len").cast(pl.Int64)).collect()["len"]
+    return int((counts + counts.shift(-1, fill_value=0)).max() or 0)  # type: ignore[arg-type]
+
+
 def packets_are_frames(e: Evidence) -> Found:
-    """What a capture holds between the first and the last sample, against what the interface counted."""
+    """What a capture without filter holds between the first and the last sample, against what the interface
+    counted.
+    """
+    return _against_interface(e, filtered=False)
+
+
+def filtered_are_frames(e: Evidence) -> Found:
+    """What a filter lets through is a part of that."""
+    return _against_interface(e, filtered=True)
+
+
+def _against_interface(e: Evidence, *, filtered: bool) -> Found:
     if e.unsuitable:
         return Found(left_out=[e.unsuitable])
     counted = _Counted(e)
     compared: list[Compared] = []
     left_out = []
     for capture in e.plan.get("captures", ()):
+        if bool(capture.get("filter")) != filtered:
+            continue
         if why := _why_not(e, capture):
             left_out.append(why)
             continue
@@ -89,12 +159,11 @@ def packets_are_frames(e: Evidence) -> Found:
             left_out.append("counters of the captured interface began anew all the time")
         else:
             compared += _held_against(e, capture["name"], stretches)
-    return Found(compared, left_out or _none(e))
+    one = "no capture has a filter" if filtered else "every capture has a filter"
+    return Found(compared, left_out or _none(e) or ([] if compared else [one]))
 
 
 def _why_not(e: Evidence, capture: dict[str, Any]) -> str:
-    if capture.get("filter"):
-        return "a capture has a filter"
     if e.scenario is None or e.packets(capture["name"]) is None:
         return "no packets, or no phases of the scenario"
     return ""

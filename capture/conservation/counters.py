@@ -40,6 +40,15 @@ def link_steps(e: Evidence) -> pl.DataFrame | None:
     return _broken(_steps(rows, ("link", "direction"), LINK), e, "link")
 
 
+def fallen(e: Evidence) -> int | None:
+    """Samples of light nodes in which a counter went down though no event touched the node; None without."""
+    rows = _samples(e)
+    if rows is None:
+        return None
+    steps = _broken(_steps(rows, ("node",), NODE).with_columns(whole=pl.lit(True)), e, "node")
+    return steps.filter(pl.col("whole") & pl.any_horizontal(pl.col(name) < 0 for name in NODE)).height
+
+
 def _samples(e: Evidence) -> pl.DataFrame | None:
     """The rows of light nodes with the number of their sample, from 1."""
     if e.nodes is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -10,9 +11,13 @@ from typing import Any
 
 import polars as pl
 
+from capture import rawfile
 from capture.manifest import Contents
+from capture.rawfile import INTEGER, NAME
 
 Span = tuple[int, int]
+PEAKS = {"t_ns": INTEGER, "node": NAME, "memory_bytes": INTEGER}
+PROCESSES = {"t_ns": INTEGER, "node": NAME, "group_ns": INTEGER, "processes_ns": INTEGER}
 
 
 @dataclass(frozen=True)
@@ -29,13 +34,15 @@ class Recorded:
 
 @dataclass(frozen=True)
 class Evidence:
-    """recorded: None where the run has no records. pcap_bytes: sizes of the files that were reduced now."""
+    """recorded: None where the run has no records. pcap_bytes: sizes of the files that were reduced now.
+    matching: how many packets of these match the filter of their capture, looked at once more."""
 
     run_dir: Path
     plan: dict[str, Any]
     manifest: Contents
     recorded: Recorded | None = None
     pcap_bytes: Mapping[str, int] = field(default_factory=dict)
+    matching: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def virtual(self) -> bool:
@@ -86,6 +93,27 @@ class Evidence:
     @cached_property
     def events(self) -> pl.DataFrame | None:
         return self._table("events")
+
+    @cached_property
+    def processes(self) -> pl.DataFrame | None:
+        """t_ns, node, group_ns, processes_ns: CPU time of nodes at the end, in two ways."""
+        path = self.run_dir / "raw" / "cpu.csv"
+        return rawfile.table(path, PROCESSES).lines if path.exists() else None
+
+    @cached_property
+    def proof(self) -> list[dict[str, Any]]:
+        """What was proven of links; empty where nothing was, or where it cannot be read."""
+        try:
+            found = json.loads((self.run_dir / "proof.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return []
+        return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+
+    @cached_property
+    def peaks(self) -> pl.DataFrame | None:
+        """t_ns, node, memory_bytes: the most that each node ever had, as the kernel kept it."""
+        path = self.run_dir / "raw" / "peaks.csv"
+        return rawfile.table(path, PEAKS).lines if path.exists() else None
 
     @cached_property
     def overrun(self) -> bool:

@@ -25,6 +25,15 @@ class Ports:
         """The node's interfaces that hang on a link of their own."""
         return set(self.rows.filter(node=node)["device"])
 
+    def way_into(self, node: str, segment: str) -> tuple[str, str] | None:
+        """The link and direction by which frames of the segment come to the node; None where it has no link
+        there, or several interfaces.
+        """
+        there = [device for device, place in self.devices[node].items() if place == segment]
+        rows = self.rows.filter(pl.col("device").is_in(there), node=node, way="rx")
+        one = len(there) == 1 and rows.height == 1
+        return (rows["link"][0], rows["direction"][0]) if one else None
+
 
 def ports(plan: dict[str, Any]) -> Ports:
     """Of light nodes. Of half duplex and media nothing, since what both ends share is counted as one."""

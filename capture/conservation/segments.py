@@ -30,6 +30,17 @@ class Flow:
     out: pl.DataFrame
 
 
+@dataclass(frozen=True)
+class Port:
+    """The frames of one port of a segment. `way`: the link and direction by which they leave; None where no
+    link of its own leads out.
+    """
+
+    into: pl.DataFrame
+    out: pl.DataFrame
+    way: tuple[str, str] | None = None
+
+
 def segments_pass_on(e: Evidence) -> Found:
     """Broadcast frames leave by several ports, so that no fewer frames leave than enter."""
     if e.unsuitable:
@@ -65,6 +76,13 @@ class Traffic:
 
     def of(self, segment: str) -> Flow | str:
         """Its frames, or why they are not known."""
+        found = self.ports(segment)
+        if isinstance(found, str):
+            return found
+        return Flow(added([port.into for port in found]), added([port.out for port in found]))
+
+    def ports(self, segment: str) -> list[Port] | str:
+        """Of its nodes and of links to other segments, or why their frames are not known."""
         if self._nodes is None or self._links is None:
             return "no counters of nodes and links"
         if any(
@@ -74,17 +92,19 @@ class Traffic:
         here = {name for name, devices in self._ports.devices.items() if segment in devices.values()}
         if why := _unknown(self._plan, self._ports, segment, here):
             return why
-        into, out = [], []
+        found = []
         for node in sorted(here):
-            into.append(self._at(node, segment, "tx", waiting=False))
-            out.append(self._at(node, segment, "rx", waiting=True))
+            into = self._at(node, segment, "tx", waiting=False)
+            out = self._at(node, segment, "rx", waiting=True)
+            found.append(Port(into, out, self._ports.way_into(node, segment)))
         for link in self._plan.get("links", ()):
             if link.get("kind") == "segments" and segment in (link["a"], link["b"]):
                 leaving = "forward" if link["a"] == segment else "reverse"
                 entering = "reverse" if leaving == "forward" else "forward"
-                into.append(self._of_link(link["name"], entering, waiting=False))
-                out.append(self._of_link(link["name"], leaving, waiting=True))
-        return Flow(_added(into), _added(out))
+                into = self._of_link(link["name"], entering, waiting=False)
+                out = self._of_link(link["name"], leaving, waiting=True)
+                found.append(Port(into, out, (link["name"], leaving)))
+        return found
 
     @property
     def times(self) -> pl.DataFrame:
@@ -99,7 +119,11 @@ class Traffic:
             return "no counters of nodes and links"
         if why := _unknown(self._plan, self._ports, segment, {node}):
             return why
-        return _added([self._at(node, segment, way, waiting=False) for way in ("tx", "rx")])
+        return added([self._at(node, segment, way, waiting=False) for way in ("tx", "rx")])
+
+    def taken(self, link: str, direction: str) -> pl.DataFrame:
+        """What one direction of a link let out, dropped or holds."""
+        return self._of_link(link, direction, waiting=True)
 
     def both_ways(self, link: str) -> pl.DataFrame | str:
         """Of a link with an interface for each end, or why it has none."""
@@ -108,7 +132,7 @@ class Traffic:
         found = next((li for li in self._plan.get("links", ()) if li["name"] == link), None)
         if found is None or _shared(found):
             return "the ends of a captured link share one transmitter"
-        return _added([self._of_link(link, way, waiting=False) for way in ("forward", "reverse")])
+        return added([self._of_link(link, way, waiting=False) for way in ("forward", "reverse")])
 
     def _at(self, node: str, segment: str, way: str, *, waiting: bool) -> pl.DataFrame:
         """Of the node's interface there: all that it counted, less what its links elsewhere did; and what its
@@ -127,7 +151,7 @@ class Traffic:
             elif waiting:
                 plain = self._of_link(link, direction, waiting=False)
                 parts += [self._of_link(link, direction, waiting=True), _negative(plain)]
-        return _added(parts)
+        return added(parts)
 
     def _of_link(self, link: str, direction: str, *, waiting: bool) -> pl.DataFrame:
         assert self._links is not None
@@ -148,6 +172,9 @@ def _unknown(plan: dict[str, Any], known: Ports, segment: str, here: set[str]) -
     others = [n for n in plan.get("nodes", ()) if n["name"] not in known.devices]
     if any(i["segment"] == segment for n in others for i in n.get("interfaces", ())):
         return "a virtual machine's ports are counted at other times"
+    inside = [i for n in plan.get("nodes", ()) for i in n.get("interfaces", ()) if i["segment"] == segment]
+    if any(i.get("nic") for i in inside):
+        return "a NIC of the machine is in the segment, whose cable nobody counts"
     for node in here:
         elsewhere = {device for device, place in known.devices[node].items() if place != segment}
         if not elsewhere <= known.covered(node):
@@ -159,7 +186,7 @@ def _negative(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.with_columns(-pl.col("packets"), -pl.col("bytes"))
 
 
-def _added(parts: list[pl.DataFrame]) -> pl.DataFrame:
+def added(parts: list[pl.DataFrame]) -> pl.DataFrame:
     """By sample; whole where all parts are."""
     every = pl.concat([NONE, *parts], how="vertical_relaxed")
     sums = every.group_by("sample").agg(pl.col("packets", "bytes").sum(), pl.col("whole").all(), n=pl.len())

@@ -18,7 +18,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from capture import manifest
+from capture import manifest, seal
 from capture.errors import CaptureError
 from orchestrator.campaign.follow import Followed, follow
 from orchestrator.campaign.prepare import Prepared
@@ -129,6 +129,8 @@ def execute(
     drawing.join()
     loading.join()
     complete_manifest(run_dir, prepared)
+    if measured(run_dir):  # what is changed before the first reduction is seen by it
+        seal.seal(run_dir, records=ended.get("state") != "running")
     written = _evaluated(run_dir, ended, loading, page=page) if tables and measured(run_dir) else None
     record_hashes(run_dir)
     return outcome(run_dir, written)

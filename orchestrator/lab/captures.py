@@ -29,7 +29,7 @@ def counts(said: str) -> dict[str, int]:
     except ValueError as error:
         raise LabError(f"{error}; what it wrote is kept, but nothing tells what it lost") from error
     return {
-        "packets": found.packets, "dropped_kernel": found.dropped_kernel,
+        "packets": found.packets, "received": found.received, "dropped_kernel": found.dropped_kernel,
         "dropped_interface": found.dropped_interface,
     }  # fmt: skip
 

@@ -118,10 +118,11 @@ class Waiting:
     def _times(self, pid: int) -> Times | None:
         """Of its first thread; None where it has ended, or this kernel does not count."""
         try:
-            ran, waited, slices = (self._proc / str(pid) / "schedstat").read_text().split()
-            return int(ran), int(waited), int(slices)
+            ran, waited, slices = map(int, (self._proc / str(pid) / "schedstat").read_text().split())
         except (OSError, ValueError):
             return None
+        # Three zeros where the kernel has the file but does not count (proc_pid_schedstat in fs/proc/base.c).
+        return (ran, waited, slices) if ran or waited or slices else None
 
 
 def _plus(one: Times, other: Times) -> Times:

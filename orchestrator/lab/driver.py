@@ -20,7 +20,7 @@ PATIENCE_NS = 120 * SECOND  # 350 nodes in a slow lab kernel, with a machine sha
 
 
 class CaptureProcess(Protocol):
-    """A running capture; `stop` gives packets, dropped_kernel, dropped_interface."""
+    """A running capture; `stop` gives packets, received, dropped_kernel, dropped_interface."""
 
     @property
     def listening(self) -> bool: ...  # it has begun

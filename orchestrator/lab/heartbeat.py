@@ -90,8 +90,8 @@ class Counters:
         ):  # fmt: skip
             try:
                 found |= look()
-            except cpu_contention.NoCounterError as why:
-                self.unmade.setdefault(check, str(why))
+            except (cpu_contention.NoCounterError, OSError, ValueError, LookupError) as why:
+                self.unmade.setdefault(check, str(why) or repr(why))  # and the other counters are read
         return found
 
     def _throttled(self) -> Columns:

@@ -54,6 +54,9 @@ class Lab:
     captures: dict[str, Running] = field(default_factory=dict)  # those that run now
     connected: tuple[int, int] = (0, 0)  # sessions that connect: now, of all
     on_added: Callable[[Iterable[Link]], None] = field(default=lambda _: None)  # links of added nodes
+    before_change: Callable[[str, Iterable[str], str], None] = field(
+        default=lambda *_: None
+    )  # as an event has it
 
     def __post_init__(self) -> None:
         self.nodes = {n.name: n for n in self.plan.nodes}

@@ -10,7 +10,7 @@ from orchestrator.lab.clock import SECOND
 from orchestrator.lab.driver import Tracer
 from orchestrator.lab.judgement import Judgement, ProofResult, shown, verdict
 from orchestrator.lab.probes import JITTER_TAIL
-from orchestrator.lab.traceroute import FRAME_BYTES, Traceroute, TracerouteResult
+from orchestrator.lab.traceroute import FRAME_BYTES, SPACING_S, Traceroute, TracerouteResult
 from orchestrator.model import Node, Plan
 from orchestrator.model.family import family
 from orchestrator.model.tolerance import Tolerance
@@ -27,7 +27,13 @@ def prove(plan: Plan, tracer: Tracer, tolerance: Tolerance) -> list[Judgement]:
     paths = Paths.of(plan)
     ways = _sample([way for one, other in pairs(plan) for way in _ways(paths, one, other)])
     requested = [
-        Traceroute(a.netns, address, len(there.nodes) - 1, SECOND + 2 * (there.delay_ns() + back.delay_ns()))
+        Traceroute(
+            a.netns,
+            address,
+            len(there.nodes) - 1,
+            SECOND + 2 * (there.delay_ns() + back.delay_ns()),
+            _alone_ns(there, back),
+        )
         for a, address, there, back in ways
     ]
     owner = {card.address: node.name for node in plan.nodes for card in node.interfaces}
@@ -42,6 +48,13 @@ def prove(plan: Plan, tracer: Tracer, tolerance: Tolerance) -> list[Judgement]:
         for way, seen in zip(ways, found, strict=True)
         for line in (_hops(way, seen, owner), _time(way, seen, tolerance, machines))
     ]
+
+
+def _alone_ns(there: Path, back: Path) -> int:
+    """Twice the round trip where a frame takes a link longer than half the time to the next; else 0."""
+    rates = [rate for path in (there, back) if (rate := path.bottleneck_bps)]
+    slow = rates and 8 * FRAME_BYTES * 2 / min(rates) > SPACING_S
+    return 2 * (there.delay_ns(FRAME_BYTES) + back.delay_ns(FRAME_BYTES)) if slow else 0
 
 
 def _ways(paths: Paths, one: Node, other: Node) -> Iterator[Way]:

@@ -1,4 +1,5 @@
-"""Reads all queues back at the end of a run and compares them with what they should be by then.
+"""Reads queues back and compares them with what they should be by then: all at the end of a run, and those of
+some nodes and links before an event touches them.
 
 A program of a node may be root there and call tc, which the proof before the run cannot show. Devices of
 links are compared with the impairments that apply now; other devices of a node with a first read-back.
@@ -10,7 +11,8 @@ import re
 import socket
 import struct
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from orchestrator.lab import readback
@@ -31,12 +33,30 @@ Queue = tuple[str, int, int, bytes]  # kind, handle, parent, options as the kern
 Queues = dict[tuple[str, str], tuple[Queue, ...]]  # by namespace and device
 
 
-def look(lab: Lab) -> Queues:
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The nodes and links of a lab that are looked at."""
+
+    nodes: Container[str]
+    links: Container[str]
+
+
+class _All:
+    """Has every name."""
+
+    def __contains__(self, _: object) -> bool:
+        return True
+
+
+WHOLE = Part(_All(), _All())
+
+
+def look(lab: Lab, part: Part = WHOLE) -> Queues:
     """The queues of all devices of nodes' namespaces, but for those of links. A namespace that is gone, of a
     node that was stopped, has none; nor has one of another machine.
     """
     found: Queues = {}
-    places = [node.netns for node in lab.nodes.values() if node.vm is None]
+    places = [n.netns for n in lab.nodes.values() if n.vm is None and n.name in part.nodes]
     known = {(d.netns, device) for d in _ways(lab) for device in (d.carrier, d.device)}
 
     def inside() -> None:  # a thread of its own: it stays in the last namespace that it was in
@@ -49,7 +69,7 @@ def look(lab: Lab) -> Queues:
                 if (netns, device) not in known:
                     found[netns, device] = queues
 
-    if lab.driver.name != "fake":
+    if lab.driver.name != "fake" and places:
         thread = threading.Thread(target=inside)
         thread.start()
         thread.join()
@@ -65,9 +85,9 @@ def _virtual(lab: Lab) -> bool:
     return lab.manifest.data["time"] == "virtual"
 
 
-def changed(lab: Lab, before: Queues) -> list[readback.Difference]:
+def changed(lab: Lab, before: Queues, part: Part = WHOLE) -> list[readback.Difference]:
     """What is not as it should be; devices that have gone since, or came, say nothing."""
-    after, meant = look(lab), _meant(lab)
+    after, meant = look(lab, part), _meant(lab)
     if _virtual(lab):  # a node's devices have no queue before somebody gives them one
         before = {at: tuple(one for one in queues if one[0] in NONE) for at, queues in after.items()}
     found = [
@@ -76,13 +96,15 @@ def changed(lab: Lab, before: Queues) -> list[readback.Difference]:
         if netns not in meant and after.get((netns, device), queues) != queues
     ]
     moved = _moved(lab)
-    return found + [one for at, one in _links(lab, meant) if at not in moved]
+    return found + [one for at, one in _links(lab, meant, part.links) if at not in moved]
 
 
-def _links(lab: Lab, meant: set[str]) -> Iterator[tuple[tuple[str, str], readback.Difference]]:
+def _links(
+    lab: Lab, meant: set[str], names: Container[str]
+) -> Iterator[tuple[tuple[str, str], readback.Difference]]:
     """Devices of links against what is set now; a trace is followed line by line, and read back there."""
     entries: dict[str, list[dict[str, Any]]] = {}
-    for name, way, d in directions(list(lab.links.values())):
+    for name, way, d in directions([link for link in lab.links.values() if link.name in names]):
         asked = lab.impairments[name, way]
         if d.trace is not None or d.netns in meant or not (asked.present or d.netns in entries):
             continue

@@ -19,6 +19,7 @@ from orchestrator.lab.timeline import record_live
 from orchestrator.model import Link, Node, Step
 from orchestrator.model.codec import build
 
+BY_HAND = "a change by hand"
 Operation = Callable[[Lab, Message], dict[str, Any]]
 
 
@@ -101,6 +102,7 @@ def node(lab: Lab, request: Message) -> dict[str, Any]:
     names = _names(request)
     for name in names:
         lab.node(name)
+    lab.before_change(action, names, BY_HAND)
     power.act(lab, action, names, None)
     record_live(lab, action, names, {"software": None}, request.get("by"))
     return {"nodes": {name: lab.node_states[name] for name in names}}
@@ -109,6 +111,7 @@ def node(lab: Lab, request: Message) -> dict[str, Any]:
 def settings(lab: Lab, request: Message) -> dict[str, Any]:
     wanted = {k: v for k, v in request.items() if k not in ("id", "op", "nodes", "by")}
     names = _names(request)
+    lab.before_change("set", names, BY_HAND)
     read = change.settings(lab, names, wanted)
     record_live(lab, "set", names, {k: v for k, v in wanted.items() if v is not None}, request.get("by"))
     return {"nodes": read}
@@ -119,6 +122,7 @@ def link(lab: Lab, request: Message) -> dict[str, Any]:
     name = str(request.get("link"))
     if lab.link(name).half_duplex and bool(request.get("forward")) != bool(request.get("reverse")):
         raise LabError(f"link {name}: half duplex: one transmitter for both directions; change both")
+    lab.before_change("impair", [name], BY_HAND)
     read = {
         side: dataclasses.asdict(links.change(lab, name, side, request[side]))
         for side in ("forward", "reverse") if request.get(side)

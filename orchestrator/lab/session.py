@@ -8,11 +8,15 @@ from collections.abc import Callable, Sequence
 
 from capture.tcpdump import SETTLE_NS
 from orchestrator.lab import (
+    at_events,
     evidence,
     heartbeat,
     operations,
+    peaks,
     power,
+    processes,
     queue_readback,
+    queue_watch,
     sampling,
     stacks,
     workload,
@@ -28,6 +32,7 @@ from orchestrator.lab.probes import BOTH, directions
 from orchestrator.lab.replay import Replay
 from orchestrator.lab.timeline import Timeline
 from orchestrator.lab.trials.run import Trials, streams
+from orchestrator.model import Impairment
 
 ROLES = ("router", "broker", "server", "utility", "client")
 LEAD_NS = 200 * MILLISECOND  # from `go` to t0: time for the word to reach every node
@@ -36,7 +41,6 @@ GRID_NS = 10 * SECOND
 DRAIN_EVERY_NS = 100 * MILLISECOND
 # Settled at the senders is not yet arrived: what nobody acknowledges is in the links when the last was sent.
 QUIET_NS = 500 * MILLISECOND
-MOST_SHOWN = 5
 LINKS_ON_A_PATH = 4  # directions; more only slows the end of the drain
 # The launcher's state of a program, in words.
 ENDS = {
@@ -53,7 +57,8 @@ class Session:
         self._most_connected = 0
         self._t0_ns = 0
         self._stacks: stacks.Counted = {}
-        self._queues: queue_readback.Queues = {}
+        self._queues = at_events.ReadBacks(lab, {})
+        self._announced: queue_watch.Places = {}
         self._hold_ns = lab.plan.hold_ns
         self._trials = bool(streams(lab))  # they show their own progress
         self._workload = workload.items(lab.plan)
@@ -67,7 +72,9 @@ class Session:
         lab = self._lab
         start_software(lab)
         self._stacks = stacks.read(lab.driver)
-        self._queues = queue_readback.before(lab)
+        self._queues = at_events.ReadBacks(lab, queue_readback.before(lab))
+        lab.before_change = self._queues.look
+        self._announced = queue_watch.begin(lab)
         self._await_fixed_start()
         self._measure()
         self._go()
@@ -102,7 +109,11 @@ class Session:
         for name in list(lab.captures):
             self._attempt(f"capture {name}", lambda n=name: self._stop_capture(n))  # type: ignore[misc]
         self._attempt("bounds", self._tell_bounds)
-        self._attempt("queues read back", self._look_at_queues)
+        self._attempt("queues watched", lambda: queue_watch.end(self._lab, self._announced))
+        self._attempt("queues read back", self._queues.end)
+        if self._t0_ns:
+            self._attempt("CPU of processes", lambda: processes.write(lab))
+            self._attempt("peaks of memory", lambda: peaks.write(lab))
         self._look_at_the_clock()  # what was set after the last second's look is found, too
         self._judge()
         lab.events.phase("collect", 2, 2, "sessions and captures")
@@ -126,16 +137,6 @@ class Session:
             for reached in driver.reached(node) if isinstance(driver, Bounded) else ():
                 remedy = "mend the program, or see `memory_limit`, `process_limit` and docs/security.md"
                 self._lab.events.warn(Warning("bound", f"nodes.{node.name}: {reached}", remedy))
-
-    def _look_at_queues(self) -> None:
-        """When nothing is measured any more, so that it costs the scenario nothing."""
-        found = queue_readback.changed(self._lab, self._queues)
-        if found:
-            named = "; ".join(str(one) for one in found[:MOST_SHOWN])
-            more = f"; and {len(found) - MOST_SHOWN} more" if len(found) > MOST_SHOWN else ""
-            text = f"queues were changed in the run, which the proof of links does not know: {named}{more}"
-            remedy = "no program of a node may use tc; what is to change belongs into the timeline"
-            self._lab.events.warn(Warning("changed", text, remedy))
 
     def _await_fixed_start(self) -> None:
         """In virtual time the scenario begins on a grid, so that nothing in the set-up can shift it."""
@@ -193,21 +194,23 @@ class Session:
         last = begin + lab.plan.drain_ns
         lab.events.phase("drain", 0, lab.plan.drain_ns / SECOND, "messages in flight")
         self._timeline.run_until(min(last, max(begin, self._timeline.last_ns + 1)))
-        quiet_since, seen = begin, -1
+        quiet_since, seen, again = begin, -1, self._timeline.sent_again_ns
         while (now := lab.loop.clock.now_ns()) < last:
             open_ones = lab.driver.call(operations.Pending())
             received = open_ones["totals"]["received"]
             lab.manifest.data["foreign"] = open_ones["totals"]["foreign"]
-            if open_ones["pending"] or received != seen:
+            if open_ones["pending"] or received != seen or now < again:
                 quiet_since, seen = now, received
             elif now - quiet_since >= QUIET_NS + self._longest_delay_ns():
                 break
             lab.loop.sleep_until(min(last, now + DRAIN_EVERY_NS))
 
     def _longest_delay_ns(self) -> int:
-        """The longest links one after the other: no message in flight is older, but for queues."""
+        """The longest links one after the other: no message in flight is older, but for queues; and out of a
+        queue comes a frame in that time.
+        """
         delays = sorted(
-            i.delay_ns + 4 * i.jitter_ns + (i.slot.max_ns if i.slot is not None else 0)
+            i.delay_ns + 4 * i.jitter_ns + (i.slot.max_ns if i.slot is not None else 0) + _frame_ns(i)
             for i in self._lab.impairments.values()
         )
         return sum(delays[-LINKS_ON_A_PATH:])
@@ -300,6 +303,12 @@ class Session:
             action()
         except (LabError, OSError) as error:
             self._lab.events.warn(Warning("collect", f"{what}: {error}", "what was written before is kept"))
+
+
+def _frame_ns(i: Impairment) -> int:
+    """How long the longest frame takes; 0 where that is less than the time between two looks of the drain."""
+    frame_ns = 8 * SECOND * i.frame_bytes // i.rate_bps if i.rate_bps else 0
+    return frame_ns if frame_ns >= DRAIN_EVERY_NS else 0
 
 
 def end_state(expected: str, state: str, status: int | None) -> str:

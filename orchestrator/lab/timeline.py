@@ -8,8 +8,8 @@ import signal
 from pathlib import Path
 from typing import Any
 
-from orchestrator.lab import change, links, power
-from orchestrator.lab.clock import MILLISECOND
+from orchestrator.lab import at_events, change, links, power
+from orchestrator.lab.clock import MILLISECOND, SECOND
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.events import Warning
 from orchestrator.lab.lab import Lab
@@ -17,6 +17,7 @@ from orchestrator.lab.operations import Exec
 from orchestrator.model import Event, Plan
 
 LATE_NS = 100 * MILLISECOND
+AHEAD_NS = 300 * MILLISECOND  # of an event its queues are read back, so that it is carried out in time
 KILLED = 128 + signal.SIGKILL  # with its node, or at the lab's end
 BY = 80  # characters of a name
 
@@ -40,14 +41,33 @@ class Timeline:
     def run_until(self, end_ns: int) -> None:
         """Apply what is due before `end_ns`, then wait for it."""
         while self._events and (due := planned_ns(self._lab.plan, self._events[0], self._t0_ns)) < end_ns:
+            event = self._events.pop(0)
+            if at_events.touches(event.action):
+                self._lab.loop.sleep_until(due - AHEAD_NS)
+                self._lab.before_change(event.action, event.targets, event.label or event.action)
             self._lab.loop.sleep_until(due)
-            self._apply(self._events.pop(0), due)
+            self._apply(event, due)
         self._lab.loop.sleep_until(end_ns)
 
     @property
     def last_ns(self) -> int:
         """When the last event is due; 0 if none is left."""
         return planned_ns(self._lab.plan, self._events[-1], self._t0_ns) if self._events else 0
+
+    @property
+    def sent_again_ns(self) -> int:
+        """Until when what links that were down have taken may be sent again: TCP waits each time twice as
+        long (RFC 6298), so at most as long after an outage as it lasted, and a second where it began.
+        """
+        found, down = 0, dict[str, int]()
+        for event in sorted(self._lab.plan.events, key=lambda e: planned_ns(self._lab.plan, e, self._t0_ns)):
+            at_ns = planned_ns(self._lab.plan, event, self._t0_ns)
+            for link in event.targets if event.action in ("link-down", "link-up") else ():
+                if event.action == "link-down":
+                    down.setdefault(link, at_ns)
+                elif link in down:
+                    found = max(found, 2 * at_ns - down.pop(link) + SECOND)
+        return found
 
     def _apply(self, event: Event, due_ns: int) -> None:
         began = self._lab.loop.clock.now_ns()

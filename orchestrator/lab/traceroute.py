@@ -67,12 +67,17 @@ def _dialect(address: str) -> _Dialect:
 
 @dataclass(frozen=True, slots=True)
 class Traceroute:
-    """A way to try: from the namespace of a node to an address that many hops away."""
+    """A way to try: from the namespace of a node to an address that many hops away.
+
+    alone_ns: so long nothing else is sent after an echo that is not answered yet; of slow ways, on which the
+    next one, or another way's, would wait behind it.
+    """
 
     netns: str
     address: str
     hops: int
     patience_ns: int
+    alone_ns: int = 0
 
 
 @dataclass
@@ -132,6 +137,9 @@ def _once(
         except OSError:
             waiting.discard((i, number))  # no route: said by the answer that is missing
         _take(sockets, SPACING_S, sent, waiting, found)
+        alone = time.monotonic_ns() + way.alone_ns
+        while (i, number) in waiting and time.monotonic_ns() < alone:
+            _take(sockets, (alone - time.monotonic_ns()) / SECOND, sent, waiting, found)
     deadline = time.monotonic_ns() + max((ways[i].patience_ns for i, _ in probes), default=0)
     while waiting and time.monotonic_ns() < deadline:
         _take(sockets, 10 * MILLISECOND / SECOND, sent, waiting, found)

@@ -2,21 +2,26 @@
 
 While a neighbour is asked for, the kernel keeps 212,992 bytes of frames for it (unres_qlen_bytes in
 net/core/neighbour.c: some 92 frames of 1,000 bytes) and drops the oldest of what is more; it asks three
-times, a second apart, and then gives up. On a short link that is never seen.
+times, a second apart, and then gives up. On a short link that loses nothing that is never seen; where the
+asking or its answer may be lost, a second's frames wait, or three askings are lost and all that waited.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from ..model import Flow, Neighbour, Node, Plan
+from ..model import Direction, Flow, Impairment, Neighbour, Node, Plan
+from ..model.codec import build
 from .netem import FRAME_BYTES
 from .paths import Hop, Paths
 
 FRAMES = 64  # that come while one is asked for: two thirds of what the kernel keeps
 SHORT_NS = 10**6  # within this no queue fills
 LONG_NS = 500 * 10**6  # half of the second after which the kernel asks again
+RETRY_NS = 10**9  # after which the kernel asks again
+LOSSY = 0.2  # of askings and answers: then three in a row are lost once in a hundred times
 HEADERS_BYTES = 48  # of IPv6 and UDP
 ASKED_BYTES = 60  # a frame of ARP
 Asked = tuple[str, str]  # a node, and a neighbour's address
@@ -26,17 +31,55 @@ def known(plan: Plan, relays: Mapping[str, str]) -> dict[str, tuple[Neighbour, .
     """By node; only of pairs that flows, routes or wires need. `relays`: flow -> node that passes it on."""
     if not any(way.impairment.present for link in plan.links for way in (link.forward, link.reverse)):
         return {}
-    paths = Paths.of(plan)
+    paths, losses = Paths.of(plan), _losses(plan)
     frames = _frames(plan, paths, relays)
     found: dict[str, dict[Neighbour, None]] = {}
     for asked in dict.fromkeys([*frames, *_gateways(plan.nodes), *_wires(plan)]):
         hop = paths.hop(*asked, ASKED_BYTES)
-        if hop is None or hop.round_ns < SHORT_NS or hop.here.nic or hop.there.nic:
+        if hop is None or hop.here.nic or hop.there.nic:
             continue
-        if hop.round_ns >= LONG_NS or frames[asked] * hop.round_ns / 1e9 >= FRAMES:
+        if _loses(hop, frames[asked], losses):
             for node, neighbour in _both(asked[0], hop):
                 found.setdefault(node, {})[neighbour] = None
     return {node: tuple(sorted(some, key=lambda n: n.address)) for node, some in found.items()}
+
+
+def _loses(hop: Hop, per_s: int, losses: Mapping[Direction, float]) -> bool:
+    """Whether messages may be lost while the neighbour is asked for; `per_s`: of frames to it."""
+    lost = 1.0 - math.prod(1.0 - losses.get(way, 0.0) for way in hop.ways)
+    wait_ns = max(hop.round_ns, RETRY_NS if lost > 0.0 else 0)
+    if wait_ns < SHORT_NS:
+        return False
+    return hop.round_ns >= LONG_NS or lost >= LOSSY or per_s * wait_ns / 1e9 >= FRAMES
+
+
+def _losses(plan: Plan) -> dict[Direction, float]:
+    """Of each direction that ever loses or changes frames, by file, timeline or trace: the most at a time."""
+    found: dict[Direction, float] = {}
+    for link in plan.links:
+        for name, way in (("forward", link.forward), ("reverse", link.reverse)):
+            asked = [way.impairment, *_by_events(plan, link.name, name)]
+            shares = [_lost(one.loss, one.gemodel, one.corrupt) for one in asked]
+            states = plan.traces[way.trace].states if way.trace is not None else ()
+            shares += [state.loss or 0.0 for state in states]
+            if (most := max(shares)) > 0.0:
+                found[way] = most
+    return found
+
+
+def _by_events(plan: Plan, link: str, direction: str) -> Iterator[Impairment]:
+    for event in plan.events:
+        if event.action == "impair" and link in event.targets and event.args.get(direction) is not None:
+            yield build(Impairment, event.args[direction])
+
+
+def _lost(loss: float, gemodel: tuple[float, float, float, float] | None, corrupt: float) -> float:
+    """Of frames on one way, in the long run: nothing above Ethernet checks what ARP says."""
+    if gemodel is not None:
+        bad, good, in_bad, in_good = gemodel
+        share = bad / (bad + good) if bad + good else 0.0
+        loss = share * in_bad + (1.0 - share) * in_good
+    return 1.0 - (1.0 - loss) * (1.0 - corrupt)
 
 
 def _both(node: str, hop: Hop) -> tuple[tuple[str, Neighbour], tuple[str, Neighbour]]:

@@ -44,12 +44,13 @@ class Path:
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """From a node to a neighbour: both interfaces, and how long it takes there and back."""
+    """From a node to a neighbour: both interfaces, how long it takes there and back, and the way of it."""
 
     node: str  # the neighbour
     here: Interface
     there: Interface
     round_ns: int
+    ways: tuple[Direction, ...] = ()
 
 
 class Paths:
@@ -115,7 +116,7 @@ class Paths:
         if here is None or back is None:
             return None
         ways = Path((node, name, node), (via, here.address), (*there, *back), self._tables)
-        return Hop(name, here, far, ways.delay_ns(frame_bytes))
+        return Hop(name, here, far, ways.delay_ns(frame_bytes), (*there, *back))
 
     def _card_to(self, node: Node, address: str) -> Interface | None:
         """The interface in whose subnet an address is."""

@@ -24,6 +24,9 @@ class Counts:
     arrived: list[int] = field(default_factory=list)  # numbers of messages
     captured: list[int] = field(default_factory=list)
     totals: dict[str, int] = field(default_factory=dict)
+    received: int = RATE * SECONDS  # by the kernel's filter
+    processes_ns: dict[str, int] = field(default_factory=lambda: {"a": 40_000, "b": 90_000})
+    forwarded: int = 0
 
 
 def agreeing() -> Counts:
@@ -38,8 +41,8 @@ def agreeing() -> Counts:
     return Counts(nodes, links, every, list(every), {"scheduled": len(every), "received": len(every)})
 
 
-def of_plan() -> dict[str, Any]:
-    """a and b on segment lan, a's link to it, a capture at b's port."""
+def of_plan(wanted: str = "") -> dict[str, Any]:
+    """a and b on segment lan, a's link to it, a capture at b's port with the filter `wanted`."""
     ends = {name: node(name, listens=name == "b") for name in ("a", "b")}
     for name, end in ends.items():
         card = {"name": "eth0", "port": name, "segment": "lan", "mac": "", "address": ""}
@@ -47,16 +50,16 @@ def of_plan() -> dict[str, Any]:
     way = {"forward": ("lab.a", "eth0", "lab", "a"), "reverse": ("lab", "a", "lab.a", "eth0")}
     names = ("netns", "device", "far_netns", "far_device")
     link = {name: ZERO | dict(zip(names, of, strict=True)) for name, of in way.items()}
-    capture = {"name": "b", "at": "node b", "filter": "", "keep": True}
+    capture = {"name": "b", "at": "node b", "filter": wanted, "keep": True}
     datagrams = flow("a", ("b", promise(lossless=False, single=False)), pattern="push")
     made = plan(list(ends.values()), [datagrams], {"b": ["b"]}, [capture])
     made["links"] = [{"name": "access", "kind": "access", "a": "a", "b": "lan", **link}]
     return made | {"segments": [{"name": "lan"}], "events": []}
 
 
-def written(path: Path, counts: Counts, time: str = "virtual", **manifest: Any) -> Path:
+def written(path: Path, counts: Counts, time: str = "virtual", wanted: str = "", **manifest: Any) -> Path:
     """The run directory, before its reduction."""
-    run = run_dir(path / "run", of_plan())
+    run = run_dir(path / "run", of_plan(wanted))
     raw = run / "raw"
     lines = [sent(0, n, at(n), "sent") for n in range(RATE * SECONDS)]
     lines += [received(0, n, "b", at(n) + 0.001) for n in counts.arrived]
@@ -68,11 +71,18 @@ def written(path: Path, counts: Counts, time: str = "virtual", **manifest: Any) 
     (raw / "links.csv").write_text(
         "".join(f"{T0 + second * S},access,{way},{of(row)}\n" for (way, second), row in counts.links.items())
     )
-    host = f"{','.join(['0'] * 8)},0.1,1000000,2"
-    (raw / "host.csv").write_text("".join(f"{T0 + second * S},{host}\n" for second in range(SECONDS + 1)))
+    ends = {name: counts.nodes[name, SECONDS][0] for name in ("a", "b")}
+    (raw / "cpu.csv").write_text(
+        "".join(f"{T0 + SECONDS * S},{n},{ns},{counts.processes_ns[n]}\n" for n, ns in ends.items())
+    )
+    (raw / "stacks.csv").write_text(f"a,IpForwDatagrams,{counts.forwarded}\n")
+    # Two cores, which idle.
+    rows = [f"{T0 + at * S},0,0,0,{2 * at * S},0,0,0,0,0.1,1000000,2\n" for at in range(SECONDS + 1)]
+    (raw / "host.csv").write_text("".join(rows))
     data = ethernet(ipv4(udp(b"\0" * SIZE), 17))
     write(run / "pcap" / "b.pcap", [Frame(data, T0 + round(at(n) * S)) for n in counts.captured])
-    said = {"packets": len(counts.captured), "dropped_kernel": 0, "dropped_interface": 0}
+    said = {"packets": len(counts.captured), "received": counts.received}
+    said |= {"dropped_kernel": 0, "dropped_interface": 0}
     phases = {"hold": [T0, T0 + SECONDS * S], "drain": [T0 + SECONDS * S, T0 + SECONDS * S]}
     whole = {"state": "complete", "warnings": [], "time": time, "phases": phases, "t0_ns": T0}
     whole |= {"captures": {"b": said}, "totals": counts.totals} | manifest

@@ -36,7 +36,13 @@ def failing(run: Path) -> set[str]:
 def test_nothing_is_found_where_counts_agree(tmp_path: Path) -> None:
     found = checked(written(tmp_path, agreeing()))
     verdicts = {name: check["verdict"] for name, check in found.items()}
-    untold = {"node-some-links"}  # every node that has a link has only that
+    # Every node that has a link has only that; the segment has two ports; nobody forwards; no filter.
+    untold = {"node-some-links", "link-most-frames", "capture-filtered", "capture-matches"}
+    # No stacks, transfers, proofs, limits, losses or memory are written; tests/chaos/test_liars.py has them.
+    untold |= {"link-full", "proof-planned", "proof-words", "link-backlog", "datagrams-sent", "link-stack"}
+    untold |= {"message-delay", "datagrams-received", "link-drops", "node-memory", "stack-repeats"}
+    untold |= {"transfer-ends", "link-loss", "transfer-times", "memory-sampled", "phases-planned"}
+    untold |= {"transfer-nodes"}
     assert verdicts == {name: "cannot tell" if name in untold else "holds" for name in verdicts}
     assert set(verdicts) == {rule.name for rule in registry.TABLES}
 
@@ -80,6 +86,29 @@ def more_cpu_than_there_is(counts: Counts) -> None:
     counts.nodes["a", SECONDS][0] = 2 * SECONDS * 10**9 + 10**8
 
 
+def link_took_more_than_came(counts: Counts) -> None:
+    counts.links["reverse", SECONDS][2] = 3  # says that it dropped three, and nobody sent any
+
+
+def dropped_by_a_link_uncounted(counts: Counts) -> None:
+    """Lost messages of which the first link knows nothing: neither sent nor dropped."""
+    for (way, second), row in counts.links.items():
+        if way == "forward" and second > 2:
+            row[:2] = [row[0] - 3 * FRAME, row[1] - 3]
+
+
+def forwarded_by_no_link(counts: Counts) -> None:
+    counts.forwarded = 100
+
+
+def more_received_than_written(counts: Counts) -> None:
+    counts.received = 90
+
+
+def cpu_of_the_wrong_group(counts: Counts) -> None:
+    counts.processes_ns["a"] = 130_000_000
+
+
 @pytest.mark.parametrize(
     ("change", "names"),
     [
@@ -91,6 +120,11 @@ def more_cpu_than_there_is(counts: Counts) -> None:
         (record_lost, {"message-totals", "message-losses"}),
         (frames_gone_in_a_segment, {"segment-frames", "capture-frames"}),
         (more_cpu_than_there_is, {"node-cpu"}),
+        (link_took_more_than_came, {"link-frames"}),
+        (dropped_by_a_link_uncounted, {"link-messages", "node-links"}),
+        (forwarded_by_no_link, {"link-forwarded"}),
+        (more_received_than_written, {"capture-received"}),
+        (cpu_of_the_wrong_group, {"node-cpu-processes"}),
     ],
 )
 def test_what_is_changed_is_found(tmp_path: Path, change: Change, names: set[str]) -> None:
@@ -104,6 +138,35 @@ def test_what_is_changed_is_found(tmp_path: Path, change: Change, names: set[str
     assert all(check["text"] in {w["text"] for w in said["warnings"]} for check in failed)
 
 
+def test_a_queue_holds_what_it_has_not_let_out(tmp_path: Path) -> None:
+    counts = agreeing()
+    dropped_by_a_link_uncounted(counts)
+    for second in range(3, SECONDS + 1):
+        counts.links["forward", second][4:] = [3 * FRAME, 3]
+    assert "link-messages" not in failing(written(tmp_path, counts))
+
+
+def test_what_a_filter_lets_through_is_counted_twice(tmp_path: Path) -> None:
+    udp = written(tmp_path / "udp", agreeing(), wanted="udp")
+    found = checked(udp)
+    names = ("capture-filtered", "capture-matches", "capture-received", "capture-rows", "capture-bytes")
+    assert {name: found[name]["verdict"] for name in names} == dict.fromkeys(names, "holds")
+    assert found["capture-frames"]["text"] == "could not be made: every capture has a filter"
+    assert failing(written(tmp_path / "tcp", agreeing(), wanted="tcp")) == {"capture-matches"}
+    more = agreeing()
+    more.captured += [20] * 3
+    more.received += 3
+    assert failing(written(tmp_path / "more", more, wanted="udp")) == {"capture-filtered"}
+
+
+def test_without_tcpdump_a_filter_cannot_be_looked_at_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/nonexistent")
+    found = checked(written(tmp_path, agreeing(), wanted="udp"))["capture-matches"]
+    assert found["verdict"] == "cannot tell" and "tcpdump did not count" in found["text"]
+
+
 def test_a_drop_explains_a_loss(tmp_path: Path) -> None:
     counts = agreeing()
     lost_without_a_drop(counts)
@@ -111,12 +174,46 @@ def test_a_drop_explains_a_loss(tmp_path: Path) -> None:
     assert "message-losses" not in failing(written(tmp_path, counts))
 
 
+def negative(counts: Counts) -> None:
+    counts.nodes["b", 2][5] = -1
+
+
+def faster_than_light(counts: Counts) -> None:
+    counts.nodes["b", 2][1] = 9 * 10**18
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (negative, "nodes.parquet: memory_bytes is below zero in 1 samples, first of b"),
+        (faster_than_light, "nodes.parquet: rx_bytes jumps 2 times by more than any machine moves, of b"),
+    ],
+)
+def test_counters_that_cannot_be_make_the_run_suspect(tmp_path: Path, change: Change, said: str) -> None:
+    counts = agreeing()
+    change(counts)
+    run = written(tmp_path, counts)
+    reduce_run(run)
+    found = manifest.read(run)
+    assert said in [w["text"] for w in found["warnings"] if w["code"] == "trust-samples" and w["suspect"]]
+    assert found["suspect"]
+
+
+def test_samples_of_another_day_make_the_run_suspect(tmp_path: Path) -> None:
+    run = written(tmp_path, agreeing())
+    links = run / "raw" / "links.csv"
+    links.write_text(links.read_text() + f"{T0 + 172_800 * S},access,forward,9000,70,0,0,0,0\n")
+    reduce_run(run)
+    (text,) = [w["text"] for w in manifest.read(run)["warnings"] if w["code"] == "trust-samples"]
+    assert "1 samples are a day or more before or after the scenario" in text
+
+
 def test_in_real_time_one_sample_may_differ_but_not_all(tmp_path: Path) -> None:
     late = agreeing()
     for second in range(1, SECONDS + 1):
         late.links["forward", second][:2] = [FRAME * (RATE * second - 4), RATE * second - 4]
     assert failing(written(tmp_path / "late", late, "real")) == set()
-    assert failing(written(tmp_path / "exact", late)) == {"node-links"}
+    assert failing(written(tmp_path / "exact", late)) == {"node-links", "link-messages"}
     half = agreeing()
     half_the_bytes_of_a_node(half)
     assert "node-links" in failing(written(tmp_path / "half", half, "real"))

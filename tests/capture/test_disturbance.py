@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from rundirs import T0, S, flow, node, plan, promise, run_dir
 
 from capture import disturbance, manifest
 from capture.reduce import reduce_run
+from reports.report import report
 
 MS = 1_000_000
 PLAN = plan([node("p"), node("s", listens=True)], [flow("p", ("s", promise()))], {"s": ["s"]})
@@ -41,6 +43,7 @@ def judged(
     absent: tuple[str, ...] = (),
     of: dict[str, Any] = PLAN,
     every: dict[str, float] | None = None,
+    said: dict[str, dict[str, str]] | None = None,
     **once: float,
 ) -> dict[str, Any]:
     """The manifest of a run of 20 s; `every` second differs so from a quiet one, `once` the one at `at`."""
@@ -54,6 +57,8 @@ def judged(
         values = {**total, "t_ns": T0 + second * S}
         lines.append(",".join("" if name in absent else str(int(values[name])) for name in NAMES))
     (run / "raw" / file).write_text("\n".join([",".join(NAMES), *lines]) + "\n")
+    for name, reasons in (said or {}).items():
+        (run / "raw" / name).write_text(json.dumps(reasons))
     known = {"phases": {"hold": [T0, T0 + SECONDS * S]}, "kernel": {"kind": kind}, "host": {"cores": 4}}
     manifest.write(run, manifest.read(run) | known)  # type: ignore[operator]
     reduce_run(run)
@@ -131,6 +136,50 @@ def test_without_schedstat_the_pressure_of_the_machine_is_judged(tmp_path: Path)
     assert codes(judged(tmp_path / "b", absent=none, every={"pressure_ns": 0.4 * S})) == ["run-queue"]
     found = judged(tmp_path / "c", absent=(*none, "pressure_ns"))
     assert verdicts(found)["run-queue (lab)"] == "cannot tell"
+
+
+UNREADABLE = {
+    ("throttling",): (("periods", "throttled", "throttled_ns"), "throttling", "cpu.stat: Permission denied"),
+    ("run-queue",): (("ran_ns", "waited_ns", "slices", "pressure_ns"), "run queue", "there is no schedstat"),
+    ("core-steal", "core-busy"): (
+        ("cores", "cores_ns", "idle_ns", "steal_ns", "own_core_ns", "own_steal_ns"), "cores", "no /proc/stat",
+    ),
+    ("stopped",): (("stopped",), "stopped", "no look"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("names", UNREADABLE)
+@pytest.mark.parametrize(
+    ("file", "kind", "where"), [("disturbance.csv", "host", "lab"), ("disturbance.outer.csv", "uml", "outer")]
+)
+def test_a_check_that_cannot_be_made_says_so_in_manifest_and_page(
+    tmp_path: Path, names: tuple[str, ...], file: str, kind: str, where: str
+) -> None:
+    """The others are made, and the run is not suspect for it."""
+    if "stopped" in names and where == "outer":
+        pytest.skip("nobody looks at processes outside of a lab's kernel")
+    absent, counter, reason = UNREADABLE[names]
+    run = tmp_path / "run"
+    said = {Path(file).with_suffix(".json").name: {counter: reason}} if counter != "stopped" else {}
+    found = judged(run, file=file, kind=kind, absent=absent, said=said)
+    about = {name: verdict for name, verdict in verdicts(found).items() if name.endswith(f"({where})")}
+    untold = {f"{name} ({where})" for name in names}
+    assert {name for name, verdict in about.items() if verdict == "cannot tell"} == untold
+    assert {about[name] for name in about.keys() - untold} == {"holds"} and codes(found) == []
+    (text,) = [w["text"] for w in found["warnings"] if w["code"] == "trust-unmade"]
+    assert all(f"{name}: " in text for name in untold) and reason in text
+    assert html.escape(reason) in report(run).read_text()
+    assert codes(judged(tmp_path / "bad", file=file, kind=kind, absent=absent, worst_ns=700 * MS)) == [
+        "stalls"
+    ]
+
+
+def test_a_machine_whose_cores_stand_still_tells_nothing_of_them(tmp_path: Path) -> None:
+    still = dict.fromkeys(("cores_ns", "idle_ns", "steal_ns", "own_core_ns", "own_steal_ns"), 0)
+    found = judged(tmp_path / "run", every={**still, "cores": 1})
+    about = verdicts(found)
+    assert (about["core-steal (lab)"], about["core-busy (lab)"]) == ("cannot tell", "cannot tell")
+    assert codes(found) == []
 
 
 def test_heat_is_counted_by_few_machines(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from capture import disturbance
 from orchestrator.lab import cpu_contention
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.heartbeat import BEATS, STOPPED, TAKEN, Counters, Heartbeat
-from orchestrator.lab.stopped_processes import StoppedProcesses
+from orchestrator.lab.stopped_processes import EACH, EACH_IN_GUEST, StoppedProcesses
 
 V2 = "nr_periods 7\nnr_throttled 3\nthrottled_usec 250\n"
 V1 = "nr_periods 7\nnr_throttled 3\nthrottled_time 250000\n"
@@ -115,6 +115,38 @@ def test_a_counter_that_is_absent_leaves_the_others(tmp_path: Path, monkeypatch:
     assert set(TAKEN) - set(found) <= {"pressure_ns", "heat_ns"}
 
 
+@pytest.mark.parametrize(
+    ("what", "check"),
+    [("chain", "throttling"), ("pressure", "pressure"), ("core_times", "cores"), ("heat", "heat")],
+)
+@pytest.mark.parametrize(
+    "error", [PermissionError(13, "Permission denied"), ValueError("no integer"), KeyError(3)]
+)
+def test_whatever_a_counter_answers_the_others_are_read(
+    monkeypatch: pytest.MonkeyPatch, what: str, check: str, error: Exception
+) -> None:
+    """A control group that cannot be entered, a file of another form: one check cannot be made."""
+
+    def fail(*_: object) -> None:
+        raise error
+
+    whole = set(Counters(lambda: [os.getpid()]).read())
+    monkeypatch.setattr(cpu_contention, what, fail)
+    counters = Counters(lambda: [os.getpid()])
+    found = counters.read()
+    assert check in counters.unmade and counters.unmade[check] in (str(error), repr(error))
+    owned = {"throttling": TAKEN[:3], "pressure": TAKEN[6:7], "cores": TAKEN[7:13], "heat": TAKEN[13:]}
+    assert whole - set(found) <= set(owned[check]), "the others are there"
+
+
+def test_a_schedstat_of_zeros_is_none(tmp_path: Path) -> None:
+    """As of a kernel that has the file and does not count (delayacct off)."""
+    (tmp_path / "1").mkdir()
+    (tmp_path / "1" / "schedstat").write_text("0 0 0\n")
+    with pytest.raises(cpu_contention.NoCounterError, match="no process of the lab has a schedstat"):
+        cpu_contention.Waiting(lambda: [1], tmp_path).read()
+
+
 def test_a_process_that_is_stopped_has_a_late_beat(tmp_path: Path) -> None:
     """As the lab's kernel that a hypervisor pauses: SIGSTOP of the process in which the heartbeat beats."""
     code = (
@@ -138,21 +170,59 @@ def test_a_process_that_is_stopped_has_a_late_beat(tmp_path: Path) -> None:
     assert all(line["throttled_ns"] == "" for line in lines), "beats alone"
 
 
-def test_a_stopped_process_of_the_lab_is_found_and_no_other(tmp_path: Path) -> None:
-    def say(pid: int, state: str, parent: int, name: str = "x") -> None:
-        (tmp_path / str(pid)).mkdir(exist_ok=True)
-        (tmp_path / str(pid) / "stat").write_text(f"{pid} ({name}) {state} {parent} 0 0\n")
+class Processes:
+    """An invented /proc: 1 is init, 10 the lab, and what is said below it."""
 
-    (tmp_path / "self").mkdir()
-    for pid, state, parent in ((1, "S", 0), (10, "S", 1), (11, "S", 10), (12, "S", 11), (20, "T", 1)):
-        say(pid, state, parent)
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        (path / "self").mkdir(parents=True)
+        for pid, parent in ((1, 0), (10, 1), (20, 1)):
+            self.say(pid, "S", parent)
+
+    def say(self, pid: int, state: str, parent: int, name: str = "x") -> None:
+        (self._path / str(pid)).mkdir(exist_ok=True)
+        (self._path / str(pid) / "stat").write_text(f"{pid} ({name}) {state} {parent} 0 0\n")
+
+    def end(self, pid: int) -> None:
+        (self._path / str(pid) / "stat").unlink()
+        (self._path / str(pid)).rmdir()
+
+
+def test_a_stopped_process_of_the_lab_is_found_and_no_other(tmp_path: Path) -> None:
+    there = Processes(tmp_path)
+    there.say(11, "S", 10)
+    there.say(12, "S", 11)
+    there.say(20, "T", 1)
     stopped = StoppedProcesses(10, 2, tmp_path)
-    assert [stopped.look() for _ in range(3)] == [0, 0, 0], "two at a time, five in all"
-    say(12, "T", 11, "mos ) quitto")
-    assert sorted(stopped.look() for _ in range(3)) == [0, 0, 1]
+    assert [stopped.look() for _ in range(25)] == [0] * 25
+    there.say(12, "T", 11, "mos ) quitto")
+    assert 1 in [stopped.look() for _ in range(3)]
     assert list(stopped.names) == ["mos ) quitto (12)"]
-    (tmp_path / "12" / "stat").unlink()
-    assert [stopped.look() for _ in range(3)] == [0, 0, 0], "it has ended"
+    there.end(12)
+    assert [stopped.look() for _ in range(25)] == [0] * 25, "it has ended"
+
+
+@pytest.mark.parametrize("each", [EACH, EACH_IN_GUEST])
+def test_a_program_that_stood_still_for_less_than_half_a_second_is_found(tmp_path: Path, each: int) -> None:
+    """Among 700 agents and a thousand processes of others, whatever the moment; 0.4 s are 8 beats."""
+    there = Processes(tmp_path)
+    for pid in range(100, 1100):
+        there.say(pid, "S", 1)
+    for pid in range(2000, 2700):
+        there.say(pid, "S", 10, "vnet-agent")
+    for pid in (2700, 2701, 2702):
+        there.say(pid, "S", 2000, "mosquitto")
+    stopped = StoppedProcesses(10, each, tmp_path)
+    assert not any(stopped.look() for _ in range(40))
+    for broker in (2700, 2702):
+        there.say(broker, "T", 2000, "mosquitto")
+        assert any(stopped.look() for _ in range(8))
+        there.say(broker, "S", 2000, "mosquitto")
+        for _ in range(13):
+            stopped.look()
+    assert list(stopped.names) == ["mosquitto (2700)", "mosquitto (2702)"]
+    there.say(2001, "T", 10, "vnet-agent")
+    assert any(stopped.look() for _ in range(1500)), "in turn, once they are known"
 
 
 def test_what_is_written_is_what_is_read() -> None:

@@ -281,7 +281,8 @@ def test_a_clock_that_is_set_marks_the_run(monkeypatch: pytest.MonkeyPatch) -> N
 def test_counts_of_tcpdump() -> None:
     text = "tcpdump: listening on v\n1 packet captured\n25 packets received by filter\n"
     text += "4 packets dropped by kernel\n"
-    assert counts(text) == {"packets": 1, "dropped_kernel": 4, "dropped_interface": 0}
+    known = {"packets": 1, "received": 25, "dropped_kernel": 4, "dropped_interface": 0}
+    assert counts(text) == known
     with pytest.raises(LabError, match="ended without its statistics"):
         counts("tcpdump: listening on v\n")
 

@@ -57,6 +57,30 @@ def test_where_a_round_trip_holds_more_than_the_kernel_keeps(rate: str, delay: s
     assert knows(made) == ({"a": ["b"], "b": ["a"]} if known else {})
 
 
+@pytest.mark.parametrize(
+    ("rate", "loss", "known"),
+    [
+        ("1000", "loss: 1 %", True),  # one asking in fifty is lost, and then a second's messages
+        ("50", "loss: 1 %", False),  # these wait a second, and come late
+        ("1", "loss: 15 %", True),  # 28 of 100 there and back: three in a row
+        ("1", "loss: 5 %", False),
+        ("1000", "corrupt: 1 %", True),
+        ("1000", "gilbert_elliott: {good_to_bad: 1 %, bad_to_good: 99 %, loss_in_bad: 100 %}", True),
+        ("1000", "rate: 100 Mbit/s", False),
+    ],
+)
+def test_where_an_asking_may_be_lost(rate: str, loss: str, known: bool) -> None:
+    text = PAIR.replace("forward: {delay: DELAY}, reverse: {delay: 1 ms}", f"both: {{{loss}}}")
+    assert knows(plan(text, RATE=rate)) == ({"a": ["b"], "b": ["a"]} if known else {})
+
+
+def test_what_the_timeline_will_lose_counts_too() -> None:
+    event = "timeline: [{at: hold + 500 ms, impair: l, forward: {loss: 90 %}}]\n"
+    short = PAIR.replace("DELAY", "1 us")
+    assert knows(plan(short, RATE="1")) == {}
+    assert knows(plan(short + event, RATE="1")) == {"a": ["b"], "b": ["a"]}
+
+
 def test_only_the_hop_that_is_long_is_known_by_both_ends() -> None:
     made = plan(ROUTED)
     assert knows(made) == {"a": ["r"], "r": ["a"]}

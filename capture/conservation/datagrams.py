@@ -1,0 +1,113 @@
+"""Datagrams of the agent's UDP roles, as they wrote them down, against what the nodes' stacks counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import polars as pl
+
+from capture.conservation.check import WRONG, Compared, Found, Rule
+from capture.conservation.evidence import Evidence
+from capture.conservation.messages import ENDING
+
+DATAGRAMS_RECEIVED = Rule(
+    "datagrams-received", "datagrams that UDP roles wrote down as received",
+    "those that the stacks of their nodes handed to programs", WRONG, "at most",
+)  # fmt: skip
+DATAGRAMS_SENT = Rule(
+    "datagrams-sent", "datagrams that UDP roles wrote down as sent",
+    "those that the stacks of their nodes sent", WRONG,
+)  # fmt: skip
+KIND = "udp"
+IN, OUT = ("UdpInDatagrams", "Udp6InDatagrams"), ("UdpOutDatagrams", "Udp6OutDatagrams")
+# What the stack refuses after a role has handed it over.
+REFUSED = ("UdpSndbufErrors", "Udp6SndbufErrors", "IpOutDiscards", "IpOutNoRoutes", "Ip6OutNoRoutes")
+
+
+def arrivals_were_handed_over(e: Evidence) -> Found:
+    """Each arrival and each reply is a datagram."""
+    if why := _unknown(e):
+        return Found(left_out=[why])
+    assert e.messages is not None
+    of = _roles(e.plan)
+    there = e.messages.select(endpoint="receiver", count="copies")
+    back = e.messages.select(endpoint="sender", count="replies")
+    recorded = _by_node(pl.concat([there, back]), of)
+    stacks = _counted(e, IN)
+    compared = [
+        Compared(node, count, stacks.get(node, 0), "datagrams") for node, count in sorted(recorded.items())
+    ]
+    return Found(compared, [] if compared else ["no UDP role of the agent receives"])
+
+
+def sends_left(e: Evidence) -> Found:
+    """Of nodes on which nothing runs but UDP roles: messages to one receiver each, and replies."""
+    if why := _unknown(e):
+        return Found(left_out=[why])
+    assert e.messages is not None
+    of = _roles(e.plan)
+    alone = _only_roles(e.plan)
+    several = {
+        sender for sender, n in e.messages.group_by("sender", "flow", "seq").len()
+        .group_by("sender").agg(pl.col("len").max()).iter_rows() if n > 1
+    }  # fmt: skip
+    first = e.messages.unique(["flow", "seq"]).select(endpoint="sender", count="attempts")
+    replies = e.messages.filter(pl.col("pattern") == "request").select(endpoint="receiver", count="copies")
+    recorded = _by_node(pl.concat([first, replies]), of)
+    stacks, refused = _counted(e, OUT), _counted(e, REFUSED)
+    compared, left_out = [], []
+    for node, count in sorted(recorded.items()):
+        if node not in alone:
+            left_out.append("other programs of a node send, too")
+        elif any(of.get(sender) == node for sender in several):
+            left_out.append("messages go to several receivers")
+        else:
+            compared.append(Compared(node, count, stacks.get(node, 0), "datagrams", refused.get(node, 0)))
+    return Found(compared, left_out or ([] if compared else ["no UDP role of the agent sends"]))
+
+
+def _unknown(e: Evidence) -> str:
+    if e.unsuitable:
+        return e.unsuitable
+    if e.messages is None or e.stacks is None:
+        return "no messages, or no counters of stacks"
+    if any(event["action"] in ENDING for event in e.plan.get("events", ())):
+        return "programs were ended by the timeline, and what they had recorded with them"
+    if any(way["impairment"].get("corrupt") for li in e.plan.get("links", ()) for way in _ways(li)):
+        return "a link flips bits: frames come that are no message any more"
+    return ""
+
+
+def _ways(link: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    return link["forward"], link["reverse"]
+
+
+def _roles(plan: dict[str, Any]) -> dict[str, str]:
+    """The light node of each endpoint that a UDP role of the agent's is."""
+    return {
+        str(role["session"]["endpoint"]): str(node["name"])
+        for node in plan.get("nodes", ()) if node.get("kind", "light") == "light"
+        for role in node.get("software", ())
+        if role.get("session") and role.get("kind") == KIND and not role.get("process")
+    }  # fmt: skip
+
+
+def _only_roles(plan: dict[str, Any]) -> set[str]:
+    return {
+        str(node["name"]) for node in plan.get("nodes", ())
+        if all(role.get("kind") == KIND and not role.get("process") for role in node.get("software", ()))
+    }  # fmt: skip
+
+
+def _by_node(counts: pl.DataFrame, of: dict[str, str]) -> dict[str, int]:
+    rows = counts.filter(pl.col("endpoint").is_in(list(of))).with_columns(
+        node=pl.col("endpoint").replace_strict(of, default=None, return_dtype=pl.String)
+    )
+    return dict(rows.group_by("node").agg(pl.col("count").cast(pl.Int64).sum()).iter_rows())
+
+
+def _counted(e: Evidence, counters: Iterable[str]) -> dict[str, int]:
+    assert e.stacks is not None
+    rows = e.stacks.filter(pl.col("counter").is_in(list(counters)))
+    return dict(rows.group_by("node").agg(pl.col("value").sum()).iter_rows())

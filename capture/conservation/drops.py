@@ -1,0 +1,89 @@
+"""Frames that links to nodes dropped, against what these nodes then lacked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import polars as pl
+
+from capture.conservation.check import WRONG, Compared, Found, Rule
+from capture.conservation.evidence import Evidence
+
+LINK_DROPS = Rule(
+    "link-drops", "frames that a link to a node dropped",
+    "datagrams that the node lacks, segments that were sent again, and answers to its own", WRONG, "at most",
+)  # fmt: skip
+KINDS = ("udp", "bulk", "mqtt", "mosquitto", "tcp")  # of which every frame is known
+OTHER = 16  # frames: ARP, and segments that only open or close a connection
+ONE_FRAME = 1400  # bytes of a message that surely is one frame
+WAYS = {"forward": "b", "reverse": "a"}  # a direction, and the end that it leads to
+SEGMENTS, DATA = "TcpRetransSegs", "TcpExtTCPOrigDataSent"
+
+
+def drops_are_missed(e: Evidence) -> Found:
+    """Where a link leads to a node that forwards nothing: what it drops is lost, or is sent again."""
+    if why := e.unsuitable or _unknown(e):
+        return Found(left_out=[why])
+    assert e.links is not None and e.stacks is not None
+    stacks = {(node, counter): value for node, counter, value in
+              e.stacks.select("node", "counter", "value").iter_rows()}  # fmt: skip
+    again = sum(value for (_, counter), value in stacks.items() if counter == SEGMENTS)
+    lost = _lost(e)
+    compared = []
+    for link, way, node in _to_nodes(e.plan):
+        rows = e.links.filter(link=link, direction=way).sort("t_ns")["dropped"]
+        if rows.is_empty() or (rows.diff().drop_nulls() < 0).any():
+            continue
+        own = stacks.get((node, DATA), 0) + stacks.get((node, SEGMENTS), 0)
+        known = lost.get(node, 0) + again + own
+        compared.append(Compared(f"{link} {way}", int(rows[-1] - rows[0]), known, "frames", OTHER))
+    return Found(compared, [] if compared else ["no link leads to a node that forwards nothing"])
+
+
+def _unknown(e: Evidence) -> str:
+    if e.messages is None or e.links is None or e.stacks is None:
+        return "no messages, or no counters of links and stacks"
+    kinds = {role.get("kind") for node in e.plan.get("nodes", ()) for role in node.get("software", ())}
+    if kinds - set(KINDS):
+        return "programs send frames that nobody counts"
+    if any(w.get("protocol", "tcp") != "tcp" for w in _transfers(e.plan)):
+        return "transfers over UDP count bytes, not datagrams"
+    if (e.messages["bytes"].max() or 0) > ONE_FRAME:  # type: ignore[operator]
+        return "messages of several frames"
+    return ""
+
+
+def _transfers(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for node in plan.get("nodes", ()):
+        yield from (role["spec"] for role in node.get("software", ()) if role.get("kind") == "bulk")
+
+
+def _to_nodes(plan: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Link, direction and the node that it leads to."""
+    ends = {node["name"] for node in plan.get("nodes", ()) if not node.get("forward")}
+    for link in plan.get("links", ()):
+        for way, end in WAYS.items():
+            of_node = link.get("kind") == "nodes" or (link.get("kind") == "access" and end == "a")
+            if of_node and link.get(end) in ends and not link[way].get("shared"):
+                yield str(link.get("name")), way, str(link[end])
+
+
+def _lost(e: Evidence) -> dict[str, int]:
+    """By node: messages to it that did not come, replies to its requests, and all that was tried anew."""
+    assert e.messages is not None
+    homes = {
+        str(role["session"]["endpoint"]): str(node["name"])
+        for node in e.plan.get("nodes", ()) for role in node.get("software", ()) if role.get("session")
+    }  # fmt: skip
+    tried = pl.col("attempts").clip(1)
+    there = e.messages.select(end="receiver", count=tried - pl.col("copies").cast(pl.Int64).clip(0, 1))
+    back = e.messages.filter(pl.col("pattern") == "request").select(
+        end="sender", count=tried - pl.col("replies").cast(pl.Int64).clip(0, 1)
+    )
+    rows = pl.concat([there, back.select("end", "count")], how="vertical_relaxed").drop_nulls()
+    found: dict[str, int] = {}
+    for end, count in rows.group_by("end").agg(pl.col("count").sum()).iter_rows():
+        if end in homes:
+            found[homes[end]] = found.get(homes[end], 0) + int(count)
+    return found

@@ -1,0 +1,51 @@
+"""The last samples of nodes, against what their control groups say when the run is over."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from capture.conservation.check import WRONG, Compared, Found, Rule
+from capture.conservation.evidence import Evidence
+
+CPU_SAMPLED = Rule(
+    "cpu-sampled", "CPU time of nodes in their last sample", "that of their control groups at the end", WRONG
+)
+MEMORY_SAMPLED = Rule(
+    "memory-sampled", "the most memory of nodes in a sample", "the most that their control groups ever had",
+    WRONG, "at most",
+)  # fmt: skip
+TIMES = 3  # so many times as busy as in its busiest second a node may be at the end of a run
+OTHER_NS = 30_000_000  # what ends a node's load and reads its counters
+SECOND = 1_000_000_000
+
+
+def cpu_goes_on(e: Evidence) -> Found:
+    """A control group's time only grows, and from the last sample on by as much as before."""
+    if e.unsuitable:
+        return Found(left_out=[e.unsuitable])
+    if e.processes is None or e.nodes is None:
+        return Found(left_out=["nobody read the nodes' control groups at the end"])
+    ends = e.processes.select("node", "group_ns", end_ns="t_ns")
+    before = e.nodes.join(ends, on="node").filter(pl.col("t_ns") <= pl.col("end_ns")).sort("node", "t_ns")
+    last = before.with_columns(step=pl.col("cpu_ns").diff().over("node")).group_by("node").agg(
+        pl.col("cpu_ns", "group_ns", "end_ns", "t_ns").last(), pl.col("step").max()
+    )  # fmt: skip
+    compared = []
+    for node, sampled, group, end_ns, t_ns, step in last.sort("node").iter_rows():
+        since = 1 + (end_ns - t_ns) / SECOND
+        least = group - round(TIMES * (step or 0) * since) - OTHER_NS
+        compared.append(Compared(node, group if least <= sampled <= group else sampled, group, "ns"))
+    return Found(compared, [] if compared else ["no node has samples before the end"])
+
+
+def memory_has_a_peak(e: Evidence) -> Found:
+    """Of samples until the peak was read."""
+    if e.unsuitable:
+        return Found(left_out=[e.unsuitable])
+    if e.peaks is None or e.nodes is None:
+        return Found(left_out=["the kernel keeps no peak of memory"])
+    ends = e.peaks.select("node", peak="memory_bytes", end_ns="t_ns")
+    before = e.nodes.join(ends, on="node").filter(pl.col("t_ns") <= pl.col("end_ns"))
+    most = before.group_by("node").agg(pl.col("memory_bytes").max(), pl.col("peak").first()).sort("node")
+    compared = [Compared(node, sampled, peak, "bytes") for node, sampled, peak in most.iter_rows()]
+    return Found(compared, [] if compared else ["no node has samples before the end"])

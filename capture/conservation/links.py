@@ -1,0 +1,79 @@
+"""Directions of links from segments: what one let out, dropped or holds, against what other ports put in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import polars as pl
+
+from capture.conservation.check import WRONG, Compared, Found, Rule
+from capture.conservation.evidence import Evidence
+from capture.conservation.segments import Port, Traffic, added
+
+TAKEN = "frames that directions of links let out, dropped or hold"
+LINK_FRAMES = Rule("link-frames", TAKEN, "those that the only other port of their segment put in", WRONG)
+LINK_FRAMES_MOST = Rule(
+    "link-most-frames", f"{TAKEN}, of segments with more ports", "those that all other ports put in", WRONG,
+    "at most",
+)  # fmt: skip
+WAYS = ("forward", "reverse")
+
+
+def link_is_other_port(e: Evidence) -> Found:
+    """A bridge of two ports hands on by the one what comes in by the other: the same frames."""
+    return _against_ports(e, two=True)
+
+
+def link_has_from_ports(e: Evidence) -> Found:
+    """A bridge hands a frame on by the port of its address, or by every port once: never more than came."""
+    return _against_ports(e, two=False)
+
+
+def _against_ports(e: Evidence, *, two: bool) -> Found:
+    if e.unsuitable:
+        return Found(left_out=[e.unsuitable])
+    if e.events is not None and e.events.filter(pl.col("action") == "add").height:
+        return Found(left_out=["links were added and proven, with frames that came by no port"])
+    traffic, compared, left_out = Traffic(e), list[Compared](), list[str]()
+    doubling = set(_doubling(e.plan))
+    for segment in e.plan.get("segments", ()):
+        if segment.get("stp"):
+            left_out.append("spanning tree discards frames at ports that it blocks")
+            continue
+        ports = traffic.ports(segment["name"])
+        if isinstance(ports, str):
+            left_out.append(ports)
+            continue
+        for port in ports if (len(ports) == 2) == two else ():
+            if port.way in doubling:
+                left_out.append("a link duplicates frames")
+            elif port.way is not None:
+                compared += _of_direction(traffic, port.way, [p for p in ports if p is not port], e.virtual)
+    return Found(
+        compared, left_out or ([] if compared else ["no direction of a link begins in such a segment"])
+    )
+
+
+def _of_direction(
+    traffic: Traffic, way: tuple[str, str], others: list[Port], exact: bool
+) -> Iterator[Compared]:
+    """Over the samples in which all were counted. In real time they are read one after the other: what passes
+    within one sample is let differ.
+    """
+    put_in, took = added([port.into for port in others]), traffic.taken(*way)
+    both = took.join(put_in, on="sample", suffix="_in").filter(pl.col("whole") & pl.col("whole_in"))
+    if both.height:
+        most = int(both.select(pl.max_horizontal("packets", "packets_in").max()).item())
+        figure, count = int(both["packets"].sum()), int(both["packets_in"].sum())
+        yield Compared(" ".join(way), figure, count, "frames", 0 if exact else most)
+
+
+def _doubling(plan: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Directions that are ever asked to duplicate frames."""
+    for link in plan.get("links", ()):
+        yield from ((link["name"], w) for w in WAYS if link[w]["impairment"].get("duplicate"))
+    for event in plan.get("events", ()):
+        if event["action"] == "impair":
+            ways = [w for w in WAYS if (event["args"].get(w) or {}).get("duplicate")]
+            yield from ((target, w) for target in event["targets"] for w in ways)

@@ -1,0 +1,91 @@
+"""Frames that links dropped, against the share that the file asks them to lose."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import polars as pl
+
+from capture.conservation.check import WRONG, Compared, Found, Rule
+from capture.conservation.counters import link_steps
+from capture.conservation.evidence import Evidence
+
+LINK_LOSS = Rule("link-loss", "frames that links dropped", "the share that the file asks them to lose", WRONG)
+# Chance of a good link to be called wrong: of 700 directions in 1,000 runs none.
+BEYOND = math.log(1e9)
+WAYS = ("forward", "reverse")
+
+
+def links_lose_their_share(e: Evidence) -> Found:
+    """Of independent loss. More than asked for is judged only where no queue can have been full."""
+    if e.unsuitable:
+        return Found(left_out=[e.unsuitable])
+    steps = link_steps(e)
+    if steps is None:
+        return Found(left_out=["no counters of links"])
+    compared = list[Compared]()
+    changes = list(_changes(e))
+    for link in e.plan.get("links", ()):
+        for way in WAYS:
+            if link[way].get("shared") or link[way].get("trace") is not None or link.get("kind") == "medium":
+                continue
+            asked = [
+                (0, link[way]["impairment"]),
+                *((t, i) for t, n, w, i in changes if (n, w) == (link.get("name"), way)),
+            ]
+            if any(_correlated(one) for _, one in asked) or not any(one.get("loss") for _, one in asked):
+                continue
+            rows = steps.filter(
+                pl.col("whole") & (pl.col("link") == link.get("name")) & (pl.col("direction") == way)
+            )
+            compared += _of_direction(f"{link.get('name')} {way}", rows, asked)
+    return Found(compared, [] if compared else ["no link is asked to lose frames, each by its own chance"])
+
+
+def _of_direction(
+    name: str, rows: pl.DataFrame, asked: list[tuple[int, dict[str, Any]]]
+) -> Iterator[Compared]:
+    dropped = expected = 0.0
+    room = True
+    for end_ns, packets, lost in rows.select("t_ns", "packets", "dropped").iter_rows():
+        _, now = max((one for one in asked if one[0] <= end_ns), key=lambda one: one[0])
+        dropped += lost
+        expected += (packets + lost) * float(now.get("loss") or 0)
+        room = room and packets + lost <= (now.get("limit_packets") or 0) and not now.get("queue")
+    if expected:
+        low, high = (_furthest(expected, side) for side in (-1, 1))
+        figure = dropped if room else min(dropped, expected)
+        slack = math.ceil(high - expected if figure > expected else expected - low)
+        yield Compared(name, round(figure), round(expected), "frames", slack)
+
+
+def _furthest(mean: float, side: int) -> float:
+    """The count on that side which no more than one in 10^9 goes beyond (Chernoff's bound of a Poisson law,
+    which is wider than the binomial one; Mitzenmacher and Upfal, section 4.2).
+    """
+    near, far = mean, 0.0 if side < 0 else mean + 2 * BEYOND + 4 * math.sqrt(mean * BEYOND)
+    if side < 0 and mean < BEYOND:
+        return 0.0
+    for _ in range(60):
+        middle = (near + far) / 2
+        beyond = middle * math.log(middle / mean) - middle + mean if middle > 0 else mean
+        near, far = (near, middle) if beyond > BEYOND else (middle, far)
+    return far
+
+
+def _changes(e: Evidence) -> Iterator[tuple[int, str, str, dict[str, Any]]]:
+    """When, link, way and what held from then on, as events have it."""
+    if e.events is None:
+        return
+    rows = e.events.filter((pl.col("action") == "impair") & pl.col("ok")).sort("t_ns")
+    for at_ns, targets, args in rows.select("t_ns", "targets", "args").iter_rows():
+        ways = json.loads(args)
+        for target in targets:
+            yield from ((at_ns, target, way, ways[way]) for way in WAYS if ways.get(way))
+
+
+def _correlated(impairment: dict[str, Any]) -> bool:
+    return any(impairment.get(name) for name in ("loss_correlation", "gemodel", "duplicate"))

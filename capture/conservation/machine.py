@@ -1,0 +1,104 @@
+"""What the lab's kernel says of its own time and memory, against the clock and against its nodes."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from capture import rawfile, series
+from capture.conservation.check import Compared, Found, Rule
+from capture.conservation.counters import fallen, light_nodes
+from capture.conservation.evidence import Evidence
+
+MACHINE_TIME = Rule(
+    "machine-time", "time that the cores of a kernel were busy or idle", "the time that passed",
+    "CPU of the machine is wrong: repeat the run",
+)  # fmt: skip
+SAMPLE_TIMES = Rule(
+    "sample-times", "rounds of samples of nodes and of links, and the time that they take",
+    "those of the lab's kernel",
+    "rates are of another time than it says: repeat the run, and report it as an error",
+)  # fmt: skip
+COUNTERS_GROW = Rule(
+    "counters-grow", "samples in which a counter of a node went down", "those that an event explains",
+    "rates of that node are wrong: its interface, or the node itself, was made anew",
+)  # fmt: skip
+NODE_MEMORY = Rule(
+    "node-memory", "memory of all nodes", "the memory of the lab's kernel",
+    "memory of nodes is wrong: repeat the run, and report it as an error", "at most",
+)  # fmt: skip
+# Kernels count by ticks: quiet ones, User-Mode Linux among them, came to 0.82 to 1.14 times what passed.
+APART = 0.4
+FILES = {"lab": "host.csv", "outer": "outer.csv"}
+SHORTEST_NS = 3_000_000_000
+ROUND_NS = 1_500_000_000  # of samples, one a second
+
+
+def cores_have_time(e: Evidence) -> Found:
+    """User, system, idle and all other times of /proc/stat add up to a core's time, for every core."""
+    if e.unsuitable:
+        return Found(left_out=[e.unsuitable])
+    compared, left_out = [], []
+    for where, name in FILES.items():
+        path = e.run_dir / "raw" / name
+        if not path.exists():
+            continue
+        rows = rawfile.table(path, series.HOST).lines.sort("t_ns")
+        if rows.is_empty() or (passed := rows["t_ns"][-1] - rows["t_ns"][0]) < SHORTEST_NS:
+            left_out.append("the samples of a kernel are less than 3 s")
+            continue
+        sums = rows.select(pl.sum_horizontal(series.TIMES)).to_series()
+        whole = passed * int(rows["cores"].max())  # type: ignore[arg-type]
+        compared.append(Compared(where, int(sums[-1] - sums[0]), whole, "ns", round(APART * whole)))
+    return Found(compared, left_out or ([] if compared else ["no samples of the lab's kernel"]))
+
+
+def samples_take_one_time(e: Evidence) -> Found:
+    """They are taken one after the other in the same round, of which the last may be cut short."""
+    if e.unsuitable:
+        return Found(left_out=[e.unsuitable])
+    if e.host is None:
+        return Found(left_out=["no samples of the lab's kernel"])
+    names = [node["name"] for node in light_nodes(e.plan)]
+    nodes = None if e.nodes is None else e.nodes.filter(pl.col("node").is_in(names))
+    lab = e.host.filter(where="lab")
+    kernel, rounds = _span(lab), lab["t_ns"].n_unique()
+    found = {"nodes": _span(nodes), "links": _span(e.links)}
+    compared = [
+        Compared(of, span, kernel, "ns", ROUND_NS)
+        for of, span in found.items() if span is not None and kernel is not None
+    ]  # fmt: skip
+    compared += [
+        Compared(f"rounds of {of}", rows["t_ns"].n_unique(), rounds, "samples", 1)
+        for of, rows in (("nodes", nodes), ("links", e.links)) if rows is not None and found[of] is not None
+    ]  # fmt: skip
+    return Found(compared, [] if compared else ["no samples of light nodes and of links"])
+
+
+def counters_only_grow(e: Evidence) -> Found:
+    """None of a light node does, but after an event that touches it."""
+    if e.unsuitable:
+        return Found(left_out=[e.unsuitable])
+    count = fallen(e)
+    if count is None:
+        return Found(left_out=["no samples of nodes"])
+    return Found([Compared("nodes", count, 0, "samples")])
+
+
+def _span(rows: pl.DataFrame | None) -> int | None:
+    if rows is None or rows.is_empty():
+        return None
+    return int(rows["t_ns"].max()) - int(rows["t_ns"].min())  # type: ignore[arg-type]
+
+
+def nodes_fit_memory(e: Evidence) -> Found:
+    """In no sample all nodes together have more than there is."""
+    if e.unsuitable:
+        return Found(left_out=[e.unsuitable])
+    there = (e.manifest.get("host") or {}).get("memory_bytes")
+    if e.nodes is None or not there:
+        return Found(left_out=["no samples of nodes, or the manifest does not tell the kernel's memory"])
+    names = [node["name"] for node in light_nodes(e.plan)]
+    rows = e.nodes.filter(pl.col("node").is_in(names)).group_by("t_ns").agg(pl.col("memory_bytes").sum())
+    if rows.is_empty():
+        return Found(left_out=["no samples of light nodes"])
+    return Found([Compared(f"{len(names)} nodes", int(rows["memory_bytes"].max()), int(there), "bytes")])  # type: ignore[arg-type]

@@ -1,0 +1,92 @@
+"""What waits in links: no more than they hold, and something where a full queue dropped."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from capture.conservation.check import WRONG, Compared, Found, Rule
+from capture.conservation.counters import link_steps
+from capture.conservation.evidence import Evidence
+
+LINK_BACKLOG = Rule("link-backlog", "packets that wait in a link", "what its queues hold", WRONG, "at most")
+LINK_FULL = Rule(
+    "link-full", "samples of a full link in which nothing waits", "half of them", WRONG, "at most"
+)
+FULL = 0.995  # of the rate, over a sample: then a queue is empty for 0.5 % of the time
+FEWEST = 5  # such samples
+WAYS = ("forward", "reverse")
+
+
+def backlog_fits(e: Evidence) -> Found:
+    """Of directions with a queue of packets, first in first out, as they were asked for at any time."""
+    if e.unsuitable or e.links is None:
+        return Found(left_out=[e.unsuitable or "no counters of links"])
+    compared = []
+    most = dict(_limits(e.plan))
+    rows = (
+        e.links.group_by("link", "direction").agg(pl.col("backlog_packets").max()).sort("link", "direction")
+    )
+    for link, direction, waiting in rows.iter_rows():
+        if limit := most.get((link, direction)):
+            compared.append(Compared(f"{link} {direction}", waiting, limit, "packets"))
+    return Found(compared, [] if compared else ["no link has a queue whose size is known"])
+
+
+def full_links_hold(e: Evidence) -> Found:
+    """A direction that carried its rate and dropped, though no loss was asked for, had a full queue."""
+    if e.unsuitable:
+        return Found(left_out=[e.unsuitable])
+    steps = link_steps(e)
+    if steps is None:
+        return Found(left_out=["no counters of links"])
+    rates = {
+        (n, way): int(i["rate_bps"])
+        for n, way, i in _asked(e.plan)
+        if i.get("rate_bps") and not i.get("loss")
+    }
+    changed = {
+        t for event in e.plan.get("events", ()) if event["action"] == "impair" for t in event["targets"]
+    }
+    compared = []
+    for (link, direction), rows in steps.partition_by("link", "direction", as_dict=True).items():
+        rate = rates.get((str(link), str(direction)))
+        if rate is None or link in changed:
+            continue
+        seconds = (pl.col("t_ns") - pl.col("begin_ns")) / 1e9
+        full = rows.filter((pl.col("bytes") * 8 >= FULL * rate * seconds) & (pl.col("dropped") > 0))
+        if full.height >= FEWEST:
+            empty = full.filter(pl.col("backlog_packets") == 0).height
+            compared.append(Compared(f"{link} {direction}", empty, full.height // 2, "samples"))
+    return Found(compared, [] if compared else ["no queue was full"])
+
+
+def _asked(plan: dict[str, Any]) -> list[tuple[str, str, dict[str, Any]]]:
+    return [
+        (str(link.get("name")), way, link[way]["impairment"])
+        for link in plan.get("links", ()) for way in WAYS
+        if not link[way].get("shared") and link[way].get("trace") is None
+        and not link[way]["impairment"].get("gemodel")
+    ]  # fmt: skip
+
+
+def _limits(plan: dict[str, Any]) -> dict[tuple[str, str], int]:
+    """netem and the queue behind its delay each hold so many; those with queues of bytes or classes are not
+    told.
+    """
+    found: dict[tuple[str, str], int] = {}
+    asked = _asked(plan)
+    for event in plan.get("events", ()):
+        if event["action"] == "impair":
+            asked += [
+                (t, w, event["args"][w]) for t in event["targets"] for w in WAYS if event["args"].get(w)
+            ]
+    unknown = {
+        (name, way) for name, way, wanted in asked if wanted.get("queue") or not wanted.get("limit_packets")
+    }
+    known = {(name, way) for name, way, _ in _asked(plan)}
+    for name, way, wanted in asked:
+        if (name, way) in known - unknown:
+            found[name, way] = max(found.get((name, way), 0), 2 * int(wanted["limit_packets"]) + 2)
+    return found

@@ -1,0 +1,101 @@
+"""What nodes hand to their links: against the datagrams that their programs sent and the packets that their
+stacks forwarded.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from capture.conservation.check import WRONG, Compared, Found, Rule
+from capture.conservation.counters import link_steps
+from capture.conservation.evidence import Evidence
+from capture.conservation.messages import disrupted, of_datagrams
+from capture.conservation.ports import Ports, ports
+
+TAKEN = "frames that the links of a node let out, dropped or hold"
+LINK_MESSAGES = Rule("link-messages", TAKEN, "the datagrams that its programs sent", WRONG, "at least")
+LINK_FORWARDED = Rule(
+    "link-forwarded", f"{TAKEN} since they were made", "the packets that its stack forwarded", WRONG,
+    "at least",
+)  # fmt: skip
+FORWARDED = ("IpForwDatagrams", "Ip6OutForwDatagrams")
+
+
+def links_take_messages(e: Evidence) -> Found:
+    """Of nodes all of whose interfaces hang on links: no datagram vanishes before the first link."""
+    if why := e.unsuitable or disrupted(e):
+        return Found(left_out=[why])
+    steps = link_steps(e)
+    if steps is None or e.messages is None:
+        return Found(left_out=["no messages, or no counters of links"])
+    known, homes = ports(e.plan), _homes(e)
+    first_ns, last_ns = int(steps["begin_ns"].min()), int(steps["t_ns"].max())  # type: ignore[arg-type]
+    rows = of_datagrams(e).filter(pl.col("sent_ns").is_between(first_ns, last_ns, closed="right"))
+    place = {end: pl.col(end).replace_strict(homes, default=None, return_dtype=pl.String) for end in ENDS}
+    left = rows.with_columns(node=place["sender"]).filter(pl.col("node") != place["receiver"])
+    counts = left.unique(["flow", "seq"]).group_by("node").len().drop_nulls("node")
+    compared, left_out = list[Compared](), list[str]()
+    for node, count in counts.sort("node").iter_rows():
+        taken = _taken(steps, known, node)
+        if isinstance(taken, str):
+            left_out.append(taken)
+        else:
+            compared.append(Compared(node, taken[0], count, "frames", 0 if e.virtual else taken[1]))
+    return Found(compared, left_out or ([] if compared else ["no program sends datagrams to another node"]))
+
+
+def links_take_forwarded(e: Evidence) -> Found:
+    """The links' counters also have what was before the scenario, as the frames that prove them; the stack's
+    is of the scenario alone, to its very end, which is up to a sample later than the links' last.
+    """
+    if e.unsuitable:
+        return Found(left_out=[e.unsuitable])
+    steps = link_steps(e)
+    if steps is None or e.links is None or e.stacks is None:
+        return Found(left_out=["no counters of links, or none of stacks"])
+    known = ports(e.plan)
+    counts = e.stacks.filter(pl.col("counter").is_in(FORWARDED)).group_by("node").agg(pl.col("value").sum())
+    compared, left_out = list[Compared](), list[str]()
+    for node, count in counts.filter(pl.col("node").is_in(list(known.devices))).sort("node").iter_rows():
+        taken = _taken(steps, known, node)
+        if isinstance(taken, str):
+            left_out.append(taken)
+        else:
+            total = _ways(e.links, known, node).sort("t_ns").group_by("link", "direction").last()
+            frames = int(total.select(pl.sum_horizontal(*TOTALS).sum()).item())
+            compared.append(Compared(node, frames, count, "frames", taken[1]))
+    return Found(compared, left_out or ([] if compared else ["no node forwards packets"]))
+
+
+ENDS = ("sender", "receiver")
+TOTALS = ("packets", "dropped", "backlog_packets")
+
+
+def _taken(steps: pl.DataFrame, known: Ports, node: str) -> tuple[int, int] | str:
+    """Frames of all links that lead out of the node, in all and in the busiest sample; or why they are not
+    all counted.
+    """
+    if not set(known.devices.get(node, ())) <= known.covered(node) or node not in known.devices:
+        return "a node has interfaces without a link"
+    rows = _ways(steps, known, node)
+    if rows.is_empty() or not rows["whole"].all():
+        return "counters of a node's links began anew"
+    frames = pl.sum_horizontal("packets", "dropped", "queued").sum()
+    by_sample = rows.group_by("sample").agg(frames=frames)["frames"]
+    return int(by_sample.sum()), int(by_sample.max())  # type: ignore[arg-type]
+
+
+def _ways(rows: pl.DataFrame, known: Ports, node: str) -> pl.DataFrame:
+    """Those of the directions that lead out of the node."""
+    out = known.rows.filter(node=node, way="tx").select("link", "direction").unique()
+    return rows.join(out, on=["link", "direction"], how="semi")
+
+
+def _homes(e: Evidence) -> dict[str, str]:
+    """The node of each endpoint."""
+    return {
+        str(role["session"]["endpoint"]): str(node["name"])
+        for node in e.plan.get("nodes", ())
+        for role in node.get("software", ())
+        if role.get("session")
+    }

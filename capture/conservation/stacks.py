@@ -1,0 +1,123 @@
+"""What the nodes' own network stacks counted over a run, against interfaces, links, and one another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import polars as pl
+
+from capture.conservation.check import WRONG, Compared, Found, Rule
+from capture.conservation.counters import light_nodes, node_steps
+from capture.conservation.evidence import Evidence
+from capture.conservation.ports import ports
+
+STACK_REPEATS = Rule(
+    "stack-repeats", "TCP segments that a stack sent again", "those of fast and slow repetition",
+    "counters of stacks are wrong: repeat the run, and report it as an error",
+)  # fmt: skip
+STACK_BYTES = Rule(
+    "stack-bytes", "bytes that nodes' interfaces received", "those of the packets that their stacks received",
+    WRONG, "at most",
+)  # fmt: skip
+LINK_STACK = Rule(
+    "link-stack", "frames that links of nodes let out, dropped or hold", "the packets that their stacks sent",
+    WRONG, "at most",
+)  # fmt: skip
+# net/ipv4/tcp_output.c: a segment is sent again in recovery (fast), after a loss (slow start), when a timer
+# runs out, as a probe for a loss, or since its SYN was not answered.
+REPEATS, RECOVERED = "TcpRetransSegs", ("TcpExtTCPFastRetrans", "TcpExtTCPSlowStartRetrans")
+OTHERWISE = ("TcpExtTCPTimeouts", "TcpExtTCPLossProbes", "TcpExtTCPSynRetrans")
+OCTETS, PACKETS = ("IpExtInOctets", "Ip6InOctets"), ("IpInReceives", "Ip6InReceives")
+SENT = ("IpOutTransmits", "Ip6OutTransmits", "TcpOutSegs", REPEATS)  # TCP hands over many segments at once
+ETHERNET, SHORT, LONGEST = 14, 60, 1518
+STRAY = 8  # frames that are no packet of the node's stack: ARP, and what a bridge sends to every port
+OTHER_SHARE = 0.01
+BARE = ("goose", "sampled_values", "frames", "gateway")  # kinds that send frames, not packets
+
+
+def repeats_have_reasons(e: Evidence) -> Found:
+    if e.stacks is None:
+        return Found(left_out=["no counters of stacks"])
+    again, reasons, others = (_counted(e, names) for names in ((REPEATS,), RECOVERED, OTHERWISE))
+    compared = [
+        Compared(node, again.get(node, 0), reasons.get(node, 0), "segments", others.get(node, 0))
+        for node in sorted(again.keys() | reasons.keys())
+    ]
+    return Found(compared, [] if compared else ["no stack sent a segment again"])
+
+
+def interfaces_have_packets(e: Evidence) -> Found:
+    """The stack counts from the programs' start to the end, so at least what is between two samples."""
+    if why := e.unsuitable or _bare(e.plan):
+        return Found(left_out=[why])
+    steps = node_steps(e)
+    if steps is None or e.stacks is None:
+        return Found(left_out=["no counters of nodes, or none of stacks"])
+    octets, packets = _counted(e, OCTETS), _counted(e, PACKETS)
+    sums = steps.filter("whole").group_by("node").agg(pl.col("rx_bytes", "rx_packets").sum()).sort("node")
+    tagged = _tagged(e.plan)
+    compared = []
+    for node, size, frames in sums.filter(~pl.col("node").is_in(tagged)).iter_rows():
+        known = octets.get(node, 0) + ETHERNET * frames
+        strays = STRAY + max(0, frames - packets.get(node, 0))
+        slack = strays * LONGEST + round(OTHER_SHARE * frames) * SHORT
+        compared.append(Compared(node, size, known, "bytes", slack))
+    return Found(compared, [] if compared else ["no light node"])
+
+
+def links_have_packets(e: Evidence) -> Found:
+    """Each frame that a link of a node takes, to hand on or to drop, is a packet of the node's stack."""
+    if why := e.unsuitable or _bare(e.plan):
+        return Found(left_out=[why])
+    if e.links is None or e.stacks is None:
+        return Found(left_out=["no counters of links, or none of stacks"])
+    sent, compared, left_out = _counted(e, SENT), list[Compared](), list[str]()
+    own = {node["name"] for node in light_nodes(e.plan) if any(map(_of_user, node.get("software", ())))}
+    doubling = {link.get("name") for link in e.plan.get("links", ()) if _doubles(link)}
+    out = ports(e.plan).rows.filter((pl.col("way") == "tx") & ~pl.col("link").is_in(list(doubling)))
+    taken = out.unique(["node", "link", "direction"]).join(_taken(e.links), on=["link", "direction"])
+    for node, count in taken.group_by("node").agg(pl.col("frames").sum()).sort("node").iter_rows():
+        if node in own or not _counted(e, SENT[:2]).get(node):
+            left_out.append("a program of the user's own may send frames, or a stack does not count packets")
+            continue
+        compared.append(Compared(node, count, sent[node], "frames", STRAY + round(OTHER_SHARE * count)))
+    return Found(compared, left_out or ([] if compared else ["no link begins at a node"]))
+
+
+def _taken(links: pl.DataFrame) -> pl.DataFrame:
+    """link, direction, frames: from the first sample to the last, of counters that never began anew."""
+    over = ("link", "direction")
+    columns = ("packets", "dropped")
+    steps = links.sort("t_ns").with_columns(pl.col(*columns).diff().over(over).name.suffix("_step"))
+    fell = pl.any_horizontal((pl.col(f"{name}_step") < 0).any() for name in columns)
+    grown = pl.sum_horizontal(
+        pl.col(name).last() - pl.col(name).first() for name in (*columns, "backlog_packets")
+    )
+    return steps.group_by(over).agg(frames=grown, fell=fell).filter(~pl.col("fell")).drop("fell")
+
+
+def _counted(e: Evidence, counters: Iterable[str]) -> dict[str, int]:
+    assert e.stacks is not None
+    rows = e.stacks.filter(pl.col("counter").is_in(list(counters)))
+    return dict(rows.group_by("node").agg(pl.col("value").sum()).iter_rows())
+
+
+def _bare(plan: dict[str, Any]) -> str:
+    kinds = {role.get("kind") for node in plan.get("nodes", ()) for role in node.get("software", ())}
+    return "programs send frames that are no packets" if kinds & set(BARE) else ""
+
+
+def _tagged(plan: dict[str, Any]) -> list[str]:
+    """Nodes with tagged interfaces: counters may leave tags out."""
+    return [
+        n["name"] for n in plan.get("nodes", ()) if any("." in i["name"] for i in n.get("interfaces", ()))
+    ]
+
+
+def _of_user(role: dict[str, Any]) -> bool:
+    return bool(role.get("process")) and role.get("role") not in ("broker", "server")
+
+
+def _doubles(link: dict[str, Any]) -> bool:
+    return any(link[way]["impairment"].get("duplicate") for way in ("forward", "reverse"))

@@ -1,0 +1,156 @@
+"""What plan, manifest, proof and events of a run say of one another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import polars as pl
+
+from capture import trials
+from capture.conservation.check import Compared, Found, Rule
+from capture.conservation.evidence import Evidence
+from capture.manifest import COMPLETE
+
+EVENTS_PLANNED = Rule(
+    "events-planned", "events as they were carried out", "those of the plan",
+    "raw/events.jsonl is not whole: what events did is told of other moments, or not at all",
+)  # fmt: skip
+PHASES_PLANNED = Rule(
+    "phases-planned", "ramp and hold as they were", "those of the plan",
+    "figures of the hold are of another time: the manifest is damaged, repeat the run",
+)  # fmt: skip
+PROOF_PLANNED = Rule(
+    "proof-planned", "what links were proven against", "what the plan asks for",
+    "the proof is of another lab, or was changed: repeat the run",
+)  # fmt: skip
+PROOF_WORDS = Rule(
+    "proof-words", "proofs that say `holds`", "those whose interval is within their tolerance",
+    "proof.json was changed: `vnet verify`, or repeat the run",
+)  # fmt: skip
+FLOW_NAMES = Rule(
+    "flow-names", "names of flows", "flows", "figures of one name are of two flows: the plan is damaged"
+)
+LATE_NS = 100_000_000  # beyond which the lab writes an event to deadlines_missed (orchestrator.lab.timeline)
+BY_HAND = "live: "
+PLAYED = "trace"  # a line for each trace that begins to be played, which no event of the plan is
+# Quantities of a proof that the plan names as they are; of shares parts of a billion are compared.
+QUANTITIES = {
+    "delay": ("delay_ns", 1), "jitter": ("jitter_ns", 1), "rate": ("rate_bps", 1),
+    "loss": ("loss", 10**9), "duplicate": ("duplicate", 10**9), "corrupt": ("corrupt", 10**9),
+}  # fmt: skip
+NEEDED = ("tolerance", "low", "high", "measured")
+EARLIER = {"requested": "asked", "measured": "realised", "tolerance": "slack"}
+ROUNDING = 1e-6
+
+
+def events_are_planned(e: Evidence) -> Found:
+    """Of a run that came to its end: each event of the plan has a line, was carried out, and is late only
+    where the lab itself said so.
+    """
+    if e.manifest.get("state") != COMPLETE or not e.manifest.get("phases"):
+        return Found(left_out=["the run has not come to its end"])
+    if "events" not in e.plan:
+        return Found(left_out=["the plan does not say which"])
+    planned = len(e.plan["events"])
+    if e.events is None:
+        return Found([Compared("events", 0, planned, "events")])
+    other = pl.col("label").str.starts_with(BY_HAND).fill_null(False) | (pl.col("action") == PLAYED)
+    rows = e.events.filter(~other)
+    late = (pl.col("t_ns") - pl.col("planned_ns")) > LATE_NS
+    missed = len(e.manifest.get("deadlines_missed") or ())
+    early = pl.col("t_ns") < pl.col("planned_ns")
+    return Found([
+        Compared("events", rows.height, planned, "events"),
+        Compared("carried out", rows.filter("ok").height, planned, "events"),
+        Compared("late", rows.filter(late).height, missed, "events"),
+        Compared("before their time", rows.filter(early).height, 0, "events"),
+    ])  # fmt: skip
+
+
+def phases_are_planned(e: Evidence) -> Found:
+    """Of a run that came to its end, without trials, which make the hold as long as they need."""
+    phases = e.manifest.get("phases") or {}
+    if e.manifest.get("state") != COMPLETE or not {"ramp", "hold", "drain"} <= phases.keys():
+        return Found(left_out=["the run has not come to its end"])
+    if not {"ramp_ns", "hold_ns"} <= e.plan.keys():
+        return Found(left_out=["the plan does not say how long they are"])
+    if trials.planned(e.plan):
+        return Found(left_out=["trials make the hold as long as they need"])
+    ramp, hold, drain = (phases[name] for name in ("ramp", "hold", "drain"))
+    return Found([
+        Compared("ramp", ramp[1] - ramp[0], int(e.plan["ramp_ns"]), "ns"),
+        Compared("hold", hold[1] - hold[0], int(e.plan["hold_ns"]), "ns"),
+        Compared("the hold's begin", hold[0], ramp[1], "ns"),
+        Compared("the drain's begin", drain[0], hold[1], "ns"),
+        Compared("the beginning", ramp[0], int(e.manifest.get("t0_ns") or 0), "ns"),
+    ])  # fmt: skip
+
+
+def proof_is_of_plan(e: Evidence) -> Found:
+    """Quantities of links that are not played from traces."""
+    if not (proof := e.proof):
+        return Found(left_out=["no link was proven"])
+    asked = {
+        (link.get("name"), way): link[way]["impairment"]
+        for link in e.plan.get("links", ())
+        for way in ("forward", "reverse")
+        if link[way].get("trace") is None
+    }
+    compared = list(_asked(proof, asked))
+    return Found(compared, [] if compared else ["no link has a quantity that the plan names"])
+
+
+def _asked(proof: list[dict[str, Any]], asked: dict[tuple[str, str], dict[str, Any]]) -> Iterator[Compared]:
+    for one in proof:
+        of = asked.get((str(one.get("link")), str(one.get("direction"))))
+        name, times = QUANTITIES.get(str(one.get("quantity")), ("", 1))
+        if (
+            of is None
+            or not name
+            or (name == "loss" and of.get("gemodel"))
+            or (name == "delay_ns" and of.get("slot"))
+        ):
+            continue
+        wanted = round(float(of.get(name) or 0) * times)
+        label = f"{one['link']} {one['direction']} {one['quantity']}"
+        yield Compared(
+            label, round(float(_said(one, "requested") or 0) * times), wanted, "", round(wanted * ROUNDING)
+        )
+
+
+def proof_words_are_intervals(e: Evidence) -> Found:
+    """Where a proof wrote down its tolerance, and by the rule of today, as those do that say how many frames
+    would tell.
+    """
+    known = [
+        one for one in e.proof
+        if "needs" in one and None not in [_said(one, name) for name in NEEDED]
+        and one.get("quantity") != "distribution"
+    ]  # fmt: skip
+    if not known:
+        return Found(left_out=["no proof has an interval and a tolerance"])
+    holding = [one for one in known if one.get("verdict") == "holds"]
+    return Found([Compared("proofs", len(holding), sum(map(_within, holding)), "proofs")])
+
+
+def _within(one: dict[str, Any]) -> bool:
+    """What the machine itself adds is let go as well."""
+    reach = (float(_said(one, "tolerance")) + float(one.get("machine") or 0)) * (1 + ROUNDING)
+    expected, low, high = float(one["expected"]), float(one["low"]), float(one["high"])
+    measured, rounding = float(_said(one, "measured")), ROUNDING * abs(high)
+    inside = low - rounding <= measured <= high + rounding
+    return inside and expected - reach <= low and high <= expected + reach
+
+
+def _said(one: dict[str, Any], name: str) -> Any:
+    """A value of a line of proof.json, which was called otherwise before."""
+    return one.get(name, one.get(EARLIER.get(name, "")))
+
+
+def names_are_flows(e: Evidence) -> Found:
+    """A figure names its flow: each has a name of its own."""
+    names = [str(flow["name"]) for flow in e.plan.get("flows", ())]
+    if not names:
+        return Found(left_out=["the plan has no flows"])
+    return Found([Compared("names", len(set(names)), len(names), "flows")])

@@ -1,0 +1,103 @@
+"""Bulk transfers: what both ends counted, when, and what the node of the sender sent meanwhile."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from capture.conservation.check import WRONG, Compared, Found, Rule
+from capture.conservation.counters import light_nodes, node_steps
+from capture.conservation.evidence import Evidence
+from capture.manifest import COMPLETE
+
+TRANSFER_ENDS = Rule(
+    "transfer-ends", "bytes that receivers of transfers took", "those that senders gave", WRONG
+)
+TRANSFER_NODES = Rule(
+    "transfer-nodes", "bytes that nodes of transfers alone sent, without headers and repetitions",
+    "those that their transfers gave", WRONG, "at most",
+)  # fmt: skip
+TRANSFER_TIMES = Rule(
+    "transfer-times", "time between records of a transfer", "a second",
+    "rates of transfers are of another time: repeat the run", "equal",
+)  # fmt: skip
+SECOND = 1_000_000_000
+OVER_NS = 3 * SECOND // 2  # an end that has written nothing for so long has come to its end
+APART_NS = SECOND // 5
+FEWEST = 4  # records
+HEADERS = (
+    138  # bytes of a frame at most: Ethernet with a tag 18, IPv6 40, TCP with all its options 60, and more
+)
+SEGMENT = 1514
+KIND = "bulk"
+BREAKING = ("link-down", "stop", "kill", "restart")  # a connection may have ended with them
+
+
+def ends_agree(e: Evidence) -> Found:
+    """No receiver has more than its sender gave; over TCP the same, once both have come to their end."""
+    if e.transfers is None:
+        return Found(left_out=["no bulk transfers"])
+    last = e.transfers.group_by("name", "leg", "endpoint").agg(pl.col("bytes", "t_ns").max())
+    gave = last.filter(leg=0).group_by("name").agg(pl.col("bytes").sum())
+    took = last.filter(leg=1).group_by("name").agg(pl.col("bytes", "t_ns").max(), ends=pl.len())
+    both = took.filter(ends=1).join(gave, on="name", suffix="_sent").drop_nulls().sort("name")
+    broken = (
+        e.overrun
+        or e.manifest.get("state") != COMPLETE
+        or any(event["action"] in BREAKING for event in e.plan.get("events", ()))
+    )
+    end_ns = 0 if broken or e.scenario is None else e.scenario[1] - OVER_NS
+    tcp = {name for name, role in _senders(e.plan).items() if role["spec"].get("protocol", "tcp") == "tcp"}
+    compared = []
+    for name, there, at_ns, here in both.select("name", "bytes", "t_ns", "bytes_sent").iter_rows():
+        whole = name in tcp and at_ns < end_ns
+        compared.append(Compared(name, there if whole else max(there, here), here, "bytes"))
+    return Found(compared, [] if compared else ["no transfer was counted at both ends"])
+
+
+def nodes_sent_them(e: Evidence) -> Found:
+    """Of nodes on which nothing runs but senders of transfers over TCP: no byte of theirs is left unsaid."""
+    if e.unsuitable:
+        return Found(left_out=[e.unsuitable])
+    steps = node_steps(e)
+    if steps is None or e.transfers is None or e.stacks is None:
+        return Found(left_out=["no bulk transfers, or no counters of nodes and stacks"])
+    again = dict(e.stacks.filter(counter="TcpRetransSegs").select("node", "value").iter_rows())
+    gave = e.transfers.filter(leg=0).group_by("sender", "name").agg(pl.col("bytes").max())
+    of = dict(gave.group_by("sender").agg(pl.col("bytes").sum()).iter_rows())
+    compared = []
+    for node in light_nodes(e.plan):
+        roles = node.get("software", ())
+        if not roles or any(role.get("kind") != KIND or not role["spec"].get("to") for role in roles):
+            continue
+        sent = steps.filter(pl.col("whole") & (pl.col("node") == node["name"]))
+        size, frames = (int(sent[column].sum()) for column in ("tx_bytes", "tx_packets"))
+        payload = max(0, size - HEADERS * frames - SEGMENT * again.get(node["name"], 0))
+        given = sum(of.get(str(role["session"]["endpoint"]), 0) for role in roles if role.get("session"))
+        compared.append(Compared(node["name"], payload, given, "bytes"))
+    return Found(compared, [] if compared else ["no node has senders of transfers alone"])
+
+
+def records_are_a_second_apart(e: Evidence) -> Found:
+    """In the middle: the last may come sooner, and a program may be held up."""
+    if e.transfers is None:
+        return Found(left_out=["no bulk transfers"])
+    over = ("flow", "endpoint", "leg")
+    steps = e.transfers.sort("t_ns").with_columns(step=pl.col("t_ns").diff().over(over)).drop_nulls("step")
+    middle = steps.group_by("name", "endpoint").agg(pl.col("step").median().cast(pl.Int64), n=pl.len())
+    compared = [
+        Compared(f"{name} at {endpoint}", step, SECOND, "ns", APART_NS)
+        for name, endpoint, step, n in middle.sort("name", "endpoint").iter_rows() if n >= FEWEST
+    ]  # fmt: skip
+    return Found(compared, [] if compared else ["no transfer has enough records"])
+
+
+def _senders(plan: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """The software of each flow of a transfer, by the flow's name."""
+    roles = {
+        str(role["session"]["endpoint"]): role
+        for node in plan.get("nodes", ()) for role in node.get("software", ())
+        if role.get("session") and role.get("kind") == KIND
+    }  # fmt: skip
+    return {str(f["name"]): roles[f["sender"]] for f in plan.get("flows", ()) if f["sender"] in roles}

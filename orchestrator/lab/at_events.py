@@ -1,0 +1,67 @@
+"""Queues read back before each event that touches them: what a program of a node had changed until then, and
+what the event itself, or the program, puts back before the end of the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from orchestrator.lab import queue_readback
+from orchestrator.lab.errors import LabError
+from orchestrator.lab.events import Warning
+from orchestrator.lab.lab import Lab
+from orchestrator.lab.links import carriers_of
+from orchestrator.lab.readback import Difference
+
+OF_LINKS = ("impair", "link-down", "link-up")
+OF_NODES = ("start", "stop", "kill", "restart", "limit", "set")
+MOST = 16  # targets of one event that are looked at, spread over them: a namespace takes up to 30 ms
+MOST_SHOWN = 5
+REMEDY = "no program of a node may use tc; what is to change belongs into the timeline"
+
+
+class ReadBacks:
+    """What was found in a run, each difference once, with the event before which it was there."""
+
+    def __init__(self, lab: Lab, before: queue_readback.Queues) -> None:
+        self._lab, self._before = lab, before
+        self._found: dict[Difference, str] = {}
+
+    def look(self, action: str, targets: Iterable[str], label: str) -> None:
+        """At the targets of an event, and at the links that their frames pass."""
+        names = list(targets)
+        names = names[:: 1 + (len(names) - 1) // MOST]
+        links = names if action in OF_LINKS else self._links_of(names)
+        nodes = [] if action in OF_LINKS else names
+        try:
+            found = queue_readback.changed(
+                self._lab, self._before, queue_readback.Part(set(nodes), set(links))
+            )
+        except (LabError, OSError) as error:
+            text = f"queues could not be read back before {label}: {error}"
+            self._lab.events.warn(Warning("unread", text, "what was changed until then is not known", False))
+            return
+        for one in found:
+            self._found.setdefault(one, f" (before {label})")
+
+    def _links_of(self, nodes: Iterable[str]) -> list[str]:
+        known = [self._lab.nodes[name] for name in nodes if name in self._lab.nodes]
+        return list(dict.fromkeys(link for node in known for link in carriers_of(self._lab, node)))
+
+    def end(self) -> None:
+        """A last look at all queues, when nothing is measured any more, so that it costs nothing; then the
+        warning of all that was found.
+        """
+        for one in queue_readback.changed(self._lab, self._before):
+            self._found.setdefault(one, "")
+        if self._found:
+            shown = [f"{one}{when}" for one, when in self._found.items()]
+            more = f"; and {len(shown) - MOST_SHOWN} more" if len(shown) > MOST_SHOWN else ""
+            named = "; ".join(shown[:MOST_SHOWN])
+            text = f"queues were changed in the run, which the proof of links does not know: {named}{more}"
+            self._lab.events.warn(Warning("changed", text, REMEDY))
+
+
+def touches(action: str) -> bool:
+    """Whether an event changes queues, or devices that have them."""
+    return action in (*OF_LINKS, *OF_NODES)

@@ -1,0 +1,61 @@
+"""CPU time of nodes, counted in two ways at a run's end: by control groups, whose counters are sampled, and
+by the processes in them, as /proc has them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from orchestrator.lab.lab import Lab
+
+FILE = "cpu.csv"  # in raw/
+HEADER = "t_ns,node,group_ns,processes_ns\n"
+TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
+TIMES = slice(11, 15)  # utime, stime, cutime, cstime of /proc/PID/stat (proc(5)), counted from the state
+V2 = "usage_usec"
+
+
+def write(lab: Lab) -> None:
+    """raw/cpu.csv; nothing where no node has a control group here (other hosts, virtual machines)."""
+    lines = list(_lines(lab))
+    if lines:
+        (lab.run_dir / "raw" / FILE).write_text(HEADER + "".join(lines))
+
+
+def _lines(lab: Lab) -> Iterator[str]:
+    """Of nodes that run something: these have a control group of their own from the beginning."""
+    for node in lab.nodes.values() if not lab.plan.hosts else ():
+        for file in lab.driver.counters(node)["cpu"] if node.software else ():
+            processes_ns = of_processes(Path(file).with_name("cgroup.procs"))  # first: it can only be less
+            if processes_ns is not None and (group_ns := of_group(Path(file))) is not None:
+                yield f"{lab.loop.clock.now_ns()},{node.name},{group_ns},{processes_ns}\n"
+
+
+def of_processes(members: Path, proc: Path = Path("/proc")) -> int | None:
+    """User and system time of a group's processes and of those that ended below them; None where the group
+    cannot be read. Whole ticks, rounded down.
+    """
+    try:
+        pids = members.read_text().split()
+    except OSError:
+        return None
+    return TICK_NS * sum(sum(_times(proc / pid / "stat")) for pid in pids)
+
+
+def _times(stat: Path) -> list[int]:
+    """In ticks; none of a process that has just ended."""
+    try:
+        return [int(ticks) for ticks in stat.read_text().rpartition(")")[2].split()[TIMES]]
+    except (OSError, ValueError):
+        return []
+
+
+def of_group(file: Path) -> int | None:
+    """Out of cpuacct.usage (version 1, ns) or cpu.stat (version 2, us); None where it cannot be read."""
+    try:
+        words = file.read_text().split()
+        return int(words[words.index(V2) + 1]) * 1000 if V2 in words else int(words[0])
+    except (OSError, ValueError, IndexError):
+        return None

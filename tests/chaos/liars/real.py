@@ -1,0 +1,132 @@
+"""Liars in a lab that runs in real time, on the machine's own kernel: processes that stand still, a core that
+others have, a queue or a link changed from outside. Where only real time has the disturbance.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).parents[2] / "cli"))
+from command_line import CommandLine
+from test_disturbed_labs import LAB, in_namespace, stopped, throttle
+
+FILE = f"""\
+name: {LAB}
+segments: {{lan: {{subnet: 10.94.0.0/24}}}}
+nodes:
+  b: {{segment: lan, software: {{sink: {{udp: {{listen: 9000}}}}}}}}
+  p:
+    segment: lan
+    software: {{tx: {{udp: {{to: [b], push: {{size: 100 B, rate: 50 /s, rate_of: client}}}}}}}}
+captures:
+  b: {{at: node b}}
+run: {{connect_interval: 100 ms, hold: 6 s, drain: 2 s}}
+"""
+Disturb = Callable[[CommandLine, Path], None]
+
+
+@dataclass(frozen=True)
+class Real:
+    """`disturb` is done in the hold; `codes`: of warnings, one of which has to say so."""
+
+    name: str
+    what: str
+    codes: tuple[str, ...]
+    disturb: Disturb
+
+
+def still(*nodes: str) -> Disturb:
+    """The agents of nodes stand still for 1.5 s."""
+    return lambda _, __: stopped([pid for node in nodes for pid in in_namespace(node)], 1.5)
+
+
+def of_command(name: str, seconds: float) -> Disturb:
+    """Processes of the lab that run a program of that name stand still."""
+
+    def disturb(line: CommandLine, _: Path) -> None:
+        found = [int(p.name) for p in Path("/proc").iterdir() if p.name.isdigit() and _ours(p, name, line)]
+        assert found, f"no process {name}"
+        stopped(found, seconds)
+
+    return disturb
+
+
+def _ours(process: Path, name: str, line: CommandLine) -> bool:
+    """By its name, and by where its results go or its namespace is."""
+    try:
+        words = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        comm = (process / "comm").read_text().strip()
+        files = [str(one.readlink()) for one in (process / "fd").iterdir()]
+    except OSError:
+        return False
+    return comm.startswith(name) and (LAB in words or any(str(line.cwd) in one for one in files))
+
+
+def killed(name: str) -> Disturb:
+    def disturb(line: CommandLine, _: Path) -> None:
+        found = [int(p.name) for p in Path("/proc").iterdir() if p.name.isdigit() and _ours(p, name, line)]
+        assert found, f"no process {name}"
+        for pid in found:
+            os.kill(pid, signal.SIGKILL)
+
+    return disturb
+
+
+def hogs(_: CommandLine, __: Path) -> None:
+    """Programs of the highest priority take every core for 2 s."""
+    busy = [
+        subprocess.Popen(["nice", "-n", "-20", "timeout", "2", "sh", "-c", "while :; do :; done"])
+        for _ in range(3 * (os.cpu_count() or 1))
+    ]
+    for one in busy:
+        one.wait()
+
+
+def quota(_: CommandLine, group: Path) -> None:
+    throttle(group)
+
+
+def queue_left(_: CommandLine, __: Path) -> None:
+    words = f"tc -n vnet-{LAB}.p qdisc add dev eth0 root tbf rate 100kbit burst 5kb latency 90ms"
+    subprocess.run(words.split(), check=True)
+
+
+def link_down(_: CommandLine, __: Path) -> None:
+    for word in ("down", "up"):
+        subprocess.run(f"ip -n vnet-{LAB}.b link set eth0 {word}".split(), check=True)
+        time.sleep(0.7)  # how long it is down is what is tested
+
+
+LIARS = (
+    Real("real-receiver-stopped", "a receiver stands still for 1.5 s", ("trust-halted",), still("b")),
+    Real("real-sender-stopped", "a sender stands still for 1.5 s", ("trust-sender",), still("p")),
+    Real(
+        "real-capture-stopped",
+        "tcpdump stands still for 1.5 s",
+        ("trust-halted",),
+        of_command("tcpdump", 1.5),
+    ),
+    Real("real-capture-killed", "tcpdump is killed", ("collect", "capture"), killed("tcpdump")),
+    Real(
+        "real-launcher-stopped",
+        "what samples counters and writes records stands still for 1.5 s",
+        ("trust-halted",),
+        of_command("vnet-agent", 1.5),
+    ),
+    Real("real-quota", "a container's quota leaves the lab a tenth of a core", ("trust-throttling",), quota),
+    Real(
+        "real-hogs",
+        "others of the highest priority take every core for 2 s",
+        ("trust-run-queue", "trust-stalls", "trust-busy"),
+        hogs,
+    ),
+    Real("real-queue", "a node gets a queue of 100 kbit/s from outside", ("changed",), queue_left),
+    Real("real-link-down", "a node's link is down for 0.7 s", ("trust-message-losses",), link_down),
+)

@@ -1,0 +1,247 @@
+"""Counters of CPU that is taken: control groups of both versions, run queues, cores, and none of them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from orchestrator.lab.witness import BEATS, HALTED, TAKEN, Counters, Witness
+
+from capture import strain
+from orchestrator.lab import taken
+from orchestrator.lab.errors import LabError
+from orchestrator.lab.halted import EACH, EACH_IN_GUEST, Halted
+
+V2 = "nr_periods 7\nnr_throttled 3\nthrottled_usec 250\n"
+V1 = "nr_periods 7\nnr_throttled 3\nthrottled_time 250000\n"
+
+
+def proc(path: Path, cgroup: str, mounts: str) -> Path:
+    (path / "self").mkdir(parents=True)
+    (path / "self" / "cgroup").write_text(cgroup)
+    (path / "self" / "mountinfo").write_text(mounts)
+    return path
+
+
+def test_groups_of_version_2_up_to_the_mount(tmp_path: Path) -> None:
+    tree = tmp_path / "cg"
+    (tree / "a/b").mkdir(parents=True)
+    mounts = f"30 1 0:9 / {tree} rw - cgroup2 cgroup2 rw\n"
+    groups = taken.chain(proc(tmp_path / "proc", "0::/a/b\n", mounts))
+    assert groups == [tree / "a/b", tree / "a", tree]
+    (tree / "cpu.stat").write_text("usage_usec 5\n")  # of the root, which has no quota
+    (tree / "a/cpu.stat").write_text(V2)
+    throttling = taken.Throttling(lambda: groups)
+    assert throttling.read() == (0, 0, 0), "what was before is not of the run"
+    (tree / "a/cpu.stat").write_text(V2.replace("7", "9").replace("250", "350"))
+    assert throttling.read() == (2, 0, 100_000)
+    groups[0] = tree / "c"  # the process was moved to a group that had been throttled before
+    (tree / "c").mkdir()
+    (tree / "c/cpu.stat").write_text("nr_periods 900\nnr_throttled 800\nthrottled_usec 7000\n")
+    assert throttling.read() == (2, 0, 100_000)
+
+
+def test_groups_of_version_1_whose_mount_begins_inside_a_container(tmp_path: Path) -> None:
+    tree = tmp_path / "cpu"
+    (tree / "in").mkdir(parents=True)
+    mounts = (
+        f"30 1 0:9 /docker/x {tree} rw - cgroup cgroup rw,cpu,cpuacct\n"
+        f"31 1 0:9 /docker/x {tmp_path}/memory rw - cgroup cgroup rw,memory\n"
+    )
+    lines = "4:memory:/docker/x\n3:cpu,cpuacct:/docker/x/in\n0::/\n"
+    groups = taken.chain(proc(tmp_path / "proc", lines, mounts))
+    assert groups == [tree / "in", tree]
+    (tree / "cpu.stat").write_text(V1)
+    throttling = taken.Throttling(lambda: groups)
+    throttling.read()
+    (tree / "cpu.stat").write_text(V1.replace("3", "4").replace("250000", "251000"))
+    assert throttling.read() == (0, 1, 1000)
+
+
+def test_what_is_not_there_is_said(tmp_path: Path) -> None:
+    with pytest.raises(taken.UnmadeError, match="no control group of this process"):
+        taken.chain(proc(tmp_path / "proc", "0::/\n", "1 1 0:1 / / rw - ext4 sda rw\n"))
+    with pytest.raises(taken.UnmadeError, match=r"cpu\.stat: No such file"):
+        taken.Throttling(lambda: [tmp_path]).read()
+    for absent in (
+        lambda: taken.pressure(tmp_path), lambda: taken.core_times(tmp_path),
+        lambda: taken.Waiting(lambda: [1], tmp_path).read(), lambda: taken.cores_of(1, tmp_path),
+    ):  # fmt: skip
+        with pytest.raises(taken.UnmadeError):
+            absent()
+
+
+def test_of_several_processes_the_one_that_waited_longest_counts(tmp_path: Path) -> None:
+    def say(pid: int, text: str) -> None:
+        (tmp_path / str(pid)).mkdir(exist_ok=True)
+        (tmp_path / str(pid) / "schedstat").write_text(text)
+
+    waiting = taken.Waiting(lambda: [1, 2], tmp_path)
+    say(1, "10 10 1\n")
+    say(2, "90 90 9\n")
+    assert waiting.read() == (0, 0, 0)
+    say(1, "20 60 3\n")
+    say(2, "95 91 10\n")
+    assert waiting.read() == (10, 50, 2)
+    say(2, "97 99 11\n")
+    assert waiting.read() == (12, 58, 3)
+
+
+def test_the_hottest_core_counts(tmp_path: Path) -> None:
+    for core, ms in ((0, 5), (1, 7), (2, 9)):
+        place = tmp_path / f"cpu{core}" / "thermal_throttle"
+        place.mkdir(parents=True)
+        (place / "core_throttle_total_time_ms").write_text(f"{ms}\n")
+    assert taken.heat({0, 1}, tmp_path) == 7_000_000
+    with pytest.raises(taken.UnmadeError, match="does not count thermal throttling"):
+        taken.heat({3}, tmp_path)
+
+
+def test_a_counter_that_is_absent_leaves_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def gone() -> int:
+        raise taken.UnmadeError("no PSI here")
+
+    monkeypatch.setattr(taken, "pressure", gone)
+    counters = Counters(lambda: [os.getpid()])
+    found = counters.read()
+    assert counters.unmade["pressure"] == "no PSI here"
+    assert set(TAKEN) - set(found) <= {"pressure_ns", "heat_ns"}
+
+
+@pytest.mark.parametrize(
+    ("what", "check"),
+    [("chain", "throttling"), ("pressure", "pressure"), ("core_times", "cores"), ("heat", "heat")],
+)
+@pytest.mark.parametrize(
+    "error", [PermissionError(13, "Permission denied"), ValueError("no integer"), KeyError(3)]
+)
+def test_whatever_a_counter_answers_the_others_are_read(
+    monkeypatch: pytest.MonkeyPatch, what: str, check: str, error: Exception
+) -> None:
+    """A control group that cannot be entered, a file of another form: one check cannot be made."""
+
+    def fail(*_: object) -> None:
+        raise error
+
+    whole = set(Counters(lambda: [os.getpid()]).read())
+    monkeypatch.setattr(taken, what, fail)
+    counters = Counters(lambda: [os.getpid()])
+    found = counters.read()
+    assert check in counters.unmade and counters.unmade[check] in (str(error), repr(error))
+    owned = {"throttling": TAKEN[:3], "pressure": TAKEN[6:7], "cores": TAKEN[7:13], "heat": TAKEN[13:]}
+    assert whole - set(found) <= set(owned[check]), "the others are there"
+
+
+def test_a_schedstat_of_zeros_is_none(tmp_path: Path) -> None:
+    """As of a kernel that has the file and does not count (delayacct off)."""
+    (tmp_path / "1").mkdir()
+    (tmp_path / "1" / "schedstat").write_text("0 0 0\n")
+    with pytest.raises(taken.UnmadeError, match="no process of the lab has a schedstat"):
+        taken.Waiting(lambda: [1], tmp_path).read()
+
+
+def test_a_process_that_is_stopped_has_a_late_beat(tmp_path: Path) -> None:
+    """As the lab's kernel that a hypervisor pauses: SIGSTOP of the process in which the witness beats."""
+    code = (
+        "import sys, pathlib; from orchestrator.lab.witness import Witness; "
+        "w = Witness(pathlib.Path(sys.argv[1]), 0); w.start(); print('go', flush=True); "
+        "sys.stdin.read(); w.stop()"
+    )
+    path = tmp_path / "strain.csv"
+    root = Path(__file__).resolve().parents[2]
+    with subprocess.Popen(
+        [sys.executable, "-c", code, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=root
+    ) as process:
+        assert process.stdout is not None and process.stdout.readline() == b"go\n"
+        os.kill(process.pid, signal.SIGSTOP)
+        time.sleep(0.5)  # how long it stands still is what is tested
+        os.kill(process.pid, signal.SIGCONT)
+        process.communicate(b"")
+    lines = [dict(zip(path.read_text().splitlines()[0].split(","), row.split(","), strict=True))
+             for row in path.read_text().splitlines()[1:]]  # fmt: skip
+    assert max(int(line["worst_ns"]) for line in lines) >= 400_000_000
+    assert all(line["throttled_ns"] == "" for line in lines), "beats alone"
+
+
+class Processes:
+    """An invented /proc: 1 is init, 10 the lab, and what is said below it."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        (path / "self").mkdir(parents=True)
+        for pid, parent in ((1, 0), (10, 1), (20, 1)):
+            self.say(pid, "S", parent)
+
+    def say(self, pid: int, state: str, parent: int, name: str = "x") -> None:
+        (self._path / str(pid)).mkdir(exist_ok=True)
+        (self._path / str(pid) / "stat").write_text(f"{pid} ({name}) {state} {parent} 0 0\n")
+
+    def end(self, pid: int) -> None:
+        (self._path / str(pid) / "stat").unlink()
+        (self._path / str(pid)).rmdir()
+
+
+def test_a_stopped_process_of_the_lab_is_found_and_no_other(tmp_path: Path) -> None:
+    there = Processes(tmp_path)
+    there.say(11, "S", 10)
+    there.say(12, "S", 11)
+    there.say(20, "T", 1)
+    halted = Halted(10, 2, tmp_path)
+    assert [halted.look() for _ in range(25)] == [0] * 25
+    there.say(12, "T", 11, "mos ) quitto")
+    assert 1 in [halted.look() for _ in range(3)]
+    assert list(halted.names) == ["mos ) quitto (12)"]
+    there.end(12)
+    assert [halted.look() for _ in range(25)] == [0] * 25, "it has ended"
+
+
+@pytest.mark.parametrize("each", [EACH, EACH_IN_GUEST])
+def test_a_program_that_stood_still_for_less_than_half_a_second_is_found(tmp_path: Path, each: int) -> None:
+    """Among 700 agents and a thousand processes of others, whatever the moment; 0.4 s are 8 beats."""
+    there = Processes(tmp_path)
+    for pid in range(100, 1100):
+        there.say(pid, "S", 1)
+    for pid in range(2000, 2700):
+        there.say(pid, "S", 10, "vnet-agent")
+    for pid in (2700, 2701, 2702):
+        there.say(pid, "S", 2000, "mosquitto")
+    halted = Halted(10, each, tmp_path)
+    assert not any(halted.look() for _ in range(40))
+    for broker in (2700, 2702):
+        there.say(broker, "T", 2000, "mosquitto")
+        assert any(halted.look() for _ in range(8))
+        there.say(broker, "S", 2000, "mosquitto")
+        for _ in range(13):
+            halted.look()
+    assert list(halted.names) == ["mosquitto (2700)", "mosquitto (2702)"]
+    there.say(2001, "T", 10, "vnet-agent")
+    assert any(halted.look() for _ in range(1500)), "in turn, once they are known"
+
+
+def test_what_is_written_is_what_is_read() -> None:
+    assert [*BEATS, *TAKEN, HALTED] == list(strain.COLUMNS)
+
+
+def test_no_thread_is_a_reason_and_nothing_to_wait_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def none_left(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", none_left)
+    witness = Witness(tmp_path / "strain.csv", 0)
+    with pytest.raises(LabError, match="no thread beside the lab"):
+        witness.start()
+    witness.stop()
+
+
+def test_a_full_disk_ends_the_witness_and_nothing_else() -> None:
+    witness = Witness(Path("/dev/full"), 0)
+    witness.start()
+    witness.stop()
