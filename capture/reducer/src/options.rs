@@ -36,7 +36,7 @@ pub fn parse(arguments: impl Iterator<Item = String>) -> Result<Option<Options>,
             }
             "--app" => apps.push(app(arguments.next())?),
             "--max-flows" => max_flows = number(&argument, arguments.next(), 1, 1 << 24)?,
-            option if option.starts_with("--") => return Err(format!("{option} is no option")),
+            option if option.starts_with("--") => return Err(format!("{option}: unknown option")),
             _ => {
                 files.push(argument);
                 continue;
@@ -63,7 +63,7 @@ fn app(value: Option<String>) -> Result<(String, Vec<u16>), String> {
     let value = value.ok_or("--app needs NAME=PORT[,PORT]...")?;
     let (name, ports) = value
         .split_once('=')
-        .ok_or_else(|| format!("--app {value}: it is no NAME=PORT[,PORT]..."))?;
+        .ok_or_else(|| format!("--app {value}: write NAME=PORT[,PORT]..."))?;
     let port = |text: &str| number("--app", Some(text.into()), 1, 65535).map(|port| port as u16);
     let ports = ports.split(',').map(port).collect::<Result<_, _>>()?;
     Ok((name.into(), ports))

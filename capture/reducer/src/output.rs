@@ -15,7 +15,7 @@ impl Output {
         // The rename at the end would replace a device by a file.
         if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
             return Err(format!(
-                "{path}: is there and is no regular file; name another"
+                "{path}: exists and is not a regular file; write another path"
             ));
         }
         let part = format!("{path}.part-{}", std::process::id());

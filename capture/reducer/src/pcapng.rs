@@ -160,9 +160,7 @@ impl Section {
         self.interfaces.clear();
         match self.half(block, LEAST) {
             1 => Ok(()),
-            major => Err(format!(
-                "has a section of pcapng version {major}, which is not known"
-            )),
+            major => Err(format!("has a section of unknown pcapng version {major}")),
         }
     }
 

@@ -41,14 +41,14 @@ fn note_frame(
         .get(2..4)
         .map(|at| usize::from(u16::from_be_bytes([at[0], at[1]])));
     let whole = stated.filter(|stated| (HEAD..=length).contains(stated));
-    let said = whole.and_then(|whole| {
+    let parsed = whole.and_then(|whole| {
         let captured = data.get(HEAD..whole.min(data.len()))?;
         read(&mut Values {
             bytes: captured,
             beyond: whole - HEAD - captured.len(),
         })
     });
-    let (kind, content) = said.unwrap_or((MALFORMED, 0));
+    let (kind, content) = parsed.unwrap_or((MALFORMED, 0));
     notes.header = (whole.unwrap_or(length) - content.min(whole.unwrap_or(length))) as u32;
     notes.push(kind);
     true

@@ -64,7 +64,7 @@ fn periodic_stream_of_one_client_is_evenly_spaced() {
 }
 
 #[test]
-fn nothing_is_taken_before_it_is_due() {
+fn no_tick_is_consumed_before_it_is_due() {
     let s = spec(StreamKind::Shared, Arrivals::Periodic, 10.0, 7, 0, 1);
     let mut ticks = Ticks::new(s, 50_000_000, i64::MAX);
     assert_eq!(ticks.take_due(99_999_999), None);
@@ -224,7 +224,7 @@ fn senders_together_have_the_same_ticks_and_a_burst_has_them_several_times() {
 }
 
 #[test]
-fn schedules_that_nobody_can_keep_are_refused() {
+fn refuses_impossible_schedules() {
     let refused = |pieces: &[(i64, f64)], burst| {
         let s = Schedule {
             rates: rates(pieces),

@@ -173,7 +173,7 @@ fn half_a_packet_does_not_spoil_the_next_connection() {
 }
 
 #[test]
-fn a_second_life_accounts_for_what_the_first_left_and_goes_on() {
+fn a_resumed_client_accounts_for_earlier_messages_and_continues() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let broker = spawn(move || acknowledge(&mut accept(&listener, &CONNACK)));
@@ -216,11 +216,11 @@ fn bytes_that_are_no_packet_end_the_connection_and_not_the_agent() {
     });
     let subscribe = json!([{"topic": "a", "qos": 1}]);
     let mut subscriber = client("3.1.1", port, false, subscribe);
-    let records = drive(&mut *subscriber, |_, said| {
-        said.matches("connected").count() >= 3
+    let records = drive(&mut *subscriber, |_, records| {
+        records.matches("connected").count() >= 3
     });
     assert!(
-        records.contains("the broker sent what is no packet of MQTT"),
+        records.contains("the broker sent an invalid MQTT packet"),
         "{records}"
     );
     broker.join().unwrap();
