@@ -29,7 +29,7 @@ impl Header {
             [a, b, c, d] => {
                 let magic = format!("{a:02x}{b:02x}{c:02x}{d:02x}");
                 return Err(format!(
-                    "it begins with {magic}, not with a magic number of pcap or pcapng"
+                    "it begins with {magic}: no magic number of pcap or pcapng"
                 ));
             }
             _ => unreachable!("a slice of four"),
