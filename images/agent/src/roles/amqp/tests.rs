@@ -208,5 +208,5 @@ fn a_wrong_specification_is_refused_with_its_place() {
     assert!(arm(wrong).err().unwrap().contains("not an IP address"));
     let mut wrong = item(1, true, 0);
     wrong.flows.clear();
-    assert!(arm(wrong).err().unwrap().contains("goes with one flow"));
+    assert!(arm(wrong).err().unwrap().contains("exactly one flow"));
 }

@@ -199,8 +199,8 @@ fn a_resumed_sender_does_not_catch_up() {
     let spec = json!({"to": [to], "protocol": "udp", "rate_bps": 8_000_000, "size": 1000, "stop_ns": 60 * SECOND_NS});
     let session = json!({"endpoint": "c", "connect_ns": 0, "disconnect_ns": 60 * SECOND_NS});
     let software = json!({"name": "b", "kind": "bulk", "session": session, "spec": spec});
-    let earlier = json!({"6": {"next": 0, "ended_ns": SECOND_NS, "begins_ns": 10 * SECOND_NS}});
-    let item = json!({"software": software, "flows": flow(), "earlier": earlier});
+    let resume = json!({"6": {"next": 0, "ended_ns": SECOND_NS, "begins_ns": 10 * SECOND_NS}});
+    let item = json!({"software": software, "flows": flow(), "resume": resume});
     let mut sender = Bulk::new(serde_json::from_value(item).unwrap()).unwrap();
     let (mut out, t0) = (Vec::new(), clock::lab_ns());
     sender.go(t0);

@@ -53,7 +53,7 @@ fn a_configured_time_allowed_to_live_is_used() {
         curve(&[0], 1000, 0)
             .check()
             .unwrap_err()
-            .contains("a wait of 0 ns")
+            .contains("an interval of 0 ns")
     );
 }
 
