@@ -10,7 +10,7 @@ PY := $(VENV)/bin/python
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find images/agent capture/reducer -name '*.rs' -o -name Cargo.toml)
 BINARIES := target/release/vnet-agent target/release/vnet-reduce
 
-.PHONY: goldens setup demo check-fast test-all examples pictures papers atlas mutate chaos soak fuzz test test-bare test-fresh test-hil test-hosts test-servers check check-and-rust types bench wheel deb container test-container site gallery middleware clean kernel lock packages toolchain format
+.PHONY: goldens setup demo check-fast test-all examples pictures papers atlas mutate chaos soak fuzz test test-bare test-fresh test-hil test-hosts test-servers check check-and-rust types bench wheel deb container test-container site gallery figures middleware clean kernel lock packages toolchain format
 
 # Bytecode, too: where the interpreter may not write it, each command would compile all that it loads.
 setup: packages toolchain $(VENV)/installed $(BINARIES)
@@ -32,6 +32,10 @@ examples: setup
 	@images/packages.sh kernel
 	@images/kernel/build.sh
 	@$(PY) docs/examples/publish.py $(EXAMPLES)
+
+# Numbers of published examples in README.md and docs, as the examples' tables have them now; a test fails where they differ.
+figures: setup
+	@$(PY) docs/examples/figures.py
 
 # Every shipped topology's picture, run in virtual time and report (docs/gallery.md): some minutes; GALLERY names some of them.
 gallery: setup
@@ -70,7 +74,7 @@ atlas: setup
 # - WAITING are files of labs that wait more than they compute (real time, virtual machines, the command line): more processes than cores.
 # - ALONE measures times of a real lab, which a busy machine lengthens, or takes every core: one test after the other.
 # - All others compute (labs in virtual time have a core each; no lab at all): a process a core.
-WAITING := $(addprefix tests/,agent ansible bare cli doctor frames images kernel lab nics remote security spread vm \
+WAITING := $(addprefix tests/,agent ansible bare cli doctor frames images kernel lab nics remote security multi_host vm \
   vnet queueing/test_queue_live.py queueing/test_traces_live.py scenarios/test_scenarios_in_a_guest.py)
 ALONE := $(addprefix tests/,scenarios/test_fidelity.py virtual/test_timers.py virtual/test_bound.py)
 # CI=true: Hypothesis draws the same examples each time and does not judge how slow a busy machine draws them.
@@ -123,6 +127,7 @@ types:
 format:
 	$(VENV)/bin/ruff format .
 	cargo fmt
+	$(PY) docs/wrap.py
 
 # Shipped topologies, so many COUNT, and files of run directories, for so many SECONDS, changed by chance from a SEED on and
 # planned and reported again (docs/reliability.md).
@@ -143,9 +148,9 @@ chaos: setup
 test-hosts: setup
 	@images/packages.sh kernel far vm
 	@images/kernel/build.sh
-	@tests/spread/kernel/build.sh
+	@tests/multi_host/kernel/build.sh
 	@$(VENV)/bin/vnet images build builtin
-	@VNET_TEST_HOSTS=test $(PY) -m pytest -o timeout=0 tests/spread/test_spread.py
+	@VNET_TEST_HOSTS=test $(PY) -m pytest -o timeout=0 tests/multi_host/test_multi_host.py
 
 # From three bare servers, which QEMU emulates, to a lab across them and a campaign over all of them, as docs/many-machines.md has it, with
 # playbooks/host.yml and the Debian package. Root.

@@ -68,7 +68,7 @@ def failed(argv: tuple[str, ...], status: int, *said: str) -> NoReturn:
 
 
 def wait_for_hold(run: subprocess.Popen[bytes], out: Path) -> None:
-    """Until the scenario that `vnet run --out OUT` carries out is there."""
+    """Until the scenario that `vnet run --results OUT` carries out is there."""
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline and run.poll() is None:
         for progress in out.rglob("progress.jsonl"):

@@ -56,10 +56,10 @@ def sensors(of: list[tuple[str, str, int, int]]) -> str:
         faster = service == "hrt" and substation % 2 == 0
         rate = "[{from: hold + 0 s, rate: 20 /s}, {from: hold + 10 s, rate: 40 /s}]" if faster else "20 /s"
         deadline = ", deadline: 50 ms" if service == "hrt" else ""
-        obeys = "" if service == "hrt" else f"obeys: {{listen: {7101 + place}, flow: {name}}}, "
+        limits = "" if service == "hrt" else f"rate_limits_from: {{listen: {7101 + place}, flow: {name}}}, "
         traffic_class = f"{service}-{'faster' if faster else 'steady'}"
         push = f"push: {{size: 260 B, class: {traffic_class}{deadline}, rate: {rate}}}"
-        found.append(f"{service}: {{udp: {{to: center, port: {port}, {obeys}{push}}}}}")
+        found.append(f"{service}: {{udp: {{to: center, port: {port}, {limits}{push}}}}}")
     return ", ".join(found)
 
 
@@ -102,7 +102,7 @@ def late(cooperate: bool, directory: Path) -> tuple[float, float]:
     """Per cent of the faster sensors' packets that came too late or never; seconds that the run took."""
     file, out = directory / f"{cooperate}.yaml", directory / f"out-{cooperate}"
     file.write_text(topology(cooperate))
-    took = timed(str(VNET), "run", str(file), "--time", "virtual", "--seed", "1", "--out", str(out))
+    took = timed(str(VNET), "run", str(file), "--time", "virtual", "--seed", "1", "--results", str(out))
     run = next(out.glob("bench-cooperation/*"))
     begin, _ = json.loads((run / "manifest.json").read_text())["phases"]["hold"]
     messages = pl.read_parquet(run / "messages.parquet").filter(

@@ -66,7 +66,7 @@ SIZES_BOUND = 0.02
 def run(arguments: list[str], out: Path) -> Path:
     """Run directory of one `vnet run` of the topology; its progress goes to standard error."""
     lab = f"fidelity-{os.getpid()}"
-    argv = (str(VNET), "run", str(TOPOLOGY), "--out", str(out), "--lab", lab, *arguments)
+    argv = (str(VNET), "run", str(TOPOLOGY), "--results", str(out), "--lab", lab, *arguments)
     status = subprocess.run(argv, stdout=sys.stderr).returncode
     if status != 0:
         failed(argv, status, "vnet says why above")
@@ -152,9 +152,9 @@ def compare(real: Path, virtual: Path, heading: str) -> int:
     verdicts = [b.holds(one[b.figure], other[b.figure]) for b in BOUNDS]
     print(f"| figure of the hold | {heading} | virtual | bound | verdict |\n|---|---|---|---|---|")
     for (name, r, v, words), holds in zip(rows, verdicts, strict=True):
-        print(f"| {name} | {r:.5g} | {v:.5g} | {words} | {'holds' if holds else 'broken'} |")
+        print(f"| {name} | {r:.5g} | {v:.5g} | {words} | {'holds' if holds else 'fails'} |")
     fits = gap <= SIZES_BOUND
-    print(f"| {SIZES} | | {gap:.3f} | at most {SIZES_BOUND} | {'holds' if fits else 'broken'} |")
+    print(f"| {SIZES} | | {gap:.3f} | at most {SIZES_BOUND} | {'holds' if fits else 'fails'} |")
     return verdicts.count(False) + (not fits)
 
 

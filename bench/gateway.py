@@ -68,7 +68,7 @@ def let_through(name: str, turn: int, directory: Path) -> Found:
     software, queue = LABS[name]
     file, out = directory / f"{name}-{turn}.yaml", directory / f"{name}-{turn}"
     file.write_text(TOPOLOGY.format(bytes=BYTES, seconds=SECONDS, software=software, queue=queue))
-    timed(str(VNET), "run", str(file), "--kernel", "host", "--out", str(out))
+    timed(str(VNET), "run", str(file), "--kernel", "host", "--results", str(out))
     run = next(out.glob("bench-gateway/*"))
     begin, end = json.loads((run / "manifest.json").read_text())["phases"]["hold"]
     nodes = pl.read_parquet(run / "nodes.parquet").filter(pl.col("t_ns").is_between(begin, end))

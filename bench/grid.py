@@ -38,7 +38,8 @@ def vnet(side: int, directory: Path) -> dict[str, float]:
     file.write_text(topology(side))
     start = time.monotonic()
     up = subprocess.Popen(
-        [str(VNET), "up", str(file), "--lab", lab, "--kernel", "host", "--out", str(out)], stdout=sys.stderr
+        [str(VNET), "up", str(file), "--lab", lab, "--kernel", "host", "--results", str(out)],
+        stdout=sys.stderr,
     )
     begun: dict[str, float] = {}
     while up.poll() is None:

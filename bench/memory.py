@@ -64,7 +64,7 @@ def idle(count: int) -> Sizes:
     before = kernel_bytes()
     up = (str(VNET), "up", str(BENCH / "nodes.yaml"), "-p", f"nodes={count}", "--lab", lab)
     with tempfile.TemporaryDirectory() as out:
-        timed(*up, "--kernel", "host", "--out", out)
+        timed(*up, "--kernel", "host", "--results", out)
         try:
             kernel = (kernel_bytes() - before) / count
             return {"kernel": kernel, "agent": mean(pss_bytes(agents(lab).values())), **own_processes(lab)}
@@ -78,7 +78,7 @@ def loaded(clients: int) -> Sizes:
     run = [str(VNET), "run", str(BENCH / "mqtt.yaml"), "--kernel", "host", "--lab", lab, "--json"]
     with tempfile.TemporaryDirectory() as out:
         process = subprocess.Popen(
-            [*run, "-p", f"clients={clients}", "--out", out], stdout=subprocess.DEVNULL
+            [*run, "-p", f"clients={clients}", "--results", out], stdout=subprocess.DEVNULL
         )
         wait_for_hold(process, Path(out))
         time.sleep(2)
@@ -106,7 +106,7 @@ def consumer(model: str) -> float:
     run = [str(VNET), "run", str(topology), "--kernel", "host", "--lab", lab, "--json", "-p", "network=ideal"]
     run += ["-p", f"consumers={CONSUMERS}", "-p", "settle=2s", "-p", "hold=60s", "-p", "patience=10s"]
     with tempfile.TemporaryDirectory() as out:
-        process = subprocess.Popen([*run, "--out", out], stdout=subprocess.DEVNULL)
+        process = subprocess.Popen([*run, "--results", out], stdout=subprocess.DEVNULL)
         wait_for_hold(process, Path(out))
         time.sleep(52)
         found = mean(pss_bytes(pid for name, pid in agents(lab).items() if name.startswith("consumer")))
@@ -124,7 +124,7 @@ def main() -> None:
     sys.path.insert(0, str(ROOT))
     from orchestrator.plan import predict
     from orchestrator.software.mosquitto import MEMORY_BYTES
-    from orchestrator.software.mqtt.room import MEMORY_AT_BROKER_BYTES
+    from orchestrator.software.mqtt.kind import MEMORY_AT_BROKER_BYTES
 
     empty, many = idle(IDLE), loaded(MANY)
     print(f"memory.py: {IDLE} idle: {empty}; {MANY} clients: {many}", file=sys.stderr)

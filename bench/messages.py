@@ -23,8 +23,8 @@ TOPOLOGY = """\
 name: bench-messages
 segments: {{lan: {{subnet: 10.20.0.0/24}}}}
 nodes:
-  receiver: {{segment: lan, sees: [{directory}], software: {{in: {receiver}}}}}
-  sender: {{segment: lan, sees: [{directory}], software: {{out: {sender}}}}}
+  receiver: {{segment: lan, mounts: {{read: [{directory}]}}, software: {{in: {receiver}}}}}
+  sender: {{segment: lan, mounts: {{read: [{directory}]}}, software: {{out: {sender}}}}}
 run: {{connect_interval: 100 ms, hold: {seconds} s, drain: 3 s}}
 """
 LOAD = f"{{size: {BYTES} B, rate: {RATE} /s, rate_of: client}}"
@@ -61,7 +61,7 @@ def lab(receiver: str, sender: str, directory: Path, name: str) -> Path:
     program = str(directory / "zeromq_peer")
     text = TOPOLOGY.format(receiver=receiver, sender=sender, seconds=SECONDS, directory=directory)
     file.write_text(text.replace("PROGRAM", program))
-    timed(str(VNET), "run", str(file), "--kernel", "host", "--out", str(out))
+    timed(str(VNET), "run", str(file), "--kernel", "host", "--results", str(out))
     return next(out.glob("bench-messages/*"))
 
 

@@ -15,7 +15,7 @@ TOPOLOGY = Path(__file__).parent / "mqtt.yaml"
 def main() -> None:
     as_root()
     with tempfile.TemporaryDirectory() as out:
-        total = timed(str(VNET), "run", str(TOPOLOGY), "--kernel", "host", "--out", out)
+        total = timed(str(VNET), "run", str(TOPOLOGY), "--kernel", "host", "--results", out)
         manifest = json.loads(next(Path(out).rglob("manifest.json")).read_text())
     spans = manifest["phases"]
     inside = sum((spans[p][1] - spans[p][0]) / 1e9 for p in ("ramp", "hold"))

@@ -73,7 +73,7 @@ class Watch:
 def bring_up(arguments: list[str], lab: str, out: Path) -> Iterator[tuple[str, float, Times]]:
     """(what begins, seconds since the start, CPU milliseconds so far), as the lab says it."""
     start = time.monotonic()
-    argv = [str(VNET), "up", *arguments, "--lab", lab, "--kernel", "host", "--out", str(out)]
+    argv = [str(VNET), "up", *arguments, "--lab", lab, "--kernel", "host", "--results", str(out)]
     up = subprocess.Popen(argv, stdout=sys.stderr)
     watch, told = Watch(up.pid), 0
     while up.poll() is None:

@@ -55,7 +55,7 @@ def measure(qos: int, seconds: float) -> Cost:
     lab = f"cost-{os.getpid()}"
     argv = [str(VNET), "run", str(TOPOLOGY), "--kernel", "host", "--lab", lab, "-p", f"qos={qos}", "--json"]
     with tempfile.TemporaryDirectory() as out:
-        argv += ["-p", f"hold={seconds + 4:g}s", "--out", out]
+        argv += ["-p", f"hold={seconds + 4:g}s", "--results", out]
         run = subprocess.Popen(argv, stdout=subprocess.DEVNULL)
         wait_for_hold(run, Path(out))
         time.sleep(2)  # the last clients settle

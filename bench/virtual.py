@@ -34,7 +34,7 @@ def on_one_core(topology: Path, parameters: tuple[str, ...] = (), *cost: str) ->
     core = str(max(os.sched_getaffinity(0)))
     with tempfile.TemporaryDirectory() as out:
         run = ("taskset", "-c", core, "env", *cost, str(VNET), "run", str(topology), "--time", "virtual")
-        wall = timed(*run, "--out", out, *words(parameters))
+        wall = timed(*run, "--results", out, *words(parameters))
         manifest = json.loads(next(Path(out).rglob("manifest.json")).read_text())
     spans = manifest["phases"]
     return wall, sum((spans[p][1] - spans[p][0]) / 1e9 for p in ("ramp", "hold"))

@@ -54,7 +54,7 @@ def turn(code: Path) -> Turn:
     (root,) = machine.roots(("cpuacct",))
     group = root / f"bench-sandbox-{os.getpid()}"
     with tempfile.TemporaryDirectory() as out:
-        words = ["run", str(TOPOLOGY), "--time", "virtual", "--raw", "--out", out]
+        words = ["run", str(TOPOLOGY), "--time", "virtual", "--raw", "--results", out]
         words += [word for parameter in PARAMETERS for word in ("-p", parameter)]
         vnet = [sys.executable, "-m", "orchestrator.cli.main", *words]
         entered = f'echo $$ > {group}/cgroup.procs; exec "$@"'

@@ -47,7 +47,7 @@ def vnet(count: int, image: str, out: Path) -> Lab:
     lab = f"benchvm{os.getpid()}"
     up = timed(
         str(VNET), "up", str(BENCH / "vm.yaml"), "-p", f"nodes={count}", "-p", f"image={image}",
-        "--lab", lab, "--kernel", "host", "--out", str(out / str(count)),
+        "--lab", lab, "--kernel", "host", "--results", str(out / str(count)),
     )  # fmt: skip
     try:
         time.sleep(IDLE_S)

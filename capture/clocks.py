@@ -1,34 +1,47 @@
-"""Of a lab over several hosts: how well the latency of each message is known, by the clocks of both ends."""
+"""How well the latency of each message is known, by the clocks of both ends: of hosts and of machines."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import polars as pl
 
 from capture.manifest import Contents
 
+Node = dict[str, Any]
+
 
 def known_ns(messages: pl.DataFrame, plan: dict[str, Any], manifest: Contents) -> pl.Series:
-    """By message, in ns: 0 where both ends have one clock, as in labs on one machine; else the sum of what
-    the clocks of both hosts are known to (the manifest's `clocks`).
+    """By message, in ns: 0 where both ends have one clock; else the sum of what the clocks that differ are
+    known to (the manifest's `clocks`): those of both hosts, and those of both ends that are machines.
     """
-    host = {
-        end: str(node.get("host") or "")
-        for node in plan.get("nodes", ())
+    errors = {name: int(one.get("error_ns") or 0) for name, one in (manifest.get("clocks") or {}).items()}
+    hosts = {name: errors.get(name, 0) for name in manifest.get("hosts") or {}}
+    nodes = plan.get("nodes", ())
+    known = _sum(_by_end(nodes, lambda node: str(node.get("host") or "")), hosts)
+    if any(node.get("kind") == "vm" for node in nodes):
+        known += _sum(_by_end(nodes, lambda node: node["name"] if node.get("kind") == "vm" else ""), errors)
+    return messages.select(known_ns=known).get_column("known_ns")
+
+
+def _by_end(nodes: list[Node], clock: Callable[[Node], str]) -> dict[str, str]:
+    """The clock of each sender and receiver: of nodes by name, and of their sessions."""
+    return {
+        end: clock(node)
+        for node in nodes
         for end in (
             str(node["name"]),
             *(str(s["session"]["endpoint"]) for s in node.get("software", ()) if s.get("session")),
         )
     }
-    clocks = manifest.get("clocks") or {}
-    errors = {
-        name: int((clocks.get(name) or {}).get("error_ns") or 0) for name in manifest.get("hosts") or {}
-    }
-    sender, receiver = (
-        pl.col(end).replace_strict(host, default="", return_dtype=pl.String) for end in ("sender", "receiver")
-    )
-    of = {end: one.replace_strict(errors, default=0, return_dtype=pl.Int64)
-          for end, one in (("sender", sender), ("receiver", receiver))}  # fmt: skip
-    same = pl.when(sender != receiver).then(of["sender"] + of["receiver"]).otherwise(0)
-    return messages.select(known_ns=same).get_column("known_ns")
+
+
+def _sum(clock: Mapping[str, str], errors: Mapping[str, int]) -> pl.Expr:
+    """The errors of both ends' clocks; 0 where both have the same."""
+    ends = [
+        pl.col(end).replace_strict(clock, default="", return_dtype=pl.String)
+        for end in ("sender", "receiver")
+    ]
+    of = [end.replace_strict(errors, default=0, return_dtype=pl.Int64) for end in ends]
+    return pl.when(ends[0] != ends[1]).then(of[0] + of[1]).otherwise(0)

@@ -1,4 +1,4 @@
-"""Whether promises were kept, judged message by message: nothing lost, doubled, or out of its order.
+"""Whether promises hold, judged message by message: nothing lost, doubled, or out of its order.
 
 Judged is what was sent and settled, and what arrived all the same; what its sender never sent, or was still
 sending at the end, is counted and left out. Where loss is allowed nothing needs to be waited for: all that

@@ -11,6 +11,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypedDict
 
+from capture import regular
+
 NAME = "manifest.json"
 COMPLETE = "complete"  # the one state that puts a result in no doubt
 # Codes of warnings that a reduction gives, and so takes back when it is done again.
@@ -96,15 +98,13 @@ def write(run_dir: Path, data: Contents) -> Contents:
 def copy(run_dir: Path, text: str) -> None:
     """A manifest that another machine has written; a reader sees the old or the new one, never a part."""
     path = run_dir / NAME
-    part = path.with_name(path.name + ".part")
-    part.write_text(text)
     if not (run_dir / "seal.json").exists():
-        part.replace(path)
+        regular.write(path, text)
         return
     from capture import seal  # of a run that was reduced, so not inside the lab's kernel
 
     seal.lift(run_dir, NAME)
-    part.replace(path)
+    regular.write(path, text)
     seal.renew(run_dir, [NAME])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -113,8 +114,13 @@ def _plain(column: str) -> pl.Expr:
     return pl.when(quoted).then(inner).otherwise(field).alias(column)
 
 
-def table(path: Path, pattern: dict[str, str]) -> Raw:
-    """A CSV file with the columns of `pattern`, with or without a header line."""
+def table(path: Path, pattern: dict[str, str], retired: Mapping[str, str] | None = None) -> Raw:
+    """A CSV file with the columns of `pattern`, with or without a header line.
+
+    retired: columns by the names that the header of an earlier version has.
+    """
     raw = read(path)
-    body = raw.lines.filter(pl.col("line") != ",".join(pattern))
+    old = {new: name for name, new in (retired or {}).items()}
+    headers = {",".join(pattern), ",".join(old.get(column, column) for column in pattern)}
+    body = raw.lines.filter(~pl.col("line").is_in(list(headers)))
     return fields(Raw(body, raw.warnings), path.name, pattern)

@@ -11,15 +11,17 @@ from typing import Any
 import polars as pl
 
 from capture import (
-    agreement,
-    asked,
+    disturbance,
     manifest,
     messages,
     rawfile,
+    record_consistency,
     records,
+    regular,
+    requested,
+    retired,
     seal,
     series,
-    strain,
     transfers,
     trials,
     trust,
@@ -59,9 +61,8 @@ class Reduced:
 
     def write(self, name: str, table: pl.DataFrame) -> None:
         """The table under its final name only once it is whole."""
-        part = self.run_dir / f"{name}.parquet.part"
-        table.write_parquet(part, compression="lz4")
-        part.replace(self.run_dir / f"{name}.parquet")
+        with regular.replacing(self.run_dir / f"{name}.parquet") as file:
+            table.write_parquet(file, compression="lz4")
         self.tables[name] = table.height
 
 
@@ -70,13 +71,15 @@ def reduce_run(run_dir: Path) -> Reduced:
 
     CaptureError where `run_dir` has no plan that can be read, or the reducer itself is missing.
     """
+    if other := regular.other_entry(run_dir):
+        raise CaptureError(f"{run_dir}: {other}; a run has regular files and directories only; remove it")
     plan = _plan(run_dir)
     done = Reduced(run_dir, warnings=_altered(run_dir))
     raw = run_dir / "raw"
     _if_present(done, raw / "nodes.csv", plan, _nodes)
     _if_present(done, raw / "links.csv", plan, _links)
     _host(done, raw)
-    _strain(done, raw)
+    _disturbance(done, raw)
     _if_present(done, raw / "messages.csv", plan, _messages)
     _if_present(done, raw / "events.jsonl", plan, _events)
     if (path := run_dir / "raw" / "stacks.csv").exists():  # of runs since they are counted
@@ -87,7 +90,7 @@ def reduce_run(run_dir: Path) -> Reduced:
         _capture(done, capture, _apps(plan))
     said = manifest.read(run_dir)
     done.warnings += trust.judge(run_dir, plan, said)
-    disturbances, checks = strain.judge(run_dir, said, plan)
+    disturbances, checks = disturbance.judge(run_dir, said, plan)
     conserved = registry.of_tables(Evidence(run_dir, plan, said, done.recorded, done.pcap_bytes))
     done.warnings += [*disturbances, *registry.findings(conserved)]
     manifest.reduced(run_dir, done.warnings, [*checks, *map(asdict, conserved)])
@@ -156,10 +159,10 @@ def _links(done: Reduced, path: Path, plan: dict[str, Any]) -> None:
     classes = _both(done, below, series.CLASSES) if below.exists() else None
     samples = series.links(_both(done, path, series.LINKS), classes)
     if (changed := path.with_name("impairments.csv")).exists():  # a plan with traces
-        raw = rawfile.table(changed, asked.IMPAIRMENTS)
+        raw = rawfile.table(changed, requested.IMPAIRMENTS)
         done.warnings += raw.warnings
         done.write("impairments", raw.lines)
-        samples = asked.beside(samples, raw.lines)
+        samples = requested.beside(samples, raw.lines)
     done.write("links", samples)
 
 
@@ -191,16 +194,16 @@ def _host(done: Reduced, raw_dir: Path) -> None:
     done.write("host", pl.concat(tables).sort("t_ns", maintain_order=True))
 
 
-def _strain(done: Reduced, raw_dir: Path) -> None:
-    """What witnesses beside the lab saw; runs of earlier versions and in virtual time have none."""
+def _disturbance(done: Reduced, raw_dir: Path) -> None:
+    """Heartbeats and CPU contention; runs in virtual time have none."""
     tables = []
-    for where, name in strain.FILES.items():
-        if (file := raw_dir / name).exists():
-            raw = rawfile.table(file, strain.COLUMNS)
+    for where, name in disturbance.FILES.items():
+        if (file := retired.there(raw_dir / name)) is not None:
+            raw = rawfile.table(file, disturbance.COLUMNS, retired.NAMES["disturbance"])
             done.warnings += raw.warnings
             tables.append(raw.lines.with_columns(where=pl.lit(where)))
     if tables:
-        done.write("strain", pl.concat(tables).sort("t_ns", maintain_order=True))
+        done.write("disturbance", pl.concat(tables).sort("t_ns", maintain_order=True))
 
 
 def _messages(done: Reduced, path: Path, plan: dict[str, Any]) -> None:
@@ -210,7 +213,7 @@ def _messages(done: Reduced, path: Path, plan: dict[str, Any]) -> None:
     replies = found.received.filter(pl.col("leg") == records.BACK).height
     left_out = bool(misfits) or any(w.code != "reduce-cut" for w in found.warnings)
     done.recorded = Recorded(found.sent.height, found.received.height - replies, replies, left_out)
-    done.warnings += agreement.check(found, table, plan, manifest.read(done.run_dir))
+    done.warnings += record_consistency.check(found, table, plan, manifest.read(done.run_dir))
     done.write("messages", table)
     done.write("sessions", found.sessions.sort("t_ns", maintain_order=True))
     done.write("transfers", transfers.table(found.progress, plan))

@@ -8,6 +8,8 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
+from capture import regular
+
 NAME = "seal.json"
 WRITTEN = ("plan.json", "manifest.json", "proof.json")  # by the lab
 SEALED = (*WRITTEN, "summary.json", "verdicts.json")
@@ -96,16 +98,16 @@ def _matches(name: str, patterns: tuple[str, ...]) -> bool:
 
 
 def _write(run_dir: Path, digests: dict[str, str]) -> None:
-    part = run_dir / f"{NAME}.part"
-    part.write_text(json.dumps(digests, indent=1) + "\n", encoding="utf-8")
-    part.replace(run_dir / NAME)
+    regular.write(run_dir / NAME, json.dumps(digests, indent=1) + "\n")
 
 
 def _digest(path: Path) -> str:
     try:
-        with path.open("rb") as file:
+        with regular.open_read(path) as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
-    except IsADirectoryError:
+    except FileNotFoundError:
+        raise
+    except OSError:  # a directory, a link, a pipe: nothing that was sealed
         return ""
 
 

@@ -125,7 +125,7 @@ def _flipped(plan: dict[str, Any]) -> bool:
 
 
 def _known(messages: pl.DataFrame) -> Iterator[Warned]:
-    """Between hosts a latency is known no better than their clocks."""
+    """Between hosts, and between machines, a latency is known no better than their clocks."""
     across = messages.filter((pl.col("known_ns") > 0) & pl.col("latency_ns").is_not_null())
     of = across.group_by("class", maintain_order=True).agg(
         pl.col("latency_ns").median() / 1e6, pl.col("known_ns").max() / 1e6
@@ -137,7 +137,7 @@ def _known(messages: pl.DataFrame) -> Iterator[Warned]:
         ]
         rest = f" and {len(named) - MOST_NAMED} more classes" if len(named) > MOST_NAMED else ""
         text = (
-            "latencies between hosts are known no better than the hosts' clocks: of "
+            "latencies between kernels are known no better than their clocks: of "
             f"{'; of '.join(named[:MOST_NAMED])}{rest}"
         )
         yield Warned(

@@ -28,3 +28,7 @@ def programs_digest() -> str:
     for path in sorted(path for root in PROGRAMS for path in (CODE_ROOT / root).rglob("*.rs")):
         whole.update(f"{path.relative_to(CODE_ROOT)} {path.stat().st_size}\n".encode() + path.read_bytes())
     return whole.hexdigest()
+
+
+# The lab's own kernels that can be built, by the arguments of images/kernel/build.sh.
+LAB_KERNELS: dict[str, tuple[str, ...]] = {"lab-kernel": (), "lab-kernel-fallback": ("fallback.lock",)}

@@ -1,4 +1,4 @@
-"""Verdicts of a run or a campaign as a JUnit file, which continuous integration shows.
+"""verdicts.json of a run or a campaign as a JUnit file, which continuous integration shows.
 
 A case passes only where something was judged and holds. A promise, proof or claim that fails is a failure; a
 run that failed, or that is suspect, is an error: its figures cannot be trusted, whatever they say. What
@@ -16,8 +16,9 @@ from xml.etree import ElementTree
 
 from capture.verdict import FAILS, GIVEN, HOLDS
 from reports.cell import Cell
+from reports.judged import Judged
 from reports.study import Study, study_of_campaign, study_of_run
-from reports.verdicts import Judged, by_cell, of_claims
+from reports.verdicts import read_or_made
 
 Word = Literal["passed", "failure", "error", "skipped"]
 WORDS: dict[str, Word] = {HOLDS: "passed", GIVEN: "passed", FAILS: "failure"}
@@ -100,8 +101,8 @@ def _legal(text: str) -> str:
 
 
 def _of_study(study: Study) -> Iterator[Suite]:
-    judged = by_cell(study)
-    claims = tuple(map(_case_of, of_claims(study)))
+    judged, of_works = read_or_made(study)
+    claims = tuple(map(_case_of, of_works))
     for cell in study.cells:
         cases = (*_run(cell), *map(_case_of, judged[cell.name]), *(claims if study.single else ()))
         yield Suite(cell.run.lab if study.single else cell.name, cases, _properties(cell))

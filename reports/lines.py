@@ -27,7 +27,7 @@ MESSAGES = {
     "messages_reordered": "messages reordered",
     "messages_unanswered": "requests unanswered",
     "messages_late": "deadlines missed",
-    "promise_held": "promise holds",
+    "promise_held": "delivery guarantee",
 }
 BRIEFLY = (  # of several classes, whose whole account has its own section
     "latency_p50",

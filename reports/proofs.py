@@ -9,25 +9,26 @@ import polars as pl
 
 from capture.verdict import FAILS, HOLDS, OPEN
 from reports.cell import Cell
+from reports.judged import said
 from reports.study import Study
 
 UNITS = {"ns": ("ms", 1e-6), "bit/s": ("Mbit/s", 1e-6), "share": ("%", 100.0)}
 WORDS = (FAILS, OPEN, HOLDS)  # verdicts, the worst first
-KEYS = ["link", "direction", "quantity", "asked", "expected", "unit"]
+KEYS = ["link", "direction", "quantity", "requested", "expected", "unit"]
 AT_ONCE = 50_000  # rows that are taken together: some 10 MB, whatever the number of runs
 SCHEMA = {
     "cell": pl.String,
     "link": pl.String,
     "direction": pl.String,
     "quantity": pl.String,
-    "asked": pl.Float64,
+    "requested": pl.Float64,
     "expected": pl.Float64,
-    "realised": pl.Float64,
+    "measured": pl.Float64,
     "low": pl.Float64,
     "high": pl.Float64,
     "unit": pl.String,
     "n": pl.Int64,
-    "slack": pl.Float64,
+    "tolerance": pl.Float64,
     "machine": pl.Float64,
     "verdict": pl.String,
     "reason": pl.String,
@@ -41,10 +42,11 @@ ORDER = (
 def of_cell(cell: Cell) -> pl.DataFrame:
     """A run's proofs with the columns of SCHEMA, failures first, in units that one reads.
 
-    asked: as the file says; expected: what that makes on this link, which realised is judged against;
-    slack: how far apart they may be; machine: what the machine itself adds.
+    requested: as the file says; expected: what that makes on this link, which measured is judged against;
+    tolerance: how far apart they may be; machine: what the machine itself adds; verdict: of verdicts.json.
     """
-    rows = [tuple({**one, "cell": cell.name}.get(name) for name in SCHEMA) for one in cell.run.proof]
+    lines = said(cell.run.path, "proof", cell.run.proof, "reason")
+    rows = [tuple({**one, "cell": cell.name}.get(name) for name in SCHEMA) for one in lines]
     return _readable(pl.DataFrame(rows, schema=SCHEMA, orient="row", strict=False)).sort(ORDER)
 
 
@@ -53,7 +55,7 @@ def _readable(rows: pl.DataFrame) -> pl.DataFrame:
     factor = pl.col("unit").replace_strict({u: f for u, (_, f) in UNITS.items()}, default=1.0)
     unit = pl.col("unit").replace({u: name for u, (name, _) in UNITS.items()})
     return rows.with_columns(
-        pl.col("asked", "expected", "realised", "low", "high", "slack", "machine") * factor, unit=unit
+        pl.col("requested", "expected", "measured", "low", "high", "tolerance", "machine") * factor, unit=unit
     )
 
 
@@ -68,9 +70,9 @@ def failures_first(study: Study) -> Iterator[pl.DataFrame]:
 
 
 def proven(study: Study) -> pl.DataFrame:
-    """The proofs by link, direction, quantity, asked and expected, runs taken together; failures first.
+    """The proofs by link, direction, quantity, requested and expected, runs taken together; failures first.
 
-    Of several runs: `runs`, how many; `least` and `most` realised; the worst verdict with the first run that
+    Of several runs: `runs`, how many; `least` and `most` measured; the worst verdict with the first run that
     has it and its reason; n of all; and how many of each verdict, in columns of their names.
     """
     return study.once(_proven)
@@ -92,7 +94,7 @@ def _alone(rows: pl.DataFrame) -> pl.DataFrame:
     word = pl.col("verdict")
     return rows.with_columns(
         *((word == one).cast(pl.Int64).alias(one) for one in WORDS),
-        runs=pl.lit(1, pl.Int64), least=pl.col("realised"), most=pl.col("realised"),
+        runs=pl.lit(1, pl.Int64), least=pl.col("measured"), most=pl.col("measured"),
     )  # fmt: skip
 
 
@@ -106,7 +108,7 @@ def _together(parts: list[pl.DataFrame]) -> pl.DataFrame:
 
 
 def proof_rows(study: Study, most: int) -> list[dict[str, Any]]:
-    """The first rows of `proven` as the page shows them: `shown` is what was realised, as text; of several
+    """The first rows of `proven` as the page shows them: `shown` is what was measured, as text; of several
     runs there is no interval.
     """
     found = []

@@ -10,11 +10,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import cast
 
-from capture import manifest, seal
+from capture import manifest, regular, seal
 from capture.conservation import registry
 from capture.conservation.evidence import Evidence
 from capture.manifest import Contents
-from reports import verdicts
+from reports import judged, verdicts
 from reports.damage import told
 from reports.metrics.metric import write
 from reports.page import render
@@ -35,7 +35,7 @@ def report(run_dir: Path) -> Path:
         if _check(study.cells[0].run):
             study = study_of_run(run_dir)  # whose manifest says more now
         verdicts.write(study)
-        seal.renew(run_dir, [verdicts.NAME])
+        seal.renew(run_dir, [judged.NAME])
         return _write(study, {})
 
 
@@ -59,7 +59,7 @@ def set_report(title: str, root: Path, run_dirs: Sequence[Path]) -> Path:
 def _set_report(study: Study) -> Path:
     study.root.mkdir(parents=True, exist_ok=True)
     rows = json.dumps(study.compared.to_dicts(), indent=1)
-    (study.root / "summary.json").write_text(rows + "\n", encoding="utf-8")
+    regular.write(study.root / "summary.json", rows + "\n")
     links = _links(study)
     verdicts.write(study)
     return _write(study, links)
@@ -70,7 +70,7 @@ def _write(study: Study, links: dict[str, str]) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     page = folder / "index.html"
     before = _offered(page)
-    page.write_text(render(Page(study, folder, links)), encoding="utf-8")
+    regular.write(page, render(Page(study, folder, links)))
     for file in before - _offered(page):
         (folder / file).unlink(missing_ok=True)
     return page

@@ -14,7 +14,7 @@ from typing import Any
 
 import polars as pl
 
-from capture import doubts, seal, trials, trust, verdict
+from capture import findings, regular, retired, seal, trials, trust, verdict
 from capture.reduce import PLAN_FORMAT
 from reports.errors import RunDirectoryError as RunDirectoryError
 from reports.shelf import Shelf, Tables
@@ -59,8 +59,8 @@ class Run:
 
     @property
     def proof(self) -> list[dict[str, Any]]:
-        """Of its links: asked, realised, verdict, by direction and quantity."""
-        found = self.read_proof()
+        """Of its links: requested, measured, verdict, by direction and quantity."""
+        found = retired.objects("proof.json", self.read_proof())
         if all(one.get("verdict") in verdict.ORDER for one in found):
             return found
         return [{**one, "verdict": verdict.word(one.get("verdict"))} for one in found]
@@ -92,6 +92,7 @@ def read_run(path: Path, shelf: Shelf | None = None) -> Run:
 
     shelf: where what was read is kept, for all runs that share it.
     """
+    refuse_others(path)
     missing: list[str] = []
     shelf = shelf or Shelf()
     plan = _json(path / "plan.json", {}, missing)
@@ -123,10 +124,19 @@ def read_run(path: Path, shelf: Shelf | None = None) -> Run:
     )
 
 
+def refuse_others(directory: Path, *deepest: int) -> None:
+    """RunDirectoryError where an entry below is a link, a pipe or a device: a directory of somebody else's
+    must not make a reader wait, or read and write elsewhere. `deepest` as of `other_entry`.
+    """
+    if directory.is_dir() and (other := regular.other_entry(directory, *deepest)):
+        rule = "runs and campaigns have regular files and directories only"
+        raise RunDirectoryError(f"{directory}: {other}; {rule}; remove it, or copy the directory without it")
+
+
 def _manifest(shelf: Shelf, path: Path, altered: tuple[str, ...]) -> dict[str, Any]:
     """With what its seal says. A changed summary.json is no finding: it is made anew."""
     broken = tuple(name for name in altered if name != "summary.json")
-    return dict(doubts.known(shelf.json(path / "manifest.json"), broken))
+    return dict(findings.known(shelf.json(path / "manifest.json"), broken))
 
 
 class _Files:

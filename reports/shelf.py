@@ -10,6 +10,8 @@ from typing import Any, TypeVar
 
 import polars as pl
 
+from capture import retired
+
 T = TypeVar("T")
 JSON_TIMES = 4  # the bytes of its file, in memory
 ROOM_BYTES = 64_000_000  # what a run of a quarter of an hour with 300 nodes takes
@@ -45,7 +47,12 @@ class Shelf:
 
     def table(self, path: Path) -> pl.DataFrame:
         """A Parquet file, whole."""
-        return self.get(path, pl.read_parquet, lambda frame: int(frame.estimated_size()))
+        return self.get(path, _table, lambda frame: int(frame.estimated_size()))
+
+
+def _table(path: Path) -> pl.DataFrame:
+    found = pl.read_parquet(path)
+    return found.rename(retired.columns(path.stem, found.columns))
 
 
 class Tables(Mapping[str, pl.DataFrame]):

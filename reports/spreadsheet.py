@@ -8,6 +8,8 @@ from pathlib import Path
 
 import polars as pl
 
+from capture import regular
+
 # What makes a cell a formula (OWASP, CSV injection; the wide forms too). The mark itself is marked, so that a
 # reader who takes one apostrophe away has what was written.
 _FORMULA = "^['=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]"
@@ -23,7 +25,7 @@ def write_table(frame: pl.DataFrame, path: Path) -> None:
 
 def write_parts(frames: Iterable[pl.DataFrame], path: Path) -> None:
     """The same of frames with the same columns, one below the other."""
-    with path.open("wb") as file:
+    with regular.replacing(path) as file:
         for number, frame in enumerate(frames):
             _readable(frame).write_csv(file, include_header=number == 0)
 

@@ -18,7 +18,7 @@ from reports.metrics.compare import compare
 from reports.metrics.hosts import Effect, host_effects
 from reports.metrics.metric import Metric
 from reports.metrics.summary import measured, summarise
-from reports.rundir import Run, RunDirectoryError, read_run
+from reports.rundir import Run, RunDirectoryError, read_run, refuse_others
 from reports.series import Levels, by_number, parameters, series
 from reports.shelf import Shelf
 
@@ -90,6 +90,8 @@ def study_of_campaign(campaign_dir: Path) -> Study:
 
     Also where none of the finished cells can be read, as of another version: the first cell's error.
     """
+    refuse_others(campaign_dir, 0)  # each run is looked through when it is read
+    refuse_others(campaign_dir / "report")
     lines, missing = cell_lines(campaign_dir / "cells.jsonl")
     cells, failed, unread, shelf = [], [], list[RunDirectoryError](), Shelf()
     for line in lines:

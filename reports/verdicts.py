@@ -1,38 +1,24 @@
-"""verdicts.json: every verdict on a run or campaign, made once after its reduction.
+"""Makes verdicts.json: every verdict on a run or campaign, once, after its reduction.
 
-Terminal, JUnit, exit status and the Python API read it; a directory of an earlier version, which has none, is
-judged when it is read, with its old words translated.
+Everybody else reads the file (`reports.judged`). A directory without one, as those of earlier versions, is
+judged when its verdicts are asked for, with its old words translated.
 """
 
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from capture import doubts, verdict
-from capture.verdict import Verdict
+from capture import findings, regular, verdict
+from reports import judged
 from reports.cell import Cell
+from reports.judged import Judged
 from reports.papers import paper_of
 from reports.sections.validation import promises
-from reports.study import Study
-
-NAME = "verdicts.json"
-FORMAT = 1
-Subject = Literal["proof", "promise", "check", "claim"]
-
-
-@dataclass(frozen=True)
-class Judged:
-    """One verdict: of what, how it came out, and why."""
-
-    of: Subject
-    name: str
-    verdict: Verdict
-    reason: str = ""
+from reports.study import Study, study_of_campaign, study_of_run
 
 
 def of_cell(cell: Cell, promised: Iterable[dict[str, Any]]) -> Iterator[Judged]:
@@ -53,12 +39,12 @@ def of_cell(cell: Cell, promised: Iterable[dict[str, Any]]) -> Iterator[Judged]:
 def of_claims(study: Study) -> Iterator[Judged]:
     """Verdicts on the claims of the work that the study repeats."""
     paper = paper_of(study)
-    for claim, judged in paper.judged(study).values() if paper is not None else ():
-        yield Judged("claim", f"{claim.key}: {claim.text}", judged.verdict, judged.reason)
+    for claim, found in paper.judged(study).values() if paper is not None else ():
+        yield Judged("claim", claim.title, found.verdict, found.reason)
 
 
 def by_cell(study: Study) -> dict[str, tuple[Judged, ...]]:
-    """Verdicts on each run of a study."""
+    """Verdicts on each run of a study, made anew."""
     rows: dict[str, list[dict[str, Any]]] = {}
     for row in promises(study).to_dicts():
         rows.setdefault(str(row["cell"]), []).append(row)
@@ -68,38 +54,39 @@ def by_cell(study: Study) -> dict[str, tuple[Judged, ...]]:
 def write(study: Study) -> None:
     """verdicts.json of a run, or of a campaign: then its claims, and what its runs came to in numbers."""
     own = by_cell(study)
-    found = [*(own[study.cells[0].name] if study.single else ()), *of_claims(study)]
-    suspect = {cell.name: doubts.why(cell.run.manifest) for cell in study.cells}
+    claims = list(of_claims(study))
+    found = [*(own[study.cells[0].name] if study.single else ()), *claims]
+    counted = judged.counts([*claims, *(one for of in own.values() for one in of)])
+    suspect = {cell.name: findings.why(cell.run.manifest) for cell in study.cells}
     data = {
-        "format": FORMAT,
+        "format": judged.FORMAT,
         "suspect": {name: why for name, why in suspect.items() if why is not None},
-        "counts": counts(found if study.single else [*found, *(one for of in own.values() for one in of)]),
+        "counts": counted,
         "verdicts": [asdict(one) for one in found],
     }
-    (study.root / NAME).write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+    regular.write(study.root / judged.NAME, json.dumps(data, indent=1) + "\n")
 
 
-def counts(found: Iterable[Judged]) -> dict[str, dict[str, int]]:
-    """How many of each subject came out how: {"proof": {"holds": 6}}."""
-    counted: dict[str, Counter[str]] = {}
-    for one in found:
-        counted.setdefault(one.of, Counter())[one.verdict] += 1
-    return {of: dict(words) for of, words in counted.items()}
+def read_or_made(study: Study) -> tuple[dict[str, tuple[Judged, ...]], tuple[Judged, ...]]:
+    """The verdicts on each run of a study, and those on the study's claims: as written, where they are."""
+    written = {cell.name: judged.read(cell.run.path) for cell in study.cells}
+    made = by_cell(study) if any(found is None for found in written.values()) else {}
+    own = {
+        name: made[name] if found is None else tuple(one for one in found if one.of != "claim")
+        for name, found in written.items()
+    }
+    claims = judged.of(study.root, "claim")
+    return own, tuple(of_claims(study) if claims is None else claims)
 
 
-def known(directory: Path) -> dict[str, dict[str, int]]:
-    """The counts of a directory that has been judged; empty where it has not, or not readably."""
-    try:
-        read: dict[str, Any] = json.loads((directory / NAME).read_text(encoding="utf-8"))
-        return {str(of): dict(words) for of, words in read["counts"].items()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return {}
-
-
-def untold(directory: Path) -> int:
-    """How many verdicts on proofs and promises are `cannot tell`.
-
-    Claims of works need many runs, and a check that could not be made is a note: neither counts.
-    """
-    judged = known(directory)
-    return sum(words.get(verdict.OPEN, 0) for of, words in judged.items() if of in ("proof", "promise"))
+def counted(directory: Path) -> judged.Counts:
+    """The counts of verdicts.json; without one that is newer than the last run, of what is judged now."""
+    campaign = (directory / "campaign.json").exists()
+    written, ended = directory / judged.NAME, directory / ("cells.jsonl" if campaign else "plan.json")
+    if not ended.exists():
+        return {}  # no run has ended yet
+    if written.exists() and written.stat().st_mtime_ns >= ended.stat().st_mtime_ns:
+        return judged.known(directory)
+    study = study_of_campaign(directory) if campaign else study_of_run(directory)
+    own, claims = read_or_made(study)
+    return judged.counts([*claims, *(one for of in own.values() for one in of)])

@@ -42,8 +42,18 @@ def load(directory: str | Path) -> Run | Campaign:
 
     path = Path(directory)
     if (path / "cells.jsonl").exists():
+        _refuse_others(path, 0)
         return Campaign(path)
     if (path / "manifest.json").exists() or (path / "plan.json").exists():
+        _refuse_others(path)
         return Run(path)
     rule = "is neither a run (manifest.json, plan.json) nor a campaign (cells.jsonl)"
     raise LoadError(f"{path}: {rule}; name a directory results/LAB/RUN or a campaign's --out")
+
+
+def _refuse_others(directory: Path, *deepest: int) -> None:
+    from capture import regular
+
+    if other := regular.other_entry(directory, *deepest):
+        rule = "runs and campaigns have regular files and directories only"
+        raise LoadError(f"{directory}: {other}; {rule}; remove it, or copy the directory without it")

@@ -8,28 +8,31 @@ from typing import Any
 
 import polars as pl
 
+from capture import retired
+
 from .errors import LoadError
 
 NOT_REDUCED = "the run was not reduced, or ended before that: `vnet report --reduce DIR` makes the tables"
 
 
-def read_json(path: Path) -> Any:
+def read_json(path: Path, remedy: str = NOT_REDUCED) -> Any:
+    """A file of JSON; `remedy`: what to do where it is not there."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise LoadError(f"{path}: is not there; {NOT_REDUCED}") from None
+        raise LoadError(f"{path}: is not there; {remedy}") from None
     except (OSError, ValueError) as error:
         raise LoadError(f"{path}: cannot be read: {error}; the run was cut off while it wrote it") from error
 
 
 def scan(path: Path, others: list[str]) -> pl.LazyFrame:
     """A table, not read yet. `others`: the names that there are, for the error."""
-    if not path.exists():
+    if (file := retired.there(path)) is None:
         there = ", ".join(others) or "none"
         raise LoadError(f"{path}: is not there (there are: {there}); {NOT_REDUCED}")
     try:
-        frame = pl.scan_parquet(path)
-        frame.collect_schema()
+        frame = pl.scan_parquet(file)
+        frame = frame.rename(retired.columns(path.stem, frame.collect_schema().names()))
     except (OSError, pl.exceptions.PolarsError) as error:
         raise LoadError(f"{path}: cannot be read: {error}; reduce the run again") from error
     return frame
@@ -37,7 +40,8 @@ def scan(path: Path, others: list[str]) -> pl.LazyFrame:
 
 def names(directory: Path) -> list[str]:
     """The tables of a directory, by name."""
-    return sorted(file.stem for file in directory.glob("*.parquet"))
+    present = {old: new for new, old in retired.FILES.items()}
+    return sorted(Path(present.get(file.name, file.name)).stem for file in directory.glob("*.parquet"))
 
 
 def rows(found: list[dict[str, Any]]) -> pl.DataFrame:

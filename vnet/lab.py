@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from capture import doubts
+from capture import findings
 
 from .measured import Measured
 
@@ -210,7 +210,7 @@ class Lab:
         """Make it, and run its scenario where it has to; UnableError, LabError."""
         stays = self.spec.time == "real"
         words = ["run", *(["--keep"] if stays else [])] if self.spec.scenario else ["up"]
-        file = [str(self.spec.file), "--lab", self.name, "--out", str(self._out), "--json"]
+        file = [str(self.spec.file), "--lab", self.name, "--results", str(self._out), "--json"]
         self._up = stays
         try:
             answer = self._vnet(*words, *file, *self.spec.options, may_fail=True)
@@ -269,7 +269,7 @@ class Lab:
         __tracebackhide__ = True
         manifest = self.run.manifest
         if manifest["suspect"]:
-            why = [f"  {reason}" for reason in doubts.reasons(manifest)]
+            why = [f"  {reason}" for reason in findings.reasons(manifest)]
             raise LabError("\n".join([f"the run is suspect: {self.run_dir}", *why]))
 
     def assert_proven(self) -> None:

@@ -9,11 +9,13 @@ from typing import Any
 
 import polars as pl
 
-from capture import doubts, seal
+from capture import findings, retired, seal, verdict
 from capture.manifest import Contents
 
 from . import files
 from .packets import Packets
+
+JUDGE = "`vnet report DIR` judges the run and writes it"
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,7 @@ class Run:
         was changed after it had been sealed.
         """
         found: Contents = files.read_json(self.path / "manifest.json")
-        return dict(doubts.known(found, seal.altered(self.path)))
+        return dict(findings.known(found, seal.altered(self.path)))
 
     @cached_property
     def plan(self) -> dict[str, Any]:
@@ -43,15 +45,18 @@ class Run:
 
     @cached_property
     def proof(self) -> pl.DataFrame:
-        """Every quantity of a link, asked and realised, with its verdict."""
-        return files.rows(files.read_json(self.path / "proof.json"))
+        """Every quantity of a link, requested and measured, with its verdict."""
+        return files.rows(
+            _in_todays_words(retired.objects("proof.json", files.read_json(self.path / "proof.json")))
+        )
 
     @cached_property
     def verdicts(self) -> pl.DataFrame:
         """Every verdict: of (proof, promise, check, claim), name, verdict (holds, fails, cannot tell; of
-        claims also by construction), reason.
+        claims also by construction), reason. Runs of earlier versions have them once `vnet report` has judged
+        them.
         """
-        return files.rows(files.read_json(self.path / "verdicts.json")["verdicts"])
+        return files.rows(_in_todays_words(files.read_json(self.path / "verdicts.json", JUDGE)["verdicts"]))
 
     @property
     def tables(self) -> list[str]:
@@ -96,3 +101,8 @@ class Run:
         """What was captured at a point."""
         frame = files.scan(self.path / "packets" / f"{point}.parquet", self.points)
         return Packets(point, frame, self.path / "pcap" / f"{point}.pcap")
+
+
+def _in_todays_words(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows with verdicts as earlier versions wrote them."""
+    return [{**row, "verdict": verdict.word(row.get("verdict"))} for row in found]

@@ -96,7 +96,7 @@ def listed() -> dict[str, Command]:
 
 
 def run(command: Command, out: Path) -> float:
-    """Seconds on the wall clock; `out` is the campaign's directory, or holds the run's."""
+    """Seconds on the wall clock; `out` is the directory of the campaign or run."""
     start = time.monotonic()
     argv, environment = [str(VNET), *command.words, "--out", str(out)], os.environ | command.environment
     done = subprocess.run(argv, cwd=ROOT, env=environment, stdout=sys.stderr, check=False)

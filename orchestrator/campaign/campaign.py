@@ -11,8 +11,8 @@ from pathlib import Path
 
 from orchestrator.campaign import journal
 from orchestrator.campaign.cells import one_by_one, planned, recover
+from orchestrator.campaign.engines.dispatch import spread
 from orchestrator.campaign.engines.engine import Engine
-from orchestrator.campaign.engines.spread import spread
 from orchestrator.campaign.journal import CampaignError, Json
 from orchestrator.campaign.run import Observe
 from orchestrator.campaign.searching import further
@@ -48,6 +48,7 @@ def open_campaign(settings: Settings, directory: Path, trials: Sequence[Trial] =
     wanted = described(settings, campaign)
     path = directory / "campaign.json"
     if not path.exists():
+        journal.insist_it_is_free(directory)
         journal.write_json(path, wanted)
         return campaign
     before = journal.read_json(path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import socket
 import time
 from pathlib import Path
@@ -10,14 +11,16 @@ from capture import manifest
 from capture.errors import CaptureError
 from orchestrator.campaign import journal
 from orchestrator.campaign.journal import Json
-from orchestrator.campaign.prepare import Request, prepare
+from orchestrator.campaign.prepare import Prepared, Request, prepare
 from orchestrator.campaign.run import ENDED, Observe, RunError, execute, make_dir
 from orchestrator.campaign.settings import Settings, request_of
 from orchestrator.campaign.snapshots import snapshots
 from orchestrator.campaign.teardown import take_down
 from orchestrator.kernel.protocol import KernelError
+from orchestrator.lab.state import NAME_IN_USE, in_use, state_root
 from orchestrator.topology import Cell
 
+LOOK_S = 0.5  # between two looks at whether a lab's name is free
 Todo = list[tuple[int, Cell]]
 
 
@@ -35,10 +38,33 @@ def one_by_one(
 
 
 def _run_cell(request: Request, directory: Path, cell: Cell, observe: Observe) -> str:
+    """How the cell ended. While another lab has the name, it waits."""
     prepared = prepare(request, directory, cell.loaded)
-    line = _begun(directory, cell, prepared.state)
-    run_dir = directory / line["run_dir"]
-    began = time.monotonic()
+    while True:
+        _wait_for_name(prepared.state, observe)
+        line = _begun(directory, cell, prepared.state)
+        began = time.monotonic()
+        state, error = _executed(prepared, request, directory / line["run_dir"], observe)
+        if state != "failed" or NAME_IN_USE not in (error or ""):
+            _ended(directory, line, state, error, began, observe)
+            return state
+        shutil.rmtree(directory / line["run_dir"])  # another lab took the name first: nothing was run
+        journal.forget(directory, line)
+
+
+def _wait_for_name(lab: str, observe: Observe) -> None:
+    """Returns once no lab of that name runs in this state directory."""
+    state_dir = state_root() / lab
+    if in_use(state_dir):
+        text = f"lab {lab}: {NAME_IN_USE} ({state_dir}); waits until that lab has ended (or see --lab)"
+        observe({"event": "waits", "text": text})
+    while in_use(state_dir):
+        time.sleep(LOOK_S)
+
+
+def _executed(
+    prepared: Prepared, request: Request, run_dir: Path, observe: Observe
+) -> tuple[str, str | None]:
     observe(
         {
             "event": "plan",
@@ -50,11 +76,9 @@ def _run_cell(request: Request, directory: Path, cell: Cell, observe: Observe) -
     )
     try:
         outcome = execute(prepared, run_dir, observe, page=False)  # the campaign's report writes it
-        state, error = "failed" if outcome.watchdog else outcome.state, outcome.error
+        return "failed" if outcome.watchdog else outcome.state, outcome.error
     except (KernelError, RunError, CaptureError) as failure:
-        state, error = "failed", str(failure)
-    _ended(directory, line, state, error, began, observe)
-    return state
+        return "failed", str(failure)
 
 
 def _begun(directory: Path, cell: Cell, state: str) -> Json:

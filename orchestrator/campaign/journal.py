@@ -14,11 +14,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from capture import doubts, manifest
+from capture import findings, manifest
 
 Json = dict[str, Any]
 COMPLETE = ("complete",)
 FINISHED = ("complete", "failed")  # a cell in another state is run again
+# Files that may be there before campaign.json is: what a killed beginning left, what `vnet serve` notes.
+BEFORE_IT = ("lock", "campaign.json.new", "page.json", "page.json.new", "page.log")
 
 
 class CampaignError(Exception):
@@ -42,6 +44,16 @@ def locked(directory: Path) -> Iterator[None]:
                 f"{directory}: another process runs this campaign; wait, or give another --out"
             ) from None
         yield
+
+
+def insist_it_is_free(directory: Path) -> None:
+    """CampaignError where a directory that holds no campaign has something else in it."""
+    others = sorted(path.name for path in directory.iterdir() if path.name not in BEFORE_IT)
+    if others:
+        raise CampaignError(
+            f"{directory}: holds {others[0]} and no campaign; --out names the directory of this campaign; "
+            f"name a new one, or write --results {directory} for campaigns below it"
+        )
 
 
 def write_json(path: Path, value: Mapping[str, Any]) -> None:
@@ -130,7 +142,7 @@ def suspect(directory: Path, line: Mapping[str, Any]) -> str | None:
         return None if line["suspect"] is None else str(line["suspect"])
     try:
         found = manifest.read(directory / str(line.get("run_dir", "")))
-        return doubts.why(doubts.known(found, ()))
+        return findings.why(findings.known(found, ()))
     except (OSError, ValueError) as error:
         return f"{manifest.NAME} cannot be read: {error}"
 

@@ -153,7 +153,7 @@ def _elsewhere(
 
 def _spread(request: Request, plan: Plan, bridged: Callable[[], Plan], out: Path) -> Prepared:
     """A run over several hosts: each is asked what it can do; only the run directory will be here."""
-    from orchestrator.kernel.spread.kernel import HostsKernel  # here, as all kernels that are asked for
+    from orchestrator.kernel.multi_host.kernel import HostsKernel  # here, as all kernels that are asked for
 
     if request.time != "real" or request.kernel not in ("auto", "host"):
         rule = (

@@ -13,7 +13,7 @@ from pathlib import Path
 from orchestrator.kernel.protocol import KernelError
 from orchestrator.lab import dead
 from orchestrator.lab.cleanup import Removed, destroy
-from orchestrator.lab.spread import reach
+from orchestrator.lab.multi_host import host_commands
 from orchestrator.lab.state import Owned, processes, read_lab, state_root
 
 ASKED_S = 20.0  # a lab of 1,000 nodes tears itself down in less; after it, force
@@ -70,13 +70,13 @@ def _on_hosts(state_dir: Path) -> list[str]:
     """Take away what a lab over several hosts left there; of hosts that cannot be asked, why, and they stay
     written down.
     """
-    ways = reach.left(state_dir)
+    ways = host_commands.left(state_dir)
     if not ways:
         return []
     with ThreadPoolExecutor(len(ways)) as pool:
-        answers = dict(zip(ways, pool.map(reach.down, ways.values()), strict=True))
+        answers = dict(zip(ways, pool.map(host_commands.down, ways.values()), strict=True))
     left = {host: why for host, why in answers.items() if why is not None}
-    reach.note(state_dir, {host: ways[host] for host in left})
+    host_commands.note(state_dir, {host: ways[host] for host in left})
     return [
         f"host {host}: {why}; what the lab has there stays: repeat `vnet down {state_dir.name}` when it can "
         f"be reached, or give that up with rm -r {state_dir}"

@@ -41,8 +41,8 @@ Found = tuple[tuple[str, str], str, str]  # key and path, rule, remedy
 
 
 def _opened(node: Node, guest: bool) -> Iterator[Found]:
-    """Of `sees` and `writes`."""
-    for key, paths in (("sees", node.sees), ("writes", node.writes)):
+    """Of `mounts`."""
+    for key, paths in (("mounts.read", node.mounts_read), ("mounts.write", node.mounts_write)):
         for path in paths:
             if not Path(path).exists():
                 yield (key, path), "is not on this machine", "make it, or correct the path"
@@ -52,7 +52,7 @@ def _opened(node: Node, guest: bool) -> Iterator[Found]:
 
 def _named(node: Node, guest: bool) -> Iterator[Found]:
     """Of commands, variables and probes."""
-    open_ = [Path(path).resolve() for path in (*node.sees, *node.writes)]
+    open_ = [Path(path).resolve() for path in (*node.mounts_read, *node.mounts_write)]
     for software, path in paths_of(node):
         place, file = f"software.{software}", Path(path)
         if any(file.resolve().is_relative_to(top) for top in open_):
@@ -61,7 +61,11 @@ def _named(node: Node, guest: bool) -> Iterator[Found]:
             yield (place, path), f"is not seen in the lab: a lab kernel has a {top} of its own", ELSEWHERE
         elif _hidden(file):
             rule = "is on this machine, but the node does not see it"
-            yield (place, path), rule, f"write `sees: [{path}]`, or a directory above it (docs/security.md)"
+            yield (
+                (place, path),
+                rule,
+                f"write `mounts: {{read: [{path}]}}`, or a directory above it (docs/security.md)",
+            )
 
 
 def _hidden(path: Path) -> bool:

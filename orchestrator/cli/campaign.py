@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -20,10 +20,13 @@ from orchestrator.cli.junit import judged, junit_option
 from orchestrator.cli.output import json_option, note, print_json, say
 from orchestrator.cli.run import failures, strict_option, strictly
 from orchestrator.cli.topologies import (
+    RESULTS,
+    Place,
     file_argument,
     kernel_option,
     lab_option,
     parameters_option,
+    place_options,
     refuse_host_clock,
     seed_option,
     time_option,
@@ -53,7 +56,7 @@ campaign_command.add_command(fetch_command)
 @lab_option
 @time_option
 @seed_option
-@click.option("--out", type=click.Path(path_type=Path), help="Campaign directory; results/NAME if not given.")
+@place_options("NAME")
 @click.option(
     "--jobs",
     type=click.IntRange(1, 64),
@@ -89,7 +92,7 @@ def run_command(
     lab: str | None,
     time_mode: str,
     seed: int | None,
-    out: Path | None,
+    place: Place,
     jobs: int,
     on: str | None,
     retry_failed: bool,
@@ -100,7 +103,8 @@ def run_command(
 ) -> int:
     """Run the campaign of FILE, or go on with it where it was stopped or killed.
 
-    FILE may be the directory of a campaign that was begun. A cell that fails is recorded, the rest goes on.
+    FILE may be the directory of a campaign that was begun; so may --out. A cell that fails is recorded, the
+    rest goes on.
 
     \b
     Example:  vnet campaign run topologies/udp-request.yaml -p clients=50
@@ -109,19 +113,19 @@ def run_command(
     from orchestrator.campaign.settings import Settings
 
     with judged(junit, file) as judge, failures(), refused():
-        settings, directory = Settings(file, parameters, kernel, lab, time_mode, seed), out
+        settings, directory = Settings(file, parameters, kernel, lab, time_mode, seed), place.out
         if file.is_dir():
             settings, directory = _begun(file, parameters, seed)
         refuse_host_clock(settings.time, settings.kernel)
         engine = engine_for(jobs, on, settings)
-        directory = directory or Path("results") / _name(settings.file, parameters)
+        directory = directory or place.results / _name(settings.file, parameters)
         view = JobsView() if engine else CellView()
         summary = run_campaign(settings, directory, view, engine, page=page, retry_failed=retry_failed)
         judge(directory)
     if as_json:
         print_json(as_data(directory, summary))
     else:
-        _conclude(directory, summary)
+        _conclude(directory, summary, view.printed)
     return status_of(summary, strict, directory)
 
 
@@ -150,7 +154,7 @@ def status_command(directory: Path, strict: bool, as_json: bool) -> int:
         where = (
             directory
             if directory.is_dir() or not directory.exists()
-            else Path("results") / _name(directory, {})
+            else Path(RESULTS) / _name(directory, {})
         )
         summary = status(where)
     if as_json:
@@ -243,7 +247,8 @@ class CellView:
         self._why = ""
         self._left = 0
         self._began = 0.0
-        self._took: list[float] = []  # by the complete cells of this sitting, seconds
+        self._took: list[float] = []  # seconds that each complete cell took since this command began
+        self.printed: set[str] = set()  # cells whose error or doubt is on the screen
 
     def __call__(self, event: dict[str, Any]) -> None:
         """Take an event of the campaign or of its cell."""
@@ -251,34 +256,40 @@ class CellView:
         if kind == "cell":
             self._left = event["total"] - event["number"] + 1
             note(f"[{event['number']}/{event['total']}] {event['cell']}")
+        elif kind == "waits":
+            note(event["text"])
         elif kind == "plan":
             self._open(event)
         elif kind == "cell-end":
-            self._close()
-            note(self._ended(event))
+            errors = self._close()
+            note(self._ended(event, errors))
         elif self._shown is not None:
             self._shown(event)
 
     def _open(self, event: dict[str, Any]) -> None:
         from orchestrator.cli.progress import duration, planned
 
-        expected = planned(event["plan"], event.get("time", "real"))
+        expected = planned(event["plan"], event.get("time", "real"), "reduce")
         if event["why"] != self._why:
             self._why = event["why"]
             note(f"kernel: {self._why}")
-        if self._each_s is None:  # no run has shown yet what it takes beside its ramp and hold
+        if self._each_s is None:  # what a run takes beside its ramp and hold shows with the first one
             least = duration(self._left * sum(expected.length_s.values()))
             note(f"{self._left} runs, at least {least} if all are like this one")
         self._began = time.monotonic()
         self._shown = self._make(expected, transient=True).__enter__()
 
-    def _ended(self, event: dict[str, Any]) -> str:
-        """How a cell ended, and what the time of those so far says of the rest."""
+    def _ended(self, event: dict[str, Any], errors: tuple[str, ...]) -> str:
+        """How a cell ended, and how long the rest will take; `errors` are those that were printed."""
         from orchestrator.cli.progress import duration
 
         took = time.monotonic() - self._began
+        if event["state"] != "complete" or event.get("suspect"):
+            self.printed.add(event["cell"])
         if event["state"] != "complete":
-            return f"  {event['state']} after {duration(took)}: {event['error'] or 'asked to stop'}"
+            why = event["error"] or "stopped by the user"
+            reason = "" if errors and why == "; ".join(errors) else f": {why}"
+            return f"  {event['state']} after {duration(took)}{reason}"
         self._took.append(took)
         left = self._left - 1
         rest = f"; {left} left, about {duration(left * self._each_s)}" if left and self._each_s else ""
@@ -289,10 +300,14 @@ class CellView:
     def _each_s(self) -> float | None:
         return sum(self._took) / len(self._took) if self._took else None
 
-    def _close(self) -> None:
-        if self._shown is not None:
-            self._shown.__exit__(None, None, None)
-            self._shown = None
+    def _close(self) -> tuple[str, ...]:
+        """End the cell's display; the errors that it printed."""
+        if self._shown is None:
+            return ()
+        self._shown.__exit__(None, None, None)
+        errors = self._shown.progress.errors
+        self._shown = None
+        return errors
 
 
 def said(summary: Summary) -> str:
@@ -308,10 +323,14 @@ def said(summary: Summary) -> str:
     return ", ".join(parts)
 
 
-def doubts(summary: Summary) -> list[str]:
-    """Each failed and each suspect cell with its reason, failed ones first; MOST_NAMED lines at most."""
-    lines = [f"  failed: {cell}: {why}" for cell, why in summary.errors.items()]
-    lines += [f"  suspect: {cell}: {why}" for cell, why in summary.suspect.items()]
+def doubts(summary: Summary, printed: Collection[str] = ()) -> list[str]:
+    """Each failed and each suspect cell, failed ones first; MOST_NAMED lines at most.
+
+    With its reason, which for cells in `printed` is on the screen already.
+    """
+    found = [("failed", cell, why) for cell, why in summary.errors.items()]
+    found += [("suspect", cell, why) for cell, why in summary.suspect.items()]
+    lines = [f"  {state}: {cell}" + ("" if cell in printed else f": {why}") for state, cell, why in found]
     more = len(lines) - MOST_NAMED
     return lines[:MOST_NAMED] + ([f"  and {more} more; `--json` lists all"] if more > 0 else [])
 
@@ -325,11 +344,11 @@ def as_data(directory: Path, summary: Summary) -> dict[str, Any]:
     }
 
 
-def _conclude(directory: Path, summary: Summary) -> None:
+def _conclude(directory: Path, summary: Summary, printed: Collection[str]) -> None:
     from orchestrator.cli.headlines import show
 
     if summary.page is not None:
         show(directory, summary.page)
-    note("\n".join([f"{directory}: {said(summary)}", *doubts(summary)]))
+    note("\n".join([f"{directory}: {said(summary)}", *doubts(summary, printed)]))
     if summary.interrupted:
         note(f"`vnet campaign run {directory}` goes on")

@@ -14,7 +14,7 @@ from orchestrator.cli.output import json_option, note, print_json, say
 from orchestrator.cli.topologies import file_argument, hosts_option, parameters_option
 
 if TYPE_CHECKING:
-    from orchestrator.model import Note
+    from orchestrator.model import Note, Plan
     from orchestrator.topology import Campaign, Problem
 
 
@@ -73,7 +73,7 @@ def _examine(file: Path, parameters: dict[str, str], hosts: tuple[str, ...]) -> 
         for cell in campaign.cells:
             plan = make_plan(cell.loaded, None, cell.seed)
             insist_it_fits(plan)
-            found |= dict.fromkeys(plan.notes)
+            found |= dict.fromkeys([*plan.notes, *_absent_images(plan)])
         return _runs(campaign), list(found)
     try:
         topology = load(file, parameters, hosts)
@@ -91,7 +91,16 @@ def _examine(file: Path, parameters: dict[str, str], hosts: tuple[str, ...]) -> 
     if topology.campaign is not None:
         fixed = {name: value for name, value in parameters.items() if name not in topology.campaign.factors}
         said.append(_runs(load_campaign(file, fixed)))
-    return ", ".join(said), plan.notes
+    return ", ".join(said), [*plan.notes, *_absent_images(plan)]
+
+
+def _absent_images(plan: Plan) -> list[Note]:
+    """Images of virtual machines that are not on this machine, unless other hosts carry the lab."""
+    from orchestrator.kernel.virtual_machines import missing_images
+    from orchestrator.model import Note
+
+    found = [] if plan.hosts else missing_images(plan)
+    return [Note("nodes", f"{one.what} ({one.reason}) on this machine", one.remedy) for one in found]
 
 
 def _runs(campaign: Campaign) -> str:

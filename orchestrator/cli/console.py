@@ -62,7 +62,7 @@ def console_command(lab: str, node: str, log: bool) -> int:
 
 def _log(state_dir: Path, run_dir: Path, node: str) -> str:
     from orchestrator.kernel.protocol import KernelError
-    from orchestrator.kernel.remote.reach import text
+    from orchestrator.kernel.remote.lab_access import text
 
     try:
         return text(state_dir, run_dir, f"raw/logs/{node}.console.log")
@@ -77,7 +77,7 @@ def plain(said: str) -> str:
 
 def _line(state_dir: Path, node: str) -> socket.socket:
     from orchestrator.kernel.protocol import KernelError
-    from orchestrator.kernel.remote.reach import stream
+    from orchestrator.kernel.remote.lab_access import stream
 
     try:
         return stream(state_dir, f"vm/{node}/console.sock")

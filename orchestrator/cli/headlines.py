@@ -1,23 +1,33 @@
-"""The end of a run in the terminal: the headline table, the verdicts of the proof, where the page is."""
+"""What the terminal shows after a run: the headline table, the verdicts, and the path of the page."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from capture import verdict
+from capture import retired, verdict
 from orchestrator.cli.output import console, table
 from orchestrator.lab import judgement
 
 MOST_FAILED = 5
-NAMES = 24  # characters in which what is measured has room
+NAMES = 24  # characters of the first column at most, longer names wrap
 BETWEEN = 3
+PASSED: dict[str, str] = {verdict.HOLDS: "passed", verdict.FAILS: "failed", verdict.OPEN: "cannot tell"}
+MET: dict[str, str] = {verdict.HOLDS: "met", verdict.FAILS: "not met", verdict.OPEN: "cannot tell"}
+# Subject of verdicts.json -> its name, and the words for its verdicts.
+SUBJECTS: dict[str, tuple[str, dict[str, str]]] = {
+    "promise": ("delivery guarantees", MET),
+    "expectation": ("expectations", MET),
+    "check": ("checks of the run", PASSED),
+    "claim": ("claims", {}),
+}
 
 
 def show(directory: Path, page: Path | None, *, failures: bool = True) -> None:
-    """Print what a run or campaign directory says; without `failures` where warnings tell each of them."""
+    """Print what a run or campaign directory holds; without `failures` where warnings named each of them."""
     from rich.text import Text
 
     from reports.headline import headline
@@ -29,15 +39,15 @@ def show(directory: Path, page: Path | None, *, failures: bool = True) -> None:
         narrow = [row[:shown] for row in rows]
         out.print(table(narrow[0], narrow[1:], right=narrow[0][1:]))
         if more := len(rows[0]) - shown:
-            out.print(Text(f"in the report: {more} more of {len(rows[0]) - 1} columns", style="dim"))
+            out.print(Text(f"the report has {more} more columns", style="dim"))
     for line, style in (*verdicts(directory, failures=failures), *others(directory)):
         out.print(Text(line, style=style))
     if page is not None:
-        out.print(Text.assemble(("report  ", "bold"), str(page)), soft_wrap=True)
+        out.print(Text.assemble(("report: ", "bold"), str(page)), soft_wrap=True)
 
 
 def fitting(rows: list[list[str]], width: int) -> int:
-    """How many columns, at least two, have room without a word or figure that is cut."""
+    """The number of columns that fit the width without a cut word or figure; at least two."""
     taken = min(NAMES, max(len(row[0]) for row in rows)) + BETWEEN
     for number, column in enumerate(list(zip(*rows, strict=True))[1:], 1):
         taken += max((len(word) for cell in column for word in cell.split()), default=0) + BETWEEN
@@ -47,27 +57,35 @@ def fitting(rows: list[list[str]], width: int) -> int:
 
 
 def verdicts(directory: Path, *, failures: bool = True) -> list[tuple[str, str]]:
-    """Lines with their colours: the proof of the links, then, with `failures`, what failed of it."""
-    path = directory / "proof.json"
-    if not path.exists():
-        return []
-    try:
-        proof: list[dict[str, Any]] = json.loads(path.read_text())
-    except (OSError, ValueError) as error:
-        return [(f"links   proof.json cannot be read: {error}", "red")]
-    proof = [{**one, "verdict": verdict.word(one.get("verdict"))} for one in proof]
-    counted = Counter(one["verdict"] for one in proof)
+    """Lines with their colours, from verdicts.json: the checks of the links and, with `failures`, those that
+    failed. The tolerances are in proof.json.
+    """
+    from reports import judged
+
+    counted = Counter(judged.known(directory).get("proof", {}))
     if not counted:
         return []
-    said = ", ".join(f"{number} {word}" for word, number in sorted(counted.items()))
-    lines = [(f"links   {said}", _colour(counted))]
-    lines += [(f"        {line}", "dim") for line in _slacks(proof)]
-    failed = [one for one in proof if one["verdict"] == "fails"][: MOST_FAILED if failures else 0]
+    lines = [(f"link checks: {_counted(counted, PASSED)}", _colour(counted))]
+    try:
+        proof: list[dict[str, Any]] = retired.objects(
+            "proof.json", json.loads((directory / "proof.json").read_text())
+        )
+    except FileNotFoundError:  # each run of a campaign has its own
+        return lines
+    except (OSError, ValueError) as error:
+        return [*lines, (f"  proof.json cannot be read: {error}", "red")]
+    proof = judged.said(directory, "proof", proof, "reason")
+    lines += [(f"  {line}", "dim") for line in _tolerances(proof)]
+    failed = [one for one in proof if one["verdict"] == verdict.FAILS][: MOST_FAILED if failures else 0]
     lines += [
-        (f"        {one['link']} {one['direction']} {one['quantity']}: {one['reason']}", "red")
-        for one in failed
+        (f"  {one['link']} {one['direction']} {one['quantity']}: {one['reason']}", "red") for one in failed
     ]
     return lines
+
+
+def _counted(counted: Mapping[str, int], words: Mapping[str, str]) -> str:
+    """`10 passed, 1 failed`."""
+    return ", ".join(f"{counted[one]} {words.get(one, one)}" for one in verdict.ORDER if counted.get(one))
 
 
 def _colour(counted: Counter[str]) -> str:
@@ -75,27 +93,27 @@ def _colour(counted: Counter[str]) -> str:
 
 
 def others(directory: Path) -> list[tuple[str, str]]:
-    """Lines with their colours of all that was judged beside the links: promises, checks, claims."""
-    from reports import verdicts as written
+    """Lines with their colours: guarantees, checks of the run, claims."""
+    from reports import judged
 
     lines = []
-    for of, words in written.known(directory).items():
+    for of, found in judged.known(directory).items():
         if of != "proof":
-            counted = Counter(words)
-            said = ", ".join(f"{counted[word]} {word}" for word in verdict.ORDER if counted[word])
-            lines.append((f"{of + 's':<9}{said}", _colour(counted)))
+            name, words = SUBJECTS.get(of, (f"{of}s", {}))
+            counted = Counter(found)
+            lines.append((f"{name}: {_counted(counted, words)}", _colour(counted)))
     return lines
 
 
-def _slacks(proof: list[dict[str, Any]]) -> list[str]:
-    """How tight each quantity was judged: `delay: 4 holds; slack 200 us`."""
+def _tolerances(proof: list[dict[str, Any]]) -> list[str]:
+    """How tight each quantity was judged: `delay: 4 passed; tolerance 200 us`."""
     found = []
-    for quantity in dict.fromkeys(one["quantity"] for one in proof if one.get("slack") is not None):
+    for quantity in dict.fromkeys(one["quantity"] for one in proof if one.get("tolerance") is not None):
         lines = [one for one in proof if one["quantity"] == quantity]
         counted = Counter(one["verdict"] for one in lines)
-        said = ", ".join(f"{number} {word}" for word, number in sorted(counted.items()))
-        slacks = [one["slack"] for one in lines if one.get("slack") is not None]
-        least, most = (judgement.shown(lines[0]["unit"], s) for s in (min(slacks), max(slacks)))
-        span = most if least == most else judgement.shown(lines[0]["unit"], min(slacks), max(slacks))
-        found.append(f"{quantity}: {said}; slack {span}")
+        tolerances = sorted(one["tolerance"] for one in lines if one.get("tolerance") is not None)
+        unit = lines[0]["unit"]
+        least, most = judgement.shown(unit, tolerances[0]), judgement.shown(unit, tolerances[-1])
+        span = most if least == most else judgement.shown(unit, tolerances[0], tolerances[-1])
+        found.append(f"{quantity}: {_counted(counted, PASSED)}; tolerance {span}")
     return found

@@ -12,11 +12,7 @@ import click
 
 from orchestrator.cli.errors import FAILED, UNABLE, CliError
 from orchestrator.cli.output import console, json_option, note, print_json, table
-
-LAB_KERNELS: dict[str, tuple[str, ...]] = {
-    "lab-kernel": (),
-    "lab-kernel-fallback": ("fallback.lock",),
-}  # what build.sh is given
+from orchestrator.project import LAB_KERNELS, PROJECT
 
 
 @click.group("images")
@@ -56,8 +52,6 @@ def build_command(name: str, force: bool) -> None:
 
 
 def _lab_kernel(name: str) -> None:
-    from orchestrator.project import PROJECT
-
     script = PROJECT / "images" / "kernel" / "build.sh"
     if status := subprocess.run([script, *LAB_KERNELS[name]], check=False).returncode:
         raise CliError(f"{name}: the build failed; it says why above", UNABLE if status == UNABLE else FAILED)

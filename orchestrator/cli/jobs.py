@@ -1,4 +1,4 @@
-"""Runs of a campaign side by side, as lines: each one's begin and end, and now and then where all are."""
+"""Parallel runs of a campaign as lines: the start and end of each, and every 10 s the phase of all."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from types import SimpleNamespace
 from typing import Any
 
 from orchestrator.cli.output import note
-from orchestrator.cli.progress import Progress, duration, fold, planned, warning_text
+from orchestrator.cli.progress import Progress, duration, fold, timed, warning_text
 
 EVERY_S = 10.0
 
 
 class JobsView:
-    """Takes the events of all runs; `number` in an event says of which. `clock` in seconds."""
+    """Takes the events of all runs; `number` in an event is the run. `clock` gives seconds."""
 
     def __init__(
         self, write: Callable[[str], None] = note, clock: Callable[[], float] = time.monotonic
@@ -28,6 +28,7 @@ class JobsView:
         self._left = 0
         self._ended = 0
         self._machines: set[str] = set()
+        self.printed: set[str] = set()  # runs whose error or doubt is on the screen
 
     def __call__(self, event: dict[str, Any]) -> None:
         """Take an event of the campaign or of one of its runs."""
@@ -35,7 +36,7 @@ class JobsView:
         kind = event.get("event")
         if kind == "cell":
             left = event["total"] - event["number"] + 1
-            self._left = min(self._left or left, left)  # they begin about in order
+            self._left = min(self._left or left, left)  # runs start roughly in order
             self._runs[number] = (event["cell"], Progress(), self._clock())
             on = f" on {event['machine']}" if len(self._machines) > 1 else ""
             self._say(f"[{number}/{event['total']}] {event['cell']}{on}")
@@ -44,7 +45,7 @@ class JobsView:
             self._say(event["text"])
         elif kind == "plan":
             name, _, began = self._runs[number]
-            self._runs[number] = (name, planned(SimpleNamespace(**event["plan"]), event["time"]), began)
+            self._runs[number] = (name, timed(SimpleNamespace(**event["plan"]), event["time"]), began)
             if event["why"] != self._why:
                 self._why = event["why"]
                 self._say(f"kernel: {self._why}")
@@ -76,10 +77,14 @@ class JobsView:
         return f"[{number}] {phase.name}{part}"
 
     def _end(self, event: dict[str, Any]) -> None:
-        name, _, _ = self._runs.pop(event["number"])
+        name, progress, _ = self._runs.pop(event["number"])
         took = duration(event["wall_s"])
+        if event["state"] != "complete" or event.get("suspect"):
+            self.printed.add(name)
         if event["state"] != "complete":
-            self._say(f"{name}: {event['state']} after {took}: {event['error'] or 'asked to stop'}")
+            why = event["error"] or "stopped by the user"
+            reason = "" if progress.errors and why == "; ".join(progress.errors) else f": {why}"
+            self._say(f"{name}: {event['state']} after {took}{reason}")
             return
         self._ended += 1
         begun_since = self._left - 1

@@ -20,12 +20,12 @@ from orchestrator.cli.progress import (
     duration,
     event_text,
     fold,
-    left_s,
     share,
     signal_text,
     traffic,
     warning_text,
 )
+from orchestrator.cli.remaining import left_words
 
 
 class LiveView:
@@ -111,6 +111,5 @@ class LiveView:
         ]
 
     def _footer(self, now: float) -> Text:
-        remaining = left_s(self.progress, now)
-        parts = [traffic(self.progress), f"about {duration(remaining)} left" if remaining else ""]
+        parts = [traffic(self.progress), left_words(self.progress, now)]
         return Text("   " + " · ".join(part for part in parts if part), style="dim")

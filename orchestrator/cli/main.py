@@ -45,6 +45,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "export": ("exporting", "Write a topology as a file of another tool.", "Before a run"),
     "images": ("images", "Build, list and remove what virtual machines are made of.", "Before a run"),
     "profiles": ("profiles", "List named impairments, with the source of every figure.", "Before a run"),
+    "migrate": ("migrate", "Rewrite retired keys of topology files; show the difference.", "Before a run"),
     "explain": ("explain", "Say what a key of topology files means.", "Before a run"),
     "new": ("new", "Write a first topology file, by four questions.", "Before a run"),
     "schema": ("schema", "Print the JSON Schema of topology files, for editors.", "Before a run"),

@@ -1,4 +1,4 @@
-"""Progress as plain timestamped lines for pipes and logs: one a phase, and now and then while it lasts."""
+"""Progress as plain lines with a time, for pipes and logs: one for each phase, and more while it lasts."""
 
 from __future__ import annotations
 
@@ -9,19 +9,18 @@ from typing import Any
 from orchestrator.cli.progress import (
     Progress,
     counts,
-    duration,
     fold,
-    left_s,
     signal_text,
     traffic,
     warning_text,
 )
+from orchestrator.cli.remaining import left_words
 
 EVERY_S = 5.0
 
 
 class PlainView:
-    """Writes through `write`, tells the time by `clock` (seconds)."""
+    """Writes lines through `write`; `clock` gives seconds."""
 
     def __init__(
         self, progress: Progress, write: Callable[[str], None], clock: Callable[[], float] = time.monotonic
@@ -64,7 +63,6 @@ class PlainView:
         if phase is None:
             return
         self._last = now
-        remaining = left_s(self.progress, now)
         parts = [phase.name, counts(phase), phase.text, traffic(self.progress)]
-        parts.append(f"about {duration(remaining)} left" if remaining else "")
+        parts.append(left_words(self.progress, now))
         self.say("  ".join(part for part in parts if part))

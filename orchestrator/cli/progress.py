@@ -1,4 +1,4 @@
-"""How far a lab or run is: a value folded from its events, and the words for it; no output, no clock."""
+"""The state of a running lab or run, folded from its events, and its words; no output, no clock."""
 
 from __future__ import annotations
 
@@ -6,14 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from orchestrator.cli.remaining import NS, SETUP, TIMED, expected_s
+
 COUNTED = ("scheduled", "sent", "settled", "received")
-TIMED = ("ramp", "hold")  # phases whose length the plan fixes
-NS = 1_000_000_000
 
 
 @dataclass(frozen=True)
 class PhaseState:
-    """One phase as far as it is known; times are seconds since the command began."""
+    """One phase; times are seconds since the command began.
+
+    `counted_s`: when `done` last grew.
+    """
 
     name: str
     started_s: float
@@ -21,6 +24,7 @@ class PhaseState:
     total: float = 0
     text: str = ""
     ended_s: float | None = None
+    counted_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -28,12 +32,14 @@ class Progress:
     """Everything a progress display shows."""
 
     length_s: Mapping[str, float] = field(default_factory=dict)  # of timed phases, from the plan
+    expected_s: Mapping[str, float] = field(default_factory=dict)  # estimates for the other phases
     phases: tuple[PhaseState, ...] = ()
     sessions: tuple[int, int] | None = None  # connected, total
     messages: Mapping[str, int] = field(default_factory=dict)  # those of COUNTED that are known
     warnings: tuple[str, ...] = ()
+    errors: tuple[str, ...] = ()
     happened: tuple[str, ...] = ()  # timeline events as applied
-    virtual: bool = False  # the lab's clock is not ours: timed phases tell how far they are
+    virtual: bool = False  # the lab has a clock of its own: events report how far a timed phase is
 
     @property
     def current(self) -> PhaseState | None:
@@ -41,14 +47,24 @@ class Progress:
         return self.phases[-1] if self.phases and self.phases[-1].ended_s is None else None
 
 
-def planned(plan: Any, time: str = "real") -> Progress:
-    """The progress of a run that has not begun; `plan` is a Plan."""
+def timed(plan: Any, time: str = "real") -> Progress:
+    """The progress of a run that has not begun, without estimates for its untimed phases."""
     length_s = {"ramp": plan.ramp_ns / NS, "hold": plan.hold_ns / NS}
     return Progress(length_s=length_s, virtual=time == "virtual")
 
 
+def planned(plan: Any, time: str = "real", last: str = "report") -> Progress:
+    """The progress of a run that has not begun; `plan` is a Plan, `last` the run's last phase."""
+    return replace(timed(plan, time), expected_s=expected_s(plan, last))
+
+
+def rising(plan: Any) -> Progress:
+    """The progress of a lab that comes up and stays; `plan` is a Plan."""
+    return Progress(expected_s=expected_s(plan, SETUP[-1]))
+
+
 def fold(progress: Progress, event: Mapping[str, Any], now_s: float) -> Progress:
-    """The progress after one event; kinds that say nothing about progress leave it as it was."""
+    """The progress after one event; other kinds of event leave it unchanged."""
     kind = event.get("event")
     if kind == "phase":
         return _counted(_phase(progress, event, now_s), event)
@@ -58,6 +74,8 @@ def fold(progress: Progress, event: Mapping[str, Any], now_s: float) -> Progress
         return replace(progress, messages=_messages(event))
     if kind == "warning":
         return replace(progress, warnings=(*progress.warnings, warning_text(event)))
+    if kind == "error":
+        return replace(progress, errors=(*progress.errors, str(event.get("text", ""))))
     if kind == "event":
         return replace(progress, happened=(*progress.happened, event_text(event)))
     if kind == "end":
@@ -81,18 +99,17 @@ def _messages(event: Mapping[str, Any]) -> dict[str, int]:
 
 def _phase(progress: Progress, event: Mapping[str, Any], now_s: float) -> Progress:
     name = str(event["phase"])
-    said = "" if event.get("messages") else str(event.get("text") or "")  # else it repeats the counts
-    # The progress of timed phases is the time, which the display shows anyway where it is ours.
-    timed = name in (*TIMED, "drain") and not (progress.virtual and name in TIMED)
-    done, total = (0, 0) if timed else (event.get("done") or 0, event.get("total") or 0)
+    text = "" if event.get("messages") else str(event.get("text") or "")  # else it repeats the counts
+    # In real time the display shows how much of a timed phase has passed, so its count says nothing new.
+    by_clock = name in (*TIMED, "drain") and not (progress.virtual and name in TIMED)
+    done, total = (0, 0) if by_clock else (event.get("done") or 0, event.get("total") or 0)
     current = progress.current
-    if current and current.name == name:
-        return replace(
-            progress, phases=(*progress.phases[:-1], replace(current, done=done, total=total, text=said))
-        )
-    return replace(
-        progress, phases=(*_closed(progress.phases, now_s), PhaseState(name, now_s, done, total, said))
-    )
+    if current is None or current.name != name:
+        begun = PhaseState(name, now_s, done, total, text, counted_s=now_s)
+        return replace(progress, phases=(*_closed(progress.phases, now_s), begun))
+    counted_s = now_s if done > current.done else current.counted_s
+    grown = replace(current, done=done, total=total, text=text, counted_s=counted_s)
+    return replace(progress, phases=(*progress.phases[:-1], grown))
 
 
 def _closed(phases: tuple[PhaseState, ...], now_s: float) -> tuple[PhaseState, ...]:
@@ -101,40 +118,8 @@ def _closed(phases: tuple[PhaseState, ...], now_s: float) -> tuple[PhaseState, .
     return (*phases[:-1], replace(phases[-1], ended_s=now_s))
 
 
-def left_s(progress: Progress, now_s: float) -> float | None:
-    """Seconds until the hold ends (what follows is short); None where nothing is timed or it has ended."""
-    begun = {phase.name: phase for phase in progress.phases}
-    if progress.virtual:
-        return _left_virtual_s(progress, now_s)
-    if any(name not in (*TIMED, *SETUP) for name in begun) or not any(progress.length_s.values()):
-        return None
-    left = 0.0
-    for name in TIMED:
-        length = progress.length_s.get(name, 0.0)
-        phase = begun.get(name)
-        if phase is None:
-            left += length
-        elif phase.ended_s is None:
-            left += max(0.0, length - (now_s - phase.started_s))
-    return left
-
-
-def _left_virtual_s(progress: Progress, now_s: float) -> float | None:
-    """From how fast the lab's clock has run in the phase under way; None where that is not known yet."""
-    phase = progress.current
-    if phase is None or phase.name not in TIMED or phase.done < 1:
-        return None
-    speed = phase.done / max(now_s - phase.started_s, 1e-3)
-    later = TIMED[TIMED.index(phase.name) + 1 :]
-    rest = phase.total - phase.done + sum(progress.length_s.get(name, 0.0) for name in later)
-    return rest / speed
-
-
-SETUP = ("create", "network", "configure", "impair", "prove", "software")
-
-
 def share(phase: PhaseState, progress: Progress, now_s: float) -> float | None:
-    """Part of a phase that is done, in [0, 1]; None where that cannot be known."""
+    """The part of a phase that is done, in [0, 1]; None where it is not known."""
     length = progress.length_s.get(phase.name, 0.0)
     if length > 0 and not progress.virtual:
         return min(1.0, (now_s - phase.started_s) / length)
@@ -142,12 +127,12 @@ def share(phase: PhaseState, progress: Progress, now_s: float) -> float | None:
 
 
 def counts(phase: PhaseState) -> str:
-    """`12/350` where the phase counts something (in virtual time: seconds of the lab) and has begun to."""
+    """`12/350` once a phase has counted something; in virtual time a timed phase counts the lab's seconds."""
     return f"{phase.done:g}/{phase.total:g}" if phase.total and phase.done else ""
 
 
 def traffic(progress: Progress) -> str:
-    """Sessions and messages in words, as far as known, while they move."""
+    """Sessions and messages in words, from the ramp to the drain."""
     if progress.current is None or progress.current.name not in (*TIMED, "drain"):
         return ""
     said = []
@@ -173,10 +158,10 @@ def duration(seconds: float) -> str:
 
 
 def signal_text(event: Mapping[str, Any]) -> str:
-    """What Ctrl-C does now, and what the next one would do."""
+    """What this Ctrl-C does, and what the next one would do."""
     if event.get("press", 1) == 1:
-        return "interrupting: tearing down, keeping what was measured (again: end it hard)"
-    return "ended hard; removing what is left"
+        return "interrupting: the lab is torn down, measurements are kept (Ctrl-C again: stop at once)"
+    return "stopped at once; removing what is left of the lab"
 
 
 def warning_text(event: Mapping[str, Any]) -> str:

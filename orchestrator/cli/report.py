@@ -60,7 +60,7 @@ def report_command(
 
 def doubted(directory: Path) -> list[str]:
     """A line for each reason to doubt a run; of a campaign, for each of its runs that is suspect."""
-    from capture import doubts
+    from capture import findings
     from reports.study import cell_lines
 
     runs = {"": directory}
@@ -70,7 +70,7 @@ def doubted(directory: Path) -> list[str]:
         runs = {f"{line.get('cell')}: ": directory / str(line["run_dir"]) for line in complete}
     found = []
     for place, run_dir in runs.items():
-        found += [f"suspect: {place}{reason}" for reason in doubts.reasons(doubts.read(run_dir))]
+        found += [f"suspect: {place}{reason}" for reason in findings.reasons(findings.read(run_dir))]
     return found
 
 

@@ -13,12 +13,13 @@ from orchestrator.cli.errors import DONE, FAILED, INTERRUPTED, SUSPECT, UNABLE, 
 from orchestrator.cli.junit import judged, junit_option
 from orchestrator.cli.output import json_option, note, print_json
 from orchestrator.cli.topologies import (
+    Place,
     file_argument,
     hosts_option,
     kernel_option,
     lab_option,
-    out_option,
     parameters_option,
+    place_options,
     refusals,
     refuse_host_clock,
     refuse_to_stay,
@@ -29,6 +30,7 @@ from orchestrator.cli.topologies import (
 if TYPE_CHECKING:
     from orchestrator.campaign.prepare import Prepared
     from orchestrator.campaign.run import Outcome
+    from orchestrator.cli.progress import Progress
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -45,7 +47,7 @@ def strict_option(command: F) -> F:
 @seed_option
 @kernel_option
 @time_option
-@out_option
+@place_options("LAB/TIME")
 @lab_option
 @hosts_option
 @click.option("--keep", is_flag=True, help="Leave the lab up afterwards, for a closer look.")
@@ -59,7 +61,7 @@ def run_command(
     seed: int | None,
     kernel: str,
     time_mode: str,
-    out: Path,
+    place: Place,
     lab: str | None,
     hosts: tuple[str, ...],
     keep: bool,
@@ -82,48 +84,46 @@ def run_command(
         raise CliError("--raw --junit: verdicts need the tables; leave out one of the two", USAGE)
     look_ahead(kernel if time_mode == "real" else "uml")
     from orchestrator.campaign.prepare import Request, prepare
-    from orchestrator.campaign.run import execute, new_run_dir
+    from orchestrator.campaign.run import execute
     from orchestrator.cli.progress import planned
     from orchestrator.cli.views import view
 
     with judged(junit, file) as judge, failures():
-        prepared = prepare(Request(file, parameters, seed, kernel, lab, time_mode, hosts=hosts), out)
+        prepared = prepare(Request(file, parameters, seed, kernel, lab, time_mode, hosts=hosts), place.disk)
         free(prepared.plan.lab)
-        run_dir = new_run_dir(out / prepared.plan.lab)
+        run_dir = place.run_dir(prepared.plan.lab)
         introduce(prepared, run_dir)
-        with view(planned(prepared.plan, time_mode)) as shown:
+        with view(planned(prepared.plan, time_mode, "teardown" if raw else "report")) as shown:
             outcome = execute(prepared, run_dir, shown, keep=keep, tables=not raw)
         judge(outcome.run_dir)
     if as_json:
         print_json(as_data(outcome))
     else:
-        conclude(outcome, keep, prepared.plan.lab, shown.progress.warnings)
+        conclude(outcome, keep, prepared.plan.lab, shown.progress)
     return status_of(outcome, strict)
 
 
 def look_ahead(kernel: str) -> None:
-    """Begin the trial of this machine's kernel, and the lab process, while the modules that plan a lab are
-    still being loaded.
-    """
+    """Start to probe this machine's kernel, and the lab process, while the modules that plan a lab load."""
     import contextlib
     import os
     import threading
 
-    from orchestrator.kernel import ahead
+    from orchestrator.kernel import prestart
     from orchestrator.kernel.facts import host_facts
 
     def look() -> None:
-        with contextlib.suppress(OSError):  # who needs the facts asks again, and is told
+        with contextlib.suppress(OSError):  # whoever needs the facts reads them again, and reports the error
             host_facts()
 
     if kernel in ("auto", "host"):
-        if os.geteuid() == 0:  # whose labs are in this kernel
-            ahead.begin()
+        if os.geteuid() == 0:  # only root makes labs in this kernel
+            prestart.begin()
         threading.Thread(target=look, daemon=True).start()
 
 
 def expected() -> tuple[type[Exception], ...]:
-    """Failures with a text for the user; called when something has failed, since the imports are heavy."""
+    """Exceptions with a text for the user; called after a failure, since the imports are heavy."""
     from capture.errors import CaptureError
     from orchestrator.campaign.run import RunError
     from orchestrator.campaign.teardown import TeardownError
@@ -151,7 +151,7 @@ def failures() -> Iterator[None]:
 
 
 def free(lab: str) -> None:
-    """CliError if a lab of that name runs; said here so that not even a run directory is made."""
+    """CliError if a lab of that name runs; checked before a run directory is made."""
     from orchestrator.cli.running import names
 
     if lab in names():
@@ -161,7 +161,7 @@ def free(lab: str) -> None:
 
 
 def introduce(prepared: Prepared, run_dir: Path) -> None:
-    """What is about to run, where, and why so."""
+    """Print the lab, its kernel with the reason for it, and the run directory."""
     plan = prepared.plan
     values = " ".join(f"{name}={value}" for name, value in plan.parameters.items())
     nodes = f"{len(plan.nodes)} node{'s' * (len(plan.nodes) != 1)}"
@@ -170,24 +170,30 @@ def introduce(prepared: Prepared, run_dir: Path) -> None:
     note(f"run: {run_dir}")
 
 
-def conclude(outcome: Outcome, keep: bool, lab: str, told: tuple[str, ...]) -> None:
-    """The headline, the verdicts, the warnings not `told` already, and where the page is."""
+def conclude(outcome: Outcome, keep: bool, lab: str, shown: Progress) -> None:
+    """The headline, the verdicts, what `shown` has not printed of warnings and errors, and the page."""
     from orchestrator.cli.headlines import show
     from orchestrator.cli.progress import warning_text
 
     if outcome.page is not None:
         show(outcome.run_dir, outcome.page, failures=False)
     for text in dict.fromkeys(map(warning_text, outcome.warnings)):
-        if text not in told:
+        if text not in shown.warnings:
             note(f"warning: {text}")
     if outcome.suspect:
         note("suspect: look at the warnings before you trust these figures")
     if outcome.state != "complete":
-        why = outcome.error or "asked to stop"
-        said = why if why.startswith(outcome.state) else f"{outcome.state}: {why}"
-        note(f"{said}\nall that was written is in {outcome.run_dir}")
+        note(f"{ending(outcome, shown.errors)}\nall that was written is in {outcome.run_dir}")
     elif keep:
         note(f"lab {lab} stays up: `vnet shell {lab} NODE` looks in, `vnet down {lab}` ends it")
+
+
+def ending(outcome: Outcome, errors: tuple[str, ...]) -> str:
+    """How a run ended that is not complete; without its reason where that was printed as an error."""
+    why = outcome.error or "stopped by the user"
+    if errors and why == "; ".join(errors):
+        return outcome.state
+    return why if why.startswith(outcome.state) else f"{outcome.state}: {why}"
 
 
 def status_of(outcome: Outcome, strict: bool) -> int:
@@ -200,10 +206,11 @@ def status_of(outcome: Outcome, strict: bool) -> int:
 
 
 def strictly(*, suspect: bool, directory: Path) -> int:
-    """What `--strict` makes of a run or campaign that came to its end."""
-    from reports.verdicts import untold
+    """The exit status under `--strict` of a run or campaign that is complete."""
+    from reports.judged import untold
+    from reports.verdicts import counted
 
-    return SUSPECT if suspect else UNTOLD if untold(directory) else DONE
+    return SUSPECT if suspect else UNTOLD if untold(counted(directory)) else DONE
 
 
 def as_data(outcome: Outcome) -> dict[str, object]:

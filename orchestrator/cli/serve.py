@@ -71,10 +71,14 @@ def serve_command(
             "or --proxy https://... of a proxy that does the TLS, or forward the port by ssh",
             USAGE,
         )
+    from asyncio import constants
+
     import uvicorn
 
     from orchestrator.cli.page.app import Settings, application
+    from orchestrator.cli.page.connections import REQUEST_S, BoundedProtocol
 
+    constants.SSL_HANDSHAKE_TIMEOUT = REQUEST_S  # uvicorn cannot set it
     listener = _listener(host, port)
     port = listener.getsockname()[1]
     token = secrets.token_urlsafe(32)
@@ -87,7 +91,7 @@ def serve_command(
     note(f"open {address}/?token={token}\nCtrl-C ends it; labs go on")
     config = uvicorn.Config(
         app, log_level="warning", access_log=False, lifespan="off", server_header=False, proxy_headers=False,
-        ws="websockets-sansio", ws_max_size=65536, timeout_graceful_shutdown=1, **tls,
+        http=BoundedProtocol, ws="websockets-sansio", ws_max_size=65536, timeout_graceful_shutdown=1, **tls,
     )  # fmt: skip
     # A server in the background of a script inherits that SIGINT is ignored, and so would what it starts.
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -119,7 +123,9 @@ def _front(proxy: str | None) -> str:
 
 
 def _listener(host: str, port: int) -> socket.socket:
-    made = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
+    from orchestrator.cli.page.connections import Listener
+
+    made = Listener(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         made.bind((host, port))

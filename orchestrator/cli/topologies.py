@@ -1,11 +1,13 @@
-"""What commands that take a topology file share: the options, the loading, and the refusals."""
+"""Options and refusals that commands on topology files share."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import click
 
@@ -13,6 +15,7 @@ from orchestrator.cli.errors import REFUSED, USAGE, CliError
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+RESULTS = "results"
 file_argument = click.argument("file", type=click.Path(path_type=Path))
 
 
@@ -155,12 +158,42 @@ def refuse_host_clock(time_mode: str, kernel: str) -> None:
         )
 
 
-def out_option(command: F) -> F:
-    """`--out`: where run directories go."""
-    return click.option(
-        "--out",
-        type=click.Path(path_type=Path),
-        default=Path("results"),
-        show_default=True,
-        help="Directory of results; the run's own is OUT/LAB/TIME.",
-    )(command)
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a run or campaign writes: `out`, its own directory, or else one below `results`."""
+
+    out: Path | None
+    results: Path
+
+    @property
+    def disk(self) -> Path:
+        """A path on the file system that it fills."""
+        return self.out or self.results
+
+    def run_dir(self, lab: str) -> Path:
+        """Make the directory of a new run; RunError where that cannot be."""
+        from orchestrator.campaign.run import named_run_dir, new_run_dir
+
+        return named_run_dir(self.out) if self.out else new_run_dir(self.results / lab)
+
+
+def place_options(below: str) -> Callable[[F], F]:
+    """`--out` and `--results`, as a Place. below: what is made below `--results`."""
+
+    def decorate(command: F) -> F:
+        @functools.wraps(command)
+        def called(*arguments: Any, out: Path | None, results: Path | None, **named: Any) -> Any:
+            if out and results:
+                raise CliError(
+                    f"--out {out} --results {results}: --out names the directory that is made, --results its "
+                    "parent; leave out one",
+                    USAGE,
+                )
+            return command(*arguments, place=Place(out, results or Path(RESULTS)), **named)
+
+        path = click.Path(path_type=Path)
+        help_ = f"Parent of what is made, RESULTS/{below}.  [default: {RESULTS}]"
+        results = click.option("--results", type=path, help=help_)(called)
+        return cast(F, click.option("--out", type=path, help="The very directory to make.")(results))
+
+    return decorate

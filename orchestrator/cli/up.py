@@ -10,12 +10,13 @@ from orchestrator.cli.errors import DONE, FAILED, INTERRUPTED
 from orchestrator.cli.output import json_option, note, print_json
 from orchestrator.cli.run import failures, free, introduce, look_ahead
 from orchestrator.cli.topologies import (
+    Place,
     file_argument,
     hosts_option,
     kernel_option,
     lab_option,
-    out_option,
     parameters_option,
+    place_options,
     refuse_to_stay,
     seed_option,
     time_option,
@@ -28,7 +29,7 @@ from orchestrator.cli.topologies import (
 @seed_option
 @kernel_option
 @time_option
-@out_option
+@place_options("LAB/TIME")
 @lab_option
 @hosts_option
 @json_option
@@ -38,7 +39,7 @@ def up_command(
     seed: int | None,
     kernel: str,
     time_mode: str,
-    out: Path,
+    place: Place,
     lab: str | None,
     hosts: tuple[str, ...],
     as_json: bool,
@@ -52,20 +53,20 @@ def up_command(
     look_ahead(kernel)
     from orchestrator.campaign.follow import follow
     from orchestrator.campaign.prepare import Request, prepare
-    from orchestrator.campaign.run import last_words, new_run_dir, reap, scenario_over
+    from orchestrator.campaign.run import last_words, reap, scenario_over
     from orchestrator.campaign.teardown import take_down
-    from orchestrator.cli.progress import Progress
+    from orchestrator.cli.progress import rising
     from orchestrator.cli.views import view
 
     with failures():
-        prepared = prepare(Request(file, parameters, seed, kernel, lab, hosts=hosts), out)
+        prepared = prepare(Request(file, parameters, seed, kernel, lab, hosts=hosts), place.disk)
         name = prepared.plan.lab
         free(name)
-        run_dir = new_run_dir(out / name)
+        run_dir = place.run_dir(name)
         introduce(prepared, run_dir)
         launch = prepared.launch(run_dir, scenario=False)
         prepared.draw(run_dir)
-        with view(Progress()) as shown:
+        with view(rising(prepared.plan)) as shown:
             handle, followed = follow(lambda: prepared.kernel.start(launch), shown, scenario_over)
         if followed.killed:
             take_down(name, politely=False)
@@ -74,13 +75,14 @@ def up_command(
     up = followed.last is not None
     asked = "interrupted" if followed.interrupted else ""
     error = None if up else "; ".join(followed.errors) or asked or last_words(run_dir)
+    printed = "failed to come up" if followed.errors else error  # the view has printed the lab's errors
     if as_json:
         print_json({"lab": name, "up": up, "error": error, "run_dir": str(run_dir), "kernel": prepared.why})
     else:
         note(
             f"lab {name}: up; `vnet shell {name} NODE` looks in, `vnet down {name}` ends it"
             if up
-            else f"lab {name}: {error}"
+            else f"lab {name}: {printed}"
         )
     if followed.interrupted:
         return INTERRUPTED

@@ -42,7 +42,7 @@ def verify_command(directory: Path, as_json: bool) -> int:
                 return _of_seal(directory, as_json)
             recorded(directory)
             plan = from_json(Plan, (directory / "plan.json").read_text())
-            with view(planned(plan, "virtual"), transient=True) as shown:
+            with view(planned(plan, "virtual", "reduce"), transient=True) as shown:
                 verdict = verify(directory.resolve(), shown, _inputs)
         except VerifyError as error:
             raise CliError(str(error)) from error

@@ -10,6 +10,7 @@ from orchestrator.images.find import agent_binary
 from orchestrator.images.inputs import input_hash
 from orchestrator.images.model import Image, read_image
 from orchestrator.images.recipe import Disk, recipes
+from orchestrator.project import LAB_KERNELS
 
 
 def names() -> list[str]:
@@ -20,7 +21,9 @@ def build(name: str, *, force: bool, say: Callable[[str], None]) -> Image:
     """The image, built if its inputs are new or `force`. Errors: ImageError."""
     recipe = recipes().get(name)
     if recipe is None:
-        raise ImageError(f'image "{name}": not one that vNET builds; write one of {", ".join(names())}')
+        raise ImageError(
+            f'image "{name}": not one that vNET builds; write one of {", ".join([*names(), *LAB_KERNELS])}'
+        )
     directory = cache.cache_dir() / f"{name}-{input_hash(recipe)}"
     if directory.is_dir() and not force:
         say(f"{name}: is there already")

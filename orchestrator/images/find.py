@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import struct
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from orchestrator.project import AGENT, BUILD_AGENT
 
 STALE_S = 3600.0
 QCOW2 = b"QFI\xfb"
+HEADER = struct.Struct(">4s4xQI")  # docs/interop/qcow2.rst of QEMU: magic, backing file's place, length
 OWN_DISK_MEMORY = 512 << 20
 
 
@@ -26,6 +28,14 @@ def locate(name: str, agent: Path | None = None) -> Image:
 
     Errors: ImageError with the remedy.
     """
+    image = look(name)
+    if image.kind == "disk" or image.initrd is None:
+        return image
+    return replace(image, initrd=_with_agent(image.initrd, agent or agent_binary()))
+
+
+def look(name: str) -> Image:
+    """The image as it was built, without the present agent. Errors as `locate`."""
     if "/" in name or name.endswith((".qcow2", ".img")):
         return _own_disk(Path(name))
     found = cache.directories(name)
@@ -37,10 +47,7 @@ def locate(name: str, agent: Path | None = None) -> Image:
             else f"write one of {known}, or a path to a qcow2 file"
         )
         raise ImageError(f"image {name}: not built; {remedy}")
-    image = _present(name, found)
-    if image.kind == "disk" or image.initrd is None:
-        return image
-    return replace(image, initrd=_with_agent(image.initrd, agent or agent_binary()))
+    return _present(name, found)
 
 
 def _present(name: str, found: list[Path]) -> Image:
@@ -66,6 +73,11 @@ def _own_disk(path: Path) -> Image:
     if magic != QCOW2:
         remedy = f"qemu-img convert -O qcow2 {path} {path.with_suffix('.qcow2')}"
         raise ImageError(f"image {path}: not qcow2; {remedy}")
+    if backing := rests_on(path):
+        remedy = f"qemu-img convert -O qcow2 {path} whole.qcow2, and name that"
+        raise ImageError(
+            f"image {path}: rests on another file, {backing}, which machines do not see; {remedy}"
+        )
     return Image(
         name=path.stem,
         kind="disk",
@@ -79,6 +91,17 @@ def _own_disk(path: Path) -> Image:
         guest_agent=False,
         made={},
     )
+
+
+def rests_on(path: Path) -> str:
+    """The backing file of a qcow2 disk (docs/interop/qcow2.rst of QEMU); empty where it has none."""
+    with path.open("rb") as stream:
+        head = stream.read(HEADER.size)
+        if len(head) < HEADER.size or not head.startswith(QCOW2):
+            return ""
+        _, place, length = HEADER.unpack(head)
+        stream.seek(place)
+        return stream.read(length).decode(errors="replace") if place else ""
 
 
 def agent_binary() -> Path:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from orchestrator.kernel.host import HostKernel
 from orchestrator.kernel.protocol import KernelError, LabKernel, Missing
@@ -63,6 +63,8 @@ def _why(kernel: LabKernel, wanted: str, refused: Sequence[tuple[LabKernel, list
 
 def _nobody(plan: Plan, refused: Sequence[tuple[LabKernel, list[Missing]]]) -> str:
     lines = [f"{plan.topology}: no kernel of this machine can run lab {plan.lab}"]
-    for kernel, missing in refused:
-        lines += [f"  {kernel.name}: needs {one}" for one in missing]
+    names = {kernel.name for kernel, _ in refused}
+    for kernel, missing in refused:  # a remedy that another line refuses would send the reader in a circle
+        apart = [replace(one, other="") if one.other in names else one for one in missing]
+        lines += [f"  {kernel.name}: needs {one}" for one in apart]
     return "\n".join(lines)

@@ -23,7 +23,7 @@ class FakeKernel(HostKernel):
 
     def can(self, plan: Plan) -> list[Missing]:
         """Everything but real NICs: nothing is made."""
-        return [Missing("NICs of the machine", "it has none", "use --kernel host")] * uses_nics(plan)
+        return [Missing("NICs of the machine", "it has none", "", "host")] * uses_nics(plan)
 
     def describe(self) -> str:
         """That it is none."""

@@ -14,8 +14,9 @@ from orchestrator.kernel.needs import Needs, needs_of
 from orchestrator.kernel.protocol import Launch, Missing
 from orchestrator.model import Plan, codec
 
-ROOT_REMEDY = "run as root, or use --kernel uml"
-MODULE_REMEDY = "install a kernel that has it (linux-image-amd64 of Debian does), or use --kernel uml"
+ROOT_REMEDY = "run as root"
+MODULE_REMEDY = "install a kernel that has it (linux-image-amd64 of Debian does)"
+OTHER = "uml"  # has root, namespaces, controllers and kinds of its own
 PACKAGES = {
     "ip": "iproute2", "tc": "iproute2", "qemu-system-x86_64": "qemu-system-x86", "qemu-img": "qemu-utils",
 }  # fmt: skip
@@ -47,11 +48,9 @@ class HostKernel:
     def can(self, plan: Plan) -> list[Missing]:
         """What is missing for `plan`: rights, kinds of qdisc and link, cgroup controllers."""
         if not self.facts.root:
-            return [
-                Missing("root", "namespaces, links and control groups of the machine are made", ROOT_REMEDY)
-            ]
+            return [Missing("root", "namespaces, links and control groups are made", ROOT_REMEDY, OTHER)]
         if self.facts.namespaces is not None:
-            return [Missing("network namespaces", self.facts.namespaces, ROOT_REMEDY)]
+            return [Missing("network namespaces", self.facts.namespaces, ROOT_REMEDY, OTHER)]
         found = missing_for(self.facts, needs_of(plan)) + virtual_machines.missing(plan)
         return found + self.images(plan)
 
@@ -80,11 +79,13 @@ def missing_for(facts: HostFacts, needs: Needs) -> list[Missing]:
     missing = []
     for kind, reason in needs.kinds.items():
         if (refusal := facts.lacks(kind)) is not None:
-            missing.append(Missing(f"{kind} in the kernel", f"{reason}; tried: {refusal}", MODULE_REMEDY))
+            missing.append(
+                Missing(f"{kind} in the kernel", f"{reason}; tried: {refusal}", MODULE_REMEDY, OTHER)
+            )
     for controller, reason in needs.controllers.items():
         if controller not in facts.controllers:
-            remedy = f"mount the {controller} controller (vnet doctor says how), or use --kernel uml"
-            missing.append(Missing(f"cgroup controller {controller}", reason, remedy))
+            remedy = f"mount the {controller} controller (vnet doctor says how)"
+            missing.append(Missing(f"cgroup controller {controller}", reason, remedy, OTHER))
     for tool, reason in needs.tools.items():
         if facts.tools.get(tool) is None:
             package = PACKAGES.get(tool, tool)

@@ -16,14 +16,20 @@ class KernelError(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """One thing that a plan needs and a kernel has not: what, why the plan needs it, what would mend it."""
+    """One thing that a plan needs and a kernel has not: what, why the plan needs it, what would mend it.
+
+    `other`: the name of a kernel that may have it.
+    """
 
     what: str
     reason: str
     remedy: str
+    other: str = ""
 
     def __str__(self) -> str:
-        return f"{self.what} ({self.reason}); {self.remedy}"
+        elsewhere = f"use --kernel {self.other}" if self.other else ""
+        remedies = ", or ".join(one for one in (self.remedy, elsewhere) if one)
+        return f"{self.what} ({self.reason})" + (f"; {remedies}" if remedies else "")
 
 
 @dataclass(frozen=True, slots=True)

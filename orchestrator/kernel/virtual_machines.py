@@ -51,12 +51,12 @@ def missing_images(plan: Plan) -> list[Missing]:
 
 
 def _not_there(plan: Plan, wanted: Iterable[str]) -> list[Missing]:
-    from orchestrator.images import ImageError, locate  # here: most plans have light nodes only
+    from orchestrator.images import ImageError, look  # here: most plans have light nodes only
 
     found = []
     for name in wanted:
         try:
-            locate(name)
+            look(name)
         except ImageError as error:
             what, _, remedy = str(error).rpartition(";")
             node = next(n.name for n in plan.nodes if n.vm is not None and n.vm.image == name)

@@ -5,11 +5,11 @@ import gc
 import sys
 
 try:
-    from orchestrator.lab import orders
+    from orchestrator.lab import start_arguments
     from orchestrator.lab.process import main
 except (OSError, MemoryError) as error:  # no descriptor, no memory
     sys.exit(f"the lab process cannot be loaded: {error or type(error).__name__}")
 
 atexit.register(gc.freeze)  # who waits for this process need not wait until its memory is taken apart
-argv = orders.take() if sys.argv[1:] == [orders.WAIT] else sys.argv[1:]
+argv = start_arguments.take() if sys.argv[1:] == [start_arguments.WAIT] else sys.argv[1:]
 sys.exit(0 if argv is None else main(argv))

@@ -191,18 +191,18 @@ def _transmitters(
 
 
 def prove(lab: Lab, links: Sequence[Link]) -> None:
-    """Asked against realised; adds to proof.json. A proof that fails marks the run suspect, but
+    """Requested against measured; adds to proof.json. A proof that fails marks the run suspect, but
     does not end it.
     """
     ways = len(directions(links))
     lab.events.phase("prove", 0, ways, f"{ways} directions")
-    judgements, slacks = _prover(lab).prove(links, once=lab.ready)
+    judgements, tolerances = _prover(lab).prove(links, once=lab.ready)
     for _, _, d in directions(links):
         if text := queueing.forget_text(d.carrier, d.impairment):
             lab.driver.apply(Step("tc", d.netns, text, "queues forget the proof's frames", d.host))
     if not lab.ready and isinstance(lab.driver, Tracer):
         lab.events.phase("prove", ways, ways, "paths")
-        judgements += path_proof.prove(lab.plan, lab.driver, slacks.delay)
+        judgements += path_proof.prove(lab.plan, lab.driver, tolerances.delay)
     path = lab.run_dir / "proof.json"
     before = json.loads(path.read_text()) if lab.ready else []
     replace(path, json.dumps(before + proof.to_json(judgements), indent=1) + "\n")

@@ -26,7 +26,7 @@ def room(run_dir: Path) -> None:
     if free < LEAST_FREE_BYTES:
         raise LabError(
             f"{run_dir}: {free} bytes left on its file system: the disk is full; free some space or choose "
-            "another place with --out. What was measured is kept"
+            "another place with --results. What was measured is kept"
         )
 
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from orchestrator.lab.probes import HEADER, spaced_size
 from orchestrator.model import Impairment
-from orchestrator.plan.correlation import realised_share
+from orchestrator.plan.correlation import effective_share
 from orchestrator.plan.netem import queue_limit
 
 
-def asked_loss(i: Impairment) -> float:
+def requested_loss(i: Impairment) -> float:
     """The loss that the file asks for; 1-h is the loss in the bad state of the Gilbert-Elliott model, 1-k in
     the good.
     """
@@ -25,7 +25,7 @@ def asked_loss(i: Impairment) -> float:
 
 def stationary_loss(i: Impairment) -> float:
     """Share of frames that the impairment loses in the long run."""
-    return realised_share(i.loss, i.loss_correlation) if i.gemodel is None else asked_loss(i)
+    return effective_share(i.loss, i.loss_correlation) if i.gemodel is None else requested_loss(i)
 
 
 def loss_memory(i: Impairment) -> float:
@@ -53,15 +53,15 @@ def corrupted(i: Impairment) -> float:
 
 def reordered(i: Impairment) -> float:
     """Frames that skip the queue."""
-    return realised_share(i.reorder, i.reorder_correlation)
+    return effective_share(i.reorder, i.reorder_correlation)
 
 
 def _duplicate(i: Impairment) -> float:
-    return realised_share(i.duplicate, i.duplicate_correlation)
+    return effective_share(i.duplicate, i.duplicate_correlation)
 
 
 def _corrupt(i: Impairment) -> float:
-    return realised_share(i.corrupt, i.corrupt_correlation)
+    return effective_share(i.corrupt, i.corrupt_correlation)
 
 
 def short_queue(i: Impairment) -> bool:

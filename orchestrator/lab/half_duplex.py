@@ -8,55 +8,68 @@ from orchestrator import queueing
 from orchestrator.lab.clock import SECOND
 from orchestrator.lab.judgement import Judgement, ProofResult, Seen, shown, verdict
 from orchestrator.lab.probes import BOTH, FRAMES_LEAST, at_once, train_size
-from orchestrator.lab.slack import Slacks
+from orchestrator.lab.tolerance import Tolerances
 from orchestrator.lab.train import OFFER_FACTOR, offered_bps, too_slow
 from orchestrator.model import Link
 
 Results = Mapping[tuple[str, str], Seen]
 
 
-def judge(links: Sequence[Link], together: Results, slacks: Slacks) -> Iterator[Judgement]:
+def judge(links: Sequence[Link], together: Results, tolerances: Tolerances) -> Iterator[Judgement]:
     """A line for each half duplex link with a rate: quantity `rate`, direction `both`."""
     for link in links:
         if link.half_duplex and link.forward.impairment.rate_bps:
-            yield _rate(link, [together.get((link.name, way)) for way in ("forward", "reverse")], slacks)
+            yield _rate(link, [together.get((link.name, way)) for way in ("forward", "reverse")], tolerances)
 
 
-def _rate(link: Link, trains: Sequence[Seen | None], slacks: Slacks) -> Judgement:
+def _rate(link: Link, trains: Sequence[Seen | None], tolerances: Tolerances) -> Judgement:
     """From the arrivals of either direction while both were sending."""
-    asked = link.forward.impairment
-    whole, expects = float(asked.rate_bps), float(queueing.lone_bps(asked))
-    slack = slacks.rate.of(expects)
-    if asked.slot is not None:
+    requested = link.forward.impairment
+    whole, expects = float(requested.rate_bps), float(queueing.lone_bps(requested))
+    tolerance = tolerances.rate.of(expects)
+    if requested.slot is not None:
         why = "slots let frames go together, which hides the rate's spacing"
-        return _line(link, whole, expects, None, 0, "cannot tell", why, slack)
-    arrivals = [sorted(seen.arrivals_ns)[at_once(asked) :] for seen in trains if seen is not None]
+        return _line(link, whole, expects, None, 0, "cannot tell", why, tolerance)
+    arrivals = [sorted(seen.arrivals_ns)[at_once(requested) :] for seen in trains if seen is not None]
     if len(arrivals) < 2 or min(map(len, arrivals)) < FRAMES_LEAST:
         few = min(map(len, arrivals), default=0)
-        return _line(link, whole, expects, None, few, "cannot tell", f"{few} frames are too few", slack)
+        return _line(link, whole, expects, None, few, "cannot tell", f"{few} frames are too few", tolerance)
     begin, end = max(a[0] for a in arrivals), min(a[-1] for a in arrivals)
     inside = sorted(at for a in arrivals for at in a if begin <= at <= end)
     if len(inside) < FRAMES_LEAST:
         why = "the two directions did not send at the same time; prove again when the machine is idle"
-        return _line(link, whole, expects, None, len(inside), "cannot tell", why, slack)
-    offered = sum(offered_bps(seen, train_size(asked)) for seen in trains if seen is not None)
+        return _line(link, whole, expects, None, len(inside), "cannot tell", why, tolerance)
+    offered = sum(offered_bps(seen, train_size(requested)) for seen in trains if seen is not None)
     if offered < OFFER_FACTOR * expects:
-        return _line(link, whole, expects, None, len(inside), "cannot tell", too_slow(offered), slack)
+        return _line(link, whole, expects, None, len(inside), "cannot tell", too_slow(offered), tolerance)
     steps, span = len(inside) - 1, inside[-1] - inside[0]
-    rate = steps * train_size(asked) * 8 * SECOND / span
+    rate = steps * train_size(requested) * 8 * SECOND / span
     error = rate / steps  # where the window cuts a frame
     interval = (rate - error, rate + error)
-    judged = verdict(*interval, expects - slack, expects + slack)
-    got = f"both directions together got {shown('bit/s', *interval)}, slack {shown('bit/s', slack)}"
+    judged = verdict(*interval, expects - tolerance, expects + tolerance)
+    got = f"both directions together got {shown('bit/s', *interval)}, tolerance {shown('bit/s', tolerance)}"
     reason = "" if judged == "holds" else got
-    return _line(link, whole, expects, (rate, interval), len(inside), judged, reason, slack)
+    return _line(link, whole, expects, (rate, interval), len(inside), judged, reason, tolerance)
 
 
 def _line(
-    link: Link, asked: float, expects: float, found: tuple[float, tuple[float, float]] | None, n: int,
-    verdict: ProofResult, reason: str, slack: float,
+    link: Link, requested: float, expects: float, found: tuple[float, tuple[float, float]] | None, n: int,
+    verdict: ProofResult, reason: str, tolerance: float,
 ) -> Judgement:  # fmt: skip
     rate, (low, high) = found if found is not None else (None, (None, None))
     return Judgement(
-        link.name, BOTH, "rate", asked, expects, rate, low, high, "bit/s", n, verdict, reason, slack, None
+        link.name,
+        BOTH,
+        "rate",
+        requested,
+        expects,
+        rate,
+        low,
+        high,
+        "bit/s",
+        n,
+        verdict,
+        reason,
+        tolerance,
+        None,
     )

@@ -17,9 +17,9 @@ _UNITS: dict[str, tuple[tuple[float, str], ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """asked: as the file says; expected: what that makes (see expected.py), against which realised is judged.
+    """requested: as the file says; expected: what that makes (expected.py); measured is judged against it.
 
-    slack: how far apart they may be; None where a count decides. machine: what the machine itself adds to
+    tolerance: how far apart they may be; None where a count decides. machine: what the machine itself adds to
     the quantity, as measured meanwhile; None where nobody could. needs: frames that would tell, of all
     directions that were judged together (`directions`); None where no number of frames would. Times in ns,
     shares in [0, 1], rates in bit/s.
@@ -28,16 +28,16 @@ class Judgement:
     link: str
     direction: str
     quantity: str
-    asked: float
+    requested: float
     expected: float
-    realised: float | None
+    measured: float | None
     low: float | None
     high: float | None
     unit: str
     n: int
     verdict: ProofResult
     reason: str
-    slack: float | None = None
+    tolerance: float | None = None
     machine: float | None = None
     needs: int | None = None
     directions: int = 1

@@ -12,28 +12,28 @@ from orchestrator.lab.probes import JITTER_TAIL
 from orchestrator.lab.traceroute import FRAME_BYTES, Traceroute, TracerouteResult
 from orchestrator.model import Node, Plan
 from orchestrator.model.family import family
-from orchestrator.model.slack import Slack
+from orchestrator.model.tolerance import Tolerance
 from orchestrator.plan.paths import Path, Paths, pairs
 
 MOST_PATHS = 24
 Way = tuple[Node, str, Path, Path]  # from, address, there, back
 
 
-def prove(plan: Plan, tracer: Tracer, slack: Slack) -> list[Judgement]:
+def prove(plan: Plan, tracer: Tracer, tolerance: Tolerance) -> list[Judgement]:
     """Hops and round trip of sampled ways over routers; nothing where no route is the plan's."""
     paths = Paths.of(plan)
     ways = _sample([way for one, other in pairs(plan) for way in _ways(paths, one, other)])
-    asked = [
+    requested = [
         Traceroute(a.netns, address, len(there.nodes) - 1, SECOND + 2 * (there.delay_ns() + back.delay_ns()))
         for a, address, there, back in ways
     ]
     owner = {card.address: node.name for node in plan.nodes for card in node.interfaces}
     machines = {node.name for node in plan.nodes if node.vm is not None}
-    found = tracer.traceroute(asked) if asked else []
+    found = tracer.traceroute(requested) if requested else []
     return [
         line
         for way, seen in zip(ways, found, strict=True)
-        for line in (_hops(way, seen, owner), _time(way, seen, slack, machines))
+        for line in (_hops(way, seen, owner), _time(way, seen, tolerance, machines))
     ]
 
 
@@ -56,13 +56,15 @@ def _name(way: Way) -> str:
 
 def _hops(way: Way, seen: TracerouteResult, owner: dict[str, str]) -> Judgement:
     """Holds where every router answered in its turn, and the goal in the last."""
-    asked = way[2].nodes[1:]
+    requested = way[2].nodes[1:]
     gone = tuple(
-        owner.get(seen.hops[n], seen.hops[n]) if n in seen.hops else "?" for n in range(1, len(asked) + 1)
+        owner.get(seen.hops[n], seen.hops[n]) if n in seen.hops else "?" for n in range(1, len(requested) + 1)
     )
-    judged: ProofResult = "holds" if gone == asked else "fails"
-    reason = "" if gone == asked else f"asked by way of {', '.join(asked)}; went {', '.join(gone)}"
-    count, answered = float(len(asked)), float(len(seen.hops))
+    judged: ProofResult = "holds" if gone == requested else "fails"
+    reason = (
+        "" if gone == requested else f"requested by way of {', '.join(requested)}; went {', '.join(gone)}"
+    )
+    count, answered = float(len(requested)), float(len(seen.hops))
     return Judgement(
         _name(way),
         "path",
@@ -79,38 +81,40 @@ def _hops(way: Way, seen: TracerouteResult, owner: dict[str, str]) -> Judgement:
     )
 
 
-def _time(way: Way, seen: TracerouteResult, each: Slack, machines: Collection[str]) -> Judgement:
-    """The median of some, against the sum of what the links are asked to delay; loss leaves fewer of them.
+def _time(way: Way, seen: TracerouteResult, each: Tolerance, machines: Collection[str]) -> Judgement:
+    """The median of some round trips, against the sum of the links' requested delays; loss leaves fewer.
 
     What virtual machines on the way take to pass packets on is no link's: where it is
     longer, the proof cannot tell.
     """
     _, _, there, back = way
     frame_bytes = FRAME_BYTES + (20 if family(way[1]) == "IPv6" else 0)
-    asked = float(there.delay_ns(frame_bytes) + back.delay_ns(frame_bytes))
+    requested = float(there.delay_ns(frame_bytes) + back.delay_ns(frame_bytes))
     values = seen.round_trips_ns
     if not values:
         return Judgement(
-            _name(way), "path", "round trip", asked, asked, None, None, None, "ns", 0, "cannot tell",
+            _name(way), "path", "round trip", requested, requested, None, None, None, "ns", 0, "cannot tell",
             "no echo came back",
         )  # fmt: skip
     middle, low, high = statistics.median(values), float(min(values)), float(max(values))
     # Every hop there and back wakes a kernel, and each link's jitter may lie on the same side.
     hops = len(there.nodes) + len(back.nodes) - 2
-    slack = max(each.amount * hops, each.share * asked) + JITTER_TAIL * (there.jitter_ns + back.jitter_ns)
-    judged = verdict(low, high, asked - slack, asked + slack)
-    realised = f"asked {shown('ns', asked)}, realised {shown('ns', low, high)}, slack {shown('ns', slack)}"
-    reason = "" if judged == "holds" else realised
+    tolerance = max(each.amount * hops, each.share * requested) + JITTER_TAIL * (
+        there.jitter_ns + back.jitter_ns
+    )
+    judged = verdict(low, high, requested - tolerance, requested + tolerance)
+    ends = f"requested {shown('ns', requested)}, measured {shown('ns', low, high)}"
+    reason = "" if judged == "holds" else f"{ends}, tolerance {shown('ns', tolerance)}"
     passed = [name for name in dict.fromkeys([*there.nodes[1:], *back.nodes[:-1]]) if name in machines]
-    if passed and judged != "holds" and low >= asked - slack:
+    if passed and judged != "holds" and low >= requested - tolerance:
         judged = "cannot tell"
-        reason = f"virtual machines on the way ({', '.join(passed)}) add {shown('ns', middle - asked)}"
+        reason = f"virtual machines on the way ({', '.join(passed)}) add {shown('ns', middle - requested)}"
     return Judgement(
         _name(way),
         "path",
         "round trip",
-        asked,
-        asked,
+        requested,
+        requested,
         middle,
         low,
         high,
@@ -118,5 +122,5 @@ def _time(way: Way, seen: TracerouteResult, each: Slack, machines: Collection[st
         len(values),
         judged,
         reason,
-        slack,
+        tolerance,
     )

@@ -74,10 +74,10 @@ def shared_probes(links: Sequence[Link]) -> list[Probe]:
     found: list[Probe] = []
     for link in links:
         ways = [(link.name, "forward", link.forward), (link.name, "reverse", link.reverse)]
-        asked = link.forward.impairment
-        for name, way, direction in ways if link.half_duplex and asked.rate_bps else ():
+        requested = link.forward.impairment
+        for name, way, direction in ways if link.half_duplex and requested.rate_bps else ():
             probe = _train(name, way, direction, TRAIN_FRAMES_MOST)
-            paced = transmission_ns(probe["size"], asked) * 2 // 3
+            paced = transmission_ns(probe["size"], requested) * 2 // 3
             count = SHARED_LONGER * probe["count"]
             wait = 2 * SHARED_LONGER * probe["timeout_ns"]
             found.append({**probe, "count": count, "interval_ns": paced, "timeout_ns": wait})
@@ -122,13 +122,13 @@ def _train(link: str, name: str, direction: Direction, share: int) -> Probe:
     Back to back where the queue holds them, or enough of them; else half as fast again as the rate, so that
     what the queue drops does not shorten the train.
     """
-    asked = direction.impairment
-    size = train_size(asked)
-    spacing = max(1, transmission_ns(size, asked))
-    head = at_once(asked) + 2 * asked.jitter_ns * JITTER_TAIL // spacing + 1
+    requested = direction.impairment
+    size = train_size(requested)
+    spacing = max(1, transmission_ns(size, requested))
+    head = at_once(requested) + 2 * requested.jitter_ns * JITTER_TAIL // spacing + 1
     told = max(TRAIN_FRAMES_LEAST, min(TRAIN_TOLD_NS // spacing, share))
-    room = asked.limit_packets - head - 1
-    if room >= min(told, TRAIN_FRAMES_ENOUGH) and asked.queue is None:
+    room = requested.limit_packets - head - 1
+    if room >= min(told, TRAIN_FRAMES_ENOUGH) and requested.queue is None:
         told, interval = min(told, room), 0
     else:
         head, interval = 3 * head, spacing * 2 // 3

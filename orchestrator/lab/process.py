@@ -21,10 +21,10 @@ from orchestrator.lab.errors import Interrupted, LabError
 from orchestrator.lab.events import Events, Warning
 from orchestrator.lab.jsonlines import Message, encode
 from orchestrator.lab.lab import Lab
+from orchestrator.lab.launcher_events import LauncherEvents
 from orchestrator.lab.limits import this_clock_mhz
 from orchestrator.lab.loop import Loop
 from orchestrator.lab.manifest import VERSION_COMMANDS, Manifest, host_facts, kernel_facts, versions
-from orchestrator.lab.news import News
 from orchestrator.lab.replay import Replay
 from orchestrator.lab.serve import Server
 from orchestrator.lab.session import Session, start_software
@@ -96,13 +96,13 @@ def _prepare(options: argparse.Namespace, events: Events, plan: Plan, state: Sta
     manifest.data["driver"] = options.driver
     manifest.write(events)
     loop = Loop(JumpingClock() if options.driver == "fake" else MonotonicClock())
-    news = News()
+    launcher_events = LauncherEvents()
     context = DriverContext(
-        plan, loop, state, run_dir, options.agent, host.get("mhz") or this_clock_mhz(), news.take,
+        plan, loop, state, run_dir, options.agent, host.get("mhz") or this_clock_mhz(), launcher_events.take,
         lambda why: loop.interrupt(LabError(why)), options.snapshots,
     )  # fmt: skip
     lab = Lab(plan, run_dir, loop, events, state, manifest, DRIVERS[options.driver](context))
-    news.lab = lab
+    launcher_events.lab = lab
     return lab
 
 

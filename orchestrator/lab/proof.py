@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from orchestrator.lab import half_duplex, reference
+from orchestrator.lab import half_duplex, noise_floor
 from orchestrator.lab.clock import SECOND
 from orchestrator.lab.driver import Driver
 from orchestrator.lab.judge import judge
@@ -16,9 +16,9 @@ from orchestrator.lab.operations import Probe, Probed, Prove
 from orchestrator.lab.pooling import added
 from orchestrator.lab.probes import SPACING_NS, burst_probes, in_turns, shared_probes, spaced_probes
 from orchestrator.lab.proving import LOOKS, further, length_ns, most_ns, told
-from orchestrator.lab.slack import Noise, Slacks, settle
+from orchestrator.lab.tolerance import Noise, Tolerances, settle
 from orchestrator.model import Link
-from orchestrator.model.slack import ProofSettings
+from orchestrator.model.tolerance import ProofSettings
 
 
 @dataclass(frozen=True)
@@ -27,37 +27,39 @@ class Prover:
 
     driver: Driver
     netns: str
-    asked: ProofSettings
+    requested: ProofSettings
     kernel: str  # host, or a lab kernel's
     virtual: bool
     tables: Mapping[str, Sequence[int]]  # of delays, the plan's
 
-    def prove(self, links: Sequence[Link], *, once: bool = False) -> tuple[list[Judgement], Slacks]:
+    def prove(self, links: Sequence[Link], *, once: bool = False) -> tuple[list[Judgement], Tolerances]:
         """Probe all directions and judge them; goes on until it can tell, or as long as the file allows.
 
         once: with one train of each direction, whatever it tells; nobody waits for a lab that serves.
         """
         beside = self._measures(links)
-        with reference.wire(self.driver, self.netns) if beside else nullcontext():
+        with noise_floor.wire(self.driver, self.netns) if beside else nullcontext():
             measured = beside and self.kernel != "host"
-            quiet = reference.quiet(self.driver, self.netns) if measured else None
-            slacks = settle(self.asked, kernel=self.kernel, virtual=self.virtual, quiet=quiet)
+            quiet = noise_floor.quiet(self.driver, self.netns) if measured else None
+            tolerances = settle(self.requested, kernel=self.kernel, virtual=self.virtual, quiet=quiet)
             if not links:
-                return [], slacks
-            judged = self._until_told(links, slacks, beside, LOOKS if not once else 1)
+                return [], tolerances
+            judged = self._until_told(links, tolerances, beside, LOOKS if not once else 1)
         together = _by_way(self._call(shared_probes(links)))
-        return [*judged, *half_duplex.judge(links, together, slacks)], slacks
+        return [*judged, *half_duplex.judge(links, together, tolerances)], tolerances
 
-    def _until_told(self, links: Sequence[Link], slacks: Slacks, beside: bool, looks: int) -> list[Judgement]:
+    def _until_told(
+        self, links: Sequence[Link], tolerances: Tolerances, beside: bool, looks: int
+    ) -> list[Judgement]:
         """Trains of all directions, then further ones of those that are not told yet."""
-        first = spaced_probes(links, self.asked.longest_ns)
+        first = spaced_probes(links, self.requested.longest_ns)
         probes = first
         answers, noise = self._spaced(probes, beside)
         spaced = _by_way(answers)
         burst = _by_way(self._call(burst_probes(links)))
-        left_ns = most_ns(self.asked, virtual=self.virtual) - length_ns(probes)
+        left_ns = most_ns(self.requested, virtual=self.virtual) - length_ns(probes)
         for look in range(looks):
-            judged = judge(links, spaced, burst, slacks, noise, self.tables, LOOKS)
+            judged = judge(links, spaced, burst, tolerances, noise, self.tables, LOOKS)
             probes = further(first, judged, left_ns, links, dense=self.virtual) if look < looks - 1 else []
             probes = in_turns(probes, links)
             if not probes:
@@ -71,15 +73,15 @@ class Prover:
 
     def _measures(self, links: Sequence[Link]) -> bool:
         """Virtual time adds nothing, and a driver that invents its answers has no machine."""
-        return not self.virtual and self.driver.name != "fake" and reference.wanted(links)
+        return not self.virtual and self.driver.name != "fake" and noise_floor.wanted(links)
 
     def _spaced(self, probes: list[Probe], beside: bool) -> tuple[list[Probed], Noise | None]:
         if not beside:
             return self._call(probes), None
         longest = max(p["count"] * p["interval_ns"] for p in probes)
-        frames = min(reference.MOST_FRAMES, max(reference.QUIET_FRAMES, longest // SPACING_NS))
-        *found, seen = self._call([*probes, reference.probe(self.netns, frames)])
-        return found, reference.noise(seen)
+        frames = min(noise_floor.MOST_FRAMES, max(noise_floor.QUIET_FRAMES, longest // SPACING_NS))
+        *found, seen = self._call([*probes, noise_floor.probe(self.netns, frames)])
+        return found, noise_floor.noise(seen)
 
     def _call(self, probes: list[Probe]) -> list[Probed]:
         if not probes:

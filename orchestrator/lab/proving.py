@@ -11,7 +11,7 @@ from orchestrator.lab.judgement import Judgement
 from orchestrator.lab.operations import Probe
 from orchestrator.lab.probes import SMALLEST, directions, longest_delay_ns
 from orchestrator.model import Impairment, Link
-from orchestrator.model.slack import ProofSettings
+from orchestrator.model.tolerance import ProofSettings
 
 LOOKS = 4  # how often a proof is judged at most: with the first trains, and with three more
 AT_MOST_NS, AT_MOST_VIRTUAL_NS = 60 * SECOND, 600 * SECOND
@@ -22,10 +22,10 @@ COUNTED = ("loss", "duplicate")  # told by how many frames arrive; their size do
 Way = tuple[str, str]
 
 
-def most_ns(asked: ProofSettings, *, virtual: bool) -> int:
+def most_ns(requested: ProofSettings, *, virtual: bool) -> int:
     """How long the trains of a direction may take, all together."""
-    if asked.at_most_ns is not None:
-        return asked.at_most_ns
+    if requested.at_most_ns is not None:
+        return requested.at_most_ns
     return AT_MOST_VIRTUAL_NS if virtual else AT_MOST_NS
 
 
@@ -39,14 +39,14 @@ def further(
 ) -> list[Probe]:
     """Trains for what could not be told, of which each fits what is left; none where nothing fits.
 
-    dense: in virtual time, where no machine is asked for more than it can do.
+    dense: in virtual time, where no machine is requested more than it can do.
     """
-    asked = {(link, name): d.impairment for link, name, d in directions(links)}
+    requested = {(link, name): d.impairment for link, name, d in directions(links)}
     probe_of = {(p["link"], p["direction"]): p for p in first}
     if dense:
-        probe_of = {way: _denser(p, asked[way]) for way, p in probe_of.items()}
+        probe_of = {way: _denser(p, requested[way]) for way, p in probe_of.items()}
     frames: dict[Way, int] = {}
-    timed: dict[Way, int] = {}  # of these, those whose delays are asked for
+    timed: dict[Way, int] = {}  # of these, those whose delays are requested
     for line in sorted(judged, key=lambda j: _more(j) * _interval(probe_of, j)):
         way = line.link, line.direction
         more = _more(line) - frames.get(way, 0)
@@ -57,7 +57,7 @@ def further(
             most = min(most, left_ns * FRAMES_PER_S // SECOND - sum(frames.values()))
         if more <= most:
             frames[way] = frames.get(way, 0) + more
-            if line.quantity not in COUNTED or asked[way].corrupt:
+            if line.quantity not in COUNTED or requested[way].corrupt:
                 timed[way] = frames[way]
     return [
         part
@@ -66,19 +66,24 @@ def further(
     ]
 
 
-def _denser(probe: Probe, asked: Impairment) -> Probe:
+def _denser(probe: Probe, requested: Impairment) -> Probe:
     """The same probe with frames closer together where they do not meet: without a rate, order and queue."""
-    if asked.rate_bps or asked.netem_stays or asked.slot is not None or asked.queue is not None:
+    if (
+        requested.rate_bps
+        or requested.netem_stays
+        or requested.slot is not None
+        or requested.queue is not None
+    ):
         return probe
-    room = asked.limit_packets // 2 or TOGETHER  # frames that may wait in netem at a time
-    interval = max(DENSE_NS, longest_delay_ns(asked) // max(1, room - TOGETHER))
+    room = requested.limit_packets // 2 or TOGETHER  # frames that may wait in netem at a time
+    interval = max(DENSE_NS, longest_delay_ns(requested) // max(1, room - TOGETHER))
     if room <= TOGETHER or interval >= probe["interval_ns"]:
         return probe
     return {**probe, "interval_ns": interval, "batch": TOGETHER}
 
 
 def _parted(probe: Probe, timed: int) -> Iterator[Probe]:
-    """The frames whose delays are asked for, then those that are only counted, which are short."""
+    """The frames whose delays are requested, then those that are only counted, which are short."""
     if timed:
         yield {**probe, "count": timed}
     if counted := probe["count"] - timed:

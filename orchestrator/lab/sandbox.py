@@ -73,7 +73,11 @@ def mounts(node: Node) -> Mounts:
                 f"node {node.name}: its image {node.image} is not unpacked; start the lab anew with it"
             )
         return {"read": [], "write": [], "named": [], "root": node.image_root}
-    return {"read": list(node.sees), "write": list(node.writes), "named": sorted(set(_named(node)))}
+    return {
+        "read": list(node.mounts_read),
+        "write": list(node.mounts_write),
+        "named": sorted(set(_named(node))),
+    }
 
 
 def paths_of(node: Node) -> Iterator[tuple[str, str]]:

@@ -7,12 +7,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from capture.tcpdump import SETTLE_NS
-from orchestrator.lab import evidence, operations, power, sampling, stacks, untouched, witness, workload
+from orchestrator.lab import (
+    evidence,
+    heartbeat,
+    operations,
+    power,
+    queue_readback,
+    sampling,
+    stacks,
+    workload,
+)
 from orchestrator.lab.clock import MILLISECOND, SECOND
 from orchestrator.lab.driver import Bounded
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.events import Warning
-from orchestrator.lab.expected import asked_loss, short_queue
+from orchestrator.lab.expected import requested_loss, short_queue
 from orchestrator.lab.jsonlines import Message
 from orchestrator.lab.lab import Lab, Running
 from orchestrator.lab.probes import BOTH, directions
@@ -29,6 +38,11 @@ DRAIN_EVERY_NS = 100 * MILLISECOND
 QUIET_NS = 500 * MILLISECOND
 MOST_SHOWN = 5
 LINKS_ON_A_PATH = 4  # directions; more only slows the end of the drain
+# The launcher's state of a program, in words.
+ENDS = {
+    "starting": "it was still starting", "ready": "it was still running", "exited": "it had ended",
+    "failed": "it had failed", "absent": "it was not there",
+}  # fmt: skip
 
 
 class Session:
@@ -39,21 +53,21 @@ class Session:
         self._most_connected = 0
         self._t0_ns = 0
         self._stacks: stacks.Counted = {}
-        self._queues: untouched.Queues = {}
+        self._queues: queue_readback.Queues = {}
         self._hold_ns = lab.plan.hold_ns
         self._trials = bool(streams(lab))  # they show their own progress
         self._workload = workload.items(lab.plan)
         self._expected = workload.connecting(self._workload)
         self._wall = evidence.WallClock(lab.loop.clock.offset_ns)
         self._ticks = lab.loop.every(SECOND, self._tick)
-        self._witness = witness.beside(lab)
+        self._heartbeat = heartbeat.beside(lab)
 
     def run(self) -> None:
         """Everything between a ready network and the end of the drain."""
         lab = self._lab
         start_software(lab)
         self._stacks = stacks.read(lab.driver)
-        self._queues = untouched.before(lab)
+        self._queues = queue_readback.before(lab)
         self._await_fixed_start()
         self._measure()
         self._go()
@@ -75,8 +89,8 @@ class Session:
         self._ticks.cancelled = True
         lab.events.phase("collect", 0, 2, "sessions and captures")
         ended = lab.loop.clock.now_ns()
-        if self._t0_ns and self._witness is not None:
-            self._witness.stop()
+        if self._t0_ns and self._heartbeat is not None:
+            self._heartbeat.stop()
         if self._t0_ns:
             lab.manifest.phases(lab.plan, self._t0_ns, ended, self._hold_ns)
             lab.manifest.data["deadlines_missed"] = self._timeline.missed
@@ -115,7 +129,7 @@ class Session:
 
     def _look_at_queues(self) -> None:
         """When nothing is measured any more, so that it costs the scenario nothing."""
-        found = untouched.changed(self._lab, self._queues)
+        found = queue_readback.changed(self._lab, self._queues)
         if found:
             named = "; ".join(str(one) for one in found[:MOST_SHOWN])
             more = f"; and {len(found) - MOST_SHOWN} more" if len(found) > MOST_SHOWN else ""
@@ -149,8 +163,8 @@ class Session:
         lab.manifest.write(lab.events)
         self._replay = Replay(lab, t0_ns)
         self._t0_ns = t0_ns  # from here on there is a scenario to end: `collect` waits for its sessions
-        if self._witness is not None:
-            self._witness.start()
+        if self._heartbeat is not None:
+            self._heartbeat.start()
         lab.driver.call(operations.Go(self._t0_ns))
         lab.events.phase("ramp", 0, lab.plan.ramp_ns / SECOND, "sessions begin")
         lab.loop.sleep_until(self._t0_ns)
@@ -243,8 +257,7 @@ class Session:
                 lab.node_states[node] = f"{software.name} {state}"
                 lab.events.warn(Warning(
                     "end-state",
-                    f"nodes.{node}.{software.name}: expected {software.process.expect} at the end of "
-                    f"the hold, but it is {state} (status {status})",
+                    f"nodes.{node}.{software.name}: {end_state(software.process.expect, state, status)}",
                     f"see raw/logs/{node}.{software.name}.log",
                 ))  # fmt: skip
 
@@ -264,7 +277,7 @@ class Session:
         raw = lab.run_dir / "raw"
         lossy = {
             (name, way) for name, side, d in directions(list(lab.links.values())) for way in (side, BOTH)
-            if asked_loss(d.impairment) or name in lab.down or short_queue(d.impairment)
+            if requested_loss(d.impairment) or name in lab.down or short_queue(d.impairment)
         }  # fmt: skip
         lossy |= {
             (n, w) for n, side, d in directions(list(lab.links.values())) if d.trace for w in (side, BOTH)
@@ -287,6 +300,13 @@ class Session:
             action()
         except (LabError, OSError) as error:
             self._lab.events.warn(Warning("collect", f"{what}: {error}", "what was written before is kept"))
+
+
+def end_state(expected: str, state: str, status: int | None) -> str:
+    """`still running expected at the end of the hold; it had failed (status 3)`."""
+    wanted = "still running" if expected == "running" else "ended"
+    code = "" if status is None else f" (status {status})"
+    return f"{wanted} expected at the end of the hold; {ENDS.get(state, f'it was {state}')}{code}"
 
 
 def start_software(lab: Lab) -> None:

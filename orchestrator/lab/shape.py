@@ -36,10 +36,10 @@ def critical(n: float, z: float) -> float:
 
 
 def quantiles(seen: Sequence[float], wanted: Sequence[float]) -> str:
-    """`p50 12.1 ms (12 ms asked), ...`."""
+    """`p50 12.1 ms (12 ms requested), ...`."""
     ordered = sorted(seen)
 
     def at(values: Sequence[float], share: float) -> str:
         return shown("ns", values[min(len(values) - 1, int(share * len(values)))])
 
-    return ", ".join(f"p{100 * q:.0f} {at(ordered, q)} ({at(wanted, q)} asked)" for q in QUANTILES)
+    return ", ".join(f"p{100 * q:.0f} {at(ordered, q)} ({at(wanted, q)} requested)" for q in QUANTILES)

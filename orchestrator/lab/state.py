@@ -15,6 +15,7 @@ from typing import Any
 
 from orchestrator.lab.errors import LabError
 
+NAME_IN_USE = "the name is in use"  # in the error of a lab whose name another lab has
 MODE = 0o755  # of the state directories: under any umask nobody else writes there
 
 
@@ -65,6 +66,21 @@ def read_lab(state_dir: Path) -> dict[str, Any]:
     except (FileNotFoundError, NotADirectoryError, json.JSONDecodeError):
         return {}
     return data if isinstance(data, dict) else {}
+
+
+def in_use(state_dir: Path) -> bool:
+    """Whether a lab that runs now has that state directory."""
+    try:
+        descriptor = os.open(state_dir / "lock", os.O_RDWR | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return any(process.alive for process in processes(state_dir))
 
 
 def processes(state_dir: Path) -> list[Owned]:
@@ -213,5 +229,5 @@ def _foreign(directory: Path) -> str:
 def _taken(directory: Path, lab: str) -> str:
     pids = [str(p.pid) for p in processes(directory) if p.role == "lab"]
     by = f" by process {pids[0]}" if pids else ""
-    remedy = f"end that lab with `vnet down {lab}` or choose another name"
-    return f"lab {lab}: the name is in use{by} ({directory}); {remedy}"
+    remedy = "wait until that lab has ended (`vnet ls` shows it), or give another name (--lab)"
+    return f"lab {lab}: {NAME_IN_USE}{by} ({directory}); {remedy}"

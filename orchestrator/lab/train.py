@@ -42,25 +42,25 @@ class Untold:
     frames: int
 
 
-def realised(asked: Impairment, train: Seen | None) -> Realised | Untold:
+def measured(requested: Impairment, train: Seen | None) -> Realised | Untold:
     """The rate that a train shows."""
     if train is None or len(train.arrivals_ns) < FRAMES_LEAST:
         count = 0 if train is None else len(train.arrivals_ns)
         return Untold(f"{count} frames are too few to judge; a rate shows from {FRAMES_LEAST}", count)
-    waited = _waited(asked, train)
+    waited = _waited(requested, train)
     if len(waited) < FRAMES_LEAST:
-        return Untold(_why_none(asked, train), len(waited))
-    size, spacing = train_size(asked), _spacing(waited)
+        return Untold(_why_none(requested, train), len(waited))
+    size, spacing = train_size(requested), _spacing(waited)
     # Frames with a flipped bit and second copies took their time too, but their arrivals are not told.
     counted = (train.received + train.duplicates) / len(train.arrivals_ns)
     rate = size * 8 * SECOND / spacing * counted
     offered = offered_bps(train, size)
-    if offered < OFFER_FACTOR * queueing.lone_bps(asked):
+    if offered < OFFER_FACTOR * queueing.lone_bps(requested):
         return Untold(too_slow(offered), len(waited))
     late, span = _late(waited, spacing), waited[-1] - waited[0]
     # Where the queue is hardly longer than the delay, frames that were late look like frames that waited.
-    if asked.limit_packets * transmission_ns(size, asked) - longest_delay_ns(asked) <= 2 * late:
-        return Untold(_why_none(asked, train), len(waited))
+    if requested.limit_packets * transmission_ns(size, requested) - longest_delay_ns(requested) <= 2 * late:
+        return Untold(_why_none(requested, train), len(waited))
     hidden = abs(1 - 1 / counted)
     holes = 2 * math.sqrt(hidden * (1 - hidden) / (len(waited) / 2)) if hidden else 0.0
     return Realised(rate, 2 * late / (span / 2) + holes, len(waited), span, late)
@@ -70,22 +70,22 @@ def _pairs(train: Seen) -> list[tuple[int, int]]:
     return sorted(zip(train.arrivals_ns, train.delays_ns, strict=True))
 
 
-def _waited(asked: Impairment, train: Seen) -> list[int]:
+def _waited(requested: Impairment, train: Seen) -> list[int]:
     """Arrivals of the frames at the end of the train that waited for those before them."""
-    most = longest_delay_ns(asked) + transmission_ns(train_size(asked), asked)
-    pairs = _pairs(train)[at_once(asked) :]
-    if asked.reorder:  # a frame that skips the queue takes no time of it
+    most = longest_delay_ns(requested) + transmission_ns(train_size(requested), requested)
+    pairs = _pairs(train)[at_once(requested) :]
+    if requested.reorder:  # a frame that skips the queue takes no time of it
         return [at for at, delay in pairs if delay > most]
     first = next((n for n in range(len(pairs), 0, -1) if pairs[n - 1][1] <= most), 0)
     return [at for at, _ in pairs[first:]]
 
 
-def _why_none(asked: Impairment, train: Seen) -> str:
-    size = train_size(asked)
+def _why_none(requested: Impairment, train: Seen) -> str:
+    size = train_size(requested)
     offered = offered_bps(train, size)
-    if offered < OFFER_FACTOR * queueing.lone_bps(asked):
+    if offered < OFFER_FACTOR * queueing.lone_bps(requested):
         return too_slow(offered)
-    held = shown("ns", asked.limit_packets * transmission_ns(size, asked))
+    held = shown("ns", requested.limit_packets * transmission_ns(size, requested))
     return (
         f"delay and jitter hide the rate: no {FRAMES_LEAST} frames waited longer than they take; the queue "
         f"holds {held}, "

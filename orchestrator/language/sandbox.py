@@ -1,28 +1,28 @@
-"""The jinja2 environment of templates: what a text of the file may compute, and how much."""
+"""The jinja2 environment of templates. It runs in the bounded process of template_process.py."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
-from jinja2 import StrictUndefined, TemplateError, meta
+from jinja2 import StrictUndefined, Template, TemplateError, meta
 from jinja2.runtime import Context
 from jinja2.sandbox import SandboxedEnvironment
 
-from .template_rules import NAMES, TemplateFaultError
+from .template_rules import MEMORY, NAMES, TemplateFaultError
 
+_TOO_LARGE = f"it needs more than {MEMORY >> 20} MiB of memory"
 LARGEST_TEXT = 1 << 20  # bytes of what a template makes; the largest of ours has 400
 
 # What a template may raise while it is rendered; the sandbox's own refusals are TemplateErrors.
 _FAILURES = (
     TemplateError, ArithmeticError, TypeError, ValueError, AttributeError, LookupError, RecursionError,
-    MemoryError,
 )  # fmt: skip
 
 
 class _Environment(SandboxedEnvironment):
-    """The sandbox, without the two operators by which a short text asks for all memory there is."""
+    """The sandbox without the two operators that make large values of small ones at once."""
 
     intercepted_binops = frozenset({"*", "**"})
 
@@ -45,12 +45,19 @@ def _environment() -> SandboxedEnvironment:
     return _Environment(undefined=StrictUndefined, keep_trailing_newline=True, autoescape=False)
 
 
+@lru_cache(maxsize=256)
+def _compiled(template: str) -> Template:
+    return _environment().from_string(template)
+
+
 def fault(template: str) -> str | None:
     """Why a template is not one, or None; does not render it."""
     try:
         used = meta.find_undeclared_variables(_environment().parse(template))
     except (TemplateError, RecursionError) as error:
         return str(error)
+    except MemoryError:
+        return _TOO_LARGE
     unknown = sorted(used - NAMES - set(_environment().globals))
     return f"no name {', '.join(unknown)} in templates" if unknown else None
 
@@ -58,9 +65,11 @@ def fault(template: str) -> str | None:
 def render(template: str, values: Mapping[str, Any]) -> str:
     """The text for one node; raises TemplateFaultError."""
     try:
-        return _bounded(_environment().from_string(template).generate(values))
+        return _bounded(_compiled(template).generate(values))
     except TemplateFaultError:
         raise
+    except MemoryError:
+        raise TemplateFaultError(_TOO_LARGE) from None
     except _FAILURES as error:
         raise TemplateFaultError(str(error)) from error
 

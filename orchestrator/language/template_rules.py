@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 NAMES = frozenset({"lab", "node", "group", "index", "count", "address", "addresses", "parameters"})
+CPU_S = 3  # of one template; all of ours together take 10 ms
+MEMORY = 512 << 20  # bytes of address space of the process that renders them; it has 60 MiB when idle
 
 
 class TemplateFaultError(ValueError):

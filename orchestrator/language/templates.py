@@ -1,27 +1,102 @@
-"""Templates of commands and files: which names they may use, and their text for one node.
+"""Checks and renders the templates of commands and files, in a bounded process of their own.
 
-jinja2 (sandbox.py) is loaded for the first text with a brace: most topologies have none.
+The process (template_process.py) starts with the first text that has a brace: most topologies have none.
 """
 
 from __future__ import annotations
 
+import json
+import signal
+import subprocess
+import sys
+import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
+
+from .template_rules import CPU_S, MEMORY, TemplateFaultError
+
+SERVER = "orchestrator.language.template_process"
+_NEVER_SENT = object()
+
+
+class _Renderer:
+    """A client of the template process. It starts another one after one that ended."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._sent: dict[str, Any] = {}
+
+    def ask(self, request: dict[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+        """The process's answer; TemplateFaultError where it ended without one."""
+        with self._lock:
+            for _ in range(2):  # an idle process ends by itself: then the second one answers
+                process = self._running()
+                line = self._exchange(process, self._encoded(request, values))
+                if line:
+                    answer: dict[str, Any] = json.loads(line)
+                    return answer
+                if (status := self._end(process)) != 0:
+                    raise TemplateFaultError(_cause(status))
+        raise TemplateFaultError("the process that renders templates ended without an answer")
+
+    def _running(self) -> subprocess.Popen[bytes]:
+        if self._process is None:
+            argv = [sys.executable, "-s", "-m", SERVER]
+            self._process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            self._sent = {}
+        return self._process
+
+    def _encoded(self, request: dict[str, Any], values: Mapping[str, Any]) -> bytes:
+        """The request as a line of JSON, with those values that the process does not have yet: the addresses
+        of 10,000 nodes are sent once, not 10,000 times.
+        """
+        new = {k: v for k, v in values.items() if self._sent.get(k, _NEVER_SENT) is not v}
+        self._sent |= new
+        return json.dumps({**request, "names": list(values), "values": new}).encode() + b"\n"
+
+    @staticmethod
+    def _exchange(process: subprocess.Popen[bytes], line: bytes) -> bytes:
+        assert process.stdin is not None and process.stdout is not None
+        with suppress(BrokenPipeError):
+            process.stdin.write(line)
+            process.stdin.flush()
+        return process.stdout.readline()
+
+    def _end(self, process: subprocess.Popen[bytes]) -> int:
+        """The exit status of a process that gave no answer."""
+        self._process = None
+        with suppress(BrokenPipeError):
+            process.communicate()
+        return process.returncode
+
+
+def _cause(status: int) -> str:
+    if status == -signal.SIGXCPU:
+        return f"it needs more than {CPU_S} s of CPU time"
+    return f"it ended the process that renders it, which has {MEMORY >> 20} MiB of memory; status {status}"
+
+
+_renderer = _Renderer()
 
 
 def fault(template: str) -> str | None:
-    """Why a template is not one, or None; does not render it."""
+    """Why a text is not a template, or None; does not render it."""
     if "{" not in template:
         return None
-    from . import sandbox
-
-    return sandbox.fault(template)
+    try:
+        wrong = _renderer.ask({"check": template}, {})["fault"]
+    except TemplateFaultError as error:
+        return str(error)
+    return None if wrong is None else str(wrong)
 
 
 def render(template: str, values: Mapping[str, Any]) -> str:
     """The text for one node; raises TemplateFaultError."""
     if "{" not in template:
         return template
-    from . import sandbox
-
-    return sandbox.render(template, values)
+    answer = _renderer.ask({"render": template}, values)
+    if answer["fault"] is not None:
+        raise TemplateFaultError(str(answer["fault"]))
+    return str(answer["text"])

@@ -109,6 +109,12 @@ def parse(kind: Quantity, value: Any) -> Decimal:
     return amount
 
 
+def spaced(kind: Quantity, value: Any) -> str:
+    """The quantity as text in the one form that is printed: `30s` as `30 s`. UnitError as `parse`."""
+    parse(kind, value)
+    return " ".join(map(str, _split(kind, value)))
+
+
 def whole(kind: Quantity, value: Any) -> int:
     """`parse` for the kinds that are integers inside."""
     return int(parse(kind, value))

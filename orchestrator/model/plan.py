@@ -12,8 +12,8 @@ from typing import Any, Literal
 from .flows import Flow
 from .hosts import Host, Tunnel
 from .network import Capture, Interface, Link, Neighbour, Route, Segment
-from .slack import ProofSettings
 from .software import Program, Software
+from .tolerance import ProofSettings
 from .traces import Trace
 
 PLAN_FORMAT = 2
@@ -54,8 +54,8 @@ class Node:
     disk_limit_bytes: int | None = None  # of all that its programs write
     vm: Vm | None = None  # set where kind is vm
     forward: bool = False  # passes on packets that are not its own: a router
-    sees: tuple[str, ...] = ()  # paths of the machine that its programs may read beyond the rule
-    writes: tuple[str, ...] = ()  # paths of the machine that they may write
+    mounts_read: tuple[str, ...] = ()  # paths of the machine that its programs may read beyond the rule
+    mounts_write: tuple[str, ...] = ()  # paths of the machine that they may write
     routes: tuple[Route, ...] = ()  # beside those of its own subnets
     image: str = ""  # archive of a container image, whose files a light node has in place of the machine's
     image_digest: str = ""  # SHA-256 of its configuration

@@ -103,6 +103,7 @@ def make_plan(
         plan, nodes=tuple(dataclasses.replace(n, neighbours=found.get(n.name, ())) for n in plan.nodes)
     )
     notes = (
+        *topology.notes,
         *programme.notes,
         *late(plan, programme.relays),
         *crowded(plan, programme.relays),
@@ -118,7 +119,7 @@ def _openings(nodes: Sequence[Node]) -> list[Note]:
     """What of the machine's files the file opens to its nodes: who runs it must know."""
     notes: dict[Note, None] = {}
     for node in nodes:
-        for word, paths in (("sees", node.sees), ("writes", node.writes)):
+        for word, paths in (("reads", node.mounts_read), ("writes", node.mounts_write)):
             if paths:
                 text = f"{word} {', '.join(paths)} of this machine"
                 notes[Note(f"nodes.{node.group}", text, "make sure that you mean it")] = None
@@ -193,8 +194,8 @@ def _node(
         disk_limit_bytes=machine.disk_limit,
         vm=vm(machine, topology.path),
         forward=machine.forward,
-        sees=tuple(machine.sees),
-        writes=tuple(machine.writes),
+        mounts_read=tuple(machine.mounts.read),
+        mounts_write=tuple(machine.mounts.write),
         routes=routes,
         image=str(archive.path) if archive else "",
         image_digest=archive.digest if archive else "",

@@ -81,7 +81,7 @@ def _disk(plan: Plan, facts: MachineFacts) -> Iterator[Problem]:
     if free is not None and needed > free:
         rule = f"captures need up to {needed / 1e6:.0f} MB, {free / 1e6:.0f} MB are free"
         yield _problem(
-            plan, "captures", "", rule, "shorten the hold, lower `snaplen`, or choose another --out"
+            plan, "captures", "", rule, "shorten the hold, lower `snaplen`, or choose another --results"
         )
 
 

@@ -16,7 +16,7 @@ _SMALL = 1e-12
 
 
 @cache
-def realised_share(chance: float, correlation: float) -> float:
+def effective_share(chance: float, correlation: float) -> float:
     """The long run share of packets that meet `chance`, in [0, 1], under `correlation`, in [0, 1)."""
     if correlation == 0 or chance in (0.0, 1.0):
         return chance

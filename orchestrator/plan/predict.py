@@ -10,7 +10,7 @@ from ..software.kind import Costs
 from ..software.registry import KINDS
 from ..software.sending import expected_messages
 from .capacity import VM_BYTES
-from .correlation import realised_share
+from .correlation import effective_share
 from .paths import Paths, pairs
 
 # Measured by bench/memory.py (Linux 6.18, x86-64), rounded up. A light node: 0.15 MB (PSS) of an idle agent,
@@ -82,7 +82,7 @@ def _correlated(scope: str, wanted: Impairment) -> Iterator[Prediction]:
     for name in ("loss", "duplicate", "corrupt", "reorder"):
         chance, correlation = getattr(wanted, name), getattr(wanted, f"{name}_correlation")
         if chance and correlation:
-            yield Prediction(f"{name} by netem", scope, realised_share(chance, correlation), "share")
+            yield Prediction(f"{name} by netem", scope, effective_share(chance, correlation), "share")
 
 
 def _machine(plan: Plan, software: list[Software], costs: list[Costs]) -> Iterator[Prediction]:

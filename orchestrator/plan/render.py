@@ -116,7 +116,7 @@ def _limits(node: Node) -> str:
     if node.disk_limit_bytes is not None:
         parts.append(f"disk <= {text_bytes(node.disk_limit_bytes)}")
     parts += [f"files of {node.image}"] * bool(node.image)
-    parts += [f"sees {path}" for path in node.sees] + [f"writes {path}" for path in node.writes]
+    parts += [f"reads {path}" for path in node.mounts_read] + [f"writes {path}" for path in node.mounts_write]
     return ", ".join(parts) or "-"
 
 

@@ -8,7 +8,7 @@ from ..model import Cake, Impairment
 from . import words
 from .discipline import QUEUE, Part, Place, differing, entry
 from .kind import Entry, Mismatch
-from .tbf import RATE_SLACK_BPS
+from .tbf import RATE_TOLERANCE_BPS
 
 TIME_SLACK_US = 2
 LEAST_MEMORY_BYTES = 4 << 20
@@ -53,7 +53,7 @@ class CakeRoom:
         bandwidth = read.get("bandwidth")
         rate = 8 * bandwidth if isinstance(bandwidth, int) else bandwidth  # "unlimited"
         found = differing([
-            ("queue rate", wanted.rate_bps, rate, RATE_SLACK_BPS + 1e-5 * wanted.rate_bps),
+            ("queue rate", wanted.rate_bps, rate, RATE_TOLERANCE_BPS + 1e-5 * wanted.rate_bps),
             ("queue rtt", cake.rtt_ns / 1000, read.get("rtt"), TIME_SLACK_US),
         ])  # fmt: skip
         same = (("isolation", cake.isolation, "flowmode"), ("diffserv", cake.diffserv, "diffserv"))

@@ -74,11 +74,11 @@ def entry(entries: Sequence[Entry], handle: str) -> Entry:
 
 
 def differing(wanted: Sequence[tuple[str, float, object, float]]) -> list[Mismatch]:
-    """Of (field, asked, read, slack) those that are further apart than the slack."""
+    """Of (field, asked, read, tolerance) those that are further apart than the tolerance."""
     return [
         (field, asked, read)
-        for field, asked, read, slack in wanted
-        if not isinstance(read, int | float) or abs(asked - read) > slack
+        for field, asked, read, tolerance in wanted
+        if not isinstance(read, int | float) or abs(asked - read) > tolerance
     ]
 
 

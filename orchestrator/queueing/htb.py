@@ -12,7 +12,7 @@ from ..model import Band, Impairment
 from . import matching, prio, words
 from .discipline import LEAF, QUEUE, Part, Place, differing, entry, leaf_parts
 from .kind import Entry, Mismatch
-from .tbf import RATE_SLACK_BPS, bucket_bytes
+from .tbf import RATE_TOLERANCE_BPS, bucket_bytes
 
 ROOT, FIRST = 1, 0x10  # minor numbers of the whole rate's class and of the first class below it
 SHOWN_DIGITS = 1e-3  # of a rate that tc shows
@@ -135,4 +135,4 @@ def _targets(classes: Sequence[Band]) -> list[str]:
 
 
 def _slack(rate_bps: int) -> float:
-    return RATE_SLACK_BPS + SHOWN_DIGITS * rate_bps
+    return RATE_TOLERANCE_BPS + SHOWN_DIGITS * rate_bps

@@ -11,7 +11,7 @@ from .kind import Entry, Mismatch
 
 # tc counts netem's delays in whole microseconds and may round down once more (jitter 300us reads 299us)
 TIME_SLACK_NS = 2_000
-RATE_SLACK_BPS = 8  # netem keeps bytes per second
+RATE_TOLERANCE_BPS = 8  # netem keeps bytes per second
 # netem keeps probabilities in 32 bits, tc prints six digits
 SHARE_SLACK = 2**-31
 SHARE_DIGITS = 1e-5
@@ -19,8 +19,8 @@ SHARE_DIGITS = 1e-5
 ORDERLY_BPS = 100 * 10**9
 SLOT_TIMES = ("min_ns", "max_ns", "mean_ns", "jitter_ns")
 _SHARES = ("loss", "duplicate", "corrupt", "reorder")
-_SLACKS: dict[str, float] = {
-    "delay_ns": TIME_SLACK_NS, "jitter_ns": TIME_SLACK_NS, "rate_bps": RATE_SLACK_BPS, "limit_packets": 0,
+_TOLERANCES: dict[str, float] = {
+    "delay_ns": TIME_SLACK_NS, "jitter_ns": TIME_SLACK_NS, "rate_bps": RATE_TOLERANCE_BPS, "limit_packets": 0,
     "gemodel": SHARE_SLACK, "delay_correlation": SHARE_SLACK,
 } | {f"{quantity}{part}": SHARE_SLACK for quantity in _SHARES for part in ("", "_correlation")}  # fmt: skip
 
@@ -47,8 +47,8 @@ class Netem:
         read = self.read(entries, asked)
         return [
             (field, getattr(asked, field), getattr(read, field))
-            for field, slack in _SLACKS.items()
-            if _matters(asked, field) and not _near(getattr(asked, field), getattr(read, field), slack)
+            for field, tolerance in _TOLERANCES.items()
+            if _matters(asked, field) and not _near(getattr(asked, field), getattr(read, field), tolerance)
         ] + _slots(asked.slot, read.slot)
 
     def sending_ns(self, wanted: Impairment, frame_bytes: int) -> int:
@@ -191,10 +191,10 @@ def _matters(asked: Impairment, field: str) -> bool:
     return bool(getattr(asked, "jitter_ns" if quantity == "delay" else quantity))
 
 
-def _near(asked: Any, read: Any, slack: float) -> bool:
+def _near(asked: Any, read: Any, tolerance: float) -> bool:
     if isinstance(asked, tuple) and isinstance(read, tuple):
-        return all(_near(a, r, slack) for a, r in zip(asked, read, strict=True))
+        return all(_near(a, r, tolerance) for a, r in zip(asked, read, strict=True))
     if asked is None or read is None:
         return asked is read
     digits = SHARE_DIGITS * abs(asked) if isinstance(asked, float) else 0.0
-    return bool(abs(asked - read) <= slack + digits)
+    return bool(abs(asked - read) <= tolerance + digits)

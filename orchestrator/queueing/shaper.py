@@ -13,7 +13,7 @@ from ..model import Impairment
 from . import words
 from .discipline import Place, differing, entry
 from .kind import Entry, Mismatch
-from .tbf import RATE_SLACK_BPS, bucket_bytes
+from .tbf import RATE_TOLERANCE_BPS, bucket_bytes
 
 KIND = "htb"
 CLASS = "10"  # minor number, in hex
@@ -45,9 +45,9 @@ def mismatches(handle: str, wanted: Impairment, entries: Sequence[Entry]) -> lis
     """Where the class is not as asked."""
     default = entry(entries, handle).get("options", {}).get("default")
     read = entry(entries, f"{handle}{CLASS}")
-    slack = RATE_SLACK_BPS + SHOWN_DIGITS * wanted.rate_bps
+    tolerance = RATE_TOLERANCE_BPS + SHOWN_DIGITS * wanted.rate_bps
     wrong = [("queue default", f"0x{CLASS}", default)] if default != f"0x{CLASS}" else list[Mismatch]()
     return wrong + differing([
-        (f"queue {word}", wanted.rate_bps, 8 * read[word] if word in read else None, slack)
+        (f"queue {word}", wanted.rate_bps, 8 * read[word] if word in read else None, tolerance)
         for word in ("rate", "ceil")
     ])  # fmt: skip

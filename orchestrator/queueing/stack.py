@@ -10,7 +10,7 @@ from ..model import Impairment
 from . import netem, shaper, words
 from .discipline import DELAY, RATE, Part, Place, Room, entry
 from .kind import Entry, Mismatch
-from .tbf import RATE_SLACK_BPS, bucket_bytes
+from .tbf import RATE_TOLERANCE_BPS, bucket_bytes
 
 HIGHEST_LIMIT = 2**32 - 1  # netem's limit has 32 bits
 
@@ -73,7 +73,7 @@ class Stack:
         found = netem.QUEUE.mismatches(self._above(asked), entries) if self.delays else []
         if not self.room.shapes and not self.steered:
             rate = 8 * _rate(entries)
-            if abs(rate - asked.rate_bps) > RATE_SLACK_BPS + 1e-5 * asked.rate_bps:
+            if abs(rate - asked.rate_bps) > RATE_TOLERANCE_BPS + 1e-5 * asked.rate_bps:
                 found.append(("rate_bps", asked.rate_bps, rate))
         return found + self._below(asked, entries)
 

@@ -15,7 +15,7 @@ from .kind import Entry, Mismatch
 
 LATE_S = 250e-6
 ROUNDING_BYTES = 64  # tc counts the bucket in ticks of 64 ns
-RATE_SLACK_BPS = 8  # the kernel keeps bytes per second
+RATE_TOLERANCE_BPS = 8  # the kernel keeps bytes per second
 
 
 class Tbf:
@@ -48,7 +48,7 @@ class Tbf:
     def mismatches(self, asked: Impairment, entries: Sequence[Entry]) -> list[Mismatch]:
         read = self.read(entries, asked)
         found: list[Mismatch] = []
-        if abs(read.rate_bps - asked.rate_bps) > RATE_SLACK_BPS + 1e-5 * asked.rate_bps:
+        if abs(read.rate_bps - asked.rate_bps) > RATE_TOLERANCE_BPS + 1e-5 * asked.rate_bps:
             found.append(("rate_bps", asked.rate_bps, read.rate_bps))
         if read.limit_packets != asked.limit_packets:
             found.append(("limit_packets", asked.limit_packets, read.limit_packets))

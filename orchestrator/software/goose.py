@@ -15,8 +15,8 @@ from .checking import Checks, Here
 from .iec61850.checks import check_fits
 from .iec61850.file import Appid, Group, Published, Rules
 from .iec61850.frames import HEAD_BYTES, tlv_bytes
+from .iec61850.kind import make_kind
 from .iec61850.planning import Form, check_mtu, destination
-from .iec61850.room import make_kind
 from .kind import Offered
 from .placeholders import fill_for
 from .scene import Placed, Scene

@@ -1,4 +1,4 @@
-"""The kinds of software, by name. A new kind is a room and a line here."""
+"""The kinds of software, by name. A new kind is a module and a line here."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .kind import Kind
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class KindModule:
     """Where a kind is, and what must be known before it is loaded: the key of such software in files."""
 
     module: str
@@ -25,50 +25,50 @@ class Room:
         return kind
 
 
-ROOMS = {
-    "mosquitto": Room("mosquitto", "broker"),
-    "rabbitmq": Room("rabbitmq.room", "broker"),
-    "mqtt": Room("mqtt.room", "mqtt"),
-    "command": Room("command.room", "command"),
-    "frames": Room("frames.room", "frames"),
-    "udp": Room("udp", "udp"),
-    "tcp": Room("tcp", "tcp"),
-    "bulk": Room("bulk", "bulk"),
-    "zeromq": Room("zeromq.room", "zeromq"),
-    "frr": Room("frr.room", "frr"),
-    "amqp": Room("amqp.room", "amqp"),
-    "sampled-values": Room("sampled_values", "sampled-values"),
-    "goose": Room("goose", "goose"),
-    "synchrophasor": Room("synchrophasor", "synchrophasor"),
-    "middleware": Room("middleware.room", "middleware"),
-    "ftp": Room("ftp.room", "ftp"),
-    "gateway": Room("gateway.room", "gateway"),
-    "reservations": Room("gateway.room", "reservations", "BROKER"),
+MODULES = {
+    "mosquitto": KindModule("mosquitto", "broker"),
+    "rabbitmq": KindModule("rabbitmq.kind", "broker"),
+    "mqtt": KindModule("mqtt.kind", "mqtt"),
+    "command": KindModule("command.kind", "command"),
+    "frames": KindModule("frames.kind", "frames"),
+    "udp": KindModule("udp", "udp"),
+    "tcp": KindModule("tcp", "tcp"),
+    "bulk": KindModule("bulk", "bulk"),
+    "zeromq": KindModule("zeromq.kind", "zeromq"),
+    "frr": KindModule("frr.kind", "frr"),
+    "amqp": KindModule("amqp.kind", "amqp"),
+    "sampled-values": KindModule("sampled_values", "sampled-values"),
+    "goose": KindModule("goose", "goose"),
+    "synchrophasor": KindModule("synchrophasor", "synchrophasor"),
+    "middleware": KindModule("middleware.kind", "middleware"),
+    "ftp": KindModule("ftp.kind", "ftp"),
+    "gateway": KindModule("gateway.kind", "gateway"),
+    "reservations": KindModule("gateway.kind", "reservations", "BROKER"),
 }
 
 
 class Kinds(Mapping[str, Kind]):
-    """A room is loaded when its kind is asked for: all of them are a third of what a command loads, and most
-    files need one or two.
+    """Imports a kind's module on first use: all of them are a third of what a command loads, and most files
+    need one or two.
     """
 
-    def __init__(self, rooms: Mapping[str, Room]) -> None:
-        self._rooms = rooms
+    def __init__(self, modules: Mapping[str, KindModule]) -> None:
+        self._modules = modules
         self._entered: dict[str, Kind] = {}
 
     def __getitem__(self, name: str) -> Kind:
         if name not in self._entered:
-            self._entered[name] = self._rooms[name].enter()
+            self._entered[name] = self._modules[name].enter()
         return self._entered[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._rooms)
+        return iter(self._modules)
 
     def __len__(self) -> int:
-        return len(self._rooms)
+        return len(self._modules)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._rooms
+        return name in self._modules
 
     def of(self, model: Any) -> Kind:
         """The kind whose model this is; those that are loaded already come first."""
@@ -76,7 +76,7 @@ class Kinds(Mapping[str, Kind]):
         return next(kind for kind in chain(at_hand, self.values()) if type(model) is kind.model)
 
 
-KINDS = Kinds(ROOMS)
+KINDS = Kinds(MODULES)
 
 
 def kind_of(model: Any) -> Kind:

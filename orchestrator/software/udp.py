@@ -20,8 +20,8 @@ LARGEST_BYTES = 65_507  # 65,535 of an IPv4 packet, less the headers of IP (20) 
 PROMISE = Promise("UDP", "UDP: nothing is promised")
 
 
-class Obeys(Base):
-    """Where gateways say how much a flow may send; messages that are too many are left out."""
+class RateLimitsFrom(Base):
+    """Where gateways connect to limit the rate of a flow; the sender leaves out messages above it."""
 
     listen: Port = Field(description="TCP port of the sender.")
     flow: Name = Field(description="The flow's name in their `flows`.")
@@ -33,7 +33,7 @@ class UdpOptions(peers.MarkedPeer):
     request: Request | None = Field(None, description="Messages that each receiver answers.")
     push: Push | None = Field(None, description="Messages that nobody answers.")
     stream: Stream | None = Field(None, description="A continuous feed.")
-    obeys: Obeys | None = Field(None, description="to: gateways that may slow it down.")
+    rate_limits_from: RateLimitsFrom | None = Field(None, description="to: gateways that may limit its rate.")
 
 
 class Udp(Base):
@@ -44,9 +44,9 @@ class Udp(Base):
 
 def _check(report: Checks, here: Here, model: Udp) -> None:
     peers.check_peer(report, here, model.udp, KIND.name, PATTERNS)
-    if model.udp.obeys is not None and model.udp.to is None:
+    if model.udp.rate_limits_from is not None and model.udp.to is None:
         rule = "does not belong to the side that listens"
-        report.add((*here.path, KIND.name, "obeys"), None, rule, "write it where `to` is")
+        report.add((*here.path, KIND.name, "rate_limits_from"), None, rule, "write it where `to` is")
     for key in PATTERNS:
         if (wanted := getattr(model.udp, key)) is not None:
             check_messages(report, here, wanted, (*here.path, KIND.name, key), LARGEST_BYTES)
@@ -69,14 +69,16 @@ def _plan(scene: Scene, all_of_it: Sequence[Placed]) -> Iterator[Planned]:
 
 def _spec(scene: Scene, placed: Placed, to: Sequence[peers.Target]) -> dict[str, Any]:
     spec = {**peers.spec(scene, placed, to), "timeout_ns": timeout_ns(placed)}
-    obeys: Obeys | None = placed.model.udp.obeys
-    return spec if obeys is None else {**spec, "obeys": {"port": obeys.listen, "name": obeys.flow}}
+    limits: RateLimitsFrom | None = placed.model.udp.rate_limits_from
+    return spec if limits is None else {**spec, "obeys": {"port": limits.listen, "name": limits.flow}}
 
 
 def _binds(model: Udp) -> tuple[Bind, ...]:
     udp = model.udp
     listens = (Bind("udp", udp.listen, ("udp", "listen")),) if udp.listen else ()
-    return listens if udp.obeys is None else (Bind("tcp", udp.obeys.listen, ("udp", "obeys", "listen")),)
+    if (limits := udp.rate_limits_from) is None:
+        return listens
+    return (Bind("tcp", limits.listen, ("udp", "rate_limits_from", "listen")),)
 
 
 def _words(software: Software, sent: Sequence[Flow]) -> str:
@@ -114,5 +116,5 @@ KIND = Kind(
     offers=_offers,
     ramp=lambda model: None if model.udp.listen is not None else 1,
     binds=_binds,
-    titles={"UdpOptions": "software.NAME.udp: messages over UDP", "Obeys": "udp's obeys"},
+    titles={"UdpOptions": "software.NAME.udp: messages over UDP", "RateLimitsFrom": "udp's rate_limits_from"},
 )

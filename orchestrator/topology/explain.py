@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
 from .document import File
-from .reference import SECTIONS, default_of, value_of
+from .key_reference import SECTIONS, default_of, value_of
+from .retired import TABLE
 
 Schema = dict[str, Any]
+Place = tuple[str, Schema, bool]  # path, what may stand there, whether it must
+NAME = "NAME"  # in a path: of the user's own
 MOST_NEAR = 3
 
 
@@ -34,7 +37,7 @@ class UnknownKeyError(Exception):
 def explain(asked: str) -> list[Entry]:
     """What a path (`links.wan.both.delay`) or a key's name alone (`delay`) means; UnknownKeyError."""
     parts = [part for part in re.split(r"[.\[\]]+", asked) if part]
-    found = _at(parts)
+    found = _at(parts) or _ending(parts)
     if not found and len(parts) == 1:
         found = [
             _entry(f"{parts[0]} ({title})", value, parts[0] in schema.get("required", ()))
@@ -69,22 +72,85 @@ def _sections() -> Iterator[tuple[str, Schema]]:
 def _at(parts: list[str]) -> list[Entry]:
     """The entries of a path from the top of the file; several where kinds of software share a key."""
     file, models = _whole()
-    places: list[tuple[str, Schema, bool]] = [("", file, False)]
+    places: list[Place] = [("", file, False)]
     for part in parts:
         places = [below for place in places for below in _below(place, part, models)]
     entries = [
         _entry(path.lstrip("."), schema, required, models) for path, schema, required in places if path
     ]
-    return list({(entry.value, entry.meaning, entry.default): entry for entry in entries}.values())
+    return _distinct(entries)
 
 
-def _below(place: tuple[str, Schema, bool], part: str, models: dict[str, Schema]) -> Iterator[Any]:
+def _ending(parts: list[str]) -> list[Entry]:
+    """The entries with the shortest paths that, without the user's own names, end in these parts."""
+    if len(parts) < 2:
+        return []
+    _, models = _whole()
+    found: dict[str, tuple[int, Place]] = {}
+    for place in _everywhere():
+        keys = [key for key in place[0].strip(".").split(".") if key != NAME]
+        if keys[-len(parts) :] == parts:
+            found.setdefault(place[0], (len(keys), place))
+    if not found:
+        return _below_the_last(parts)
+    least = min(length for length, _ in found.values())
+    return _distinct(
+        _entry(path.lstrip("."), schema, required, models)
+        for length, (path, schema, required) in found.values()
+        if length == least
+    )
+
+
+def _below_the_last(parts: list[str]) -> list[Entry]:
+    """Where the first part stands somewhere below the top and the rest leads on from there."""
+    _, models = _whole()
+    starts = {place[0]: place for place in _everywhere() if place[0].endswith(f".{parts[0]}")}
+    places = list(starts.values())
+    for part in parts[1:]:
+        places = [below for place in places for below in _below(place, part, models)]
+    return _distinct(_entry(path.lstrip("."), schema, required, models) for path, schema, required in places)
+
+
+def _distinct(entries: Iterable[Entry]) -> list[Entry]:
+    """The first of those that say the same: of `nodes` and `groups`, that of `nodes`."""
+    found: dict[tuple[str, str, str], Entry] = {}
+    for entry in entries:
+        found.setdefault((entry.value, entry.meaning, entry.default), entry)
+    return list(found.values())
+
+
+@cache
+def _everywhere() -> tuple[Place, ...]:
+    """Every key of the file with its path; a model inside itself is not entered again."""
+    file, models = _whole()
+    found: list[Place] = []
+
+    def walk(path: str, schema: Schema, required: bool, inside: tuple[str, ...]) -> None:
+        if path:
+            found.append((path, schema, required))
+        name = schema.get("$ref", "")
+        if name in inside:
+            return
+        for model in _models(schema, models):
+            needed = model.get("required", ())
+            for key, value in model.get("properties", {}).items():
+                walk(f"{path}.{key}", value, key in needed, (*inside, name) if name else inside)
+            if (inner := _values(model)) is not None:
+                walk(f"{path}.{NAME}", inner, False, (*inside, name) if name else inside)
+            if model.get("type") == "array" and "items" in model:
+                walk(f"{path}[]", model["items"], False, (*inside, name) if name else inside)
+
+    walk("", file, False, ())
+    return tuple(found)
+
+
+def _below(place: Place, part: str, models: dict[str, Schema]) -> Iterator[Any]:
     path, schema, _ = place
     for model in _models(schema, models):
         if part in model.get("properties", {}):
             yield f"{path}.{part}", model["properties"][part], part in model.get("required", ())
         elif (inner := _values(model)) is not None and not part.isdigit():
-            yield f"{path}.NAME", inner, False
+            yield f"{path}.{NAME}", inner, False
         elif model.get("type") == "array" and "items" in model:
             if part.isdigit():
                 yield f"{path}[]", model["items"], False
@@ -120,7 +186,24 @@ def _entry(path: str, schema: Schema, required: bool, models: dict[str, Schema] 
         meaning = " Or: ".join(
             dict.fromkeys(m["description"] for m in _models(schema, models) if "description" in m)
         )
-    return Entry(path, value_of(schema), default, meaning, list({key.path: key for key in keys}.values()))
+    return Entry(path, value_of(schema), default, meaning, _merged(keys))
+
+
+def _merged(keys: list[Entry]) -> list[Entry]:
+    """One entry for each key, with all that the kinds of software that share it say of it."""
+    of_path: dict[str, list[Entry]] = {}
+    for key in keys:
+        of_path.setdefault(key.path, []).append(key)
+
+    def said(entries: list[Entry], word: str, between: str) -> str:
+        return between.join(dict.fromkeys(text for one in entries if (text := getattr(one, word))))
+
+    return [
+        Entry(
+            path, said(same, "value", " or "), said(same, "default", " or "), said(same, "meaning", " Or: ")
+        )
+        for path, same in of_path.items()
+    ]
 
 
 def _keys(schema: Schema, models: dict[str, Schema], before: str = "") -> Iterator[Entry]:
@@ -132,15 +215,22 @@ def _keys(schema: Schema, models: dict[str, Schema], before: str = "") -> Iterat
         if model.get("type") == "array" and "items" in model:
             yield from _keys(model["items"], models, before)
         elif not before and (inner := _values(model)) is not None:
-            yield from _keys(inner, models, "NAME.")
+            yield from _keys(inner, models, f"{NAME}.")
 
 
 def _near(asked: str, parts: list[str]) -> str:
     """How far the path leads, and the keys that stand there which are nearest to the one that does not."""
+    for key in TABLE:
+        if parts and parts[-1] == key.old:
+            return f'"{asked}" is retired; the key is {key.whole(key.new)} (`vnet migrate` rewrites files)'
     for length in range(len(parts) - 1, 0, -1):
         if found := _at(parts[:length]):
             names = [key.path for entry in found for key in entry.keys]
             return _remedy(f"{'.'.join(parts[:length])} has no key", parts[length], names)
+    for first in difflib.get_close_matches(parts[0][:80], whole_names(), MOST_NEAR, 0.6) if parts[1:] else ():
+        if found := _at([first, *parts[1:]]) or _ending([first, *parts[1:]]):
+            paths = ", ".join(entry.path for entry in found)
+            return f'topology files have no key "{asked}"; did you mean {paths}?'
     return _remedy("topology files have no key", parts[0] if parts else asked, known())
 
 
@@ -150,6 +240,11 @@ def _remedy(what: str, word: str, names: list[str]) -> str:
         return f'{what} "{word}"; did you mean {", ".join(near)}?'
     listed = ", ".join(names) if len(names) <= 20 else "`vnet explain` lists those of the whole file"
     return f'{what} "{word}"; there are: {listed}' if names else f'{what} "{word}"'
+
+
+def whole_names() -> list[str]:
+    """The keys at the top."""
+    return [*_whole()[0]["properties"]]
 
 
 def whole_file() -> list[Entry]:

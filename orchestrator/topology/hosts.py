@@ -84,7 +84,7 @@ class Host(Base):
         reader(lambda v: None if v is None else _cores(v)),
         WithJsonSchema({"type": "number", "exclusiveMinimum": 0}),
     ] = Field(None, description="Cores that the lab may reserve; also its share of the lab's work.")
-    clock: Annotated[CpuAmount, AfterValidator(_clock)] | None = Field(
+    cpu_clock: Annotated[CpuAmount, AfterValidator(_clock)] | None = Field(
         None, description="Clock of one core, for reservations in MHz."
     )
     memory: Size | None = Field(None, description="Memory that the lab may take.")

@@ -14,7 +14,9 @@ from pydantic_core import PydanticCustomError
 
 from ..language.problem import Problem, TopologyError, closest
 from ..language.source import LARGEST_FILE, Document, Path, read_document
+from ..model import Note
 from ..project import PROJECT
+from . import retired
 from .hosts import LOCAL, Host, hosts_value
 from .validation import problems_of
 
@@ -32,11 +34,12 @@ class Inventory:
     def __init__(self, path: FilePath | None = None) -> None:
         self.path = path or usual()
         self._hosts: dict[str, dict[str, Any]] | None = None
+        self.notes: list[Note] = []  # retired variables that it uses
 
     def hosts(self) -> dict[str, dict[str, Any]]:
         """Name -> the host as a topology would say it. TopologyError where the inventory cannot be read."""
         if self._hosts is None:
-            self._hosts = _read(self.path)
+            self._hosts = _read(self.path, self.notes)
         return self._hosts
 
 
@@ -71,6 +74,7 @@ def expand(
     document: Document,
     problems: list[Problem],
     asked: Sequence[str],
+    notes: list[Note],
     inventory: Inventory | None = None,
 ) -> Any:
     """The file's data with its hosts whole. asked: names in place of those of the file, as `--hosts` gives
@@ -88,6 +92,7 @@ def expand(
             if (problem := _unknown(name, body, document, inventory)) is not None:
                 problems.append(replace(problem, line=0, path="--hosts") if asked else problem)
             whole[name] = _whole(str(name), body, inventory)
+        notes += inventory.notes
         return {**data, "hosts": whole}
     except TopologyError as error:
         problems += error.problems
@@ -124,7 +129,7 @@ def _whole(name: str, body: Any, inventory: Inventory) -> Any:
     return body if _said(body) else {**inventory.hosts().get(name, {"machine": LOCAL}), **(body or {})}
 
 
-def _read(path: FilePath) -> dict[str, dict[str, Any]]:
+def _read(path: FilePath, notes: list[Note]) -> dict[str, dict[str, Any]]:
     try:
         with path.open("rb") as file:
             content = file.read(LARGEST_FILE + 1)
@@ -138,18 +143,18 @@ def _read(path: FilePath) -> dict[str, dict[str, Any]]:
     shared = group.get("vars")
     for name, own in group["hosts"].items():
         variables = {**(shared if isinstance(shared, dict) else {}), **(own if isinstance(own, dict) else {})}
+        place: Path = (*where, "hosts", str(name))
+        variables = retired.variables(variables, PREFIX, document, place, notes)
         for key in variables:
             if str(key).startswith(PREFIX) and str(key).removeprefix(PREFIX) not in KEYS:
                 keys = [PREFIX + one for one in KEYS]
-                place = (*where, "hosts", str(name), str(key))
-                problems.append(
-                    document.problem(place, "", "is no variable of vNET's", closest(str(key), keys))
-                )
+                near = closest(str(key), keys)
+                problems.append(document.problem((*place, str(key)), "", "is no variable of vNET's", near))
         found[str(name)] = _host(str(name), variables)
         try:
             Host.model_validate(found[str(name)])
         except ValidationError as error:
-            problems += problems_of(error, Host, document, (*where, "hosts", str(name)))
+            problems += problems_of(error, Host, document, place)
     if problems:
         raise TopologyError(problems)
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path as FilePath
@@ -13,11 +14,19 @@ from pydantic import ValidationError
 
 from ..language.problem import Problem, TopologyError, shown
 from ..language.source import LARGEST_FILE, Document, Path, read_document
-from . import containers, delays, inventory, profiles, tracing
+from ..model import Note
+from . import containers, delays, inventory, profiles, retired, tracing
 from .checks import check
 from .document import CampaignBlock, File, Reference
 from .parameters import Substitution, declared, resolve
 from .validation import place_of, problems_of
+
+STANDARD_INPUT = ("-", "/dev/stdin")
+_REMEDIES = {
+    errno.EISDIR: "name a YAML file",
+    errno.ENOENT: "name a YAML file",
+    errno.ENODEV: "write it to a file, or give - and pipe it in",
+}
 
 
 @dataclass(frozen=True)
@@ -30,6 +39,7 @@ class Topology:
     document: Document = field(repr=False)
     tables: delays.Tables = field(default_factory=dict, repr=False)  # netem's, by name
     images: containers.Images = field(default_factory=dict, repr=False)  # of light nodes, by text in the file
+    notes: tuple[Note, ...] = ()  # retired keys that the file uses
 
     @property
     def name(self) -> str:
@@ -72,6 +82,7 @@ def parse(
         rule, remedy = "a topology is a mapping", "begin with `name: my-experiment`"
         raise TopologyError([Problem(file, 1, "", shown(document.data), rule, remedy)])
     problems: list[Problem] = []
+    document, notes = retired.renew(document, problems)
     known = declared(document, problems)
     values = resolve(document, known, overrides or {}, problems)
     substitution = Substitution(document, values, known)
@@ -81,26 +92,32 @@ def parse(
     data = profiles.expand(data, document, problems)
     data, tables = delays.expand(data, document, problems)
     data, images = containers.expand(data, document, problems)
-    data = inventory.expand(data, document, problems, hosts)
+    data = inventory.expand(data, document, problems, hosts, notes)
     model = _model(document, data, substitution.failed, problems)
     if model is not None:
         problems += check(document, model, values, frozenset(p.path for p in problems))
     if problems or model is None:
         raise TopologyError(problems)
-    return Topology(file, model, values, document, tables, images)
+    return Topology(file, model, values, document, tables, images, tuple(dict.fromkeys(notes)))
 
 
 def read_bytes(path: str | os.PathLike[str]) -> bytes:
-    """The file's content; a file that cannot be read is a TopologyError like any other mistake."""
+    """The file's content; a file that cannot be read is a TopologyError like any other mistake.
+
+    `-` is the standard input. A pipe or a device is refused: it may make the reader wait without end.
+    """
     try:
+        if os.fspath(path) in STANDARD_INPUT:
+            return sys.stdin.buffer.read(LARGEST_FILE + 1)
+        if FilePath(path).exists() and not FilePath(path).is_file():
+            raise OSError(errno.EISDIR if FilePath(path).is_dir() else errno.ENODEV, "")
         with FilePath(path).open("rb") as file:
-            return file.read(
-                LARGEST_FILE + 1
-            )  # what has no end, a device for example, is refused as too large
+            return file.read(LARGEST_FILE + 1)
     except (OSError, ValueError) as error:
-        number = error.errno if isinstance(error, OSError) else None
+        number = (error.errno if isinstance(error, OSError) else None) or 0
         said = os.strerror(number) if number else str(error)
-        remedy = "name a YAML file" if number in (errno.EISDIR, errno.ENOENT) else "make it readable"
+        said = "not a regular file" if number == errno.ENODEV else said
+        remedy = _REMEDIES.get(number, "make it readable")
         raise TopologyError(
             [Problem(os.fspath(path), 0, "", "", f"cannot be read ({said})", remedy)]
         ) from None

@@ -32,6 +32,20 @@ class Route(Base):
     )
 
 
+class Mounts(Base):
+    """Files and directories of the machine that a light node's programs may use."""
+
+    read: list[str] = Field(default_factory=list, description="Absolute paths that they may read.")
+    write: list[str] = Field(default_factory=list, description="Absolute paths that they may read and write.")
+
+    @property
+    def paths(self) -> list[str]:
+        return [*self.read, *self.write]
+
+    def by_mode(self) -> tuple[tuple[str, list[str]], ...]:
+        return ("read", self.read), ("write", self.write)
+
+
 def _vlans(value: Any) -> dict[str, int]:
     """By segment; "" stands for the node's first."""
     if value is None:
@@ -136,13 +150,10 @@ class Machine(Base):
         description="light: most that its programs may write in all, kept in memory and counted there too "
         "(512 MiB, at most a quarter of the machine's memory).",
     )
-    sees: list[str] = Field(
-        default_factory=list,
-        description="light: absolute paths of the machine that its programs may read, beside what every user "
-        "of the machine may (docs/security.md).",
-    )
-    writes: list[str] = Field(
-        default_factory=list, description="light: absolute paths of the machine that they may write."
+    mounts: Mounts = Field(
+        default_factory=lambda: Mounts.model_validate({}),
+        description="light: paths of the machine that its programs may use, beside what every user of the "
+        "machine may read (docs/security.md).",
     )
     host: str | None = Field(None, description="Which of the file's `hosts` it stands on.")
     near: SomeOrNone = Field(

@@ -106,16 +106,17 @@ def _typed(parameter: Parameter, given: Any) -> Any:
             return _SPELLED[text.lower()]
         raise units.UnitError("is not true or false", "write true or false")
     if kind in units.QUANTITIES:
-        units.parse(_quantity(parameter), given)
-        return text
+        return units.spaced(_quantity(parameter), given)
     return _number(kind, given, text)
 
 
 def _quantity(parameter: Parameter) -> units.Quantity:
     """The kind of quantity, whose error texts suggest the unit that the parameter's default has."""
     kind = units.QUANTITIES[parameter.type]
-    _, _, unit = str(parameter.default).strip().partition(" ")
-    return replace(kind, example=str(parameter.default).strip()) if unit in kind.units else kind
+    try:
+        return replace(kind, example=units.spaced(kind, parameter.default))
+    except units.UnitError:
+        return kind
 
 
 def _number(kind: str, given: Any, text: str) -> int | float:

@@ -9,15 +9,15 @@ from pydantic import Field, WithJsonSchema
 
 from ..language import units
 from ..language.scalars import Base, Span, reader, text
-from ..model.slack import ProofSettings, Slack
+from ..model.tolerance import ProofSettings, Tolerance
 
 
-def _slack(value: Any) -> Slack:
+def _slack(value: Any) -> Tolerance:
     """`0.1 ms`, `1 %`, or the larger of both: `0.2 ms or 1 %`."""
-    if isinstance(value, Slack):
+    if isinstance(value, Tolerance):
         return value
     if not isinstance(value, str):
-        raise units.UnitError("is not a slack", 'write for example "0.1 ms", "1 %" or "0.2 ms or 1 %"')
+        raise units.UnitError("is not a tolerance", 'write for example "0.1 ms", "1 %" or "0.2 ms or 1 %"')
     amount, share = 0, 0.0
     for part in re.split(r"\bor\b", value):
         if part.rstrip().endswith("%"):
@@ -26,7 +26,7 @@ def _slack(value: Any) -> Slack:
             amount = max(amount, units.whole(units.DURATION, part))
     if not amount and not share:
         raise units.UnitError("no measurement is exact", 'write for example "0.1 ms"')
-    return Slack(float(amount), share)
+    return Tolerance(float(amount), share)
 
 
 def _rate(value: Any) -> float:
@@ -37,9 +37,9 @@ def _rate(value: Any) -> float:
 
 
 _TIME = Annotated[
-    Slack,
+    Tolerance,
     reader(_slack),
-    WithJsonSchema({"type": "string", "title": "slack", "examples": ["0.1 ms", "1 %", "0.2 ms or 1 %"]}),
+    WithJsonSchema({"type": "string", "title": "tolerance", "examples": ["0.1 ms", "1 %", "0.2 ms or 1 %"]}),
 ]
 _RATE = Annotated[
     float, reader(_rate), WithJsonSchema({"type": "string", "title": "share", "examples": ["1 %"]})
@@ -76,5 +76,5 @@ class Proof(Base):
     )  # fmt: skip
 
     def settings(self) -> ProofSettings:
-        rate = None if self.rate is None else Slack(share=self.rate)
+        rate = None if self.rate is None else Tolerance(share=self.rate)
         return ProofSettings(self.delay, self.jitter, rate, self.time, self.at_most)

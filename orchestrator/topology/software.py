@@ -9,9 +9,9 @@ from pydantic import Discriminator, GetCoreSchemaHandler, GetJsonSchemaHandler, 
 from pydantic_core import CoreSchema, core_schema
 
 from ..language.scalars import Base, fail
-from ..software.registry import KINDS, ROOMS
+from ..software.registry import KINDS, MODULES
 
-KEYS = list(dict.fromkeys(room.key for room in ROOMS.values()))
+KEYS = list(dict.fromkeys(module.key for module in MODULES.values()))
 
 
 def form(tag: str) -> type[Base]:
@@ -26,7 +26,7 @@ def _tag(value: Any) -> str | None:
     keys = [key for key in KEYS if isinstance(value, dict) and key in value]
     if len(keys) != 1:
         return None
-    names = [name for name, room in ROOMS.items() if room.key == keys[0]]
+    names = [name for name, module in MODULES.items() if module.key == keys[0]]
     named = str(value[keys[0]])
     return f"<{named if named in names else names[0]}>"
 
@@ -40,7 +40,7 @@ class _OneKind:
     @classmethod
     def __get_pydantic_core_schema__(cls, _source: Any, _handler: GetCoreSchemaHandler) -> CoreSchema:
         kinds: dict[Any, Any] = {
-            f"<{name}>": core_schema.no_info_plain_validator_function(_reader(name)) for name in ROOMS
+            f"<{name}>": core_schema.no_info_plain_validator_function(_reader(name)) for name in MODULES
         }
         # The tags stand in error locations; the angle brackets tell them from keys of the file.
         union = core_schema.tagged_union_schema(kinds, discriminator=_tag)

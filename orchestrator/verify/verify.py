@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from capture import regular
 from orchestrator.campaign.identity import digest, identical_set
 from orchestrator.campaign.prepare import Prepared, Request, agent_binary
 from orchestrator.campaign.run import execute
@@ -103,6 +104,8 @@ def compare(
 
 def recorded(run_dir: Path) -> dict[str, Any]:
     """The manifest of a finished run in virtual time; VerifyError if it is another."""
+    if run_dir.is_dir() and (other := regular.other_entry(run_dir)):
+        raise VerifyError(f"{run_dir}: {other}; a run has regular files and directories only; remove it")
     try:
         manifest: dict[str, Any] = json.loads((run_dir / "manifest.json").read_text())
     except (OSError, ValueError) as error:

@@ -32,6 +32,11 @@ class Claim:
     quantities: tuple[Quantity, ...]  # that the rule uses, the judged ones first
     clients: Clients | None = None
 
+    @property
+    def title(self) -> str:
+        """As verdicts.json names it."""
+        return f"{self.key}: {self.text}"
+
     def judge(self, evidence: Evidence) -> Judgement:
         """The verdict on the evidence, with its reason; open where something that it needs was not run."""
         if evidence.ticked and any(q.metric == COUNTED for q in self.quantities):

@@ -12,6 +12,7 @@ import polars as pl
 import vl_convert
 from altair.utils.schemapi import debug_mode
 
+from capture import regular
 from reports.figures.spec import Absent, CannotDrawError, Drawn, Spec
 from reports.figures.theme import finish
 from reports.spreadsheet import write_table
@@ -66,8 +67,6 @@ def save(drawn: Drawn, report_dir: Path) -> None:
     figures.mkdir(parents=True, exist_ok=True)
     tables.mkdir(parents=True, exist_ok=True)
     key = drawn.spec.key
-    (figures / f"{key}.svg").write_text(drawn.svg, encoding="utf-8")
-    (figures / f"{key}.vl.json").write_text(
-        json.dumps(drawn.vega_lite, separators=(",", ":")), encoding="utf-8"
-    )
+    regular.write(figures / f"{key}.svg", drawn.svg)
+    regular.write(figures / f"{key}.vl.json", json.dumps(drawn.vega_lite, separators=(",", ":")))
     write_table(drawn.frame, tables / f"{key}.csv")

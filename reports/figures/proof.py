@@ -1,4 +1,4 @@
-"""The proof of the links: what was asked of each direction against what it did."""
+"""The proof of the links: the requested value of each direction against the measured one."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _dots(study: Study, shown: pl.DataFrame, some_fail: bool) -> pl.DataFrame:
     for number, cell in enumerate(study.cells):
         if number % step and not some_fail:
             continue
-        rows = _named(of_cell(cell), "realised").join(
+        rows = _named(of_cell(cell), "measured").join(
             shown, on=["what", "place"], how="semi", maintain_order="left"
         )
         if number % step == 0:
@@ -51,9 +51,11 @@ def _dots(study: Study, shown: pl.DataFrame, some_fail: bool) -> pl.DataFrame:
     return pl.concat([*chosen, *failed])
 
 
-def _named(rows: pl.DataFrame, realised: str) -> pl.DataFrame:
+def _named(rows: pl.DataFrame, measured: str) -> pl.DataFrame:
     """Those that a chart can show, with their `place` and `what` was measured there."""
-    known = pl.col("asked").is_not_null() & pl.col(realised).is_not_null() & (pl.col("quantity") != "reach")
+    known = (
+        pl.col("requested").is_not_null() & pl.col(measured).is_not_null() & (pl.col("quantity") != "reach")
+    )
     return rows.filter(known).with_columns(
         place=pl.col("link") + " " + pl.col("direction"),
         what=pl.when(pl.col("unit") == pl.col("quantity"))  # hops
@@ -63,7 +65,7 @@ def _named(rows: pl.DataFrame, realised: str) -> pl.DataFrame:
 
 
 def proof_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
-    """A panel a quantity: a line where it was expected, a dot with its interval where it was realised."""
+    """A panel a quantity: a line where it was expected, a dot with its interval where it was measured."""
     panels = [_panel(rows) for _, rows in frame.group_by("what", maintain_order=True)]
     return alt.vconcat(*panels, spacing=18)
 
@@ -80,8 +82,8 @@ def _panel(rows: pl.DataFrame) -> AnyChart:
     )
     return alt.layer(
         base.mark_rule(strokeWidth=1.6).encode(x=x("low"), x2="high:Q", color=verdict),
-        base.mark_point(size=70).encode(x=x("realised"), color=verdict),
-        base.mark_tick(color=MUTED, thickness=1, size=18).encode(x=x("asked")),
+        base.mark_point(size=70).encode(x=x("measured"), color=verdict),
+        base.mark_tick(color=MUTED, thickness=1, size=18).encode(x=x("requested")),
         base.mark_tick(color=INK, thickness=2, size=18).encode(x=x("expected")),
     ).properties(width=560, height=alt.Step(26))
 
@@ -89,8 +91,8 @@ def _panel(rows: pl.DataFrame) -> AnyChart:
 SPECS = (
     Spec(
         "proof",
-        "Links: asked against realised",
-        "Upright line: expected; thin grey line: asked, where that is another value. Dot with its 95 % "
+        "Links: requested against measured",
+        "Vertical line: expected value; thin grey line: requested value, where different. Dot with its 95 % "
         "interval: measured with probe frames before the scenario. Of more than 40 runs, 40 evenly chosen "
         "and of each place 40 that fail.",
         proof_data,

@@ -15,16 +15,16 @@ from reports.study import Study
 
 Steps = Literal["step-before", "step-after"]
 MOST = 4  # directions, each with two curves
-ASKED, CARRIED = "asked", "carried"
+REQUESTED, CARRIED = "requested", "carried"
 
 
 def rates(study: Study) -> pl.DataFrame:
     """Rows time (s), curve (link and direction), what (asked, carried), value (Mbit/s), of the first run."""
     run = study.cells[0].run
     table = run.table("links")
-    if table is None or "asked_bps" not in table.columns:
+    if table is None or "requested_bps" not in table.columns:
         raise CannotDrawError("no link was played from a trace")
-    rows = whole(table).drop_nulls(["asked_bps", "bps"])
+    rows = whole(table).drop_nulls(["requested_bps", "bps"])
     if rows.is_empty():
         raise CannotDrawError("no trace of a link has rates")
     curve = pl.col("link") + " " + pl.col("direction")
@@ -32,10 +32,10 @@ def rates(study: Study) -> pl.DataFrame:
     return (
         rows.select(
             seconds("t_ns", run), curve.alias("curve"),
-            (pl.col("asked_bps") / 1e6).alias(ASKED), (pl.col("bps") / 1e6).alias(CARRIED),
+            (pl.col("requested_bps") / 1e6).alias(REQUESTED), (pl.col("bps") / 1e6).alias(CARRIED),
         )
         .filter(pl.col("curve").is_in(shown))
-        .unpivot(on=[ASKED, CARRIED], index=["time", "curve"], variable_name="what", value_name="value")
+        .unpivot(on=[REQUESTED, CARRIED], index=["time", "curve"], variable_name="what", value_name="value")
         .sort("curve", "what", "time")
     )  # fmt: skip
 
@@ -60,7 +60,7 @@ def delays(study: Study) -> pl.DataFrame:
 
 def rates_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
     """Two curves a direction."""
-    chart = alt.Chart(frame).encode(strokeDash=dash([ASKED, CARRIED], field="what"))
+    chart = alt.Chart(frame).encode(strokeDash=dash([REQUESTED, CARRIED], field="what"))
     return _drawn(frame, study, "Mbit/s", chart, "step-before")
 
 

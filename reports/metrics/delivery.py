@@ -14,7 +14,7 @@ def delivery(run: Run) -> list[Verdict]:
 
 
 def delivery_metrics(run: Run) -> list[Metric]:
-    """1 where the promise held, 0 where not; what could not be judged is left out.
+    """1 where the promise holds, 0 where it fails; where nobody can tell there is no figure.
 
     One a class and name of a promise, as tables have it: of promises of one name all have to hold.
     """

@@ -10,6 +10,7 @@ from pathlib import Path
 from sys import intern
 from typing import Any
 
+from capture import regular
 from reports.metrics.stats import Estimate
 
 
@@ -105,4 +106,4 @@ _of = cache(Of)
 
 def write(metrics: list[Metric], path: Path) -> None:
     """Write summary.json."""
-    path.write_text(json.dumps([flat(m) for m in metrics], indent=1) + "\n", encoding="utf-8")
+    regular.write(path, json.dumps([flat(m) for m in metrics], indent=1) + "\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from reports.judged import said
 from reports.sections.section import Page, Part
 
 ORDER = {"fails": 0, "cannot tell": 1, "holds": 2}
@@ -12,7 +13,7 @@ def section(page: Page) -> Part | None:
     rows = [
         {"run": "" if page.study.single else cell.name, **check}
         for cell in page.study.cells
-        for check in cell.run.manifest.get("checks") or ()
+        for check in said(cell.run.path, "check", cell.run.manifest.get("checks") or (), "text")
     ]
     if not rows:
         return None

@@ -1,4 +1,4 @@
-"""The proof of the links: asked, what that makes, realised."""
+"""The proof of the links: requested, expected and measured values."""
 
 from __future__ import annotations
 

@@ -18,6 +18,7 @@ from reports.claims.claim import Claim
 from reports.claims.verdict import Judgement
 from reports.figures.drawing import draw_all, save
 from reports.figures.spec import Absent, Drawn, Spec
+from reports.judged import of as written
 from reports.papers import Paper, paper_of
 from reports.spreadsheet import write_parts
 from reports.study import Study
@@ -76,8 +77,14 @@ class Page:
 
     @cached_property
     def judged(self) -> dict[str, tuple[Claim, Judgement]]:
-        """The paper's claims with their verdicts; empty without a paper."""
-        return {} if self.paper is None else self.paper.judged(self.study)
+        """The paper's claims with the verdicts of verdicts.json; empty without a paper."""
+        if self.paper is None:
+            return {}
+        known = {one.name: one for one in written(self.study.root, "claim") or ()}
+        claims = {claim.key: (claim, known.get(claim.title)) for claim in self.paper.claims().claims}
+        if any(one is None for _, one in claims.values()):  # judged by an earlier version, or by nobody
+            return self.paper.judged(self.study)
+        return {key: (c, Judgement(one.verdict, one.reason)) for key, (c, one) in claims.items() if one}
 
     def figures(self, specs: Iterable[Spec], absent: bool = False) -> tuple[Figure, ...]:
         """The figures, drawn and written; those that cannot be drawn only where they are to be missed."""

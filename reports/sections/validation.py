@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from capture.verdict import FAILS, of_truth
+from reports.judged import said
 from reports.metrics.delivery import delivery
 from reports.sections.section import Page, Part
 from reports.sections.tabular import Column, Table
@@ -20,7 +21,7 @@ SCHEMA = {
 
 def section(page: Page) -> Part | None:
     """Absent where nothing was promised."""
-    verdicts = promises(page.study)
+    verdicts = _as_written(page.study, promises(page.study))
     if verdicts.is_empty():
         return None
     file = page.write("promises", "What was promised, and whether it holds", verdicts)
@@ -40,6 +41,16 @@ def promises(study: Study) -> pl.DataFrame:
         if v.promised
     ]
     return pl.DataFrame(rows, schema=SCHEMA, orient="row")
+
+
+def _as_written(study: Study, made: pl.DataFrame) -> pl.DataFrame:
+    """The rows of `promises` with the verdicts of each run's verdicts.json."""
+    rows = [
+        row
+        for cell in study.cells
+        for row in said(cell.run.path, "promise", made.filter(pl.col("cell") == cell.name).to_dicts())
+    ]
+    return pl.DataFrame(rows, schema=SCHEMA)
 
 
 def _table(study: Study, verdicts: pl.DataFrame) -> Table:

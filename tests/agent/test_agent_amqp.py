@@ -17,7 +17,7 @@ from agent_launcher import Launcher
 from agent_roles import begin, flow, item, records
 
 from capture.pcap import reduce_pcap
-from orchestrator.software.rabbitmq.room import SERVER
+from orchestrator.software.rabbitmq.kind import SERVER
 
 pytestmark = pytest.mark.skipif(not os.access(SERVER, os.X_OK), reason="rabbitmq-server is not installed")
 

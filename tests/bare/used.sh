@@ -30,11 +30,11 @@ quiet "$vnet" import netlab two.yml
 printf 'from mininet.topolib import TreeNet\nTreeNet(depth=1, fanout=2)\n' >tree.py # run beside a recorder, a file of ours
 quiet "$vnet" import mininet tree.py
 quiet "$vnet" check tree.yaml
-quiet "$vnet" run delayed.yaml --kernel fake --out fake
-[ "$(id -u)" -ne 0 ] || quiet "$vnet" run plain.yaml --kernel host --out host
+quiet "$vnet" run delayed.yaml --kernel fake --results fake
+[ "$(id -u)" -ne 0 ] || quiet "$vnet" run plain.yaml --kernel host --results host
 "$vnet" images import "$kernel"
-quiet "$vnet" run delayed.yaml --kernel uml --out uml
-quiet "$vnet" run delayed.yaml --time virtual --out virtual
+quiet "$vnet" run delayed.yaml --kernel uml --results uml
+quiet "$vnet" run delayed.yaml --time virtual --results virtual
 for run in fake uml virtual; do
   run=$(echo $run/plain/*)
   rm -rf "$run/report"

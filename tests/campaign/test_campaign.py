@@ -153,6 +153,23 @@ def test_grown_is_the_same_with_more_cells(change: dict[str, Any], may: bool) ->
     assert grown(before, now) is may
 
 
+def test_two_campaigns_of_one_file_wait_for_each_others_lab(place: Place) -> None:
+    both = [
+        place.start("run", "small.yaml", "--kernel", "fake", "--no-page", "--out", f"results/{name}")
+        for name in ("a", "b")
+    ]
+    said = [process.communicate(timeout=120) for process in both]
+    assert all("4 of 4 runs complete" in out + err for out, err in said), said
+    assert any("waits until that lab has ended" in err for _, err in said), said
+    for name in ("a", "b"):
+        directory = place.cwd / "results" / name
+        lines = [json.loads(line) for line in (directory / "cells.jsonl").read_text().splitlines()]
+        assert [line["state"] for line in lines] == ["complete"] * 4
+        assert sorted(line["run_dir"] for line in lines) == sorted(
+            str(manifest.parent.relative_to(directory)) for manifest in directory.rglob("manifest.json")
+        )
+
+
 def test_a_torn_last_line_is_a_cell_in_flight(tmp_path: Path) -> None:
     from orchestrator.campaign import journal
 
@@ -181,3 +198,13 @@ def test_a_mistake_in_any_cell_is_found_before_the_first_runs(place: Place) -> N
     place.file.write_text(place.file.read_text().replace("2 s]", "2 m]"))
     assert "hold" in place("run", "small.yaml", "--kernel", "fake", status=3)
     assert not place.dir.exists()
+
+
+@pytest.mark.slow
+def test_out_names_the_campaign_and_results_its_parent(place: Place) -> None:
+    place("run", "small.yaml", "--kernel", "fake", "--no-page", "--results", "all")
+    assert (place.cwd / "all/small/cells.jsonl").exists()
+    said = place("run", "small.yaml", "--kernel", "fake", "--no-page", "--out", "all", status=3)
+    assert "all: holds small and no campaign; --out names" in said
+    assert "write --results all for campaigns below it" in said
+    assert not (place.cwd / "all/cells.jsonl").exists()

@@ -107,6 +107,25 @@ def test_between_hosts_a_latency_is_known_as_well_as_their_clocks(
     assert all("of meter half are above" in text and "known to 0.0003 ms" in text for text in said)
 
 
+@pytest.mark.parametrize(
+    ("kinds", "took_ns", "suspect"),
+    [
+        (("vm", "light"), -90, []),
+        (("vm", "vm"), -290, []),
+        (("vm", "light"), -110, ["trust-clock"]),
+        (("light", "light"), -1, ["trust-clock"]),
+    ],
+)
+def test_machines_of_one_host_have_clocks_of_their_own(
+    tmp_path: Path, kinds: tuple[str, str], took_ns: int, suspect: list[str]
+) -> None:
+    nodes = [{**one, "kind": kind} for one, kind in zip(PLAN["nodes"], kinds, strict=True)]
+    run = run_dir(tmp_path / "run", {**PLAN, "nodes": nodes})
+    (run / "raw" / "messages.csv").write_text(sent(0, 0, 1) + f"R,0,0,s,0,{T0 + S + took_ns},0\n")
+    clocks = {node["name"]: {"error_ns": ns} for node, ns in zip(nodes, (100, 200), strict=True)}
+    assert suspicions(judged(run, clocks=clocks)) == suspect
+
+
 def test_a_broken_promise_is_said_and_is_a_result(tmp_path: Path) -> None:
     run = run_dir(tmp_path / "run", PLAN)
     (run / "raw" / "messages.csv").write_text(sent(0, 0, 1))

@@ -192,7 +192,7 @@ def _resumes(case: Case, results: Path) -> str:
 
 def _finished(case: Case) -> None:
     pair(case)
-    status, said = case.vnet("run", "pair.yaml", "--kernel", "fake", "-p", "hold=1 s", "--out", "first")
+    status, said = case.vnet("run", "pair.yaml", "--kernel", "fake", "-p", "hold=1 s", "--results", "first")
     assert status == 0, said
     (run,) = (case.base / "first").glob("*/*")
     shutil.copytree(run, case.base / "out" / "run")
@@ -208,8 +208,8 @@ def _reduces(case: Case, results: Path) -> str:
     return "" if same else "report --reduce once more: other figures"
 
 
-RUN = ("run", "pair.yaml", "--kernel", "fake", "-p", "hold=1 s", "--out", "out")
-REAL_RUN = ("run", "lab.yaml", "--kernel", "host", "--out", "out")
+RUN = ("run", "pair.yaml", "--kernel", "fake", "-p", "hold=1 s", "--results", "out")
+REAL_RUN = ("run", "lab.yaml", "--kernel", "host", "--results", "out")
 CELLS_RUN = ("campaign", "run", "cells.yaml", "--kernel", "fake", "--out", "out/c")
 REDUCE = ("report", "out/run", "--reduce")
 SCENES = {

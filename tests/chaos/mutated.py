@@ -44,7 +44,7 @@ def digests(directory: Path) -> dict[str, bytes]:
 def recorded(folder: Path) -> Path:
     """A run of the fake driver with all its records: what `vnet report --reduce` begins with."""
     pair = str(ROOT / "topologies" / "pair.yaml")
-    status, _, err = called("run", pair, "--kernel", "fake", "-p", "hold=1 s", "--out", str(folder))
+    status, _, err = called("run", pair, "--kernel", "fake", "-p", "hold=1 s", "--results", str(folder))
     assert status == 0, err
     (run,) = folder.glob("*/*")
     assert called("report", str(run), "--reduce")[0] == 0

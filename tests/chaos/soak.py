@@ -98,16 +98,16 @@ class Soak:
             self.count()
 
     def bring_up(self, lab: Lab) -> None:
-        self.ask(0, "up", f"{lab.name}.yaml", "--kernel", "host", "--out", "out")
+        self.ask(0, "up", f"{lab.name}.yaml", "--kernel", "host", "--results", "out")
         lab.up, lab.stopped, lab.steps, lab.first = True, set(), 0, None
 
     def up_again(self, lab: Lab) -> None:
         """A second one of that name is told, and the first goes on."""
-        said = self.ask(None, "up", f"{lab.name}.yaml", "--kernel", "host", "--out", "out")
+        said = self.ask(None, "up", f"{lab.name}.yaml", "--kernel", "host", "--results", "out")
         self.insist(lab.name in said, f"the second of a name was told: {said}")
 
     def run(self, lab: Lab) -> None:
-        self.ask(0, "run", f"{lab.name}.yaml", "--kernel", "host", "--out", "out")
+        self.ask(0, "run", f"{lab.name}.yaml", "--kernel", "host", "--results", "out")
         run = max((self.case.base / "out" / lab.name).glob("*"), key=lambda path: path.stat().st_mtime_ns)
         figures = json.loads((run / "summary.json").read_text())
         self.insist(bool(figures), "a run has figures")

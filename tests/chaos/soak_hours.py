@@ -106,7 +106,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="vs") as name:
         case = Case(Path(name), within_s=None)
         (case.base / "soak.yaml").write_text(topology(asked.hours, asked.seed))
-        status, said = case.vnet("run", "soak.yaml", "--time", "virtual", "--out", "out", "--raw")
+        status, said = case.vnet("run", "soak.yaml", "--time", "virtual", "--results", "out", "--raw")
         if status != 0:
             print(said)
             return 1

@@ -145,7 +145,7 @@ def test_who_has_exactly_our_names_without_our_marks_is_let_be(case: Case) -> No
             kept.write_text("years of work")
         try:
             decoys.plant()
-            status, said = case.vnet("up", "lab.yaml", "--kernel", "host", "--out", "out")
+            status, said = case.vnet("up", "lab.yaml", "--kernel", "host", "--results", "out")
             assert status != 0 and "name the lab otherwise" in said, (exact, said)
             assert lab not in case.vnet("list")[1], exact
             case.vnet("down", lab)
@@ -164,7 +164,7 @@ def test_look_alikes_stay_as_they_are(case: Case) -> None:
         decoys.plant()
         for _ in range(LABS):
             for killed in (False, True):
-                status, said = case.vnet("up", "lab.yaml", "--kernel", "host", "--out", "out")
+                status, said = case.vnet("up", "lab.yaml", "--kernel", "host", "--results", "out")
                 assert status == 0 or LABS > 1, said
                 came[
                     "killed" if status == 0 and killed else "down" if status == 0 else f"not up: {said}"

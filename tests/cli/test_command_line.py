@@ -168,7 +168,7 @@ def test_a_run_from_file_to_report(vnet: Any) -> None:
 def test_headline_in_the_terminal(vnet: Any) -> None:
     said = vnet("run", PAIR, "--kernel", "fake", "--lab", "other", "-p", "hold=5 s").stdout
     assert "messages received" in said
-    assert re.search(r"^links   3 holds$", said, re.MULTILINE)
+    assert re.search(r"^link checks: 3 passed$", said, re.MULTILINE)
     assert re.search(r"^report  results/other/\S+/report/index\.html$", said, re.MULTILINE)
 
 
@@ -270,8 +270,21 @@ def test_a_lab_that_this_machine_cannot_hold_is_refused_before_it_is_made(vnet: 
 
 def test_results_that_cannot_be_written_are_refused_by_place_and_remedy(vnet: Any) -> None:
     (vnet.cwd / "file").write_text("in the way\n")
-    done = vnet("run", PAIR, "--kernel", "fake", "--out", "file", status=1)
+    done = vnet("run", PAIR, "--kernel", "fake", "--results", "file", status=1)
     assert done.stderr == (
-        "file/pair: results cannot be written there (Not a directory); choose another place with --out\n"
+        "file/pair: results cannot be written there (Not a directory); choose another with --results\n"
     )
     assert not vnet.labs()
+
+
+def test_out_names_the_run_and_results_its_parent(vnet: Any) -> None:
+    vnet("run", PAIR, "--kernel", "fake", "-p", "hold=1 s", "--out", "mine/first", "--raw")
+    assert (vnet.cwd / "mine/first/manifest.json").exists()
+    vnet("run", PAIR, "--kernel", "fake", "-p", "hold=1 s", "--results", "all", "--raw")
+    assert len([*(vnet.cwd / "all/pair").glob("*/manifest.json")]) == 1
+    again = vnet("run", PAIR, "--kernel", "fake", "--out", "mine", "--raw", status=1)
+    assert "--out mine: is not empty, and --out names the directory of this run alone; " in again.stderr
+    assert again.stderr.rstrip().endswith("or write --results mine for runs below it")
+    assert [path.name for path in (vnet.cwd / "mine").iterdir()] == ["first"]
+    both = vnet("up", PAIR, "--kernel", "fake", "--out", "a", "--results", "b", status=2)
+    assert "--out a --results b: " in both.stderr and not (vnet.cwd / "a").exists()

@@ -118,7 +118,7 @@ def test_a_stopped_sender_foreign_queues_and_a_quota_mark_a_run(vnet: CommandLin
     found = run(vnet, "host", quota, disturb)
     assert found["state"] == "complete" and found["suspect"]
     said = {w["code"]: w["text"] for w in found["warnings"] if w["suspect"]}
-    assert {"trust-sender", "trust-halted", "changed", "trust-throttling"} <= said.keys(), found["warnings"]
+    assert {"trust-sender", "trust-stopped", "changed", "trust-throttling"} <= said.keys(), found["warnings"]
     assert f"vnet-{LAB}.b.eth0: asked noqueue, read back pfifo" in said["changed"]
     assert f"vnet-{LAB}.p.eth0: asked noqueue, read back tbf" in said["changed"]
 

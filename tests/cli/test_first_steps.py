@@ -114,5 +114,5 @@ run: {hold: 2 s}
 def test_the_smallest_file_has_a_report(vnet: CommandLine) -> None:
     """No link, no capture, nothing but two nodes on a segment: also that is somebody's first run."""
     (vnet.cwd / "smallest.yaml").write_text(SMALLEST)
-    said = vnet("run", "smallest.yaml", "--kernel", "fake", "--out", "out").stdout
+    said = vnet("run", "smallest.yaml", "--kernel", "fake", "--results", "out").stdout
     assert "index.html" in said and "cannot be reported" not in said

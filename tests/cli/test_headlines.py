@@ -5,19 +5,42 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from orchestrator.cli.headlines import fitting, verdicts
+from orchestrator.cli.headlines import fitting, others, verdicts
 
 
 def test_what_failed_of_the_proof_is_listed_where_no_warning_tells_it(tmp_path: Path) -> None:
     way = {"link": "wan", "direction": "forward"}
     proof = [
-        {**way, "quantity": "delay", "verdict": "fails", "reason": "asked 20 ms, realised 40 ms"},
+        {**way, "quantity": "delay", "verdict": "fails", "reason": "requested 20 ms, measured 40 ms"},
         {**way, "quantity": "loss", "verdict": "holds", "reason": ""},
     ]
     (tmp_path / "proof.json").write_text(json.dumps(proof))
-    counted = ("links   1 fails, 1 holds", "red")
+    assert verdicts(tmp_path) == [], "nobody has judged it"
+    names = [f"wan forward {one['quantity']}" for one in proof]
+    judged = [{"of": "proof", "name": n, **one} for n, one in zip(names, proof, strict=True)]
+    counts = {"proof": {"holds": 1, "fails": 1}}
+    (tmp_path / "verdicts.json").write_text(json.dumps({"counts": counts, "verdicts": judged}))
+    counted = ("link checks: 1 failed, 1 passed", "red")
     assert verdicts(tmp_path, failures=False) == [counted]
-    assert verdicts(tmp_path) == [counted, ("        wan forward delay: asked 20 ms, realised 40 ms", "red")]
+    assert verdicts(tmp_path) == [counted, ("  wan forward delay: requested 20 ms, measured 40 ms", "red")]
+
+
+def test_a_tolerance_that_is_one_is_said_once(tmp_path: Path) -> None:
+    way = {"link": "wan", "quantity": "delay", "verdict": "holds", "reason": "", "unit": "ns"}
+    proof = [{**way, "direction": d, "tolerance": s} for d, s in (("forward", 3e6), ("reverse", 3_000_001.0))]
+    (tmp_path / "proof.json").write_text(json.dumps(proof))
+    (tmp_path / "verdicts.json").write_text(json.dumps({"counts": {"proof": {"holds": 2}}}))
+    assert verdicts(tmp_path)[1] == ("  delay: 2 passed; tolerance 3 ms", "dim")
+
+
+def test_what_was_judged_beside_the_links_in_words(tmp_path: Path) -> None:
+    counts = {"promise": {"holds": 2, "cannot tell": 1}, "check": {"holds": 12}, "claim": {"fails": 1}}
+    (tmp_path / "verdicts.json").write_text(json.dumps({"counts": counts}))
+    assert others(tmp_path) == [
+        ("delivery guarantees: 1 cannot tell, 2 met", "yellow"),
+        ("checks of the run: 12 passed", "green"),
+        ("claims: 1 fails", "red"),
+    ]
 
 
 def test_columns_whose_figures_would_be_cut_are_left_to_the_report() -> None:

@@ -47,6 +47,12 @@ def test_what_cannot_be_added_or_removed_is_refused(
     assert not asked(lab, what)
 
 
+def test_a_body_that_is_nested_too_deeply_is_a_bad_request(lab: StandIn, client: TestClient) -> None:
+    headers = {**ORIGIN, "Content-Type": "application/json"}
+    answer = client.post("/api/lab/shown/add", content="[" * 60_000, headers=headers)
+    assert answer.status_code == 400 and "nested too deeply" in answer.text
+
+
 def test_nodes_are_removed_by_name(lab: StandIn, client: TestClient) -> None:
     assert client.post("/api/lab/shown/remove", json={"nodes": ["broker"]}, headers=ORIGIN).status_code == 200
     assert [one["nodes"] for one in asked(lab, "remove")] == [["broker"]]

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from orchestrator.cli.plain import PlainView
-from orchestrator.cli.progress import Progress, duration, fold, left_s, planned, share
+from orchestrator.cli.progress import Progress, duration, fold, planned, share
+from orchestrator.cli.remaining import AFTER, ORDER, left_s, left_words
 
-PLAN = SimpleNamespace(ramp_ns=70_000_000_000, hold_ns=60_000_000_000)
+PLAN = SimpleNamespace(
+    ramp_ns=70_000_000_000, hold_ns=60_000_000_000, nodes=(), links=(), proof=SimpleNamespace(at_most_ns=None)
+)
 
 
 class Clock:
@@ -52,26 +56,65 @@ def test_plain_lines_of_a_run() -> None:
         clock.now += wait_s
         view(event)
     assert lines == [
-        "     0.0 s  create  about 2 min 10 s left",
-        "     0.4 s  network  about 2 min 10 s left",
+        "     0.0 s  create  about 2 min 21 s left",
+        "     0.4 s  network  about 2 min 21 s left",
         "     0.5 s  warning: steal time 12 %; use a quieter machine",
-        "     1.0 s  ramp  about 2 min 10 s left",
-        "     8.0 s  ramp  sessions 35/350  about 2 min 03 s left",
-        "    71.0 s  hold  sessions 35/350  about 60 s left",
+        "     1.0 s  ramp  about 2 min 17 s left",
+        "     8.0 s  ramp  sessions 35/350  about 2 min 10 s left",
+        "    71.0 s  hold  sessions 35/350  about 67 s left",
         "    81.0 s  event: link-down a, b, c and 1 more",
-        "   130.0 s  hold  sessions 35/350, 11 999 sent, 11 990 received  about 1.0 s left",
-        "   131.0 s  drain  waiting for 10 messages  sessions 35/350, 11 999 sent, 11 990 received",
+        "   130.0 s  hold  sessions 35/350, 11 999 sent, 11 990 received  about 8 s left",
+        "   131.0 s  drain  waiting for 10 messages  sessions 35/350, 11 999 sent, 11 990 received  "
+        "about 7 s left",
         "   131.5 s  error: line one\n            line two",
     ]
 
 
-def test_estimate_counts_down_and_ends_with_the_hold() -> None:
-    progress = fold(planned(PLAN), {"event": "phase", "phase": "ramp"}, 2.0)
-    assert left_s(progress, 12.0) == 120.0
-    progress = fold(progress, {"event": "phase", "phase": "hold"}, 72.0)
-    assert left_s(progress, 82.0) == 50.0
-    progress = fold(progress, {"event": "phase", "phase": "drain"}, 132.0)
-    assert left_s(progress, 133.0) is None
+def test_the_rest_falls_in_every_phase_from_set_up_to_report() -> None:
+    progress, now, seen = planned(PLAN), 0.0, list[float]()
+    lasts = {**dict.fromkeys(ORDER, 9.0), "ramp": 70.0, "hold": 60.0}  # all slower than expected
+    for name, length in lasts.items():
+        progress = fold(progress, {"event": "phase", "phase": name}, now)
+        for _ in range(9):
+            seen.append(left_s(progress, now) or 0.0)
+            now += length / 9
+    assert all(later < before for before, later in pairwise(seen))
+    assert seen[0] > 70 + 60 and seen[-1] < 4
+
+
+def test_the_rest_in_the_hold_is_the_hold_and_what_follows_it() -> None:
+    progress = fold(planned(PLAN), {"event": "phase", "phase": "hold"}, 70.0)
+    after = sum(progress.expected_s[name] for name in AFTER)
+    assert left_s(progress, 80.0) == pytest.approx(50.0 + after)
+    measured_only = fold(planned(PLAN, last="teardown"), {"event": "phase", "phase": "hold"}, 70.0)
+    assert left_s(measured_only, 80.0) == pytest.approx(50.0 + after - 5.5)
+
+
+def test_the_rest_of_a_phase_that_counts_follows_its_count() -> None:
+    progress = planned(PLAN)
+    for now, done in ((0.0, 0), (10.0, 100)):
+        event = {"event": "phase", "phase": "create", "done": done, "total": 400}
+        progress = fold(progress, event, now)
+    rest = left_s(progress, 10.0)
+    later = {**progress.expected_s, **progress.length_s, "create": 0.0}
+    assert rest == pytest.approx(30.0 + sum(later.values()))
+
+
+def test_in_virtual_time_the_rest_is_known_once_the_labs_clock_runs() -> None:
+    progress = fold(planned(PLAN, "virtual"), {"event": "phase", "phase": "prove"}, 0.0)
+    assert left_s(progress, 1.0) is None
+    for now, done in ((2.0, 0), (4.0, 35)):
+        event = {"event": "phase", "phase": "ramp", "done": done, "total": 70}
+        progress = fold(progress, event, now)
+    after = sum(progress.expected_s[name] for name in AFTER)
+    assert left_s(progress, 4.0) == pytest.approx(2.0 + 60 / 17.5 + after)
+
+
+def test_an_estimate_has_no_tenths() -> None:
+    progress = fold(planned(PLAN), {"event": "phase", "phase": "report"}, 0.0)
+    assert left_words(progress, 0.0) == "about 4 s left"
+    assert left_words(progress, 60.0) == "about 1 s left"
+    assert left_words(Progress(), 0.0) == ""
 
 
 def test_share_by_time_where_the_plan_fixes_it_else_by_count() -> None:
@@ -116,3 +159,21 @@ def test_a_campaign_says_how_long_the_rest_takes(capsys: pytest.CaptureFixture[s
     assert [line.split("; ")[1][:7] for line in said if line.startswith("  complete in ")] == [
         "3 left,", "2 left,",
     ]  # fmt: skip
+
+
+def test_an_error_that_the_display_printed_is_not_printed_again(capsys: pytest.CaptureFixture[str]) -> None:
+    from orchestrator.campaign.run import Outcome
+    from orchestrator.cli.campaign import CellView, doubts
+    from orchestrator.cli.run import ending
+
+    failed = Outcome(Path("r"), "failed", False, "link wan: no netem", (), None)
+    assert ending(failed, ("link wan: no netem",)) == "failed"
+    assert ending(failed, ()) == "failed: link wan: no netem"
+    seen = CellView()
+    seen({"event": "cell", "cell": "a.r1", "number": 1, "total": 1})
+    seen({"event": "plan", "plan": PLAN, "why": "fake: asked for", "run_dir": "r"})
+    seen({"event": "error", "text": "link wan: no netem"})
+    seen({"event": "cell-end", "cell": "a.r1", "state": "failed", "error": "link wan: no netem"})
+    summary = SimpleNamespace(errors={"a.r1": "link wan: no netem", "b.r1": "earlier"}, suspect={})
+    assert doubts(summary, seen.printed) == ["  failed: a.r1", "  failed: b.r1: earlier"]  # type: ignore[arg-type]
+    assert capsys.readouterr().err.count("no netem") == 1

@@ -40,9 +40,9 @@ nodes:
               for i in $(seq 100); do echo "nonsense $i"; done
               printf "S,0,2,100"
             } > $VNET_RECORDS
-        expect: exited
+        at_end: exited
         flows:
-          talk: {to: take, size: 100 B, rate: 10 /s, promise: {name: nothing lost, lossless: true}}
+          talk: {to: take, size: 100 B, rate: 10 /s, guarantee: {name: nothing lost, lossless: true}}
 run: {hold: 2 s, drain: 2 s}
 """
 
@@ -54,7 +54,7 @@ pytestmark = [
 
 
 def ran(vnet: Any, *more: str) -> Path:
-    done = vnet("run", "own.yaml", "--kernel", "host", "--out", "out", "--json", *more)
+    done = vnet("run", "own.yaml", "--kernel", "host", "--results", "out", "--json", *more)
     return Path(vnet.cwd / json.loads(done.stdout)["run_dir"])
 
 

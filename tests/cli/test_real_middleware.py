@@ -43,7 +43,7 @@ run: {{hold: 3 s, drain: 5 s}}
 
 def test_every_message_is_accounted_for(vnet: Any) -> None:
     (vnet.cwd / "exchange.yaml").write_text(FILE)
-    done = vnet("run", "exchange.yaml", "--kernel", "host", "--out", "out", "--json")
+    done = vnet("run", "exchange.yaml", "--kernel", "host", "--results", "out", "--json")
     run_dir = Path(vnet.cwd / json.loads(done.stdout)["run_dir"])
     messages = pl.read_parquet(next(run_dir.rglob("messages.parquet")))
     asked = messages.filter(pl.col("class") == "station.ask")

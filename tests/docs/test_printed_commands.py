@@ -16,7 +16,7 @@ from pathlib import Path
 
 import click
 import pytest
-from printed import ROOT, SHELL, blocks, spans
+from printed import ROOT, SHELL, Block, blocks, spans
 
 sys.path.insert(0, str(ROOT / "tests/virtual"))
 from virtual_place import kernel_missing
@@ -24,13 +24,14 @@ from virtual_place import kernel_missing
 from orchestrator.cli.main import vnet
 from orchestrator.topology import load, load_campaign
 
-TUTORIAL = "docs/tutorial/"  # test_tutorial.py types all of it
-COMMANDS = [
-    (block.where, line)
-    for block in blocks()
-    for line in block.commands()
-    if not block.page.startswith(TUTORIAL)
-]
+TYPED = ("docs/tutorial/", "docs/how-to/")  # test_tutorial.py types their blocks of ```console
+
+
+def typed(block: Block) -> bool:
+    return block.page.startswith(TYPED) and block.info == "console"
+
+
+COMMANDS = [(block.where, line) for block in blocks() for line in block.commands() if not typed(block)]
 VNET = re.compile(r"^(?:[A-Z_]+=\S+ )*(?:\.venv/bin/)?vnet ")
 MAKE = re.compile(r"^make (.*)")
 GALLERY = "docs/gallery.md"  # test_gallery.py reads each of its files with its parameters
@@ -39,14 +40,15 @@ OTHERS = {
     "apt-get install": "tests/bare/root.sh installs what make needs and no more",
     "cat inventory/hosts.yml": "shows a file that the reader has written",
     "docker save": "Docker's; tests/images/test_oci.py reads archives of that form",
+    "export PATH=": "for a shell of the reader's",
     "export VNET_LAB=": "tests/ansible sets it",
     "git clone": "the address is the reader's",
     "images/hil/machine.sh": "an hour of a nested machine: make test-hil",
     "images/packages.sh": "installs packages: its sets are checked below",
     "open http": "a browser: tests/cli/test_page_browser.py",
     "podman": "make test-container",
-    "ssh": "other machines: tests/remote, tests/spread",
-    "/opt/vnet/bin/dask": "tests/spread and tests/virtual start schedulers and workers",
+    "ssh": "other machines: tests/remote, tests/multi_host",
+    "/opt/vnet/bin/dask": "tests/multi_host and tests/virtual start schedulers and workers",
     ".venv/bin/ansible": "tests/ansible plays the playbooks: their files are checked below",
 }
 # Commands that make no lab and need no file but the project's: run as printed. The rest of `vnet` needs a
@@ -85,7 +87,7 @@ def parsed(arguments: str) -> click.Context:
 
 
 def test_a_block_without_a_language_shows_commands() -> None:
-    fenced = [block for block in blocks() if block.info in SHELL and not block.page.startswith(TUTORIAL)]
+    fenced = [block for block in blocks() if block.info in SHELL and not typed(block)]
     unknown = [f"{block.where}: {block.lines()[0]}" for block in fenced if not block.commands()]
     assert unknown == [], "write ```text where it shows no commands, or add the program to printed.PROGRAMS"
 

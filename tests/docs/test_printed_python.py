@@ -65,7 +65,7 @@ def test_a_run_is_read(tmp_path: Path) -> None:
         *small,
         "--time",
         "virtual",
-        "--out",
+        "--results",
         "made",
     )
     (made,) = (tmp_path / "made/mqtt-many-to-one").iterdir()

@@ -1,4 +1,7 @@
-"""Every step of the tutorial as a reader does it: files written, commands typed, what they say compared."""
+"""Steps of the tutorial and guides that a reader types: files written, commands typed, answers compared.
+
+A page is typed where it has blocks of ```console: all that it prints there, in an empty directory.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,7 @@ sys.path.insert(0, str(ROOT / "tests/virtual"))
 from virtual_place import kernel_missing  # noqa: E402
 
 STEPS = sorted((ROOT / "docs/tutorial").glob("[1-9]-*.md"))
+GUIDES = [page for page in sorted((ROOT / "docs/how-to").glob("*.md")) if "```console\n" in page.read_text()]
 BLOCK = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
 LIKE = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
@@ -49,8 +53,8 @@ def typed(command: str, wanted: str, place: Path, environment: dict[str, str]) -
     assert same or not wanted, f"$ {command}\nthe page:\n{wanted}\nsaid:\n{said}"
 
 
-@pytest.mark.parametrize("page", STEPS, ids=lambda page: page.stem)
-def test_a_step_does_what_its_page_says(page: Path, tmp_path: Path, reader: dict[str, str]) -> None:
+@pytest.mark.parametrize("page", [*STEPS, *GUIDES], ids=lambda page: page.stem)
+def test_a_page_does_what_it_says(page: Path, tmp_path: Path, reader: dict[str, str]) -> None:
     if why := kernel_missing():
         pytest.skip(why)
     for language, title, text in BLOCK.findall(page.read_text(encoding="utf-8")):

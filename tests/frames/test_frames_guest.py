@@ -66,7 +66,7 @@ def run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (base / "known.yaml").write_text(TOPOLOGY)
     argv = [sys.executable, "-m", "orchestrator.cli.main", "run", str(base / "known.yaml")]
     argv += ["--time", "virtual"] if VIRTUAL else ["--kernel", "uml"]
-    argv += ["--out", str(base / "out")]
+    argv += ["--results", str(base / "out")]
     env = {**os.environ, "VNET_STATE_DIR": str(base / "state")}
     done = subprocess.run(argv, cwd=PROJECT, env=env, capture_output=True, text=True, timeout=280)
     assert done.returncode == 0, done.stderr

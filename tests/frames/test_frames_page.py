@@ -29,7 +29,7 @@ def vnet(base: Path, *words: str) -> subprocess.CompletedProcess[str]:
         *words,
         "--kernel",
         "fake",
-        "--out",
+        "--results",
         str(base / "out"),
     ]
     done = subprocess.run(argv, cwd=PROJECT, env=env, capture_output=True, text=True, timeout=200)

@@ -56,7 +56,7 @@ def test_the_ready_test_runs_through_the_ports(machine: str, tmp_path: Path) -> 
     argv += [word for name, value in values.items() for word in ("-p", f"{name}={value}")]
     env = {**os.environ, "VNET_STATE_DIR": str(tmp_path / "state")}
     done = subprocess.run(
-        [*argv, "--out", str(tmp_path / "out")],
+        [*argv, "--results", str(tmp_path / "out")],
         cwd=PROJECT,
         env=env,
         capture_output=True,

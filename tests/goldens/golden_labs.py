@@ -51,7 +51,7 @@ def arguments(lab: Lab) -> list[str]:
 
 def run(lab: Lab, directory: Path) -> Path:
     """Run directory of the lab, run anew below `directory`; AssertionError with its words if it fails."""
-    argv = [sys.executable, *arguments(lab), "--out", str(directory / "out")]
+    argv = [sys.executable, *arguments(lab), "--results", str(directory / "out")]
     env = {**os.environ, "VNET_STATE_DIR": str(directory / "state")}
     done = subprocess.run(argv, cwd=PROJECT, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

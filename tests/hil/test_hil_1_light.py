@@ -69,14 +69,14 @@ def test_scenario_1_over_the_cable_under_host_netem() -> None:
         done = vnet(
             "run", "topologies/mqtt-hil-light.yaml", "-p", f"port_a={name}", "-p", "port_b=8086:10c9",
             "-p", "clients=4", "-p", "hold=10s", "-p", "rate=10 /s",
-            "--out", str(RESULTS), "--kernel", "host", "--raw",
+            "--results", str(RESULTS), "--kernel", "host", "--raw",
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
         proof = json.loads((run_of("mqtt-hil-light") / "proof.json").read_text())
-        reached = [(p["link"], p["realised"]) for p in proof if p["quantity"] == "reach"]
+        reached = [(p["link"], p["measured"]) for p in proof if p["quantity"] == "reach"]
         assert sorted(reached) == [("cable", 1.0)] * 2 + [("wan", 1.0)] * 2
         # An emulated machine is late, never early: the qdisc is there, how exact it is cannot be seen here.
-        assert all(9e6 < p["realised"] < 40e6 for p in proof if p["quantity"] == "delay"), proof
+        assert all(9e6 < p["measured"] < 40e6 for p in proof if p["quantity"] == "delay"), proof
         addresses = ip("addr", "show", "dev", name)
         assert "198.51.100.1/24" in addresses
         assert "203.0.113.0/24" in ip("route", "show", "dev", name)
@@ -91,15 +91,15 @@ def test_interaction_models_through_the_cable() -> None:
         done = vnet(
             "run", f"topologies/papers/interaction-{model}.yaml", "-p", f"nics={PORT_A} {PORT_B}",
             "-p", "network=ideal", "-p", "consumers=2", "-p", "settle=5s", "-p", f"hold={hold}",
-            "-p", "patience=20s", "--out", str(RESULTS), "--kernel", "host", "--raw",
+            "-p", "patience=20s", "--results", str(RESULTS), "--kernel", "host", "--raw",
         )  # fmt: skip
         assert done.returncode == 0, f"{model}: {done.stderr}"
 
 
 def test_two_labs_cannot_have_one_port_and_a_kill_is_repaired(tmp_path: Path) -> None:
-    assert vnet("up", pair(tmp_path, "first"), "--out", str(RESULTS)).returncode == 0
+    assert vnet("up", pair(tmp_path, "first"), "--results", str(RESULTS)).returncode == 0
     assert "eth0" in ip("-n", "vnet-first.far", "-br", "link")
-    second = vnet("up", pair(tmp_path, "second"), "--out", str(RESULTS))
+    second = vnet("up", pair(tmp_path, "second"), "--results", str(RESULTS))
     assert second.returncode == 3
     assert "is leased by lab first" in second.stderr
     assert "vnet down first" in second.stderr
@@ -107,13 +107,13 @@ def test_two_labs_cannot_have_one_port_and_a_kill_is_repaired(tmp_path: Path) ->
     assert answer.returncode == 0
     os.kill(process_of("first", "lab"), signal.SIGKILL)
     os.kill(process_of("first", "launcher"), signal.SIGKILL)
-    again = vnet("up", pair(tmp_path, "third"), "--out", str(RESULTS))
+    again = vnet("up", pair(tmp_path, "third"), "--results", str(RESULTS))
     assert again.returncode == 3, "the crashed lab still has the port"
     assert vnet("down", "first").returncode == 0
 
 
 def test_namespaces_that_vanish_leave_only_a_name_to_repair(tmp_path: Path) -> None:
-    assert vnet("up", pair(tmp_path, "vanished"), "--out", str(RESULTS)).returncode == 0
+    assert vnet("up", pair(tmp_path, "vanished"), "--results", str(RESULTS)).returncode == 0
     for role in ("lab", "launcher"):
         os.kill(process_of("vanished", role), signal.SIGKILL)
     for name in ("vnet-vanished.far", "vnet-vanished.near", "vnet-vanished"):

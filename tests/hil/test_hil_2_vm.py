@@ -27,7 +27,7 @@ def test_scenario_1_with_the_broker_in_a_guest_behind_the_cable() -> None:
     done = vnet(
         "run", "topologies/mqtt-hil.yaml", "-p", "clients=4", "-p", "hold=10s", "-p", "rate=10 /s",
         "-p", "boot_within=400s",
-        "--out", str(RESULTS), "--raw", timeout=800,
+        "--results", str(RESULTS), "--raw", timeout=800,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     run = run_of("mqtt-hil")
@@ -38,7 +38,7 @@ def test_scenario_1_with_the_broker_in_a_guest_behind_the_cable() -> None:
 
 
 def test_a_guest_with_a_port_serves_and_kills_are_repaired(tmp_path: Path) -> None:
-    assert vnet("up", guest(tmp_path, "guest"), "--out", str(RESULTS), timeout=800).returncode == 0
+    assert vnet("up", guest(tmp_path, "guest"), "--results", str(RESULTS), timeout=800).returncode == 0
     assert (driver(PORT_A), driver(PORT_B)) == ("vfio-pci", "igb")
     answer = vnet("exec", "guest", "near", "--", "ping", "-c", "3", "-i", "0.3", "-W", "5", "10.9.0.1")
     assert answer.returncode == 0
@@ -51,7 +51,7 @@ def test_a_guest_with_a_port_serves_and_kills_are_repaired(tmp_path: Path) -> No
 
 
 def test_a_guest_whose_machine_is_killed_gives_the_port_back(tmp_path: Path) -> None:
-    assert vnet("up", guest(tmp_path, "killed"), "--out", str(RESULTS), timeout=800).returncode == 0
+    assert vnet("up", guest(tmp_path, "killed"), "--results", str(RESULTS), timeout=800).returncode == 0
     os.kill(qemu("killed"), signal.SIGKILL)  # the lab ends by itself: its policy for nodes that fail is abort
     until(120, "the lab to end", lambda: not Path("/run/vnet/killed").exists())
     until(60, "the port to come back to igb", lambda: driver(PORT_A) == "igb")

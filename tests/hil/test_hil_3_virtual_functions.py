@@ -34,7 +34,7 @@ def virtual() -> list[str]:
 
 def test_in_a_light_node(tmp_path: Path, parent: str) -> None:
     names = virtual()
-    assert vnet("up", pair(tmp_path, "virtual", f"{parent}:vf1"), "--out", str(RESULTS)).returncode == 0
+    assert vnet("up", pair(tmp_path, "virtual", f"{parent}:vf1"), "--results", str(RESULTS)).returncode == 0
     assert "eth0" in ip("-n", "vnet-virtual.far", "-br", "link")
     assert len(virtual()) == 1
     answer = vnet("exec", "virtual", "near", "--", "ping", "-c", "5", "-i", "0.3", "-W", "5", "10.9.0.1")
@@ -50,7 +50,7 @@ def test_in_a_light_node(tmp_path: Path, parent: str) -> None:
 def test_in_a_guest(tmp_path: Path, parent: str) -> None:
     names = virtual()
     file = guest(tmp_path, "virtualguest", f"{parent}:vf0", PORT_B)
-    assert vnet("up", file, "--out", str(RESULTS), timeout=800).returncode == 0
+    assert vnet("up", file, "--results", str(RESULTS), timeout=800).returncode == 0
     assert (driver(address(0)), driver(PORT_A)) == ("vfio-pci", "igb")
     answer = vnet("exec", "virtualguest", "near", "--", "ping", "-c", "5", "-i", "0.3", "-W", "5", "10.9.0.1")
     assert answer.returncode == 0

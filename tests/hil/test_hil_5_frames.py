@@ -17,7 +17,7 @@ def test_a_size_through_the_cable() -> None:
     parameters = [word for name, value in SHORT.items() for word in ("-p", f"{name}={value}")]
     done = vnet(
         "run", "topologies/nic-qualification.yaml", "-p", f"nics={PORT_A} {PORT_B}", *parameters,
-        "--out", str(RESULTS), "--kernel", "host", "--raw",
+        "--results", str(RESULTS), "--kernel", "host", "--raw",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     with (run_of("nic-qualification") / "raw" / "findings.csv").open() as file:

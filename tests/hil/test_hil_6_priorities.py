@@ -21,6 +21,6 @@ def test_round_trips_beside_a_transfer_through_the_cable(tmp_path: Path) -> None
     parameters = [word for name, value in SLOW.items() for word in ("-p", f"{name}={value}")]
     done = vnet(
         "run", str(file), "-p", f"nics={PORT_A} {PORT_B}", *parameters,
-        "--out", str(RESULTS), "--kernel", "host", "--raw",
+        "--results", str(RESULTS), "--kernel", "host", "--raw",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

@@ -56,7 +56,7 @@ def run(path: Path, facts: Callable[[Path, dict[str, Any]], Facts]) -> list[str]
     held = {
         "kernel host": manifest["kernel"]["kind"] == "host",
         "complete": manifest["state"] == "complete",
-        "proven": all(p["realised"] == 1.0 for p in proof if p["quantity"] == "reach"),
+        "proven": all(p["measured"] == 1.0 for p in proof if p["quantity"] == "reach"),
         **dict(facts(path, manifest)),
     }
     print(f"test-hil: {path.parent.name}: {page}")
@@ -70,7 +70,7 @@ def scenario_1(driver: str) -> Callable[[Path, dict[str, Any]], Facts]:
         rows = json.loads((path / "summary.json").read_text())
         summary = {row["name"]: row["value"] for row in rows if row["traffic_class"]}
         proof = json.loads((path / "proof.json").read_text())
-        delays = [p["realised"] for p in proof if (p["link"], p["quantity"]) == ("wan", "delay")]
+        delays = [p["measured"] for p in proof if (p["link"], p["quantity"]) == ("wan", "delay")]
         scheduled, received = summary.get("messages_scheduled"), summary.get("messages_received")
         print(
             f"test-hil: {path.parent.name}: {scheduled} messages scheduled, {received} received, 10 ms took "

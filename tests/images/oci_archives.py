@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import io
 import json
+import subprocess
 import tarfile
 from collections.abc import Iterable
 from pathlib import Path
@@ -73,3 +74,13 @@ def written(path: Path, members: Iterable[tuple[str, bytes]]) -> Path:
 
 def _sha256(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
+
+
+def sparse(directory: Path, name: str, size: int) -> bytes:
+    """A layer by GNU tar with one file that is a hole."""
+    with (directory / name).open("wb") as file:
+        file.truncate(size)
+    argv = ["tar", "--sparse", "--format=gnu", "-C", str(directory), "-cf", "-", name]
+    layer = subprocess.run(argv, check=True, capture_output=True).stdout
+    (directory / name).unlink()
+    return layer

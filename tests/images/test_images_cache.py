@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import struct
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from orchestrator.cli.main import main
-from orchestrator.images import Image, ImageError, builders, cache, find, initramfs, locate
+from orchestrator.images import Image, ImageError, builders, cache, find, initramfs, locate, look
 from orchestrator.images.inputs import input_hash
 from orchestrator.images.recipe import recipes
 
@@ -106,6 +107,13 @@ def test_a_users_own_disk_must_be_qcow2(tmp_path: Path, content: bytes | None, w
     else:
         image = locate(str(disk))
         assert (image.kind, image.disk, image.kernel) == ("disk", disk, None)
+
+
+def test_a_users_own_disk_rests_on_no_other_file(tmp_path: Path) -> None:
+    disk = tmp_path / "layer.qcow2"
+    disk.write_bytes(struct.pack(">4sIQI", b"QFI\xfb", 3, 20, 4) + b"base")
+    with pytest.raises(ImageError, match=r"rests on another file, base, .*qemu-img convert"):
+        look(str(disk))
 
 
 def test_a_broken_description_and_a_missing_file_are_named(own_cache: Path) -> None:

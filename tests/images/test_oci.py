@@ -126,6 +126,19 @@ def test_what_could_do_harm_is_refused_and_leaves_nothing(
     assert [path.name for path in store.iterdir()] == [f".{archive.digest}.lock"]
 
 
+def test_sparse_files_count_with_their_holes_over_all_layers(
+    tmp_path: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(layers, "MOST_BYTES", 1 << 20)
+    holes = [made.sparse(tmp_path, f"hole{number}", 600 << 10) for number in range(2)]
+    assert all(len(layer) < 32 << 10 for layer in holes)
+    assert (
+        unpacked(read(made.oci(tmp_path / "one.tar", holes[0])), env) / "hole0"
+    ).stat().st_size == 600 << 10
+    with pytest.raises(ImageError, match="its files have more than"):
+        unpacked(read(made.oci(tmp_path / "two.tar", *holes)), env)
+
+
 def test_a_symbolic_link_may_lead_anywhere_and_is_never_followed(tmp_path: Path, env: dict[str, str]) -> None:
     (tmp_path / "mine").write_text("mine")
     over = made.tar(made.entry("way", b"theirs"), made.entry(".wh.gone"))

@@ -109,7 +109,7 @@ def test_a_script_whose_interpreter_is_not_in_it_is_refused(debian: Debian, firs
     debian.install("env", {"/usr/bin/env": "env"})
     debian.put("/opt/perl/bin/perl", "perl")
     debian.put("/srv/app", f"{first}\nprint 1\n")
-    with pytest.raises(KernelError, match=rf"{KEY}: .*/srv/app: its interpreter \S+ .*\({why}\).*`sees`"):
+    with pytest.raises(KernelError, match=rf"{KEY}: .*/srv/app: its interpreter \S+ .*\({why}\).*`mounts`"):
         packages(debian, path("/srv/app"))
 
 

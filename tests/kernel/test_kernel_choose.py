@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -83,6 +84,15 @@ def test_nobody_can_names_every_kernel():
     assert "host: needs root" in str(refusal.value)
     assert "uml: needs a User-Mode Linux kernel" in str(refusal.value)
     assert "apt-get install user-mode-linux" in str(refusal.value)
+
+
+def test_no_remedy_is_a_kernel_that_is_refused_too():
+    machines = plan(nodes=(replace(node(), kind="vm"),))
+    with pytest.raises(NoKernel) as refusal:
+        choose(machines, "auto", kernels(facts(root=False)))
+    assert "run as root" in str(refusal.value) and "--kernel" not in str(refusal.value)
+    with pytest.raises(NoKernel, match="use --kernel host"):
+        choose(machines, "uml", kernels(facts(root=False)))
 
 
 def test_too_many_nodes_for_the_memory_are_refused():

@@ -27,7 +27,7 @@ def test_a_user_namespace_without_root_is_refused_at_the_start(tmp_path, mapping
     tmp_path.chmod(0o777)
     argv = [*unshare, sys.executable, "-m", "orchestrator.cli.main", "run", "topologies/pair.yaml"]
     done = subprocess.run(
-        [*argv, "--kernel", "uml", "--out", str(tmp_path / "out")],
+        [*argv, "--kernel", "uml", "--results", str(tmp_path / "out")],
         cwd=PROJECT,
         env={**os.environ, "VNET_STATE_DIR": str(tmp_path / "state")},
         capture_output=True,

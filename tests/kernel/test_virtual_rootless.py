@@ -93,7 +93,7 @@ def run(
     home.mkdir()
     os.chown(home, *([NOBODY] * 2 if who or prefix else [0, 0]))
     argv = [*prefix, sys.executable, "-m", "orchestrator.cli.main", "run", "tests/goldens/golden-qos.yaml"]
-    argv += ["--time", "virtual", "--out", str(home / "out")]
+    argv += ["--time", "virtual", "--results", str(home / "out")]
     env = {"PATH": "/usr/bin:/bin", "HOME": str(home), "VNET_UML_KERNEL": str(place / "linux")}
     env["VNET_STATE_DIR"] = str(home / "state")
     done = subprocess.run(

@@ -20,7 +20,7 @@ from lab_plans import AGENT, ROOT
 
 from orchestrator import images
 from orchestrator.lab import cleanup
-from orchestrator.lab.spread.reach import Way, note
+from orchestrator.lab.multi_host.host_commands import Way, note
 from orchestrator.model import Plan
 from orchestrator.model.codec import to_json
 
@@ -47,7 +47,7 @@ needs_vm = pytest.mark.skipif(vm_missing() is not None, reason=str(vm_missing())
 
 def write_ways(plan: Plan, run_dir: Path, homes: Path) -> None:
     """Each host of the plan is this machine: its part is a process here, with a home of its own."""
-    part = (sys.executable, "-s", "-m", "orchestrator.lab.spread.part")
+    part = (sys.executable, "-s", "-m", "orchestrator.lab.multi_host.part")
     (run_dir / "raw").mkdir(parents=True, exist_ok=True)
     calls = {host.name: (*part, f"{homes}/{host.name}") for host in plan.hosts}
     note(run_dir / "raw", {name: Way("", call, (*call, "down")) for name, call in calls.items()})

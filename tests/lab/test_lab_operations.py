@@ -14,7 +14,7 @@ from orchestrator.lab.clock import MonotonicClock
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.launcher import Launcher
 from orchestrator.lab.loop import Loop
-from orchestrator.lab.operations import Operation, reference
+from orchestrator.lab.operations import Operation, contract_page
 
 CONTRACTS = Path(__file__).parents[2] / "docs" / "contracts"
 KINDS = [kind for kind in vars(operations).values() if isinstance(kind, type) and hasattr(kind, "op")]
@@ -77,8 +77,8 @@ def test_a_request_is_one_line_of_its_fields(
 
 
 def test_the_contract_page_is_as_the_types_say() -> None:
-    again = "run: python -m orchestrator.lab.operations.reference > docs/contracts/operations.md"
-    assert (CONTRACTS / "operations.md").read_text() == reference.page(), again
+    again = "run: python -m orchestrator.lab.operations.contract_page > docs/contracts/operations.md"
+    assert (CONTRACTS / "operations.md").read_text() == contract_page.page(), again
     made_by_dataclass = [kind.__name__ for kind in KINDS if kind.__doc__.startswith(f"{kind.__name__}(")]
     assert made_by_dataclass == [], "say what it does"
 

@@ -14,9 +14,9 @@ from lab_plans import MS, access, node
 from orchestrator.lab import expected, judge, probes, train
 from orchestrator.lab.intervals import mean_interval, normal_quantile, wilson, z_for
 from orchestrator.lab.judgement import Judgement, Seen, shown
-from orchestrator.lab.slack import HOST, VIRTUAL, WIDEST, Noise, Slacks, settle
+from orchestrator.lab.tolerance import HOST, VIRTUAL, WIDEST, Noise, Tolerances, settle
 from orchestrator.model import Impairment
-from orchestrator.model.slack import ProofSettings, Slack
+from orchestrator.model.tolerance import ProofSettings, Tolerance
 
 PLAIN = Impairment()
 
@@ -29,13 +29,13 @@ def judged(
     asked: Impairment,
     seen: Seen,
     burst: Seen | None = None,
-    slacks: Slacks = HOST,
+    tolerances: Tolerances = HOST,
     noise: Noise | None = None,
 ) -> dict[str, Judgement]:
     link = access("p", "wire", node("p", 0, "alpha"), asked, PLAIN)
     quiet = Seen(5, 5, 0, 0, [0] * 5, range(5))
     spaced = {("wire", "forward"): seen, ("wire", "reverse"): quiet}
-    found = judge.judge([link], spaced, {("wire", "forward"): burst} if burst else {}, slacks, noise)
+    found = judge.judge([link], spaced, {("wire", "forward"): burst} if burst else {}, tolerances, noise)
     return {j.quantity: j for j in found if j.direction == "forward"}
 
 
@@ -164,7 +164,7 @@ def test_a_queue_that_is_shorter_than_the_jitter_says_so() -> None:
 def test_the_bound_of_a_trains_error_holds(rate: int, delay: int, part: int, limit: int, seed: int) -> None:
     """Whatever rate, jitter and queue: a rate that is told is wrong by its bound at most."""
     asked = Impairment(delay_ns=delay, jitter_ns=delay * part // 3, rate_bps=rate, limit_packets=limit)
-    told = train.realised(asked, burst(asked, rate, offered_bps=1.5 * rate, late_ns=20_000, seed=seed))
+    told = train.measured(asked, burst(asked, rate, offered_bps=1.5 * rate, late_ns=20_000, seed=seed))
     if isinstance(told, train.Realised):
         assert abs(told.rate_bps / rate - 1) <= told.error + 1e-4
 
@@ -176,17 +176,17 @@ def test_slack_is_the_files_else_the_kernels() -> None:
     assert settle(nothing, kernel="uml", virtual=False, quiet=None) == WIDEST
     for added, amount in ((1e3, 0.2 * MS), (0.4 * MS, 0.4 * MS), (50 * MS, MS)):
         found = settle(nothing, kernel="uml", virtual=False, quiet=Noise(added, added, added))
-        assert found.delay == Slack(amount, 0.01) and found.jitter.amount == min(amount, 0.5 * MS)
-    own = ProofSettings(delay=Slack(0.1 * MS))
-    assert settle(own, kernel="host", virtual=False, quiet=None) == Slacks(
-        Slack(0.1 * MS), HOST.jitter, HOST.rate
+        assert found.delay == Tolerance(amount, 0.01) and found.jitter.amount == min(amount, 0.5 * MS)
+    own = ProofSettings(delay=Tolerance(0.1 * MS))
+    assert settle(own, kernel="host", virtual=False, quiet=None) == Tolerances(
+        Tolerance(0.1 * MS), HOST.jitter, HOST.rate
     )
 
 
 def test_a_link_of_2_ms_that_takes_3_fails() -> None:
     asked = Impairment(delay_ns=2 * MS, limit_packets=1000)
     assert verdicts(asked, frames(1000, 3 * MS, 0))["delay"] == "fails"
-    assert judged(asked, frames(1000, 2.1 * MS, 0))["delay"].slack == 0.2 * MS
+    assert judged(asked, frames(1000, 2.1 * MS, 0))["delay"].tolerance == 0.2 * MS
 
 
 @pytest.mark.parametrize(("added_ns", "seen_ns", "verdict"), [
@@ -202,7 +202,7 @@ def test_a_loud_machine_does_not_judge_what_it_may_have_done_itself(
     line = judged(asked, frames(1000, seen_ns, 0), noise=Noise(added_ns, added_ns, 0))["delay"]
     assert (line.verdict, line.machine) == (verdict, added_ns)
     if verdict == "cannot tell":
-        assert line.reason.startswith("this machine adds 700 us, more than the slack of 200 us")
+        assert line.reason.startswith("this machine adds 700 us, more than the tolerance of 200 us")
 
 
 def test_probes_are_bounded_however_many_links() -> None:
@@ -249,7 +249,7 @@ def test_correlated_loss_is_judged_by_what_netem_makes_of_it() -> None:
         kept += last >= 0.2
     seen = Seen(20_000, kept, 0, 0, [MS] * kept, range(kept))
     line = judged(asked, seen)["loss"]
-    assert line.verdict == "holds" and line.asked == 0.2 and 0.1 < line.expected < 0.17
+    assert line.verdict == "holds" and line.requested == 0.2 and 0.1 < line.expected < 0.17
     assert line.reason.startswith("asked 20 %, which makes ")
     as_asked = Seen(20_000, 16_000, 0, 0, [MS] * 16_000, range(16_000))
     assert judged(asked, as_asked)["loss"].verdict == "fails", "what was asked is not what netem does"
@@ -258,7 +258,7 @@ def test_correlated_loss_is_judged_by_what_netem_makes_of_it() -> None:
 def test_reasons_are_in_units_that_are_read_at_a_glance() -> None:
     asked = Impairment(delay_ns=20 * MS, jitter_ns=MS, limit_packets=1000)
     reason = judged(asked, frames(1000, 20 * MS, 4 * MS))["jitter"].reason
-    assert reason.startswith("asked 1 ms, realised 3.") and reason.endswith(" ms (1000 frames)")
+    assert reason.startswith("requested 1 ms, measured 3.") and reason.endswith(" ms (1000 frames)")
     assert shown("ns", 2.06e6, 2.594e6) == "2.06 to 2.59 ms"
     assert shown("bit/s", 950e3) == "950 kbit/s"
     assert shown("share", 0.0, 0.031) == "0 to 3.1 %"

@@ -72,7 +72,7 @@ def test_paths_are_proven_in_both_directions(lab: Running) -> None:
     if not real(lab):
         pytest.skip("the fake driver has no packets that could take a way")
     proof = json.loads((lab.run_dir / "proof.json").read_text())
-    hops = {j["link"]: (j["verdict"], j["realised"]) for j in proof if j["quantity"] == "hops"}
+    hops = {j["link"]: (j["verdict"], j["measured"]) for j in proof if j["quantity"] == "hops"}
     assert hops == {"client -> server": ("holds", 4.0), "server -> client": ("holds", 4.0)}
 
 

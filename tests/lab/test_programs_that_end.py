@@ -11,7 +11,8 @@ import pytest
 from orchestrator.lab import operations, power
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.events import Events
-from orchestrator.lab.news import News
+from orchestrator.lab.launcher_events import LauncherEvents
+from orchestrator.lab.session import end_state
 from orchestrator.model import Process, Software
 
 ROLES = ("router", "broker", "server", "client", "utility")
@@ -47,7 +48,7 @@ def ended(
         node=lambda _: SimpleNamespace(vm=None), meant={("a", "web")} if meant else set(),
         started={("a", "web"): software}, plan=SimpleNamespace(on_node_failure=policy), in_scenario=scenario,
     )  # fmt: skip
-    news = News()
+    news = LauncherEvents()
     news.lab = lab  # type: ignore[assignment]
     news.take(
         {
@@ -112,3 +113,16 @@ def test_programs_that_do_not_start_are_named_with_their_errors() -> None:
     software = Software("web", "client", "command", Process(("x",)))
     with pytest.raises(LabError, match=r"nodes\.a\.web: why"):
         power.insist([("a", software, "why")])
+
+
+@pytest.mark.parametrize(
+    ("expected", "state", "status", "text"),
+    [
+        ("running", "failed", 3, "still running expected at the end of the hold; it had failed (status 3)"),
+        ("exited", "ready", None, "ended expected at the end of the hold; it was still running"),
+    ],
+)
+def test_an_end_state_that_was_not_expected_in_words(
+    expected: str, state: str, status: int | None, text: str
+) -> None:
+    assert end_state(expected, state, status) == text

@@ -16,9 +16,9 @@ from orchestrator.lab.judge import judge
 from orchestrator.lab.judgement import Judgement, Seen, verdict
 from orchestrator.lab.operations import Prove
 from orchestrator.lab.proof import Prover
-from orchestrator.lab.slack import HOST
+from orchestrator.lab.tolerance import HOST
 from orchestrator.model import Impairment, Link
-from orchestrator.model.slack import ProofSettings
+from orchestrator.model.tolerance import ProofSettings
 
 SECOND = 1000 * MS
 PLAIN = Impairment()
@@ -72,8 +72,8 @@ def told(lines: list[Judgement], quantity: str) -> set[str]:
 
 
 @given(st.floats(0, 10), st.floats(0, 5), st.floats(0, 10), st.floats(0, 5))
-def test_the_rule(middle: float, half: float, expected: float, slack: float) -> None:
-    low, high, least, most = middle - half, middle + half, expected - slack, expected + slack
+def test_the_rule(middle: float, half: float, expected: float, tolerance: float) -> None:
+    low, high, least, most = middle - half, middle + half, expected - tolerance, expected + tolerance
     found = verdict(low, high, least, most)
     assert (found == "holds") == (least <= low and high <= most)
     if found == "fails":
@@ -81,7 +81,7 @@ def test_the_rule(middle: float, half: float, expected: float, slack: float) -> 
 
 
 def test_an_interval_that_is_wider_than_the_slack_is_no_proof() -> None:
-    """It was told to hold: 181 frames showed a jitter of 2.7 to 7.2 ms, the slack was 0.25 ms."""
+    """It was told to hold: 181 frames showed a jitter of 2.7 to 7.2 ms, the tolerance was 0.25 ms."""
     draw = random.Random(3)
     delays = [20 * MS + round(draw.gauss(0, 5 * MS)) for _ in range(181)]
     seen = Seen(181, 181, 0, 0, delays, [])
@@ -89,7 +89,7 @@ def test_an_interval_that_is_wider_than_the_slack_is_no_proof() -> None:
     spaced = {("wire", "forward"): seen, ("wire", "reverse"): Seen(5, 5, 0, 0, [0] * 5, [])}
     line = next(j for j in judge(of, spaced, {}, HOST) if j.quantity == "jitter")
     assert line.verdict == "cannot tell" and line.needs is not None and line.needs > 181
-    assert "181 frames only show" in line.reason and "slack 500 us" in line.reason
+    assert "181 frames only show" in line.reason and "tolerance 500 us" in line.reason
 
 
 def test_a_proof_goes_on_until_it_can_tell() -> None:
@@ -109,11 +109,11 @@ def test_a_share_that_is_wrong_fails(off: float) -> None:
 
 
 def test_a_share_is_told_to_a_quarter_of_it() -> None:
-    (line,) = {j.slack: j for j in proven(Wires(LOSSY), links(LOSSY)) if j.quantity == "loss"}.values()
-    assert line.verdict == "holds" and line.slack == pytest.approx(0.005)
+    (line,) = {j.tolerance: j for j in proven(Wires(LOSSY), links(LOSSY)) if j.quantity == "loss"}.values()
+    assert line.verdict == "holds" and line.tolerance == pytest.approx(0.005)
     assert line.low is not None and line.low >= 0.015 and line.high is not None and line.high <= 0.025
     rare = replace(LOSSY, loss=0.004)
-    found = {j.slack for j in proven(Wires(rare), links(rare), once=True) if j.quantity == "loss"}
+    found = {j.tolerance for j in proven(Wires(rare), links(rare), once=True) if j.quantity == "loss"}
     assert found.pop() == pytest.approx(0.002) and not found
 
 
@@ -157,4 +157,6 @@ def test_a_machine_that_is_late_is_told_in_the_rates_own_unit() -> None:
     train = Seen(100, 100, 0, 0, [at - n * 1000 for n, at in enumerate(arrivals)], arrivals)
     line = next(j for j in judge(of, spaced, {("wire", "forward"): train}, HOST) if j.quantity == "rate")
     assert line.verdict == "cannot tell"
-    assert " ms, which is up to " in line.reason and "bit/s, more than the slack of 50 kbit/s" in line.reason
+    assert (
+        " ms, which is up to " in line.reason and "bit/s, more than the tolerance of 50 kbit/s" in line.reason
+    )

@@ -37,11 +37,11 @@ def below_tmp(tmp_path: Path) -> Path:
     place.rmdir()
 
 
-@pytest.mark.parametrize("key", ["sees", "writes"])
-def test_a_lab_kernel_has_a_tmp_of_its_own(tmp_path: Path, below_tmp: Path, key: str) -> None:
-    keys = f", {key}: [{below_tmp}]"
+@pytest.mark.parametrize("mode", ["read", "write"])
+def test_a_lab_kernel_has_a_tmp_of_its_own(tmp_path: Path, below_tmp: Path, mode: str) -> None:
+    keys = f", mounts: {{{mode}: [{below_tmp}]}}"
     rule = "is not seen in the lab: a lab kernel has a /tmp of its own"
-    assert found(tmp_path, keys, "uml") == [(f"nodes.a.{key}", str(below_tmp), rule)]
+    assert found(tmp_path, keys, "uml") == [(f"nodes.a.mounts.{mode}", str(below_tmp), rule)]
     assert found(tmp_path, keys, "host") == []
 
 
@@ -49,15 +49,16 @@ def test_a_link_into_tmp_is_seen_through(tmp_path: Path, below_tmp: Path) -> Non
     link = Path("/var/tmp") / below_tmp.name
     link.symlink_to(below_tmp)
     try:
-        assert [path for path, *_ in found(tmp_path, f", sees: [{link}]", "uml")] == ["nodes.a.sees"]
+        opened = found(tmp_path, f", mounts: {{read: [{link}]}}", "uml")
+        assert [path for path, *_ in opened] == ["nodes.a.mounts.read"]
     finally:
         link.unlink()
 
 
 def test_a_path_that_is_not_there_is_refused_under_every_kernel(tmp_path: Path) -> None:
     for kernel in ("host", "uml"):
-        here = found(tmp_path, ", sees: [/srv/no-such]", kernel)
-        assert here == [("nodes.a.sees", "/srv/no-such", "is not on this machine")]
+        here = found(tmp_path, ", mounts: {read: [/srv/no-such]}", kernel)
+        assert here == [("nodes.a.mounts.read", "/srv/no-such", "is not on this machine")]
 
 
 def test_a_program_below_tmp_is_not_there_under_a_lab_kernel(tmp_path: Path, below_tmp: Path) -> None:
@@ -66,7 +67,9 @@ def test_a_program_below_tmp_is_not_there_under_a_lab_kernel(tmp_path: Path, bel
     assert found(tmp_path, keys, "host") == []
 
 
-def test_hidden_files_that_a_command_names_need_sees(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hidden_files_that_a_command_names_need_mounts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     place = tmp_path / ".venv"
     place.mkdir()
     (place / "python").write_text("")
@@ -74,7 +77,7 @@ def test_hidden_files_that_a_command_names_need_sees(tmp_path: Path, monkeypatch
     command = f", software: {{p: {{command: '{place}/python -m own.service'}}}}"
     rule = "is on this machine, but the node does not see it"
     assert found(tmp_path, command, "host") == [("nodes.a.software.p", f"{place}/python", rule)]
-    assert found(tmp_path, f"{command}, sees: [{place}]", "host") == []
+    assert found(tmp_path, f"{command}, mounts: {{read: [{place}]}}", "host") == []
 
 
 def test_it_is_refused_before_anything_is_made(
@@ -82,9 +85,9 @@ def test_it_is_refused_before_anything_is_made(
 ) -> None:
     """Also with results below the seen directory, which is there for the lab then, but empty."""
     file = tmp_path / "seen.yaml"
-    file.write_text(FILE % f", sees: [{below_tmp}]")
+    file.write_text(FILE % f", mounts: {{read: [{below_tmp}]}}")
     kernel = type("Uml", (), {"name": "uml", "can": lambda *_: [], "describe": lambda _: "uml", "why": ""})()
     monkeypatch.setattr(prepare, "_candidates", lambda _: [kernel])
-    with pytest.raises(TopologyError, match=r"nodes\.a\.sees: .*a lab kernel has a /tmp of its own"):
+    with pytest.raises(TopologyError, match=r"nodes\.a\.mounts\.read: .*a lab kernel has a /tmp of its own"):
         prepare.prepare(Request(file, {}), below_tmp / "results")
     assert sorted(path.name for path in below_tmp.iterdir()) == ["x"]

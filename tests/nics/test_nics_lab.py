@@ -54,7 +54,7 @@ class Machine:
 
     def vnet(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         inside = ["nsenter", f"--net=/run/netns/{self.netns}", sys.executable, "-m", "orchestrator.cli.main"]
-        where = ["--kernel", "host", "--out", str(self.directory / "results")] * (
+        where = ["--kernel", "host", "--results", str(self.directory / "results")] * (
             arguments[0] in ("run", "up")
         )
         done = subprocess.run(

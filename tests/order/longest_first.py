@@ -11,7 +11,7 @@ import pytest
 LONGEST = (
     "scenarios/test_scenarios_in_a_guest.py",
     "ansible/test_ansible_playbooks.py",
-    "spread/test_spread.py",
+    "multi_host/test_multi_host.py",
     "vm/test_vm_labs.py",
     "security/test_escapes.py",
     "ansible/test_ansible_machines.py",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.lab.telling import network
+from orchestrator.lab.node_config import network
 from orchestrator.model import Neighbour, Plan
 from orchestrator.plan.build import make_plan
 from orchestrator.topology.loading import parse

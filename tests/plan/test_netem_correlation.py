@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from orchestrator.plan.correlation import realised_share
+from orchestrator.plan.correlation import effective_share
 
 
 def _crandom(chance: float, correlation: float, packets: int) -> float:
@@ -24,7 +24,7 @@ def _crandom(chance: float, correlation: float, packets: int) -> float:
 )
 def test_as_the_kernel_computes_it(chance: float, correlation: float) -> None:
     packets = 300_000
-    expected = realised_share(chance, correlation)
+    expected = effective_share(chance, correlation)
     # Five standard errors; correlation makes the effective number of draws smaller by (1 + rho) / (1 - rho).
     spread = (expected * (1 - expected) / packets * (1 + correlation) / (1 - correlation)) ** 0.5
     assert _crandom(chance, correlation, packets) == pytest.approx(expected, abs=5 * spread + 1e-5)
@@ -32,11 +32,11 @@ def test_as_the_kernel_computes_it(chance: float, correlation: float) -> None:
 
 def test_by_hand() -> None:
     # Every x' in [0, 1] leaves room: the mean of (0.3 - 0.25 x') / 0.75 with mean x' one half.
-    assert realised_share(0.3, 0.25) == pytest.approx((0.3 - 0.125) / 0.75, rel=1e-6)
-    assert realised_share(0.01, 0.0) == 0.01
-    assert realised_share(0.5, 0.9) == pytest.approx(0.5, abs=1e-9)
-    assert realised_share(1.0, 0.5) == 1.0
+    assert effective_share(0.3, 0.25) == pytest.approx((0.3 - 0.125) / 0.75, rel=1e-6)
+    assert effective_share(0.01, 0.0) == 0.01
+    assert effective_share(0.5, 0.9) == pytest.approx(0.5, abs=1e-9)
+    assert effective_share(1.0, 0.5) == 1.0
 
 
 def test_a_small_correlated_chance_all_but_vanishes() -> None:
-    assert realised_share(0.01, 0.25) < 1e-5
+    assert effective_share(0.01, 0.25) < 1e-5

@@ -155,7 +155,7 @@ INVENTORY = """lab_hosts:
   vars: {ansible_user: root, vnet_memory: 8 GB}
   hosts:
     here: {ansible_connection: local, vnet_cores: 2}
-    rack1: {ansible_host: 10.0.0.1, ansible_port: 2222, vnet_address: 10.9.0.1, vnet_clock: 2.4 GHz}
+    rack1: {ansible_host: 10.0.0.1, ansible_port: 2222, vnet_address: 10.9.0.1, vnet_cpu_clock: 2.4 GHz}
 """
 
 

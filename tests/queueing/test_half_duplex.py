@@ -17,7 +17,7 @@ from orchestrator.kernel.facts import host_facts
 from orchestrator.kernel.needs import needs_of
 from orchestrator.lab import half_duplex
 from orchestrator.lab.judgement import Seen
-from orchestrator.lab.slack import settle
+from orchestrator.lab.tolerance import settle
 from orchestrator.language.problem import TopologyError
 from orchestrator.model.codec import to_json
 from orchestrator.plan.build import make_plan
@@ -226,7 +226,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_all_together_get_the_rate_of_one(run: Path) -> None:
     proof = json.loads((run / "proof.json").read_text())
     assert {j["verdict"] for j in proof} == {"holds"}
-    both = {j["link"]: j["realised"] for j in proof if j["direction"] == "both"}
+    both = {j["link"]: j["measured"] for j in proof if j["direction"] == "both"}
     assert both == {name: pytest.approx(RATE_BPS, rel=0.005) for name in LINKS}
 
 

@@ -66,7 +66,7 @@ def proof(run: Path, link: str, quantity: str) -> list[dict[str, Any]]:
 def test_every_rate_is_proven(run: Path, link: str) -> None:
     rates = proof(run, link, "rate")
     assert [j["verdict"] for j in rates] == ["holds", "holds"]
-    assert all(abs(j["realised"] / j["expected"] - 1) < 0.001 for j in rates)
+    assert all(abs(j["measured"] / j["expected"] - 1) < 0.001 for j in rates)
 
 
 def test_high_priority_waits_for_one_frame_and_loses_nothing(run: Path) -> None:

@@ -53,7 +53,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
 
 
 def test_a_run_has_every_change_and_says_when_traces_began(place: Place) -> None:
-    done = place.vnet("run", "played.yaml", "--kernel", "fake", "--out", "out", "--json", "--raw")
+    done = place.vnet("run", "played.yaml", "--kernel", "fake", "--results", "out", "--json", "--raw")
     assert done.returncode == 0, done.stderr
     run_dir = place.cwd / json.loads(done.stdout)["run_dir"]
     reduce_run(run_dir)
@@ -74,14 +74,14 @@ def test_a_run_has_every_change_and_says_when_traces_began(place: Place) -> None
     assert due.filter(link="hall")["rate_bps"].to_list() == [4e6, 0, 2e6, 3e6]
     for link in ("own-meter1", "two-b"):
         assert due.filter(link=link)["rate_bps"].to_list() == [4e6, 2e6]
-    assert "asked_bps" in pl.read_parquet_schema(run_dir / "links.parquet")
+    assert "requested_bps" in pl.read_parquet_schema(run_dir / "links.parquet")
     of_one: Any = SimpleNamespace(cells=[SimpleNamespace(run=read_run(run_dir))])
     delays = traces.delays(of_one)
     assert delays["curve"].unique().sort().to_list() == ["air both", "hall both", "wan forward"]
     assert delays.filter(curve="air both").select("time", "value").rows() == [
         (0, 10), (1, 20), (1.5, 20), (2, 10)
     ]  # fmt: skip
-    assert traces.rates(of_one)["what"].unique().sort().to_list() == ["asked", "carried"]
+    assert traces.rates(of_one)["what"].unique().sort().to_list() == ["carried", "requested"]
 
 
 def test_nobody_else_changes_such_a_link(place: Place) -> None:

@@ -190,7 +190,7 @@ def test_the_fake_driver_there_runs_the_whole_way_in_seconds(vnet: CommandLine, 
 
 def test_a_name_in_use_there_is_left_alone(vnet: CommandLine, far: FarMachine) -> None:
     other = CommandLine(vnet.cwd, far.state)
-    other("up", PAIR, "--kernel", "fake", "--out", "others")
+    other("up", PAIR, "--kernel", "fake", "--results", "others")
     try:
         said = vnet("run", PAIR, "--kernel", f"{far.url}/fake", status=1).stderr
         assert "lab pair: the name is in use by process" in said

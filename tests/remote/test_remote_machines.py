@@ -15,7 +15,7 @@ from lab_running import needs_vm
 from vm_running import Daemon, daemon
 
 from orchestrator.images import locate
-from orchestrator.kernel.remote.reach import stream
+from orchestrator.kernel.remote.lab_access import stream
 
 __all__ = ["daemon"]  # a fixture
 LAB = f"remote-vm-{os.getpid()}"

@@ -164,4 +164,4 @@ def _connections() -> pl.DataFrame:
 
 def _expected(row: dict[str, Any]) -> dict[str, Any]:
     """A delay of 20 ms makes 21.2 ms where a frame of 1.5 kB takes 1.2 ms at 10 Mbit/s."""
-    return {**row, "expected": 21.2 if row["quantity"] == "delay" else row["asked"]}
+    return {**row, "expected": 21.2 if row["quantity"] == "delay" else row["requested"]}

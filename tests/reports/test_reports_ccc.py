@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import cast
 
 import polars as pl
 import pytest
@@ -12,8 +13,10 @@ from reports.claims.verdict import FAILS, HOLDS
 from reports.metrics.compare import SCHEMA
 from reports.metrics.metric import OF
 from reports.papers import PAPERS
+from reports.papers.ccc_2011 import beyond
 from reports.papers.ccc_2011.intervals import intervals, printed
 from reports.papers.ccc_2011.tables import TABLES
+from reports.rundir import Run
 from reports.study import Study
 
 CLAIMS = PAPERS["ccc_2011"].claims()
@@ -81,3 +84,27 @@ def test_what_is_printed_is_whole() -> None:
     for _, words, works, _ in TABLES.values():
         for flow in ("a-hrt", "a-lrt", "b-hrt", "b-lrt"):
             assert len(printed(words, "with" if works else "without", flow)) == len(intervals())
+
+
+def of_classes(*classes: str) -> pl.DataFrame:
+    """One message of each class that came in time at 65 s."""
+    rows = [(name, 65.0, 1, 1_000_000) for name in classes]
+    return pl.DataFrame(rows, schema=["class", "at", "received_ns", "latency_ns"], orient="row")
+
+
+@pytest.mark.parametrize(
+    ("classes", "schemes"),
+    [
+        (("prio-a-hrt", "prio-a-lrt", "prio-a-be"), {"strict priority"}),
+        (("drop-pmu", "drop-measurements"), set()),  # ccc-2011-edf.yaml: none of its flows is compared
+        (("a-hrt", "a-lrt", "b-hrt", "b-lrt"), {"the broker alone"}),
+    ],
+)
+def test_a_run_counts_for_the_queues_that_it_has(
+    monkeypatch: pytest.MonkeyPatch, classes: tuple[str, ...], schemes: set[str]
+) -> None:
+    """Runs of other topologies of the campaign were zeros of each queue: 40 packets/s stood as 13.3."""
+    monkeypatch.setattr(beyond, "within", lambda run: of_classes(*classes))
+    monkeypatch.setattr(beyond, "deadlines_ns", lambda run: {})
+    found = beyond._in_time(cast(Run, None), "the broker alone")
+    assert {scheme for (scheme, _, _), _ in found} == schemes

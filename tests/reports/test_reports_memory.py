@@ -113,11 +113,11 @@ def test_what_a_run_more_costs(campaign: Path) -> None:
 def test_proofs_of_many_runs_are_taken_together(campaign: Path) -> None:
     study = study_of_campaign(campaign)
     cell = study.cells[0]
-    asked = {"link": "wan", "direction": "forward", "quantity": "delay", "asked": 2e7, "expected": 2e7}
+    asked = {"link": "wan", "direction": "forward", "quantity": "delay", "requested": 2e7, "expected": 2e7}
 
     def proof(number: int) -> list[dict[str, object]]:
         verdict = "fails" if number % 50 == 7 else "holds"
-        return [{**asked, "realised": 2e7 + number, "unit": "ns", "n": 5, "verdict": verdict}]
+        return [{**asked, "measured": 2e7 + number, "unit": "ns", "n": 5, "verdict": verdict}]
 
     def run(number: int) -> Cell:
         made = replace(cell.run, read_proof=lambda: proof(number))

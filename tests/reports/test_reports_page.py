@@ -42,7 +42,9 @@ def test_page_of_a_run(tmp_path: Path) -> None:
     order += ["packets", "paper", "claims", "time", "method", "provenance", "repeat"]
     places = [text.index(f'<section id="{name}">') for name in order]
     assert places == sorted(places)
-    assert "Suspect." in text and "link uplink reverse: jitter: asked 2 ms, realised 2.7 to 3.1 ms" in text
+    assert (
+        "Suspect." in text and "link uplink reverse: jitter: requested 2 ms, measured 2.7 to 3.1 ms" in text
+    )
     assert "The hypervisor took 4.1 % of the CPU" in text and "Run on a quiet machine." in text
     assert "vnet run topologies/mqtt-1.yaml -p clients=30" in text and "--seed 1 --kernel uml" in text
     summary = json.loads((run / "summary.json").read_text())
@@ -286,11 +288,11 @@ def test_headline_of_run_and_campaign(campaign: Path, tmp_path: Path) -> None:
     rows = headline(campaign)
     assert rows[0] == ("with 95 % intervals", "QoS 0", "QoS 1", "QoS 2")
     found = {row[0]: row[1:] for row in rows}
-    assert found["promise holds"] == ("holds in 2 of 2",) * 3
+    assert found["delivery guarantee"] == ("holds in 2 of 2",) * 3
     assert all(" ± " in cell for cell in found["broker CPU, % of a core"])
     assert "machine busy, %" in found
     one = write_run(tmp_path / "run", dataclasses.replace(Shape(), loss=0.1, hold_s=20))
-    assert ("promise holds", "fails") in headline(one)
+    assert ("delivery guarantee", "fails") in headline(one)
     lines = as_text(rows).splitlines()
     assert len({len(line) for line in lines}) == 1 and len(lines) == len(rows) + 1
 

@@ -5,23 +5,34 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
-from synthetic import write_run
+from synthetic import write_campaign, write_run
 from synthetic_shape import Shape
 
+import vnet
 from capture import seal, verdict
 from orchestrator.cli.headlines import others, verdicts
 from orchestrator.cli.run import strictly
+from reports.judged import NAME, known, untold
 from reports.junit import junit
-from reports.report import report
+from reports.report import campaign_report, report
 from reports.rundir import read_run
-from reports.verdicts import NAME, known, untold
+from reports.verdicts import counted
 
 ROOT = Path(__file__).parents[2]
 # Verdicts of earlier versions. Only capture/verdict.py may know them, to translate.
-RETIRED = re.compile(r"not judged|cannot be judged|does not hold\*|\"(?:does not hold|held|met|broken)\"")
-CODE = ("capture", "reports", "orchestrator", "vnet")
+# `held`, `met` and `broken` are words like others: as verdicts they stand alone, in quotes or in a cell of a
+# table, or behind what was judged.
+RETIRED = re.compile(
+    r"not judged|cannot be judged|not be judged|unjudged"
+    r"|[\"'>|*] ?(?:does not hold|do not hold|held|met|broken) ?[\"'<|*]"
+    r"|(?:promise|guarantee|proof|claim|expectation|verdict)s? (?:is|are|was|were|not) (?:held|met|broken)\b",
+    re.IGNORECASE,
+)
+CODE = ("capture", "reports", "orchestrator", "vnet", "images", "bench")
+KINDS = ("py", "rs", "sh", "j2", "js", "css", "html", "yaml", "yml", "json", "toml")
 TRANSLATES = ROOT / "capture" / "verdict.py"
 
 
@@ -38,9 +49,16 @@ def test_words_of_earlier_versions_are_translated() -> None:
     assert [verdict.of_truth(one) for one in (True, False, None)] == ["holds", "fails", "cannot tell"]
 
 
+@pytest.mark.parametrize(
+    "text", ["'held'", "<td>met</td>", "| not judged |", "the promise was met", '"broken"']
+)
+def test_retired_words_are_found_however_they_are_quoted(text: str) -> None:
+    assert RETIRED.search(text)
+
+
 def test_retired_words_are_nowhere() -> None:
     """In code, templates of the page, and docs; examples that earlier versions made are as they were made."""
-    files = [f for top in CODE for end in ("py", "j2", "js", "yaml") for f in (ROOT / top).rglob(f"*.{end}")]
+    files = [f for top in CODE for end in KINDS for f in (ROOT / top).rglob(f"*.{end}")]
     files += [f for f in (ROOT / "docs").rglob("*.md") if "examples" not in f.parts] + [ROOT / "README.md"]
     known_here = {ROOT / "docs/contracts/run-directory.md", TRANSLATES}  # which say what was written before
     found = {
@@ -63,8 +81,12 @@ def _earlier(run: Path) -> None:
 def test_a_run_of_an_earlier_version_is_reported_in_todays_words(run: Path) -> None:
     _earlier(run)
     page = report(run).read_text()
-    assert "not judged" not in page and "cannot tell" in page
-    assert "not judged" not in junit(run)
+    assert "cannot tell" in page and not RETIRED.findall(
+        re.sub("<style.*?</style>", "", page, flags=re.DOTALL)
+    )
+    assert not RETIRED.findall(junit(run)) and "cannot tell" in (run / NAME).read_text()
+    tables = [*(run / "report").rglob("*.csv"), run / "summary.json", run / NAME]
+    assert not [f.name for f in tables if RETIRED.search(f.read_text())]
     assert {one["verdict"] for one in read_run(run).proof} <= set(verdict.ORDER)
     assert not any("not judged" in text for text, _ in verdicts(run))
 
@@ -94,10 +116,77 @@ def test_verdicts_are_written_once_and_read_by_all(run: Path) -> None:
 def test_strict_tells_suspect_before_what_cannot_be_told(run: Path, tmp_path: Path) -> None:
     _earlier(run)
     report(run)
-    assert untold(run) >= 1
+    assert untold(known(run)) >= 1
     assert strictly(suspect=True, directory=run) == 5
     assert strictly(suspect=False, directory=run) == 8
     assert strictly(suspect=False, directory=tmp_path / "nothing") == 0
+    (run / NAME).unlink()
+    assert strictly(suspect=False, directory=run) == 8, "a run without a page is judged all the same"
+
+
+def loaded(run: Path) -> vnet.Run:
+    found = vnet.load(run)
+    assert isinstance(found, vnet.Run)
+    return found
+
+
+def _changed(directory: Path, subject: str, now: str) -> str:
+    """Every verdict on the subject is another one in verdicts.json; the name of the first."""
+    data = json.loads((directory / NAME).read_text())
+    changed = [one for one in data["verdicts"] if one["of"] == subject]
+    for one in changed:
+        one |= {"verdict": now, "reason": f"{subject} as the file says"}
+    data["counts"][subject] = {now: len(changed)}
+    (directory / NAME).write_text(json.dumps(data))
+    return str(changed[0]["name"])
+
+
+@pytest.mark.parametrize("subject", ["proof", "promise", "check"])
+def test_nobody_else_judges(run: Path, subject: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A verdict that only the file has is the one that page, terminal, JUnit, status and Python API show."""
+    manifest = json.loads((run / "manifest.json").read_text())
+    check = {"name": "bytes", "verdict": "holds", "text": "6 beside 6 Mbit/s", "numbers": {}}
+    (run / "manifest.json").write_text(json.dumps(manifest | {"checks": [check]}))
+    report(run)
+    name = _changed(run, subject, "cannot tell")
+    monkeypatch.setattr("reports.verdicts.write", lambda _study: None)
+    page = report(run).read_text()
+    section = {"proof": "proof-section", "promise": "validation", "check": "checks"}[subject]
+    shown = page[page.index(f'id="{section}"') :]
+    assert "cannot tell" in shown[: shown.index("</section>")]
+    case = next(
+        c for c in ElementTree.fromstring(junit(run).encode()).iter("testcase") if c.get("name") == name
+    )
+    assert case.find("skipped") is not None
+    lines = dict([*verdicts(run), *others(run)])
+    assert any("cannot tell" in text and colour == "yellow" for text, colour in lines.items())
+    assert strictly(suspect=False, directory=run) == (0 if subject == "check" else 8)
+    found = loaded(run).verdicts.filter(of=subject)["verdict"].unique().to_list()
+    assert found == ["cannot tell"]
+
+
+def test_a_campaign_reads_the_files_of_its_runs(tmp_path: Path) -> None:
+    directory = write_campaign(tmp_path / "campaign", [Shape(qos=qos, hold_s=8) for qos in (0, 1)])
+    lines = [json.loads(line) for line in (directory / "cells.jsonl").read_text().splitlines()]
+    (directory / "campaign.json").write_text(json.dumps({"name": "c", "cells": lines}))
+    campaign_report(directory)
+    cells = [directory / str(line["run_dir"]) for line in lines]
+    assert known(directory)["proof"].keys() == {"holds"}
+    name = _changed(cells[0], "proof", "fails")
+    cases = list(ElementTree.fromstring(junit(directory).encode()).iter("testcase"))
+    assert [c.find("failure") is not None for c in cases if c.get("name") == name].count(True) == 1
+    (directory / NAME).unlink()
+    assert counted(directory)["proof"]["fails"] == known(cells[0])["proof"]["fails"]
+
+
+def test_python_speaks_todays_words(run: Path) -> None:
+    _earlier(run)
+    found = loaded(run)
+    assert found.proof["verdict"].to_list()[:2] == ["cannot tell", "holds"]
+    with pytest.raises(vnet.LoadError, match="`vnet report DIR` judges"):
+        _ = found.verdicts
+    report(run)
+    assert "cannot tell" in loaded(run).verdicts["verdict"].to_list()
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"counts": 3}', "{"])

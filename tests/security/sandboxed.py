@@ -118,7 +118,7 @@ def vnet(base: Path, *arguments: str, patience_s: float = 120) -> subprocess.Com
 def attempts(base: Path, outside: Outside, lab: str, kernel: str) -> dict[str, dict[str, Any]]:
     """What each attempt came to, by name; the lab is up for so long."""
     (base / "sandboxed.yaml").write_text(topology(lab))
-    up = vnet(base, "up", "sandboxed.yaml", "--kernel", kernel, "--out", "out")
+    up = vnet(base, "up", "sandboxed.yaml", "--kernel", kernel, "--results", "out")
     try:
         assert up.returncode == 0, up.stderr
         state = Path("/run/vnet") if kernel == "uml" else base / "s"

@@ -107,7 +107,7 @@ def test_who_takes_too_much_fails_alone_and_says_why() -> None:
     lab = f"hogs-{os.getpid()}"
     try:
         (base / "hogs.yaml").write_text(topology(lab, HOGS))
-        done = vnet(base, "run", "hogs.yaml", "--kernel", "host", "--out", "out", patience_s=200)
+        done = vnet(base, "run", "hogs.yaml", "--kernel", "host", "--results", "out", patience_s=200)
         said = " ".join((done.stdout + done.stderr).split())
         assert done.returncode == 0, said
         assert "nodes.bomb: processes:" in said and "nodes.hog: memory:" in said
@@ -128,8 +128,7 @@ segments: {{lan: {{subnet: 10.77.0.0/24}}}}
 nodes:
   a:
     segment: lan
-    sees: [{seen}]
-    writes: [{written}]
+    mounts: {{read: [{seen}], write: [{written}]}}
     software:
       copy:
         command: "cp {seen}/inner/file {written}/copy; touch {seen}/new || echo refused > {written}/second; sleep 100"
@@ -148,7 +147,7 @@ def test_directories_that_a_file_opens_are_there(where: str | Path) -> None:
         written.mkdir()
         text = OPENED.format(name=f"opened-{os.getpid()}", seen=seen, written=written)
         (base / "opened.yaml").write_text(text)
-        done = vnet(base, "run", "opened.yaml", "--kernel", "host", "--out", "out")
+        done = vnet(base, "run", "opened.yaml", "--kernel", "host", "--results", "out")
         assert done.returncode == 0, done.stderr
         assert (written / "copy").read_text() == "there" and (written / "second").read_text() == "refused\n"
         assert [path.name for path in seen.iterdir()] == ["inner"]

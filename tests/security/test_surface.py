@@ -21,7 +21,7 @@ from orchestrator.lab import state
 from orchestrator.lab.cgroup import Groups, Layout
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.events import Events, Warning
-from orchestrator.lab.news import News
+from orchestrator.lab.launcher_events import LauncherEvents
 from orchestrator.lab.sandbox import NodeLimits, bounds
 from orchestrator.lab.serve import Server
 from orchestrator.language.problem import TopologyError
@@ -212,7 +212,7 @@ def test_an_agent_that_its_bound_killed_is_told_with_the_reason() -> None:
         driver=Full(), nodes={"a": SimpleNamespace(vm=None)}, node=lambda _: SimpleNamespace(vm=None), meant=set(),
         events=events, node_states={}, started={}, plan=SimpleNamespace(on_node_failure="continue"),
     )  # fmt: skip
-    news = News()
+    news = LauncherEvents()
     news.lab = lab  # type: ignore[assignment]
     news.take({"event": "exited", "node": "a", "software": "agent", "status": None, "log": []})
     reason = "(memory: 1 killed at 64 MiB, the most that it may have)"
@@ -224,32 +224,32 @@ TOPOLOGY = """\
 name: opened
 segments: {lan: {subnet: 10.78.0.0/24}}
 nodes:
-  a: {segment: lan, KEY: [PATH]}
+  a: {segment: lan, mounts: {MODE: [PATH]}}
   b: {segment: lan}
 """
 
 
 @pytest.mark.parametrize(
-    ("key", "path", "rule"),
+    ("mode", "path", "rule"),
     [
-        ("sees", "relative", "is not an absolute path"),
-        ("sees", "/srv/../etc", "is not an absolute path"),
-        ("sees", "/proc/1", "is made anew for each node"),
-        ("writes", "/", "is not an absolute path"),
-        ("writes", "/srv", "belongs to the machine's system"),
-        ("writes", "/etc/cron.d", "belongs to the machine's system"),
+        ("read", "relative", "is not an absolute path"),
+        ("read", "/srv/../etc", "is not an absolute path"),
+        ("read", "/proc/1", "is made anew for each node"),
+        ("write", "/", "is not an absolute path"),
+        ("write", "/srv", "belongs to the machine's system"),
+        ("write", "/etc/cron.d", "belongs to the machine's system"),
     ],
 )
-def test_paths_that_cannot_be_opened(key: str, path: str, rule: str) -> None:
+def test_paths_that_cannot_be_opened(mode: str, path: str, rule: str) -> None:
     with pytest.raises(TopologyError) as caught:
-        parse("f", TOPOLOGY.replace("KEY", key).replace("PATH", path).encode())
+        parse("f", TOPOLOGY.replace("MODE", mode).replace("PATH", path).encode())
     assert rule in str(caught.value)
 
 
 def test_what_a_file_opens_is_said_in_the_plan() -> None:
-    text = TOPOLOGY.replace("KEY", "writes").replace("PATH", "/srv/data")
+    text = TOPOLOGY.replace("MODE", "write").replace("PATH", "/srv/data")
     made = make_plan(parse("f", text.encode()))
-    assert made.nodes[0].writes == ("/srv/data",)
+    assert made.nodes[0].mounts_write == ("/srv/data",)
     assert [(n.place, n.text) for n in made.notes] == [("nodes.a", "writes /srv/data of this machine")]
 
 

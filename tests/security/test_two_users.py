@@ -67,7 +67,7 @@ def accounts() -> Iterator[tuple[Account, Account]]:
 
 def test_four_labs_of_one_name(accounts: tuple[Account, Account]) -> None:
     name = f"both{os.getpid()}"
-    words = ("up", str(PAIR), "--kernel", "fake", "--lab", name, "--out", "out")
+    words = ("up", str(PAIR), "--kernel", "fake", "--lab", name, "--results", "out")
     try:
         began = [(account, account.start(*words)) for account in (*accounts, *accounts)]
         ended = [

@@ -180,7 +180,7 @@ CHECK
 }
 
 refused() { # a host that is off; no certificate
-  fails off.log "$vnet" run "$tree/topologies/pair.yaml" --hosts all --raw --out refused
+  fails off.log "$vnet" run "$tree/topologies/pair.yaml" --hosts all --raw --results refused
   has lab3 off.log
   has 'Connection refused' off.log
   nothing_left lab1 lab2

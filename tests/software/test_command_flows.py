@@ -9,8 +9,8 @@ from orchestrator.model import Plan
 from orchestrator.plan.build import make_plan
 from orchestrator.topology.loading import parse
 
-PROMISE = "promise: {lossless: true, name: ours}"
-READINGS = f"readings: {{to: [collector], size: 100 B, rate: 5 /s, deadline: 1 s, {PROMISE}}}"
+GUARANTEE = "guarantee: {lossless: true, name: ours}"
+READINGS = f"readings: {{to: [collector], size: 100 B, rate: 5 /s, deadline: 1 s, {GUARANTEE}}}"
 FILE = f"""\
 name: own
 segments: {{near: {{subnet: 10.1.0.0/24}}, far: {{}}, apart: {{subnet: 10.2.0.0/24}}}}

@@ -21,7 +21,7 @@ nodes:
   sensor:
     segment: a
     software:
-      send: {{udp: {{to: center, obeys: {{listen: 7101, flow: pmu}}, push: {{size: 100 B, rate: 20 /s}}}}}}
+      send: {{udp: {{to: center, rate_limits_from: {{listen: 7101, flow: pmu}}, push: {{size: 100 B, rate: 20 /s}}}}}}
   edge:
     segment: a
     forward: true
@@ -136,8 +136,8 @@ def test_an_overlay_takes_the_packets_of_its_class_before_they_queue() -> None:
         ),
         (
             "take: {udp: {listen: 9000",
-            "take: {udp: {listen: 9000, obeys: {listen: 1, flow: pmu}",
-            "nodes.center.software.take.udp.obeys",
+            "take: {udp: {listen: 9000, rate_limits_from: {listen: 1, flow: pmu}",
+            "nodes.center.software.take.udp.rate_limits_from",
             "does not belong to the side that listens",
         ),
     ],

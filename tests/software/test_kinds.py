@@ -13,7 +13,7 @@ import pytest
 from orchestrator.model import Plan
 from orchestrator.model.codec import from_json, to_json
 from orchestrator.plan.build import make_plan
-from orchestrator.software.registry import KINDS, ROOMS, kind_of, programs
+from orchestrator.software.registry import KINDS, MODULES, kind_of, programs
 from orchestrator.topology.loading import parse
 
 ROOT = Path(__file__).parents[2]
@@ -102,10 +102,12 @@ def planned(kind: str) -> Plan:
 def test_every_kind_has_a_row() -> None:
     assert ROWS.keys() == KINDS.keys()
     assert all(kind.name == name for name, kind in KINDS.items())
-    assert {name: kind.key for name, kind in KINDS.items()} == {n: room.key for n, room in ROOMS.items()}
+    assert {name: kind.key for name, kind in KINDS.items()} == {
+        n: module.key for n, module in MODULES.items()
+    }
 
 
-def test_a_file_loads_the_rooms_of_its_kinds_and_no_others() -> None:
+def test_a_file_loads_the_modules_of_its_kinds_and_no_others() -> None:
     """All of them are a third of what a command loads."""
     code = (
         "import sys; from orchestrator.topology import load; from pathlib import Path;"
@@ -115,9 +117,9 @@ def test_a_file_loads_the_rooms_of_its_kinds_and_no_others() -> None:
         [sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, check=True
     )
     loaded = done.stdout.split()
-    rooms = {f"orchestrator.software.{room.module}" for room in ROOMS.values()}
-    used = {f"orchestrator.software.{ROOMS[one].module}" for one in ("command", "mqtt", "mosquitto")}
-    assert rooms.intersection(loaded) == used
+    modules = {f"orchestrator.software.{one.module}" for one in MODULES.values()}
+    used = {f"orchestrator.software.{MODULES[one].module}" for one in ("command", "mqtt", "mosquitto")}
+    assert modules.intersection(loaded) == used
 
 
 @pytest.mark.parametrize("name", KINDS)

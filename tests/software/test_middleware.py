@@ -14,7 +14,7 @@ from orchestrator.campaign.prepare import Request, prepare
 from orchestrator.model import Plan
 from orchestrator.plan.build import make_plan
 from orchestrator.software.middleware import known
-from orchestrator.software.middleware.room import KIND
+from orchestrator.software.middleware.kind import KIND
 from orchestrator.topology import TopologyError
 from orchestrator.topology.loading import parse
 

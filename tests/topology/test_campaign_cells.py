@@ -17,7 +17,7 @@ def test_the_shipped_campaign() -> None:
     assert len(campaign.cells) == 2 * 3 * 5
     assert [cell.index for cell in campaign.cells] == list(range(30))
     assert len({cell.name for cell in campaign.cells}) == 30
-    assert {cell.parameters["hold"] for cell in campaign.cells} == {"60s"}
+    assert {cell.parameters["hold"] for cell in campaign.cells} == {"60 s"}
     first = [(Path(cell.topology).stem, cell.levels["qos"]) for cell in campaign.cells[:6]]
     assert first == [(t, q) for t in ("mqtt-many-to-one", "mqtt-many-to-many") for q in (0, 1, 2)]
 

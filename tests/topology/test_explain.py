@@ -64,3 +64,40 @@ def test_near_misses_are_suggested(asked: str, said: str) -> None:
         return
     with pytest.raises(UnknownKeyError, match=said.replace("[", r"\[")):
         explain(asked)
+
+
+@pytest.mark.parametrize(
+    ("asked", "path", "below"),
+    [
+        ("software.mqtt", "nodes.NAME.software.NAME.mqtt", "keepalive"),
+        ("mqtt.publish.qos", "nodes.NAME.software.NAME.mqtt.publish.qos", ""),
+        ("software.mosquitto", "nodes.NAME.software.NAME", "broker"),
+        ("both.delay", "links.NAME.both.delay", ""),
+        ("mounts.read", "nodes.NAME.mounts.read", ""),
+    ],
+)
+def test_the_end_of_a_path_is_enough(asked: str, path: str, below: str) -> None:
+    entry = explain(asked)[0]
+    assert entry.path == path
+    assert not below or below in {key.path for key in entry.keys}
+
+
+def test_kinds_that_share_a_key_all_say_what_it_is() -> None:
+    (entry,) = explain("groups.x.software")
+    keys = {key.path: key for key in entry.keys}
+    assert keys["NAME.broker"].value.split(" or ") == ["`mosquitto`", "`rabbitmq`"]
+    assert "1883" in keys["NAME.port"].default and "5672" in keys["NAME.port"].default
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ("link.both.delay", 'no key "link.both.delay"; did you mean links.NAME.both.delay?'),
+        ("nodes.a.sees", '"nodes.a.sees" is retired; the key is nodes.NAME.mounts.read'),
+        ("software.zzz.qqq", "no key"),
+    ],
+)
+def test_what_it_says_of_wrong_and_retired_keys(asked: str, said: str) -> None:
+    with pytest.raises(UnknownKeyError) as caught:
+        explain(asked)
+    assert said in str(caught.value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -209,3 +210,9 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         with pytest.raises(TopologyError) as caught:
             load(path)
         assert "; " in str(caught.value)
+
+
+def test_a_pipe_is_refused_and_does_not_hold_the_reader_up(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.yaml")
+    with pytest.raises(TopologyError, match=r"not a regular file.*give - and pipe it in"):
+        load(tmp_path / "pipe.yaml")

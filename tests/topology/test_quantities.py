@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from orchestrator.language import units
 from orchestrator.language.units import CPU_CORES, DURATION, FREQUENCY, RATE, SHARE, SIZE, UnitError
+from orchestrator.topology import TopologyError
+from orchestrator.topology.loading import parse
 
 
 @pytest.mark.parametrize(
@@ -111,3 +113,24 @@ def test_any_text_is_read_or_refused(text: str, kind: units.Quantity) -> None:
 )
 def test_shown_durations(ns: int, text: str) -> None:
     assert units.text_ns(ns) == text
+
+
+@pytest.mark.parametrize(
+    ("kind", "written", "shown"),
+    [
+        (units.DURATION, "30s", "30 s"), (units.DURATION, " 1.5  ms", "1.5 ms"), (units.SHARE, "1%", "1 %"),
+        (units.FREQUENCY, "100/s", "100 /s"), (units.SIZE, "256MiB", "256 MiB"),
+    ],
+)  # fmt: skip
+def test_a_quantity_is_printed_in_one_form(kind: units.Quantity, written: str, shown: str) -> None:
+    assert units.spaced(kind, written) == units.spaced(kind, shown) == shown
+
+
+def test_parameters_are_printed_in_one_form_and_choices_take_both() -> None:
+    text = "name: x\nsegments: {lan: {subnet: 10.9.0.0/24}}\nnodes: {a: {segment: lan}}\n"
+    text += "run: {hold: '${hold}'}\n"
+    text += "parameters: {hold: {type: duration, default: 10s, choices: [10s, 1 min]}}\n"
+    for asked, shown in (({}, "10 s"), ({"hold": "10s"}, "10 s"), ({"hold": "1min"}, "1 min")):
+        assert parse("x.yaml", text.encode(), asked).parameters == {"hold": shown}
+    with pytest.raises(TopologyError, match=r'write "5 s"'):
+        parse("x.yaml", text.encode(), {"hold": "5"})

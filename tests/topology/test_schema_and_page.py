@@ -14,7 +14,7 @@ from malformed import BASE, CASES
 from ruamel.yaml import YAML
 
 from orchestrator.topology import load, load_campaign
-from orchestrator.topology.reference import page
+from orchestrator.topology.key_reference import page
 from orchestrator.topology.schema import campaign_json_schema, json_schema
 
 ROOT = Path(__file__).parents[2]
@@ -63,7 +63,7 @@ def test_the_schema_refuses_much_of_what_the_parser_refuses() -> None:
 
 def test_the_reference_page_is_current() -> None:
     written = (ROOT / "docs" / "topology.md").read_text(encoding="utf-8")
-    assert written == page(), "run: python -m orchestrator.topology.reference > docs/topology.md"
+    assert written == page(), "run: python -m orchestrator.topology.key_reference > docs/topology.md"
 
 
 def test_importing_the_package_loads_neither_yaml_nor_pydantic() -> None:

@@ -81,7 +81,7 @@ def emulate(boot: Boot, cpu: str, share: Path) -> None:
 
 def words(lab: golden.Lab, out: str) -> list[str]:
     """The golden's run, measured only: tables are made outside, by libraries that want a newer processor."""
-    return [sys.executable, *golden.arguments(lab), "--raw", "--out", out]
+    return [sys.executable, *golden.arguments(lab), "--raw", "--results", out]
 
 
 def here(lab: golden.Lab, binary: Path, scratch: Path) -> Path:

@@ -71,7 +71,7 @@ def test_an_image_that_leads_out_of_itself_is_refused_before_anything_runs(
 ) -> None:
     bad = made.oci(archives / "app.tar", made.tar(made.entry("a/../../evil", b"x")), config=CONFIG)
     (archives / "contained.yaml").write_text(TOPOLOGY)
-    done = place.vnet("run", "contained.yaml", "--time", "virtual", "--out", "out")
+    done = place.vnet("run", "contained.yaml", "--time", "virtual", "--results", "out")
     assert done.returncode == 3, done.stderr
     assert "contained.yaml: nodes.app.image: image oci:" in done.stderr
     assert "'a/../../evil': leads out of the image; it is not to be trusted" in done.stderr

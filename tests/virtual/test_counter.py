@@ -77,7 +77,7 @@ def test_a_reader_of_the_counter_repeats_and_is_told_the_labs_time(places: Place
 def test_in_real_time_the_counter_is_the_machines(places: Places) -> None:
     place = places("real-counter")
     pair(place, reader(place), {})
-    done = place.vnet("run", "counter.yaml", "--kernel", "uml", "--out", "out", "--raw")
+    done = place.vnet("run", "counter.yaml", "--kernel", "uml", "--results", "out", "--raw")
     assert done.returncode == 0, done.stderr
     told = found(next((place.cwd / "out").rglob("left.counter.log")).parents[2])
     assert told["shortest_ticks"] < 2_000  # three reads; a trap takes tens of thousands

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from virtual_place import PROJECT, Place
 
-from orchestrator.software.ftp.room import KIND
+from orchestrator.software.ftp.kind import KIND
 
 SERVER = Path(KIND.programs[0].name)
 DOWN, UP = "engineer.transfers.download", "engineer.transfers.upload"

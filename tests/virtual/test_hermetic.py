@@ -25,16 +25,16 @@ nodes:
     segment: lan
     software:
       files:
-        expect: exited
+        at_end: exited
         command: find /etc /usr /opt /var /srv /home -printf '%p %m %U %G %s %i %n %t\\n'
       users:
-        expect: exited
+        at_end: exited
         command: cat /etc/passwd /etc/group /proc/cpuinfo | grep -v ^flags; uname -n; nproc; df /
       text:
-        expect: exited
+        at_end: exited
         command: ls -l /etc | LC_ALL=de_DE.UTF-8 sort | awk '{print $1, $NF}'; printenv LANG
       python:
-        expect: exited
+        at_end: exited
         command: [python3, -c, "import email.parser, sys, uuid; print(sys.path, sorted(sys.modules))"]
 links:
   wan: {between: [mouth, lan], both: {delay: 10 ms, jitter: 2 ms, loss: 2 %}}

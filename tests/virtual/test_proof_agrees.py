@@ -41,15 +41,15 @@ def test_ping_and_iperf3_agree_with_the_proof(place: Place) -> None:
     frame_ns = 98 * 8 * 10**9 / 20e6  # of an echo request, whose own transmission the proof's frame had not
     found = re.search(r"rtt min/avg/max/mdev = ([\d.]+)/", said)  # the mean has ARP's in it
     assert found is not None, said
-    ways = sum(proof[way, "delay"]["realised"] for way in ("forward", "reverse"))
+    ways = sum(proof[way, "delay"]["measured"] for way in ("forward", "reverse"))
     sending = sum(
-        proof[way, "delay"]["expected"] - proof[way, "delay"]["asked"] for way in ("forward", "reverse")
+        proof[way, "delay"]["expected"] - proof[way, "delay"]["requested"] for way in ("forward", "reverse")
     )
-    slack = sum(proof[way, "delay"]["slack"] for way in ("forward", "reverse"))
-    assert float(found[1]) * 1e6 == pytest.approx(ways - sending + 2 * frame_ns, abs=slack)
+    tolerance = sum(proof[way, "delay"]["tolerance"] for way in ("forward", "reverse"))
+    assert float(found[1]) * 1e6 == pytest.approx(ways - sending + 2 * frame_ns, abs=tolerance)
 
     said = (ran.run_dir / "raw/logs/near.bulk.log").read_text()
     seconds = json.loads(said)["server_output_json"]["intervals"][2:9]  # beyond slow start
     goodput = statistics.median(second["sum"]["bits_per_second"] for second in seconds)
     wire = goodput * WIRE_BYTES / SEGMENT_BYTES
-    assert wire == pytest.approx(proof["forward", "rate"]["realised"], rel=0.01)
+    assert wire == pytest.approx(proof["forward", "rate"]["measured"], rel=0.01)

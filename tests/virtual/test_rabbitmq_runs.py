@@ -7,7 +7,7 @@ import pytest
 from virtual_place import PROJECT, Place
 
 from orchestrator.kernel.facts import find_tool
-from orchestrator.software.rabbitmq.room import SERVER
+from orchestrator.software.rabbitmq.kind import SERVER
 
 
 @pytest.mark.skipif(find_tool(SERVER) is None, reason="no rabbitmq-server (make setup installs it)")

@@ -8,7 +8,7 @@ from virtual_place import PROJECT, Place
 
 from orchestrator.kernel.facts import find_tool
 from orchestrator.software.encodings import encoded_bytes
-from orchestrator.software.rabbitmq.room import SERVER
+from orchestrator.software.rabbitmq.kind import SERVER
 from reports.papers.reserve.efficiency import COMBINATIONS, efficiency_metrics
 from reports.papers.reserve.tables import tables
 from reports.rundir import read_run

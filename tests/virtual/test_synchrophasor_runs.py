@@ -37,7 +37,7 @@ nodes:
   centre:
     segment: far
     software: {{one: {{synchrophasor: {{to: bay}}}}, other: {{synchrophasor: {{to: feeder}}}}}}
-  foe: {{segment: lan, software: {{spoil: {{start: hold, expect: exited, command: {COMMAND}}}}}}}
+  foe: {{segment: lan, software: {{spoil: {{start: hold, at_end: exited, command: {COMMAND}}}}}}}
 links:
   wan:
     between: [lan, far]

@@ -41,7 +41,7 @@ TOPOLOGY = {
 def lateness_ms(place: Place, *how: str) -> dict[tuple[str, float], list[float]]:
     """(kind, ms asked for) -> how late each try was."""
     (place.cwd / "timers.yaml").write_text(json.dumps(TOPOLOGY))
-    done = place.vnet("run", "timers.yaml", "--out", "out", "--raw", *how)
+    done = place.vnet("run", "timers.yaml", "--results", "out", "--raw", *how)
     assert done.returncode == 0, done.stderr
     log = next((place.cwd / "out").rglob("asker.probe.log")).read_text().splitlines()
     assert log[-1] == "end", log[-3:]

@@ -62,9 +62,9 @@ def test_a_saturated_link_carries_what_its_trace_asks(run: Ran, link: str, direc
     table = table.filter(pl.col("class").is_null(), link=link, direction=direction)
     busy = table.filter((pl.col("backlog_packets") > 1) & (pl.col("backlog_packets").shift(1) > 1))
     assert busy.height >= 4
-    for bps, asked in busy.select("bps", "asked_bps").iter_rows():
+    for bps, asked in busy.select("bps", "requested_bps").iter_rows():
         assert bps == pytest.approx(asked, rel=0.01, abs=3 * FRAME_BITS), (bps, asked)
-    assert busy["asked_bps"].n_unique() > (1 if direction != "reverse" else 0)
+    assert busy["requested_bps"].n_unique() > (1 if direction != "reverse" else 0)
 
 
 def test_the_changes_are_those_of_the_file_and_in_time(run: Ran) -> None:
@@ -80,7 +80,7 @@ def test_the_changes_are_those_of_the_file_and_in_time(run: Ran) -> None:
 def test_the_state_before_is_proven(run: Ran) -> None:
     proof = json.loads((run.run_dir / "proof.json").read_text())
     assert {one["verdict"] for one in proof} == {"holds"}, proof
-    asked = {(one["direction"], one["quantity"]): one["asked"] for one in proof if one["link"] == "wan"}
+    asked = {(one["direction"], one["quantity"]): one["requested"] for one in proof if one["link"] == "wan"}
     assert asked["forward", "rate"] == 4e6 and asked["forward", "delay"] == 10e6
     assert asked["reverse", "rate"] == 6e6 and asked["reverse", "delay"] == 5e6
 

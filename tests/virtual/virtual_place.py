@@ -114,7 +114,7 @@ class Place:
             "virtual",
             "--seed",
             str(seed),
-            "--out",
+            "--results",
             "out",
             "--json",
             *options,

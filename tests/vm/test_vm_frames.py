@@ -45,7 +45,7 @@ def run_dir() -> Iterator[Path]:
     (top / "vmframes.yaml").write_text(LAB)
     argv = [sys.executable, "-m", "orchestrator.cli.main", "run", str(top / "vmframes.yaml")]
     env = {**os.environ, "PYTHONPATH": str(ROOT), "VNET_STATE_DIR": str(top / "s")}
-    argv += ["--kernel", "host", "--out", str(top / "out")]
+    argv += ["--kernel", "host", "--results", str(top / "out")]
     done = subprocess.run(argv, cwd=top, env=env, capture_output=True, text=True, timeout=280, check=False)
     assert done.returncode == 0, done.stderr
     (found,) = (top / "out").glob("*/*")

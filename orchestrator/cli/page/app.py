@@ -182,7 +182,10 @@ class Pages:
             raise NoWish(_refused("no such change", 404))
         if int(request.headers.get("content-length", "-1")) not in range(BODY_BYTES):
             raise NoWish(_refused(f"a body of at most {BODY_BYTES} bytes, of stated length", 413))
-        wanted = await request.json()
+        try:
+            wanted = await request.json()
+        except RecursionError:
+            raise NoWish(_refused("the body is nested too deeply", 400)) from None
         if not isinstance(wanted, dict):
             raise ValueError("the body is not an object")
         return wanted

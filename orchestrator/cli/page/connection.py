@@ -15,10 +15,12 @@ Listener = Callable[[Message], None]
 
 
 class Connection:
-    """One connection. `news` gets events for everybody; ends (`closed`) when the lab closes it."""
+    """One connection. `on_event` gets events for everybody; ends (`closed`) when the lab closes it."""
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, news: Listener) -> None:
-        self._reader, self._writer, self._news = reader, writer, news
+    def __init__(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, on_event: Listener
+    ) -> None:
+        self._reader, self._writer, self._on_event = reader, writer, on_event
         self._last_id = 0
         self._answers: dict[int, asyncio.Future[Message]] = {}
         self._listeners: dict[int, Listener] = {}
@@ -26,13 +28,13 @@ class Connection:
         self._task = asyncio.create_task(self._receive())
 
     @classmethod
-    async def open(cls, path: Path, news: Listener = lambda _: None) -> Connection:
+    async def open(cls, path: Path, on_event: Listener = lambda _: None) -> Connection:
         """ControlError where nobody listens at `path`."""
         try:
             reader, writer = await asyncio.open_unix_connection(str(path), limit=LINE_BYTES)
         except OSError as error:
             raise ControlError(f"no lab process answers ({error.strerror or error})") from error
-        return cls(reader, writer, news)
+        return cls(reader, writer, on_event)
 
     def send(
         self, op: str, on_event: Listener | None = None, **fields: Any
@@ -70,7 +72,7 @@ class Connection:
     def _take(self, message: Message) -> None:
         number = message.get("id")
         if number is None:
-            self._news(message)
+            self._on_event(message)
         elif "event" in message:
             if (listener := self._listeners.get(number)) is not None:
                 listener(message)

@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from capture import doubts, seal
+from capture import findings, seal
 
 MOST = 400  # runs listed, the newest
 DEEP = 5  # directories below the results directory
@@ -29,9 +29,9 @@ def allowed(results: Path, path: str) -> Path | None:
     root = results.resolve()
     try:
         file = (root / path).resolve()
-    except (OSError, RuntimeError):
+        return file if root in file.parents and file.is_file() else None
+    except (OSError, RuntimeError):  # a name that is too long, links that lead to each other
         return None
-    return file if root in file.parents and file.is_file() else None
 
 
 def runs(results: Path) -> dict[str, Any]:
@@ -113,7 +113,7 @@ def _stamp(file: Path) -> tuple[int, int]:
 @lru_cache(maxsize=4096)
 def _suspect(run_dir: Path, _: tuple[tuple[int, int], ...]) -> bool:
     try:
-        return doubts.why(doubts.read(run_dir)) is not None
+        return findings.why(findings.read(run_dir)) is not None
     except (OSError, ValueError):
         return True  # a manifest that cannot be read vouches for nothing
 

@@ -28,25 +28,25 @@ class Source(Protocol):
         """Nobody looks any more."""
 
 
-async def source(state_dir: Path, news: Listener) -> Source:
+async def source(state_dir: Path, on_event: Listener) -> Source:
     """Of a running lab; ControlError with the remedy where there is nothing to ask and nothing to read."""
     about = read_lab(state_dir)
     if not about:
         raise ControlError(f"lab {state_dir.name}: no such lab runs here; `vnet up FILE` starts one")
     if about.get("time") == "virtual":
-        return Files(Path(about["run_dir"]), news)
+        return Files(Path(about["run_dir"]), on_event)
     if "died" in about:
         raise ControlError(
             f"lab {state_dir.name}: died: {about['died']}; `vnet down {state_dir.name}` clears it"
         )
-    return await Connection.open(state_dir / "control.sock", news)
+    return await Connection.open(state_dir / "control.sock", on_event)
 
 
 class Files:
     """A run directory that is being written: in virtual time nothing may be asked of the lab itself."""
 
-    def __init__(self, run_dir: Path, news: Listener) -> None:
-        self._run_dir, self._news = run_dir, news
+    def __init__(self, run_dir: Path, on_event: Listener) -> None:
+        self._run_dir, self._on_event = run_dir, on_event
         self._progress = Tail("raw/progress.jsonl", whole=True)
         self._ready = False
         self._phase = "create"
@@ -83,6 +83,6 @@ class Files:
             if event.get("event") == "phase":
                 self._phase = event["phase"]
             self._ready = self._ready or event.get("event") == "ready"
-            self._news(event)
+            self._on_event(event)
             if event.get("event") == "end":
                 self.closed.set()

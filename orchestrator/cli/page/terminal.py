@@ -15,7 +15,7 @@ from orchestrator.cli.control import ControlError, Message
 from orchestrator.cli.page.connection import Connection
 from orchestrator.cli.shell import shell_words
 from orchestrator.kernel.protocol import KernelError
-from orchestrator.kernel.remote.reach import stream
+from orchestrator.kernel.remote.lab_access import stream
 
 READ_BYTES = 65536
 MOST = 1000  # rows or columns

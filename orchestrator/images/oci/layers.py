@@ -37,6 +37,7 @@ class Tree:
         self._scratch = scratch  # a file to be
         self._bytes = 0
         self._entries = 0
+        self._files_bytes = 0  # of all files of all layers, holes included
         self._modes: dict[tuple[str, ...], int] = {}
         self._owners = os.geteuid() == 0
 
@@ -111,7 +112,6 @@ class Tree:
                     _remove(directory, name)
 
     def _contents(self, file: IO[bytes]) -> None:
-        written = 0
         for tar, member, parts in self._members(file):
             if parts and parts[-1].startswith(WHITEOUT):
                 continue
@@ -120,8 +120,8 @@ class Tree:
                     raise ImageError(f"{member.name!r}: is the root, and no directory; the image is broken")
                 self._modes[()] = member.mode & 0o7777
                 continue
-            written += member.size if member.isreg() else 0
-            if written > MOST_BYTES:  # files with holes say so much in a small layer
+            self._files_bytes += member.size if member.isreg() else 0
+            if self._files_bytes > MOST_BYTES:  # a sparse file of a small layer may be that large
                 raise ImageError(f"its files have more than {MOST_BYTES >> 30} GiB; use a smaller image")
             self._parents(parts[:-1])
             with self._inside(parts[:-1]) as directory:

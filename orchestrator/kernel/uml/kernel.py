@@ -57,9 +57,9 @@ class UmlKernel:
         if self.binaries and (reason := modules_missing(self.binaries[0])):
             missing.append(Missing("modules of the User-Mode Linux kernel", reason, REMEDY))
         if any(node.kind != "light" for node in plan.nodes):
-            missing.append(Missing("virtual machines", "a guest kernel cannot run KVM", "use --kernel host"))
+            missing.append(Missing("virtual machines", "a guest kernel cannot run KVM", "", "host"))
         if uses_nics(plan):
-            missing.append(Missing("NICs of the machine", "a guest kernel has none", "use --kernel host"))
+            missing.append(Missing("NICs of the machine", "a guest kernel has none", "", "host"))
         return missing + needs.missing(plan)
 
     def describe(self) -> str:

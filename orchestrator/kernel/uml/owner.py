@@ -30,9 +30,9 @@ from orchestrator.kernel.uml.boot import OWN, SERIAL, SETTINGS, Boot
 from orchestrator.kernel.uml.console import cause, failure, warnings
 from orchestrator.kernel.uml.outer import OuterSampler
 from orchestrator.lab.errors import LabError
+from orchestrator.lab.heartbeat import OUTER, Counters, Heartbeat, of_process
 from orchestrator.lab.loop import Calls
 from orchestrator.lab.state import State
-from orchestrator.lab.witness import OUTER, Counters, Witness, of_process
 from orchestrator.model import codec
 
 PR_SET_PDEATHSIG = 1
@@ -51,7 +51,7 @@ class Owner:
         self.selector = Calls()
         self.console = Path(boot.run_dir) / "raw" / "console.log"
         self.sampler = OuterSampler(Path(boot.run_dir) / "raw" / "outer.csv")
-        self.witness: Witness | None = None
+        self.heartbeat: Heartbeat | None = None
         self.status: int | None = None
         self.booted = self.serving = False
         self.died = "its owner process failed; raw/owner.log says how"  # until it knows better
@@ -67,12 +67,14 @@ class Owner:
         theirs.close()
         self.state.record("uml", self.guest.pid)
         counters = Counters(of_process(self.guest.pid))
-        self.witness = Witness(self.console.with_name(OUTER), time.time_ns() - time.monotonic_ns(), counters)
+        self.heartbeat = Heartbeat(
+            self.console.with_name(OUTER), time.time_ns() - time.monotonic_ns(), counters
+        )
         self.selector.register(self.serial, selectors.EVENT_READ, self._serial)
         self.selector.register(os.pidfd_open(self.guest.pid), selectors.EVENT_READ, lambda: None)
         watch_endings(self.selector, self._asked)
         try:
-            self.witness.start()
+            self.heartbeat.start()
             reason = self._loop()
         except LabError as error:
             reason = str(error)
@@ -168,8 +170,8 @@ class Owner:
         end(session_members(self.guest.pid, self.boot.argv[0]))
         self.sampler.sample()
         self.sampler.close()
-        if self.witness is not None:
-            self.witness.stop()
+        if self.heartbeat is not None:
+            self.heartbeat.stop()
 
     def _report(self, reason: str | None) -> int:
         text = self.console.read_text(errors="replace")

@@ -20,14 +20,14 @@ from orchestrator.lab.clock import SECOND
 from orchestrator.lab.driver import PATIENCE_NS, CaptureProcess, DriverContext, OnMessage
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.jsonlines import Message
+from orchestrator.lab.multi_host import crossing, host_commands, probing, tunnels
+from orchestrator.lab.multi_host.captures import HostCapture
+from orchestrator.lab.multi_host.encoding import encode_operation, fields, silence_s
+from orchestrator.lab.multi_host.hostpart import FETCH_NS, HostPart, ask_all
+from orchestrator.lab.multi_host.part_events import PartEvents
+from orchestrator.lab.multi_host.parting import of_host
+from orchestrator.lab.multi_host.places import Places
 from orchestrator.lab.operations import Answer, Operation
-from orchestrator.lab.spread import crossing, probing, reach, tunnels
-from orchestrator.lab.spread.captures import HostCapture
-from orchestrator.lab.spread.hostpart import FETCH_NS, HostPart, ask_all
-from orchestrator.lab.spread.news import HostNews
-from orchestrator.lab.spread.parting import of_host
-from orchestrator.lab.spread.places import Places
-from orchestrator.lab.spread.telling import fields, silence_s, told
 from orchestrator.lab.vm import merge
 from orchestrator.lab.vm.dialogue import begin, together
 from orchestrator.model import Capture, Node, Plan, Step
@@ -46,7 +46,7 @@ class HostsDriver:
         self._at = context
         self._places = Places(context.plan)
         self._parts: dict[str, HostPart] = {}
-        self._news = HostNews(context, self._parts)
+        self._part_events = PartEvents(context, self._parts)
         self._ids = itertools.count(1)
         self._running: dict[int, tuple[HostPart, int]] = {}  # execs, for input and signals
         self._counters: dict[str, operations.Counters] = {}
@@ -56,11 +56,11 @@ class HostsDriver:
 
     def open(self) -> operations.Greeting:
         """A part on each host, whose clock is then known; LabError where one cannot begin."""
-        ways = reach.of_run(self._at.run_dir)
-        reach.note(self._at.state.directory, ways)
+        ways = host_commands.of_run(self._at.run_dir)
+        host_commands.note(self._at.state.directory, ways)
         for name, way in ways.items():
             lost = partial(self._lost, name)
-            take = partial(self._news.take, name)
+            take = partial(self._part_events.take, name)
             part = HostPart(self._at.loop, self._at.run_dir, name, way.run, take, lost)
             self._at.state.record(f"line to {name}", part.channel.pid)
             self._parts[name] = part
@@ -149,7 +149,7 @@ class HostsDriver:
         loop = self._at.loop
         answers: list[Message] = []
         for part, wanted in asked:
-            told_there = {**told(wanted), "patience_ns": patience_ns}
+            told_there = {**encode_operation(wanted), "patience_ns": patience_ns}
             part.channel.ask("call", told_there, answers.append)
         loop.until(
             loop.clock.now_ns() + patience_ns, f"the hosts' answer to {request.op}",
@@ -187,7 +187,7 @@ class HostsDriver:
         self, capture: Capture, file: Path, on_death: Callable[[str], None] | None = None
     ) -> CaptureProcess:
         host = capture.host or self._places.netns(capture.netns)[0]
-        self._news.captures[capture.name] = on_death or self._at.on_lost
+        self._part_events.captures[capture.name] = on_death or self._at.on_lost
         told_there = {"capture": dataclasses.asdict(capture), "file": str(file), "name": capture.name}
         self._of(host, "capture", told_there)
         return HostCapture(self._at.loop, self._part(host), capture.name, self._at.run_dir, file)
@@ -215,7 +215,7 @@ class HostsDriver:
             self._fetch_all()
         finally:
             left = self._leave()
-            reach.note(self._at.state.directory, left)
+            host_commands.note(self._at.state.directory, left)
             if left:
                 self._at.state.stay(
                     f"{', '.join(left)} could not be reached at the end, and what the lab has there stays"
@@ -305,12 +305,12 @@ class HostsDriver:
         parts = self._there()
         _, errors = together(loop, "the hosts' files", FETCH_NS, [(p, p.keep_up()) for p in parts])
         for name, why in errors.items():
-            self._news.warn("collect", f"host {name}: records: {why}", "what came before is kept")
+            self._part_events.warn("collect", f"host {name}: records: {why}", "what came before is kept")
         self._tell_hosts()
         self._tell_crossings()
-        clocks = self._news.clocks()
+        clocks = self._part_events.clocks()
         if doubted := crossing.doubted(self._at.plan, self._crossings, clocks):
-            self._news.warn(
+            self._part_events.warn(
                 "clocks", "; ".join(doubted[:5]) + (f"; and {len(doubted) - 5} more" if doubted[5:] else ""),
                 "one-way latencies over these links are no better than that; halves of round trips are",
             )  # fmt: skip
@@ -321,9 +321,9 @@ class HostsDriver:
         dialogues = [(part, part.everything(answers[part.name]["value"])) for part in parts]
         together(self._at.loop, "the hosts' files", FETCH_NS, dialogues)
 
-    def _leave(self) -> dict[str, reach.Way]:
+    def _leave(self) -> dict[str, host_commands.Way]:
         """Every part ends, and says that nothing of it is left; the ways to those that did not."""
-        ways, left = reach.of_run(self._at.run_dir), dict[str, reach.Way]()
+        ways, left = host_commands.of_run(self._at.run_dir), dict[str, host_commands.Way]()
         answers: dict[str, Message] = {}
         for part in self._there():
             part.channel.expect_end()
@@ -333,24 +333,27 @@ class HostsDriver:
         for name, part in self._parts.items():
             part.channel.close()
             self._at.state.forget(part.channel.pid)
-            if not answers.get(name, {}).get("ok") and reach.down(ways[name], reach.AT_ONCE_S) is not None:
+            if (
+                not answers.get(name, {}).get("ok")
+                and host_commands.down(ways[name], host_commands.AT_ONCE_S) is not None
+            ):
                 left[name] = ways[name]
         return left
 
     def _lost(self, host: str, why: str) -> None:
         """A host is gone: as its nodes' machine going, by the file's policy."""
-        self._news.lost(host, self._places.on(host), why)
+        self._part_events.lost(host, self._places.on(host), why)
 
     def _tell_hosts(self) -> None:
-        self._news.clocks()
+        self._part_events.clocks()
         facts = {n: {**part.facts, "nodes": len(self._places.on(n))} for n, part in self._parts.items()}
         self._at.on_event({"event": "hosts", "hosts": facts})
 
     def _tell_crossings(self) -> None:
-        found = crossing.as_data(self._crossings, self._news.clocks())
+        found = crossing.as_data(self._crossings, self._part_events.clocks())
         self._at.on_event({"event": "underlay", "underlay": found})
         if below := crossing.below(self._at.plan, self._crossings):
-            self._news.once(
+            self._part_events.once(
                 "underlay", "; ".join(below[:5]) + (f"; and {len(below) - 5} more" if below[5:] else ""),
                 "what the hosts' network adds is in all figures; put the nodes on one host (`near:`)",
             )  # fmt: skip

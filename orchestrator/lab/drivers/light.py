@@ -7,11 +7,11 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from orchestrator.lab import carriers, cgroup, hosts, netfilter, operations, sandbox, telling, tools
+from orchestrator.lab import carriers, cgroup, etc_hosts, netfilter, node_config, operations, sandbox, tools
 from orchestrator.lab.captures import TcpdumpCapture
 from orchestrator.lab.changer import Changers
 from orchestrator.lab.clock import SECOND
@@ -47,6 +47,7 @@ class LightDriver:
         self._node_limits = sandbox.NodeLimits(self._groups, sandbox.of_this_machine())
         self._own_groups = OwnGroups(self._groups, self._node_limits)
         self._nodes = {n.name: n for n in context.plan.nodes}
+        self._others = {n.name: n for n in context.others}
         self._cores = Cores(context.plan.nodes)
         self._pids: dict[str, int] = {}
         self._ipv6 = {s.name for s in context.plan.segments if s.ipv6}
@@ -107,7 +108,17 @@ class LightDriver:
         )
 
     def _resolver(self) -> dict[str, str]:
-        return hosts.write(self._at.state.directory / "etc", [*self._nodes.values(), *self._at.others])
+        known = {**self._nodes, **self._others}
+        return etc_hosts.write(self._at.state.directory / "etc", known.values())
+
+    def know(self, others: Iterable[Node]) -> None:
+        """Nodes that another driver makes; from the next change on, this one's find them by name."""
+        self._others |= {node.name: node for node in others}
+
+    def forget(self, others: Iterable[Node]) -> None:
+        """Nodes of another driver that are gone."""
+        for node in others:
+            self._others.pop(node.name, None)
 
     def reached(self, node: Node) -> list[str]:
         return self._node_limits.reached(node)
@@ -119,7 +130,7 @@ class LightDriver:
         return self._changers.change(step, device)
 
     def configure(self, nodes: Sequence[Node], ports: Sequence[str]) -> dict[str, Any]:
-        wanted = [telling.network(n) for n in nodes]
+        wanted = [node_config.network(n) for n in nodes]
         read = self.call(operations.Configure(wanted, list(ports)))["nodes"]
         carriers.hasten(self._at.plan.core_netns, ports)  # both of their ends are up now
         return read

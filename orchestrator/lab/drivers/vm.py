@@ -87,6 +87,7 @@ class VmDriver:
     def create(self, nodes: Sequence[Node], core: str | None) -> dict[str, int]:
         """Light nodes now; machines are defined, and boot in `configure`."""
         memory.insist(nodes)
+        self._light.know(n for n in nodes if n.vm is not None)
         pids = self._light.create([n for n in nodes if n.vm is None], core)
         for node in nodes:
             self._defined(node)
@@ -195,6 +196,7 @@ class VmDriver:
             self._sampling.stop()
         if self._fleet is not None:
             self._fleet.destroy(machines)
+        self._light.forget(g.node for g in machines)
         self._light.destroy(None if nodes is None else [n for n in nodes if n.vm is None])
         if nodes is not None and machines:
             core = self._at.plan.core_netns

@@ -72,7 +72,7 @@ class Restoring:
         self._watch.warn(
             "snapshots", f"{self._store.directory}: has no room for {needed >> 20} MiB of "
             f"{len(guests)} machines' memory: they boot in every cell",
-            "free disk space, or choose another --out", suspect=False,
+            "free disk space, or choose another --results", suspect=False,
         )  # fmt: skip
         return False
 

@@ -8,19 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import os
-import struct
 from dataclasses import replace
 from pathlib import Path
 
-from orchestrator.images import Image
+from orchestrator.images import Image, rests_on
 from orchestrator.lab import mounts
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.vm.account import Account
-
-QCOW2, HEADER = (
-    b"QFI\xfb",
-    struct.Struct(">4s4xQI"),
-)  # docs/interop/qcow2.rst: magic, backing file's place, length
 
 
 class Shown:
@@ -66,14 +60,3 @@ class Shown:
     def close(self) -> None:
         for mount in mounts.below(self._top):
             mounts.unmount(mount)
-
-
-def rests_on(path: Path) -> str:
-    """The backing file of a disk; empty where it has none."""
-    with path.open("rb") as stream:
-        head = stream.read(HEADER.size)
-        if len(head) < HEADER.size or not head.startswith(QCOW2):
-            return ""
-        _, place, length = HEADER.unpack(head)
-        stream.seek(place)
-        return stream.read(length).decode(errors="replace") if place else ""

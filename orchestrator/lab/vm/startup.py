@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from orchestrator.lab import operations, telling
+from orchestrator.lab import node_config, operations
 from orchestrator.lab.clock import SECOND
 from orchestrator.lab.driver import DriverContext
 from orchestrator.lab.launcher import Launcher
@@ -87,7 +87,7 @@ class Startup:
             "ipv6": self._ipv6(guest),
         }  # fmt: skip
         yield from ask(operations.Create(None, [about]))
-        answer = yield from ask(operations.Configure([telling.network(node)]))
+        answer = yield from ask(operations.Configure([node_config.network(node)]))
         yield from ask(operations.Messages(GUEST_MESSAGES))
         return answer["nodes"][node.name]
 

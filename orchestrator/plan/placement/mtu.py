@@ -24,7 +24,7 @@ def hosts_of(topology: Topology) -> tuple[Host, ...]:
             host.machine or "",
             host.address or "",
             host.cores,
-            host.clock.mhz if host.clock is not None else None,
+            host.cpu_clock.mhz if host.cpu_clock is not None else None,
             host.memory,
             host.bridge_ports,
         )

@@ -27,7 +27,7 @@ def host_notes(plan: Plan, underlay: Underlay) -> Iterator[Note]:
     slow = [host.name for host in plan.hosts if host.core_mhz is None]
     if slow and any(node.cpu_reserve_mhz is not None for node in plan.nodes):
         text = f"nodes reserve MHz, and nobody said the clock of {some(slow)}: these are not counted"
-        yield Note("hosts", text, "write `clock:` at the host, or vnet_clock in the inventory")
+        yield Note("hosts", text, "write `cpu_clock:` at the host, or vnet_cpu_clock in the inventory")
 
 
 def some(names: Sequence[str]) -> str:

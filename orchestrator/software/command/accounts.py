@@ -12,7 +12,7 @@ from ..checking import Checks, Here, joined
 from ..kind import Planned
 from ..scene import Placed, Scene
 from ..sending import check_sending, make_flow
-from .file import Command, CommandFlow, PromiseOptions
+from .file import Command, CommandFlow, GuaranteeOptions
 
 PAYLOAD = "own"  # the program makes it; the agent generates nothing
 
@@ -61,7 +61,7 @@ def accounting(scene: Scene, placed: Placed, software: Software) -> Planned:
     for name, wanted in command.flows.items():
         to = _receivers(scene, wanted)
         set_name = f"{', '.join(wanted.to)} by {placed.kind}"
-        flow = _flow(scene, placed, name, wanted, Delivery(set_name, _promise(wanted.promise)), to)
+        flow = _flow(scene, placed, name, wanted, Delivery(set_name, _guarantee(wanted.guarantee)), to)
         flows.append(flow)
         receivers[set_name] = tuple(one.endpoint for one in to)
         sends.append(to_send(scene, placed, flow, to))
@@ -102,7 +102,7 @@ def _flow(
     )
 
 
-def _promise(wanted: PromiseOptions) -> Promise:
+def _guarantee(wanted: GuaranteeOptions) -> Promise:
     owed = {
         "lost": wanted.lossless,
         "delivered twice": wanted.single,

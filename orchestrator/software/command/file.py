@@ -11,8 +11,8 @@ from ..programs import Restart, StopSignal
 from ..sending import Sending
 
 
-class PromiseOptions(Base):
-    """What the program's own protocol owes of every message to every receiver."""
+class GuaranteeOptions(Base):
+    """What the program's own protocol guarantees of every message to every receiver."""
 
     name: str = Field("own", min_length=1, max_length=40, description="How tables call it.")
     lossless: bool = Field(False, description="No message is lost.")
@@ -29,8 +29,9 @@ class CommandFlow(Sending):
     )
     size: Size = Field(description="Of each message.")
     reply: Size | None = Field(None, description="request: of each answer.")
-    promise: PromiseOptions = Field(
-        default_factory=lambda: PromiseOptions.model_validate({}), description="Without it, nothing."
+    guarantee: GuaranteeOptions = Field(
+        default_factory=lambda: GuaranteeOptions.model_validate({}),
+        description="Delivery guarantee; without it, nothing is guaranteed.",
     )
 
 
@@ -60,7 +61,7 @@ class Command(Base):
         default_factory=dict, description="Path: content; relative paths are below the node's own directory."
     )
     ready: Ready | None = Field(None, description="Readiness probe.")
-    expect: Literal["running", "exited"] = Field(
+    at_end: Literal["running", "exited"] = Field(
         "running", description="Expected state at the end of the hold."
     )
     restart: Restart = "never"

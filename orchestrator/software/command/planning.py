@@ -39,7 +39,7 @@ def _process(values: dict[str, Any], command: Command) -> Process:
         files=tuple(File(path, render(text, values)) for path, text in command.files.items()),
         ready=probe,
         restart=command.restart,
-        expect=command.expect,
+        expect=command.at_end,
         stop_signal=command.stop_signal,
         start=command.start,
         workdir=command.workdir,

@@ -41,7 +41,8 @@ class Governed(Base):
     group: Name = Field(description="Flows of one group are correlated: they give way to each other first.")
     minimum: Rate = Field(description="It never has less.")
     upstream: Name | None = Field(
-        None, description="The node that is told its share: a gateway, or its sender, which `obeys`."
+        None,
+        description="The node that gets its share: a gateway, or its sender, which has `rate_limits_from`.",
     )
     overlay: Overlay | None = Field(
         None,

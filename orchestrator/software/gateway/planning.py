@@ -145,10 +145,11 @@ def _upstream(scene: Scene, placed: Placed, name: str, flow: Governed) -> str | 
         if name in one.model.gateway.flows:
             return _at(scene, placed, one.node, one.model.gateway.listen)
     for one in scene.at(flow.upstream, "udp"):
-        obeys = one.model.udp.obeys
-        if obeys is not None and obeys.flow == name:
-            return _at(scene, placed, one.node, obeys.listen)
-    remedy = f"give it a gateway with this flow, or a sender with `obeys: {{listen: 7101, flow: {name}}}`"
+        limits = one.model.udp.rate_limits_from
+        if limits is not None and limits.flow == name:
+            return _at(scene, placed, one.node, limits.listen)
+    limited = f"`rate_limits_from: {{listen: 7101, flow: {name}}}`"
+    remedy = f"give it a gateway with this flow, or a sender with {limited}"
     raise _wrong(placed, f"flow {name}: nobody on {flow.upstream} can be told", remedy)
 
 

@@ -58,10 +58,11 @@ def _light(report: Report, section: str, name: str, machine: Machine) -> None:
     if disk is not None and memory is not None and disk > memory:
         rule = "is more than its memory_limit, and its files are kept in memory"
         report.add((section, name, "disk_limit"), f"{disk} B", rule, "write less, or raise memory_limit")
-    for key in ("sees", "writes"):
-        for index, path in enumerate(getattr(machine, key)):
-            if rule := _unusable(key, path):
-                report.add((section, name, key, index), path, rule, "name a file or directory of your own")
+    for mode, paths in machine.mounts.by_mode():
+        for index, path in enumerate(paths):
+            if rule := _unusable(mode, path):
+                place = (section, name, "mounts", mode, index)
+                report.add(place, path, rule, "name a file or directory of your own")
     if machine.image is not None:
         _contained(report, section, name, machine)
     for key in ONLY_VM:
@@ -75,10 +76,9 @@ def _contained(report: Report, section: str, name: str, machine: Machine) -> Non
         rule, remedy = "is only for kind vm", "write `kind: vm`, `image: oci:PATH`, or leave it out"
         report.add((section, name, "image"), machine.image, rule, remedy)
         return
-    for key in ("sees", "writes"):
-        if getattr(machine, key):
-            rule = "is of the machine's files, and this node has its image's"
-            report.add((section, name, key), None, rule, "leave it out, or put the file into the image")
+    if machine.mounts.paths:
+        rule = "is of the machine's files, and this node has its image's"
+        report.add((section, name, "mounts"), None, rule, "leave it out, or put the file into the image")
     for key, software in machine.software.items():
         kind = kind_of(software)
         if not (kind.in_agent or kind.name == "command"):
@@ -87,14 +87,14 @@ def _contained(report: Report, section: str, name: str, machine: Machine) -> Non
             report.add((section, name, "software", key), None, rule, remedy)
 
 
-def _unusable(key: str, path: str) -> str:
+def _unusable(mode: str, path: str) -> str:
     """Why a path of the machine cannot be opened to a node; empty if it can."""
     parts = path.split("/")
     if not path.startswith("/") or "\0" in path or {"", ".", ".."} & set(parts[1:]):
         return "is not an absolute path without . and .. in it"
     if f"/{parts[1]}" in ("/proc", "/sys") or path in FRESH:
         return "is made anew for each node"
-    if key == "writes" and (len(parts) == 2 or f"/{parts[1]}" in NEVER_WRITTEN):
+    if mode == "write" and (len(parts) == 2 or f"/{parts[1]}" in NEVER_WRITTEN):
         return "belongs to the machine's system, which no node writes"
     return ""
 
@@ -107,10 +107,9 @@ def _vm(report: Report, section: str, name: str, machine: Machine) -> None:
         if getattr(machine, key) not in (None, False):
             rule = "is only for kind light: a virtual machine's kernel keeps its own"
             report.add((section, name, key), None, rule, remedy)
-    for key in ("sees", "writes"):
-        if getattr(machine, key):
-            rule = "is only for kind light: a virtual machine has files of its own"
-            report.add((section, name, key), None, rule, "leave it out")
+    if machine.mounts.paths:
+        rule = "is only for kind light: a virtual machine has files of its own"
+        report.add((section, name, "mounts"), None, rule, "leave it out")
     if machine.image is not None and machine.image.startswith(SCHEME):
         rule = "is only for kind light: a container image has no kernel"
         report.add((section, name, "image"), machine.image, rule, "leave `kind: vm` out")

@@ -12,10 +12,10 @@ from ...language.problem import Problem, closest, shown
 from ...language.scalars import Base, Moment
 from ...language.source import Document, Path
 from ...model.family import Family
+from ..connectivity import Connectivity
 from ..document import File, Routing
 from ..expansion import Domain, Expansion, domains, expand, wire_subnets
 from ..phases import Phases, phases
-from ..reach import Reach
 
 
 @dataclass
@@ -37,8 +37,8 @@ class Report:
         return domains(self.model)
 
     @cached_property
-    def reach(self) -> Reach:
-        return Reach(self.names, self.domains, self.wires)
+    def reach(self) -> Connectivity:
+        return Connectivity(self.names, self.domains, self.wires)
 
     @cached_property
     def wires(self) -> dict[str, str]:

@@ -50,7 +50,8 @@ def _in_time(run: Run, scheme: str) -> Iterator[tuple[tuple[str, str, float], fl
     if rows is None:
         return
     classes = set(rows["class"].unique())
-    prefixes = {"": scheme} if set(FLOWS) <= classes else {f"{k}-": v for k, v in QUEUES.items()}
+    kinds = {f"{kind}-": title for kind, title in QUEUES.items() if f"{kind}-{FLOWS[0]}" in classes}
+    prefixes = {"": scheme} if set(FLOWS) <= classes else kinds
     deadlines = deadlines_ns(run)
     for prefix, title in prefixes.items():
         for flow in SENDERS:

@@ -11,7 +11,7 @@ import polars as pl
 from reports.metrics.metric import Metric, Of, count
 from reports.metrics.stats import t_interval
 from reports.numbers import plain, plus_minus
-from reports.papers.reference import reference
+from reports.papers.published import reference
 from reports.roles import phases
 from reports.rundir import Run
 

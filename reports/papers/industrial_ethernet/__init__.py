@@ -6,7 +6,7 @@ from pathlib import Path
 
 from reports.papers.industrial_ethernet import tables
 from reports.papers.paper import Paper
-from reports.papers.reference import reference
+from reports.papers.published import reference
 
 ROOM = Path(__file__).parent
 

@@ -8,7 +8,7 @@ import polars as pl
 
 from reports.metrics.messages import held_messages
 from reports.papers.paper import Table
-from reports.papers.reference import reference
+from reports.papers.published import reference
 from reports.study import Study
 
 ROOM = Path(__file__).parent

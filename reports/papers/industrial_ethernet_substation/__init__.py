@@ -8,7 +8,7 @@ from reports.papers.industrial_ethernet_substation.delays import delay_metrics
 from reports.papers.industrial_ethernet_substation.figures import SPEC
 from reports.papers.industrial_ethernet_substation.tables import tables
 from reports.papers.paper import Paper
-from reports.papers.reference import reference
+from reports.papers.published import reference
 
 ROOM = Path(__file__).parent
 

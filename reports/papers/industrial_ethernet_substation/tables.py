@@ -8,7 +8,7 @@ import polars as pl
 
 from reports.papers.industrial_ethernet_substation.delays import ALONE, FTP, STREAMS, delay_metrics
 from reports.papers.paper import Table
-from reports.papers.reference import reference
+from reports.papers.published import reference
 from reports.study import Study
 
 ROOM = Path(__file__).parent

@@ -8,7 +8,7 @@ from reports.papers.middleware_2017 import heat, stages, tables
 from reports.papers.middleware_2017.gathered import gathered
 from reports.papers.middleware_2017.pairs import pair_metrics
 from reports.papers.paper import Paper
-from reports.papers.reference import reference
+from reports.papers.published import reference
 
 ROOM = Path(__file__).parent
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from reports.metrics.metric import Metric
 from reports.papers.paper import Paper, Table
-from reports.papers.reference import reference
+from reports.papers.published import reference
 from reports.papers.reserve import boxes, clocks, highest, recovery, stacks, tables
 from reports.papers.reserve.efficiency import efficiency_metrics
 from reports.papers.reserve.recovery import recovery_metrics

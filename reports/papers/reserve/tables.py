@@ -9,7 +9,7 @@ import polars as pl
 
 from reports.numbers import plain
 from reports.papers.paper import Table
-from reports.papers.reference import reference
+from reports.papers.published import reference
 from reports.papers.reserve.efficiency import COMBINATIONS, LAYERS, efficiency_metrics
 from reports.study import Study
 

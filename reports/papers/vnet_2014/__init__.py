@@ -6,7 +6,7 @@ from pathlib import Path
 
 from reports.figures.spec import Spec
 from reports.papers.paper import Paper
-from reports.papers.reference import reference
+from reports.papers.published import reference
 from reports.papers.vnet_2014 import packets, ramp, table_ii
 from reports.papers.vnet_2014.publish import publish_metrics
 from reports.papers.vnet_2014.shape import MANY, ONE, shape

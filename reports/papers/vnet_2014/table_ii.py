@@ -14,7 +14,7 @@ from reports.figures.spec import AnyChart, CannotDrawError, Spec
 from reports.figures.theme import HALF, INK, PALETTE
 from reports.numbers import plus_minus
 from reports.papers.paper import Table
-from reports.papers.reference import reference
+from reports.papers.published import reference
 from reports.study import Study
 
 ROOM = Path(__file__).parent

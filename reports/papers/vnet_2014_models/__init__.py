@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from reports.papers.paper import Paper
-from reports.papers.reference import reference
+from reports.papers.published import reference
 from reports.papers.vnet_2014_models import figures, tables
 from reports.papers.vnet_2014_models.wire import wire_metrics
 

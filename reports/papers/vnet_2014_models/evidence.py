@@ -8,7 +8,7 @@ from typing import Any
 from reports.claims.document import read_claims
 from reports.claims.evidence import Evidence
 from reports.claims.verdict import Value
-from reports.papers.reference import reference
+from reports.papers.published import reference
 from reports.papers.vnet_2014_models.wire import wire_metrics
 from reports.study import Study
 

@@ -57,8 +57,8 @@ CASES = [
     Case(
         "host's clock in cores",
         NODES,
-        _hosts("  a: {machine: local, clock: 2 cores}\n"),
-        "hosts.a.clock",
+        _hosts("  a: {machine: local, cpu_clock: 2 cores}\n"),
+        "hosts.a.cpu_clock",
         "is no clock",
         AT + 1,
     ),

@@ -210,14 +210,35 @@ CASES = [
         "must be at least 1",
         36,
     ),
-    Case("slack without unit", RUN, RUN + "\nproof: {delay: 1}", "proof.delay", "is not a slack", 36),
+    Case("tolerance without unit", RUN, RUN + "\nproof: {delay: 1}", "proof.delay", "is not a tolerance", 36),
     Case(
-        "slack of nothing", RUN, RUN + "\nproof: {delay: 0 ms}", "proof.delay", "no measurement is exact", 36
+        "tolerance of nothing",
+        RUN,
+        RUN + "\nproof: {delay: 0 ms}",
+        "proof.delay",
+        "no measurement is exact",
+        36,
     ),
-    Case("slack below zero", RUN, RUN + "\nproof: {jitter: -1 ms}", "proof.jitter", "cannot be negative", 36),
-    Case("slack in two units", RUN, RUN + "\nproof: {delay: 1 ms or 2 kB}", "proof.delay", "not a unit", 36),
-    Case("rate's slack as a time", RUN, RUN + "\nproof: {rate: 1 ms}", "proof.rate", "unit", 36),
-    Case("rate's slack of nothing", RUN, RUN + "\nproof: {rate: 0 %}", "proof.rate", "no measurement is", 36),
+    Case(
+        "tolerance below zero",
+        RUN,
+        RUN + "\nproof: {jitter: -1 ms}",
+        "proof.jitter",
+        "cannot be negative",
+        36,
+    ),
+    Case(
+        "tolerance in two units", RUN, RUN + "\nproof: {delay: 1 ms or 2 kB}", "proof.delay", "not a unit", 36
+    ),
+    Case("rate's tolerance as a time", RUN, RUN + "\nproof: {rate: 1 ms}", "proof.rate", "unit", 36),
+    Case(
+        "rate's tolerance of nothing",
+        RUN,
+        RUN + "\nproof: {rate: 0 %}",
+        "proof.rate",
+        "no measurement is",
+        36,
+    ),
     Case("no such quantity", RUN, RUN + "\nproof: {loss: 1 %}", "proof.loss", "is not a key here", 36),
     Case("proof for ever", RUN, RUN + "\nproof: {time: 1 h}", "proof.time", "must be at most", 36),
 ]

@@ -147,7 +147,7 @@ class _Closing:
             why = "no package has it" if known else "it is not on this machine"
             raise KernelError(
                 f"{one.key}: {file}: its interpreter {one.name} is not in the lab's closed root ({why}); "
-                "install it as a package, name it in the node's `sees`, or use --time real"
+                "install it as a package, name it in the node's `mounts`, or use --time real"
             )
         self.path(place, one.key)
 
@@ -160,7 +160,7 @@ class _Closing:
                 return
             raise KernelError(
                 f"{one.key}: {one.name} is {place}, which no package has and virtual time does not show; "
-                f"write {place}, name it in the node's `sees`, or use --time real"
+                f"write {place}, name it in the node's `mounts`, or use --time real"
             )
         self.path(place, one.key)
 

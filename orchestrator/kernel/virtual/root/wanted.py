@@ -58,9 +58,9 @@ def _of_node(node: Node) -> Iterator[Wanted]:
     from orchestrator.software.registry import KINDS  # the doctor, which has no pydantic, loads this module
 
     place = f"nodes.{node.name}"
-    for key in ("sees", "writes"):
-        for path in getattr(node, key):
-            yield Wanted(path, "path", f"{place}.{key}", must=True)
+    for mode, paths in (("read", node.mounts_read), ("write", node.mounts_write)):
+        for path in paths:
+            yield Wanted(path, "path", f"{place}.mounts.{mode}", must=True)
     for software in node.software:
         at = f"{place}.software.{software.name}"
         for program in KINDS[software.kind].programs:

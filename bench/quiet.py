@@ -1,0 +1,53 @@
+"""How many runs on a quiet machine are marked suspect: small labs in real time, one after the other.
+
+`.venv/bin/python bench/quiet.py [--runs 200] [--out DIR]`. Nothing else may run on the machine. All labs
+run first, so that no reduction disturbs a lab; then each run is reduced, and its findings are printed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import tempfile
+from pathlib import Path
+
+from commands import VNET
+
+LABS = (
+    ("pair.yaml",),
+    ("mqtt-many-to-one.yaml", "-p", "clients=20", "-p", "connect_interval=20ms"),
+)
+
+
+def measured(number: int, out: Path) -> Path:
+    """The run directory of one more lab, measured but not reduced."""
+    topology, *parameters = LABS[number % len(LABS)]
+    argv = [str(VNET), "run", f"topologies/{topology}", *parameters, "-p", "hold=2s", "--raw", "--json"]
+    argv += ["--seed", str(number), "--lab", f"quiet{number}", "--out", str(out)]
+    done = subprocess.run(argv, stdout=subprocess.PIPE, text=True, check=True)
+    return Path(json.loads(done.stdout)["run_dir"])
+
+
+def findings(run: Path) -> list[str]:
+    """What marks a run suspect, after its reduction; an empty list for a run that is not suspect."""
+    subprocess.run([str(VNET), "report", str(run)], stdout=subprocess.DEVNULL, check=True)
+    manifest = json.loads((run / "manifest.json").read_text())
+    return [str(warning) for warning in manifest["warnings"]] if manifest["suspect"] else []
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=200)
+    parser.add_argument("--out", type=Path, default=None)
+    options = parser.parse_args()
+    out = options.out or Path(tempfile.mkdtemp(prefix="vnet-quiet-"))
+    runs = [measured(number, out) for number in range(options.runs)]
+    marked = {run: found for run in runs if (found := findings(run))}
+    for run, found in marked.items():
+        print(run, *found, sep="\n    ")
+    print(f"{len(marked)} of {len(runs)} runs marked suspect")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,254 @@
+"""Judges what disturbed a run: late heartbeats and CPU contention (raw/disturbance*.csv).
+
+Each rule has a threshold, which docs/checks.md lists with its reason. A counter that a machine does not have
+makes its own rule `cannot tell` and no other.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from capture import retired, trials
+from capture.manifest import TRUST, Contents, Warned
+from capture.rawfile import INTEGER, OPTIONAL
+
+SECOND = 1_000_000_000
+EDGE_NS = 300_000_000  # heartbeats begin and ends so long beside the scenario
+STOPPED = "stopped"
+FILES = {"lab": "disturbance.csv", "outer": "disturbance.outer.csv"}
+COLUMNS = dict.fromkeys(
+    ("t_ns", "beats", "late_ns", "worst_ns", "stalled_ns", "suspended_ns", "set_ns"), INTEGER
+) | dict.fromkeys(
+    (
+        "periods", "throttled", "throttled_ns", "ran_ns", "waited_ns", "slices", "pressure_ns",
+        "cores", "cores_ns", "idle_ns", "steal_ns", "own_core_ns", "own_steal_ns", "heat_ns", STOPPED,
+    ),
+    OPTIONAL,
+)  # fmt: skip
+STALL_NS = 200_000_000  # one gap of which is worth a mark, however long the run
+STALLED = 0.01  # of the scenario: then the 99th percentile is of the gaps
+STALLED_NS = 100_000_000  # and at least so much: two gaps in a short run
+SUSPENDED_NS = 10_000_000
+SET_NS = 100_000_000
+TAKEN = 0.02  # of the scenario, as of steal
+SWITCH_NS = 2_000  # of a slice: a change of processes takes 0.1 to 0.2 us on an idle machine, some wait more
+PRESSED = 0.25  # of the scenario, where schedstat is missing: others of the machine count, too
+BUSY, BUSY_TIME = 0.9, 0.05
+LEAST = 3  # samples
+SHORT, FEW = "the scenario was too short", "too few lines of the scenario"
+WHOSE = {"lab": "the lab's processes", "outer": "the lab's kernel"}
+OF = {"lab": "the lab", "outer": "the machine outside"}
+QUIET = "repeat the run when the machine is idle"
+Found = tuple[str | None, str]  # the finding, or none; what was measured
+
+
+class Unknown(Exception):  # noqa: N818 - an answer, not an error
+    """A rule of which nobody can tell, and why."""
+
+
+@dataclass(frozen=True)
+class Disturbance:
+    """The lines of one heartbeat thread, those of the scenario."""
+
+    where: str
+    rows: pl.DataFrame
+    whole: pl.DataFrame  # those of whose second all is of the scenario
+    span_ns: int
+    cores: int
+    unmade: dict[str, str]
+
+    @property
+    def length_ns(self) -> int:
+        return max(1, self.span_ns)
+
+    def growth(self, column: str, of: str) -> int:
+        """Of a counter over the scenario; Unknown where it was not counted."""
+        values = self.rows[column].drop_nulls()
+        if values.len() < 2:
+            raise Unknown(self.unmade.get(of, f"raw/{FILES[self.where]} has no {column}"))
+        return int(values[-1]) - int(values[0])
+
+    def share(self, column: str, of: str) -> float:
+        return self.growth(column, of) / self.length_ns
+
+    def knows(self, column: str) -> bool:
+        return self.rows[column].drop_nulls().len() >= 2
+
+
+def stalls(s: Disturbance) -> Found:
+    """A kernel, a machine or a process that stood still."""
+    worst, total = int(s.whole["worst_ns"].max() or 0), int(s.whole["stalled_ns"].sum())  # type: ignore[arg-type]
+    share = total / s.length_ns
+    late = f"late by up to {worst / 1e6:.0f} ms, by {share:.1%} of the time in all"
+    said = f"heartbeats of {OF[s.where]} came {late}"
+    bad = worst >= STALL_NS or (share >= STALLED and total >= STALLED_NS)
+    return (f"{said}: it stood still, and latencies show it" if bad else None), said
+
+
+def suspended(s: Disturbance) -> Found:
+    """The lab's clock stands still in a suspended machine, so nothing else shows it."""
+    by = s.growth("suspended_ns", "suspended")
+    said = f"the machine was suspended for {by / 1e9:.2f} s"
+    return (said if by >= SUSPENDED_NS else None), said
+
+
+def clock_steps(s: Disturbance) -> Found:
+    """A machine that was paused or restored from a snapshot gets its time of day set afterwards."""
+    by = s.growth("set_ns", "clock steps")
+    said = f"the time of day of {OF[s.where]} moved by {by / 1e9:+.3f} s against its clock"
+    return (f"{said}: it was set, or the machine was paused" if abs(by) >= SET_NS else None), said
+
+
+def throttling(s: Disturbance) -> Found:
+    """Control groups with a quota, as of a container."""
+    share, hit = s.share("throttled_ns", "throttling"), s.growth("throttled", "throttling")
+    periods = s.growth("periods", "throttling")
+    said = f"a CPU quota stopped {WHOSE[s.where]} in {hit} of {periods} periods, {share:.1%} of the time"
+    return (said if share > TAKEN else None), said
+
+
+def run_queue(s: Disturbance) -> Found:
+    """Others ran while the lab could have; without schedstat, PSI of the whole machine tells less."""
+    if not s.knows("waited_ns") and s.knows("pressure_ns"):
+        share = s.share("pressure_ns", "pressure")
+        said = f"programs of this machine waited for a core in {share:.1%} of the time"
+        return (said if share > PRESSED else None), said
+    waited, slices = s.growth("waited_ns", "run queue"), s.growth("slices", "run queue")
+    share = max(0, waited - slices * SWITCH_NS) / s.length_ns
+    said = f"{WHOSE[s.where]} waited for a core that others had in {share:.1%} of the time"
+    return (said if share > TAKEN else None), said
+
+
+def steal(s: Disturbance) -> Found:
+    """Of the cores that the lab may use, and of the one that its kernel is on."""
+    may = s.growth("steal_ns", "cores") / max(1, s.growth("cores_ns", "cores"))
+    own = s.growth("own_steal_ns", "cores") / max(1, s.growth("own_core_ns", "cores"))
+    said = f"a hypervisor stole {max(may, own):.1%} of the time of the cores that {WHOSE[s.where]} were on"
+    return (said if max(may, own) > TAKEN else None), said
+
+
+def heat(s: Disturbance) -> Found:
+    """Cores that run slower to cool down; what a governor does to idle ones is no disturbance."""
+    share = s.share("heat_ns", "heat")
+    said = f"a core that the lab may use ran slower to cool down in {share:.1%} of the time"
+    return (said if share > TAKEN else None), said
+
+
+def busy_cores(s: Disturbance) -> Found:
+    """A lab that may use some of the machine's cores sees these alone; all cores are judged elsewhere."""
+    s.growth("cores_ns", "cores")
+    may = s.rows["cores"].drop_nulls()[-1]
+    if may >= s.cores:
+        return None, f"the lab may use all {s.cores} cores"
+    shares = s.rows.select(1 - pl.col("idle_ns").diff() / pl.col("cores_ns").diff()).to_series().drop_nulls()
+    over = int((shares > BUSY).sum())
+    may_use = f"the {may} of {s.cores} cores that the lab may use"
+    said = f"{may_use} were over {BUSY:.0%} busy in {over} of {shares.len()} s"
+    return (said if over >= 2 and over > shares.len() * BUSY_TIME else None), said
+
+
+def stopped(s: Disturbance) -> Found:
+    """A receiver, a broker or a capture that stood still; a sender that did is late, too."""
+    looks = s.rows[STOPPED].drop_nulls()
+    if not looks.len():
+        raise Unknown(f"raw/{FILES[s.where]} has no look at processes")
+    seconds = int((looks > 0).sum())
+    who = f": {names}" if (names := s.unmade.get(STOPPED)) else ""
+    said = f"processes of the lab were stopped (SIGSTOP) in {seconds} of {looks.len()} seconds with a look"
+    return (f"{said}{who}" if seconds else None), said
+
+
+RULES = {
+    "stalls": stalls, STOPPED: stopped, "suspended": suspended, "clock-steps": clock_steps,
+    "throttling": throttling, "run-queue": run_queue, "core-steal": steal, "core-busy": busy_cores,
+    "heat": heat,
+}  # fmt: skip
+OUTSIDE = tuple(name for name in RULES if name != STOPPED)
+STOP = re.compile(r"\bkill\b.*(STOP|TSTP|-19\b)")
+OF_TRIALS = ("stalls", "run-queue", "core-busy")  # a generator of frames takes what there is
+
+
+Judged = tuple[list[Warned], list[dict[str, Any]]]
+
+
+def judge(run_dir: Path, manifest: Contents, plan: dict[str, Any]) -> Judged:
+    """Findings, and every check with its verdict; none where no heartbeats were written, as in virtual time,
+    in which nothing disturbs a lab.
+    """
+    path = retired.there(run_dir / "disturbance.parquet")
+    if path is None:
+        return [], []
+    table = pl.read_parquet(path)
+    table = table.rename(retired.columns("disturbance", table.columns))
+    warned, checks = list[Warned](), list[dict[str, Any]]()
+    for where in FILES:
+        s = _of(run_dir, table, manifest, where)
+        for name, rule in _rules(where, manifest, plan):
+            verdict, text = _answer(rule, s)
+            checks.append({"name": f"{name} ({where})", "verdict": verdict, "text": text, "numbers": {}})
+            if verdict == "fails":
+                warned.append(Warned(f"{TRUST}{name}", text, QUIET, suspect=True))
+    missing = [c for c in checks if c["verdict"] == "cannot tell" and c["text"] != SHORT]
+    missing = [c for c in missing if not c["name"].startswith("heat")]  # which few machines count
+    unmade = [f"{c['name']}: {c['text']}" for c in missing]
+    if unmade:
+        text = f"could not be checked: {'; '.join(unmade)}"
+        warned.append(
+            Warned(f"{TRUST}unmade", text, "what takes CPU from the lab in that way leaves no mark")
+        )
+    return warned, checks
+
+
+def _answer(rule: Any, s: Disturbance) -> tuple[str, str]:
+    if s.rows.height < LEAST:
+        return "cannot tell", SHORT if s.length_ns < LEAST * SECOND else f"raw/{FILES[s.where]} has {FEW}"
+    try:
+        finding, said = rule(s)
+    except Unknown as why:
+        return "cannot tell", str(why)
+    return ("holds", said) if finding is None else ("fails", finding)
+
+
+def _rules(where: str, manifest: Contents, plan: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """A lab process in a guest counts beats alone: the guest's counters are not the machine's."""
+    inside = manifest.get("kernel", {}).get("kind") == "uml"
+    if where == "outer" and not inside:
+        return
+    seen = ("stalls", STOPPED) if inside else tuple(RULES)
+    passed = OF_TRIALS if trials.planned(plan) else ()
+    for name, rule in RULES.items():
+        if name not in (seen if where == "lab" else OUTSIDE) or name in passed:
+            continue
+        if not (name == STOPPED and _stops(plan)):
+            yield name, rule
+
+
+def _stops(plan: dict[str, Any]) -> bool:
+    """Whether the file's own timeline stops processes."""
+    runs = (event for event in plan.get("events", ()) if event["action"] == "run")
+    return any(STOP.search(" ".join(map(str, event["args"].get("argv", ())))) for event in runs)
+
+
+def _of(run_dir: Path, table: pl.DataFrame, manifest: Contents, where: str) -> Disturbance:
+    phases = manifest.get("phases") or {}
+    rows = table.filter(pl.col("where") == where)
+    begin, end = 0, 0
+    if phases:
+        begin, end = min(b for b, _ in phases.values()), max(e for _, e in phases.values())
+        # A line is of the second before; what is set up or taken down beside the scenario may be late.
+        rows = rows.filter(pl.col("t_ns").is_between(begin - EDGE_NS, end + EDGE_NS))
+    elif rows.height:
+        begin, end = rows["t_ns"][0], rows["t_ns"][-1]
+    reasons = retired.there(run_dir / "raw" / Path(FILES[where]).with_suffix(".json"))
+    unmade = retired.named("disturbance", json.loads(reasons.read_text()) if reasons else {})
+    cores = int((manifest.get("machine") or manifest.get("host") or {}).get("cores") or 0)
+    return Disturbance(
+        where, rows, rows.filter(pl.col("t_ns") >= begin + SECOND - EDGE_NS), end - begin, cores, unmade
+    )

@@ -1,0 +1,304 @@
+"""Checks that a run's records fit each other and its plan: a message is due, then sent, received, settled.
+
+Whoever wrote a record may be wrong, our own roles too. The agent refuses what a program of the user's cannot
+have done as far as it can see it (docs/accounting.md); what only both ends together show is found here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from capture import clocks
+from capture.manifest import TRUST, Contents, Warned
+from capture.records import Records
+
+SECOND = 1_000_000_000
+# Roles read the clock when the transport has taken a message. Between the two the sender may lose its core
+# for some time slices of Linux (kernel/sched/fair.c: 3 ms and more each). In virtual time nobody takes it.
+STAMPED_NS = {"real": 20_000_000, "virtual": 100_000}
+COLLECTED_NS = 10 * SECOND  # after the drain, in which the last records are written
+MOST_NAMED = 3  # classes in one warning
+MESSAGE = ("flow", "seq")
+DELIVERY = (*MESSAGE, "receiver")
+NEVER = ("unsent", "dropped")
+USED = (
+    *DELIVERY, "class", "pattern", "scheduled_ns", "sent_ns", "attempts", "outcome", "received_ns", "copies",
+    "replied_ns", "replies",
+)  # fmt: skip
+REMEDY = "figures made of these records are wrong: mend whoever wrote them (docs/accounting.md)"
+AWAY = "The run ended early, or its timeline stopped their senders, whose last records went with them."
+UNRECORDED = "mend the program (docs/accounting.md): a message without an S record is in no figure"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Records that cannot be: `what` is said of a message, `example` shows the first."""
+
+    what: str
+    rows: pl.DataFrame  # flow, seq and the columns that `example` names
+    example: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The input of the checks: records, joined messages, the plan's flows, the scenario's times."""
+
+    records: Records
+    table: pl.DataFrame
+    flows: pl.DataFrame
+    begin_ns: int | None
+    end_ns: int | None
+    stamped_ns: int
+    corrupts: bool
+    duplicates: bool
+
+
+def check(records: Records, table: pl.DataFrame, plan: dict[str, Any], manifest: Contents) -> list[Warned]:
+    """A warning for each kind of contradiction, with class, number and the first example."""
+    run = _run(records, table, plan, manifest)
+    sent = records.sent.join(run.flows, on="flow", how="left").sort(MESSAGE, maintain_order=True)
+    unsent = _unsent(run)
+    found = [*_sent(run, sent), *_delivered(run), *_repeated(run), *_orphans(unsent)]
+    # A flipped bit makes one message's number another's, so that arrivals speak against nobody.
+    spoilt = {"there"} if run.corrupts else set()
+    named = [(f, key) for key, f in found if f.rows.height]
+    return [
+        Warned(f"{TRUST}records", _text(f, run.flows), REMEDY, suspect=key not in spoilt) for f, key in named
+    ] + [*_lost_records(unsent), *_unrecorded(run)]
+
+
+def _run(records: Records, table: pl.DataFrame, plan: dict[str, Any], manifest: Contents) -> Run:
+    phases = manifest.get("phases") or {}
+    t0_ns = manifest.get("t0_ns") or min((begin for begin, _ in phases.values()), default=None)
+    end_ns = max((end for _, end in phases.values()), default=None)
+    asked = list(_impairments(plan))
+    known = clocks.known_ns(table, plan, manifest) if manifest.get("hosts") else pl.lit(0)
+    return Run(
+        records,
+        table.with_columns(known_ns=known).select(*USED, "known_ns"),
+        _flows(plan, manifest),
+        t0_ns,
+        None if end_ns is None else end_ns + COLLECTED_NS,
+        STAMPED_NS["virtual" if manifest.get("time") == "virtual" else "real"],
+        corrupts=any(one.get("corrupt") for one in asked),
+        duplicates=any(one.get("duplicate") for one in asked),
+    )
+
+
+def _flows(plan: dict[str, Any], manifest: Contents) -> pl.DataFrame:
+    """A row a flow. away: its sender's node did not live through the run, so records may be missing."""
+    away = _away(plan, manifest)
+    rows = [
+        (
+            number, flow["name"], flow["traffic_class"], flow["pattern"], flow["payload"]["bytes"],
+            flow["start_ns"], flow["stop_ns"], flow["schedule"] is not None,
+            1 if flow.get("spread") == "round-robin" else _receivers(flow, plan), flow["sender"] in away,
+        )
+        for number, flow in enumerate(plan["flows"])
+    ]  # fmt: skip
+    schema = {
+        "flow": pl.UInt32, "flow_name": pl.String, "class": pl.String, "pattern": pl.String,
+        "plan_bytes": pl.Int64, "start_ns": pl.Int64, "stop_ns": pl.Int64, "scheduled": pl.Boolean,
+        "receivers": pl.Int64, "away": pl.Boolean,
+    }  # fmt: skip
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def _receivers(flow: dict[str, Any], plan: dict[str, Any]) -> int:
+    return len({name for one in flow["deliveries"] for name in plan["receivers"][one["receivers"]]})
+
+
+def _away(plan: dict[str, Any], manifest: Contents) -> set[str]:
+    """Endpoints of nodes that the timeline stops, or that failed: their last records went with them."""
+    ended = {"stop", "kill", "restart"}
+    nodes = {t for e in plan.get("events", ()) if e["action"] in ended for t in e["targets"]}
+    nodes |= {n for n, state in (manifest.get("nodes") or {}).items() if state.startswith("failed")}
+    every = manifest.get("state", "complete") != "complete"
+    return {
+        str(software["session"]["endpoint"])
+        for node in plan["nodes"]
+        for software in node["software"]
+        if software.get("session") is not None and (every or node["name"] in nodes)
+    }
+
+
+def _impairments(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """All that links are ever asked for."""
+    for link in plan.get("links", ()):
+        yield from (link[way]["impairment"] for way in ("forward", "reverse"))
+    for event in plan.get("events", ()):
+        if event["action"] == "impair":
+            yield from (event["args"].get(way) or {} for way in ("forward", "reverse"))
+
+
+def _sent(run: Run, sent: pl.DataFrame) -> Iterator[tuple[str, Found]]:
+    """What the senders' records say of their own messages; `sent` is in the order of flows and numbers."""
+    before = pl.col("flow") == pl.col("flow").shift(1)
+    left, settled = pl.col("sent_ns"), pl.col("settled_ns")
+    outcome = pl.col("outcome")
+    kinds = {
+        "were sent before they were due": (left < pl.col("scheduled_ns"), ("scheduled_ns", "sent_ns")),
+        "were settled before they were sent": (settled < left, ("sent_ns", "settled_ns")),
+        "are `sent` or `settled` and have no time of sending": (
+            outcome.is_in(("sent", "settled")) & left.is_null(), (),
+        ),
+        "are `settled` and nobody says when": ((outcome == "settled") & settled.is_null(), ()),
+        "are `unsent` or `dropped` and have a time of sending": (
+            outcome.is_in(NEVER) & left.is_not_null() & (pl.col("receivers") <= 1), ("sent_ns",),
+        ),
+        "have another size than the plan's": (
+            (pl.col("bytes") != pl.col("plan_bytes")) & left.is_not_null(), ("bytes", "plan_bytes"),
+        ),
+        "were due outside of their flow's time": (_out_of_flow(run), ("scheduled_ns",)),
+        "were sent or settled after the run": (
+            pl.max_horizontal(left, settled) > pl.lit(run.end_ns), ("sent_ns", "settled_ns"),
+        ),
+        "have more than one S record": (before & (pl.col("seq") == pl.col("seq").shift(1)), ()),
+        "were due before the message of the number before": (
+            before & (pl.col("scheduled_ns") < pl.col("scheduled_ns").shift(1) - run.stamped_ns),
+            ("scheduled_ns",),
+        ),
+    }  # fmt: skip
+    for what, (wrong, example) in kinds.items():
+        yield "here", Found(what, sent.filter(wrong.fill_null(value=False)), example)
+
+
+def _out_of_flow(run: Run) -> pl.Expr:
+    """Due before the flow begins or after it ends; null where the run does not say when it began.
+
+    Times of a virtual machine come from its own clock, corrected, so they may be off by a little.
+    """
+    at = pl.col("scheduled_ns") - pl.lit(run.begin_ns, pl.Int64)
+    begin, end = pl.col("start_ns") - run.stamped_ns, pl.col("stop_ns") + run.stamped_ns
+    return ~at.is_between(begin, end, closed="left")
+
+
+def _delivered(run: Run) -> Iterator[tuple[str, Found]]:
+    """What both ends say. With several receivers, `sent_ns` is when the last of them took the message."""
+    rows = run.table.join(run.flows.select("flow", "receivers", "scheduled"), on="flow", how="left")
+    one = pl.col("receivers") <= 1
+    there, back, left = pl.col("received_ns"), pl.col("replied_ns"), pl.col("sent_ns")
+    stamped, late = pl.lit(run.stamped_ns), pl.col("known_ns") + run.stamped_ns
+    never = left.is_null() & pl.col("outcome").is_in(NEVER)
+    last = pl.max_horizontal(there, back)
+    kinds = {
+        "were received before they were sent": (one & (there < left - late), ("sent_ns", "received_ns")),
+        "were answered before they were sent": (one & (back < left - stamped), ("sent_ns", "replied_ns")),
+        "were answered before they were received": (back < there - late, ("received_ns", "replied_ns")),
+        "were received after the run": (last > pl.lit(run.end_ns), ("received_ns", "replied_ns")),
+        "are settled requests that have no reply": (
+            (pl.col("pattern") == "request") & (pl.col("outcome") == "settled") & back.is_null(), (),
+        ),
+    }  # fmt: skip
+    here = (there.is_not_null() | back.is_not_null()).all().over(MESSAGE)
+    what = "were received by all, and their sender says that it never sent them"
+    yield "there", Found(what, rows.filter(never).filter(here), ("received_ns",))
+    for what, (wrong, example) in kinds.items():
+        yield "there", Found(what, rows.filter(wrong.fill_null(value=False)), example)
+
+
+def _repeated(run: Run) -> Iterator[tuple[str, Found]]:
+    """More arrivals than sends that no mark calls repetitions; not of what is published: brokers repeat.
+
+    Some kinds go on with marked copies of a state for ever, others mark what they send anew.
+    """
+    if run.duplicates:
+        return
+    often = pl.max_horizontal("copies", "replies") > pl.col("attempts")
+    rows = run.table.filter((pl.col("pattern") != "publish") & often & (pl.col("attempts") > 0))
+    plain = run.records.received.filter(pl.col("copy") == "0").join(rows, on=DELIVERY, how="semi")
+    counted = plain.group_by(*DELIVERY, "leg").agg(arrivals=pl.len().cast(pl.Int64))
+    most = counted.group_by(DELIVERY).agg(pl.col("arrivals").max())
+    wrong = rows.join(most, on=DELIVERY, how="inner", maintain_order="left")
+    what = "were received more often than they were sent, and no link duplicates"
+    yield (
+        "there",
+        Found(what, wrong.filter(pl.col("arrivals") > pl.col("attempts")), ("attempts", "arrivals")),
+    )
+
+
+def _orphans(unsent: pl.DataFrame) -> Iterator[tuple[str, Found]]:
+    """Arrivals of messages that no record knows, though their sender was there to write it down."""
+    rows = unsent.filter(~pl.col("away"))
+    yield "there", Found("were received that nobody had to send", rows, ("received_ns",))
+
+
+def _unsent(run: Run) -> pl.DataFrame:
+    """Messages that arrived, of which no S record and no debt is known."""
+    odd = run.records.received.join(run.records.sent, on=MESSAGE, how="anti")
+    odd = odd.join(_debts(run.records), on=MESSAGE, how="anti").unique(MESSAGE, maintain_order=True)
+    return odd.join(run.flows, on="flow", how="left")
+
+
+def _lost_records(unsent: pl.DataFrame) -> Iterator[Warned]:
+    """The same of senders that were stopped: no doubt, but in no figure."""
+    if count := unsent.filter("away").height:
+        text = f"{count} messages were received of whose sending no record is left; they are left out."
+        yield Warned("reduce-orphans", text, AWAY)
+
+
+def _debts(records: Records) -> pl.DataFrame:
+    """Messages that an agent says were due and have no S record that holds: flow, seq, state."""
+    spans = records.debts.with_columns(seq=pl.int_ranges("from_seq", pl.col("to_seq") + 1))
+    rows = (
+        spans.select("flow", "seq", "state").explode("seq").unique(MESSAGE, keep="last", maintain_order=True)
+    )
+    return rows.join(records.sent, on=MESSAGE, how="anti")
+
+
+def _unrecorded(run: Run) -> Iterator[Warned]:
+    """What programs owe: lines that were refused, sends without a record, messages without any."""
+    debts = _debts(run.records)
+    if debts.is_empty():
+        return
+    came = run.records.received.select(MESSAGE).unique()
+    arrived = debts.filter(pl.col("state") == "missing").join(came, on=MESSAGE, how="semi")
+    debts = debts.join(arrived.with_columns(came=True).select(*MESSAGE, "came"), on=MESSAGE, how="left")
+    due = pl.concat([run.records.sent.select("flow"), debts.select("flow")]).group_by("flow").len("due")
+    missing = pl.col("state") == "missing"
+    per_flow = debts.group_by("flow", maintain_order=True).agg(
+        first=pl.col("seq").min(),
+        unrecorded=pl.len(),
+        refused=(~missing).sum(),
+        sent=pl.col("came").is_not_null().sum(),
+        missing=(missing & pl.col("came").is_null()).sum(),
+    )
+    rows = per_flow.join(due, on="flow").join(run.flows, on="flow", how="left")
+    of = rows.group_by("class", maintain_order=True).agg(
+        pl.col("unrecorded", "refused", "sent", "missing", "due").sum(), pl.col("flow_name", "first").first()
+    )
+    for row in of.iter_rows(named=True):
+        yield Warned(f"{TRUST}unrecorded", _owed(row), UNRECORDED, suspect=True)
+
+
+def _owed(row: dict[str, Any]) -> str:
+    kinds = {
+        "sent": "were received, so were sent without a record",
+        "refused": "have a record that was refused",
+        "missing": "have no record at all",
+    }
+    parts = [f"{row[kind]} {text}" for kind, text in kinds.items() if row[kind]]
+    return (
+        f"{row['class']}: {row['unrecorded']} of {row['due']} messages that were due have no S record that "
+        f"can be: {'; '.join(parts)}; the first is message {row['first']} of {row['flow_name']}"
+    )
+
+
+def _text(found: Found, flows: pl.DataFrame) -> str:
+    rows = found.rows
+    of = rows.group_by("class", maintain_order=True).len().rows()
+    named = ", ".join(f"{name}: {count}" for name, count in of[:MOST_NAMED])
+    more = f" and {len(of) - MOST_NAMED} more classes" if len(of) > MOST_NAMED else ""
+    first = rows.row(0, named=True)
+    name = flows.filter(pl.col("flow") == first["flow"])["flow_name"].item()
+    values = _values(first, found.example)
+    return f"messages {found.what} ({named}{more}); the first is message {first['seq']} of {name}{values}"
+
+
+def _values(first: dict[str, Any], example: Iterable[str]) -> str:
+    said = [f"{column} {first[column]}" for column in example if first[column] is not None]
+    return f": {', '.join(said)}" if said else ""

@@ -1,0 +1,47 @@
+"""Rate, delay and loss that traces requested of links, as means over the interval before each sample."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from capture.rawfile import DECIMAL, INTEGER, NAME, OPTIONAL
+
+IMPAIRMENTS = {
+    "t_ns": INTEGER, "planned_ns": INTEGER, "link": NAME, "direction": NAME, "rate_bps": OPTIONAL,
+    "delay_ns": INTEGER, "loss": DECIMAL,
+}  # fmt: skip
+COLUMNS = {"requested_bps": "rate_bps", "requested_delay_ns": "delay_ns", "requested_loss": "loss"}
+KEYS = ("link", "direction")
+
+
+def beside(samples: pl.DataFrame, changes: pl.DataFrame) -> pl.DataFrame:
+    """The samples of links with the columns requested_bps, requested_delay_ns and requested_loss.
+
+    Null of classes, of directions without a trace (or a rate), and where the interval began before it.
+    """
+    numbered = samples.with_row_index("row")
+    found = {name: np.full(samples.height, np.nan) for name in COLUMNS}
+    whole = numbered.filter(pl.col("class").is_null())
+    of = dict(changes.sort("planned_ns").partition_by(*KEYS, as_dict=True))
+    for key, rows in whole.sort("t_ns").partition_by(*KEYS, as_dict=True).items():
+        if (requested := of.get(key)) is not None:
+            for name, column in COLUMNS.items():
+                found[name][rows["row"].to_numpy()] = _means(rows["t_ns"], requested, column)
+    return samples.with_columns(pl.Series(name, one).fill_nan(None) for name, one in found.items())
+
+
+def _means(t_ns: pl.Series, requested: pl.DataFrame, column: str) -> NDArray[np.float64]:
+    """Of a quantity that holds from change to change, between one sample and the next; the first has none."""
+    begins = requested["planned_ns"].to_numpy()
+    values = requested[column].cast(pl.Float64).fill_null(float("nan")).to_numpy()
+    at = t_ns.to_numpy()
+    zero = begins[0]
+    steps = np.concatenate([[0.0], np.cumsum(values[:-1] * np.diff(begins))])
+    place = np.clip(np.searchsorted(begins, at, side="right") - 1, 0, None)
+    whole = np.where(at >= zero, steps[place] + values[place] * (at - begins[place]), np.nan)
+    means = np.full(len(at), np.nan)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        means[1:] = np.diff(whole) / np.diff(at)
+    return means

@@ -1,0 +1,343 @@
+"""Sends a campaign's cells to an engine as tasks; the engine decides where they run and which run again.
+
+Only this process writes the journal. As many cells are with the engine as it has workers, so that Ctrl-C,
+kill -9 of anything and a worker that comes late all find little in flight.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import queue
+import shutil
+import signal
+import socket
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from capture import manifest
+from orchestrator.campaign import journal
+from orchestrator.campaign.cells import Todo
+from orchestrator.campaign.engines.engine import Engine, EngineError
+from orchestrator.campaign.engines.flight import Flight, Stragglers
+from orchestrator.campaign.engines.notes import ENGINE
+from orchestrator.campaign.engines.opening import opened
+from orchestrator.campaign.engines.slurm import Jobs
+from orchestrator.campaign.engines.task import Result, Task
+from orchestrator.campaign.follow import STOPS
+from orchestrator.campaign.prepare import bridged_plan
+from orchestrator.campaign.run import Observe, make_dir
+from orchestrator.campaign.settings import Settings, request_of
+from orchestrator.kernel.remote.home import unpack
+from orchestrator.model import codec
+from orchestrator.plan.build import make_plan
+from orchestrator.topology import Cell
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+    from orchestrator.campaign.engines.workers import Workers
+
+TICK_S = 0.5
+GATHER_S = 20  # for a result; where its worker is lost in between, the cell ends a second time
+
+
+def spread(
+    engine: Engine, settings: Settings, directory: Path, todo: Todo, total: int, observe: Observe
+) -> bool:
+    """Run all of `todo` on the engine; whether it was interrupted. EngineError where it cannot be used, was
+    lost, or has no machine for some cells.
+    """
+    if not todo:
+        return False
+    sitting = uuid.uuid4().hex[:12]
+    mark = directory.resolve() / ENGINE / sitting
+    shutil.rmtree(mark.parent, ignore_errors=True)
+    mark.parent.mkdir()
+    mark.touch()
+    try:
+        with opened(engine) as client:
+            return _Spread(engine, client, settings, directory, sitting, total, observe).run(todo)
+    finally:
+        shutil.rmtree(mark.parent, ignore_errors=True)
+
+
+class _Spread:
+    def __init__(
+        self,
+        engine: Engine,
+        client: Client,
+        settings: Settings,
+        directory: Path,
+        sitting: str,
+        total: int,
+        observe: Observe,
+    ) -> None:
+        from orchestrator.campaign.engines.workers import Workers
+
+        self._engine, self._client, self._settings = engine, client, settings
+        self._directory, self._sitting, self._total = directory, sitting, total
+        self._observe = observe
+        where = f"{socket.gethostname()}:{directory.resolve()}"
+        self._key = hashlib.sha256(where.encode()).hexdigest()[:8]
+        self._arrived: queue.SimpleQueue[tuple[str, Any]] = queue.SimpleQueue()
+        self._flights: dict[int, Flight] = {}
+        self._stragglers = Stragglers()
+        self._unfit: list[str] = []
+        self._stopped = False
+        virtual = settings.time == "virtual"
+        alone = not virtual and settings.kernel not in ("uml", "fake")
+        self._workers: Workers = Workers(client, observe, alone=alone, virtual=virtual)
+        self._jobs = Jobs(engine, client, observe) if engine.kind == "slurm" else None
+
+    def run(self, todo: Todo) -> bool:
+        from orchestrator.campaign.engines.worker import topic
+        from orchestrator.campaign.engines.workers import FIRST_S
+
+        self._client.subscribe_topic(topic(self._sitting), lambda event: self._arrived.put(("event", event)))
+        cells = iter(todo)
+        with _presses() as presses:
+            patience_s = float("inf") if self._jobs else FIRST_S
+            self._workers.wait(patience_s, lambda: self._over(presses))
+            self._tend()  # it may be lost before the next look
+            while True:
+                if presses:
+                    self._stop(presses.pop(0))
+                while not self._stopped and len(self._flights) < len(self._workers.admitted):
+                    if (following := next(cells, None)) is None:
+                        break
+                    self._submit(*following)
+                if not self._flights and (self._stopped or self._workers.admitted):
+                    break
+                self._hear()
+        if self._unfit and not self._stopped:
+            raise EngineError("\n".join(self._unfit))
+        return self._stopped
+
+    def _over(self, presses: list[int]) -> bool:
+        self._tend()
+        return bool(presses)
+
+    def _tend(self) -> None:
+        if self._jobs and not self._stopped:
+            self._jobs.look()
+
+    def _submit(self, number: int, cell: Cell) -> None:
+        flight = Flight(number, cell, self._task(number, cell))
+        self._flights[number] = flight
+        self._send(flight)
+
+    def _send(self, flight: Flight, hosts: list[str] | None = None) -> None:
+        from orchestrator.campaign.engines.worker import RESOURCE, run_cell
+
+        flight.sent += 1
+        future: Future[Result] = self._client.submit(
+            run_cell,
+            flight.task,
+            key=f"vnet-{flight.task.cell}-{self._sitting}-{flight.sent}",
+            pure=False,
+            resources={RESOURCE: 1},
+            workers=hosts,
+            priority=-flight.number,
+        )
+        flight.future = future
+        self._await(flight, future)
+
+    def _await(self, flight: Flight, future: Future[Result]) -> None:
+        future.add_done_callback(lambda done: self._arrived.put(("done", (flight.number, done.key))))
+
+    def _came(self) -> None:
+        """A worker, perhaps in place of another: it has not heard that the campaign was stopped. A task whose
+        workers are all gone waits, and the scheduler looks for workers of a resource when one comes: ours get
+        theirs after that, so such a task is sent anew.
+        """
+        if self._stopped:
+            self._tell_stop(signal.SIGTERM)
+            return
+        for flight in self._stranded():
+            self._send(flight, self._workers.hosts_but(flight.unfit) if flight.unfit else None)
+
+    def _let_go(self) -> None:
+        """Of a campaign that was stopped: a cell whose worker is lost ends with it."""
+        for flight in self._stranded():
+            self._settle(flight, flight.lost())
+
+    def _stranded(self) -> list[Flight]:
+        """Those that no worker has; their tasks are taken back."""
+        taken = {key for keys in self._client.processing().values() for key in keys}
+        found = []
+        for flight in self._flights.values():
+            future = flight.future
+            if future is not None and future.status == "pending" and future.key not in taken:
+                future.release()
+                found.append(flight)
+        return found
+
+    def _task(self, number: int, cell: Cell) -> Task:
+        settings = self._settings
+        apart = settings.time == "virtual" or settings.kernel in ("uml", "fake")
+        lab = settings.lab or cell.loaded.name
+        state = f"{lab}-{self._key}-{number}" if apart else lab
+        request = request_of(settings, cell, state)
+        plan = make_plan(cell.loaded, request.lab, request.seed)
+        vms = any(node.kind == "vm" for node in plan.nodes)
+        return Task(
+            cell.name,
+            number,
+            self._sitting,
+            f"{self._directory.resolve().name}-{self._key}",
+            str(self._directory.resolve()),
+            state,
+            {**asdict(request), "file": str(request.file), "snapshots": None},
+            request.file.read_bytes(),
+            codec.to_json(plan),
+            codec.to_json(bridged_plan(request, cell.loaded)) if vms else None,
+        )
+
+    def _hear(self) -> None:
+        try:
+            kind, what = self._arrived.get(timeout=TICK_S)
+        except queue.Empty:
+            self._tick()
+            return
+        if kind == "done":
+            number, key = what
+            flight = self._flights.get(number)
+            if flight is not None and flight.future is not None and flight.future.key == key:
+                self._done(flight, flight.future)
+        elif (event := what[1]).get("number") in self._flights:
+            self._event(self._flights[event["number"]], event)
+
+    def _tick(self) -> None:
+        self._observe({"event": "tick"})
+        try:
+            if self._workers.look():
+                self._came()
+            if self._stopped:
+                self._let_go()
+        except OSError as error:
+            raise self._lost() from error
+        self._tend()
+        for flight in self._flights.values():
+            if text := self._stragglers.late(flight):
+                self._observe({"event": "straggler", "number": flight.number, "text": text})
+
+    def _event(self, flight: Flight, event: dict[str, Any]) -> None:
+        if event["event"] == "plan" and flight.attempt != event["attempt"]:
+            self._begun(flight, event)
+        if flight.attempt == event["attempt"]:
+            self._observe(event)
+
+    def _begun(self, flight: Flight, event: dict[str, Any]) -> None:
+        """Note the cell in flight; where it has begun before, its worker was lost."""
+        if flight.line:
+            why = f"its worker on {flight.machine} was lost; the cell runs again on {event['machine']}"
+            self._observe({"event": "warning", "number": flight.number, "code": "worker-lost", "text": why})
+            journal.end(
+                self._directory, {**_kept(flight.line), "state": "interrupted", "error": why, "wall_s": None}
+            )
+            _interrupted(self._directory / flight.line["run_dir"], why)
+        runs = self._directory / "runs"
+        run_dir = runs / event["run"] if event.get("run") else make_dir(runs, flight.cell.name)
+        flight.begins(event["attempt"], event["machine"], str(run_dir.relative_to(self._directory)))
+        journal.begin(self._directory, flight.line)
+        about = {"event": "cell", "cell": flight.cell.name, "number": flight.number, "total": self._total}
+        self._observe({**about, "machine": flight.machine})
+
+    def _done(self, flight: Flight, future: Future[Result]) -> None:
+        """A cell's task is over, or seemed so: its result is asked for."""
+        from distributed import CancelledError, KilledWorker
+
+        try:
+            result = future.result(timeout=GATHER_S)
+        except TimeoutError:
+            self._await(flight, future)
+            return
+        except CancelledError as error:
+            raise self._lost() from error
+        except KilledWorker as error:
+            result = flight.failed(f"it took several workers with it, the last: {error.last_worker.address}")
+        except Exception as error:  # of our own code there: the cell has failed, the rest goes on
+            result = flight.failed(f"{type(error).__name__}: {error}")
+        future.release()
+        self._settle(flight, result)
+
+    def _settle(self, flight: Flight, result: Result) -> None:
+        if result.state == "unfit":
+            self._elsewhere(flight, result)
+            return
+        del self._flights[flight.number]
+        if result.state == "interrupted":
+            self._stopped = True
+            if not flight.line:
+                return  # it had not begun
+        if not flight.line or flight.attempt != result.attempt:
+            run = result.run_dir if result.packed is None else ""
+            self._begun(flight, {"attempt": result.attempt, "machine": result.machine, "run": run})
+        if result.packed is not None:
+            unpack(io.BytesIO(result.packed), self._directory / flight.line["run_dir"])
+            flight.line["there"] = result.there
+        self._stragglers.took(result)
+        line = {**_kept(flight.line), "state": result.state, "error": result.error, "wall_s": result.wall_s}
+        why = journal.end(self._directory, line)
+        event = {
+            "event": "cell-end",
+            "cell": flight.cell.name,
+            "number": flight.number,
+            "wall_s": result.wall_s,
+            "suspect": why,
+        }
+        self._observe({**event, "state": result.state, "error": result.error})
+
+    def _elsewhere(self, flight: Flight, result: Result) -> None:
+        """Its machine cannot carry the cell: to another one; where all have said so, it is refused."""
+        flight.unfit[result.boot] = f"{result.machine}: {result.error}"
+        hosts = self._workers.hosts_but(flight.unfit)
+        if hosts and not self._stopped:
+            self._send(flight, hosts)
+            return
+        del self._flights[flight.number]
+        why = "".join(f"\n  {one}" for one in flight.unfit.values())
+        self._unfit.append(f"cell {flight.cell.name}: fits no machine of {self._engine}:{why}")
+
+    def _stop(self, number: int) -> None:
+        """Cells in flight end as at Ctrl-C; the others do not begin."""
+        self._stopped = True
+        for flight in list(self._flights.values()):
+            self._observe({"event": "signal", "number": flight.number})
+        self._tell_stop(number)
+
+    def _tell_stop(self, number: int) -> None:
+        from orchestrator.campaign.engines.worker import stop
+
+        self._client.run(stop, self._sitting, int(number), on_error="ignore")
+
+    def _lost(self) -> EngineError:
+        return EngineError(
+            f"--on {self._engine}: the scheduler is gone; what is in the journal is kept, and "
+            f"`vnet campaign run {self._directory} --on ...` goes on"
+        )
+
+
+def _kept(line: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in line.items() if name != "lab"}
+
+
+def _interrupted(run_dir: Path, why: str) -> None:
+    if manifest.read(run_dir).get("state") not in (None, "complete", "interrupted", "failed"):
+        manifest.ended(run_dir, "interrupted", why)
+
+
+@contextmanager
+def _presses() -> Iterator[list[int]]:
+    presses: list[int] = []
+    before = {number: signal.signal(number, lambda n, _: presses.append(n)) for number in STOPS}
+    try:
+        yield presses
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,77 @@
+"""Bounds of the server's connections: silent clients end, and one peer cannot take them all."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import weakref
+from typing import Any
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+REQUEST_S = 10.0  # from the connection, or the answer before, until a request is received whole
+MOST_WAITING = 64  # connections that have not sent a whole request; one more ends the oldest
+MOST_OF_A_PEER = 128  # connections of one address of the network
+LOOPBACK = ("127.", "::1")
+
+_RECEIVING = (h11.IDLE, h11.SEND_BODY)
+_waiting: dict[H11Protocol, asyncio.TimerHandle] = {}  # the oldest first
+
+
+class BoundedProtocol(H11Protocol):
+    """Ends a connection whose request is not there in time, and the oldest silent one where there are many.
+
+    A reserve for whoever sends requests follows: a request that comes whole at once never waits, so no number
+    of silent clients can keep it out.
+    """
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._judge()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._judge()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        self._judge()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self._forget()
+
+    def _judge(self) -> None:
+        upgraded = self.transport.get_protocol() is not self
+        if upgraded or self.transport.is_closing() or self.conn.their_state not in _RECEIVING:
+            self._forget()
+        elif self not in _waiting:
+            _waiting[self] = self.loop.call_later(REQUEST_S, self.transport.abort)
+            if len(_waiting) > MOST_WAITING:
+                next(iter(_waiting)).transport.abort()
+
+    def _forget(self) -> None:
+        if (timer := _waiting.pop(self, None)) is not None:
+            timer.cancel()
+
+
+class Listener(socket.socket):
+    """A listening socket that closes connections beyond the bound of a peer, before any TLS handshake."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._of: dict[str, list[weakref.ref[socket.socket]]] = {}
+
+    def accept(self) -> tuple[socket.socket, Any]:
+        """As socket.accept; BlockingIOError, as where nobody waits, after a connection that was closed."""
+        connection, address = super().accept()
+        peer = str(address[0])
+        if peer.startswith(LOOPBACK):
+            return connection, address
+        known = [ref for ref in self._of.get(peer, []) if (one := ref()) is not None and one.fileno() >= 0]
+        if len(known) >= MOST_OF_A_PEER:
+            connection.close()
+            raise BlockingIOError
+        self._of[peer] = [*known, weakref.ref(connection)]
+        return connection, address

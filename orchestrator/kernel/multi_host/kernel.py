@@ -1,0 +1,206 @@
+"""Lab kernel `hosts`: each host's own kernel carries its part; the lab process is here.
+
+Our code and the agent are carried to each over ssh, once by content; then the lab process starts a part there
+(lab/multi_host) and is joined to it by a connection of ssh's. A host without a machine is this one.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import sys
+import tempfile
+import uuid
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+
+from orchestrator.kernel import detached, lab_command
+from orchestrator.kernel.choose import NoKernel
+from orchestrator.kernel.host import HostKernel
+from orchestrator.kernel.machine import machine
+from orchestrator.kernel.protocol import KernelError, Launch, Missing
+from orchestrator.kernel.remote import kernel as remote
+from orchestrator.kernel.remote import ssh, stage
+from orchestrator.kernel.remote.account import PREPARE
+from orchestrator.lab.multi_host import host_commands
+from orchestrator.lab.multi_host.parting import of_host
+from orchestrator.language.problem import Problem
+from orchestrator.language.uris import RemoteMachine, kernel_machine
+from orchestrator.model import Host, Plan, codec
+from orchestrator.project import CODE_ROOT
+
+PART = "orchestrator.lab.multi_host.part"
+AT_ONCE = 16  # connections that are made side by side
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Answers:
+    """What the hosts say to a plan. `of`: those reached by ssh; `here`: what this machine lacks, by host."""
+
+    of: Mapping[str, remote.Answer]
+    here: Mapping[str, list[Missing]]
+
+    def lacks(self, kind: str) -> str | None:
+        """Why that kind does not work on one of them; None if it does on all."""
+        return next((why for answer in self.of.values() if (why := answer.lacks(kind)) is not None), None)
+
+
+class HostsKernel:
+    """`agent`: the nodes' agent here, which is carried along."""
+
+    name = "hosts"
+
+    def __init__(self, agent: Path) -> None:
+        self.agent = agent
+        self.why = "asked for"
+        self._last: tuple[Plan, Answers] | None = None
+
+    def examine(self, plan: Plan) -> Answers:
+        """Ask all hosts side by side, once for each plan. KernelError with every host that cannot be asked,
+        NoKernel where one lacks what every lab needs.
+        """
+        if self._last is None or self._last[0] != plan:
+            far = [host for host in plan.hosts if host.machine]
+            with ThreadPoolExecutor(AT_ONCE) as pool:
+                asked = [pool.submit(self._ask, plan, host) for host in far]
+            of = dict(zip((host.name for host in far), _all(asked), strict=True))
+            here = {h.name: HostKernel().can(of_host(plan, h.name)) for h in plan.hosts if not h.machine}
+            self._last = plan, Answers(of, here)
+        return self._last[1]
+
+    def can(self, plan: Plan) -> list[Missing]:
+        """What each host lacks for its part."""
+        answers = self.examine(plan)
+        found = [
+            Missing(f"on host {name}: {one.what}", one.reason, one.remedy)
+            for name, missing in answers.here.items() for one in missing
+        ]  # fmt: skip
+        for name, answer in answers.of.items():
+            if answer.refused is not None:
+                found.append(Missing(f"on host {name}: a machine that can", answer.refused, PREPARE))
+            try:
+                stage.images(answer.account, of_host(plan, name))
+            except KernelError as error:
+                found.append(
+                    Missing(f"for host {name}: its images here", "they are carried there", str(error))
+                )
+        return found + _left_out(plan)
+
+    def choose(self, plan: Plan) -> str:
+        """Why they can; NoKernel, with everything that is missing, where they cannot."""
+        if missing := self.can(plan):
+            needs = "".join(f"\n  needs {one}" for one in missing)
+            raise NoKernel(f"{plan.topology}: its hosts cannot run lab {plan.lab}{needs}")
+        named = (f"{host.name} ({host.machine or 'this machine'})" for host in plan.hosts)
+        self.why = f"hosts {', '.join(named)}"
+        return self.why
+
+    def problems(self, plan: Plan) -> list[Problem]:
+        """What of the plan does not fit a host."""
+        return [problem for answer in self.examine(plan).of.values() for problem in answer.problems]
+
+    def describe(self) -> str:
+        """Which kernel it is."""
+        return "that of each host"
+
+    def plan_there(self, plan: Plan) -> Plan:
+        """The plan with disks of the user's own by the paths that they have on each host."""
+        found = {node.name: node for node in plan.nodes}
+        for name, answer in self.examine(plan).of.items():
+            there = stage.with_images_there(answer.account, of_host(plan, name))
+            found |= {node.name: node for node in there.nodes}
+        return dataclasses.replace(plan, nodes=tuple(found.values()))
+
+    def start(self, launch: Launch) -> detached.DetachedLab:
+        """Carry images, write down how each host is reached, start the lab process here."""
+        control = detached.control_socket(launch.state_dir)
+        answers = self._last[1] if self._last else self.examine(launch.plan)
+        raw = launch.run_dir / "raw"
+        raw.mkdir(parents=True, exist_ok=True)
+        (launch.run_dir / "plan.json").write_text(codec.to_json(launch.plan))
+        self._carry(launch.plan, answers)
+        mark = f"{launch.state_dir.name}-{uuid.uuid4().hex[:12]}"
+        ways = {host.name: _way(host, answers, f"{mark}-{host.name}") for host in launch.plan.hosts}
+        host_commands.note(raw, ways)
+        kernel = {"kind": "host", "release": f"of {len(ways)} hosts", "why": self.why}
+        return detached.spawn(
+            [sys.executable, *lab_command.arguments(launch, launch.state_dir, launch.agent)],
+            launch.run_dir,
+            control,
+            logs=["lab.log"],
+            env=lab_command.environment(os.environ, kernel, machine()),
+            lifeline=False,
+        )
+
+    def _ask(self, plan: Plan, host: Host) -> remote.Answer:
+        return remote.RemoteKernel(_machine(host), self.agent).examine(of_host(plan, host.name))
+
+    def _carry(self, plan: Plan, answers: Answers) -> None:
+        for host in plan.hosts:
+            answer = answers.of.get(host.name)
+            uploads = stage.images(answer.account, of_host(plan, host.name)) if answer else []
+            if answer is not None and uploads:
+                with (
+                    tempfile.TemporaryDirectory(prefix="vnet-ssh-") as directory,
+                    ssh.Connection(_machine(host), Path(directory)) as connection,
+                ):
+                    for upload in uploads:
+                        stage.carry(connection, answer.account, upload)
+
+
+def _machine(host: Host) -> RemoteMachine:
+    return dataclasses.replace(kernel_machine(host.machine), kernel="host")
+
+
+def _way(host: Host, answers: Answers, home: str) -> host_commands.Way:
+    """Command lines that start a part on a host, and that take away what one left."""
+    answer = answers.of.get(host.name)
+    if answer is None:
+        state = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local/state")
+        run = ("env", f"PYTHONPATH={CODE_ROOT}", sys.executable, "-s", "-m", PART, f"{state}/vnet/far/{home}")
+        return host_commands.Way("", run, (*run, "down"))
+    there, place = answer.account, f"{answer.account.state}/far/{home}"
+
+    def command(*words: str) -> tuple[str, ...]:
+        return tuple(ssh.direct(_machine(host), there.module(answer.code, PART, place, *words)))
+
+    return host_commands.Way(host.machine, command(), command("down"))
+
+
+def _left_out(plan: Plan) -> list[Missing]:
+    """What labs over several hosts cannot have."""
+    tunnelled = {tunnel.device for tunnel in plan.tunnels}
+    found = [
+        Missing(
+            "no qdisc on a tunnel", f"link {link.name} joins VMs of two hosts, none can prove it",
+            "keep its nodes on one host (`near:`), or join them by a segment",
+        )
+        for link in plan.links if link.forward.device in tunnelled
+    ]  # fmt: skip
+    for node in plan.nodes:
+        if node.image:
+            found.append(
+                Missing("no container image", f"node {node.name} has one", "they are not carried to hosts")
+            )
+        if any(card.nic or card.cable for card in node.interfaces):
+            remedy = "leave `hosts:` out, and run the lab where the NIC is"
+            found.append(Missing("no NIC", f"node {node.name} has one of a machine's", remedy))
+    return found
+
+
+def _all(asked: Sequence[Future[remote.Answer]]) -> list[remote.Answer]:
+    """All answers; one error with the texts of all that failed."""
+    answers, refused, failed = [], [], []
+    for one in asked:
+        try:
+            answers.append(one.result())
+        except NoKernel as error:
+            refused.append(str(error))
+        except KernelError as error:
+            failed.append(str(error))
+    if failed:
+        raise KernelError("\n".join([*failed, *refused]))
+    if refused:
+        raise NoKernel("\n".join(refused))
+    return answers

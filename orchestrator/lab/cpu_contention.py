@@ -1,0 +1,189 @@
+"""Reads the kernel's counters of CPU that the lab's processes did not get: control-group quotas, other
+programs that ran first, a hypervisor's steal. Any single counter may be absent.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+PROC, SYSTEM = Path("/proc"), Path("/sys/devices/system/cpu")
+TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
+IDLE, IOWAIT, STEAL = 3, 4, 7  # fields of a line of /proc/stat
+LAST_CORE = 36  # field 39 of /proc/PID/stat, counted from the state
+MICROSECOND = 1000
+Times = tuple[int, int, int]  # three counters that are read together
+
+
+class NoCounterError(Exception):
+    """A counter that cannot be read here; the text says which and why."""
+
+
+def chain(proc: Path = PROC, pid: str = "self") -> list[Path]:
+    """The control groups that can take CPU from a process: its own and those above it, in each tree.
+
+    NoCounterError where the kernel has none.
+    """
+    try:
+        lines = (proc / pid / "cgroup").read_text().splitlines()
+        mounts = [line.split() for line in (proc / "self" / "mountinfo").read_text().splitlines()]
+    except OSError as error:
+        raise NoCounterError(f"{error.filename}: {error.strerror}") from error
+    found: list[Path] = []
+    for line in lines:
+        _, controllers, path = line.split(":", 2)
+        for words in mounts:
+            if _carries(words, controllers):
+                found += _above(Path(words[4]), path, words[3])
+    if not found:
+        raise NoCounterError("no control group of this process has a CPU controller")
+    return list(dict.fromkeys(found))
+
+
+def _carries(words: list[str], controllers: str) -> bool:
+    """Whether a line of mountinfo is of the tree of these controllers; the empty name is version 2."""
+    kind, options = words[words.index("-") + 1], words[-1].split(",")
+    return (
+        kind == "cgroup2"
+        if not controllers
+        else kind == "cgroup" and "cpu" in controllers.split(",") and "cpu" in options
+    )
+
+
+def _above(mount: Path, path: str, root: str) -> list[Path]:
+    """A group and those above it, up to the mount. In a container the mount may begin below the root."""
+    inner = path.removeprefix(root) if root != "/" else path
+    group = mount / inner.strip("/")
+    group = group if group.is_dir() else mount
+    return [g for g in (group, *group.parents) if g.is_relative_to(mount)]
+
+
+class Throttling:
+    """What quotas of control groups took from a process, which may be moved from group to group."""
+
+    def __init__(self, groups: Callable[[], Iterable[Path]]) -> None:
+        self._groups = groups
+        self._before: dict[Path, Times] = {}
+        self._total: Times = (0, 0, 0)
+
+    def read(self) -> Times:
+        """Periods of all groups with a quota, throttled ones, ns of throttled time, since the first look;
+        NoCounterError where no group tells.
+        """
+        now: dict[Path, Times] = {}
+        why = "no control group"
+        for group in self._groups():
+            try:
+                now[group] = _throttled(group)
+            except (OSError, ValueError) as error:
+                why = f"{group}/cpu.stat: {getattr(error, 'strerror', None) or error}"
+        if not now:
+            raise NoCounterError(why)
+        for group, times in now.items():
+            self._total = _plus(self._total, _minus(times, self._before.get(group, times)))
+        self._before |= now
+        return self._total
+
+
+def _throttled(group: Path) -> Times:
+    values = dict(line.split()[:2] for line in (group / "cpu.stat").read_text().splitlines())
+    taken_ns = int(values.get("throttled_time", int(values.get("throttled_usec", 0)) * MICROSECOND))
+    return int(values.get("nr_periods", 0)), int(values.get("nr_throttled", 0)), taken_ns
+
+
+class Waiting:
+    """How long processes waited for a core while they could have run: of those given, in each look the one
+    that waited longest. That others of the lab wait for each other a little is no disturbance.
+    """
+
+    def __init__(self, pids: Callable[[], Iterable[int]], proc: Path = PROC) -> None:
+        self._pids, self._proc = pids, proc
+        self._before: dict[int, Times] = {}
+        self._total: Times = (0, 0, 0)
+
+    def read(self) -> Times:
+        """ns that they ran, ns that they waited, and slices, since the first look; NoCounterError where none
+        has a schedstat.
+        """
+        now = {pid: times for pid in self._pids() if (times := self._times(pid)) is not None}
+        if not now:
+            raise NoCounterError("no process of the lab has a schedstat (CONFIG_SCHED_INFO)")
+        steps = [_minus(times, self._before[pid]) for pid, times in now.items() if pid in self._before]
+        longest = max(steps, key=lambda step: step[1], default=(0, 0, 0))
+        self._total = _plus(self._total, longest)
+        self._before = now
+        return self._total
+
+    def _times(self, pid: int) -> Times | None:
+        """Of its first thread; None where it has ended, or this kernel does not count."""
+        try:
+            ran, waited, slices = (self._proc / str(pid) / "schedstat").read_text().split()
+            return int(ran), int(waited), int(slices)
+        except (OSError, ValueError):
+            return None
+
+
+def _plus(one: Times, other: Times) -> Times:
+    return one[0] + other[0], one[1] + other[1], one[2] + other[2]
+
+
+def _minus(now: Times, before: Times) -> Times:
+    return now[0] - before[0], now[1] - before[1], now[2] - before[2]
+
+
+def pressure(proc: Path = PROC) -> int:
+    """ns in which some process of the machine waited for a core (PSI); NoCounterError without PSI."""
+    try:
+        some = (proc / "pressure" / "cpu").read_text().splitlines()[0]
+        return int(some.rpartition("total=")[2]) * MICROSECOND
+    except (OSError, ValueError, IndexError) as error:
+        raise NoCounterError(f"{proc}/pressure/cpu: {getattr(error, 'strerror', None) or error}") from error
+
+
+def cores_of(pid: int | str, proc: Path = PROC) -> set[int]:
+    """The cores that a process may run on, whoever decided that: cpusets, taskset."""
+    try:
+        text = (proc / str(pid) / "status").read_text()
+        words = text.partition("Cpus_allowed_list:")[2].split()[0].split(",")
+        bounds = [word.partition("-") for word in words]
+        return {core for low, _, high in bounds for core in range(int(low), int(high or low) + 1)}
+    except (OSError, ValueError, IndexError) as error:
+        raise NoCounterError(f"{proc}/{pid}/status does not tell its cores") from error
+
+
+def last_core(pid: int, proc: Path = PROC) -> int | None:
+    """The core that a process ran on last; None where it has ended."""
+    try:
+        return int((proc / str(pid) / "stat").read_text().rpartition(")")[2].split()[LAST_CORE])
+    except (OSError, ValueError, IndexError):
+        return None
+
+
+def heat(cores: Iterable[int], system: Path = SYSTEM) -> int:
+    """ns in which the hottest of these cores ran slower to cool down; NoCounterError where nothing counts
+    that, as in a virtual machine.
+    """
+    told = []
+    for core in cores:
+        try:
+            text = (system / f"cpu{core}/thermal_throttle/core_throttle_total_time_ms").read_text()
+            told.append(int(text) * MICROSECOND * MICROSECOND)
+        except (OSError, ValueError):
+            continue
+    if not told:
+        raise NoCounterError("this machine does not count thermal throttling")
+    return max(told)
+
+
+def core_times(proc: Path = PROC) -> dict[int, Times]:
+    """Of each core: ns in all, idle ns, stolen ns. NoCounterError where /proc/stat cannot be read."""
+    try:
+        lines = [line.split() for line in (proc / "stat").read_text().splitlines()]
+    except OSError as error:
+        raise NoCounterError(f"{proc}/stat: {error.strerror}") from error
+    found = {}
+    for name, *fields in (line for line in lines if line and line[0].startswith("cpu") and line[0] != "cpu"):
+        times = [int(value) * TICK_NS for value in fields[:8]]
+        found[int(name[3:])] = (sum(times), times[IDLE] + times[IOWAIT], times[STEAL])
+    return found

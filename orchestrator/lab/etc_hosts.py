@@ -1,0 +1,47 @@
+"""Writes /etc/hosts and the resolver's other files for nodes, in place of the machine's own.
+
+Nodes resolve each other by name, and the result depends on the lab alone: programs see neither the machine's
+hosts file nor its name servers. Formats: hosts(5), resolv.conf(5), nsswitch.conf(5), host.conf(5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from orchestrator.model import Node
+
+HOSTS = "/etc/hosts"
+LOCAL = "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n"
+# A resolver that a node runs for itself is asked on its loopback; where none listens, that is told at once.
+FIXED = {
+    "/etc/resolv.conf": "nameserver 127.0.0.1\n",
+    "/etc/host.conf": "multi on\n",
+    "/etc/nsswitch.conf": "".join(
+        f"{database}: files\n"
+        for database in ("passwd", "group", "shadow", "networks", "protocols", "services", "ethers", "rpc")
+    )
+    + "hosts: files dns\n",
+}
+
+
+def hosts(nodes: Iterable[Node]) -> str:
+    """A line for each address of each node: the first is what its name stands for where one is asked for."""
+    return LOCAL + "".join(f"{i.address} {n.name}\n" for n in nodes for i in n.interfaces if i.address)
+
+
+def write(directory: Path, nodes: Iterable[Node]) -> dict[str, str]:
+    """Writes the files below `directory`, again where nodes came or went: place on a node -> file.
+
+    Running nodes see what is written: each file stays the one that they were given.
+    """
+    directory.mkdir(exist_ok=True)
+    written = {}
+    for place, text in {**FIXED, HOSTS: hosts(nodes)}.items():
+        file = directory / Path(place).name
+        with file.open("r+" if file.exists() else "w") as stream:
+            stream.write(text)
+            stream.truncate()
+        file.chmod(0o644)  # whatever the umask: a node's programs read it as any user
+        written[place] = str(file)
+    return written

@@ -1,0 +1,228 @@
+"""A thread beside a lab that records what disturbs it: late heartbeats and CPU contention.
+
+It writes one line a second, in real time only: virtual time stands still while the machine does.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from orchestrator.lab import cgroup, cpu_contention
+from orchestrator.lab.clock import MILLISECOND, SECOND
+from orchestrator.lab.errors import LabError
+from orchestrator.lab.lab import Lab
+from orchestrator.lab.stopped_processes import EACH, EACH_IN_GUEST, StoppedProcesses
+
+BEAT_NS = 50 * MILLISECOND
+MOST_NODES = 16  # whose agents are asked how long they waited
+STALL_NS = 50 * MILLISECOND  # what is late by less counts to the mean alone: timers, other programs' slices
+BEATS = ("t_ns", "beats", "late_ns", "worst_ns", "stalled_ns", "suspended_ns", "set_ns")
+TAKEN = (
+    "periods",
+    "throttled",
+    "throttled_ns",
+    "ran_ns",
+    "waited_ns",
+    "slices",
+    "pressure_ns",
+    "cores",
+    "cores_ns",
+    "idle_ns",
+    "steal_ns",
+    "own_core_ns",
+    "own_steal_ns",
+    "heat_ns",
+)
+STOPPED = "stopped"  # fmt: skip
+# In raw/: of the lab process, of the owner of its kernel.
+INSIDE, OUTER = "disturbance.csv", "disturbance.outer.csv"
+Columns = dict[str, int]
+
+
+class Heart:
+    """Beats of one second: how many, and how late they came."""
+
+    def __init__(self) -> None:
+        self._suspended, self._set = _suspended_ns(), _set_ns()
+        self.clear()
+
+    def clear(self) -> None:
+        self.beats = self.late_ns = self.worst_ns = self.stalled_ns = 0
+
+    def beat(self, late_ns: int) -> None:
+        self.beats += 1
+        self.late_ns += late_ns
+        self.worst_ns = max(self.worst_ns, late_ns)
+        self.stalled_ns += late_ns if late_ns >= STALL_NS else 0
+
+    def line(self, t_ns: int) -> list[int]:
+        """The fields BEATS; the last two say since the beginning how long the machine was suspended, and by
+        how much its time of day was set.
+        """
+        beats = [t_ns, self.beats, self.late_ns, self.worst_ns, self.stalled_ns]
+        return [*beats, _suspended_ns() - self._suspended, _set_ns() - self._set]
+
+
+class Counters:
+    """The fields TAKEN of the processes that carry a lab. `groups`: control groups that hold them."""
+
+    def __init__(self, pids: Callable[[], list[int]], groups: Iterable[Path] = ()) -> None:
+        more = list(groups)
+        self._pids = pids
+        self._throttling = cpu_contention.Throttling(lambda: dict.fromkeys([*cpu_contention.chain(), *more]))
+        self._waiting = cpu_contention.Waiting(pids)
+        self._own = [0, 0]
+        self._before: dict[int, tuple[int, int, int]] = {}
+        self.unmade: dict[str, str] = {}
+
+    def read(self) -> Columns:
+        """What can be read now; why the rest cannot goes to `unmade`."""
+        found: Columns = {}
+        for check, look in (
+            ("throttling", self._throttled), ("run queue", self._waited),
+            ("pressure", lambda: {"pressure_ns": cpu_contention.pressure()}), ("cores", self._cores),
+            ("heat", lambda: {"heat_ns": cpu_contention.heat(self._allowed())}),
+        ):  # fmt: skip
+            try:
+                found |= look()
+            except cpu_contention.NoCounterError as why:
+                self.unmade.setdefault(check, str(why))
+        return found
+
+    def _throttled(self) -> Columns:
+        return dict(zip(TAKEN[:3], self._throttling.read(), strict=True))
+
+    def _waited(self) -> Columns:
+        return dict(zip(TAKEN[3:6], self._waiting.read(), strict=True))
+
+    def _allowed(self) -> set[int]:
+        return set[int]().union(*map(cpu_contention.cores_of, self._pids()))
+
+    def _cores(self) -> Columns:
+        times, pids = cpu_contention.core_times(), self._pids()
+        may = [times[core] for core in self._allowed() if core in times]
+        total, idle, steal = (sum(column) for column in zip(*may, strict=True)) if may else (0, 0, 0)
+        own = cpu_contention.last_core(pids[0])
+        if own in times and own in self._before:
+            now, then = times[own], self._before[own]
+            self._own = [self._own[0] + now[0] - then[0], self._own[1] + now[2] - then[2]]
+        self._before = times
+        return {
+            "cores": len(may), "cores_ns": total, "idle_ns": idle, "steal_ns": steal,
+            "own_core_ns": self._own[0], "own_steal_ns": self._own[1],
+        }  # fmt: skip
+
+
+class Heartbeat:
+    """Writes `path` (CSV, fields BEATS, TAKEN and STOPPED) until it is stopped; without `counters` or
+    `stopped` those fields are empty.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        offset_ns: int,
+        counters: Counters | None = None,
+        stopped: StoppedProcesses | None = None,
+    ) -> None:
+        self._path, self._offset_ns, self._counters, self._stopped = path, offset_ns, counters, stopped
+        self._most_stopped = -1  # in the second that is under way
+        self._over, self._due_ns = False, 0
+        self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
+
+    def start(self) -> None:
+        self._due_ns = time.monotonic_ns() + BEAT_NS  # here: what delays the thread's start is a stall, too
+        try:
+            self._thread.start()
+        except RuntimeError as error:
+            raise LabError(f"no thread beside the lab: {error}; raise the limit of processes") from error
+
+    def stop(self) -> None:
+        """Ends it with the line of the second that is under way."""
+        self._over = True
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            with self._path.open("w", buffering=1, encoding="utf-8") as file:
+                file.write(",".join((*BEATS, *TAKEN, STOPPED)) + "\n")
+                self._beat(file.write)
+            if said := self._said():
+                self._path.with_suffix(".json").write_text(json.dumps(said) + "\n")
+        except OSError:  # a full disk ends the run by itself; the reduction says that lines are missing
+            return
+
+    def _said(self) -> dict[str, str]:
+        """In words: which checks could not be made, and who was stopped."""
+        said = dict(self._counters.unmade) if self._counters is not None else {}
+        return said | (
+            {STOPPED: ", ".join(self._stopped.names)} if self._stopped and self._stopped.names else {}
+        )
+
+    def _beat(self, write: Callable[[str], object]) -> None:
+        heart, written = Heart(), 0
+        due = self._due_ns
+        while not self._over:
+            time.sleep(max(0, due - time.monotonic_ns()) / SECOND)
+            now = time.monotonic_ns()
+            heart.beat(max(0, now - due))
+            due += BEAT_NS * (1 + max(0, now - due) // BEAT_NS)
+            if self._stopped is not None:
+                self._most_stopped = max(self._most_stopped, self._stopped.look())
+            if now - written >= SECOND or self._over:
+                written = now
+                self._write(write, heart, now)
+
+    def _write(self, write: Callable[[str], object], heart: Heart, now: int) -> None:
+        counters = self._counters.read() if self._counters is not None else {}
+        fields = [*heart.line(self._offset_ns + now), *(counters.get(name, "") for name in TAKEN)]
+        fields.append(self._most_stopped if self._most_stopped >= 0 else "")
+        write(",".join(map(str, fields)) + "\n")
+        self._most_stopped = -1
+        heart.clear()
+
+
+def _suspended_ns() -> int:
+    return time.clock_gettime_ns(time.CLOCK_BOOTTIME) - time.monotonic_ns()
+
+
+def _set_ns() -> int:
+    return time.time_ns() - time.monotonic_ns()
+
+
+def of_process(pid: int) -> Callable[[], list[int]]:
+    """That process, then the one that asks."""
+    return lambda: [pid, os.getpid()]
+
+
+def beside(lab: Lab) -> Heartbeat | None:
+    """The heartbeat thread of a lab process. In a guest it has no counters, since they are not the machine's.
+
+    None in virtual time and where nothing is real.
+    """
+    if lab.manifest.data["time"] != "real" or lab.driver.name == "fake":
+        return None
+    counters, each = None, EACH_IN_GUEST
+    if lab.manifest.data["kernel"].get("kind") != "uml":
+        each = EACH
+        counters = Counters(lambda: [os.getpid(), *_unlimited(lab)], cgroup.above(lab.plan.lab))
+    return Heartbeat(
+        lab.run_dir / "raw" / INSIDE, lab.loop.clock.offset_ns, counters, StoppedProcesses(os.getpid(), each)
+    )
+
+
+def _unlimited(lab: Lab) -> list[int]:
+    """Agents of some nodes, spread over the lab; not of those that the file lets wait by a limit of CPU, nor
+    of those on other hosts.
+    """
+    free = [
+        lab.pids[n.name] for n in lab.nodes.values()
+        if n.name in lab.pids and not n.host and n.cpu_limit_mhz is None and n.cpu_limit_cores is None
+    ]  # fmt: skip
+    return free[:: 1 + len(free) // MOST_NODES]

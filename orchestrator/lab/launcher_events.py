@@ -1,0 +1,112 @@
+"""Handles unsolicited launcher events: program exits, session changes, malformed records."""
+
+from __future__ import annotations
+
+from orchestrator.lab.driver import Bounded
+from orchestrator.lab.errors import LabError
+from orchestrator.lab.events import Warning
+from orchestrator.lab.jsonlines import Message
+from orchestrator.lab.lab import Lab
+
+SHOWN_LINES = 5
+RECORDS_REMEDY = "mend the program (docs/accounting.md); such lines are left out, the others count"
+
+
+class LauncherEvents:
+    """Takes the launcher's events for `lab` (set once it exists; the launcher is started after)."""
+
+    lab: Lab
+
+    def take(self, message: Message) -> None:
+        event = message.get("event")
+        if event == "clients":
+            self.lab.connected = (int(message["connected"]), int(message["total"]))
+        elif event == "error":
+            self.lab.loop.interrupt(LabError(str(message.get("text"))))
+        elif event == "exited":
+            self._exited(message)
+        elif event == "warning":
+            self._warned(message)
+        elif event == "records":
+            self._records(message)
+        elif event == "node-state":
+            self.lab.node_states[str(message["node"])] = str(message["state"])
+            told = {key: message[key] for key in ("node", "state", "t_ns")}
+            self.lab.events.emit("node-state", **told)
+            if message.get("pid"):
+                self.lab.pids[str(message["node"])] = int(message["pid"])
+        elif event == "clocks":
+            self.lab.manifest.data["clocks"] = message["clocks"]
+        elif event == "hosts":
+            self.lab.manifest.data["hosts"] = message["hosts"]
+        elif event == "underlay":
+            self.lab.manifest.data["underlay"] = message["underlay"]
+        elif event == "starts":
+            self.lab.manifest.data["starts"] = message["starts"]
+        elif event == "restarted":
+            self.lab.events.emit("restarted", node=message.get("node"), software=message.get("software"))
+
+    def _warned(self, message: Message) -> None:
+        known = {k: v for k, v in message.items() if k not in ("event", "node")}
+        if "node" in message:
+            known["text"] = f"nodes.{message['node']}: {known['text']}"
+        self.lab.events.warn(Warning(**known))
+
+    def _records(self, message: Message) -> None:
+        """A program's account of its own messages breaks a rule, in a line (else as a whole)."""
+        place = f"nodes.{message['node']}.{message['software']}: {message['file']}"
+        line = message.get("line")
+        text = (
+            f"{place}, line {line}: {message['text']!r}: {message['rule']}"
+            if line
+            else f"{place}: {message['rule']}"
+        )
+        self.lab.events.warn(Warning("records", text, RECORDS_REMEDY))
+
+    def _exited(self, message: Message) -> None:
+        node, name = str(message["node"]), str(message["software"])
+        self.lab.events.emit("exited", **{k: v for k, v in message.items() if k != "event"})
+        if name != "agent" and (node, name) not in self.lab.started:
+            return  # it never became ready: the answer to its start says so
+        if message.get("expected") or (node, name) in self.lab.meant:
+            return
+        if message.get("status") == 0 and self._has_done_its_work(node, name):
+            return
+        log = " / ".join(str(line) for line in message.get("log", [])[-SHOWN_LINES:])
+        status = "" if message.get("status") is None else f" with status {message['status']}"
+        text = f"nodes.{node}.{name}: ended unexpectedly{status}{self._why(node)}: {log or 'no output'}"
+        if self._fatal(node, name, message.get("status")):
+            self.lab.loop.interrupt(LabError(text))
+            return
+        machine = node in self.lab.nodes and self.lab.node(node).vm is not None
+        file = "console" if name == "agent" and machine else name
+        self.lab.events.warn(Warning("exited", text, f"see raw/logs/{node}.{file}.log"))
+
+    def _has_done_its_work(self, node: str, name: str) -> bool:
+        """A program is expected to run until the end of the hold; one that only sends may then end well."""
+        software = self.lab.started.get((node, name))
+        sends = software is not None and software.role in ("client", "utility")
+        return sends and self.lab.events.phase_name in ("drain", "collect")
+
+    def _why(self, node: str) -> str:
+        """The bounds that a node has run into: most likely the reason."""
+        driver = self.lab.driver
+        known = isinstance(driver, Bounded) and node in self.lab.nodes
+        reached = driver.reached(self.lab.node(node)) if known and isinstance(driver, Bounded) else []
+        return f" ({'; '.join(reached)})" if reached else ""
+
+    def _fatal(self, node: str, name: str, status: int | None) -> bool:
+        """Whether the run has lost its subject, where its file does not have it go on.
+
+        That is a node whose agent died, a broker that nobody restarts, and any program that crashed. One that
+        ended with status 0 has done its work; what that is too early for is said at the end of the hold.
+        """
+        abort = self.lab.plan.on_node_failure == "abort"
+        if name == "agent":
+            if not self.lab.node_states.get(node, "").startswith("failed"):
+                self.lab.node_states[node] = f"failed: its agent ended{self._why(node)}"
+            return abort
+        software = self.lab.started.get((node, name))
+        if software is None or software.process is None or software.process.restart != "never":
+            return False
+        return abort and (software.role == "broker" or (self.lab.in_scenario and status != 0))

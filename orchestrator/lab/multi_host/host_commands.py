@@ -1,0 +1,73 @@
+"""The command lines that start and remove a lab's part on each host, stored before anything exists there.
+
+`raw/hosts.json` of the run holds them from the start (kernel/multi_host). `hosts.json` of the state directory
+holds them while a host may have leftovers: `vnet down` reads it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from orchestrator.lab.errors import LabError
+from orchestrator.lab.state import replace
+from orchestrator.model.codec import build
+
+RUN_FILE = "raw/hosts.json"
+STATE_FILE = "hosts.json"
+AT_ONCE_S = 10.0  # at a lab's end: a host that is gone is not waited for
+DOWN_S = 180.0  # more than all deadlines of a teardown together
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """`run` starts the part and is the line to it, `down` takes away what it left; both end by themselves."""
+
+    machine: str  # as the user named it; "" is this machine
+    run: tuple[str, ...]
+    down: tuple[str, ...]
+
+
+def of_run(run_dir: Path) -> dict[str, Way]:
+    """By host; LabError where the run says nothing of them."""
+    try:
+        return _read(run_dir / RUN_FILE)
+    except (OSError, ValueError, TypeError) as error:
+        raise LabError(f"{run_dir / RUN_FILE}: {error}; start the lab with `vnet run`") from error
+
+
+def left(state_dir: Path) -> dict[str, Way]:
+    """Hosts on which something of the lab may be."""
+    file = state_dir / STATE_FILE
+    return _read(file) if file.exists() else {}
+
+
+def note(directory: Path, ways: Mapping[str, Way], name: str = STATE_FILE) -> None:
+    """Write it down; nothing where nothing is left."""
+    file = directory / name
+    if ways:
+        data = {host: dataclasses.asdict(way) for host, way in ways.items()}
+        replace(file, json.dumps(data, indent=1) + "\n")
+    else:
+        file.unlink(missing_ok=True)
+
+
+def down(way: Way, longest_s: float = DOWN_S) -> str | None:
+    """Take away what is left on one host; why it could not be, None where nothing is left."""
+    try:
+        done = subprocess.run(
+            way.down, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=longest_s, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return f"no answer within {longest_s:g} s"
+    except OSError as error:
+        return f"{way.down[0]}: {error.strerror}"
+    return None if done.returncode == 0 else done.stderr.strip() or f"exit status {done.returncode}"
+
+
+def _read(file: Path) -> dict[str, Way]:
+    return {host: build(Way, way) for host, way in json.loads(file.read_text()).items()}

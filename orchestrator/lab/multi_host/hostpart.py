@@ -1,0 +1,96 @@
+"""One host's part as home sees it: the line to it, its clock, what it has written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from orchestrator.lab.clock import SECOND
+from orchestrator.lab.driver import PATIENCE_NS, OnMessage
+from orchestrator.lab.errors import LabError
+from orchestrator.lab.jsonlines import Message
+from orchestrator.lab.loop import Loop
+from orchestrator.lab.multi_host import files
+from orchestrator.lab.multi_host.channel import Channel
+from orchestrator.lab.vm import clocks
+from orchestrator.lab.vm.clocks import GuestClock
+from orchestrator.lab.vm.dialogue import Dialogue, together
+from orchestrator.lab.vm.records import Fetched, Records
+
+ROUNDS = 24  # a network's shortest round trip is rarer than a serial line's
+FETCH_NS = 600 * SECOND  # all files of a host, over a slow network
+
+
+class HostPart:
+    """`argv`: what starts the part there, and is the line to it."""
+
+    def __init__(
+        self, loop: Loop, run_dir: Path, name: str, argv: Sequence[str], on_event: OnMessage,
+        on_lost: Callable[[str], None],
+    ) -> None:  # fmt: skip
+        self.name = name
+        self.clock = GuestClock()
+        self.facts: dict[str, Any] = {}
+        self._loop, self._run_dir = loop, run_dir
+        self._own = run_dir / "raw" / "hosts" / name
+        self._own.mkdir(parents=True, exist_ok=True)
+        self._files: dict[str, Fetched] = {}
+        records = Records(self.clock)
+        records.path = run_dir / files.MESSAGES
+        self._follow(files.MESSAGES, records.take)
+        for sample in files.SAMPLES:
+            self._follow(f"raw/{sample}")
+        self._follow(files.HOST)
+        self.channel = Channel(loop, name, argv, self._own / "part.log", on_event, on_lost)
+
+    @property
+    def there(self) -> bool:
+        """Whether it can be asked."""
+        return self.channel.lost is None
+
+    def estimate(self) -> Dialogue[None]:
+        """A dialogue: its clock against the lab's, once more."""
+        self.clock.estimates.append((yield from clocks.estimate(self._loop.clock, ROUNDS)))
+
+    def keep_up(self) -> Dialogue[None]:
+        """A dialogue: its clock, and what has come to its records and samples."""
+        yield from self.estimate()
+        for file in list(self._files.values()):
+            yield from file.rest()
+
+    def everything(self, names: Sequence[str]) -> Dialogue[None]:
+        """A dialogue: all that its run directory holds but captures, which come when they end."""
+        for name in names:
+            if not name.startswith("pcap/"):
+                self._follow(name)
+        yield from self.keep_up()
+
+    def fetch(self, name: str, take: Callable[[bytes], None]) -> None:
+        """One file as it is now; LabError where it cannot be had."""
+        dialogue = files.fetched(str(self._run_dir / name), take).rest()
+        _, errors = together(self._loop, f"{name} of host {self.name}", FETCH_NS, [(self, dialogue)])
+        if errors:
+            raise LabError(errors[self.name])
+
+    def _follow(self, name: str, take: Callable[[bytes], None] | None = None) -> None:
+        if name not in self._files:
+            take = take or files.taker(self._run_dir, name, self.name, self.clock.to_lab)
+            self._files[name] = files.fetched(str(self._run_dir / name), take)
+
+
+def ask_all(
+    loop: Loop, verb: str, asked: Mapping[HostPart, Message], patience_ns: int = PATIENCE_NS
+) -> dict[str, Message]:
+    """A verb of several parts side by side: whole answers by host; LabError with the first refusal."""
+    answers: dict[str, Message] = {}
+    for part, fields in asked.items():
+        part.channel.ask(verb, fields, partial(answers.__setitem__, part.name))
+    deadline = loop.clock.now_ns() + patience_ns
+    loop.until(deadline, f"the hosts' answer to {verb}", lambda: len(answers) == len(asked))
+    for name, answer in answers.items():
+        if not answer.get("ok"):
+            said = str(answer.get("error"))
+            raise LabError(said if said.startswith("host ") else f"host {name}: {said}")
+    return answers

@@ -1,0 +1,218 @@
+"""The part of a lab on one of its hosts: a process that runs the ordinary driver for the lab process.
+
+It is started over ssh as `python -m orchestrator.lab.multi_host.part HOME`, from code that was copied
+there. On that host it owns HOME and its lab's state directory (`states`), nothing else. Standard input and
+output are its connection: {id, verb, ...} comes in; {id, answer}, {id, event} and {event} go out. When the
+connection ends, or is silent for VNET_SILENCE_S (an environment variable of the lab process), the part
+removes what it has of the lab, and HOME. `... part HOME down` does the same for a part that died.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from orchestrator.lab import cgroup, cleanup, namespaces
+from orchestrator.lab.clock import SECOND, MonotonicClock
+from orchestrator.lab.errors import Interrupted, LabError
+from orchestrator.lab.jsonlines import LineBuffer, Message, encode
+from orchestrator.lab.loop import Loop
+from orchestrator.lab.multi_host.encoding import BEATS, USUAL_S
+from orchestrator.lab.multi_host.verbs import Verbs
+from orchestrator.lab.state import Owned, forget_root, owned, state_root
+
+STDIN, STDOUT = 0, 1
+READ_BYTES = 1 << 18
+CLAIM = "part.json"  # in HOME, once the lab's name is this part's
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+END_S = 90.0  # more than all deadlines of a teardown together
+POLL_S = 0.05
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Whose the lab of that name is on this host."""
+
+    lab: str
+    process: Owned
+
+
+class Part:
+    """One line home, one loop, one driver."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.loop = Loop(MonotonicClock())
+        self.verbs = Verbs(self)
+        self._buffer = LineBuffer()
+        self._heard = time.monotonic()
+        self._silence_s = USUAL_S
+        self._beats = self.loop.every(round(USUAL_S / BEATS * SECOND), self._beat)
+        self._names: tuple[bytes, bytes] | None = None  # of the run directory: at home, here
+        self._last: int | None = None  # the request that ended us
+
+    def run(self) -> int:
+        """Serve until home wants no more or is gone; 1 where something could not be taken away."""
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, lambda n, _: self.loop.interrupt(Interrupted(signal.Signals(n).name)))
+        self.loop.watch(STDIN, self._readable)
+        try:
+            self.loop.serve()
+        except Interrupted as why:
+            print(f"ended: {why}", file=sys.stderr)  # noqa: T201  # the part's log at home
+        finally:
+            self.loop.shield()
+            errors = [*self.verbs.end(), *self._remove()]
+        for text in errors:
+            print(text, file=sys.stderr)  # noqa: T201
+        if self._last is not None:
+            self.answer(self._last, {"ok": not errors, "error": "; ".join(errors), "value": None})
+        return 1 if errors else 0
+
+    @property
+    def states(self) -> Path:
+        """The directory above its lab's state."""
+        return states(self.home)
+
+    def agree(self, silence_s: float) -> None:
+        """Home counts as gone after so long."""
+        self._silence_s = silence_s
+        self._beats.cancelled = True
+        self._beats = self.loop.every(round(silence_s / BEATS * SECOND), self._beat)
+
+    def claim(self, lab: str, run_dir: str) -> Path:
+        """The lab's name on this host is ours from now on: its run directory here. LabError where it is not
+        free.
+        """
+        groups = cgroup.lab_groups(cgroup.this_machine(), lab)
+        if there := [*map(str, namespaces.of(lab)), *map(str, groups)]:
+            raise LabError(
+                f"lab {lab}: {there[0]} is there already: another lab of that name, or what a crash left; "
+                f"`vnet down {lab}` on that host removes it, --lab NAME gives this one another name"
+            )
+        here = self.home / "run"
+        for directory in ("raw/logs", "pcap"):
+            (here / directory).mkdir(parents=True)
+        claim = Claim(lab, owned("part", os.getpid()))
+        (self.home / CLAIM).write_text(json.dumps(asdict(claim)))
+        self._names = (run_dir.encode(), str(here).encode())
+        return here
+
+    def leave(self, number: int) -> None:
+        """Home wants no more: the answer comes when everything is gone."""
+        self._last = number
+        raise Interrupted("home wants no more")
+
+    def answer(self, number: int, answer: Message) -> None:
+        self._send({"id": number, "answer": answer})
+
+    def event(self, event: Message, number: int | None = None) -> None:
+        self._send({"event": event} if number is None else {"id": number, "event": event})
+
+    def _send(self, message: Message) -> None:
+        line = self._named(encode(message), back=True)
+        try:
+            while line:
+                line = line[os.write(STDOUT, line) :]
+        except OSError as error:
+            self.loop.interrupt(Interrupted(f"home cannot be told: {error.strerror}"))
+
+    def _readable(self) -> None:
+        chunk = os.read(STDIN, READ_BYTES)
+        if not chunk:
+            self.loop.unwatch(STDIN)
+            self.loop.interrupt(Interrupted("the line home ended"))
+            return
+        self._heard = time.monotonic()
+        for message in self._buffer.feed(chunk):
+            if "verb" in message:
+                self.verbs.carry_out(json.loads(self._named(encode(message))))
+
+    def _beat(self) -> None:
+        self._send({"beat": time.time_ns()})
+        if time.monotonic() - self._heard > self._silence_s:
+            self.loop.interrupt(Interrupted(f"not a word from home for {self._silence_s:g} s"))
+
+    def _named(self, line: bytes, back: bool = False) -> bytes:
+        """The line with the run directory's name of the side that reads it."""
+        if self._names is None or set(b'"\\') & set(self._names[0]):
+            return line
+        home, here = self._names
+        return line.replace(here, home) if back else line.replace(home, here)
+
+    def _remove(self) -> list[str]:
+        """What the driver could not, by name; and HOME. What could not be removed."""
+        claim, errors = self.home / CLAIM, list[str]()
+        if claim.exists():
+            lab = json.loads(claim.read_text())["lab"]
+            errors = _destroy(lab, self.home)
+        if not errors and self.home.exists():
+            shutil.rmtree(self.home)
+        return errors
+
+
+def states(home: Path) -> Path:
+    """The directory above its lab's state: among labs' states on that host, but none that `vnet ls` lists.
+
+    Not in HOME: libvirt's sockets have short paths, and QEMU's account passes through no closed directory.
+    """
+    return state_root() / f".{hashlib.sha256(os.fsencode(home)).hexdigest()[:8]}"
+
+
+def _destroy(lab: str, home: Path) -> list[str]:
+    """All of that lab; what could not be taken away."""
+    above = states(home)
+    errors = cleanup.destroy(lab, above).errors
+    if errors or not above.exists():
+        return errors
+    try:
+        above.rmdir()
+    except OSError as error:
+        return [f"{above}: {error.strerror}"]
+    forget_root(above.parent)
+    return []
+
+
+def down(home: Path) -> int:
+    """Take away what a part left that can do it no more; one that lives is asked first."""
+    claim = home / CLAIM
+    if claim.exists():
+        told: dict[str, Any] = json.loads(claim.read_text())
+        process = Owned(**told["process"])
+        if process.alive:
+            os.kill(process.pid, signal.SIGTERM)
+        deadline = time.monotonic() + END_S
+        while process.alive and time.monotonic() < deadline:
+            time.sleep(POLL_S)  # the subject is the part's end, the deadline stands above
+        if home.exists() and (errors := _destroy(told["lab"], home)):
+            print("; ".join(errors), file=sys.stderr)  # noqa: T201  # ssh carries it home
+            return 1
+    if home.exists():
+        shutil.rmtree(home)
+    return 0
+
+
+VERBS: dict[str, Callable[[Path], int]] = {"run": lambda home: Part(home).run(), "down": down}
+
+
+def main(argv: Sequence[str]) -> int:
+    """HOME [run | down]."""
+    os.environ["PATH"] = PATH
+    home = Path(argv[0])
+    verb = argv[1] if len(argv) > 1 else "run"
+    if verb == "run":
+        home.mkdir(parents=True, mode=0o755)
+    return VERBS[verb](home)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,59 @@
+"""Frames that prove links, on the hosts where the links are.
+
+Of a link from host to host, what the near host makes of it is proven there, from the node to its port: the
+qdisc. What lies between the hosts is measured by itself (crossing.py), and added to nothing.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from typing import Any
+
+from orchestrator.lab.errors import LabError
+from orchestrator.lab.jsonlines import Message
+from orchestrator.lab.multi_host.hostpart import HostPart
+from orchestrator.lab.multi_host.places import Places
+from orchestrator.lab.operations import Operation, Probe, Probed, Prove
+
+
+def split(request: Prove, places: Places, parts: Sequence[HostPart]) -> list[tuple[HostPart, Operation[Any]]]:
+    """Each probe goes to the host of its link, or of the node that the link came with; one of no link (the
+    reference wire) to every host.
+    """
+    of: dict[str, list[Probe]] = {part.name: [] for part in parts}
+    for probe in request.probes:
+        way = places.direction(probe["link"], probe["direction"])
+        if way is not None and way.host != way.far_host:
+            probe = _near(probe, places)
+        at = places.device(probe["netns"], probe["device"]) if way is None else way.host
+        for name in of if at is None else [at]:
+            if name not in of:
+                raise LabError(f"links.{probe['link']}: host {name} is gone")
+            of[name].append(probe)
+    return [(part, Prove(of[part.name])) for part in parts if of[part.name]]
+
+
+def _near(probe: Probe, places: Places) -> Probe:
+    port = places.port_of(probe["netns"], probe["device"])
+    if port is None:
+        raise LabError(f"links.{probe['link']}: its qdisc is on a tunnel, which no host can prove alone")
+    return {**probe, "far_netns": places.core, "far_device": port}
+
+
+def joined(request: Prove, answers: Sequence[Message]) -> Message:
+    """In the order of the request; of what several hosts were asked, the slowest's."""
+    found: dict[tuple[str, str], Probed] = {}
+    for answer in answers:
+        if not answer.get("ok"):
+            return answer
+        for probed in answer["probes"]:
+            key = probed["link"], probed["direction"]
+            if key not in found or _slowness(probed) > _slowness(found[key]):
+                found[key] = probed
+    return {"ok": True, "probes": [found[p["link"], p["direction"]] for p in request.probes]}
+
+
+def _slowness(probed: Probed) -> float:
+    delays = probed["delays_ns"]
+    return statistics.median(delays) if delays else float("inf")

@@ -1,0 +1,120 @@
+"""The devices of tunnels: a VXLAN's packets pass in the host's own network, its frames in the lab's.
+
+RFC 7348; ip-link(8), bridge(8). VXLAN has neither keys nor passwords: whoever can send to the port is in the
+segment. So the underlay must be a network of its own, or under IPsec or WireGuard (docs/many-machines.md).
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import socket
+import subprocess
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from orchestrator.lab.errors import LabError
+from orchestrator.lab.loop import Loop
+from orchestrator.lab.multi_host.hostpart import HostPart, ask_all
+from orchestrator.model import Plan
+from orchestrator.model.family import IPV6_LEAST_MTU, family
+
+NOBODY = "00:00:00:00:00:00"  # in the forwarding table: where frames to unknown addresses go
+
+
+def make(loop: Loop, plan: Plan, parts: Mapping[str, HostPart]) -> None:
+    """Every tunnel's device in the core namespace of each of its ends, a port of its bridge there."""
+    if not plan.tunnels:
+        return
+    addresses = addresses_of(plan, parts)
+    asked = {
+        part: {"core": plan.core_netns, "tunnels": [
+            {"device": t.device, "bridge": t.bridge, "vni": t.vni, "port": t.port, "mtu": t.mtu,
+             "learning": t.learning,
+             "local": addresses[name], "remotes": [addresses[end] for end in t.ends if end != name]}
+            for t in plan.tunnels if name in t.ends
+        ]}
+        for name, part in parts.items()
+    }  # fmt: skip
+    ask_all(loop, "tunnels", asked)
+
+
+def addresses_of(plan: Plan, parts: Mapping[str, HostPart]) -> dict[str, str]:
+    """By host: as the plan says, else where ssh reached it; LabError where that is no way for the others."""
+    found = {host.name: host.address or str(parts[host.name].facts["address"]) for host in plan.hosts}
+    far = next((address for address in found.values() if address), "")
+    for name, address in found.items():
+        mine = address or (_source(far) if far else "")
+        if not mine or (ipaddress.ip_address(mine).is_loopback and len(parts) > 1 and not _all_there(found)):
+            raise LabError(
+                f"hosts.{name}: no address by which the other hosts reach it is known ({mine or 'none'}); "
+                "write its `address:`"
+            )
+        found[name] = mine
+    if len({family(address) for address in found.values()}) > 1:
+        raise LabError(
+            f"hosts: addresses of IPv4 and of IPv6 ({', '.join(found.values())}), and a tunnel has ends of "
+            "one; write an `address:` of the same family for each"
+        )
+    return found
+
+
+def _all_there(found: Mapping[str, str]) -> bool:
+    return all(address and ipaddress.ip_address(address).is_loopback for address in found.values())
+
+
+def _source(far: str) -> str:
+    """This machine's address on the way to another."""
+    family = socket.AF_INET6 if ":" in far else socket.AF_INET
+    with socket.socket(family, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect((far, 9))  # sends nothing
+        except OSError:
+            return ""
+        return str(probe.getsockname()[0])
+
+
+def reached_by() -> str:
+    """Where ssh's connection came in; empty for a part that was started without."""
+    words = os.environ.get("SSH_CONNECTION", "").split()
+    return words[2] if len(words) == 4 else ""
+
+
+def make_here(core: str, wanted: Sequence[Mapping[str, Any]]) -> None:
+    """A host's side: devices made in its own network, and put into the core namespace at once."""
+    made = "".join(link_text(core, one) for one in wanted)
+    ends = "".join(ends_text(one) for one in wanted)
+    _batch(["ip"], made, wanted)
+    _batch(["ip", "-n", core], "".join(port_text(one) for one in wanted), wanted)
+    if ends:
+        _batch(["bridge", "-n", core], ends, wanted)
+
+
+def link_text(core: str, one: Mapping[str, Any]) -> str:
+    """For `ip -batch`."""
+    learning = "learning" if one["learning"] else "nolearning"
+    remote = f" remote {one['remotes'][0]}" if len(one["remotes"]) == 1 else ""
+    return (
+        f"link add {one['device']} netns {core} mtu {one['mtu']} type vxlan id {one['vni']} "
+        f"local {one['local']}{remote} dstport {one['port']} {learning}\n"
+    )
+
+
+def port_text(one: Mapping[str, Any]) -> str:
+    """For `ip -batch` in the core namespace: no IPv6 address of its own, as other ports."""
+    quiet = f"link set dev {one['device']} addrgenmode none\n" if one["mtu"] >= IPV6_LEAST_MTU else ""
+    return f"{quiet}link set dev {one['device']} master {one['bridge']} up\n"
+
+
+def ends_text(one: Mapping[str, Any]) -> str:
+    """For `bridge -batch`: of more than two ends, each other one gets what is for nobody known."""
+    others = one["remotes"] if len(one["remotes"]) > 1 else []
+    return "".join(f"fdb append {NOBODY} dev {one['device']} dst {address} self\n" for address in others)
+
+
+def _batch(tool: Sequence[str], text: str, wanted: Sequence[Mapping[str, Any]]) -> None:
+    done = subprocess.run([*tool, "-batch", "-"], input=text, capture_output=True, text=True, check=False)
+    if done.returncode != 0 or done.stderr.strip():
+        used = ", ".join(f"{one['vni']} by UDP port {one['port']}" for one in wanted[:5])
+        hint = f"is one of the VNIs ({used}) another lab's there?" if "File exists" in done.stderr else ""
+        raise LabError(f"tunnels: {tool[0]}: {done.stderr.strip()} {hint}".strip())

@@ -1,0 +1,236 @@
+"""What home may ask of a part: the driver's verbs, the clock, files, and the underlay."""
+
+from __future__ import annotations
+
+import base64
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from orchestrator.lab import carriers, operations, tables
+from orchestrator.lab.clock import SECOND
+from orchestrator.lab.driver import Bounded, CaptureProcess, Driver, DriverContext
+from orchestrator.lab.drivers import DRIVERS
+from orchestrator.lab.errors import LabError
+from orchestrator.lab.jsonlines import Message
+from orchestrator.lab.limits import this_clock_mhz
+from orchestrator.lab.loop import Loop
+from orchestrator.lab.manifest import host_facts
+from orchestrator.lab.multi_host import tunnels as tunnel_maker
+from orchestrator.lab.multi_host.encoding import decode_operation
+from orchestrator.lab.multi_host.tunnels import reached_by
+from orchestrator.lab.multi_host.underlay import Underlay
+from orchestrator.lab.state import State
+from orchestrator.model import Capture, Node, Plan, Step
+from orchestrator.model.codec import build
+from orchestrator.project import AGENT
+
+LISTEN_NS = 20 * SECOND
+WIRES_NS = 10 * SECOND
+
+
+class Home(Protocol):
+    """Whom a part serves."""
+
+    home: Path
+    loop: Loop
+
+    @property
+    def states(self) -> Path: ...
+    def agree(self, silence_s: float) -> None: ...
+    def claim(self, lab: str, run_dir: str) -> Path: ...
+    def leave(self, number: int) -> None: ...
+    def answer(self, number: int, answer: Message) -> None: ...
+    def event(self, event: Message, number: int | None = None) -> None: ...
+
+
+class Verbs:
+    """Of one part; `driver` from `begin` on."""
+
+    def __init__(self, part: Home) -> None:
+        self._part = part
+        self._opened: Driver | None = None
+        self._state: State | None = None
+        self._plan: Plan | None = None
+        self._run_dir = part.home / "run"
+        self._executions: dict[int, int] = {}  # home's number -> the driver's
+        self._captures: dict[str, CaptureProcess] = {}
+        self._underlay = Underlay(part.loop)
+        self._table: dict[str, Callable[[Message], Any]] = {
+            "begin": self._begin, "create": self._create, "apply": self._apply, "change": self._change,
+            "configure": self._configure, "devices": lambda m: self.driver.devices(m["netns"]),
+            "qdiscs": lambda m: self.driver.qdiscs(m["netns"]), "limit": self._limit,
+            "counters": self._counters, "capture": self._capture, "capture-stop": self._capture_stop,
+            "power": self._power, "destroy": self._destroy, "reached": self._reached,
+            "tunnels": lambda m: tunnel_maker.make_here(m["core"], m["tunnels"]),
+            "files": lambda _: self._files(), "listen": self._underlay.listen, "send": self._underlay.send,
+            "heard": self._underlay.heard,
+        }  # fmt: skip
+
+    @property
+    def driver(self) -> Driver:
+        if self._opened is None:
+            raise LabError("this part has not begun")
+        return self._opened
+
+    def carry_out(self, message: Message) -> None:
+        """One request; its answer now or, of operations, when it comes."""
+        number, verb = int(message["id"]), str(message["verb"])
+        if verb == "leave":
+            self._part.leave(number)
+        try:
+            if verb == "submit":
+                self._submit(number, decode_operation(message))
+                return
+            if verb == "call":
+                value: Any = self.driver.call(decode_operation(message), patience_ns=message["patience_ns"])
+                self._part.answer(number, {"ok": True, **value})
+                return
+            value = self._table[verb](message)
+        except (LabError, OSError) as error:
+            self._part.answer(number, {"ok": False, "error": str(error)})
+        else:
+            self._part.answer(number, {"ok": True, "value": value})
+
+    def end(self) -> list[str]:
+        """Take everything away; what failed."""
+        if self._opened is None:
+            return [] if self._state is None else _tried([self._state.release])
+        steps: list[Callable[[], object]] = [one.stop for one in self._captures.values()]
+        steps += [lambda: self.driver.destroy(None), self.driver.close]
+        errors = _tried(steps)
+        return errors + (_tried([self._state.release]) if self._state is not None else [])
+
+    def _begin(self, message: Message) -> dict[str, Any]:
+        """Claim the lab's name here, open the driver; who answers, and what this machine is."""
+        self._part.agree(message["silence_s"])
+        plan = build(Plan, message["plan"])
+        self._run_dir = self._part.claim(plan.lab, message["run_dir"])
+        self._plan = plan
+        self._state = State(self._part.states / plan.lab, plan.lab, "host", self._run_dir)
+        about = host_facts(Path("/proc/cpuinfo").read_text(), Path("/proc/meminfo").read_text())
+        context = DriverContext(
+            plan, self._part.loop, self._state, self._run_dir, AGENT, about.get("mhz") or this_clock_mhz(),
+            self._part.event, lambda why: self._part.event({"event": "lost", "why": why}),
+            others=tuple(build(Node, node) for node in message["others"]),
+        )  # fmt: skip
+        self._opened = DRIVERS["vm" if any(n.vm is not None for n in plan.nodes) else message["driver"]](
+            context
+        )
+        greeting = self._opened.open()
+        if plan.tables:
+            tables.offer(self._state.directory / "tc", plan.tables)
+        self._part.loop.clock.offset_ns = int(greeting["clock_offset_ns"])
+        return {
+            "greeting": greeting,
+            "facts": {"name": os.uname().nodename, **about, "address": reached_by()},
+        }
+
+    def _create(self, message: Message) -> dict[str, int]:
+        return self.driver.create(_nodes(message), message["core"])
+
+    def _apply(self, message: Message) -> None:
+        self.driver.apply(build(Step, message["step"]))
+
+    def _change(self, message: Message) -> list[dict[str, Any]]:
+        return self.driver.change(build(Step, message["step"]), message["device"])
+
+    def _configure(self, message: Message) -> dict[str, Any]:
+        """As the driver does it; wires between nodes of this host pass frames on afterwards."""
+        read = self.driver.configure(_nodes(message), message["ports"])
+        if message["wires"]:
+            self._part.loop.until(
+                self._part.loop.clock.now_ns() + WIRES_NS, "links between nodes to pass frames",
+                lambda: not carriers.not_passing(message["wires"]),
+            )  # fmt: skip
+        return read
+
+    def _limit(self, message: Message) -> dict[str, Any]:
+        return self.driver.limit(_nodes(message))
+
+    def _counters(self, message: Message) -> dict[str, operations.Counters]:
+        return {node.name: self.driver.counters(node) for node in _nodes(message)}
+
+    def _capture(self, message: Message) -> None:
+        """Begin one, and wait until it listens."""
+        name, died = message["name"], list[str]()
+
+        def ended(why: str) -> None:
+            died.append(why)
+            if self._captures.pop(name, None) is not None:
+                self._part.event({"event": "capture-died", "name": name, "why": why})
+
+        process = self.driver.capture(build(Capture, message["capture"]), Path(message["file"]), ended)
+        deadline = self._part.loop.clock.now_ns() + LISTEN_NS
+        self._part.loop.until(deadline, f"capture {name}", lambda: bool(died) or process.listening)
+        if died:
+            raise LabError(died[0])
+        self._captures[name] = process
+
+    def _capture_stop(self, message: Message) -> dict[str, int]:
+        name = message["name"]
+        if name not in self._captures:
+            raise LabError(f"capture {name}: ended before")
+        return self._captures.pop(name).stop()
+
+    def _power(self, message: Message) -> None:
+        self.driver.power(_nodes(message), message["on"])
+
+    def _destroy(self, message: Message) -> None:
+        self.driver.destroy(None if message["nodes"] is None else _nodes(message))
+
+    def _reached(self, message: Message) -> list[str]:
+        node = build(Node, message["node"])
+        return self.driver.reached(node) if isinstance(self.driver, Bounded) else []
+
+    def _files(self) -> list[str]:
+        """All of the run directory here, by their names in it."""
+        return sorted(str(p.relative_to(self._run_dir)) for p in self._run_dir.rglob("*") if p.is_file())
+
+    def _submit(self, number: int, request: operations.Operation[Any]) -> None:
+        if isinstance(request, operations.ReadClock):
+            self._part.answer(number, {"ok": True, "now_ns": self._part.loop.clock.now_ns()})
+        elif isinstance(request, operations.Fetch):
+            self._part.answer(number, {"ok": True, **_part_of(Path(request.path), request)})
+        else:
+            self._execute(number, request)
+
+    def _execute(self, number: int, request: operations.Operation[Any]) -> None:
+        if isinstance(request, operations.OfOneExec):
+            if request.target not in self._executions:
+                raise LabError(f"{request.op}: no running command has id {request.target}")
+            object.__setattr__(request, "target", self._executions[request.target])
+
+        def answered(answer: Message) -> None:
+            self._executions.pop(number, None)
+            self._part.answer(number, answer)
+
+        inner = self.driver.submit(request, answered, lambda event: self._part.event(event, number))
+        if isinstance(request, operations.Exec):
+            self._executions[number] = inner
+
+
+def _nodes(message: Message) -> Sequence[Node]:
+    return [build(Node, node) for node in message["nodes"]]
+
+
+def _tried(steps: Sequence[Callable[[], object]]) -> list[str]:
+    """Each in its turn, whatever became of those before; the errors."""
+    errors = []
+    for step in steps:
+        try:
+            step()
+        except (LabError, OSError) as error:
+            errors.append(str(error))
+    return errors
+
+
+def _part_of(path: Path, wanted: operations.Fetch) -> operations.FilePart:
+    try:
+        with path.open("rb") as file:
+            file.seek(wanted.offset)
+            data = file.read(wanted.length)
+    except FileNotFoundError:
+        return {"size": None}
+    return {"size": path.stat().st_size, "data": base64.b64encode(data).decode()}

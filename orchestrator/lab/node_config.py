@@ -1,0 +1,25 @@
+"""Builds the network configuration that an agent applies to its node and reads back."""
+
+from __future__ import annotations
+
+from orchestrator.lab.operations import Card, NodeNetwork, RouteTo
+from orchestrator.model import REFLECT_DSCP, Node
+
+
+def network(node: Node) -> NodeNetwork:
+    """One item of the agent's `configure`."""
+    cards: list[Card] = []
+    for i in node.interfaces:
+        if i.device != i.name:  # what a tagged interface stands on has no address
+            cards.append({"name": i.device, "address": None, "prefix": 0, "mtu": i.mtu, "mac": i.mac})
+        address = i.address or None
+        cards.append({"name": i.name, "address": address, "prefix": i.prefix, "mtu": i.mtu, "mac": i.mac})
+    routes: list[RouteTo] = [{"to": route.to, "via": route.via} for route in node.routes]
+    told: NodeNetwork = {"name": node.name, "interfaces": cards, "forward": node.forward, "routes": routes}
+    if node.neighbours:
+        told["neighbours"] = [
+            {"address": n.address, "mac": n.mac, "device": n.device} for n in node.neighbours
+        ]
+    if any(software.spec.get(REFLECT_DSCP) for software in node.software):
+        told["reflect_dscp"] = True
+    return told

@@ -1,0 +1,66 @@
+"""Measures what the machine itself adds to a frame's delay, on a wire of its own beside the proof.
+
+The wire is a veth pair in the core namespace whose netem delays by 1 ms and does nothing else. Any further
+delay is the machine's: a timer that fired late, a process that waited for a core.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from orchestrator import queueing
+from orchestrator.lab.clock import MILLISECOND, SECOND
+from orchestrator.lab.driver import Driver
+from orchestrator.lab.operations import Probe, Probed, Prove
+from orchestrator.lab.probes import SIZE, SPACING_NS
+from orchestrator.lab.tolerance import Noise
+from orchestrator.model import Impairment, Link, Step
+
+NEAR, FAR = "ref.a", "ref.b"  # a dot: no device of a lab has one in its name
+REQUESTED = Impairment(delay_ns=MILLISECOND, limit_packets=1000)
+QUIET_FRAMES = 100
+MOST_FRAMES = 1000
+LEAST = 20  # frames that must come back
+
+
+def wanted(links: Sequence[Link]) -> bool:
+    """Whether a delay is to be proven that netem in the lab's own kernel makes."""
+    ways = [d for link in links for d in (link.forward, link.reverse) if d.enter is None]
+    return any(d.impairment.delay_ns for d in ways)
+
+
+@contextmanager
+def wire(driver: Driver, netns: str) -> Iterator[None]:
+    """The wire, as long as it is needed."""
+    made = f"link add {NEAR} type veth peer name {FAR}\nlink set {NEAR} up\nlink set {FAR} up\n"
+    driver.apply(Step("ip", netns, made, "reference wire"))
+    try:
+        driver.apply(Step("tc", netns, queueing.set_text(NEAR, REQUESTED), "reference wire"))
+        yield
+    finally:
+        driver.apply(Step("ip", netns, f"link del {NEAR}\n", "reference wire"))
+
+
+def probe(netns: str, count: int) -> Probe:
+    return {
+        "link": NEAR, "direction": "forward", "netns": netns, "device": NEAR, "far_netns": netns,
+        "far_device": FAR, "count": count, "size": SIZE, "start_ns": 0, "interval_ns": SPACING_NS,
+        "timeout_ns": SECOND,
+    }  # fmt: skip
+
+
+def quiet(driver: Driver, netns: str) -> Noise | None:
+    """What the machine adds while nothing else is sent."""
+    answer = driver.call(Prove([probe(netns, QUIET_FRAMES)]))
+    return noise(answer["probes"][0])
+
+
+def noise(seen: Probed) -> Noise | None:
+    """None where too few frames came back."""
+    added = [d - REQUESTED.delay_ns for d in seen["delays_ns"]]
+    if len(added) < LEAST:
+        return None
+    low, middle, high = statistics.quantiles(added, n=4)
+    return Noise(statistics.fmean(added), middle, high - low)

@@ -1,0 +1,145 @@
+"""Reads all queues back at the end of a run and compares them with what they should be by then.
+
+A program of a node may be root there and call tc, which the proof before the run cannot show. Devices of
+links are compared with the impairments that apply now; other devices of a node with a first read-back.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+import struct
+import threading
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from orchestrator.lab import readback
+from orchestrator.lab.entering import enter
+from orchestrator.lab.lab import Lab
+from orchestrator.lab.probes import directions
+from orchestrator.lab.rtnetlink import NLMSG_ERROR, REQUEST, attributes
+
+RTM_GETQDISC = 38  # linux/rtnetlink.h
+DUMP, NLMSG_DONE = 0x300, 3  # linux/netlink.h
+TCA_KIND, TCA_OPTIONS = 1, 2
+_TC = re.compile(r"\btc\b")
+MOVES = "least_bps"  # in the plan of a program that moves the rates of its link's classes, as a gateway
+COUNTING = ("htb",)  # whose options have counters in them (tc_htb_glob.direct_pkts)
+# What devices have by themselves (tun has pfifo_fast), and hooks, which hold nothing and which software sets.
+NONE = ("noqueue", "pfifo_fast", "fq_codel", "mq", "clsact", "ingress")
+Queue = tuple[str, int, int, bytes]  # kind, handle, parent, options as the kernel has them
+Queues = dict[tuple[str, str], tuple[Queue, ...]]  # by namespace and device
+
+
+def look(lab: Lab) -> Queues:
+    """The queues of all devices of nodes' namespaces, but for those of links. A namespace that is gone, of a
+    node that was stopped, has none; nor has one of another machine.
+    """
+    found: Queues = {}
+    places = [node.netns for node in lab.nodes.values() if node.vm is None]
+    known = {(d.netns, device) for d in _ways(lab) for device in (d.carrier, d.device)}
+
+    def inside() -> None:  # a thread of its own: it stays in the last namespace that it was in
+        for netns in places:
+            try:
+                enter(netns)
+            except OSError:
+                continue
+            for device, queues in _queues().items():
+                if (netns, device) not in known:
+                    found[netns, device] = queues
+
+    if lab.driver.name != "fake":
+        thread = threading.Thread(target=inside)
+        thread.start()
+        thread.join()
+    return found
+
+
+def before(lab: Lab) -> Queues:
+    """The first look. In virtual time there is none: it would shift what is measured by some microseconds."""
+    return {} if _virtual(lab) else look(lab)
+
+
+def _virtual(lab: Lab) -> bool:
+    return lab.manifest.data["time"] == "virtual"
+
+
+def changed(lab: Lab, before: Queues) -> list[readback.Difference]:
+    """What is not as it should be; devices that have gone since, or came, say nothing."""
+    after, meant = look(lab), _meant(lab)
+    if _virtual(lab):  # a node's devices have no queue before somebody gives them one
+        before = {at: tuple(one for one in queues if one[0] in NONE) for at, queues in after.items()}
+    found = [
+        readback.Difference(f"{netns}.{device}", _said(queues), _said(after[netns, device]))
+        for (netns, device), queues in before.items()
+        if netns not in meant and after.get((netns, device), queues) != queues
+    ]
+    moved = _moved(lab)
+    return found + [one for at, one in _links(lab, meant) if at not in moved]
+
+
+def _links(lab: Lab, meant: set[str]) -> Iterator[tuple[tuple[str, str], readback.Difference]]:
+    """Devices of links against what is set now; a trace is followed line by line, and read back there."""
+    entries: dict[str, list[dict[str, Any]]] = {}
+    for name, way, d in directions(list(lab.links.values())):
+        asked = lab.impairments[name, way]
+        if d.trace is not None or d.netns in meant or not (asked.present or d.netns in entries):
+            continue
+        if d.netns not in entries:
+            entries[d.netns] = lab.driver.qdiscs(d.netns)
+        there = readback.of_host(entries[d.netns], d.host)
+        if any(entry.get("dev") == d.carrier for entry in there):
+            for one in readback.impairment(f"links.{name}.{way}", asked, there, d.carrier):
+                yield (name, way), one
+
+
+def _meant(lab: Lab) -> set[str]:
+    """Namespaces of nodes on which the file's timeline itself runs tc."""
+    runs = (event for event in lab.plan.events if event.action == "run")
+    names = {name for event in runs if _TC.search(" ".join(event.args["argv"])) for name in event.targets}
+    return {node.netns for node in lab.nodes.values() if node.name in names}
+
+
+def _moved(lab: Lab) -> set[tuple[str, str]]:
+    """Directions whose classes a program moves by its trade, as gateways do that reserve."""
+    shares = [
+        (node.netns, software.spec.get("link"))
+        for node in lab.nodes.values() for software in node.software if MOVES in software.spec
+    ]  # fmt: skip
+    return {(name, way) for name, way, d in directions(list(lab.links.values())) if (d.netns, name) in shares}
+
+
+def _ways(lab: Lab) -> Iterable[Any]:
+    return (d for _, _, d in directions(list(lab.links.values())))
+
+
+def _said(queues: tuple[Queue, ...]) -> str:
+    return ", ".join(kind for kind, *_ in queues) or "nothing"
+
+
+def _queues() -> dict[str, tuple[Queue, ...]]:
+    """Of the thread's namespace, by device."""
+    found: dict[str, list[Queue]] = {}
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as kernel:
+        body = bytes(20)  # struct tcmsg: of all devices
+        kernel.send(struct.pack("=IHHII", 16 + len(body), RTM_GETQDISC, REQUEST | DUMP, 1, 0) + body)
+        for message in _messages(kernel):
+            index, handle, parent = struct.unpack_from("=iII", message, 4)
+            about = attributes(message[20:])
+            kind = about.get(TCA_KIND, b"\0").rstrip(b"\0").decode()
+            options = b"" if kind in COUNTING else about.get(TCA_OPTIONS, b"")
+            found.setdefault(socket.if_indextoname(index), []).append((kind, handle, parent, options))
+    return {device: tuple(sorted(queues)) for device, queues in found.items()}
+
+
+def _messages(kernel: socket.socket) -> Iterator[bytes]:
+    """The bodies of a dump's messages, to its end."""
+    while True:
+        data = kernel.recv(1 << 18)
+        while len(data) >= 16:
+            length, kind = struct.unpack_from("=IH", data)
+            if kind in (NLMSG_DONE, NLMSG_ERROR):
+                return
+            yield data[16:length]
+            data = data[(length + 3) & ~3 :]

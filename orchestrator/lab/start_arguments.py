@@ -1,0 +1,29 @@
+"""Receives the arguments, environment and output files of a lab process that was started early (prestart)."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from pathlib import Path
+
+WAIT = "--wait"  # in place of all arguments; standard input is the socket
+LARGEST = 1 << 17  # of a message: less than a socket holds by default
+
+
+def take() -> list[str] | None:
+    """The arguments, once they come, with the rest made this process's own; None where nobody wants a lab."""
+    with socket.socket(fileno=os.dup(0)) as orders:
+        message, files, _, _ = socket.recv_fds(orders, LARGEST, 2)
+    if not message:
+        return None
+    told = json.loads(message)
+    with Path(os.devnull).open("rb") as nothing:
+        for ours, place in zip((nothing.fileno(), *files), range(3), strict=True):
+            os.dup2(ours, place)
+    for file in files:
+        os.close(file)
+    os.environ.clear()
+    os.environ.update(told["env"])
+    argv: list[str] = told["argv"]
+    return argv

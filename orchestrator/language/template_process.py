@@ -1,0 +1,69 @@
+"""The process that renders templates, with bounds of memory and CPU time that the kernel enforces.
+
+A request is a line of JSON on standard input: `check` or `render` with a template, the `names` of its
+values, and those `values` that changed since the last request. The answer is a line on standard output:
+`fault` (null where there is none) and `text`. A template that takes too much CPU time ends the process by
+SIGXCPU.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import resource
+import select
+import sys
+from typing import Any
+
+from . import sandbox
+from .template_rules import CPU_S, MEMORY, TemplateFaultError
+
+IDLE_S = 10.0  # a process that nobody uses ends: a child of the client may hold the pipe open
+
+
+def answer(request: dict[str, Any], values: dict[str, Any]) -> dict[str, str | None]:
+    """The answer to one request."""
+    if "check" in request:
+        return {"fault": sandbox.fault(request["check"])}
+    try:
+        return {"fault": None, "text": sandbox.render(request["render"], values)}
+    except TemplateFaultError as error:
+        return {"fault": str(error)}
+
+
+def bound_cpu() -> None:
+    """Allows CPU_S more seconds of CPU time from now on."""
+    used = math.ceil(sum(os.times()[:2]))
+    resource.setrlimit(resource.RLIMIT_CPU, (used + CPU_S, resource.RLIM_INFINITY))
+
+
+def main() -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    known: dict[str, Any] = {}
+    lines = os.fdopen(0, "rb", buffering=0)
+    while select.select([lines], [], [], IDLE_S)[0]:
+        line = _line(lines)
+        if not line:
+            return
+        request = json.loads(line)
+        known |= request.pop("values")
+        values = {name: known[name] for name in request["names"]}
+        bound_cpu()
+        sys.stdout.write(json.dumps(answer(request, values)) + "\n")
+        sys.stdout.flush()
+
+
+def _line(source: Any) -> bytes:
+    """One line; empty at the end of the input. Unbuffered: `select` must see what is not read yet."""
+    parts: list[bytes] = []
+    while part := source.read(1 << 16):
+        parts.append(part)
+        if part.endswith(b"\n"):  # the client sends one request and waits for its answer
+            return b"".join(parts)
+    return b""
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,151 @@
+"""What disturbed a run: each rule fires beyond its threshold, not below, and says where it cannot tell."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rundirs import T0, S, flow, node, plan, promise, run_dir
+
+from capture import disturbance, manifest
+from capture.reduce import reduce_run
+
+MS = 1_000_000
+PLAN = plan([node("p"), node("s", listens=True)], [flow("p", ("s", promise()))], {"s": ["s"]})
+SECONDS = 20
+NAMES = list(disturbance.COLUMNS)
+QUIET = {  # a second of a lab on an idle machine of two cores
+    "beats": 20, "late_ns": 2 * MS, "worst_ns": MS, "stalled_ns": 0, "suspended_ns": 0, "set_ns": 0,
+    "periods": 10, "throttled": 0, "throttled_ns": 0, "ran_ns": 200 * MS, "waited_ns": 12 * MS,
+    "slices": 1000, "pressure_ns": 20 * MS, "cores": 2, "cores_ns": 2 * S, "idle_ns": 1.6 * S,
+    "steal_ns": 10 * MS, "own_core_ns": S, "own_steal_ns": 5 * MS, "heat_ns": 0, "stopped": 0,
+}  # fmt: skip
+ONCE = (
+    "beats",
+    "late_ns",
+    "worst_ns",
+    "stalled_ns",
+    "cores",
+    "stopped",
+)  # of each second; the rest are counters
+
+
+def judged(
+    path: Path,
+    *,
+    file: str = "disturbance.csv",
+    kind: str = "host",
+    at: int = 10,
+    absent: tuple[str, ...] = (),
+    of: dict[str, Any] = PLAN,
+    every: dict[str, float] | None = None,
+    **once: float,
+) -> dict[str, Any]:
+    """The manifest of a run of 20 s; `every` second differs so from a quiet one, `once` the one at `at`."""
+    run = run_dir(path, of)
+    total = dict.fromkeys(NAMES, 0.0)
+    lines = []
+    for second in range(SECONDS + 1):
+        step: dict[str, float] = QUIET | (every or {}) | (once if second == at else {})
+        for name, value in step.items():
+            total[name] = value if name in ONCE else total[name] + value
+        values = {**total, "t_ns": T0 + second * S}
+        lines.append(",".join("" if name in absent else str(int(values[name])) for name in NAMES))
+    (run / "raw" / file).write_text("\n".join([",".join(NAMES), *lines]) + "\n")
+    known = {"phases": {"hold": [T0, T0 + SECONDS * S]}, "kernel": {"kind": kind}, "host": {"cores": 4}}
+    manifest.write(run, manifest.read(run) | known)  # type: ignore[operator]
+    reduce_run(run)
+    return dict(manifest.read(run))
+
+
+def codes(found: dict[str, Any]) -> list[str]:
+    assert found["suspect"] == any(w["suspect"] for w in found["warnings"])
+    return [w["code"].removeprefix("trust-") for w in found["warnings"] if w["suspect"]]
+
+
+def verdicts(found: dict[str, Any]) -> dict[str, str]:
+    names = tuple(f"{name} (" for name in disturbance.RULES)  # others are of what was counted
+    return {c["name"]: c["verdict"] for c in found["checks"] if c["name"].startswith(names)}
+
+
+def test_a_quiet_run_has_nothing_against_it(tmp_path: Path) -> None:
+    found = judged(tmp_path / "run")
+    assert codes(found) == [] and set(verdicts(found).values()) == {"holds"}
+    assert len(verdicts(found)) == len(disturbance.RULES)
+
+
+@pytest.mark.parametrize(
+    ("code", "below", "beyond"),
+    [
+        ("stalls", {"worst_ns": 150 * MS, "stalled_ns": 150 * MS}, {"worst_ns": 700 * MS}),
+        ("stalls", {}, {"worst_ns": 120 * MS, "stalled_ns": 220 * MS}),  # many short ones: above 1 % of 20 s
+        ("stopped", {}, {"stopped": 1}),
+        ("suspended", {"suspended_ns": 5 * MS}, {"suspended_ns": 3 * S}),
+        ("clock-steps", {"set_ns": -20 * MS}, {"set_ns": -S}),
+        ("throttling", {"throttled_ns": 300 * MS}, {"throttled": 8, "throttled_ns": 500 * MS}),
+        ("run-queue", {"waited_ns": 200 * MS}, {"waited_ns": 500 * MS}),
+        ("heat", {"heat_ns": 300 * MS}, {"heat_ns": 500 * MS}),
+        ("core-steal", {"steal_ns": 500 * MS}, {"own_steal_ns": 400 * MS}),
+    ],
+)  # fmt: skip
+def test_each_rule_has_a_threshold(
+    tmp_path: Path, code: str, below: dict[str, float], beyond: dict[str, float]
+) -> None:
+    assert codes(judged(tmp_path / "below", **below)) == []
+    found = judged(tmp_path / "beyond", **beyond)
+    assert codes(found) == [code] and verdicts(found)[f"{code} (lab)"] == "fails"
+    if code == "stopped":
+        return
+    outer = judged(tmp_path / "outer", file="disturbance.outer.csv", kind="uml", **beyond)
+    assert codes(outer) == [code], "the machine outside"
+
+
+def test_only_the_cores_that_the_lab_may_use_are_looked_at(tmp_path: Path) -> None:
+    one = {"cores": 1, "cores_ns": S, "idle_ns": 0.02 * S}
+    found = judged(tmp_path / "one", every=one)
+    assert codes(found) == ["core-busy"] and "the 1 of 4 cores" in found["warnings"][-1]["text"]
+    assert codes(judged(tmp_path / "all", every={**one, "cores": 4})) == [], "capture.trust judges all cores"
+
+
+def test_what_cannot_be_read_is_said_and_the_rest_is_judged(tmp_path: Path) -> None:
+    quota = ("periods", "throttled", "throttled_ns")
+    found = judged(tmp_path / "run", absent=quota, worst_ns=700 * MS)
+    assert codes(found) == ["stalls"] and verdicts(found)["throttling (lab)"] == "cannot tell"
+    (text,) = [w["text"] for w in found["warnings"] if w["code"] == "trust-unmade"]
+    assert "throttling (lab): raw/disturbance.csv has no throttled_ns" in text
+
+    run = tmp_path / "run"
+    (run / "raw" / "disturbance.json").write_text(
+        json.dumps({"throttling": "/cg/cpu.stat: Permission denied"})
+    )
+    (run / "seal.json").unlink()
+    reduce_run(run)
+    assert "/cg/cpu.stat: Permission denied" in str(manifest.read(run)["warnings"])
+
+
+def test_without_schedstat_the_pressure_of_the_machine_is_judged(tmp_path: Path) -> None:
+    none = ("ran_ns", "waited_ns", "slices")
+    assert codes(judged(tmp_path / "a", absent=none)) == []
+    assert codes(judged(tmp_path / "b", absent=none, every={"pressure_ns": 0.4 * S})) == ["run-queue"]
+    found = judged(tmp_path / "c", absent=(*none, "pressure_ns"))
+    assert verdicts(found)["run-queue (lab)"] == "cannot tell"
+
+
+def test_heat_is_counted_by_few_machines(tmp_path: Path) -> None:
+    found = judged(tmp_path / "run", absent=("heat_ns",))
+    assert verdicts(found)["heat (lab)"] == "cannot tell"
+    assert "trust-unmade" not in [w["code"] for w in found["warnings"]]
+
+
+def test_in_a_guest_only_beats_are_of_the_lab(tmp_path: Path) -> None:
+    found = judged(tmp_path / "run", kind="uml", waited_ns=5 * S)
+    assert codes(found) == [] and verdicts(found)["stalls (lab)"] == "holds"
+    assert verdicts(found)["throttling (outer)"] == "cannot tell", "no heartbeats outside"
+
+
+def test_a_generator_takes_what_there_is(tmp_path: Path) -> None:
+    trials = plan([node("p", kind="frames")])
+    found = judged(tmp_path / "run", of=trials, worst_ns=900 * MS, waited_ns=9 * S, throttled_ns=9 * S)
+    assert codes(found) == ["throttling"]

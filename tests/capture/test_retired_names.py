@@ -1,0 +1,70 @@
+"""Run directories of earlier versions: their names for columns and files are read as the present ones."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import vnet
+from capture import disturbance, rawfile, reduce, retired
+from orchestrator.cli.headlines import verdicts
+from reports.rundir import read_run
+from reports.shelf import Shelf
+
+OLD = {
+    "link": "wan",
+    "direction": "forward",
+    "quantity": "delay",
+    "asked": 2e7,
+    "expected": 2e7,
+    "realised": 2e7,
+}
+OLD |= {"low": 1.9e7, "high": 2.1e7, "unit": "ns", "n": 100, "verdict": "holds", "slack": 2e5}
+PRESENT = {"requested": 2e7, "measured": 2e7, "tolerance": 2e5}
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> Path:
+    (tmp_path / "raw").mkdir()
+    (tmp_path / "plan.json").write_text(json.dumps({"format": reduce.PLAN_FORMAT, "lab": "old", "nodes": []}))
+    (tmp_path / "manifest.json").write_text(json.dumps({"state": "complete", "suspect": False}))
+    (tmp_path / "proof.json").write_text(json.dumps([OLD]))
+    pl.DataFrame({"t_ns": [1], "asked_bps": [7.0], "bps": [6.0]}).write_parquet(tmp_path / "links.parquet")
+    pl.DataFrame({"t_ns": [1], "halted": [1]}).write_parquet(tmp_path / "strain.parquet")
+    return tmp_path
+
+
+def test_reports_see_the_present_names(old: Path) -> None:
+    (one,) = read_run(old).proof
+    assert PRESENT.items() <= one.items() and not {"asked", "realised", "slack"} & one.keys()
+    assert Shelf().table(old / "links.parquet").columns == ["t_ns", "requested_bps", "bps"]
+    assert ("delay: 1 holds; tolerance 200 us") in str(verdicts(old))
+
+
+def test_the_python_api_sees_the_present_names(old: Path) -> None:
+    run = vnet.load(old)
+    assert isinstance(run, vnet.Run)
+    assert run.proof.select(*PRESENT).to_dicts() == [PRESENT]
+    assert run.tables == ["disturbance", "links"]
+    assert run.links.columns == ["t_ns", "requested_bps", "bps"]
+    assert run.table("disturbance").collect().columns == ["t_ns", "stopped"]
+
+
+def test_old_raw_files_are_reduced(old: Path) -> None:
+    header = ",".join(disturbance.COLUMNS).replace("stopped", "halted")
+    line = ",".join("1" for _ in disturbance.COLUMNS)
+    (old / "raw" / "strain.csv").write_text(f"{header}\n{line}\n")
+    file = retired.there(old / "raw" / "disturbance.csv")
+    assert file == old / "raw" / "strain.csv"
+    raw = rawfile.table(file, disturbance.COLUMNS, retired.NAMES["disturbance"])
+    assert raw.warnings == () and raw.lines["stopped"].to_list() == [1]
+
+
+def test_a_file_that_is_not_there_under_either_name(tmp_path: Path) -> None:
+    assert (
+        retired.there(tmp_path / "disturbance.csv") is None
+        and retired.there(tmp_path / "links.parquet") is None
+    )

@@ -1,0 +1,81 @@
+"""README: one screen, a file of ten lines and a command that do what it says, a picture of that file."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from printed import ROOT, blocks
+
+sys.path.insert(0, str(ROOT / "tests/virtual"))
+from virtual_place import kernel_missing
+
+README = ROOT / "README.md"
+PICTURE = ROOT / "docs/images/meters.svg"
+MOST_LINES = 80
+FILE = next(block for block in blocks() if block.page == "README.md" and block.info.startswith("yaml"))
+COMMAND = next(
+    line
+    for block in blocks()
+    if block.page == "README.md"
+    for line in block.commands()
+    if line.startswith(".venv/bin/vnet run")
+)
+
+
+def test_it_is_short() -> None:
+    lines = README.read_text(encoding="utf-8").splitlines()
+    assert len(lines) <= MOST_LINES
+    assert FILE.info == 'yaml title="meters.yaml"' and len(FILE.lines()) <= 10
+
+
+def test_it_leads_to_the_four_kinds_of_docs_and_to_the_papers() -> None:
+    text = README.read_text(encoding="utf-8")
+    places = [f"docs/{place}/README.md" for place in ("tutorial", "how-to", "reference", "explanation")]
+    assert [place for place in (*places, "docs/papers.md") if f"({place})" not in text] == []
+
+
+def words(svg: str) -> list[str]:
+    """The labels of a drawing: where they stand depends on graphviz's version."""
+    return sorted(re.findall(r"<text[^>]*>([^<]*)</text>", svg))
+
+
+def test_its_picture_is_of_its_file(tmp_path: Path) -> None:
+    (tmp_path / "meters.yaml").write_text(FILE.text)
+    vnet = Path(sys.executable).with_name("vnet")
+    subprocess.run([vnet, "graph", "meters.yaml", "-o", "meters.svg"], cwd=tmp_path, check=True)
+    remedy = "draw it again: `vnet graph meters.yaml -o docs/images/meters.svg`"
+    assert words((tmp_path / "meters.svg").read_text()) == words(PICTURE.read_text()), remedy
+
+
+def printed(unit: str) -> str:
+    """The number before these words."""
+    found = re.search(rf"([\d,.]+)\s+{unit}", README.read_text(encoding="utf-8"))
+    assert found is not None, unit
+    return found[1]
+
+
+@pytest.mark.skipif(kernel_missing() is not None, reason=str(kernel_missing()))
+def test_the_command_does_what_it_says(tmp_path: Path) -> None:
+    (tmp_path / "meters.yaml").write_text(FILE.text)
+    (tmp_path / ".venv/bin").mkdir(parents=True)
+    (tmp_path / ".venv/bin/vnet").symlink_to(Path(sys.executable).with_name("vnet"))
+    done = subprocess.run(
+        ["bash", "-c", COMMAND], cwd=tmp_path, env=os.environ | {"VNET_STATE_DIR": str(tmp_path / "state")},
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout[-3000:]
+    (page,) = tmp_path.glob("results/meters/*/report/index.html")
+    run = page.parents[1]
+    assert json.loads((run / "manifest.json").read_text())["suspect"] is False
+    proof = json.loads((run / "proof.json").read_text())
+    assert {one["verdict"] for one in proof} == {"holds"}
+    figures = {one["name"]: one["value"] for one in json.loads((run / "summary.json").read_text())}
+    assert f"{figures['messages_sent']:,.0f}" == printed("messages were sent")
+    assert figures["messages_received"] == figures["messages_sent"] and figures["messages_lost"] == 0
+    assert f"{figures['latency_p50']:.0f}" == printed("ms\\.")

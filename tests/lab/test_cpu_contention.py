@@ -1,0 +1,178 @@
+"""Counters of CPU that is taken: control groups of both versions, run queues, cores, and none of them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from capture import disturbance
+from orchestrator.lab import cpu_contention
+from orchestrator.lab.errors import LabError
+from orchestrator.lab.heartbeat import BEATS, STOPPED, TAKEN, Counters, Heartbeat
+from orchestrator.lab.stopped_processes import StoppedProcesses
+
+V2 = "nr_periods 7\nnr_throttled 3\nthrottled_usec 250\n"
+V1 = "nr_periods 7\nnr_throttled 3\nthrottled_time 250000\n"
+
+
+def proc(path: Path, cgroup: str, mounts: str) -> Path:
+    (path / "self").mkdir(parents=True)
+    (path / "self" / "cgroup").write_text(cgroup)
+    (path / "self" / "mountinfo").write_text(mounts)
+    return path
+
+
+def test_groups_of_version_2_up_to_the_mount(tmp_path: Path) -> None:
+    tree = tmp_path / "cg"
+    (tree / "a/b").mkdir(parents=True)
+    mounts = f"30 1 0:9 / {tree} rw - cgroup2 cgroup2 rw\n"
+    groups = cpu_contention.chain(proc(tmp_path / "proc", "0::/a/b\n", mounts))
+    assert groups == [tree / "a/b", tree / "a", tree]
+    (tree / "cpu.stat").write_text("usage_usec 5\n")  # of the root, which has no quota
+    (tree / "a/cpu.stat").write_text(V2)
+    throttling = cpu_contention.Throttling(lambda: groups)
+    assert throttling.read() == (0, 0, 0), "what was before is not of the run"
+    (tree / "a/cpu.stat").write_text(V2.replace("7", "9").replace("250", "350"))
+    assert throttling.read() == (2, 0, 100_000)
+    groups[0] = tree / "c"  # the process was moved to a group that had been throttled before
+    (tree / "c").mkdir()
+    (tree / "c/cpu.stat").write_text("nr_periods 900\nnr_throttled 800\nthrottled_usec 7000\n")
+    assert throttling.read() == (2, 0, 100_000)
+
+
+def test_groups_of_version_1_whose_mount_begins_inside_a_container(tmp_path: Path) -> None:
+    tree = tmp_path / "cpu"
+    (tree / "in").mkdir(parents=True)
+    mounts = (
+        f"30 1 0:9 /docker/x {tree} rw - cgroup cgroup rw,cpu,cpuacct\n"
+        f"31 1 0:9 /docker/x {tmp_path}/memory rw - cgroup cgroup rw,memory\n"
+    )
+    lines = "4:memory:/docker/x\n3:cpu,cpuacct:/docker/x/in\n0::/\n"
+    groups = cpu_contention.chain(proc(tmp_path / "proc", lines, mounts))
+    assert groups == [tree / "in", tree]
+    (tree / "cpu.stat").write_text(V1)
+    throttling = cpu_contention.Throttling(lambda: groups)
+    throttling.read()
+    (tree / "cpu.stat").write_text(V1.replace("3", "4").replace("250000", "251000"))
+    assert throttling.read() == (0, 1, 1000)
+
+
+def test_what_is_not_there_is_said(tmp_path: Path) -> None:
+    with pytest.raises(cpu_contention.NoCounterError, match="no control group of this process"):
+        cpu_contention.chain(proc(tmp_path / "proc", "0::/\n", "1 1 0:1 / / rw - ext4 sda rw\n"))
+    with pytest.raises(cpu_contention.NoCounterError, match=r"cpu\.stat: No such file"):
+        cpu_contention.Throttling(lambda: [tmp_path]).read()
+    for absent in (
+        lambda: cpu_contention.pressure(tmp_path), lambda: cpu_contention.core_times(tmp_path),
+        lambda: cpu_contention.Waiting(lambda: [1], tmp_path).read(),
+        lambda: cpu_contention.cores_of(1, tmp_path),
+    ):  # fmt: skip
+        with pytest.raises(cpu_contention.NoCounterError):
+            absent()
+
+
+def test_of_several_processes_the_one_that_waited_longest_counts(tmp_path: Path) -> None:
+    def say(pid: int, text: str) -> None:
+        (tmp_path / str(pid)).mkdir(exist_ok=True)
+        (tmp_path / str(pid) / "schedstat").write_text(text)
+
+    waiting = cpu_contention.Waiting(lambda: [1, 2], tmp_path)
+    say(1, "10 10 1\n")
+    say(2, "90 90 9\n")
+    assert waiting.read() == (0, 0, 0)
+    say(1, "20 60 3\n")
+    say(2, "95 91 10\n")
+    assert waiting.read() == (10, 50, 2)
+    say(2, "97 99 11\n")
+    assert waiting.read() == (12, 58, 3)
+
+
+def test_the_hottest_core_counts(tmp_path: Path) -> None:
+    for core, ms in ((0, 5), (1, 7), (2, 9)):
+        place = tmp_path / f"cpu{core}" / "thermal_throttle"
+        place.mkdir(parents=True)
+        (place / "core_throttle_total_time_ms").write_text(f"{ms}\n")
+    assert cpu_contention.heat({0, 1}, tmp_path) == 7_000_000
+    with pytest.raises(cpu_contention.NoCounterError, match="does not count thermal throttling"):
+        cpu_contention.heat({3}, tmp_path)
+
+
+def test_a_counter_that_is_absent_leaves_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def gone() -> int:
+        raise cpu_contention.NoCounterError("no PSI here")
+
+    monkeypatch.setattr(cpu_contention, "pressure", gone)
+    counters = Counters(lambda: [os.getpid()])
+    found = counters.read()
+    assert counters.unmade["pressure"] == "no PSI here"
+    assert set(TAKEN) - set(found) <= {"pressure_ns", "heat_ns"}
+
+
+def test_a_process_that_is_stopped_has_a_late_beat(tmp_path: Path) -> None:
+    """As the lab's kernel that a hypervisor pauses: SIGSTOP of the process in which the heartbeat beats."""
+    code = (
+        "import sys, pathlib; from orchestrator.lab.heartbeat import Heartbeat; "
+        "w = Heartbeat(pathlib.Path(sys.argv[1]), 0); w.start(); print('go', flush=True); "
+        "sys.stdin.read(); w.stop()"
+    )
+    path = tmp_path / "disturbance.csv"
+    root = Path(__file__).resolve().parents[2]
+    with subprocess.Popen(
+        [sys.executable, "-c", code, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=root
+    ) as process:
+        assert process.stdout is not None and process.stdout.readline() == b"go\n"
+        os.kill(process.pid, signal.SIGSTOP)
+        time.sleep(0.5)  # how long it stands still is what is tested
+        os.kill(process.pid, signal.SIGCONT)
+        process.communicate(b"")
+    lines = [dict(zip(path.read_text().splitlines()[0].split(","), row.split(","), strict=True))
+             for row in path.read_text().splitlines()[1:]]  # fmt: skip
+    assert max(int(line["worst_ns"]) for line in lines) >= 400_000_000
+    assert all(line["throttled_ns"] == "" for line in lines), "beats alone"
+
+
+def test_a_stopped_process_of_the_lab_is_found_and_no_other(tmp_path: Path) -> None:
+    def say(pid: int, state: str, parent: int, name: str = "x") -> None:
+        (tmp_path / str(pid)).mkdir(exist_ok=True)
+        (tmp_path / str(pid) / "stat").write_text(f"{pid} ({name}) {state} {parent} 0 0\n")
+
+    (tmp_path / "self").mkdir()
+    for pid, state, parent in ((1, "S", 0), (10, "S", 1), (11, "S", 10), (12, "S", 11), (20, "T", 1)):
+        say(pid, state, parent)
+    stopped = StoppedProcesses(10, 2, tmp_path)
+    assert [stopped.look() for _ in range(3)] == [0, 0, 0], "two at a time, five in all"
+    say(12, "T", 11, "mos ) quitto")
+    assert sorted(stopped.look() for _ in range(3)) == [0, 0, 1]
+    assert list(stopped.names) == ["mos ) quitto (12)"]
+    (tmp_path / "12" / "stat").unlink()
+    assert [stopped.look() for _ in range(3)] == [0, 0, 0], "it has ended"
+
+
+def test_what_is_written_is_what_is_read() -> None:
+    assert [*BEATS, *TAKEN, STOPPED] == list(disturbance.COLUMNS)
+
+
+def test_no_thread_is_a_reason_and_nothing_to_wait_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def none_left(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", none_left)
+    heartbeat = Heartbeat(tmp_path / "disturbance.csv", 0)
+    with pytest.raises(LabError, match="no thread beside the lab"):
+        heartbeat.start()
+    heartbeat.stop()
+
+
+def test_a_full_disk_ends_the_heartbeat_and_nothing_else() -> None:
+    heartbeat = Heartbeat(Path("/dev/full"), 0)
+    heartbeat.start()
+    heartbeat.stop()

@@ -1,0 +1,37 @@
+"""A node's own tc in the middle of a run: the proofs of links were made before, and the run says so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from virtual_place import Place
+
+LAB = """\
+name: sneak
+segments: {lan: {subnet: 10.94.0.0/24}}
+nodes:
+  a:
+    segment: lan
+    software:
+      tx: {udp: {to: [b], push: {size: 100 B, rate: 10 /s}}}
+      sneak:
+        command: |
+          sleep 2; tc qdisc replace dev eth1 root netem delay 120ms limit 1000
+          tc qdisc add dev eth0 root tbf rate 1mbit burst 5kb latency 9ms
+        start: ramp
+        at_end: exited
+  b: {software: {sink: {udp: {listen: 9000}}}}
+links:
+  way: {between: [a, b], both: {delay: 20 ms}}
+run: {connect_interval: 10 ms, hold: 4 s, drain: 1 s}
+"""
+
+
+def test_what_a_node_did_to_its_queues_marks_the_run(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    (tmp_path / "sneak.yaml").write_text(LAB)
+    ran = place.run(file="sneak.yaml")
+    (said,) = [w["text"] for w in ran.manifest["warnings"] if w["code"] == "changed"]
+    assert "links.way.forward.delay" in said
+    assert "vnet-sneak.a.eth0: asked nothing, read back tbf" in said
+    assert ran.manifest["suspect"] is True
