@@ -61,8 +61,9 @@ def records_are_counted(e: Evidence) -> Found:
         return Found(left_out=["programs of the user's own are counted by their records alone"])
     arrived = e.recorded.arrivals + e.recorded.replies
     compared = [Compared("messages received", arrived, int(totals["received"]), "messages")]
-    if any(s.get("spec", {}).get("obeys") for s in _agents(e.plan)):
-        return Found(compared, ["senders that obey orders pass over messages that were due"])
+    specs = [s.get("spec", {}) for s in _agents(e.plan)]
+    if any(spec.get("rate_limits_from") or spec.get("obeys") for spec in specs):  # obeys: older plans
+        return Found(compared, ["rate-limited senders skip due messages"])
     scheduled = Compared("messages scheduled", e.recorded.sent, int(totals["scheduled"]), "messages")
     return Found([scheduled, *compared])
 

@@ -70,7 +70,9 @@ def _plan(scene: Scene, all_of_it: Sequence[Placed]) -> Iterator[Planned]:
 def _spec(scene: Scene, placed: Placed, to: Sequence[peers.Target]) -> dict[str, Any]:
     spec = {**peers.spec(scene, placed, to), "timeout_ns": timeout_ns(placed)}
     limits: RateLimitsFrom | None = placed.model.udp.rate_limits_from
-    return spec if limits is None else {**spec, "obeys": {"port": limits.listen, "name": limits.flow}}
+    return (
+        spec if limits is None else {**spec, "rate_limits_from": {"port": limits.listen, "name": limits.flow}}
+    )
 
 
 def _binds(model: Udp) -> tuple[Bind, ...]:

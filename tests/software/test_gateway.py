@@ -75,7 +75,7 @@ def test_the_last_one_tells_the_sender() -> None:
     (flow,) = settings(plan, "edge")["flows"]
     assert flow["upstream"] == "10.1.1.1:7101"
     (sensor,) = plan.nodes[0].software
-    assert sensor.spec["obeys"] == {"port": 7101, "name": "pmu"}
+    assert sensor.spec["rate_limits_from"] == {"port": 7101, "name": "pmu"}
 
 
 def test_a_broker_knows_who_calls_on_it() -> None:
