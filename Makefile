@@ -98,7 +98,7 @@ test-all: LIVED_IN = "lived-in root: tests/bare/lived_in.sh"
 # Format, lint, types, unit tests and goldens: under three minutes of two cores once all is built. FAST needs neither root nor real time.
 FAST := $(addprefix tests/,topology plan exchange goldens capture doctor atlas software reports/test_reports_metrics.py)
 check-fast: setup
-	@$(PY) tests/parts.py --side-by-side 2 "unit and golden tests: CI=true $(PY) -m pytest -n 2 --dist loadfile $(FAST)" $(CHECKS)
+	@$(PY) tests/parts.py --side-by-side 2 "unit and golden tests: CI=true PYTHONPATH=tests/order $(PY) -m pytest -p longest_first $(SIDE_BY_SIDE) 2 $(FAST)" $(CHECKS)
 
 CHECKS = "format: $(VENV)/bin/ruff format --check ." "lint: $(VENV)/bin/ruff check ." "types: $(VENV)/bin/mypy" \
   "imports: $(VENV)/bin/lint-imports" "Rust's format: cargo fmt --check" \

@@ -1,6 +1,6 @@
 """How many runs on a quiet machine are marked suspect: small labs in real time, one after the other.
 
-`.venv/bin/python bench/quiet.py [--runs 200] [--out DIR]`. Nothing else may run on the machine. All labs
+`.venv/bin/python bench/quiet.py [--runs 200] [--results DIR]`. Nothing else may run on the machine. All labs
 run first, so that no reduction disturbs a lab; then each run is reduced, and its findings are printed.
 """
 
@@ -24,7 +24,7 @@ def measured(number: int, out: Path) -> Path:
     """The run directory of one more lab, measured but not reduced."""
     topology, *parameters = LABS[number % len(LABS)]
     argv = [str(VNET), "run", f"topologies/{topology}", *parameters, "-p", "hold=2s", "--raw", "--json"]
-    argv += ["--seed", str(number), "--lab", f"quiet{number}", "--out", str(out)]
+    argv += ["--seed", str(number), "--lab", f"quiet{number}", "--results", str(out)]
     done = subprocess.run(argv, stdout=subprocess.PIPE, text=True, check=True)
     return Path(json.loads(done.stdout)["run_dir"])
 
@@ -39,9 +39,9 @@ def findings(run: Path) -> list[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=200)
-    parser.add_argument("--out", type=Path, default=None)
+    parser.add_argument("--results", type=Path, default=None)
     options = parser.parse_args()
-    out = options.out or Path(tempfile.mkdtemp(prefix="vnet-quiet-"))
+    out = options.results or Path(tempfile.mkdtemp(prefix="vnet-quiet-"))
     runs = [measured(number, out) for number in range(options.runs)]
     marked = {run: found for run in runs if (found := findings(run))}
     for run, found in marked.items():

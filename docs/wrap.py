@@ -16,7 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 WIDTH = 100
-GENERATED = ("docs/topology.md", "docs/gallery.md")
+GENERATED = ("docs/topology.md", "docs/gallery.md", "docs/contracts/operations.md")
 ITEM = re.compile(r"(?:[-*+]|\d+[.)]) +")
 # What begins something else than text, or may: headings, tables, quotes, HTML, images, definitions of links.
 OTHER = re.compile(r"#{1,6} |\||>|<|!\[|\[[^\]]+\]: |(?:[-*_] ?){3,}$|:::")

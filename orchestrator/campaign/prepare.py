@@ -24,10 +24,7 @@ from orchestrator.plan.build import make_plan
 from orchestrator.plan.capacity import MachineFacts, problems
 from orchestrator.plan.graph import GraphError, graph
 from orchestrator.project import AGENT, BUILD_AGENT
-from orchestrator.software.registry import KINDS
 from orchestrator.topology import Problem, Topology, TopologyError, load
-
-LEAVE_OUT = "leave --time virtual out"
 
 
 class Lacking(Protocol):
@@ -107,8 +104,8 @@ def prepare_plan(request: Request, plan: Plan, bridged: Callable[[], Plan], out:
         return _spread(request, plan, bridged, out)
     if request.time == "real" and (machine := machine_of(plan, request.kernel)) is not None:
         return _elsewhere(request, plan, bridged, machine, out)
-    if request.time == "virtual" and (found := _in_real_time(plan)):
-        raise TopologyError(found)
+    if request.time == "virtual" and request.kernel != "fake":
+        return _virtual(request, plan, out)
     plan = _bridged(plan, bridged, request, host_facts)
     choice, found = choose_fitting(plan, request.kernel, _candidates(request), out)
     if found:
@@ -116,21 +113,12 @@ def prepare_plan(request: Request, plan: Plan, bridged: Callable[[], Plan], out:
     return Prepared(request, plan, choice.kernel, choice.why, agent_binary())
 
 
-def _in_real_time(plan: Plan) -> list[Problem]:
-    """Software whose figures in virtual time would say nothing."""
-    return [
-        Problem(
-            plan.topology,
-            0,
-            f"nodes.{node.name}.software.{one.name}",
-            one.kind,
-            f"needs real time: {why}",
-            LEAVE_OUT,
-        )
-        for node in plan.nodes
-        for one in node.software
-        if (why := KINDS[one.kind].real_time)
-    ]
+def _virtual(request: Request, plan: Plan, out: Path) -> Prepared:
+    """A run in virtual time: what its programs need of the machine is found now, not when they start."""
+    from orchestrator.campaign import closing  # here, as all kernels that are asked for
+
+    choice, agent = closing.fitted(plan, request.kernel, agent_binary, out)
+    return Prepared(request, plan, choice.kernel, choice.why, agent)
 
 
 def _elsewhere(
@@ -207,10 +195,6 @@ def _candidates(request: Request) -> list[LabKernel] | None:
         from orchestrator.kernel.fake import FakeKernel
 
         return [FakeKernel()]
-    if request.time == "virtual":
-        from orchestrator.kernel.virtual.kernel import VirtualKernel
-
-        return [VirtualKernel()]
     return None
 
 

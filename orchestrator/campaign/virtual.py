@@ -13,7 +13,6 @@ from orchestrator.campaign.identity import common, identical_set
 from orchestrator.campaign.prepare import Prepared
 from orchestrator.kernel.machine import machine
 from orchestrator.kernel.virtual.kernel import VirtualKernel
-from orchestrator.kernel.virtual.root.closed import closed_root
 
 
 def complete_manifest(run_dir: Path, prepared: Prepared) -> None:
@@ -28,8 +27,7 @@ def inputs_of(prepared: Prepared) -> dict[str, str]:
     """What a run depends on beside its plan: kernel, agent, code, each package and file of its root."""
     kernel = prepared.kernel
     assert isinstance(kernel, VirtualKernel) and kernel.binary is not None
-    there = kernel.inputs or closed_root(prepared.plan, prepared.agent, kernel.kept).inputs
-    return common(kernel.binary.path, prepared.agent) | there
+    return common(kernel.binary.path, prepared.agent) | kernel.root(prepared.plan, prepared.agent).inputs
 
 
 def record_hashes(run_dir: Path) -> None:

@@ -11,7 +11,13 @@ import click
 
 from orchestrator.cli.errors import DONE, REFUSED, USAGE, CliError
 from orchestrator.cli.output import json_option, note, print_json, say
-from orchestrator.cli.topologies import file_argument, hosts_option, parameters_option
+from orchestrator.cli.topologies import (
+    file_argument,
+    fits_in,
+    hosts_option,
+    parameters_option,
+    time_option,
+)
 
 if TYPE_CHECKING:
     from orchestrator.model import Note, Plan
@@ -21,13 +27,17 @@ if TYPE_CHECKING:
 @click.command("check")
 @file_argument
 @parameters_option
+@time_option
 @hosts_option
 @json_option
-def check_command(file: Path, parameters: dict[str, str], hosts: tuple[str, ...], as_json: bool) -> int:
+def check_command(
+    file: Path, parameters: dict[str, str], time_mode: str, hosts: tuple[str, ...], as_json: bool
+) -> int:
     """Check a topology or campaign file: names, references, units, addresses, combinations, fit.
 
     \b
     Example:  vnet check topologies/pair.yaml
+              vnet check topologies/pair.yaml --time virtual
     """
     from orchestrator.topology import TopologyError
 
@@ -35,7 +45,7 @@ def check_command(file: Path, parameters: dict[str, str], hosts: tuple[str, ...]
     notes: Sequence[Note] = ()
     said = ""
     try:
-        said, notes = _examine(file, parameters, hosts)
+        said, notes = _examine(file, parameters, time_mode, hosts)
     except TopologyError as error:
         problems = error.problems
     if as_json:
@@ -52,15 +62,17 @@ def check_command(file: Path, parameters: dict[str, str], hosts: tuple[str, ...]
     return REFUSED if problems else DONE
 
 
-def _examine(file: Path, parameters: dict[str, str], hosts: tuple[str, ...]) -> tuple[str, Sequence[Note]]:
+def _examine(
+    file: Path, parameters: dict[str, str], time_mode: str, hosts: tuple[str, ...]
+) -> tuple[str, Sequence[Note]]:
     """What a good file holds, in words, and what to look at in it; TopologyError else."""
     from orchestrator.campaign import filters
-    from orchestrator.campaign.fitting import insist_it_fits
     from orchestrator.language.source import read_document
     from orchestrator.plan.build import make_plan
     from orchestrator.topology import TopologyError, load, load_campaign
     from orchestrator.topology.loading import read_bytes
 
+    insist_it_fits = fits_in(time_mode)
     document = read_document(str(file), read_bytes(file))
     data = document.data
     if isinstance(data, dict) and "campaign" in data and "segments" not in data:

@@ -15,15 +15,8 @@ from orchestrator.lab import judgement
 MOST_FAILED = 5
 NAMES = 24  # characters of the first column at most, longer names wrap
 BETWEEN = 3
-PASSED: dict[str, str] = {verdict.HOLDS: "passed", verdict.FAILS: "failed", verdict.OPEN: "cannot tell"}
-MET: dict[str, str] = {verdict.HOLDS: "met", verdict.FAILS: "not met", verdict.OPEN: "cannot tell"}
-# Subject of verdicts.json -> its name, and the words for its verdicts.
-SUBJECTS: dict[str, tuple[str, dict[str, str]]] = {
-    "promise": ("delivery guarantees", MET),
-    "expectation": ("expectations", MET),
-    "check": ("checks of the run", PASSED),
-    "claim": ("claims", {}),
-}
+SUBJECTS = {"promise": "delivery guarantees", "check": "checks of the run"}  # of verdicts.json, in words
+MOST_NAMED = 2  # links of which the same is said
 
 
 def show(directory: Path, page: Path | None, *, failures: bool = True) -> None:
@@ -65,7 +58,7 @@ def verdicts(directory: Path, *, failures: bool = True) -> list[tuple[str, str]]
     counted = Counter(judged.known(directory).get("proof", {}))
     if not counted:
         return []
-    lines = [(f"link checks: {_counted(counted, PASSED)}", _colour(counted))]
+    lines = [(f"link checks: {_counted(counted)}", _colour(counted))]
     try:
         proof: list[dict[str, Any]] = retired.objects(
             "proof.json", json.loads((directory / "proof.json").read_text())
@@ -76,6 +69,7 @@ def verdicts(directory: Path, *, failures: bool = True) -> list[tuple[str, str]]
         return [*lines, (f"  proof.json cannot be read: {error}", "red")]
     proof = judged.said(directory, "proof", proof, "reason")
     lines += [(f"  {line}", "dim") for line in _tolerances(proof)]
+    lines += [(f"  {line}", "yellow") for line in _open(proof)]
     failed = [one for one in proof if one["verdict"] == verdict.FAILS][: MOST_FAILED if failures else 0]
     lines += [
         (f"  {one['link']} {one['direction']} {one['quantity']}: {one['reason']}", "red") for one in failed
@@ -83,9 +77,24 @@ def verdicts(directory: Path, *, failures: bool = True) -> list[tuple[str, str]]
     return lines
 
 
-def _counted(counted: Mapping[str, int], words: Mapping[str, str]) -> str:
-    """`10 passed, 1 failed`."""
-    return ", ".join(f"{counted[one]} {words.get(one, one)}" for one in verdict.ORDER if counted.get(one))
+def _open(proof: list[dict[str, Any]]) -> list[str]:
+    """Why a quantity cannot be told, and what would tell it, once for all links with the same reason."""
+    links: dict[str, list[str]] = {}
+    for one in proof:
+        if one["verdict"] == verdict.OPEN:
+            text = f"{one['quantity']}: cannot tell: {one['reason']}"
+            links.setdefault(text, []).append(f"{one['link']} {one['direction']}")
+    lines = []
+    for text, of in links.items():
+        more = f" and {len(of) - MOST_NAMED} more" if len(of) > MOST_NAMED else ""
+        lines.append(f"{text} ({', '.join(of[:MOST_NAMED])}{more})")
+    rest = len(lines) - MOST_FAILED
+    return lines[:MOST_FAILED] + ([f"and {rest} more that cannot be told: proof.json"] if rest > 0 else [])
+
+
+def _counted(counted: Mapping[str, int]) -> str:
+    """`1 fails, 10 holds`: the worst first."""
+    return ", ".join(f"{counted[one]} {one}" for one in verdict.ORDER if counted.get(one))
 
 
 def _colour(counted: Counter[str]) -> str:
@@ -99,14 +108,13 @@ def others(directory: Path) -> list[tuple[str, str]]:
     lines = []
     for of, found in judged.known(directory).items():
         if of != "proof":
-            name, words = SUBJECTS.get(of, (f"{of}s", {}))
             counted = Counter(found)
-            lines.append((f"{name}: {_counted(counted, words)}", _colour(counted)))
+            lines.append((f"{SUBJECTS.get(of, f'{of}s')}: {_counted(counted)}", _colour(counted)))
     return lines
 
 
 def _tolerances(proof: list[dict[str, Any]]) -> list[str]:
-    """How tight each quantity was judged: `delay: 4 passed; tolerance 200 us`."""
+    """How tight each quantity was judged: `delay: 4 holds; tolerance 200 us`."""
     found = []
     for quantity in dict.fromkeys(one["quantity"] for one in proof if one.get("tolerance") is not None):
         lines = [one for one in proof if one["quantity"] == quantity]
@@ -115,5 +123,5 @@ def _tolerances(proof: list[dict[str, Any]]) -> list[str]:
         unit = lines[0]["unit"]
         least, most = judgement.shown(unit, tolerances[0]), judgement.shown(unit, tolerances[-1])
         span = most if least == most else judgement.shown(unit, tolerances[0], tolerances[-1])
-        found.append(f"{quantity}: {_counted(counted, PASSED)}; tolerance {span}")
+        found.append(f"{quantity}: {_counted(counted)}; tolerance {span}")
     return found

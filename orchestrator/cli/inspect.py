@@ -60,7 +60,7 @@ def _nodes(nodes: dict[str, Any]) -> Iterator[tuple[str, ...]]:
 
 
 def _limits(limits: dict[str, Any]) -> str:
-    """Limits as realised: `CPU 0.5 cores (1298 MHz)`, `memory 64 MB`, `CPU share 512`."""
+    """Limits as applied: `CPU 0.5 cores (1298 MHz)`, `memory 64 MB`, `CPU share 512`."""
     words = []
     if limits.get("cpu_cores"):
         clock = f" ({limits['cpu_mhz']:.0f} MHz)" if limits.get("cpu_mhz") else ""

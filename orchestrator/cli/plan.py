@@ -10,11 +10,13 @@ import click
 from orchestrator.cli.output import document, json_option, print_json, say
 from orchestrator.cli.topologies import (
     file_argument,
+    fits_in,
     hosts_option,
     lab_option,
     parameters_option,
     refusals,
     seed_option,
+    time_option,
 )
 
 if TYPE_CHECKING:
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 @parameters_option
 @seed_option
 @lab_option
+@time_option
 @hosts_option
 @click.option("--steps", is_flag=True, help="Also the texts for `ip -batch` and `tc -batch`, word for word.")
 @click.option("--bounds", is_flag=True, help="Instead: the worst delay of each flow, by network calculus.")
@@ -41,6 +44,7 @@ def plan_command(
     parameters: dict[str, str],
     seed: int | None,
     lab: str | None,
+    time_mode: str,
     hosts: tuple[str, ...],
     steps: bool,
     bounds: bool,
@@ -54,7 +58,6 @@ def plan_command(
     Example:  vnet plan topologies/pair.yaml -p delay=50ms
               vnet plan topologies/ring.yaml --hosts all
     """
-    from orchestrator.campaign.fitting import insist_it_fits
     from orchestrator.model.codec import to_json
     from orchestrator.plan.build import make_plan
     from orchestrator.plan.render import render
@@ -62,7 +65,7 @@ def plan_command(
 
     with refusals():
         plan = make_plan(load(file, parameters, hosts), lab, seed)
-        insist_it_fits(plan)
+        fits_in(time_mode)(plan)
     if bounds:
         _bounds(
             plan,

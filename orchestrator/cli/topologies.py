@@ -7,11 +7,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
 from orchestrator.cli.errors import REFUSED, USAGE, CliError
+
+if TYPE_CHECKING:
+    from orchestrator.model import Plan
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -132,6 +135,17 @@ def time_option(command: F) -> F:
         show_default=True,
         help="Virtual: the lab's clock jumps over waiting, and the run repeats to the bit.",
     )(command)
+
+
+def fits_in(time_mode: str) -> Callable[[Plan], None]:
+    """What refuses a plan that does not fit this machine, in real or in virtual time; makes no lab."""
+    if time_mode == "virtual":
+        from orchestrator.campaign import closing
+
+        return closing.insist_it_fits
+    from orchestrator.campaign import fitting
+
+    return fitting.insist_it_fits
 
 
 def refuse_to_stay(time_mode: str, what: str) -> None:

@@ -1,4 +1,4 @@
-"""The kind of software that routes, as its room describes it in other tools' files."""
+"""The kind of software that routes, as its module describes it in the files of other tools."""
 
 from __future__ import annotations
 

@@ -36,8 +36,8 @@ def settings(lab: Lab, names: Sequence[str], wanted: dict[str, Any]) -> dict[str
         if wanted.get("hostname") is not None:
             read[node.name]["hostname"] = _hostname(lab, node, str(wanted["hostname"]))
     if limits := {k: float(wanted[k]) for k in LIMITS if wanted.get(k) is not None}:
-        for name, realised in _limits(lab, [n.name for n in nodes], limits).items():
-            read.setdefault(name, {})["limits"] = realised
+        for name, applied in _limits(lab, [n.name for n in nodes], limits).items():
+            read.setdefault(name, {})["limits"] = applied
     return read
 
 
@@ -82,10 +82,10 @@ def _limits(lab: Lab, names: Sequence[str], limits: dict[str, float]) -> dict[st
             raise LabError(f"set: {name}: {value:g}: not above 0")
     fields: dict[str, Any] = {**{OTHER_UNIT[k]: None for k in limits}, **limits}
     changed = [dataclasses.replace(lab.node(name), **fields) for name in names]
-    realised = lab.driver.limit(changed)
+    applied = lab.driver.limit(changed)
     lab.nodes |= {n.name: n for n in changed}
-    lab.note_limits(realised)
-    return {name: realised[name] for name in names if name in realised}
+    lab.note_limits(applied)
+    return {name: applied[name] for name in names if name in applied}
 
 
 def add(lab: Lab, node: Node, steps: Sequence[Step], links: Sequence[Link] = ()) -> None:

@@ -39,7 +39,7 @@ class Driver(Protocol):
     def configure(self, nodes: Sequence[Node], ports: Sequence[str]) -> dict[str, Any]: ...  # as read back
     def devices(self, netns: str) -> list[dict[str, Any]]: ...  # as `ip -j -d link`
     def qdiscs(self, netns: str) -> list[dict[str, Any]]: ...  # as `tc -j qdisc`
-    def limit(self, nodes: Sequence[Node]) -> dict[str, Any]: ...  # as realised
+    def limit(self, nodes: Sequence[Node]) -> dict[str, Any]: ...  # as applied
     def counters(self, node: Node) -> Counters: ...
     def call(
         self, request: Operation[Answer], *, patience_ns: int = PATIENCE_NS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from orchestrator import queueing
+from orchestrator.lab import expected
 from orchestrator.lab.clock import SECOND
 from orchestrator.lab.judgement import Judgement, ProofResult, Seen, shown, verdict
 from orchestrator.lab.probes import BOTH, FRAMES_LEAST, at_once, train_size
@@ -25,7 +25,7 @@ def judge(links: Sequence[Link], together: Results, tolerances: Tolerances) -> I
 def _rate(link: Link, trains: Sequence[Seen | None], tolerances: Tolerances) -> Judgement:
     """From the arrivals of either direction while both were sending."""
     requested = link.forward.impairment
-    whole, expects = float(requested.rate_bps), float(queueing.lone_bps(requested))
+    whole, expects = float(requested.rate_bps), expected.rate_bps(requested)
     tolerance = tolerances.rate.of(expects)
     if requested.slot is not None:
         why = "slots let frames go together, which hides the rate's spacing"

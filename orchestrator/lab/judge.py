@@ -173,7 +173,9 @@ class _Judging:
         """By the median where all frames are delayed alike: the few that came late do not matter."""
         values = self._delays()
         requested = self.requested.delay_ns
-        whole = requested + queueing.sending_ns(self.requested, spaced_size(self.requested))
+        whole = expected.mean_ns(self.requested) + queueing.sending_ns(
+            self.requested, spaced_size(self.requested)
+        )
         if len(values) < FRAMES_PLAIN:
             return self._too_few("delay", requested, "ns", len(values))
         noise = self.within.noise
@@ -216,8 +218,9 @@ class _Judging:
         requested = self.requested.jitter_ns
         tolerance = self.within.tolerances.jitter.of(requested)
         added = self.within.noise.spread_ns if self.within.noise else None
+        makes = expected.jitter_ns(self.requested)
         return self._within(
-            "jitter", requested, requested, (spread, low, high), "ns", len(values), tolerance, added
+            "jitter", requested, makes, (spread, low, high), "ns", len(values), tolerance, added
         )
 
     def _spread(self, values: Sequence[float]) -> tuple[float, tuple[float, float, float]]:
@@ -230,7 +233,6 @@ class _Judging:
         if i.distribution in QUARTILES_TO_JITTER:
             factor, error = QUARTILES_TO_JITTER[i.distribution]
             return factor, quartile_range(values, self.z, error, i.delay_correlation)
-        # the pareto tables of netem have the jitter as their standard deviation
         return 1.0, deviation_interval(values, self.z, i.delay_correlation)
 
     def _distribution(self, table: Sequence[int]) -> Judgement:
@@ -249,7 +251,7 @@ class _Judging:
         low, high = max(0.0, shifted - told), min(1.0, shifted + told)
         judged = verdict(low, high, 0.0, NEAR)
         reason = shape.quantiles(values, wanted)
-        needs = _needs(len(values), told, NEAR) if judged == "cannot tell" else None
+        needs = _more(len(values), told, NEAR, shifted, None) if judged == "cannot tell" else None
         if added > tolerance_ns:
             judged, needs = "cannot tell", None
             allowed = shown("ns", tolerance_ns)
@@ -288,7 +290,7 @@ class _Judging:
 
     def rate(self, train: Seen | None) -> Judgement:
         """From the spacing of frames that waited for one another; the interval is the bound on its error."""
-        requested, expects = float(self.requested.rate_bps), float(queueing.lone_bps(self.requested))
+        requested, expects = float(self.requested.rate_bps), expected.rate_bps(self.requested)
         tolerance = self.within.tolerances.rate.of(expects)
         if self.requested.slot is not None:
             why = "slots let frames go together, which hides the rate's spacing"

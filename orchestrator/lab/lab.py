@@ -67,10 +67,10 @@ class Lab:
             self.impairments[link.name, "forward"] = link.forward.impairment
             self.impairments[link.name, "reverse"] = link.reverse.impairment
 
-    def note_limits(self, realised: dict[str, dict[str, Any]]) -> None:
+    def note_limits(self, applied: dict[str, dict[str, Any]]) -> None:
         """Limits as read back: another node's reservation changes a node's weight, and nothing else of it."""
         known = self.manifest.data["limits"]
-        for node, limits in realised.items():
+        for node, limits in applied.items():
             known[node] = known.get(node, {}) | limits
 
     def forget_limits(self, nodes: Iterable[Node]) -> None:

@@ -125,18 +125,18 @@ class Limits:
         return weights(asked, self._cores, scale, least)
 
     def set(self, node: Node) -> dict[str, Any]:
-        """Set a node's limits and read them back; what was realised ({} if it has none)."""
-        realised: dict[str, Any] = {}
+        """Set a node's limits and read them back; what was applied ({} if it has none)."""
+        applied: dict[str, Any] = {}
         if (cores := cores_of(node, "limit", self.mhz)) is not None:
             got = self._cpu(node, quota(cores))
-            realised |= {"cpu_cores": got.cores, "quota_us": got.quota_us, "period_us": got.period_us}
+            applied |= {"cpu_cores": got.cores, "quota_us": got.quota_us, "period_us": got.period_us}
             if self.mhz:
-                realised |= {"cpu_mhz": got.cores * self.mhz, "clock_mhz": self.mhz}
+                applied |= {"cpu_mhz": got.cores * self.mhz, "clock_mhz": self.mhz}
         if node.memory_limit_bytes is not None:
-            realised["memory_bytes"] = self._memory(node, node.memory_limit_bytes)
+            applied["memory_bytes"] = self._memory(node, node.memory_limit_bytes)
         if node.process_limit is not None:
-            realised["processes"] = int(self._set("pids", node, "pids.max", str(node.process_limit)))
-        return realised
+            applied["processes"] = int(self._set("pids", node, "pids.max", str(node.process_limit)))
+        return applied
 
     def _cpu(self, node: Node, asked: Quota) -> Quota:
         if self._groups.layout.version == 2:
@@ -147,9 +147,10 @@ class Limits:
 
     def _memory(self, node: Node, asked: int) -> int:
         file = "memory.max" if self._groups.layout.version == 2 else "memory.limit_in_bytes"
-        return int(self._set("memory", node, file, str(asked), slack=4096))  # the kernel keeps whole pages
+        # The kernel keeps whole pages.
+        return int(self._set("memory", node, file, str(asked), tolerance=4096))
 
-    def _set(self, controller: str, node: Node, name: str, text: str, slack: int = 0) -> str:
+    def _set(self, controller: str, node: Node, name: str, text: str, tolerance: int = 0) -> str:
         file = self._groups.layout.mounts[controller] / node.cgroup / name
         try:
             file.write_text(text)
@@ -160,7 +161,7 @@ class Limits:
             ) from error
         asked, got = ([int(v) for v in t.split()] for t in (text, read))
         if len(asked) != len(got) or any(
-            abs(a - b) >= max(1, slack) for a, b in zip(asked, got, strict=True)
+            abs(a - b) >= max(1, tolerance) for a, b in zip(asked, got, strict=True)
         ):
             raise LabError(f"nodes.{node.name}: {name}: asked {text}, read back {read}")
         return read

@@ -15,7 +15,18 @@ from orchestrator.lab.judgement import Judgement, Seen
 from orchestrator.lab.operations import Probe, Probed, Prove
 from orchestrator.lab.pooling import added
 from orchestrator.lab.probes import SPACING_NS, burst_probes, in_turns, shared_probes, spaced_probes
-from orchestrator.lab.proving import LOOKS, further, length_ns, most_ns, told
+from orchestrator.lab.proving import (
+    JITTERED,
+    LOOKS,
+    at_once,
+    brief,
+    further,
+    in_time,
+    length_ns,
+    more,
+    most_ns,
+    told,
+)
 from orchestrator.lab.tolerance import Noise, Tolerances, settle
 from orchestrator.model import Link
 from orchestrator.model.tolerance import ProofSettings
@@ -45,7 +56,7 @@ class Prover:
             if not links:
                 return [], tolerances
             judged = self._until_told(links, tolerances, beside, LOOKS if not once else 1)
-        together = _by_way(self._call(shared_probes(links)))
+        together = _by_way(self._call(self._offered(shared_probes(links))))
         return [*judged, *half_duplex.judge(links, together, tolerances)], tolerances
 
     def _until_told(
@@ -53,13 +64,19 @@ class Prover:
     ) -> list[Judgement]:
         """Trains of all directions, then further ones of those that are not told yet."""
         first = spaced_probes(links, self.requested.longest_ns)
+        if self.virtual:
+            first = brief(first, links)
         probes = first
         answers, noise = self._spaced(probes, beside)
         spaced = _by_way(answers)
-        burst = _by_way(self._call(burst_probes(links)))
+        burst = _by_way(self._call(self._offered(burst_probes(links))))
         left_ns = most_ns(self.requested, virtual=self.virtual) - length_ns(probes)
         for look in range(looks):
-            judged = judge(links, spaced, burst, tolerances, noise, self.tables, LOOKS)
+            fine = judge(links, spaced, burst, tolerances, noise, self.tables, LOOKS)
+            rough = fine
+            if any(more(line) for line in fine if line.quantity in JITTERED):
+                rough = judge(links, spaced, burst, tolerances.rough(), noise, self.tables, LOOKS)
+            judged = in_time(fine, rough, first, left_ns, dense=self.virtual)
             probes = further(first, judged, left_ns, links, dense=self.virtual) if look < looks - 1 else []
             probes = in_turns(probes, links)
             if not probes:
@@ -69,7 +86,10 @@ class Prover:
             for way, seen in _by_way(answers).items():
                 spaced[way] = added(spaced[way], seen)
             left_ns -= length_ns(probes)
-        return [told(line, first) for line in judged]
+        return [told(line, first) for line in in_time(fine, rough, first, 0, dense=self.virtual)]
+
+    def _offered(self, trains: list[Probe]) -> list[Probe]:
+        return at_once(trains) if self.virtual else trains
 
     def _measures(self, links: Sequence[Link]) -> bool:
         """Virtual time adds nothing, and a driver that invents its answers has no machine."""

@@ -9,15 +9,23 @@ from dataclasses import replace
 from orchestrator.lab.clock import MILLISECOND, SECOND
 from orchestrator.lab.judgement import Judgement
 from orchestrator.lab.operations import Probe
-from orchestrator.lab.probes import SMALLEST, directions, longest_delay_ns
+from orchestrator.lab.probes import (
+    SMALLEST,
+    directions,
+    in_turns,
+    longest_delay_ns,
+)
 from orchestrator.model import Impairment, Link
 from orchestrator.model.tolerance import ProofSettings
 
 LOOKS = 4  # how often a proof is judged at most: with the first trains, and with three more
-AT_MOST_NS, AT_MOST_VIRTUAL_NS = 60 * SECOND, 600 * SECOND
+AT_MOST_NS, AT_MOST_VIRTUAL_NS = 60 * SECOND, 1200 * SECOND
 FRAMES_PER_S = 4000  # of all directions together: half of what the slowest lab kernel passes on
 # In virtual time, frames that do not meet are sent together: a call of the kernel costs more than a frame.
 TOGETHER, DENSE_NS = 64, MILLISECOND // 5
+CALLS_NS = 10_000  # of the lab's clock, that two calls of the kernel take
+CERTAIN = 100  # frames that tell what a link does to each of them alike
+JITTERED = ("delay", "jitter")  # told roughly where there is no time for more
 COUNTED = ("loss", "duplicate")  # told by how many frames arrive; their size does not matter, nor their delay
 Way = tuple[str, str]
 
@@ -47,16 +55,16 @@ def further(
         probe_of = {way: _denser(p, requested[way]) for way, p in probe_of.items()}
     frames: dict[Way, int] = {}
     timed: dict[Way, int] = {}  # of these, those whose delays are requested
-    for line in sorted(judged, key=lambda j: _more(j) * _interval(probe_of, j)):
+    for line in sorted(judged, key=lambda j: more(j) * _interval(probe_of, j)):
         way = line.link, line.direction
-        more = _more(line) - frames.get(way, 0)
-        if more <= 0 or way not in probe_of:
+        missing = more(line) - frames.get(way, 0)
+        if missing <= 0 or way not in probe_of:
             continue
         most = left_ns // _interval(probe_of, line) - frames.get(way, 0)
         if not dense:
             most = min(most, left_ns * FRAMES_PER_S // SECOND - sum(frames.values()))
-        if more <= most:
-            frames[way] = frames.get(way, 0) + more
+        if missing <= most:
+            frames[way] = frames.get(way, 0) + missing
             if line.quantity not in COUNTED or requested[way].corrupt:
                 timed[way] = frames[way]
     return [
@@ -64,6 +72,39 @@ def further(
         for probe in _longer(probe_of, frames, dense=dense)
         for part in _parted(probe, timed.get((probe["link"], probe["direction"]), 0))
     ]
+
+
+def brief(first: Sequence[Probe], links: Sequence[Link]) -> list[Probe]:
+    """The first trains of virtual time: frames together where they do not meet, and few of them through links
+    that leave nothing to chance.
+    """
+    requested = {(link, name): d.impairment for link, name, d in directions(links)}
+    found = []
+    for probe in first:
+        impairment = requested[probe["link"], probe["direction"]]
+        count = probe["count"] if _chance(impairment) else min(probe["count"], CERTAIN)
+        found.append(_denser({**probe, "count": count, "start_ns": 0}, impairment))
+    return in_turns(found, links)
+
+
+def at_once(trains: Sequence[Probe]) -> list[Probe]:
+    """Trains of virtual time, where a call of the kernel takes time and a frame takes none: with one frame a
+    call, no link would be offered more than 2.4 Gbit/s.
+    """
+    return [{**p, "batch": max(1, min(TOGETHER, CALLS_NS // max(1, p["interval_ns"])))} for p in trains]
+
+
+def _chance(requested: Impairment) -> bool:
+    """Whether frames of one link meet different things."""
+    drawn = (
+        requested.jitter_ns,
+        requested.gemodel,
+        requested.loss,
+        requested.duplicate,
+        requested.corrupt,
+        requested.reorder,
+    )
+    return any(drawn) or requested.slot is not None or requested.queue is not None
 
 
 def _denser(probe: Probe, requested: Impairment) -> Probe:
@@ -75,7 +116,8 @@ def _denser(probe: Probe, requested: Impairment) -> Probe:
         or requested.queue is not None
     ):
         return probe
-    room = requested.limit_packets // 2 or TOGETHER  # frames that may wait in netem at a time
+    # Frames that may wait in netem at a time; a wire without impairment has none.
+    room = requested.limit_packets // 2 or 2 * TOGETHER
     interval = max(DENSE_NS, longest_delay_ns(requested) // max(1, room - TOGETHER))
     if room <= TOGETHER or interval >= probe["interval_ns"]:
         return probe
@@ -113,7 +155,25 @@ def told(line: Judgement, first: Sequence[Probe]) -> Judgement:
     return replace(line, reason=f"{line.reason}; a longer proof tells it: `proof: {{at_most: {whole_s} s}}`")
 
 
-def _more(line: Judgement) -> int:
+def in_time(
+    fine: Sequence[Judgement],
+    rough: Sequence[Judgement],
+    first: Sequence[Probe],
+    left_ns: int,
+    *,
+    dense: bool,
+) -> list[Judgement]:
+    """The lines judged finely; those that nothing that fits what is left would tell, roughly."""
+    probe_of = {(p["link"], p["direction"]): p for p in first}
+
+    def fits(line: Judgement) -> bool:
+        most = left_ns // _interval(probe_of, line)
+        return more(line) <= (most if dense else min(most, left_ns * FRAMES_PER_S // SECOND))
+
+    return [f if fits(f) else r for f, r in zip(fine, rough, strict=True)]
+
+
+def more(line: Judgement) -> int:
     """Frames that one direction has still to send."""
     if line.verdict != "cannot tell" or line.needs is None:
         return 0

@@ -6,7 +6,7 @@ real time is a program among others, so its added delay is measured for a second
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from orchestrator.lab.clock import MILLISECOND
 from orchestrator.model.tolerance import ProofSettings, Tolerance
@@ -21,6 +21,12 @@ class Tolerances:
     rate: Tolerance
     of_jitter: float = 0.0  # share of a jitter to which the mean of a jittered delay is judged at least
     exact: bool = False  # the machine adds nothing to a delay
+    rough_jitter: Tolerance | None = None  # where there is no time for `jitter`; None: the same
+
+    def rough(self) -> Tolerances:
+        """To which a jitter is told where there is no time for more."""
+        of_jitter = ROUGH_OF_JITTER if self.of_jitter else 0.0
+        return replace(self, jitter=self.rough_jitter or self.jitter, of_jitter=of_jitter)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,21 +40,26 @@ class Noise:
     spread_ns: float
 
 
-# Jitters, and the means of jittered delays, are told to a tenth of the jitter: from 1,000 to 3,000 frames,
-# with the 99 % of judge.py. A twentieth would take four times as many.
-OF_JITTER = 0.1
+# Jitters, and the means of jittered delays, are told to a twentieth of the jitter: with the 99 % of judge.py,
+# from some 4,000 frames of a uniform jitter and 11,000 of a normal one in virtual time, to 18,000 in real
+# time, since the quartiles that tell it there need more. Where a proof may not take that long (`at_most`),
+# they are told to a tenth, from a quarter of the frames: behind a rate frames are four jitters apart, so that
+# 60 s hold 3,000 of them at 5 ms.
+OF_JITTER, ROUGH_OF_JITTER = 0.05, 0.1
 VIRTUAL = Tolerances(
     Tolerance(0.05 * MILLISECOND),
     Tolerance(share=OF_JITTER),
     Tolerance(share=0.005),
     of_jitter=OF_JITTER,
     exact=True,
+    rough_jitter=Tolerance(share=ROUGH_OF_JITTER),
 )
 HOST = Tolerances(
     Tolerance(0.2 * MILLISECOND, 0.01),
     Tolerance(0.2 * MILLISECOND, OF_JITTER),
     Tolerance(share=0.01),
     of_jitter=OF_JITTER,
+    rough_jitter=Tolerance(0.2 * MILLISECOND, ROUGH_OF_JITTER),
 )
 # Never wider: also where nobody can measure, as through the virtual machine that carries a link's netem.
 WIDEST = Tolerances(
@@ -80,6 +91,7 @@ def settle(requested: ProofSettings, *, kernel: str, virtual: bool, quiet: Noise
         requested.rate or default.rate,
         0.0 if requested.delay else default.of_jitter,
         default.exact,
+        None if requested.jitter else default.rough_jitter,
     )
 
 
@@ -92,6 +104,7 @@ def _between(quiet: Noise | None) -> Tolerances:
         _clamped(quiet.spread_ns, HOST.jitter, WIDEST.jitter),
         HOST.rate,  # a train's own frames tell what the machine adds to their spacing
         OF_JITTER,
+        rough_jitter=_clamped(quiet.spread_ns, Tolerance(0.2 * MILLISECOND, ROUGH_OF_JITTER), WIDEST.jitter),
     )
 
 

@@ -95,7 +95,10 @@ def _why_none(requested: Impairment, train: Seen) -> str:
 
 def too_slow(rate: float) -> str:
     """Why a rate that was not offered more than itself cannot be told."""
-    return f"the machine offered only {shown('bit/s', rate)}; virtual time offers more"
+    return (
+        f"the machine offered only {shown('bit/s', rate)}, and a rate shows where more than it is offered; "
+        "`--time virtual` offers more, in real time a faster machine or `--kernel host`"
+    )
 
 
 def offered_bps(train: Seen, size: int) -> float:

@@ -1,1 +1,1 @@
-"""What a topology file is written in: values and their units, places in the file, problems, templates."""
+"""Basics of topology files: values with units, places in the file, problems, templates."""

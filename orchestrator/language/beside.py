@@ -1,4 +1,4 @@
-"""Data files that lie beside a topology: their text, and mistakes in them with file and line."""
+"""Reads data files next to a topology and reports mistakes in them with file and line."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ LARGEST_BYTES = 64 << 20
 
 
 class LineError(Exception):
-    """A line of such a file that cannot be: its number, value, rule and remedy."""
+    """A wrong line of a data file: its number, value, rule and remedy."""
 
     def __init__(self, line: int, value: str, rule: str, remedy: str) -> None:
         super().__init__(f"{line}: {value}: {rule}; {remedy}")
         self.line, self.value, self.rule, self.remedy = line, value, rule, remedy
 
     def problem(self, file: FilePath, key: str) -> Problem:
-        """As a topology's mistake; `key` is the one that names the file."""
+        """The line's mistake as a Problem; `key` is the key that names the file."""
         return Problem(str(file), self.line, key, self.value, self.rule, self.remedy)
 
 
 def file_beside(document: Document, name: str) -> FilePath:
-    """The file that a topology calls so."""
+    """The path of a file that the topology names."""
     return FilePath(document.file).parent / name
 
 
 def text_of(file: FilePath, document: Document, path: Path, problems: list[Problem]) -> str | None:
-    """Its text; None where it cannot be read, which is told at `path` of the topology."""
+    """The file's text; reports an unreadable file at `path` of the topology and returns None."""
     try:
         if file.stat().st_size <= LARGEST_BYTES:
             return file.read_text(encoding="utf-8")

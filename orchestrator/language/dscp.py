@@ -44,6 +44,6 @@ MARKS = ("dscp", "pcp")
 
 
 def marks(options: Any) -> dict[str, int]:
-    """Those that software asks for, as the agent is told of them."""
+    """The marks that software requests, in the agent's form."""
     found = {key: getattr(options, key, None) for key in MARKS}
     return {key: value for key, value in found.items() if value is not None}

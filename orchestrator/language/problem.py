@@ -1,4 +1,4 @@
-"""What is wrong with a topology: place, value, rule and remedy of every mistake found."""
+"""Mistakes in a topology: place, value, rule and remedy of each."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Problem:
 
 
 def _one_line(text: str) -> str:
-    """The text without what moves a terminal's cursor or starts a line: names of a file may hold anything."""
+    """The text with control characters escaped: names in a file may hold anything."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 

@@ -22,7 +22,7 @@ _FAILURES = (
 
 
 class _Environment(SandboxedEnvironment):
-    """The sandbox without the two operators that make large values of small ones at once."""
+    """Jinja2's sandbox without the two operators that turn small values into huge ones."""
 
     intercepted_binops = frozenset({"*", "**"})
 
@@ -51,7 +51,7 @@ def _compiled(template: str) -> Template:
 
 
 def fault(template: str) -> str | None:
-    """Why a template is not one, or None; does not render it."""
+    """Why a template is invalid, or None; does not render it."""
     try:
         used = meta.find_undeclared_variables(_environment().parse(template))
     except (TemplateError, RecursionError) as error:
@@ -75,7 +75,7 @@ def render(template: str, values: Mapping[str, Any]) -> str:
 
 
 def _bounded(pieces: Iterable[str]) -> str:
-    """The pieces as one text; TemplateFaultError as soon as they are too large."""
+    """Joins the pieces; raises TemplateFaultError as soon as they are too large."""
     kept: list[str] = []
     size = 0
     for piece in pieces:

@@ -18,7 +18,7 @@ LONGEST_NAME = 40  # leaves room for "vnet-LAB.NODE" and for a host name of 63 c
 
 
 class Base(BaseModel):
-    """Every part of the file: unknown keys refused, no silent conversion, defaults checked too."""
+    """Base of all models: unknown keys are refused, nothing is converted silently, defaults are checked."""
 
     model_config = ConfigDict(
         extra="forbid", frozen=True, strict=True, validate_default=True, defer_build=True
@@ -26,7 +26,7 @@ class Base(BaseModel):
 
 
 def text(value: str) -> Any:
-    """A default written as in a file, read by the field's own parser: `text("60 s")`."""
+    """A default in the file's own notation, parsed by the field: `text("60 s")`."""
     return value
 
 
@@ -35,7 +35,7 @@ def fail(rule: str, remedy: str) -> PydanticCustomError:
 
 
 def reader(parse: Callable[[Any], Any]) -> BeforeValidator:
-    """A field's parser, whose UnitError becomes a mistake of the file with its rule and remedy."""
+    """Wraps a field's parser: its UnitError becomes a mistake with rule and remedy."""
 
     def read(value: Any) -> Any:
         try:
@@ -188,7 +188,7 @@ _NIC = re.compile(
 
 
 def _nic(value: Any) -> str:
-    """How a NIC is asked for; nobody looks yet whether there is one."""
+    """Parses the name of a NIC; whether it exists is checked later."""
     if isinstance(value, str) and _NIC.fullmatch(value):
         return value
     rule = "is not a NIC: neither PCI address, nor vendor:device, nor interface name"
@@ -196,7 +196,7 @@ def _nic(value: Any) -> str:
 
 
 def _nics(value: Any) -> dict[str, str]:
-    """By segment; "" stands for the node's first."""
+    """NICs by segment; "" is the node's first segment."""
     if isinstance(value, dict):
         return {str(segment): _nic(one) for segment, one in value.items()}
     return {"": _nic(value)}

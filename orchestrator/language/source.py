@@ -1,4 +1,4 @@
-"""YAML text to plain data with the line of every value, for any bytes whatever.
+"""Parses YAML to plain data with the line of every value; safe for arbitrary bytes.
 
 Values are read as YAML 1.2 does (`yes` and `on` are text). Tags and merge keys are refused, aliases are
 expanded up to a bound, so that no small file becomes a large one.
@@ -62,7 +62,7 @@ def dotted(path: Path) -> str:
 
 
 def read_document(file: str, content: bytes) -> Document:
-    """The data of one YAML document; raises TopologyError for anything that is not one."""
+    """Parses one YAML document; raises TopologyError for anything else."""
     root = _compose(file, _decode(file, content))
     reader = _Reader(file)
     data = reader.plain(root, ())
@@ -89,7 +89,7 @@ def _decode(file: str, content: bytes) -> str:
 
 
 def _events(file: str, text: str) -> Iterator[Any]:
-    """The parser's events; every way in which the parser fails becomes a TopologyError."""
+    """Yields the parser's events; any failure of the parser becomes a TopologyError."""
     try:
         yield from YAML(typ="safe", pure=True).parse(text)
     except MarkedYAMLError as error:
@@ -110,7 +110,7 @@ def _events(file: str, text: str) -> Iterator[Any]:
 
 
 class _Composer:
-    """Builds the node tree from events without recursion, so that depth cannot hurt."""
+    """Builds the node tree from events without recursion, so that deep nesting is harmless."""
 
     def __init__(self, file: str) -> None:
         self.file = file
@@ -198,7 +198,7 @@ def _scalar(text: str) -> Any:
 
 
 class _Reader:
-    """Node tree to plain data; collects duplicate and impossible keys."""
+    """Converts the node tree to plain data; reports duplicate and invalid keys."""
 
     def __init__(self, file: str) -> None:
         self.file = file

@@ -1,4 +1,4 @@
-"""What templates may name, and what is raised where one does not keep to the rules."""
+"""Names that templates may use, and the error for invalid templates."""
 
 from __future__ import annotations
 

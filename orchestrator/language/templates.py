@@ -29,7 +29,7 @@ class _Renderer:
         self._sent: dict[str, Any] = {}
 
     def ask(self, request: dict[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
-        """The process's answer; TemplateFaultError where it ended without one."""
+        """The process's answer; raises TemplateFaultError if it ended without one."""
         with self._lock:
             for _ in range(2):  # an idle process ends by itself: then the second one answers
                 process = self._running()
@@ -82,7 +82,7 @@ _renderer = _Renderer()
 
 
 def fault(template: str) -> str | None:
-    """Why a text is not a template, or None; does not render it."""
+    """Why a template is invalid, or None; does not render it."""
     if "{" not in template:
         return None
     try:

@@ -1,4 +1,4 @@
-"""Words of files and programs as a terminal may be given them: nothing in them is an order."""
+"""Escapes control sequences in untrusted text before printing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _ORDERS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u206
 
 
 def printable(value: Any) -> Any:
-    """The value with every text in it fit for a terminal: control characters are spelt out."""
+    """The value with control characters escaped in every text."""
     if isinstance(value, str):
         return _ORDERS.sub(lambda found: repr(found[0])[1:-1], value)
     if isinstance(value, dict):
@@ -19,5 +19,5 @@ def printable(value: Any) -> Any:
 
 
 def escaped(document: str) -> str:
-    """A JSON document that means the same, with control characters in its texts spelt out."""
+    """The same JSON document with control characters in its texts escaped."""
     return _ORDERS.sub(lambda found: f"\\u{ord(found[0]):04x}", document)

@@ -1,4 +1,4 @@
-"""Quantities with their units: text to the one number that is used inside, exactly or not at all.
+"""Parses quantities with units to the one number that is used inside, exactly or not at all.
 
 duration -> int ns, rate -> int bit/s, size -> int bytes, share -> float in [0, 1], frequency -> float 1/s.
 """

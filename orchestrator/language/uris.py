@@ -1,4 +1,4 @@
-"""Where a lab runs, as users write it: libvirt's URIs (`libvirt:`) and ssh URLs (`--kernel`), taken apart."""
+"""Parses the places where labs run: libvirt URIs (`libvirt:`) and ssh URLs (`--kernel`)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class RemoteMachine:
 
     @property
     def url(self) -> str:
-        """It in the form that `--kernel` takes."""
+        """The URL for `--kernel`."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         user = f"{self.user}@" if self.user else ""
         port = f":{self.port}" if self.port else ""
@@ -46,14 +46,14 @@ class RemoteMachine:
 
     @property
     def libvirt(self) -> str:
-        """The URI of its libvirt daemon, as that machine itself would write it."""
+        """The URI of its libvirt daemon, as used on that machine."""
         if self.socket is None:
             return "qemu:///system"
         return "qemu+unix:///system?" + urlencode({"socket": self.socket}, safe="/")
 
 
 def check_libvirt(value: object) -> str:
-    """The URI as it stands; UnitError (rule, remedy) where no lab can be run by it."""
+    """Returns the URI unchanged; raises UnitError (rule, remedy) if no lab can run there."""
     text = value if isinstance(value, str) else ""
     libvirt_machine(text)
     return text

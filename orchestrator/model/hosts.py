@@ -13,7 +13,7 @@ VXLAN_PORT = 4789  # RFC 7348, 5
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """A machine that carries a part of the lab; None is what nobody said of it."""
+    """A machine that carries a part of the lab; None is an unknown value."""
 
     name: str  # as in the inventory
     machine: str = ""  # ssh://[USER@]HOST[:PORT][/KERNEL]; "" is this machine

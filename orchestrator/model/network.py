@@ -59,12 +59,12 @@ class Impairment:
 
     @property
     def present(self) -> bool:
-        """Whether a qdisc is needed at all."""
+        """Whether the impairment needs a qdisc."""
         return self != Impairment(limit_packets=self.limit_packets, frame_bytes=self.frame_bytes)
 
     @property
     def tables(self) -> set[str]:
-        """Names of the tables that delays and slots are drawn from."""
+        """Names of the distribution tables for delays and slots."""
         return {self.distribution} | ({self.slot.table} if self.slot and self.slot.table else set())
 
 
@@ -104,7 +104,7 @@ class Interface:
 
     @property
     def device(self) -> str:
-        """The Ethernet interface, on which a tagged one stands."""
+        """The Ethernet interface below a tagged one."""
         return self.name.partition(".")[0]
 
     @property
@@ -116,7 +116,7 @@ class Interface:
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """Another node in a subnet of a node's own, whose hardware address it knows for good."""
+    """A permanent neighbour entry: another node of the subnet with its hardware address."""
 
     address: str
     mac: str

@@ -1,4 +1,4 @@
-"""The plan: frozen data that says everything a lab will be, before anything is made.
+"""The plan: frozen data that describes the whole lab before anything is made.
 
 Standard library only: the lab process reads it inside the lab's kernel, where every import costs.
 Times are nanoseconds, rates bits per second, sizes bytes, shares in [0, 1]; delays are one way.
@@ -24,7 +24,7 @@ PHASES: tuple[Phase, ...] = ("ramp", "hold", "drain")
 
 @dataclass(frozen=True, slots=True)
 class Vm:
-    """What makes a node of kind vm: its image and the machine that runs it."""
+    """A node of kind vm: its image and virtual hardware."""
 
     image: str  # name of a built image, or the absolute path of the user's own
     memory_bytes: int
@@ -82,7 +82,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A printable piece of work that a tool is given as it stands: text for `ip -batch` / `tc -batch`."""
+    """One step of building the lab: the exact text for `ip -batch` or `tc -batch`."""
 
     tool: Literal["ip", "tc"]
     netns: str  # namespace in which the tool runs
@@ -101,7 +101,7 @@ class Prediction:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What to look at before the plan is trusted: nothing is wrong, but it may not be what is meant."""
+    """A note on the plan: nothing is wrong, but it may not be what the author meant."""
 
     place: str
     text: str

@@ -1,4 +1,4 @@
-"""How a direction of a link queues what its rate cannot send at once: the kinds that a plan knows.
+"""Kinds of queues that hold packets which a direction's rate cannot send at once.
 
 Standard library only: the lab process reads it inside the lab's kernel.
 """
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """Packets that queue together; they belong to it by any of these. Without any it takes the rest."""
+    """Packets that queue together, selected by any of these fields; without any, all remaining packets."""
 
     name: str
     pcp: tuple[int, ...] = ()  # priority code points of 802.1Q, 0 to 7
@@ -96,7 +96,7 @@ class Discipline:
 
     @property
     def bands(self) -> tuple[Band, ...]:
-        """Of a kind that tells packets apart by what the file says; else none."""
+        """The bands of a kind that classifies packets; empty for other kinds."""
         if self.prio is not None:
             return self.prio.bands
         return self.htb.classes if self.htb is not None else ()

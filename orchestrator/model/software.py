@@ -1,4 +1,4 @@
-"""What a plan's nodes run.
+"""Software on the nodes of a plan.
 
 Standard library only: the lab process reads it inside the lab's kernel, where every import costs.
 """
@@ -47,7 +47,7 @@ class Process:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A program of the machine's that software needs, or a shared library."""
+    """A program or shared library of the machine that software needs."""
 
     name: str  # of its file
     package: str  # Debian's, that has it
@@ -57,7 +57,7 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A role of the agent in the network: when it comes and goes, and its name in records."""
+    """A session of an agent's role: when it connects and ends, and its name in records."""
 
     endpoint: str  # unique in the lab
     connect_ns: int  # offset from the scenario's start

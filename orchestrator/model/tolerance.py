@@ -18,7 +18,7 @@ class Tolerance:
 
 @dataclass(frozen=True, slots=True)
 class ProofSettings:
-    """What a file asks of its proof; None is the default of the kernel that the lab runs in."""
+    """The proof's settings in the topology file; None is the default of the lab's kernel."""
 
     delay: Tolerance | None = None
     jitter: Tolerance | None = None

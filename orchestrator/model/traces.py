@@ -1,4 +1,4 @@
-"""Traces of a plan: what one direction of a link becomes as time passes.
+"""Traces of a plan: the impairment of one direction over time.
 
 Standard library only: the lab process reads it inside the lab's kernel.
 """
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """From `at_ns` on, since the trace began; None: the trace does not say, the link's own value stays."""
+    """A state that holds from `at_ns` after the trace's start; None keeps the link's own value."""
 
     at_ns: int
     rate_bps: int | None = None  # 0: nothing is sent

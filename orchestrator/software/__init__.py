@@ -1,1 +1,1 @@
-"""The kinds of software: one room each. `registry` lists them; `kind` says what a room is to the others."""
+"""The kinds of software, a module each. `registry` lists them; `kind` defines what each provides."""

@@ -1,4 +1,4 @@
-"""Room of bulk transfers: greedy or paced TCP with its congestion control named, and UDP at a rate."""
+"""Bulk transfers: greedy or paced TCP with its congestion control named, and UDP at a rate."""
 
 from __future__ import annotations
 

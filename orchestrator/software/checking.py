@@ -1,4 +1,4 @@
-"""What a room is given to check its part of a file; the topology's report of mistakes gives it."""
+"""What a kind gets to check its part of a file; the topology's Report implements it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Room of GOOSE (IEC 61850-8-1): events whose state is sent again and again right above Ethernet."""
+"""GOOSE (IEC 61850-8-1): events whose state is sent again and again right above Ethernet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a room of a kind of software gives to the rest of the house; the registry lists the rooms."""
+"""What a kind of software provides to the rest of vNET. The registry lists the kinds."""
 
 from __future__ import annotations
 

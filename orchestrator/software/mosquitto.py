@@ -1,4 +1,4 @@
-"""Room of the broker mosquitto: started in the foreground, with a configuration rendered for its node."""
+"""The broker mosquitto: started in the foreground, with a configuration rendered for its node."""
 
 from __future__ import annotations
 

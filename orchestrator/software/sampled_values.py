@@ -1,4 +1,4 @@
-"""Room of sampled values (IEC 61850-9-2): streams of samples right above Ethernet, and who takes them."""
+"""Sampled values (IEC 61850-9-2): streams of samples right above Ethernet, and who takes them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The lab as a room sees it when it plans its software: names, addresses, phases, and who else is there."""
+"""The lab as a kind sees it when it plans its software: names, addresses, phases, other software."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Room of synchrophasors (IEEE C37.118.2): stations that measure, and who asks them for their data."""
+"""Synchrophasors (IEEE C37.118.2): stations that measure, and who asks them for their data."""
 
 from __future__ import annotations
 

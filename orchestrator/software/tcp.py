@@ -1,4 +1,4 @@
-"""Room of TCP messages of the agent's own: requests and answers, pushes, over connections made anew."""
+"""TCP messages of the agent's own: requests and answers, pushes, over connections made anew."""
 
 from __future__ import annotations
 

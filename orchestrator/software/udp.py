@@ -1,4 +1,4 @@
-"""Room of UDP messages of the agent's own: requests and answers, pushes, streams; nothing is promised."""
+"""UDP messages of the agent's own: requests and answers, pushes, streams; nothing is promised."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Campaigns: cells of points x topologies x levels of factors x repetitions, in a fixed order."""
+"""Expands a campaign into cells: points x topologies x levels x repetitions, in a fixed order."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def load_campaign(
 
 
 def load_cell(path: str | os.PathLike[str], overrides: Mapping[str, Any], index: int) -> Cell:
-    """Cell `index` of a campaign that has been checked, as of `load_campaign`; no other one is loaded."""
+    """Loads cell `index` alone of a campaign that `load_campaign` has checked."""
     source = _checked(path, overrides)
     matrix = list(_matrix(source))
     planned = matrix[index % len(matrix)]
@@ -126,7 +126,7 @@ def load_cell(path: str | os.PathLike[str], overrides: Mapping[str, Any], index:
 
 
 def _checked(path: str | os.PathLike[str], overrides: Mapping[str, Any]) -> _Source:
-    """What the file says, and its points, before any cell is loaded."""
+    """Reads the campaign block and its points; loads no cell yet."""
     source = _source(os.fspath(path), read_bytes(path), overrides)
     points, wrong = points_of(source.block, source.document)
     source = replace(source, points=tuple(points))
@@ -154,7 +154,7 @@ def _clashes(source: _Source, overrides: Mapping[str, Any]) -> Iterator[Problem]
 
 
 def _repeated(source: _Source) -> Iterator[Problem]:
-    """Levels and topologies that stand twice: two cells could not be told apart."""
+    """Reports levels and topologies given twice, since their cells would have equal names."""
     lists: dict[Path, list[Any]] = {
         ("campaign", "factors", name): levels for name, levels in source.block.factors.items()
     }
@@ -208,7 +208,7 @@ def _of_topology(file: str, content: bytes, overrides: Mapping[str, Any]) -> _So
 
 
 def _matrix(source: _Source) -> Iterator[_Planned]:
-    """Each cell of one repetition."""
+    """Yields the cells of one repetition."""
     factors = source.block.factors
     for point in source.points or (None,):
         for topology in _topologies(source, point):
@@ -221,7 +221,7 @@ def _matrix(source: _Source) -> Iterator[_Planned]:
 
 
 def _topologies(source: _Source, point: Point | None) -> tuple[str, ...]:
-    """Those that a point goes with."""
+    """The topologies that a point applies to."""
     if point is None or point.topology is None:
         return source.topologies
     return (str(FilePath(source.document.file).parent / point.topology),)
@@ -232,7 +232,7 @@ def _load(source: _Source, overrides: Mapping[str, Any], planned: _Planned) -> T
 
 
 def _loaded(source: _Source, overrides: Mapping[str, Any]) -> tuple[list[Topology], list[Problem]]:
-    """Each cell's topology, once for all repetitions, and all that is wrong with any."""
+    """Loads each cell's topology once for all repetitions; returns all problems, too."""
     found: list[Topology] = []
     problems: list[Problem] = []
     for planned in _matrix(source):
@@ -247,7 +247,7 @@ def _loaded(source: _Source, overrides: Mapping[str, Any]) -> tuple[list[Topolog
 
 
 def _of_point(problem: Problem, point: Point | None) -> Problem:
-    """A mistake that only one point makes says which."""
+    """Names the point in a problem that only one point has."""
     return replace(problem, path=f"{problem.path} of point {point.number}".strip()) if point else problem
 
 
@@ -261,7 +261,7 @@ def _impossible(source: _Source, planned: _Planned) -> list[Problem]:
 
 
 def _place(source: _Source, name: str, point: Point | None) -> Path:
-    """Where a level stands in the file."""
+    """The path of a level in the file."""
     if point is None or name not in point.values:
         return ("campaign", "factors", name)
     if source.block.search is not None:

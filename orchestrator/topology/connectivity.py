@@ -9,11 +9,10 @@ from .expansion import Domain, Expansion
 
 
 class Connectivity:
-    """Subnets in parts that forwarding nodes join, each family by itself; a node that does not forward ends
-    the way. wires: the subnets of links between nodes.
+    """Sets of subnets that forwarding nodes join, for IPv4 and IPv6 separately.
 
-    Only the shape of the network counts: routes written by hand may still lead nowhere (`plan.paths` follows
-    them).
+    wires: the subnets of links between nodes. Hand-written routes are ignored here and may still lead
+    nowhere; `plan.paths` follows them.
     """
 
     def __init__(self, names: Expansion, domains: Mapping[str, Domain], wires: Mapping[str, str]) -> None:
@@ -34,11 +33,11 @@ class Connectivity:
                 self._join([s for s in self._subnets[node] if self._family.get(s, kind) == kind])
 
     def families(self, node: str) -> set[Family]:
-        """Of its addresses."""
+        """Address families of a node's interfaces."""
         return {self._family[s] for s in self._subnets[node] if s in self._family}
 
     def reachable(self, a: str, b: str) -> bool:
-        """Whether packets of node `a` can get to node `b` at all."""
+        """Whether packets from node `a` can reach node `b`."""
         ours = {self._find(subnet) for subnet in self._subnets[a]}
         return a == b or any(self._find(subnet) in ours for subnet in self._subnets[b])
 

@@ -1,4 +1,4 @@
-"""Light nodes made of a container image: what that says of programs stands where the file says nothing."""
+"""Fills in programs of container-image nodes from the image where the file gives none."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Images = dict[str, "Archive"]
 
 
 def expand(data: Any, document: Document, problems: list[Problem]) -> tuple[Any, Images]:
-    """The file's data with what images say; the images by their text in the file."""
+    """Returns the file's data with the images' settings, and the images by their text in the file."""
     images: Images = {}
     if not isinstance(data, dict):
         return data, images
@@ -59,7 +59,7 @@ def _read(image: str, place: Path, document: Document, problems: list[Problem]) 
 
 
 def archive_path(image: str, file: str) -> FilePath:
-    """Where the archive is, from the topology's file on."""
+    """The archive's path, relative to the topology file."""
     return (FilePath(file).parent / image.removeprefix(SCHEME)).absolute()
 
 
@@ -81,7 +81,7 @@ def _filled(machine: dict[str, Any], archive: Archive) -> dict[str, Any]:
 
 
 def _literal(text: str) -> str:
-    """As a template that gives just this text."""
+    """A template that renders to exactly this text."""
     if not any(mark in text for mark in ("{{", "{%", "{#")):
         return text
     return "{% raw %}" + text + "{% endraw %}"

@@ -1,4 +1,4 @@
-"""Delays of the user's own, from a CSV file of samples or quantiles, as a table that netem draws from.
+"""Converts a CSV file of delay samples or quantiles into a netem distribution table.
 
 The file's first line names its columns: `delay_ms` alone (samples, in any order), or `quantile,delay_ms`
 (rising both; below the first and above the last quantile the delay stays). The unit is ns, us, ms or s. The
@@ -28,12 +28,12 @@ _REPLACED = ("delay", "jitter", "distribution", "delay_correlation")
 
 
 class OwnTable(str):
-    """The name of such a table, which no file can spell: `own-` and a hash of its entries."""
+    """The name of a user's table: `own-` and a hash of its entries. No topology file can use it."""
 
 
 @dataclass(frozen=True)
 class Delays:
-    """What a file becomes: netem's delay and jitter, whole microseconds, and its table."""
+    """Netem's delay and jitter (whole microseconds) and table of a delays file."""
 
     delay_ns: int
     jitter_ns: int
@@ -46,7 +46,7 @@ class Delays:
 
 
 class OwnDelays(str):
-    """The same name, and what it stands for."""
+    """The table's name together with its delays."""
 
     delays: Delays
 
@@ -57,11 +57,11 @@ class OwnDelays(str):
 
 
 class DelaysError(LineError):
-    """A line of delays that cannot be."""
+    """A wrong line of a delays file."""
 
 
 def read(text: str) -> Delays:
-    """The delays of a file's text; DelaysError at its first mistake."""
+    """Parses a delays file; raises DelaysError at the first mistake."""
     lines = [(n, line.strip()) for n, line in enumerate(text.splitlines(), 1) if line.strip()]
     if not lines:
         raise DelaysError(1, "", "is empty", f"begin with a line {HEADERS}")
@@ -84,7 +84,7 @@ def read(text: str) -> Delays:
 
 
 def table(delays_ns: list[float]) -> Delays:
-    """Netem's form of equally likely delays, in rising order."""
+    """Converts equally likely delays in rising order to netem's form."""
     delay = round(math.fsum(delays_ns) / len(delays_ns) / 1000) * 1000
     furthest = max(abs(d - delay) for d in (delays_ns[0], delays_ns[-1]))
     jitter = math.ceil(furthest / (HIGHEST / SCALE) / 1000) * 1000
@@ -149,7 +149,7 @@ Tables = dict[str, tuple[int, ...]]
 
 
 def expand(data: Any, document: Document, problems: list[Problem]) -> tuple[Any, Tables]:
-    """The file's data with every `delays: FILE` as delay, jitter and a table's name."""
+    """Replaces every `delays: FILE` in the data by delay, jitter and a table's name."""
     tables: Tables = {}
     if not isinstance(data, dict):
         return data, tables
@@ -198,7 +198,7 @@ def _direction(
 def _read(
     path: Path, name: str, document: Document, problems: list[Problem], tables: Tables
 ) -> Delays | None:
-    """What a file makes, its table among `tables`; None where it is wrong, which is told."""
+    """Reads one delays file and adds its table to `tables`; reports a wrong file and returns None."""
     file = file_beside(document, name)
     if (found := text_of(file, document, path, problems)) is None:
         return None

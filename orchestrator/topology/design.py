@@ -1,4 +1,4 @@
-"""Points of a campaign: settings of several parameters at once, listed, or sampled from ranges by a seed."""
+"""Points of a campaign: sets of parameter values, listed or sampled from ranges with a seed."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def sampled(design: Design) -> list[Point]:
 
 
 def _at(axis: Axis, share: float) -> Any:
-    """The value at a share from 0 to 1 of an axis."""
+    """The value at a position between 0 and 1 on an axis."""
     if axis.levels is not None:
         return axis.levels[min(int(share * len(axis.levels)), len(axis.levels) - 1)]
     low, unit = _number(axis.low)
@@ -123,7 +123,7 @@ def _wrong(design: Design, document: Document) -> Iterator[Problem]:
 
 
 def _bad_range(axis: Axis) -> str:
-    """The rule that a range breaks; empty if it is sound."""
+    """The rule that a range breaks; empty if it breaks none."""
     try:
         (low, unit), (high, other) = _number(axis.low), _number(axis.high)
         if _kind(unit) is not _kind(other):
@@ -137,7 +137,7 @@ def _bad_range(axis: Axis) -> str:
 
 
 def _number(value: Any) -> tuple[float, str]:
-    """A number and its unit as written, "" for a bare number; UnitError where it is neither."""
+    """Splits a value into number and unit ("" for a bare number); raises UnitError otherwise."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return float(value), ""
     number, _, unit = str(value).strip().partition(" ")
@@ -154,7 +154,7 @@ def _kind(unit: str) -> units.Quantity | None:
 
 
 def _factor(value: Any) -> float:
-    """What one of the value's unit is in the inner one."""
+    """Factor from the value's unit to the inner unit."""
     _, unit = _number(value)
     kind = _kind(unit)
     return 1.0 if kind is None else float(kind.units[unit])

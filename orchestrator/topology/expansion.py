@@ -1,4 +1,4 @@
-"""What the file's names stand for once groups are counted out: nodes, links, broadcast domains."""
+"""Expands groups into nodes and resolves links and broadcast domains."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _links(
 
 
 def is_access(model: File, link: Link) -> bool:
-    """Whether the link is between a node or group and its segment."""
+    """Whether the link connects a node or group to its segment."""
     return (link.between[0] in model.nodes or link.between[0] in model.groups) and (
         link.between[1] in model.segments
     )
@@ -82,7 +82,7 @@ class Domain:
 
 
 def domains(model: File) -> dict[str, Domain]:
-    """For each segment the domain that it belongs to."""
+    """Maps each segment to its domain."""
     root = {name: name for name in model.segments}
 
     def find(name: str) -> str:
@@ -106,7 +106,7 @@ def _domain(model: File, names: list[str]) -> Domain:
 
 
 def hosts(subnet: str) -> int:
-    """Number of addresses that nodes can have; IPv6 has no broadcast address, but one for any router (RFC
+    """Number of usable addresses; IPv6 has no broadcast address, but one for any router (RFC
     4291, 2.6.1).
     """
     network = ipaddress.ip_network(subnet)

@@ -1,4 +1,4 @@
-"""The reference of one key, from the same model as docs/topology.md: `vnet explain links.wan.both.delay`."""
+"""Looks up topology keys for `vnet explain`, in the model that docs/topology.md is made from."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class UnknownKeyError(Exception):
 
 
 def explain(asked: str) -> list[Entry]:
-    """What a path (`links.wan.both.delay`) or a key's name alone (`delay`) means; UnknownKeyError."""
+    """Explains a path (`links.wan.both.delay`), the end of one, or a key alone; raises UnknownKeyError."""
     parts = [part for part in re.split(r"[.\[\]]+", asked) if part]
     found = _at(parts) or _ending(parts)
     if not found and len(parts) == 1:
@@ -51,7 +51,7 @@ def explain(asked: str) -> list[Entry]:
 
 
 def known() -> list[str]:
-    """Every key's name once, for completion."""
+    """All key names, for shell completion."""
     return sorted({key for _, schema in _sections() for key in schema.get("properties", ())})
 
 
@@ -102,7 +102,7 @@ def _ending(parts: list[str]) -> list[Entry]:
 
 
 def _below_the_last(parts: list[str]) -> list[Entry]:
-    """Where the first part stands somewhere below the top and the rest leads on from there."""
+    """Entries for parts whose first one is a key below the top level."""
     _, models = _whole()
     starts = {place[0]: place for place in _everywhere() if place[0].endswith(f".{parts[0]}")}
     places = list(starts.values())
@@ -159,7 +159,7 @@ def _below(place: Place, part: str, models: dict[str, Schema]) -> Iterator[Any]:
 
 
 def _models(schema: Schema, models: dict[str, Schema]) -> Iterator[Schema]:
-    """The schemas that a value may be read by, references followed."""
+    """The schemas that a value may follow, with references resolved."""
     if "$ref" in schema:
         yield from _models(models[schema["$ref"].rsplit("/", 1)[-1]], models)
     elif options := schema.get("anyOf", schema.get("oneOf")):
@@ -170,7 +170,7 @@ def _models(schema: Schema, models: dict[str, Schema]) -> Iterator[Schema]:
 
 
 def _values(model: Schema) -> Schema | None:
-    """Of a mapping by names of the user's own: what stands behind each."""
+    """The value schema of a mapping whose keys are the user's own names."""
     inner = model.get("additionalProperties")
     if isinstance(inner, dict):
         return inner
@@ -207,7 +207,7 @@ def _merged(keys: list[Entry]) -> list[Entry]:
 
 
 def _keys(schema: Schema, models: dict[str, Schema], before: str = "") -> Iterator[Entry]:
-    """What stands below a value; of a list in each of its elements, of a mapping by names below each name."""
+    """The keys below a value; for lists those of an element, for mappings by name those below each name."""
     for model in _models(schema, models):
         needed = model.get("required", [])
         for name, value in model.get("properties", {}).items():
@@ -219,7 +219,7 @@ def _keys(schema: Schema, models: dict[str, Schema], before: str = "") -> Iterat
 
 
 def _near(asked: str, parts: list[str]) -> str:
-    """How far the path leads, and the keys that stand there which are nearest to the one that does not."""
+    """The remedy for an unknown path: its longest known part and the nearest keys there."""
     for key in TABLE:
         if parts and parts[-1] == key.old:
             return f'"{asked}" is retired; the key is {key.whole(key.new)} (`vnet migrate` rewrites files)'

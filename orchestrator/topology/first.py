@@ -1,4 +1,4 @@
-"""A first topology: clients, a server, and the network between them, as `vnet new` writes it."""
+"""Writes the first topology of `vnet new`: clients, a server, and the network between them."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ class First:
 
 
 def network_words(network: str) -> str:
-    """The impairment that a profile's name or a delay stands for."""
+    """The impairment for a profile's name or a delay."""
     known = network in profiles.names(Path())
     return f"profile: {network}" if known else f"delay: {network}"
 
 
 def first_topology(asked: First) -> str:
-    """The file's text; whether it is right is for `parse` to say."""
+    """The file's text, not checked here."""
     what, server, client = TRAFFIC[asked.traffic]
     lines = [
         f"# vnet run {asked.name}.yaml; vnet explain KEY says what a key means.",

@@ -1,4 +1,4 @@
-"""The machines that carry one lab together, as the file says them, and the network between them."""
+"""Keys of a multi-host lab: its machines and the network between them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ EXAMPLE = 'write for example "ssh://root@lab7"'
 
 
 def _machine(value: Any) -> str:
-    """As `model.Host` has it: "" is this machine."""
+    """The machine's URL; "" for this machine."""
     if value == LOCAL:
         return ""
     if not isinstance(value, str):
@@ -50,7 +50,7 @@ def _clock(value: Any) -> Any:
 
 
 def _cores(value: Any) -> float:
-    """A bare number, or with its unit."""
+    """A number of cores, with or without the unit."""
     number = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(cores?)?\s*", str(value))
     if isinstance(value, bool) or number is None or float(number[1]) <= 0:
         raise UnitError("is no number of cores", "write for example 16")
@@ -67,7 +67,7 @@ HostName = Annotated[str, Field(pattern=HOST_PATTERN), AfterValidator(_free)]
 
 
 class Host(Base):
-    """A machine that carries a part of the lab. What is not said here, the inventory may say."""
+    """A machine that carries a part of the lab. The inventory supplies missing keys."""
 
     machine: Annotated[
         str | None,
@@ -111,7 +111,7 @@ class Underlay(Base):
 
 
 def hosts_value(value: Any) -> Any:
-    """A list of names is a mapping of them."""
+    """Converts a list of names to a mapping."""
     if isinstance(value, list) and all(isinstance(name, str) for name in value):
         if len(set(value)) < len(value):
             raise fail("names a host twice", "name each once")

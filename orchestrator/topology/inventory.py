@@ -1,4 +1,4 @@
-"""Hosts by name: what the file leaves out of them the Ansible inventory says; no machine is asked."""
+"""Completes `hosts` of a topology from the Ansible inventory; contacts no machine."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Inventory:
         self.notes: list[Note] = []  # retired variables that it uses
 
     def hosts(self) -> dict[str, dict[str, Any]]:
-        """Name -> the host as a topology would say it. TopologyError where the inventory cannot be read."""
+        """Hosts by name, with a topology's keys. TopologyError where the inventory cannot be read."""
         if self._hosts is None:
             self._hosts = _read(self.path, self.notes)
         return self._hosts
@@ -77,9 +77,7 @@ def expand(
     notes: list[Note],
     inventory: Inventory | None = None,
 ) -> Any:
-    """The file's data with its hosts whole. asked: names in place of those of the file, as `--hosts` gives
-    them.
-    """
+    """Returns the file's data with complete hosts. asked: names from `--hosts` in place of the file's."""
     if not isinstance(data, dict):
         return data
     inventory = inventory or Inventory()
@@ -111,7 +109,7 @@ def _asked(data: Mapping[str, Any], asked: Sequence[str], inventory: Inventory) 
 
 
 def _said(body: Any) -> bool:
-    """Whether the file says itself which machine a host is, or is wrong otherwise."""
+    """Whether the file itself names the host's machine, or is wrong otherwise."""
     return body is not None and (not isinstance(body, dict) or "machine" in body)
 
 
@@ -125,7 +123,7 @@ def _unknown(name: Any, body: Any, document: Document, inventory: Inventory) -> 
 
 
 def _whole(name: str, body: Any, inventory: Inventory) -> Any:
-    """What file and inventory say together; of an unknown host this machine, so that checks go on."""
+    """Merges file and inventory; an unknown host becomes this machine so that checks can go on."""
     return body if _said(body) else {**inventory.hosts().get(name, {"machine": LOCAL}), **(body or {})}
 
 
@@ -179,7 +177,7 @@ def _host(name: str, variables: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _machine(name: str, variables: Mapping[str, Any]) -> str:
-    """As Ansible would reach it; the rest is ssh's own configuration."""
+    """The URL by which Ansible would reach the host; ssh's configuration has the rest."""
     if variables.get("ansible_connection") == "local":
         return LOCAL
     host = str(variables.get("ansible_host", name))

@@ -76,7 +76,7 @@ def load(
 def parse(
     file: str, content: bytes, overrides: Mapping[str, Any] | None = None, hosts: Sequence[str] = ()
 ) -> Topology:
-    """`load` for content at hand; `file` is the name that messages give."""
+    """`load` for content in memory; `file` is the name in messages."""
     document = read_document(file, content)
     if not isinstance(document.data, dict):
         rule, remedy = "a topology is a mapping", "begin with `name: my-experiment`"
@@ -126,7 +126,7 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
 def _model(
     document: Document, data: dict[str, Any], failed: set[Path], problems: list[Problem]
 ) -> File | None:
-    """The model, or that of the parts which are right in themselves, so that checking can go on."""
+    """Builds the model; leaves out wrong parts so that the remaining checks can run."""
     remaining = data
     for _ in range(4):  # wrong parts go first, then what cannot be without them
         try:
@@ -144,7 +144,7 @@ def _reported(error: ValidationError, document: Document, failed: set[Path]) -> 
 
 
 def _without(data: dict[str, Any], places: list[Path]) -> dict[str, Any]:
-    """The data without the parts (`nodes.broker`, `run`) where the places lie; a missing name is made up."""
+    """The data without the parts (`nodes.broker`, `run`) that hold these places."""
     kept = {key: dict(value) if isinstance(value, dict) else value for key, value in data.items()}
     for place in places:
         section = place[0] if place else None

@@ -7,11 +7,13 @@ same topology and comments, without a retired key. Otherwise MigrateError says w
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from ruamel.yaml import YAML
+from ruamel.yaml.error import ReusedAnchorWarning
 from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
 from ..language.problem import TopologyError
@@ -90,7 +92,7 @@ def _rewritten(file: str, text: str) -> str:
 
 
 def _found(text: str) -> list[tuple[retired.Use, _Pair]]:
-    root = YAML(typ="safe", pure=True).compose(text)
+    root = _composed(text)
     document = read_document("", text.encode())
     found = []
     for use in retired.uses(document.data):
@@ -99,6 +101,12 @@ def _found(text: str) -> list[tuple[retired.Use, _Pair]]:
             node = _child(text, node, part)
         found.append((use, _pair(text, node, use.key.old)))
     return found
+
+
+def _composed(text: str) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ReusedAnchorWarning)  # YAML allows it, and the last one counts
+        return YAML(typ="safe", pure=True).compose(text)
 
 
 def _pairs(text: str, node: Any) -> list[_Pair]:
@@ -128,7 +136,7 @@ def _first_holder(text: str) -> tuple[MappingNode, str, list[_Pair], list[str]] 
     at, into = nested[0][0].at, nested[0][0].key.new[0]
     of_it = [(use, pair) for use, pair in nested if use.at == at and use.key.new[0] == into]
     of_it.sort(key=lambda one: one[1].begin)
-    node = YAML(typ="safe", pure=True).compose(text)
+    node = _composed(text)
     for part in at:
         node = _child(text, node, part)
     return node, into, [pair for _, pair in of_it], [use.key.new[1] for use, _ in of_it]

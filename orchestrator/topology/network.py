@@ -1,4 +1,4 @@
-"""Segments, links and captures, as the file says them."""
+"""Keys of segments, links and captures."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ NO_NICS = "none"
 
 
 def _ports(value: Any) -> Any:
-    """The pair as a parameter gives it: "none", or "A B"."""
+    """A pair of NICs given as one parameter: "none" or "A B"."""
     if not isinstance(value, str):
         return value
     words = value.split()

@@ -1,4 +1,4 @@
-"""Nodes and groups of equal ones, as the file says them."""
+"""Keys of nodes, and of groups of equal nodes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .software import Software
 
 
 class Route(Base):
-    """A way written by hand."""
+    """A route written by hand."""
 
     to: Destination = Field(description='Subnet, or "default": all that nothing else leads to.')
     via: Targets = Field(
@@ -47,7 +47,7 @@ class Mounts(Base):
 
 
 def _vlans(value: Any) -> dict[str, int]:
-    """By segment; "" stands for the node's first."""
+    """VLANs by segment; "" is the node's first segment."""
     if value is None:
         return {}
     given = value if isinstance(value, dict) else {"": value}
@@ -64,7 +64,7 @@ _VLANS = WithJsonSchema({
 
 
 def _apart(value: Any) -> list[str] | bool:
-    """Names, or true of a group's members."""
+    """Names, or true for a group's members."""
     if isinstance(value, bool):
         return value or []
     names = [value] if isinstance(value, str) else value
@@ -78,7 +78,7 @@ _APART = WithJsonSchema({"title": "apart", "anyOf": [{"type": "boolean"}, {"type
 
 
 class Machine(Base):
-    """What a node and each member of a group have in common."""
+    """Keys that nodes and groups share."""
 
     segment: SomeOrNone = Field(
         default_factory=list,
@@ -167,7 +167,7 @@ class Machine(Base):
 
 
 def vlans_of(machine: Machine) -> dict[str, int]:
-    """By segment, of a machine's tagged interfaces."""
+    """VLANs by segment, for a machine's tagged interfaces."""
     first = machine.segment[0] if machine.segment else ""
     return {segment or first: vlan for segment, vlan in machine.vlan.items()}
 

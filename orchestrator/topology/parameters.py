@@ -1,4 +1,4 @@
-"""Parameters: values from defaults and overrides, and `${name}` replaced by them throughout the data."""
+"""Resolves parameters from defaults and overrides, and substitutes `${name}` in the data."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SPELLED = {"true": True, "yes": True, "false": False, "no": False}
 
 
 def declared(document: Document, problems: list[Problem]) -> dict[str, Parameter]:
-    """The parameters that the file declares; wrong declarations are reported and left out."""
+    """Reads the parameter declarations; reports wrong ones and leaves them out."""
     section = document.data.get("parameters")
     if section is None:
         return {}
@@ -53,7 +53,7 @@ def declared(document: Document, problems: list[Problem]) -> dict[str, Parameter
 def resolve(
     document: Document, known: Mapping[str, Parameter], overrides: Mapping[str, Any], problems: list[Problem]
 ) -> dict[str, Any]:
-    """Every parameter's value as it is put into the file; quantities stay text with their unit."""
+    """Resolves each parameter's value; quantities remain text with their unit."""
     for name in overrides.keys() - known.keys():
         remedy = closest(name, known, what="parameters")
         problems.append(
@@ -111,7 +111,7 @@ def _typed(parameter: Parameter, given: Any) -> Any:
 
 
 def _quantity(parameter: Parameter) -> units.Quantity:
-    """The kind of quantity, whose error texts suggest the unit that the parameter's default has."""
+    """The kind of quantity; its error texts suggest the unit of the parameter's default."""
     kind = units.QUANTITIES[parameter.type]
     try:
         return replace(kind, example=units.spaced(kind, parameter.default))

@@ -1,4 +1,4 @@
-"""How long ramp, hold and drain last, and in which order clients connect."""
+"""Computes the lengths of ramp, hold and drain, and the order in which clients connect."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Phases:
 
 
 def clients(names: Expansion) -> list[tuple[str, str]]:
-    """(node, software) of every client in the order of connecting: who only receives goes first."""
+    """(node, software) of every client in the order of connecting; pure receivers first."""
     found: list[tuple[int, str, str]] = []
     for node, machine in names.nodes.items():
         for name, software in machine.software.items():
@@ -52,7 +52,7 @@ def clients(names: Expansion) -> list[tuple[str, str]]:
 
 
 def interval_ns(model: File, count: int) -> int:
-    """From one client's connect to the next."""
+    """Interval between the connects of two clients."""
     if model.run.ramp is not None:
         return model.run.ramp // max(count, 1)
     return DEFAULT_INTERVAL_NS if model.run.connect_interval is None else model.run.connect_interval

@@ -1,4 +1,4 @@
-"""How tight the proof of links is, as the file says it."""
+"""Keys of the links' proof: its tolerances and times."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..language.scalars import Base, Span, reader, text
 from ..model.tolerance import ProofSettings, Tolerance
 
 
-def _slack(value: Any) -> Tolerance:
+def _tolerance(value: Any) -> Tolerance:
     """`0.1 ms`, `1 %`, or the larger of both: `0.2 ms or 1 %`."""
     if isinstance(value, Tolerance):
         return value
@@ -38,7 +38,7 @@ def _rate(value: Any) -> float:
 
 _TIME = Annotated[
     Tolerance,
-    reader(_slack),
+    reader(_tolerance),
     WithJsonSchema({"type": "string", "title": "tolerance", "examples": ["0.1 ms", "1 %", "0.2 ms or 1 %"]}),
 ]
 _RATE = Annotated[
@@ -47,7 +47,7 @@ _RATE = Annotated[
 
 
 class Proof(Base):
-    """How far measured links may be from what was asked. Shares (loss ...) are judged to a
+    """How far measured values of links may be from expected ones. Shares (loss ...) are judged to a
     quarter of their value, below 1 % to a half.
     """
 
@@ -55,13 +55,12 @@ class Proof(Base):
         None,
         description="By default 0.05 ms in virtual time, 0.2 ms or 1 % on the host's kernel, and in a lab "
         "kernel in real time what it adds on a quiet second, at most 1 ms or 5 %; with a jitter at least a "
-        "tenth of it.",
+        "twentieth of it.",
     )
     jitter: _TIME | None = Field(
         None,
-        description="By default 10 % in virtual time, 0.2 ms or 10 % on the host's kernel, and in a lab "
-        "kernel in real "
-        "time what it adds on a quiet second, at most 0.5 ms or 15 %.",
+        description="By default 5 % in virtual time, 0.2 ms or 5 % on the host's kernel, and in a lab kernel "
+        "in real time what it adds on a quiet second, at most 0.5 ms or 15 %.",
     )
     rate: _RATE | None = Field(None, description="By default 0.5 % in virtual time, else 1 %.")
     time: Span = Field(
@@ -70,7 +69,7 @@ class Proof(Base):
     )  # fmt: skip
     at_most: Span | None = Field(
         None, ge=0, le=10**13,
-        description="Of all trains of a direction together, 60 s by default, in virtual time 600 s. The "
+        description="Of all trains of a direction together, 60 s by default, in virtual time 1200 s. The "
         "proof goes on by itself until it can tell each quantity. What would take longer is not begun, and "
         "the proof says how long it would take.",
     )  # fmt: skip

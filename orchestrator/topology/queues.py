@@ -1,4 +1,4 @@
-"""Queues of a direction, as the file says them: which packets go first, which are dropped, which share."""
+"""Keys of a direction's queue: which packets go first, are dropped, or share the rate."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Pcp = Annotated[int, Field(ge=0, le=7)]
 
 
 def _or_one(schema: dict[str, Any]) -> None:
-    """For editors: one value may stand for a list of it."""
+    """Schema for editors: a single value or a list."""
     items = {key: schema.pop(key) for key in ("type", "items") if key in schema}
     schema["anyOf"] = [items, items.get("items", {})]
 
@@ -112,7 +112,7 @@ class Queue(Base):
 
     @property
     def kinds(self) -> list[str]:
-        """Those that are given; check demands one."""
+        """The kinds that are given; the checks require exactly one."""
         return [name for name in type(self).model_fields if getattr(self, name) is not None]
 
     @property

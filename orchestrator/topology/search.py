@@ -20,7 +20,7 @@ from ..language.source import Document
 
 
 class Bound(Base):
-    """What a metric of a run must keep, in every class that is named."""
+    """A bound on a metric of a run, in every named class."""
 
     metric: str = Field(description="Of summary.json: latency_p99 (ms), messages_lost, messages_unsent ...")
     classes: list[str] = Field(min_length=1, description="Traffic classes; one without the metric fails.")
@@ -49,7 +49,7 @@ class Trial:
 
 
 def wrong(searches: Mapping[str, Search], document: Document) -> Iterator[Problem]:
-    """Searches that cannot be made."""
+    """Reports searches that cannot be carried out."""
     for name, search in searches.items():
         place = ("campaign", "search", name)
         if search.high <= search.low:

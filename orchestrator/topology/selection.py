@@ -1,4 +1,4 @@
-"""Which nodes a text names: a node, a group, or patterns such as `client*` and `client[1-20]`."""
+"""Resolves selectors to nodes: a node, a group, or patterns such as `client*` and `client[1-20]`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def members(group: str, count: int) -> tuple[str, ...]:
 
 
 def select(selector: str, nodes: Sequence[str], groups: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    """The names that one selector means, in the order of `nodes`; empty where it means none."""
+    """The names that one selector matches, in the order of `nodes`."""
     if selector in groups:
         return tuple(groups[selector])
     if match := _RANGE.fullmatch(selector):
@@ -31,7 +31,7 @@ def select(selector: str, nodes: Sequence[str], groups: Mapping[str, Sequence[st
 
 
 def absent(selector: str, nodes: Sequence[str]) -> str | None:
-    """The first name of a range that no node has; None where all are there, or it is no range."""
+    """The first name in a range that does not exist; None if all exist or it is no range."""
     if (match := _RANGE.fullmatch(selector)) is None:
         return None
     known = set(nodes)
@@ -51,7 +51,7 @@ def _spans(text: str) -> list[tuple[int, int]]:
 def select_all(
     selectors: Iterable[str], nodes: Sequence[str], groups: Mapping[str, Sequence[str]]
 ) -> tuple[str, ...]:
-    """All that the selectors mean, once each, in the order of the selectors."""
+    """All names that the selectors match, once each, in the selectors' order."""
     found: dict[str, None] = {}
     for selector in selectors:
         found.update(dict.fromkeys(select(selector, nodes, groups)))

@@ -1,4 +1,4 @@
-"""What nodes run, as the file says it: one of the kinds of software."""
+"""Keys of software: validates each entry with the model of its kind."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ KEYS = list(dict.fromkeys(module.key for module in MODULES.values()))
 
 
 def form(tag: str) -> type[Base]:
-    """The model that a tag in an error's location stands for."""
+    """The model for a tag in an error's location."""
     return KINDS[tag[1:-1]].model
 
 
 def _tag(value: Any) -> str | None:
-    """The tag of the kind that a value is of; of several with one key the one that the value names."""
+    """The tag of a value's kind; where kinds share a key, the one that the value names."""
     if isinstance(value, Base):
         return f"<{KINDS.of(value).name}>"
     keys = [key for key in KEYS if isinstance(value, dict) and key in value]

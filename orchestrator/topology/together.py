@@ -1,4 +1,4 @@
-"""Which parts of a lab must stand on one host, on which hosts they may, and which share none.
+"""Constraints of placement: parts that share a host, their allowed hosts, parts that share none.
 
 Parts are nodes, links between segments and segments that are whole on one host. What a spanning tree, or one
 transmitter, spans is not taken apart: its parts stand together, as those do that `near` names.
@@ -28,7 +28,7 @@ class Apart:
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """What no placement can keep."""
+    """A contradiction that no placement can satisfy."""
 
     path: Path
     value: str
@@ -61,7 +61,7 @@ class Together:
 
     @cached_property
     def whole(self) -> dict[str, str]:
-        """Segments that are not taken apart, and why."""
+        """Segments that stay whole on one host, and why."""
         found = {}
         for name, segment in self.model.segments.items():
             if segment.duplex == "half":
@@ -71,7 +71,7 @@ class Together:
         return found
 
     def cluster(self, part: Part) -> Part:
-        """The part that stands for all those which stand with this one."""
+        """The representative of this part's cluster."""
         root = part
         while root in self._above:
             root = self._above[root]
@@ -80,14 +80,14 @@ class Together:
         return root
 
     def why(self, part: Part) -> str:
-        """Why a part is not alone."""
+        """Why a part is in a cluster."""
         return self._why.get(part) or next(
             (w for p, w in self._why.items() if self.cluster(p) == self.cluster(part)), ""
         )
 
     @cached_property
     def allowed(self) -> dict[Part, frozenset[str]]:
-        """Hosts of the clusters that may not stand anywhere."""
+        """Allowed hosts of clusters that have constraints."""
         found: dict[Part, frozenset[str]] = {}
         said: dict[Part, tuple[Path, frozenset[str]]] = {}
         for part, path, hosts in self._pinned():

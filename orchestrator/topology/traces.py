@@ -1,4 +1,4 @@
-"""Traces of links, from files beside the topology: what rate, delay and loss become as time passes.
+"""Reads traces of links from files: rate, delay and loss over time.
 
 Two forms. A CSV file: its first line names the columns, `time_s` and any of `rate_mbps`, `delay_ms`,
 `loss_percent` (or other units); each line holds from its time to the next one's. Or a packet-delivery trace
@@ -42,12 +42,12 @@ MOST_STATES = 100_000
 
 
 class TraceError(LineError):
-    """A line of a trace that cannot be."""
+    """A wrong line of a trace file."""
 
 
 @dataclass(frozen=True)
 class Read:
-    """What a file says; `bin_ns` is 0 for a CSV."""
+    """The contents of a trace file; `bin_ns` is 0 for a CSV."""
 
     states: tuple[State, ...]
     length_ns: int
@@ -55,7 +55,7 @@ class Read:
 
 
 class OwnTrace(str):
-    """The name of a trace, which no file can spell, and the trace itself."""
+    """A trace under a name that no topology file can use."""
 
     trace: Trace
 
@@ -80,7 +80,7 @@ def read(text: str, repeat: bool, bin_ns: int) -> Read:
 
 
 def first_that_sends(states: Sequence[State]) -> State:
-    """What a link is proven with, before its trace begins."""
+    """The first state that sends: the link is proven with it before its trace begins."""
     return next(state for state in states if state.rate_bps != 0)
 
 
@@ -197,7 +197,7 @@ def _number(line: int, text: str, name: str) -> Fraction:
 
 
 def _changes(states: Sequence[State]) -> tuple[State, ...]:
-    """Without those that change nothing."""
+    """The states without those that change nothing."""
     found: list[State] = []
     for state in states:
         last = found[-1] if found else None

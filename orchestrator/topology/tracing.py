@@ -1,4 +1,4 @@
-"""`trace:` of links and of media, replaced by the state that the trace begins with and the trace itself."""
+"""Replaces `trace:` of links and media by the trace and the state that it begins with."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _REPLACED = {"rate_bps": ("rate",), "delay_ns": ("delay", "delays"), "loss": ("l
 
 
 def expand(data: Any, document: Document, problems: list[Problem]) -> Any:
-    """The file's data; before profiles, so that a trace wins over a profile's values."""
+    """Replaces traces in the data; called before profiles so that a trace overrides them."""
     for section, sides in PLACES.items():
         known = data.get(section) if isinstance(data, dict) else None
         if not isinstance(known, dict):
@@ -75,7 +75,7 @@ def _direction(
 
 
 def _settings(value: Any, path: Path, document: Document, problems: list[Problem]) -> TraceFile | None:
-    """What stands behind `trace:`; None where it is wrong, which is told."""
+    """The settings of `trace:`; reports wrong ones and returns None."""
     try:
         return TraceFile.model_validate({"file": value} if isinstance(value, str) else value)
     except ValidationError as error:

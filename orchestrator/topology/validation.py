@@ -1,4 +1,4 @@
-"""pydantic's errors as Problems: the file's line, our rule, and a remedy that names the cure."""
+"""Converts pydantic's errors to Problems with the file's line, our rule and a remedy."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def problems_of(
 
 
 def place_of(error: Mapping[str, Any]) -> Path:
-    """Where in the data a pydantic error stands, without the tags of unions."""
+    """The path of a pydantic error in the data, without the tags of unions."""
     return tuple(part for part in error["loc"] if part != "[key]" and not _is_tag(part))
 
 
@@ -103,12 +103,12 @@ def _explained(owner: type[BaseModel] | None, key: str) -> str:
 
 
 def keys_of(model: type[BaseModel]) -> list[str]:
-    """The keys that a mapping of this model may have, as files spell them."""
+    """The keys of a model, as files spell them."""
     return [info.alias or name for name, info in model.model_fields.items()]
 
 
 def model_at(model: Any, loc: Path) -> type[BaseModel] | None:
-    """The model of the mapping at `loc` below `model`, or None where there is none."""
+    """The model at path `loc` below `model`; None if there is none."""
     current = model
     for part in loc:
         current = _step(current, part)

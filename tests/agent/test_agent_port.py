@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from agent_launcher import BINARY, Launcher
 
-# The machine's own network, host name and /run stay untouched.
+# The machine's own network, host name and /run stay as they are.
 SETTLE = """
 mount -t tmpfs tmpfs /run
 ip link add eth0 address 02:00:00:00:00:02 type veth peer eth1 address 02:00:00:00:00:01
@@ -91,9 +91,9 @@ def test_interfaces_take_the_plans_names_by_their_mac_though_they_must_change_pl
         {"name": "eth0", "address": "10.9.0.1", "prefix": 24, "mtu": 1500, "mac": "02:00:00:00:00:01"},
         {"name": "eth1", "address": None, "mtu": 1400, "mac": "02:00:00:00:00:02"},
     ]
-    realised = port.do("configure", nodes=[{"name": "alpha", "interfaces": cards}])["nodes"]["alpha"]
-    assert realised["hostname"] == "alpha"
-    first, second = realised["interfaces"]
+    applied = port.do("configure", nodes=[{"name": "alpha", "interfaces": cards}])["nodes"]["alpha"]
+    assert applied["hostname"] == "alpha"
+    first, second = applied["interfaces"]
     assert (first["name"], first["mac"], first["address"]) == ("eth0", cards[0]["mac"], "10.9.0.1")
     assert (second["mac"], second["address"], second["prefix"]) == (cards[1]["mac"], None, None)
     assert second["up"] and second["mtu"] == 1400 and not any(second["offloads"].values())

@@ -11,6 +11,7 @@ import pytest
 import vnet
 from capture import disturbance, rawfile, reduce, retired
 from orchestrator.cli.headlines import verdicts
+from reports.judged import FORMAT
 from reports.rundir import read_run
 from reports.shelf import Shelf
 
@@ -32,6 +33,9 @@ def old(tmp_path: Path) -> Path:
     (tmp_path / "plan.json").write_text(json.dumps({"format": reduce.PLAN_FORMAT, "lab": "old", "nodes": []}))
     (tmp_path / "manifest.json").write_text(json.dumps({"state": "complete", "suspect": False}))
     (tmp_path / "proof.json").write_text(json.dumps([OLD]))
+    judged = {"of": "proof", "name": "wan forward delay", "verdict": "holds"}
+    verdict = {"format": FORMAT, "counts": {"proof": {"holds": 1}}, "verdicts": [judged]}
+    (tmp_path / "verdicts.json").write_text(json.dumps(verdict))
     pl.DataFrame({"t_ns": [1], "asked_bps": [7.0], "bps": [6.0]}).write_parquet(tmp_path / "links.parquet")
     pl.DataFrame({"t_ns": [1], "halted": [1]}).write_parquet(tmp_path / "strain.parquet")
     return tmp_path
@@ -41,7 +45,7 @@ def test_reports_see_the_present_names(old: Path) -> None:
     (one,) = read_run(old).proof
     assert PRESENT.items() <= one.items() and not {"asked", "realised", "slack"} & one.keys()
     assert Shelf().table(old / "links.parquet").columns == ["t_ns", "requested_bps", "bps"]
-    assert ("delay: 1 holds; tolerance 200 us") in str(verdicts(old))
+    assert "delay: 1 passed; tolerance 200 us" in str(verdicts(old))
 
 
 def test_the_python_api_sees_the_present_names(old: Path) -> None:

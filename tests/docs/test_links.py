@@ -34,6 +34,34 @@ def test_pages_named_in_code_exist() -> None:
     ] == []
 
 
+# A file or a pattern in backticks. Capitals (KIND, NAME) and an ellipsis stand for others.
+FILE = re.compile(
+    r"`((?:bench|capture|docs|fuzz|images|inventory|orchestrator|playbooks|reports|tests|topologies|vnet)/[\w./*-]+)`"
+)
+STANDS_FOR = re.compile(r"[A-Z]{3,}|\.\.\.")
+THEIRS = {"tests/integration"}  # netlab's, docs/exchange.md
+
+
+def files_missing(root: Path) -> list[str]:
+    """`page: file` of each file of the tree that a page names in backticks and that is not there."""
+    pages = [root / "README.md", *sorted((root / "docs").rglob("*.md"))]
+    named = [(page, name) for page in pages for name in FILE.findall(page.read_text(encoding="utf-8"))]
+    own = [(page, name) for page, name in named if not STANDS_FOR.search(name) and name not in THEIRS]
+    return [
+        f"{page.relative_to(root)}: {name}" for page, name in own if not any(root.glob(name.rstrip("/.")))
+    ]
+
+
+def test_files_named_in_pages_exist() -> None:
+    assert files_missing(ROOT) == []
+
+
+def test_a_file_that_is_not_there_is_found(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "README.md").write_text("`docs/`, `bench/walls.py`, `reports/NAME/x.py`", encoding="utf-8")
+    assert files_missing(tmp_path) == ["README.md: bench/walls.py"]
+
+
 def test_a_dead_link_is_found(tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     (tmp_path / "README.md").write_text(

@@ -68,6 +68,6 @@ def test_the_reference_has_every_command_and_search_finds_it(site: Path) -> None
 
 
 def test_a_link_to_a_file_of_source_leads_to_a_page_that_shows_it(site: Path) -> None:
-    assert 'href="topologies/pair.yaml.html"' in (site / "index.html").read_text()
-    assert "left-access" in (site / "topologies/pair.yaml.html").read_text()
+    assert 'href="../topologies/trace.yaml.html"' in (site / "docs/networks.html").read_text()
+    assert "walk.csv" in (site / "topologies/trace.yaml.html").read_text()
     assert (site / "docs/examples/dumbbell/report/index.html").exists()

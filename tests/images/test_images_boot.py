@@ -35,9 +35,9 @@ def offset(guest: Guest) -> tuple[float, float]:
 
 def a_node_works(guest: Guest) -> None:
     """Interface by MAC under the plan's name, netem with its tables, a bridge, broker and capture."""
-    realised = guest.node()
-    assert realised["hostname"] == "alpha"
-    (card,) = realised["interfaces"]
+    applied = guest.node()
+    assert applied["hostname"] == "alpha"
+    (card,) = applied["interfaces"]
     assert (card["name"], card["address"], card["mtu"], card["up"]) == ("lan0", "10.1.0.7", 1400, True)
     assert not any(card["offloads"].values())
     guest.run(

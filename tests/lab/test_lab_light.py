@@ -192,7 +192,7 @@ def test_a_full_disk_ends_the_run_and_keeps_the_manifest(start: Start, tmp_path:
         unmount(disk)
 
 
-def test_limits_are_realised_and_changed_live(start: Start) -> None:
+def test_limits_are_applied_and_changed_live(start: Start) -> None:
     if "cpu" not in this_machine().mounts:
         pytest.skip("this kernel has no cpu controller for control groups")
     nodes = (

@@ -18,7 +18,7 @@ from orchestrator.lab.operations import Prove
 from orchestrator.lab.proof import Prover
 from orchestrator.lab.tolerance import HOST
 from orchestrator.model import Impairment, Link
-from orchestrator.model.tolerance import ProofSettings
+from orchestrator.model.tolerance import ProofSettings, Tolerance
 
 SECOND = 1000 * MS
 PLAIN = Impairment()
@@ -89,7 +89,7 @@ def test_an_interval_that_is_wider_than_the_slack_is_no_proof() -> None:
     spaced = {("wire", "forward"): seen, ("wire", "reverse"): Seen(5, 5, 0, 0, [0] * 5, [])}
     line = next(j for j in judge(of, spaced, {}, HOST) if j.quantity == "jitter")
     assert line.verdict == "cannot tell" and line.needs is not None and line.needs > 181
-    assert "181 frames only show" in line.reason and "tolerance 500 us" in line.reason
+    assert "181 frames only show" in line.reason and "tolerance 250 us" in line.reason
 
 
 def test_a_proof_goes_on_until_it_can_tell() -> None:
@@ -144,6 +144,46 @@ def test_equal_directions_are_pooled_but_a_bad_one_does_not_hide_among_them() ->
     lines = [j for j in proven(bad, of) if j.quantity == "loss"]
     assert {(j.link, j.direction) for j in lines if j.verdict == "fails"} == {("l3", "reverse")}
     assert {j.verdict for j in lines if (j.link, j.direction) != ("l3", "reverse")} == {"holds"}
+
+
+def test_a_jitter_is_told_to_a_twentieth_of_it() -> None:
+    lines = {j.quantity: j for j in proven(Wires(JITTERY), links(JITTERY)) if j.direction == "forward"}
+    assert lines["jitter"].tolerance == lines["delay"].tolerance == JITTERY.jitter_ns / 20
+    assert {lines["jitter"].verdict, lines["delay"].verdict} == {"holds"}
+    wider = replace(JITTERY, jitter_ns=round(JITTERY.jitter_ns * 1.08))
+    assert told(proven(Wires(wider), links(JITTERY)), "jitter") == {"fails"}
+
+
+def test_a_jitter_that_there_is_no_time_for_is_told_to_a_tenth() -> None:
+    """Behind a rate frames are four jitters apart; who asks for a twentieth gets that or no verdict."""
+    rated = replace(JITTERY, rate_bps=5_000_000)
+    idle = {("ref.a", "forward"): Impairment(delay_ns=MS)}
+    wires = Wires(rated, idle)
+    lines = {j.quantity: j for j in proven(wires, links(rated, 3), virtual=False) if j.direction == "forward"}
+    assert lines["jitter"].verdict == "holds" and lines["jitter"].tolerance == JITTERY.jitter_ns / 10
+    lengths = [max(p["count"] * p["interval_ns"] for p in c) for c in wires.calls if c[0]["link"] == "l0"]
+    assert sum(lengths) <= 62 * SECOND
+    asked = Prover(Wires(rated, idle), "core", ProofSettings(jitter=Tolerance(share=0.05)), "uml", False, {})  # type: ignore[arg-type]
+    found = [j for j in asked.prove(links(rated, 3))[0] if j.quantity == "jitter"]
+    assert {j.tolerance for j in found} == {JITTERY.jitter_ns / 20} and {j.verdict for j in found} == {
+        "cannot tell"
+    }
+    assert "a longer proof tells it" in found[0].reason
+
+
+def test_in_virtual_time_frames_that_do_not_meet_are_sent_together() -> None:
+    """And a link that does the same to all frames is asked a hundred of them, not a thousand."""
+    wires = Wires(LOSSY)
+    proven(wires, links(LOSSY))
+    assert {p["batch"] for p in wires.calls[0]} == {64} and {p["count"] for p in wires.calls[0]} == {1000}
+    steady = Impairment(delay_ns=20 * MS, limit_packets=1000)
+    wires = Wires(steady)
+    assert {j.verdict for j in proven(wires, links(steady))} == {"holds"}
+    assert [{p["count"] for p in call} for call in wires.calls] == [{100}]
+    slow = replace(LOSSY, rate_bps=1_000_000)
+    wires = Wires(slow)
+    proven(wires, links(slow))
+    assert not any("batch" in p for p in wires.calls[0]), "behind a rate they would wait for one another"
 
 
 def test_a_machine_that_is_late_is_told_in_the_rates_own_unit() -> None:

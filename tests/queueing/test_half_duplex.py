@@ -139,8 +139,10 @@ def test_a_rate_that_was_not_offered_cannot_be_told() -> None:
     apart_ns = 4000  # 1514 B: 3 Gbit/s of each direction
     count = 6000  # more than what passes before the rate holds
     seen = Seen(count, count, 0, 0, (1,) * count, tuple(range(0, count * apart_ns, apart_ns)))
-    slacks = settle(plan.proof, kernel="uml", virtual=True, quiet=None)
-    (line,) = half_duplex.judge(plan.links, {("wan", way): seen for way in ("forward", "reverse")}, slacks)
+    tolerances = settle(plan.proof, kernel="uml", virtual=True, quiet=None)
+    (line,) = half_duplex.judge(
+        plan.links, {("wan", way): seen for way in ("forward", "reverse")}, tolerances
+    )
     assert line.verdict == "cannot tell" and "offered only" in line.reason
 
 

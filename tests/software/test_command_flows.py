@@ -101,7 +101,7 @@ def test_nothing_is_promised_unless_said() -> None:
         (READINGS.replace("size: 100 B", "size: 9 B, pattern: request"), "", "a request without a reply"),
         (READINGS.replace("100 B", "0 B"), ".size", "is nothing at all"),
         (READINGS.replace("5 /s", "0 /s"), ".rate", "must be more than zero"),
-        (READINGS.replace("lossless", "lossles"), ".promise.lossles", 'did you mean "lossless"?'),
+        (READINGS.replace("lossless", "lossles"), ".guarantee.lossles", 'did you mean "lossless"?'),
     ],
 )
 def test_mistakes_are_refused_by_their_rule(new: str, place: str, rule: str) -> None:

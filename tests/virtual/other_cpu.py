@@ -3,7 +3,7 @@
     python tests/virtual/other_cpu.py [--lab NAME] [CPU...]    # qemu-system-x86_64 -cpu help lists them
 
 It is run here, then on machines that QEMU emulates: they boot Debian's kernel and see this machine's files,
-read only, under a tmpfs. Needs the sets vm and hil of images/packages.sh, the lab's own kernel and minutes a
+read only, under a tmpfs. Needs the set vm of images/packages.sh, the lab's own kernel and minutes a
 processor. Exit status 1 where bytes differ, memory apart; the first packet, message or row is shown.
 """
 
@@ -26,6 +26,7 @@ import golden_labs as golden
 
 from orchestrator.images import cpio, kernel, packages
 from orchestrator.kernel.machine import machine
+from orchestrator.kernel.uml.binaries import cache_dir
 from orchestrator.kernel.virtual.kernel import VirtualKernel
 from orchestrator.verify.verify import compare
 
@@ -37,6 +38,7 @@ CPUS = (
 )  # Intel's without AVX and with it, AMD's, all at once
 FLAGS = ("sse4_2", "avx", "avx2", "rdrand", "fsgsbase")
 DEBIAN = "linux-image-amd64"  # the cloud kernel has no 9p
+SHELL = "busybox-static"
 MODULES = ("virtio_pci", "9pnet_virtio", "9p", "overlay")
 INIT = Path(__file__).with_name("other_cpu_init.sh")
 APPEND = "console=ttyS0 quiet panic=-1 mitigations=off nokaslr no_timer_check tsc=reliable"
@@ -54,7 +56,7 @@ class Boot:
 def boot_files(scratch: Path) -> Boot:
     """Debian's kernel; an initial root of busybox, MODULES and INIT."""
     tree = scratch / "tree"
-    found = packages.resolve([DEBIAN], lambda name: name.startswith("linux-image-"))
+    found = packages.resolve([DEBIAN, SHELL], lambda name: name.startswith("linux-image-"))
     packages.unpack(packages.fetch(found).values(), tree)
     release = kernel.release_of(tree)
     kernel.vmlinux(tree / "boot" / f"vmlinuz-{release}", scratch / "vmlinux")
@@ -62,7 +64,7 @@ def boot_files(scratch: Path) -> Boot:
     entries = [cpio.file(f"modules/{path.name}", path.read_bytes()) for path in modules]
     entries += [cpio.file("modules/list", "".join(f"{path.name}\n" for path in modules).encode())]
     entries += [cpio.file("init", INIT.read_bytes(), 0o755)]
-    entries += [cpio.file("bin/busybox", Path("/bin/busybox").read_bytes(), 0o755)]
+    entries += [cpio.file("bin/busybox", (tree / "bin/busybox").read_bytes(), 0o755)]
     (scratch / "initrd").write_bytes(cpio.archive(entries))
     return Boot(scratch / "vmlinux", scratch / "initrd")
 
@@ -93,8 +95,9 @@ def here(lab: golden.Lab, binary: Path, scratch: Path) -> Path:
 
 
 def command(lab: golden.Lab, binary: Path) -> str:
-    """Shell text for the emulated machine: the same run."""
+    """Shell text for the emulated machine: the same run, with what this machine keeps of compiled files."""
     return (
+        f"export XDG_CACHE_HOME={shlex.quote(str(cache_dir().parent.parent))}\n"
         "export HOME=/tmp PATH=/usr/sbin:/usr/bin:/sbin:/bin PYTHONDONTWRITEBYTECODE=1\n"
         f"export VNET_STATE_DIR=/run/vnet VNET_UML_KERNEL={shlex.quote(str(binary))}\n"
         f"cd {shlex.quote(str(golden.PROJECT))}\n"

@@ -114,13 +114,18 @@ def memory_bytes(nodes: int, predicted: int = 0, available: int | None = None) -
     available = available_bytes() if available is None else available
     heavy = KERNEL_BYTES + math.ceil(predicted / LAB_SHARE / MIB) * MIB
     wanted = max(BASE_BYTES + nodes * NODE_BYTES, heavy)
-    if wanted > available * 3 // 4:
+    if wanted > most(available):
         raise KernelError(
             f"a lab of {nodes} nodes under uml wants {wanted // MIB} MiB of memory, "
             f"{available // MIB} MiB are available (a quarter is left to the machine); "
             "close other programs or use fewer nodes"
         )
     return wanted
+
+
+def most(available: int) -> int:
+    """Bytes that a guest may take of what is free: a quarter is left to the machine."""
+    return available * 3 // 4
 
 
 def memory_directory(wanted: int, candidates: Sequence[str] | None = None) -> Path:

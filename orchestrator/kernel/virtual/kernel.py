@@ -30,6 +30,7 @@ from orchestrator.kernel.virtual.root.closed import ClosedRoot, closed_root, int
 from orchestrator.kernel.virtual.root.dpkg import Database
 from orchestrator.kernel.virtual.root.kept import Kept
 from orchestrator.kernel.virtual.root.ours import code_archive, image_archive
+from orchestrator.kernel.virtual.root.wanted import of_plan
 from orchestrator.language.units import DURATION, UnitError, whole
 from orchestrator.model import Plan, codec
 from orchestrator.plan.nics import uses_nics
@@ -84,7 +85,7 @@ class VirtualKernel:
         self.syscall_ns = setting("VNET_SYSCALL_COST", SYSCALL_NS) if syscall_ns is None else syscall_ns
         self.stall_s = setting("VNET_WATCHDOG", STALL_NS) / 1e9 if stall_s is None else stall_s
         self.kept = Kept()
-        self.inputs: dict[str, str] = {}  # of the lab that was started last
+        self._root: tuple[object, ClosedRoot] | None = None  # that of the plan that was looked at last
         self.why = "asked for"
 
     def can(self, plan: Plan) -> list[Missing]:
@@ -103,6 +104,17 @@ class VirtualKernel:
         """Which kernel it would be."""
         release = self.binary.describe() if self.binary else "none"
         return f"uml in virtual time ({release}; {self.syscall_ns} ns a system call)"
+
+    def root(self, plan: Plan, agent: Path | None) -> ClosedRoot:
+        """What a lab of this plan sees of the machine; Unclosed where that cannot be."""
+        asked = (of_plan(plan), agent)
+        if self._root is None or self._root[0] != asked:
+            self._root = (asked, closed_root(plan, agent, self.kept))
+        return self._root[1]
+
+    def memory(self, plan: Plan, archives: int) -> int:
+        """Ceiling of the memory of a lab whose files come from archives of so many bytes."""
+        return with_root(boot.memory_of(plan), archives)
 
     def start(self, launch: Launch) -> detached.DetachedLab:
         """Start the owner process, which boots the guest and lives as long as it."""
@@ -131,8 +143,7 @@ class VirtualKernel:
         if self.binary is None:
             raise KernelError(f"virtual time: the lab's own kernel is not built; {REMEDY}")
         plan = launch.plan
-        root = closed_root(plan, launch.agent, self.kept)
-        self.inputs = root.inputs
+        root = self.root(plan, launch.agent)
         archives = [root.archive, code_archive(CODE_ROOT, PROJECT, self.kept)]
         if images := lab_command.images_of(plan):
             archives.append(image_archive(images, plan, self.kept))
@@ -141,7 +152,7 @@ class VirtualKernel:
         lab = supervised(plan, self.binary.release, memory, self.syscall_ns)
         with archives[-1].open("wb") as to:
             cpio.write(lab_entries(root, launch.agent, lab), to)
-        memory = with_root(memory, sum(path.stat().st_size for path in archives))
+        memory = self.memory(plan, sum(path.stat().st_size for path in archives))
         outside = {
             "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
             "TMPDIR": str(boot.memory_directory(memory)),

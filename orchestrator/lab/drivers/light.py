@@ -153,13 +153,13 @@ class LightDriver:
         self._own_groups.give([*weights, *(n.name for n in nodes if limited(n))], self._pids)
         if self._groups.controllers != had:
             self._own_groups.renew(self._nodes.values())
-        realised = {n.name: self._limits.set(n) for n in nodes}
+        applied = {n.name: self._limits.set(n) for n in nodes}
         for node in nodes:
             if (core := self._cores.bind(node.name, self._pids[node.name])) is not None:
-                realised[node.name]["core"] = core
+                applied[node.name]["core"] = core
         for name, weight in self._limits.reserve(list(self._nodes.values())).items():
-            realised.setdefault(name, {})["weight"] = weight
-        return {name: limits for name, limits in realised.items() if limits}
+            applied.setdefault(name, {})["weight"] = weight
+        return {name: limits for name, limits in applied.items() if limits}
 
     def counters(self, node: Node) -> operations.Counters:
         self._own_groups.give([node.name], self._pids)

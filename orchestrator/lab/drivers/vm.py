@@ -137,9 +137,9 @@ class VmDriver:
 
     def limit(self, nodes: Sequence[Node]) -> dict[str, Any]:
         light = [n for n in nodes if n.vm is None]
-        realised = self._light.limit(light) if light else {}
+        applied = self._light.limit(light) if light else {}
         machines = [n for n in nodes if n.vm is not None]
-        return realised | (self._open_fleet.limit(machines) if machines else {})
+        return applied | (self._open_fleet.limit(machines) if machines else {})
 
     def counters(self, node: Node) -> operations.Counters:
         return self._light.counters(node) if node.vm is None else {"cpu": [], "memory": None}

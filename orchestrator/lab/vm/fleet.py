@@ -82,13 +82,13 @@ class Fleet:
     def limit(self, nodes: Sequence[Node]) -> dict[str, Any]:
         """CPU limits and reservations: kept for the start, or set now where the machine runs."""
         everyone = {g.name: g.node for g in self.guests.values()} | {n.name: n for n in nodes}
-        realised = self._limits.plan(nodes, list(everyone.values()))
+        applied = self._limits.plan(nodes, list(everyone.values()))
         for node in nodes:
             self.guests[node.name].node = node
         for guest in self.guests.values():
             if guest.domain is not None:
                 self._limits.apply(guest.name, guest.domain)
-        return realised
+        return applied
 
     def carrier(self, port: str, up: bool) -> None:
         for guest in self.guests.values():

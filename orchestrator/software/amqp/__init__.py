@@ -1,1 +1,1 @@
-"""Room of the AMQP 0-9-1 client: spoken by the node's agent, every message accounted for."""
+"""The AMQP 0-9-1 client: spoken by the node's agent, every message accounted for."""

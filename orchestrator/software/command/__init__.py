@@ -1,1 +1,1 @@
-"""Room of any program: started on its node; it may account for its own messages."""
+"""Any program: started on its node; it may account for its own messages."""

@@ -1,1 +1,1 @@
-"""Room of the test of a path after RFC 2544: trials that the lab carries out between two interfaces."""
+"""The test of a path after RFC 2544: trials that the lab carries out between two interfaces."""

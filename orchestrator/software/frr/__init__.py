@@ -1,1 +1,1 @@
-"""Room of FRR: a router's OSPF and BGP, configured from the topology or by the user."""
+"""FRR: a router's OSPF and BGP, configured from the topology or by the user."""

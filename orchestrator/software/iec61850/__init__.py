@@ -1,1 +1,1 @@
-"""Room of what software right above Ethernet has in common: GOOSE and sampled values (IEC 61850)."""
+"""What software right above Ethernet has in common: GOOSE and sampled values (IEC 61850)."""

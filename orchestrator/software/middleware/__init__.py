@@ -1,1 +1,1 @@
-"""Room of middleware in Java: one library carries an object, another one makes bytes of it."""
+"""Middleware in Java: one library carries an object, another one makes bytes of it."""

@@ -1,1 +1,1 @@
-"""Room of the MQTT client: spoken by the node's agent, every message accounted for."""
+"""The MQTT client: spoken by the node's agent, every message accounted for."""

@@ -1,1 +1,1 @@
-"""Room of the broker RabbitMQ: AMQP, and MQTT by its plugin, started in the foreground of its node."""
+"""The broker RabbitMQ: AMQP, and MQTT by its plugin, started in the foreground of its node."""

@@ -1,1 +1,1 @@
-"""Room of ZeroMQ: a ROUTER with its DEALERs, a PUB with its SUBs, over TCP or reliable multicast (PGM)."""
+"""ZeroMQ: a ROUTER with its DEALERs, a PUB with its SUBs, over TCP or reliable multicast (PGM)."""

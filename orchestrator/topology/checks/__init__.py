@@ -1,4 +1,4 @@
-"""Rules that no value can break alone: references, addresses, combinations; every mistake is reported."""
+"""Checks that involve several values: references, addresses, combinations. Reports every mistake."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _CHECKS = (
 def check(
     document: Document, model: File, parameters: dict[str, object], refused: frozenset[str]
 ) -> list[Problem]:
-    """Every broken rule of a model; `refused` are the paths at which something was wrong already."""
+    """Runs all checks on a model; `refused` are paths already reported as wrong."""
     report = Report(document, model, parameters, refused)
     for rule in _CHECKS:
         rule(report)

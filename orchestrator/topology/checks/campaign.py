@@ -1,4 +1,4 @@
-"""Campaign block of a topology file: factors are parameters, and nothing is given twice."""
+"""Checks the campaign block: factors are parameters, and nothing is given twice."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from .report import Report
 
 
 def check(report: Report) -> None:
-    """The block's references; the levels themselves are tried when the cells are made."""
+    """Checks the block's references; levels are checked when the cells are made."""
     block = report.model.campaign
     if block is None:
         return

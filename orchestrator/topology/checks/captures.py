@@ -1,4 +1,4 @@
-"""Capture points: what they look at exists."""
+"""Checks that the targets of capture points exist."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from .report import Report
 
 
 def check(report: Report) -> None:
-    """The target of each capture point."""
+    """Checks the target of each capture point."""
     nodes = set(report.names.nodes) | report.declared("nodes")
     known = {"node": nodes, "segment": report.declared("segments"), "link": _links(report)}
     for name, capture in report.model.captures.items():

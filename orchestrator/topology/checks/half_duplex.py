@@ -1,4 +1,4 @@
-"""Half duplex: one transmitter, which has a rate, and no wire beside it that has one of its own."""
+"""Checks half duplex: one transmitter with a rate, and no second rate beside it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .report import Report
 
 
 def check(report: Report) -> None:
-    """Links and segments that are half duplex."""
+    """Checks half-duplex links and segments."""
     for name, link in report.model.links.items():
         if link.duplex == "half":
             _link(report, name, link)
@@ -19,7 +19,7 @@ def check(report: Report) -> None:
 
 
 def _link(report: Report, name: str, link: Link) -> None:
-    """Both directions share one transmitter: what it does is said once."""
+    """Both directions share one transmitter, so only one impairment is allowed."""
     forward, reverse = link.forward or link.both, link.reverse or link.both
     path, out = _asked(report, ("links", name), forward)
     _no_nics(report, link.nics is not None or _has_nic(report, *link.between), path, f"{out}, or the NICs")
@@ -60,7 +60,7 @@ def _has_nic(report: Report, node: str, segment: str) -> bool:
 
 
 def _asked(report: Report, path: Path, way: Impairment | None) -> tuple[Path, str]:
-    """Where `duplex: half` is asked for, in the file or by a profile, and how to do without."""
+    """Where `duplex: half` comes from (file or profile), and how to remove it."""
     given = report.document.data
     for part in path:
         given = given[part]

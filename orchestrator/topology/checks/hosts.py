@@ -1,4 +1,4 @@
-"""Hosts: who stands where, with whom and without whom; whether it fits is the planner's question."""
+"""Checks `host`, `near` and `apart` of nodes; the planner checks whether they fit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NAME_SOME = "write `hosts: [lab1, lab2]`, or give them by --hosts"
 
 
 def check(report: Report) -> None:
-    """Names of hosts and nodes in `host`, `near` and `apart`, and what contradicts itself in them."""
+    """Checks the names in `host`, `near` and `apart`, and contradictions between them."""
     if report.lost("hosts"):
         return
     _different(report)
@@ -35,7 +35,7 @@ def _machines(report: Report) -> Iterator[tuple[Path, Machine]]:
 
 
 def _different(report: Report) -> None:
-    """Each host another machine, with an address of its own."""
+    """Checks that hosts are different machines with different addresses."""
     seen: dict[str, str] = {}
     for name, host in report.model.hosts.items():
         for key, value in (("machine", host.machine or "local"), ("address", host.address)):
@@ -92,7 +92,7 @@ def _libvirt(report: Report) -> None:
 
 
 def _together(report: Report) -> None:
-    """What no placement can keep, looked for where all names are known."""
+    """Reports contradictions in placement, once all names are known."""
     if any(report.lost(section) for section in ("nodes", "groups", "segments")) or report.unsure(
         "links", "between"
     ):

@@ -1,4 +1,4 @@
-"""Impairments: combinations that netem refuses, or accepts and does not carry out."""
+"""Checks impairments for combinations that netem refuses or silently ignores."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CORRELATED = {
 
 
 def check(report: Report) -> None:
-    """Every impairment of links and of timeline events."""
+    """Checks every impairment of links and timeline events."""
     for name, segment in report.model.segments.items():
         one(report, segment.medium, ("segments", name, "medium"))
     for name, link in report.model.links.items():
@@ -35,7 +35,7 @@ def check(report: Report) -> None:
 
 
 def one(report: Report, impairment: Impairment | None, path: Path) -> None:
-    """The rules of one direction."""
+    """Checks one direction."""
     if impairment is None:
         return
     _delay(report, impairment, path)

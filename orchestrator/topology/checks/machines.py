@@ -1,4 +1,4 @@
-"""Machines: what only a virtual machine has stands on none but a virtual machine, and the reverse."""
+"""Checks keys that only virtual machines, or only light nodes, may have."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LEAST_MEMORY = 32 << 20  # the tiny kernel with its initramfs does not start in 
 
 
 def check(report: Report) -> None:
-    """Keys that do not go with a machine's kind."""
+    """Reports keys that do not belong to a machine's kind."""
     for section in ("nodes", "groups"):
         for name, machine in getattr(report.model, section).items():
             _cpu(report, section, name, machine)
@@ -71,7 +71,7 @@ def _light(report: Report, section: str, name: str, machine: Machine) -> None:
 
 
 def _contained(report: Report, section: str, name: str, machine: Machine) -> None:
-    """A light node with the files of a container image."""
+    """Checks a light node that is made of a container image."""
     if machine.image is None or not machine.image.startswith(SCHEME):
         rule, remedy = "is only for kind vm", "write `kind: vm`, `image: oci:PATH`, or leave it out"
         report.add((section, name, "image"), machine.image, rule, remedy)
@@ -88,7 +88,7 @@ def _contained(report: Report, section: str, name: str, machine: Machine) -> Non
 
 
 def _unusable(mode: str, path: str) -> str:
-    """Why a path of the machine cannot be opened to a node; empty if it can."""
+    """Why a path of the machine cannot be mounted in a node; empty if it can."""
     parts = path.split("/")
     if not path.startswith("/") or "\0" in path or {"", ".", ".."} & set(parts[1:]):
         return "is not an absolute path without . and .. in it"

@@ -1,4 +1,4 @@
-"""Names: one name means one thing, and every reference from a node to a segment has its target."""
+"""Checks that names are unique and that nodes refer to existing segments."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from .report import Report
 
 
 def check(report: Report) -> None:
-    """Names used twice, nodes without a segment, a file without nodes."""
+    """Reports names used twice, nodes without a segment, and a file without nodes."""
     seen: dict[str, str] = {}
     for section in ("segments", "nodes", "groups"):
         for name in getattr(report.model, section):

@@ -1,4 +1,4 @@
-"""NICs: each is one interface of one machine, asked for once; whether it exists is not looked at here."""
+"""Checks NICs: each is used once, as one interface. Whether it exists is checked later."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CABLE = "give the link `nics: {a: ..., b: ...}`: the node's port, and the port c
 
 
 def check(report: Report) -> None:
-    """Segments of `nic`, ends of `nics`, NICs named twice, and what needs an end that is not in the lab."""
+    """Checks segments of `nic`, ends of `nics`, NICs named twice, and keys that need both ends in the lab."""
     for name, node in report.model.nodes.items():
         for segment in node.nic or {}:
             if not node.segment:
@@ -75,7 +75,7 @@ def _once(report: Report) -> None:
 
 
 def _asked(report: Report) -> Iterator[tuple[Path, str, str | None]]:
-    """Where each NIC is asked for, and on which host."""
+    """The keys that request each NIC, and the host."""
     for name, node in report.model.nodes.items():
         for segment, asked in (node.nic or {}).items():
             yield ("nodes", name, "nic", segment) if segment else ("nodes", name, "nic"), asked, node.host

@@ -1,4 +1,4 @@
-"""Queues: one kind each, a rate that they stand before, bands that packets can be told apart by."""
+"""Checks queues: one kind, a rate, and bands with distinct filters."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SAME = ("pcp", "dscp", "port")
 
 
 def check(report: Report) -> None:
-    """Every queue of links and of timeline events, and that marks meet one that knows them."""
+    """Checks every queue, and that software's packet marks reach a queue that uses them."""
     for name, segment in report.model.segments.items():
         _one(report, segment.medium, ("segments", name, "medium"))
     for name, link in report.model.links.items():
@@ -28,7 +28,7 @@ def check(report: Report) -> None:
 
 
 def _marks(report: Report) -> None:
-    """A mark that no queue serves has the file's author believe in a priority that is not there."""
+    """Reports marks that no queue uses: the author would expect a priority that does not exist."""
     if any(report.lost(section) for section in ("links", "timeline", "segments")):
         return
     links, events = report.model.links.values(), report.model.timeline
@@ -53,7 +53,7 @@ def _marks(report: Report) -> None:
 def _marked(
     report: Report, options: object, here: Path, served: dict[str, set[int]], *, tagged: bool
 ) -> None:
-    """What one piece of software asks of its packets."""
+    """The marks that one software sets on its packets."""
     for mark, value in marks(options).items():
         if mark == "pcp" and not tagged:
             rule = "is of a tag, and this node's frames have none"

@@ -1,4 +1,4 @@
-"""Where the checks look and what they write to."""
+"""The file under check, with the lookups that checks share."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Report:
         return wire_subnets(self.model, self.names)
 
     def declared(self, section: str) -> set[str]:
-        """Names in a section of the file, also of those parts that are wrong in themselves."""
+        """Names in a section of the file, including parts that are wrong."""
         data = self.document.data.get(section)
         return set(data) if isinstance(data, dict) else set()
 
@@ -60,17 +60,17 @@ class Report:
         return any(p[0] == section and (len(p) < 3 or p[2] == key) for p in paths)
 
     def events(self) -> list[int]:
-        """For each event of the model its index in the file, where wrong ones still stand."""
+        """Index in the file of each event of the model (wrong events are not in the model)."""
         wrong = {int(m[1]) for path in self.refused if (m := re.match(r"timeline\[(\d+)\]", path))}
         count = len(self.model.timeline) + len(wrong)
         return [index for index in range(count) if index not in wrong][: len(self.model.timeline)]
 
     def broken(self, section: str) -> set[str]:
-        """Names whose part was refused already: nothing follows from them."""
+        """Names whose part was refused already; checks ignore them."""
         return self.declared(section) - set(getattr(self.model, section))
 
     def node(self, path: Path, name: str) -> bool:
-        """Whether this node is there to be looked at; reports a name that does not exist."""
+        """Whether the node can be checked; reports a name that does not exist."""
         if name in self.broken("nodes"):
             return False
         if name not in self.names.nodes:
@@ -101,11 +101,11 @@ class Report:
         return group, self.names.index_of[node], len(self.names.groups.get(group, (node,)))
 
     def programs(self, node: str) -> Mapping[str, Base]:
-        """What runs on a node, by name."""
+        """A node's software, by name."""
         return self.names.nodes[node].software
 
     def reachable(self, nodes: Iterable[str], node: str) -> bool | None:
-        """Whether packets of all of `nodes` can get to a node; None where the file is too broken to tell."""
+        """Whether packets of all `nodes` can reach a node; None if the file is too broken to tell."""
         broken = any(self.lost(section) for section in ("segments", "nodes", "groups"))
         if broken or self.unsure("links", "between"):
             return None
@@ -144,7 +144,7 @@ class Report:
         return self.names.nodes[node].forward
 
     def image(self, node: str) -> str | None:
-        """What a virtual machine is made of; None for a light node."""
+        """The image of a virtual machine; None for a light node."""
         machine = self.names.nodes[node]
         return None if machine.kind == "light" else machine.image or "builtin"
 
@@ -155,7 +155,7 @@ class Report:
 
     @cached_property
     def phases(self) -> Phases | None:
-        """None where the lengths cannot be known: what they follow from was refused."""
+        """The phases' lengths; None if a value that they depend on was refused."""
         if any(self.lost(section) for section in ("groups", "nodes", "run")):
             return None
         return phases(self.model, self.names)

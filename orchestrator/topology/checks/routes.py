@@ -1,4 +1,4 @@
-"""Routes: every node is on some network, and what is written by hand leads over a neighbour to a subnet."""
+"""Checks that nodes have a network and that hand-written routes use a neighbour as next hop."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .report import Report
 
 
 def check(report: Report) -> None:
-    """Nodes without a network, and `routes` of nodes and groups."""
+    """Checks nodes without a network, and `routes` of nodes and groups."""
     if any(report.lost(section) for section in ("segments", "nodes", "groups", "links")):
         return
     _on_a_network(report)
@@ -68,7 +68,7 @@ def _subnets(report: Report) -> Iterator[Subnet]:
 
 
 def _families(report: Report, members: tuple[str, ...], via: str) -> set[Family]:
-    """By which a neighbour can be reached."""
+    """Address families by which a neighbour can be reached."""
     if is_address(via):
         return {family(via)}
     if via not in report.names.nodes:

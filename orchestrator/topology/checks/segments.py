@@ -1,4 +1,4 @@
-"""Segments: subnets that are told apart, room for every address, bridges that can hold every port."""
+"""Checks segments: disjoint subnets, enough addresses, enough bridge ports."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WITHOUT_IPV6 = "builtin-tiny"  # images/guest/tiny.config
 
 
 def check(report: Report) -> None:
-    """Subnets, MTUs, fixed addresses, free addresses and bridge ports."""
+    """Checks subnets, MTUs, fixed addresses, free addresses and bridge ports."""
     if report.lost("segments") or report.unsure("links", "between"):
         return
     found = {domain.segments: domain for domain in report.domains.values()}

@@ -1,4 +1,4 @@
-"""Software: each kind's own rules, ports that no two programs of a node share, and names in records."""
+"""Checks software: each kind's rules, port conflicts on a node, unique names in records."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .report import Report
 
 
 def check(report: Report) -> None:
-    """Every program of every node and group."""
+    """Checks every program of every node and group."""
     for section in ("nodes", "groups"):
         for name, machine in getattr(report.model, section).items():
             _ports(report, section, name, machine)

@@ -1,4 +1,4 @@
-"""Timeline: one action an event, targets that exist, times inside their phase."""
+"""Checks the timeline: one action per event, existing targets, times inside their phase."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _SPELLED = {"duration": "for"}
 
 
 def allowed() -> dict[str, list[str]]:
-    """For each action, as files spell it, the further keys that it takes."""
+    """The further keys that each action takes."""
     return {
         spelled: [_SPELLED.get(key, key) for key, actions in _EXTRAS.items() if action in actions]
         for action, spelled in ACTIONS.items()
@@ -41,7 +41,7 @@ def allowed() -> dict[str, list[str]]:
 
 
 def check(report: Report) -> None:
-    """Every event, and the lengths of the phases they stand in."""
+    """Checks every event against the phases' lengths."""
     run = report.model.run
     if run.ramp is not None and run.connect_interval is not None:
         report.add(("run", "ramp"), None, "stands beside connect_interval", "keep one of them")

@@ -1,4 +1,4 @@
-"""Traces: queues whose rate they can change, and nobody else who changes the link."""
+"""Checks traces: the queue's rate can change, and nothing else changes the link."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WITHOUT_OUTAGES = ("htb", "cake")
 
 
 def check(report: Report) -> None:
-    """Every trace of a link, and of a segment's medium."""
+    """Checks every trace of a link or a segment's medium."""
     played: dict[str, list[str]] = {}
     for name, link in report.model.links.items():
         found = [side for side in SIDES if _traced(getattr(link, side))]
@@ -53,7 +53,7 @@ def _one(report: Report, way: Impairment, path: Path) -> None:
 
 
 def _queue(report: Report, way: Impairment, queue: Queue, path: Path) -> None:
-    """A queue behind a rate that changes."""
+    """Checks a queue behind a changing rate."""
     rates = [state.rate_bps for state in way.trace.trace.states]
     for kind in [one for one in queue.kinds if one in WITHOUT_OUTAGES and 0 in rates]:
         rule = "stands behind a rate that is 0 for a while, in which it would go on sending"

@@ -1,4 +1,4 @@
-"""Tagged interfaces: on segments of light nodes, and of one VLAN in each subnet."""
+"""Checks tagged interfaces: light nodes only, one VLAN per subnet."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .report import Report
 
 
 def check(report: Report) -> None:
-    """Every node's and group's `vlan`, and that all who share a subnet hear one another."""
+    """Checks `vlan` of nodes and groups, and that all nodes of a subnet share its VLAN."""
     for section in ("nodes", "groups"):
         for name, machine in getattr(report.model, section).items():
             if machine.vlan:

@@ -212,7 +212,7 @@ export class Panel {
     const sides = [["forward", `${link.a} → ${link.b}`], ["reverse", `${link.b} → ${link.a}`]];
     const curves = sides.map(([side, title]) => this.curve(title, (s) => (s.links[name]?.[side] ?? s.links[name]?.both)?.bps, bps));
     const now = el("div");
-    this.live.push(() => now.replaceChildren(table(["", "realised", "in use", "lost", "queue"], sides.map(([side, title]) => {
+    this.live.push(() => now.replaceChildren(table(["", "applied", "in use", "lost", "queue"], sides.map(([side, title]) => {
       const of = this.state.sample.links[name]?.[side] ?? this.state.sample.links[name]?.both, rate = link[side].rate_bps;
       return of ? [title, bps(of.bps), rate ? percent(of.bps / rate) : "", percent(of.dropped), bytes(of.backlog_bytes)] : [title, "", "", "", ""];
     }), [1, 2, 3, 4])));

@@ -17,9 +17,10 @@ from orchestrator.images.cpio import Entry
 from orchestrator.kernel.protocol import Missing
 from orchestrator.kernel.virtual.root import generated, tree
 from orchestrator.kernel.virtual.root.bytecode import compiled
-from orchestrator.kernel.virtual.root.closure import LIBRARIES, Closure, close
+from orchestrator.kernel.virtual.root.closure import close
 from orchestrator.kernel.virtual.root.dpkg import Database
 from orchestrator.kernel.virtual.root.kept import Kept, Known, signature, stamp
+from orchestrator.kernel.virtual.root.places import LIBRARIES, LOCAL_LIBRARY, Closure
 from orchestrator.kernel.virtual.root.wanted import Wanted, of_plan
 from orchestrator.model import Plan
 
@@ -41,6 +42,12 @@ class ClosedRoot:
     named: tuple[Entry, ...]
     inputs: dict[str, str]
 
+    @property
+    def bytes(self) -> int:
+        """What its files take in a lab's memory."""
+        files = (one.source.stat().st_size if one.source else len(one.data) for one in self.named)
+        return self.archive.stat().st_size + sum(files)
+
 
 def interpreter() -> str:
     """The real interpreter: a virtual environment's own path differs from checkout to checkout."""
@@ -56,8 +63,8 @@ def missing(database: Database) -> list[Missing]:
     return [Missing("Debian's database of packages", reason, remedy)]
 
 
-def closed_root(plan: Plan, agent: Path, kept: Kept, database: Database | None = None) -> ClosedRoot:
-    """Of a plan, made unless it is kept; KernelError, with the topology's key, where it cannot be closed."""
+def closed_root(plan: Plan, agent: Path | None, kept: Kept, database: Database | None = None) -> ClosedRoot:
+    """Of a plan, made unless it is kept; Unclosed, with the topology's keys, where it cannot be closed."""
     database = database or Database()
     wanted = [*of_the_lab(agent), *of_plan(plan)]
     code = sorted(Path(__file__).parent.glob("*.py"))
@@ -66,14 +73,18 @@ def closed_root(plan: Plan, agent: Path, kept: Kept, database: Database | None =
     if known is None:
         known = _make(database, close(database, wanted, BASE), kept)
         kept.know(asked, known)
-    named = tree.of_paths(database, Closure(paths=known.paths), passed_over=str(agent))
+    library = sysconfig.get_path("stdlib")
+    named = tree.of_paths(database, Closure(paths=known.paths), passed_over=str(agent), library=library)
     entries = [entry for source in named for entry in source.entries]
+    if any(entry.path.startswith(f"{LOCAL_LIBRARY}/lib".lstrip("/")) for entry in entries):
+        own = generated.libraries({entry.path: entry for entry in entries}, LIBRARIES)
+        entries.append(generated.loader_cache(known.libraries | own))
     bytecode = compiled(entries, interpreter(), kept.directory / "bytecode")
     inputs = known.inputs | {source.name: source.described for source in named}
     return ClosedRoot(kept.directory / known.archive, (*entries, *bytecode), inputs)
 
 
-def of_the_lab(agent: Path) -> Iterator[Wanted]:
+def of_the_lab(agent: Path | None) -> Iterator[Wanted]:
     """What the lab process is: this interpreter with its library, and the agent."""
     key = "the lab process"
     yield Wanted(interpreter(), "path", key, must=True)
@@ -83,26 +94,27 @@ def of_the_lab(agent: Path) -> Iterator[Wanted]:
         yield Wanted(f"{library}/asyncio/__init__.py", "path", key, must=True)
     else:
         yield Wanted(library, "path", key, must=True)
-    yield Wanted(str(agent), "path", "the agent", must=True)
+    if agent is not None:
+        yield Wanted(str(agent), "path", "the agent", must=True)
 
 
 def _make(database: Database, closure: Closure, kept: Kept) -> Known:
-    sources = tree.of_packages(database, closure)
+    packages = tree.of_packages(database, closure)
     accounts = generated.accounts(database, closure.packages)
-    there = {entry.path: entry for source in sources for entry in source.entries}
+    there = {entry.path: entry for source in packages for entry in source.entries}
     there |= {entry.path: entry for entry in generated.merged(database)}
     there |= {entry.path: entry for entry in generated.settings(accounts)}
     there |= {entry.path: entry for entry in generated.alternatives(database, there)}
-    cache = generated.loader_cache(there, LIBRARIES)
+    libraries = generated.libraries(there, LIBRARIES)
+    cache = generated.loader_cache(libraries)
     there[cache.path] = cache
-    inputs = {source.name: source.described for source in sources}
+    inputs = {source.name: source.described for source in packages}
     inputs["closed root"] = _digest([FORM, tree.digest(there[path] for path in sorted(there))])
-    files = {
-        str(one.source): list(stamp(one.source) or ()) for one in there.values() if one.source is not None
-    }
+    sources = [one.source for one in there.values() if one.source is not None]
+    files = {str(path): list(stamp(path) or ()) for path in (*sources, *sorted(closure.looked))}
     entries = [*there.values(), *_bytecode(there, kept)]
     archive = kept.archive(f"{inputs['closed root']}.cpio", lambda to: cpio.write(entries, to))
-    return Known(archive.name, inputs, closure.paths, files)
+    return Known(archive.name, inputs, closure.paths, files, libraries)
 
 
 def _bytecode(there: dict[str, Entry], kept: Kept) -> Iterator[Entry]:

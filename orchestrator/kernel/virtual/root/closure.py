@@ -4,42 +4,47 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+import sys
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import ParamSpec
 
-from orchestrator.kernel.protocol import KernelError
 from orchestrator.kernel.virtual.root import elf
 from orchestrator.kernel.virtual.root.dpkg import Database, present
-from orchestrator.kernel.virtual.root.wanted import Wanted, of_script
+from orchestrator.kernel.virtual.root.places import LIBRARIES, MODULES, Closure, Places
+from orchestrator.kernel.virtual.root.unclosed import (
+    NOT_SHOWN,
+    OF_A_PACKAGE,
+    REAL,
+    Unclosed,
+    Unfound,
+    install,
+    refuse,
+    show,
+)
+from orchestrator.kernel.virtual.root.wanted import Wanted, interpreter_of, of_script
 from orchestrator.lab.sandbox import SYSTEM
 
-SEARCHED = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
-LIBRARIES = ("/usr/local/lib", "/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib", "/usr/lib")
-MODULES = "/usr/lib/python3/dist-packages"
 # They only install other packages: no program of a lab calls them.
 _INSTALLERS = "adduser debconf debconf-2.0 dpkg init-system-helpers install-info lsb-base sysvinit-utils ucf"
 INSTALLERS = frozenset(_INSTALLERS.split())
-# Seen by a lab as its own, whatever the machine has there.
-FRESH = ("/proc", "/sys", "/dev", "/run", "/tmp", "/var/tmp")
+# A lab's own, whatever the machine has there; what is in the later ones may be made by the lab.
+OWN, FRESH = ("/proc", "/sys", "/dev"), ("/run", "/tmp", "/var/tmp")
+LOCAL = "/usr/local/"  # of /usr, what no package of Debian's may use (its policy, 9.1.2)
 MOST_FILES = 200_000  # that a path which the topology names may hold
-
-
-@dataclass
-class Closure:
-    """Names of packages, and paths outside of packages, each with the key of the topology that names it."""
-
-    packages: set[str] = field(default_factory=set)
-    paths: dict[str, str] = field(default_factory=dict)
+LARGEST_SCRIPT = 1 << 20  # bytes
+P = ParamSpec("P")
 
 
 def close(database: Database, wanted: Iterable[Wanted], base: Iterable[str]) -> Closure:
-    """The closure of what is wanted and of the packages `base`; KernelError, with the key, if it has none."""
+    """The closure of what is wanted and of the packages `base`; Unclosed, with all that has none."""
     closing = _Closing(database)
     for name in base:
         closing.package(name)
-    for one in wanted:
+    for one in sorted(wanted, key=lambda one: not one.shown):  # what is shown may hold what others name
         closing.add(one)
+    if closing.unfound:
+        raise Unclosed(closing.unfound)
     return closing.closure
 
 
@@ -47,17 +52,27 @@ class _Closing:
     def __init__(self, database: Database) -> None:
         self._db = database
         self.closure = Closure()
+        self._places = Places(database, self.closure)
+        self.unfound: list[Unfound] = []
+        self._searched: dict[str, None] = {}  # directories of libraries that programs or variables name
 
     def add(self, one: Wanted) -> None:
         """One more, with all that it needs."""
+        self.unfound += _missing(self._take, one)
+
+    def _take(self, one: Wanted) -> None:
         if one.kind == "package":
             self.package(one.name)
         elif one.kind == "module":
             self._module(one)
         elif one.kind == "command":
             self._command(one)
-        elif one.kind == "library":
-            self._library(one)
+        elif one.kind == "program":
+            self._program(one)
+        elif one.kind in ("library", "file"):
+            self._file(one)
+        elif one.kind == "libraries":
+            self._searched[one.name] = None
         elif self._is_named(one):
             self.path(one.name, one.key)
 
@@ -75,38 +90,14 @@ class _Closing:
 
     def path(self, path: str, key: str) -> None:
         """A file or directory of the machine's: of a package, or by itself with what it needs to start."""
-        for step in self._steps(path):
+        for step in self._places.steps(path):
             if step in self._db.alternatives:
-                self.path(self._choice(step), key)
+                self.path(self._places.choice(step), key)
                 return
             if (owner := self._db.owner(step)) is not None:
                 self.package(owner)
             elif self._db.real(step).is_symlink() or not self._within_package(step):
                 self._by_itself(step, key)
-
-    def _steps(self, path: str) -> Iterator[str]:
-        """The path, and what it leads to link by link."""
-        for _ in range(40):  # as the kernel's bound of links (include/linux/namei.h: MAXSYMLINKS)
-            path = self._db.canonical(self._resolved_above(path))
-            yield path
-            real = self._db.real(path)
-            if not real.is_symlink() or path in self._db.alternatives:
-                return
-            path = os.path.normpath(Path(path).parent / real.readlink())
-
-    def _resolved_above(self, path: str) -> str:
-        """With the directories' links followed: what dpkg lists is below directories of its own."""
-        above, name = os.path.split(path)
-        real = os.path.realpath(self._db.real(above))
-        prefix = str(self._db.root)
-        inside = real[len(prefix) :] if prefix != "/" and real.startswith(prefix) else real
-        return str(Path(inside or "/", name))
-
-    def _choice(self, link: str) -> str:
-        """Of an alternative: what the closure has, else Debian's first; not what an administrator has set."""
-        choices = sorted(self._db.alternatives[link].choices, key=lambda one: (-one[1], one[0]))
-        there = [one for one in choices if self._db.owner(one[0]) in self.closure.packages]
-        return (there or choices)[0][0]
 
     def _within_package(self, path: str) -> bool:
         return self._db.real(path).is_dir() and self._db.owner(path) is not None
@@ -116,104 +107,148 @@ class _Closing:
         if path in self.closure.paths:
             return
         self.closure.paths[path] = key
-        for file in _files(self._db.real(path), path, key):
-            self._needs(file, key)
+        real = self._db.real(path)
+        if real.is_dir() and not real.is_symlink():
+            self.closure.looked.add(real)
+        for file in _files(real, path, key):
+            needs = elf.needs(file)
+            missing = _missing(self._needs, file, needs, key)
+            # Of a directory, a library or a text that nobody executes may be one that nobody reads.
+            if file == real or (needs.interpreter and file.stat().st_mode & 0o111):
+                self.unfound += missing
 
-    def _needs(self, file: Path, key: str) -> None:
-        """What a program outside of packages needs to start."""
-        needs = elf.needs(file)
+    def _needs(self, file: Path, needs: elf.Needs, key: str) -> None:
+        """What a program outside of packages needs to start; Unclosed with all that is missing of it."""
+        script = file.suffix == ".py" or (bool(needs.interpreter) and not needs.elf)
+        if needs.interpreter or needs.libraries or script:
+            self.closure.looked.add(file)
+        root = str(self._db.root).rstrip("/")
+        self._searched |= {os.path.normpath(place.removeprefix(root)): None for place in needs.searched}
+        missing: list[Unfound] = []
         if needs.interpreter:
-            for one in _interpreters(needs.interpreter, key):
-                self._interpreter(one, file)
+            missing += _missing(self._interpreter, needs.interpreter, file, key)
         for library in needs.libraries:
-            places = (*needs.searched, *LIBRARIES)
-            found = next((p for d in places if self._db.real(p := f"{d}/{library}").exists()), None)
-            if found is None:
-                raise KernelError(
-                    f"{key}: {file}: the library {library} that it needs is in none of {', '.join(places)}; "
-                    "install the package that has it, or use --time real"
-                )
-            self.path(found, key)
-        if file.suffix == ".py" or needs.interpreter[:1] not in ((), ("/lib64/ld-linux-x86-64.so.2",)):
-            text = file.read_text(errors="replace") if file.stat().st_size < 1 << 20 else ""
-            for one in of_script(file.name, text, key):
-                if one.kind != "path":
-                    self.add(Wanted(one.name, one.kind, one.key))
+            missing += _missing(self._linked, library, file, key)
+        if script and file.stat().st_size < LARGEST_SCRIPT:
+            for one in of_script(file.name, file.read_text(errors="replace"), key):
+                if one.kind in ("command", "module") and not one.must:  # its interpreter has been looked at
+                    missing += _missing(self._take, one)
+        if missing:
+            raise Unclosed(one.of(str(file)) for one in missing)
 
-    def _interpreter(self, one: Wanted, file: Path) -> None:
-        place = one.name if one.kind == "path" else self._found(one.name)
-        known = place is not None and present(self._db.real(place))
-        if place is None or not known or not (self._owned(place) or place in self.closure.paths):
-            why = "no package has it" if known else "it is not on this machine"
-            raise KernelError(
-                f"{one.key}: {file}: its interpreter {one.name} is not in the lab's closed root ({why}); "
-                "install it as a package, name it in the node's `mounts`, or use --time real"
+    def _linked(self, library: str, file: Path, key: str) -> None:
+        """A library that a program or another library is linked to."""
+        places = (*self._searched, *LIBRARIES)
+        found = next((p for d in places if self._db.real(p := f"{d}/{library}").exists()), None)
+        if found is None:
+            rule = f"needs the library {library}, which is in none of {', '.join(places)}"
+            remedy = f"{OF_A_PACKAGE}, name its directory in LD_LIBRARY_PATH of `env`, or {REAL}"
+            raise refuse(key, str(file), rule, remedy)
+        self.path(found, key)
+
+    def _interpreter(self, words: tuple[str, ...], file: Path, key: str) -> None:
+        name, bare = interpreter_of(words)
+        place = self._places.found(bare) if bare else name
+        if bare:
+            self._take(Wanted(name, "program", key, must=True))
+        if place is None or (why := self._places.fault(place)) is not None:
+            rule = f"its interpreter {bare or name} {'is not on this machine' if place is None else why}"
+            raise refuse(key, str(file), rule, f"{OF_A_PACKAGE}, or {REAL}")
+        if not self._places.seen(place):
+            rule = f"its interpreter is {place}: {NOT_SHOWN}"
+            raise refuse(key, str(file), rule, f"{show(place)}, or {REAL}")
+        self._take(Wanted(place, "program", key, must=True))
+
+    def _program(self, one: Wanted) -> None:
+        """A file that is executed, by its path; without `must` perhaps never."""
+        made = _below(one.name, FRESH) and not present(self._db.real(one.name))  # by the lab
+        why = self._places.fault(one.name)
+        if _below(one.name, OWN) or made or (why is not None and not one.must):
+            return
+        if why is not None:
+            remedy = (
+                "name the program in it" if "directory" in why else f"correct the path, or {OF_A_PACKAGE}"
             )
-        self.path(place, one.key)
+            raise refuse(one.key, one.name, why, remedy)
+        environment = self._places.environment(one.name)
+        if environment is not None and not self._places.named(environment):
+            rule = f"is of the Python environment {environment}, whose files virtual time does not show"
+            raise refuse(one.key, one.name, rule, f"{show(environment)}, or {REAL}")
+        self.path(one.name, one.key)
 
     def _command(self, one: Wanted) -> None:
-        place = self._found(one.name)
-        if place is None:
-            return  # a shell's own word, or a program that the lab makes; starting it says what is missing
-        if not self._owned(place) and place not in self.closure.paths:
-            if not one.must:
-                return
-            raise KernelError(
-                f"{one.key}: {one.name} is {place}, which no package has and virtual time does not show; "
-                f"write {place}, name it in the node's `mounts`, or use --time real"
-            )
-        self.path(place, one.key)
-
-    def _found(self, name: str) -> str | None:
-        places = (f"{directory}/{name}" for directory in SEARCHED)
-        return next((p for p in places if os.access(self._db.real(p), os.X_OK)), None)
-
-    def _owned(self, path: str) -> bool:
-        return any(step in self._db.alternatives or self._db.owner(step) for step in self._steps(path))
+        place = self._places.found(one.name)
+        if place is None:  # else a shell's own word, or a program that the lab makes
+            if one.must:
+                remedy = install(one.package) if one.package else f"{OF_A_PACKAGE}, or write its path"
+                raise refuse(one.key, one.name, "is not on this machine", remedy)
+            return
+        if not self._places.seen(place):
+            remedy = f"name its path, {show(place)}, or {REAL}"
+            raise refuse(one.key, one.name, f"is {place}: {NOT_SHOWN}", remedy)
+        self._program(Wanted(place, "program", one.key, must=True))
 
     def _module(self, one: Wanted) -> None:
         names = (f"{MODULES}/{one.name}/__init__.py", f"{MODULES}/{one.name}.py", f"{MODULES}/{one.name}")
         owner = next((found for name in names if (found := self._db.owner(name))), None)
         if owner is not None:
             self.package(owner)
+            return
+        place = self._places.local_module(one.name)
+        if place is not None and one.name not in sys.stdlib_module_names and not self._places.named(place):
+            rule = f"the module is {place}: {NOT_SHOWN}"
+            raise refuse(one.key, one.name, rule, f"{show(place)}, or {REAL}")
 
-    def _library(self, one: Wanted) -> None:
-        places = (f"{directory}/{one.name}" for directory in LIBRARIES)
-        found = next((place for place in places if self._owned(place)), None)
+    def _file(self, one: Wanted) -> None:
+        """A library by its name, or a file by its path."""
+        places = [f"{directory}/{one.name}" for directory in (*self._searched, *LIBRARIES)]
+        places = [one.name] if one.kind == "file" else places
+        found = next((place for place in places if self._db.real(place).exists()), None)
         if found is not None:
             self.path(found, one.key)
+        elif one.must:
+            raise refuse(one.key, one.name, "is not on this machine", install(one.package))
 
     def _is_named(self, one: Wanted) -> bool:
         """Whether a path is one to look at: there, not made anew for the lab, and readable for everybody."""
         if one.name in ("/", "/usr", "/etc", "/var", "/opt") and one.must:
             rule = "holds what is no input of a run in virtual time"
-            raise KernelError(f"{one.key}: {one.name} {rule}; name the files that the programs read")
+            raise refuse(one.key, one.name, rule, "name the files that the programs read")
         real = self._db.real(one.name)
-        if any(one.name == top or one.name.startswith(f"{top}/") for top in FRESH[:3]):
+        if _below(one.name, OWN) or not present(real):
             return False
-        if not present(real):
-            return False
-        if one.must or self._owned(one.name):
+        if one.must or self._places.owned(one.name):
             return True
         dotted = any(part.startswith(".") for part in one.name.split("/"))
-        if dotted or one.name.startswith(tuple(f"{top}/" for top in SYSTEM)):
+        if dotted or (_below(one.name, SYSTEM) and not one.name.startswith(LOCAL)):
             return False
         return real.is_file() and bool(real.stat().st_mode & stat.S_IROTH)
 
 
-def _interpreters(words: tuple[str, ...], key: str) -> Iterator[Wanted]:
-    yield Wanted(words[0], "path", key)
-    if words[0].endswith("/env") and len(words) > 1:
-        yield Wanted(words[-1], "command", key)
+def _missing(take: Callable[P, None], *what: P.args, **more: P.kwargs) -> tuple[Unfound, ...]:
+    """What a step does not find."""
+    try:
+        take(*what, **more)
+    except Unclosed as error:
+        return error.found
+    return ()
+
+
+def _below(path: str, tops: Iterable[str]) -> bool:
+    return any(path == top or path.startswith(f"{top}/") for top in tops)
 
 
 def _files(real: Path, path: str, key: str) -> list[Path]:
-    """The file itself, or all files below a directory, sorted; KernelError beyond the bound."""
+    """The file itself, or all files below a directory, sorted; Unclosed beyond the bound."""
     if not real.is_dir() or real.is_symlink():
         return [real] if real.is_file() and not real.is_symlink() else []
-    found = [Path(top, name) for top, _, names in os.walk(real) for name in names]
+    found = list(_walked(real))
     if len(found) > MOST_FILES:
-        raise KernelError(
-            f"{key}: {path} has more than {MOST_FILES} files; name those that the programs read"
-        )
+        rule = f"has more than {MOST_FILES} files"
+        raise refuse(key, path, rule, "name those that the programs read")
     return sorted(one for one in found if one.is_file() and not one.is_symlink())
+
+
+def _walked(real: Path) -> Iterator[Path]:
+    for top, _, names in os.walk(real):
+        yield from (Path(top, name) for name in names)

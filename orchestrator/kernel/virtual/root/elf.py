@@ -13,11 +13,15 @@ _DT_NEEDED, _DT_STRTAB, _DT_RPATH, _DT_RUNPATH = 1, 5, 15, 29
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """`interpreter`: words after `#!`, or the loader's path; `libraries`: names; `searched`: where first."""
+    """`interpreter`: words after `#!`, or the loader's path; `libraries`: names; `searched`: where first.
+
+    `elf`: whether it is a program of machine code, or a library.
+    """
 
     interpreter: tuple[str, ...] = ()
     libraries: tuple[str, ...] = ()
     searched: tuple[str, ...] = ()
+    elf: bool = False
 
 
 def needs(path: Path) -> Needs:
@@ -50,7 +54,7 @@ def _elf(data: bytes, path: Path) -> Needs:
     loads = [(h[3], h[2], h[5]) for h in heads if h[0] == _PT_LOAD]
     dynamic = next((h for h in heads if h[0] == _PT_DYNAMIC), None)
     if dynamic is None:
-        return Needs(loader)
+        return Needs(loader, elf=True)
     pairs = [struct.unpack_from("<qQ", data, dynamic[2] + at) for at in range(0, dynamic[5] - 15, 16)]
     address = next(value for tag, value in pairs if tag == _DT_STRTAB)
     start = next(at + address - base for base, at, length in loads if base <= address < base + length)
@@ -64,4 +68,4 @@ def _elf(data: bytes, path: Path) -> Needs:
         for one in rpath.split(":")
         if one
     )
-    return Needs(loader, tuple(text(value) for tag, value in pairs if tag == _DT_NEEDED), places)
+    return Needs(loader, tuple(text(value) for tag, value in pairs if tag == _DT_NEEDED), places, elf=True)

@@ -154,17 +154,22 @@ def _links(
             yield link(database.canonical(place), f"/etc/alternatives/{name}")
 
 
-def loader_cache(there: Mapping[str, Entry], searched: Iterable[str]) -> Entry:
-    """/etc/ld.so.cache, as ldconfig writes it.
-
-    Without it the loader tries directories for each level of processors that this one has: more calls.
-    """
+def libraries(there: Mapping[str, Entry], searched: Iterable[str]) -> dict[str, str]:
+    """Name -> path of each library; of one name the first that is searched."""
     found: dict[str, str] = {}
     for place in searched:
         for path, entry in there.items():
             above, name = os.path.split(path)
             if above == place.lstrip("/") and _LIBRARY.match(name) and _is_library(there, path, entry):
                 found.setdefault(name, f"/{path}")
+    return found
+
+
+def loader_cache(found: Mapping[str, str]) -> Entry:
+    """/etc/ld.so.cache, as ldconfig writes it.
+
+    Without it the loader tries directories for each level of processors that this one has: more calls.
+    """
     names = sorted(found, key=_as_the_loader_sorts, reverse=True)
     start = 48 + 24 * len(names)  # struct cache_file_new and its file_entry_new, glibc's dl-cache.h
     strings, entries = bytearray(), bytearray()

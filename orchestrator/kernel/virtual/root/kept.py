@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from orchestrator.kernel.uml.binaries import cache_dir
-from orchestrator.kernel.virtual.root.closure import SEARCHED
 from orchestrator.kernel.virtual.root.dpkg import Database
+from orchestrator.kernel.virtual.root.places import LIBRARIES, LOCAL_LIBRARY, SEARCHED
 from orchestrator.kernel.virtual.root.wanted import Wanted
 
 MOST = 8  # archives of roots, the last used; one has 60 to 400 MB
@@ -25,12 +25,16 @@ Stamp = tuple[int, int, int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A root that was made: its archive, its packages' hashes, paths beside them, the files as they were."""
+    """A root that was made: its archive, its packages' hashes, paths beside them, the files as they were.
+
+    `libraries`: of its packages, by name, for the loader's cache.
+    """
 
     archive: str
     inputs: dict[str, str]
     paths: dict[str, str]
     files: dict[str, list[int]]
+    libraries: dict[str, str]
 
 
 class Kept:
@@ -103,9 +107,11 @@ def signature(database: Database, wanted: Iterable[Wanted], more: Iterable[str])
     """Of all that decides which packages a plan's root has; equal: the root is the one of last time."""
     said: list[object] = [*more, *(stamp(database.admin / name) for name in _STATE)]
     said += [stamp(database.real(f"/etc/{name}")) for name in ("passwd", "group")]
+    said += map(stamp, sorted(database.real(LOCAL_LIBRARY).glob("python3*/dist-packages")))
+    searched = {"command": SEARCHED, "library": LIBRARIES}
     for one in wanted:
-        places = [one.name] if one.kind == "path" else []
-        places += [f"{top}/{one.name}" for top in SEARCHED] if one.kind == "command" else []
+        places = [f"{top}/{one.name}" for top in searched.get(one.kind, ())]
+        places += [one.name] if one.name.startswith("/") else []
         seen = [(os.path.realpath(place), stamp(place)) for place in map(database.real, places)]
         said.append((one.kind, one.name, one.key, seen))
     return hashlib.sha256(repr(said).encode()).hexdigest()[:32]

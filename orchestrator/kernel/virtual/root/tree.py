@@ -10,14 +10,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from orchestrator.images.cpio import Entry
-from orchestrator.kernel.protocol import KernelError
-from orchestrator.kernel.virtual.root.closure import Closure
 from orchestrator.kernel.virtual.root.dpkg import Database, present
+from orchestrator.kernel.virtual.root.places import Closure
+from orchestrator.kernel.virtual.root.unclosed import Unclosed, Unfound
 
 # No program of a lab reads them, and a machine may be told not to unpack them (path-exclude in dpkg.cfg(5)).
 LEFT_OUT = tuple(f"usr/share/{name}/" for name in ("doc", "man", "info", "locale", "lintian", "bug", "gnome"))
-# Bytecode, which may be older than its source, and what is installed beside a Python's own library.
-PASSED_OVER = ("__pycache__", "site-packages")
+BYTECODE = "__pycache__"  # which may be older than its source
+BESIDE = "site-packages"  # what is installed beside the library of the lab process's Python
 FIRST_OF_SERVICES = 100  # numbers of accounts below are the same everywhere (Debian's policy, 9.2.2)
 _SHORT = 16  # hexadecimal digits of a hash that a manifest names
 
@@ -42,20 +42,23 @@ def of_packages(database: Database, closure: Closure) -> list[Source]:
     return found
 
 
-def of_paths(database: Database, closure: Closure, passed_over: str = "") -> list[Source]:
-    """Of every path that the topology names and no package has; KernelError for one that cannot be read."""
-    found = []
+def of_paths(database: Database, closure: Closure, passed_over: str = "", library: str = "") -> list[Source]:
+    """Of every path that the topology names and no package has; Unclosed for those that cannot be read.
+
+    `library`: that of the lab process's Python, of which BESIDE is left out.
+    """
+    found, unfound = [], []
     for path, key in sorted(closure.paths.items()):
         if path == passed_over:
             continue
         try:
-            entries = tuple(_of_path(database, path))
+            entries = tuple(_of_path(database, path, (BYTECODE, BESIDE) if path == library else (BYTECODE,)))
             found.append(Source(f"path {path}", digest(entries), entries))
         except OSError as error:
-            raise KernelError(
-                f"{key}: {error.filename or path} cannot be read ({error.strerror}); let this user read it, "
-                "or name other files"
-            ) from error
+            rule = f"{error.filename or path} cannot be read ({error.strerror})"
+            unfound.append(Unfound(key, path, rule, "let this user read it, or name other files"))
+    if unfound:
+        raise Unclosed(unfound)
     return found
 
 
@@ -83,7 +86,7 @@ def _hidden(database: Database, path: str) -> bool:
     return any(database.real(one).stat().st_mode & 0o005 != 0o005 for one in above)
 
 
-def _of_path(database: Database, path: str) -> Iterator[Entry]:
+def _of_path(database: Database, path: str, passed_over: tuple[str, ...]) -> Iterator[Entry]:
     """A path that the topology names, as it is; what is below it, if it is a directory."""
     real = database.real(path)
     first = _entry(real, path.lstrip("/"), named=True)
@@ -91,7 +94,7 @@ def _of_path(database: Database, path: str) -> Iterator[Entry]:
         yield first
     if stat.S_ISDIR(first.mode if first else 0):
         for top, directories, files in os.walk(real):
-            directories[:] = (name for name in directories if name not in PASSED_OVER)
+            directories[:] = (name for name in directories if name not in passed_over)
             for name in sorted((*directories, *files)):
                 below = Path(top, name)
                 inside = str(below.relative_to(real))

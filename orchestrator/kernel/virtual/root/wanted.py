@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from orchestrator.model import Node, Plan, Process
 
+TIMELINE = "timeline"
 # Shells and interpreters whose argument after -c is a script of theirs.
 SHELLS = ("sh", "bash", "dash")
 _TOKEN = re.compile(r"&&|\|\||[;|&\n(){}`]|[^\s;|&(){}<>\"'`$=,]+")
@@ -25,39 +27,59 @@ _PATH = re.compile(r"/[^\s'\"`;|&<>()$=:,\\]+")
 _IMPORT = re.compile(r"^\s*(?:import\s+([\w., \t]+)|from\s+(\w[\w.]*)\s+import\b)", re.MULTILINE)
 _LIBRARY = re.compile(r"\blib[\w+.-]+\.so(?:\.\d+)+")
 _COMMAND = re.compile(r"[A-Za-z_][\w.+-]*")
+_FUNCTION = re.compile(r"([\w.+-]+)\s*\(\s*\)")
+# What a shell does itself (dash(1), bash(1)), so that no file of that name has to be there.
+_OWN_WORDS = (
+    ". : [ [[ alias bg break builtin case cd chdir continue declare echo eval exit export false fc fg for "
+    "function getopts hash help history jobs kill let local logout mapfile popd printf pushd pwd read "
+    "readarray readonly return select set shift shopt source suspend test times trap true type typeset "
+    "ulimit umask unalias unset wait"
+)
+OWN_WORDS = frozenset(_OWN_WORDS.split())
+
+
+Kind = Literal["package", "path", "program", "file", "command", "module", "library", "libraries"]
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """`name`: of a package, file, command, module or library. `key`: the topology's, or whose it is.
 
-    `must`: whether the lab is refused where nothing on this machine brings it.
+    A `program` is a path that is executed, a `file` one that has to be there, `libraries` a directory of
+    them. `must`: whether the lab is refused where nothing on this machine brings it. `package`: that would.
     """
 
     name: str
-    kind: Literal["package", "path", "command", "module", "library"]
+    kind: Kind
     key: str
     must: bool = False
+    package: str = ""
+
+    @property
+    def shown(self) -> bool:
+        """Whether the topology shows it to its nodes, with all that is in it."""
+        return self.kind == "path" and self.must
 
 
 def of_plan(plan: Plan) -> list[Wanted]:
     """Everything that the nodes of a plan name, in the plan's order, each once."""
     found: dict[tuple[str, str], Wanted] = {}
+    groups = Counter(node.group for node in plan.nodes)
     for node in plan.nodes:
         if not node.image:  # its programs are its image's
-            for one in _of_node(node):
+            alone = groups[node.group] == 1 and node.group == node.name
+            for one in _of_node(node, f"{'nodes' if alone else 'groups'}.{node.group}"):
                 found.setdefault((one.kind, one.name), one)
-    for number, event in enumerate(plan.events):
+    for event in plan.events:
         if event.action == "run":
-            for one in _of_argv(event.args["argv"], f"events.{number}.run"):
+            for one in _of_argv(event.args["argv"], f"{TIMELINE}.{event.label}"):
                 found.setdefault((one.kind, one.name), one)
     return list(found.values())
 
 
-def _of_node(node: Node) -> Iterator[Wanted]:
+def _of_node(node: Node, place: str) -> Iterator[Wanted]:
     from orchestrator.software.registry import KINDS  # the doctor, which has no pydantic, loads this module
 
-    place = f"nodes.{node.name}"
     for mode, paths in (("read", node.mounts_read), ("write", node.mounts_write)):
         for path in paths:
             yield Wanted(path, "path", f"{place}.mounts.{mode}", must=True)
@@ -65,30 +87,41 @@ def _of_node(node: Node) -> Iterator[Wanted]:
         at = f"{place}.software.{software.name}"
         for program in KINDS[software.kind].programs:
             yield Wanted(program.package, "package", at)
+            kind: Kind = "file" if program.name.startswith("/") else "command"
+            kind = "library" if _LIBRARY.fullmatch(program.name) else kind
+            yield Wanted(program.name, kind, at, must=True, package=program.package)
         if software.process is not None:
-            yield from _of_process(software.process, at)
+            yield from _of_process(software.process, at, own=software.kind == "command")
 
 
-def _of_process(process: Process, at: str) -> Iterator[Wanted]:
-    yield from _of_argv(process.argv, f"{at}.command")
-    if process.ready.command:
-        yield from _of_argv(process.ready.command, f"{at}.ready.command")
+def _of_process(process: Process, at: str, own: bool) -> Iterator[Wanted]:
+    """`own`: a command of the file's, which has keys for each part of it."""
+    key = {name: f"{at}.{name}" if own else at for name in ("command", "ready", "env", "files")}
+    for directory in process.env.get("LD_LIBRARY_PATH", "").split(":"):
+        if directory.startswith("/"):
+            yield Wanted(directory.rstrip("/"), "libraries", key["env"])
+    made = {one.path for one in process.files}
+    elsewhere = "PATH" in process.env  # where the closed root looks for nothing
+    for argv, place in ((process.argv, key["command"]), (process.ready.command or (), key["ready"])):
+        for one in _of_argv(argv, place) if argv else ():
+            given = one.name in made or (elsewhere and one.kind == "command")
+            yield replace(one, must=one.must and not given)
     for text in process.env.values():
-        yield from _paths(text, f"{at}.env")
-    for one in process.files:
-        yield from of_script(one.path, one.content, f"{at}.files")
+        yield from _paths(text, key["env"])
+    for one_file in process.files:
+        yield from of_script(one_file.path, one_file.content, key["files"])
 
 
 def _of_argv(argv: tuple[str, ...] | list[str], key: str) -> Iterator[Wanted]:
     program = argv[0]
     if program.startswith("/"):
-        yield Wanted(program, "path", key, must=True)
+        yield Wanted(program, "program", key, must=True)
     elif "/" not in program:
         yield Wanted(program, "command", key, must=True)
     name = program.rpartition("/")[2]
     script = _after(argv, "-c")
     if name in SHELLS and script is not None:
-        yield from commands(script, key)
+        yield from commands(script, key, begins=True)
     if name.startswith("python"):
         module = _after(argv, "-m")
         if script is not None:
@@ -102,12 +135,14 @@ def _of_argv(argv: tuple[str, ...] | list[str], key: str) -> Iterator[Wanted]:
 def of_script(name: str, text: str, key: str) -> Iterator[Wanted]:
     """What a script calls: a shell's commands, Python's modules."""
     first = text.partition("\n")[0]
-    interpreter = first[2:].split() if first.startswith("#!") else []
-    if interpreter:
-        yield Wanted(interpreter[0], "path", key, must=True)
-        if interpreter[0].endswith("/env") and len(interpreter) > 1:
-            yield Wanted(interpreter[-1], "command", key, must=True)
-    said = interpreter[-1].rpartition("/")[2] if interpreter else ""
+    words = tuple(first[2:].split()) if first.startswith("#!") else ()
+    said = ""
+    if words:
+        program, bare = interpreter_of(words)
+        said = bare or program.rpartition("/")[2]
+        yield Wanted(program, "program", key, must=True)
+        if bare:
+            yield Wanted(bare, "command", key, must=True)
     if name.endswith(".py") or said.startswith("python"):
         yield from modules(text, key)
     elif name.endswith(".sh") or said in SHELLS:
@@ -115,19 +150,36 @@ def of_script(name: str, text: str, key: str) -> Iterator[Wanted]:
         yield from _paths(text, key)
 
 
-def commands(text: str, key: str) -> Iterator[Wanted]:
-    """The words of a shell's script that stand where a command does."""
-    wanted = True
+def interpreter_of(words: tuple[str, ...]) -> tuple[str, str]:
+    """Of the words after `#!` the program, and the command that it starts if it is `env`."""
+    if not words[0].endswith("/env"):
+        return words[0], ""
+    return words[0], next((word for word in words[1:] if not word.startswith("-") and "=" not in word), "")
+
+
+def commands(text: str, key: str, begins: bool = False) -> Iterator[Wanted]:
+    """The words of a shell's script that stand where a command does; functions are the script's own.
+
+    begins: the script's first word has to be a command that is there.
+    """
+    own = OWN_WORDS.union(_FUNCTION.findall(text))
+    wanted, first = True, begins
     for word in _TOKEN.findall(_ASSIGNMENT.sub(" ", _COMMENT.sub("", text))):
         if word in _SEPARATORS:
             wanted = True
         elif not wanted or word in _BEFORE:
+            first = first and word == "exec"
             continue
         elif _COMMAND.fullmatch(word):
-            yield Wanted(word, "command", key)
+            if word not in own:
+                yield Wanted(word, "command", key, must=first)
             wanted = word in SHELLS
+        elif word.startswith("/"):
+            yield Wanted(word, "program", key, must=first)
+            wanted = False
         elif not (word.startswith("-") or word[0].isdigit()):
             wanted = False
+        first = False
 
 
 def modules(text: str, key: str) -> Iterator[Wanted]:

@@ -1,0 +1,143 @@
+"""This checkout against another one, in turn: CPU time of a bring-up and of a whole run in virtual time.
+
+    python bench/against.py CHECKOUT [--pairs N] [--out FILE]
+
+CHECKOUT is a directory of another commit that its own `make setup kernel` has made ready. Each pair runs one
+after the other, the first by turns. Printed: the ratio of this one's CPU time to the other's, as the
+geometric mean of the pairs with its 95 % interval (Student's, of the logarithms), and the ratio of the least
+of each.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from commands import ROOT, as_root, failed
+from scipy.special import stdtrit
+
+from orchestrator.lab import cgroup
+
+END_S = 30.0
+USAGE = {1: "cpuacct.usage", 2: "cpu.stat"}
+# What is run: words after `vnet run`. `--raw`: without tables and page.
+CASES = {
+    "bring-up: a pair": ("topologies/pair.yaml", "-p", "hold=1s", "--raw"),
+    "a whole run: 20 clients, 10 s": (
+        "topologies/mqtt-many-to-one.yaml",
+        *("-p", "clients=20", "-p", "hold=10s", "-p", "connect_interval=50ms"),
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Turn:
+    """CPU time of one run with all its processes, and its time on the clock."""
+
+    cpu_s: float
+    wall_s: float
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """Of this checkout to the other one."""
+
+    mean: float
+    low: float
+    high: float
+    least: float
+
+
+def turn(checkout: Path, words: Sequence[str]) -> Turn:
+    """One run of a checkout, in a control group of its own that counts its CPU time."""
+    machine = cgroup.this_machine()
+    (root,) = machine.roots(("cpuacct",))
+    group = root / f"bench-against-{os.getpid()}"
+    with tempfile.TemporaryDirectory() as place:
+        vnet = [str(checkout / ".venv/bin/vnet"), "run", *words, "--time", "virtual", "--out", f"{place}/out"]
+        group.mkdir()
+        try:
+            start = time.monotonic()
+            status = subprocess.run(
+                ["sh", "-ec", f'echo $$ > {group}/cgroup.procs; exec "$@"', "sh", *vnet],
+                stdout=sys.stderr,
+                cwd=checkout,
+                env={**os.environ, "VNET_STATE_DIR": f"{place}/state"},
+            ).returncode
+            wall = time.monotonic() - start
+            used = (group / USAGE[machine.version]).read_text().split()
+        finally:
+            _remove(group)
+    if status != 0:
+        failed(tuple(vnet), status, "what it said is above")
+    return Turn(int(used[0]) / 1e9 if machine.version == 1 else int(used[1]) / 1e6, wall)
+
+
+def _remove(group: Path) -> None:
+    """A guest's last processes may still end."""
+    until = time.monotonic() + END_S
+    while (group / "cgroup.procs").read_text() and time.monotonic() < until:
+        time.sleep(0.1)
+    group.rmdir()
+
+
+def ratio(pairs: Sequence[tuple[float, float]]) -> Ratio:
+    """Of at least two pairs (this one's, the other's)."""
+    logs = [math.log(mine / theirs) for mine, theirs in pairs]
+    mean = statistics.fmean(logs)
+    half = stdtrit(len(logs) - 1, 0.975) * statistics.stdev(logs) / math.sqrt(len(logs))
+    least = [min(one) for one in zip(*pairs, strict=True)]
+    return Ratio(math.exp(mean), math.exp(mean - half), math.exp(mean + half), least[0] / least[1])
+
+
+def compared(other: Path, words: Sequence[str], pairs: int) -> list[tuple[Turn, Turn]]:
+    """Turns of this checkout and of the other; each has run once before, so that its archives are made."""
+    for checkout in (ROOT, other):
+        turn(checkout, words)
+    found = []
+    for number in range(pairs):
+        order = (ROOT, other) if number % 2 == 0 else (other, ROOT)
+        took = {checkout: turn(checkout, words) for checkout in order}
+        found.append((took[ROOT], took[other]))
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("checkout", type=Path)
+    parser.add_argument("--pairs", type=int, default=7)
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    as_root()
+    rows = []
+    for name, words in CASES.items():
+        turns = compared(options.checkout.resolve(), words, options.pairs)
+        for what in ("cpu_s", "wall_s"):
+            found = ratio([(getattr(mine, what), getattr(theirs, what)) for mine, theirs in turns])
+            medians = [
+                statistics.median(getattr(one, what) for one in side) for side in zip(*turns, strict=True)
+            ]
+            print(
+                f"{name}, {what}: {medians[0]:.2f} against {medians[1]:.2f} s, ratio {found.mean:.3f} "
+                f"({found.low:.3f} to {found.high:.3f}), of the least {found.least:.3f}",
+                flush=True,
+            )
+            rows.append({"name": name, "what": what, **vars(found), "turns": len(turns)})
+    if options.out:
+        options.out.write_text(json.dumps(rows, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

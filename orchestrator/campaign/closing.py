@@ -1,0 +1,124 @@
+"""What keeps a plan from virtual time, found before anything is made: programs, software, memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from orchestrator.campaign import filters
+from orchestrator.campaign.fitting import choose_fitting
+from orchestrator.kernel.choose import Choice, NoKernel
+from orchestrator.kernel.protocol import KernelError
+from orchestrator.kernel.uml import boot
+from orchestrator.kernel.uml.outer import available_bytes
+from orchestrator.kernel.virtual.kernel import VirtualKernel
+from orchestrator.kernel.virtual.root.closed import ClosedRoot
+from orchestrator.kernel.virtual.root.unclosed import Unclosed, Unfound
+from orchestrator.kernel.virtual.root.wanted import TIMELINE
+from orchestrator.language.problem import Problem, TopologyError, shown
+from orchestrator.language.source import Document, read_document
+from orchestrator.language.source import Path as Keys
+from orchestrator.model import Plan
+from orchestrator.software.registry import KINDS
+from orchestrator.topology.loading import read_bytes
+
+MIB = 1 << 20
+LEAVE_OUT = "leave --time virtual out"
+
+
+def fitted(plan: Plan, wanted: str, agent: Callable[[], Path], out: Path) -> tuple[Choice, Path]:
+    """The kernel in virtual time and the agent for a plan; TopologyError with all that keeps it from there.
+
+    Raises NoKernel where this machine has no virtual time.
+    """
+    if found := [*real_time_only(plan)]:
+        raise TopologyError(found)
+    kernel = VirtualKernel()
+    choice, found = choose_fitting(plan, wanted, [kernel], out)
+    program = agent()
+    if found := [*found, *problems(plan, kernel, program)]:
+        raise TopologyError(found)
+    return choice, program
+
+
+def insist_it_fits(plan: Plan, out: Path = Path()) -> None:
+    """The same of a file that is only read, also where kernel and agent are not built; makes no lab."""
+    kernel, found = _of_files(), [*filters.planned(plan), *real_time_only(plan)]
+    with suppress(NoKernel):
+        found += choose_fitting(plan, "auto", [kernel], out)[1]
+    if found := [*found, *problems(plan, kernel, None)]:
+        raise TopologyError(found)
+
+
+@cache
+def _of_files() -> VirtualKernel:
+    """One for all cells of a campaign, most of which see the same files."""
+    return VirtualKernel()
+
+
+def problems(plan: Plan, kernel: VirtualKernel, agent: Path | None) -> list[Problem]:
+    """Programs that have no closure, and memory; the root that the lab would see is made, or found made."""
+    try:
+        root = kernel.root(plan, agent)
+    except Unclosed as error:
+        return list(_located(plan, error))
+    try:
+        return list(_memory(plan, kernel, root))
+    except KernelError as error:  # there is none, or nowhere for it to be
+        rule, _, remedy = str(error).rpartition("; ")
+        return [Problem(plan.topology, 0, "memory", _nodes(plan), rule, remedy)]
+
+
+def real_time_only(plan: Plan) -> Iterator[Problem]:
+    """Software whose figures in virtual time would say nothing."""
+    for node in plan.nodes:
+        for one in node.software:
+            if why := KINDS[one.kind].real_time:
+                place = f"nodes.{node.name}.software.{one.name}"
+                yield Problem(plan.topology, 0, place, one.kind, f"needs real time: {why}", LEAVE_OUT)
+
+
+def _located(plan: Plan, error: Unclosed) -> Iterator[Problem]:
+    """With the lines of the file, where it is still as it was planned."""
+    try:
+        document = read_document(plan.topology, read_bytes(Path(plan.topology)))
+    except TopologyError:
+        document = Document(plan.topology, {}, {})
+    for one in error.found:
+        yield document.problem(_keys(document.data, one), shown(one.value), one.rule, one.remedy)
+
+
+def _keys(data: Any, one: Unfound) -> Keys:
+    """The path of a key; an event is found by its label, or by what it runs."""
+    if not one.key.startswith(f"{TIMELINE}."):
+        return tuple(one.key.split("."))
+    label = one.key.removeprefix(f"{TIMELINE}.")
+    events = data.get(TIMELINE) if isinstance(data, dict) else None
+    for number, event in enumerate(events if isinstance(events, list) else []):
+        run = event.get("run") if isinstance(event, dict) else None
+        text = " ".join(map(str, run)) if isinstance(run, list) else str(run or "")
+        if text and (event.get("label") == label or text[:30] in label):
+            return (TIMELINE, number, "run")
+    return (TIMELINE,)
+
+
+def _memory(plan: Plan, kernel: VirtualKernel, root: ClosedRoot) -> Iterator[Problem]:
+    """The root is part of the lab's memory, twice while it is unpacked (docs/virtual-time.md)."""
+    lab, free = boot.memory_of(plan), available_bytes()
+    needed = max(lab + root.bytes, 2 * root.bytes + boot.KERNEL_BYTES)
+    remedy = f"close other programs, use fewer nodes, or {LEAVE_OUT}"
+    if needed > boot.most(free):
+        rule = (
+            f"the lab may take {needed // MIB} MiB, {root.bytes // MIB} MiB of it the files that it sees, of "
+            f"{free // MIB} MiB that are free (a quarter is left to the machine)"
+        )
+        yield Problem(plan.topology, 0, "memory", _nodes(plan), rule, remedy)
+    else:
+        boot.memory_directory(kernel.memory(plan, root.bytes))
+
+
+def _nodes(plan: Plan) -> str:
+    return f"{len(plan.nodes)} node{'s' * (len(plan.nodes) != 1)}"

@@ -1,0 +1,133 @@
+"""Where the machine has what is named: paths link by link, commands, modules, and whether they can run."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+
+from orchestrator.kernel.virtual.root.dpkg import Database, present
+
+SEARCHED = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
+LIBRARIES = ("/usr/local/lib", "/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib", "/usr/lib")
+MODULES = "/usr/lib/python3/dist-packages"
+LOCAL_LIBRARY = "/usr/local/lib"  # below it pythonX.Y/dist-packages, where pip installs for everybody
+MOST_LINKS = 40  # as the kernel's own bound (include/linux/namei.h: MAXSYMLINKS)
+
+
+@dataclass
+class Closure:
+    """Names of packages, and paths outside of packages, each with the key of the topology that names it.
+
+    `looked`: files and directories among these paths that decided what else there is.
+    """
+
+    packages: set[str] = field(default_factory=set)
+    paths: dict[str, str] = field(default_factory=dict)
+    looked: set[Path] = field(default_factory=set)
+
+
+class Places:
+    """Of one machine, for a closure that grows."""
+
+    def __init__(self, database: Database, closure: Closure) -> None:
+        self._db = database
+        self._closure = closure
+
+    def steps(self, path: str) -> Iterator[str]:
+        """The path, and what it leads to link by link; it ends at a link that has alternatives."""
+        for _ in range(MOST_LINKS):
+            path = self._db.canonical(self._resolved_above(path))
+            yield path
+            real = self._db.real(path)
+            if not real.is_symlink() or path in self._db.alternatives:
+                return
+            path = os.path.normpath(Path(path).parent / real.readlink())
+
+    def _resolved_above(self, path: str) -> str:
+        """With the directories' links followed: what dpkg lists is below directories of its own."""
+        above, name = os.path.split(path)
+        real = os.path.realpath(self._db.real(above))
+        prefix = str(self._db.root)
+        inside = real[len(prefix) :] if prefix != "/" and real.startswith(prefix) else real
+        return str(Path(inside or "/", name))
+
+    def choice(self, link: str) -> str:
+        """Of an alternative: what the closure has, else Debian's first; not what an administrator has set."""
+        choices = sorted(self._db.alternatives[link].choices, key=lambda one: (-one[1], one[0]))
+        there = [one for one in choices if self._db.owner(one[0]) in self._closure.packages]
+        return (there or choices)[0][0]
+
+    def end(self, path: str) -> str:
+        """Where the links of a path lead."""
+        *_, last = self.steps(path)
+        return self.end(self.choice(last)) if last in self._db.alternatives else last
+
+    def fault(self, path: str) -> str | None:
+        """Why a path is no program that a node can execute; None if it is one."""
+        end = self.end(path)
+        real = self._db.real(end)
+        leads = "" if end == self._db.canonical(path) else f"leads to {end}, which "
+        if not present(real):
+            return f"{leads}is not on this machine"
+        if real.is_symlink():
+            return "is a link that leads round in a circle"
+        if real.is_dir():
+            return f"{leads}is a directory"
+        mode = real.stat().st_mode
+        if not stat.S_ISREG(mode) or not mode & 0o111:
+            return f"{leads}is no program: it is not executable"
+        if self._db.owner(end) is not None and not self._readable(end):
+            return f"{leads}may not be read by everybody; virtual time shows no such file of a package"
+        return None
+
+    def _readable(self, path: str) -> bool:
+        above = (
+            self._db.real(str(one)).stat().st_mode & 0o005 == 0o005 for one in PurePosixPath(path).parents
+        )
+        return all(above) and bool(self._db.real(path).stat().st_mode & stat.S_IROTH)
+
+    def found(self, name: str) -> str | None:
+        """Where a command of that name is on this machine."""
+        for place in (f"{directory}/{name}" for directory in SEARCHED):
+            real = self._db.real(self.end(place))
+            if real.is_file() and not real.is_symlink() and real.stat().st_mode & 0o111:
+                return place
+        return None
+
+    def owned(self, path: str) -> bool:
+        """Whether a package has it, or what it leads to."""
+        return any(step in self._db.alternatives or self._db.owner(step) for step in self.steps(path))
+
+    def named(self, path: str) -> bool:
+        """Whether the topology names the path, or a directory above it."""
+        return any(str(one) in self._closure.paths for one in (Path(path), *Path(path).parents))
+
+    def seen(self, path: str) -> bool:
+        """Whether a lab sees it: a package has it, or the topology names it."""
+        return self.owned(path) or any(self.named(step) for step in self.steps(path))
+
+    def environment(self, path: str) -> str | None:
+        """The virtual environment of Python that a program is of (PEP 405)."""
+        above = str(Path(path).parent.parent)
+        return above if self._db.real(f"{above}/pyvenv.cfg").exists() else None
+
+    def local_module(self, name: str) -> str | None:
+        """Where a module of Python is that no package of Debian has, nor an environment that is named."""
+        named = (self._db.real(path) for path in self._closure.paths)
+        if any(next(top.glob(f"lib/python3*/site-packages/{name}*"), None) for top in named if top.is_dir()):
+            return None
+        for directory in self.local_modules:
+            for last in (name, f"{name}.py"):
+                if self._db.real(f"{directory}/{last}").exists():
+                    return f"{directory}/{last}"
+        return None
+
+    @cached_property
+    def local_modules(self) -> tuple[str, ...]:
+        """Directories of modules that are Debian's Python's, but not Debian's."""
+        local = sorted(self._db.real(LOCAL_LIBRARY).glob("python3*/dist-packages"))
+        return (*(f"{LOCAL_LIBRARY}/{one.parent.name}/{one.name}" for one in local), MODULES)

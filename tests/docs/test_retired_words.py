@@ -1,0 +1,87 @@
+"""Retired words (docs/glossary.md has the present ones) stay out of code, docs, messages and reports.
+
+A word gets a line in RETIRED when its last use is gone. ALLOWED names the places that need it, and why.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SUFFIXES = {".py", ".md", ".j2", ".js", ".css", ".html", ".yaml", ".yml", ".toml", ".sh", ".rs", ""}
+# Written by other programs or of their time: measured data, published reports, other works' texts, decisions.
+NOT_OURS = ("tests/goldens/reference/", "tests/goldens/goldens.json", "docs/examples/", "docs/decisions/")
+
+# Retired: the present word.
+RETIRED = {
+    r"\bslacks?\b": "tolerance",
+    r"\brealised\b": "measured, or applied",
+    r"\bwitness(es)?\b": "heartbeat",
+    r"\bstrain\b": "disturbance",
+    r"\buntouched\b": "queue read-back",
+    r"\basked_(bps|delay_ns|loss)\b": "requested_...",
+    r"\b(sees|obeys|writes): ?[\[{]|^ +(sees|writes):$": "mounts, rate_limits_from",
+    r"\bexpect: (exited|running)\b": "at_end",
+    r"\bpromise: ?\{": "guarantee",
+    r"\bvnet_clock\b": "vnet_cpu_clock",
+    r"\b(lab|kernel|tests)[./]spread\b": "multi_host",
+    r"\b(News|HostNews|Slack|Slacks|Halted|Witness|Obeys|PromiseOptions)\b": "LauncherEvents, Tolerance, ...",
+    r"\blab[./](news|telling|orders|taken|halted|slack)\b": "launcher_events, node_config, ...",
+    r"\bcapture[./](doubts|agreement|asked)\b": "findings, record_consistency, requested",
+    r"\bsoftware[./]\w+[./]room\b": "kind",
+}
+# File or directory: why it may have retired words, and which.
+TABLE = "the table of old names, or a test of it"
+NUMBERS = "renamed with the next change of the conservation checks"
+ALLOWED = {
+    "capture/retired.py": (TABLE, "*"),
+    "tests/docs/test_retired_words.py": (TABLE, "*"),
+    "tests/topology/test_retired.py": (TABLE, "*"),
+    "tests/cli/test_migrate.py": (TABLE, "*"),
+    "tests/capture/test_retired_names.py": (TABLE, "*"),
+    "docs/contracts/": ("says what earlier versions wrote", "*"),
+    "capture/conservation/": (NUMBERS, r"\bslacks?\b"),
+    "tests/capture/test_conservation.py": (NUMBERS, r"\bslacks?\b"),
+    "images/": ("the agent's words are renamed with the agent", "*"),
+}
+
+
+@cache
+def files() -> dict[str, list[str]]:
+    """Lines of all files that we write, by path."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
+    names = [name for name in listed.stdout.split("\0") if name and not name.startswith(NOT_OURS)]
+    return {
+        name: (ROOT / name).read_text(encoding="utf-8").splitlines()
+        for name in names
+        if Path(name).suffix in SUFFIXES and (ROOT / name).is_file() and not (ROOT / name).is_symlink()
+    }
+
+
+def allowed(name: str, word: str) -> bool:
+    return any(name.startswith(place) and words in ("*", word) for place, (_, words) in ALLOWED.items())
+
+
+@pytest.mark.parametrize("word", RETIRED)
+def test_it_is_gone(word: str) -> None:
+    search = re.compile(word)
+    found = [
+        f"{name}:{number}: {line.strip()[:80]}"
+        for name, lines in files().items()
+        if not allowed(name, word)
+        for number, line in enumerate(lines, 1)
+        if search.search(line)
+    ]
+    assert not found, f"write {RETIRED[word]} instead:\n" + "\n".join(found)
+
+
+@pytest.mark.parametrize("place", ALLOWED)
+def test_an_exception_is_needed(place: str) -> None:
+    words = [re.compile(word) for word in RETIRED if allowed(place, word)]
+    lines = [line for name, found in files().items() if name.startswith(place) for line in found]
+    assert any(word.search(line) for word in words for line in lines), "it excuses nothing"
