@@ -1,6 +1,6 @@
-// What libzmq itself takes for the bench's messages: a DEALER that sends at a steady rate, a DEALER that reads them all.
+// libzmq's own cost of the benchmark's messages: a DEALER that sends at a steady rate, and a DEALER that reads them all.
 //   zeromq_peer send ENDPOINT COUNT BYTES PER_S | zeromq_peer receive ENDPOINT COUNT
-// Linked against libzmq.so.5 without its headers, as vNET's agent is.
+// Declares libzmq.so.5's functions itself, as vNET's agent does, so that it needs no headers.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

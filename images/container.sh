@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # container.sh DIST: an image file for container runtimes, DIST/vnet-VERSION.oci.tar, of the Debian package in DIST: a Debian made by
-# debootstrap with the package, a broker and the lab kernel, put together by buildah. No registry of images is asked; needs root.
+# debootstrap with the package, a broker and the lab kernel, assembled by buildah. It uses no image registry; needs root.
 set -euo pipefail
 dist=$(realpath "${1:?directory with the Debian package}")
 tree=$(cd "$(dirname "$0")/.." && pwd)
@@ -31,7 +31,7 @@ unshare --mount --pid --fork --kill-child sh -euc '
   chroot "$1" apt-get -qq update
   chroot "$1" apt-get -qq -o Dpkg::Use-Pty=0 install -y --no-install-recommends /vnet.deb mosquitto libzmq5 procps >/dev/null' sh "$root"
 chroot "$root" useradd --create-home --uid 1000 vnet
-# What this machine is told of its registries, and what apt keeps, are no part of the image.
+# The image contains neither this machine's package sources nor apt's caches.
 rm -rf "$root"/vnet.deb "$root"/usr/sbin/policy-rc.d "$root"/etc/apt/apt.conf.d/90machine "$root"/etc/apt/sources.list \
   "$root"/var/cache/apt/*.bin "$root"/var/cache/apt/archives/*.deb "$root"/var/lib/apt/lists/* "$root"/var/log/*.log "$root"/var/log/apt \
   "$root"/etc/pip.conf "$root"/root/.config "$root"/root/.cargo "$root"/etc/resolv.conf "$root"/etc/hosts "$root"/dev/*
@@ -40,7 +40,7 @@ chroot "$root" update-ca-certificates --fresh >/dev/null 2>&1 || true
 store=(buildah --storage-driver vfs --root "$work/store" --runroot "$work/run")
 echo "container: buildah"
 container=$("${store[@]}" from scratch)
-cp -a "$root/." "$("${store[@]}" mount "$container")/" # `buildah add` would give all of it to root
+cp -a "$root/." "$("${store[@]}" mount "$container")/" # `buildah add` would make root the owner of all files
 "${store[@]}" umount "$container" >/dev/null
 "${store[@]}" config --entrypoint '["vnet"]' --cmd doctor --user vnet --workingdir /home/vnet \
   --env VNET_UML_KERNEL=/opt/vnet/lab-kernel/linux --env VNET_STATE_DIR=/tmp/vnet --env LANG=C.UTF-8 \

@@ -16,7 +16,7 @@ next=3.$((${series#3.} + 1))
 libc=$(basename "$wheel" | sed 's/.*manylinux_\([0-9]*\)_\([0-9]*\)_.*/\1.\2/')
 needed="python3 (>= $series), python3 (<< $next), libc6 (>= $libc), libgcc-s1, iproute2, iputils-ping, kmod, tcpdump"
 wanted="graphviz, libzmq5, mosquitto-clients, openssh-client, tshark, user-mode-linux"
-# Their daemons start when they are installed, so nobody gets them unasked.
+# These packages start daemons when they are installed, so they are only suggested.
 asked="iperf3, mosquitto, frr, rabbitmq-server, python3-pyftpdlib, libvirt0, libvirt-daemon, libvirt-daemon-driver-qemu, qemu-system-x86, qemu-utils"
 
 work=$(mktemp -d)
@@ -30,7 +30,7 @@ mkdir -p "$root/DEBIAN" "$root/usr/bin" "$root/usr/share/doc/vnet"
 sed -E 's/ *--hash=[^ ]*//; s/ *\\$//; /^ *(#|$)/d' "$project/requirements.lock" >"$work/pins"
 "$project/.venv/bin/pip" --quiet --disable-pip-version-check --python "$place/bin/python" install --no-compile -c "$work/pins" "$wheel[vm,engines]"
 
-# What the environment says of the directory that it was made in.
+# Removes references to the build directory from the environment.
 find "$place/bin" -mindepth 1 ! -name 'python*' ! -name dask -delete # dask: a campaign's scheduler and workers
 printf '#!/opt/vnet/bin/python\nfrom orchestrator.cli.main import main\n\nraise SystemExit(main())\n' >"$place/bin/vnet"
 chmod 755 "$place/bin/vnet"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs the Debian packages of the named sets that are missing; an ordinary user is told the one line instead.
-# --list SETS prints their names and installs nothing, --daemons PACKAGES the daemons among them: what playbooks/host.yml asks.
+# Installs the missing Debian packages of the named sets; for an ordinary user it prints the command instead.
+# For playbooks/host.yml, --list SETS prints their names and --daemons PACKAGES the daemons among them, and neither installs.
 set -euo pipefail
 
 declare -A sets=(
@@ -15,13 +15,13 @@ declare -A sets=(
   [chaos]="strace"
   [fuzz]="g++ xz-utils"
   [bench]="mininet bridge-utils procps netsniff-ng linux-perf" # Mininet's LinuxBridge calls brctl and sysctl
-  [clock]="chrony linuxptp" # topologies/papers/reserve-7-clock.yaml; chrony takes the place of the machine's own time daemon, so nothing asks for it by itself
+  [clock]="chrony linuxptp" # topologies/papers/reserve-7-clock.yaml; chrony replaces the system's time daemon, so no other set includes it
   [middleware]="maven openjdk-17-jdk-headless openjdk-17-jre-headless mosquitto nats-server prosody"
   [slurm]="munge slurmctld slurmd slurm-client iproute2 util-linux"
   [kernel]="gcc-12 libc6-dev libelf-dev make flex bison bc xz-utils patch"
 )
 
-# What Debian would start with the machine. Labs and tests start their own, so those that we bring stay disabled.
+# Daemons that Debian would start at boot. Labs and tests start their own, so newly installed ones stay disabled.
 declare -A daemons=(
   [mosquitto]="mosquitto.service"
   [rabbitmq-server]="rabbitmq-server.service epmd.service epmd.socket"
@@ -52,7 +52,7 @@ for set in "$@"; do
   done
 done
 
-# QEMU runs as this account, which may open /dev/kvm; libvirt-daemon-system, which makes it, brings a daemon along.
+# QEMU runs as this account, which may open /dev/kvm; libvirt-daemon-system, which creates it, also installs a daemon.
 account() {
   [[ " $sets_wanted " == *" vm "* ]] && [ "$(id -u)" -eq 0 ] || return 0
   getent passwd libvirt-qemu >/dev/null ||
@@ -70,16 +70,16 @@ fi
 echo "setup: $line"
 log=$(mktemp) policy=
 trap 'rm -f "$log" $policy' EXIT
-# Debian starts the daemons of what it installs, too: these not.
+# Keeps Debian from starting daemons at installation.
 if [ ! -e /usr/sbin/policy-rc.d ]; then
   policy=/usr/sbin/policy-rc.d
   printf '#!/bin/sh\nexit 101\n' >"$policy"
   chmod 755 "$policy"
 fi
 export DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8
-# Another apt (a new server upgrades itself) holds one of four locks, of lists, archives or dpkg; DPkg::Lock::Timeout waits for the last only.
+# Another apt may hold one of four locks (a new server upgrades itself); DPkg::Lock::Timeout waits for dpkg's lock only.
 patience=${VNET_APT_WAIT:-600} # seconds
-unlocked() { # COMMAND...: runs it, again and again while it fails for a lock only
+unlocked() { # COMMAND...: runs it, and retries while it fails because of a lock
   local deadline=$((SECONDS + patience)) holder said=
   until "$@" >"$log" 2>&1; do
     holder=$(sed -n 's/^E: Could not get lock \([^ ]*\)\. It is held by \(.*\)$/\1, held by \2/p; s/^E: Could not get lock \([^ ]*\) - open .*/\1/p' "$log" | head -n 1)

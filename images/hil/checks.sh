@@ -1,5 +1,5 @@
 #!/bin/bash
-# Inside the nested machine: this project's own tests with the NIC, as root, on a kernel that has everything. checks.sh [FILE...]
+# Runs this project's tests of NICs inside the nested machine, as root, on a full kernel. checks.sh [FILE...]
 cd /project || exit 1
 export PYTHONPATH=/project PYTHONUNBUFFERED=1 VNET_HIL=1 XDG_CACHE_HOME=/project/cache
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8

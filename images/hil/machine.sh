@@ -1,26 +1,26 @@
 #!/usr/bin/env bash
-# The nested machine of `make test-hil`, a server that is reached by ssh. OUT: the directory that it writes its results to.
-#   machine.sh up OUT              built, booted with this tree, a disposable disk and OUT; returns when it answers
-#   machine.sh run OUT COMMAND...  a command in it, with its output and status
-#   machine.sh check OUT [FILE...] the tree of now into it, then these tests (none: all of tests/hil)
-#   machine.sh down OUT            ended, whatever it does
-# LIMIT: seconds until it is ended anyway, MEM: its MiB, NICE: how far it stands back behind other work, APPEND: more for its kernel.
+# The nested machine of `make test-hil`, a server with ssh. OUT: the directory for its results.
+#   machine.sh up OUT              builds it, boots it with this tree, a disposable disk and OUT; returns when it answers
+#   machine.sh run OUT COMMAND...  runs a command in it, with its output and status
+#   machine.sh check OUT [FILE...] copies the present tree into it, then runs these tests (default: all of tests/hil)
+#   machine.sh down OUT            ends it, whatever it does
+# LIMIT: seconds until it ends anyway, MEM: its MiB, NICE: its niceness, APPEND: more kernel parameters.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$here/../.." && pwd)
 verb=${1:?up, run, check or down} out=$(realpath -m "${2:?where the results go}")
 shift 2
-state=$out/machine  # a link to its disk, keys and process number, which end with it
+state=$out/machine  # a link to its disk, keys and pid, which end with it
 BOOT_S=180
 
 fail() { echo "test-hil: $*" >&2; exit 1; }
 inside() { ssh -F "$state/ssh_config" nested "$@"; }
-alive() { # its process, not one that has got its number since
+alive() { # whether its process runs, and not another one with the same pid
   local pid
   pid=$(cat "$state/pid" 2>/dev/null) && grep -qaF "$(readlink "$state")/project.img" "/proc/$pid/cmdline" 2>/dev/null
 }
 
-keys() { # its own and ours: made for this boot, told to it on its disk
+keys() { # the server's and the client's keys for this boot; its disk carries them
   mkdir -p "$work/project/ssh"
   ssh-keygen -q -t ed25519 -N '' -C '' -f "$work/key"
   ssh-keygen -q -t ed25519 -N '' -C '' -f "$work/project/ssh/host_key"
@@ -31,11 +31,11 @@ keys() { # its own and ours: made for this boot, told to it on its disk
     ' ControlMaster auto' " ControlPath $work/ssh" ' ControlPersist 30' >"$work/ssh_config"
 }
 
-boot() { # one QEMU, until LIMIT; its console goes to OUT
+boot() { # runs QEMU until LIMIT; its console goes to OUT
   local machine=$1 qemu=$1/qemu/usr
   export QEMU_MODULE_DIR=$qemu/lib/x86_64-linux-gnu/qemu
-  # no_timer_check: on a busy machine the emulated timer comes too late for the kernel's own trial of it.
-  # tsc=reliable: all emulated processors have one TSC, which the kernel calls unsynchronized; without it every look at the clock is an exit to the HPET.
+  # no_timer_check: on a busy host the emulated timer is too late for the kernel's test of it.
+  # tsc=reliable: all emulated processors share one TSC, but the kernel reports it as unsynchronised; then every reading of the clock exits to the HPET.
   # The NIC: both functions in one slot (x-pcie-ari-nextfn), each in an IOMMU group of its own; its ports meet in one hub: the
   # cable. Two old NICs behind one bridge share a group. manage carries the default route and the ssh session.
   timeout -k 5 "${LIMIT:-2400}" nice -n "${NICE:-5}" "$qemu/bin/qemu-system-x86_64" -L "$qemu/share/qemu" -L "$qemu/share/seabios" -L /usr/share/qemu \

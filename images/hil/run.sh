@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Runs this project's own orchestrator in the nested machine and checks what comes out; exit 0 where everything held.
+# Runs this project's orchestrator in the nested machine and checks the results; exit status 0 if everything passes.
 #
-# run.sh OUT [TEST...]: boots the machine, carries its tests out, plays playbooks/host.yml against it, ends it, and checks what it
-# wrote. Of named tests only those. To try something again and again without booting: machine.sh up, check, down.
+# run.sh OUT [TEST...]: boots the machine, runs all or the named tests, plays playbooks/host.yml against it, ends it, and checks
+# its results. To try something repeatedly without booting: machine.sh up, check, down.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 python=$here/../../.venv/bin/python tests=$here/../../tests/hil

@@ -127,7 +127,7 @@ def test_what_is_cut_short_too_long_or_no_text_is_refused_and_counted_beyond(one
         "does not begin with S, R, C or P",
     ]
     assert len(lines[0]["text"]) == 120
-    assert beyond["rule"] == "9 more lines are no records"
+    assert beyond["rule"] == "9 more lines are invalid"
 
 
 def test_a_line_that_breaks_off_is_told(one: Launcher) -> None:

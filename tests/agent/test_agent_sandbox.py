@@ -1,4 +1,4 @@
-"""A contained node has nothing to write to before its first program, and then what is its own."""
+"""A node in the sandbox gets writable file systems of its own before its first program and no sooner."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def contained(launcher: Launcher, name: str, **mounts: list[str]) -> int:
 
 
 def mounted(pid: int) -> list[list[str]]:
-    """[place, options, kind, the file system's options] of all that a process has."""
+    """[mount point, options, file system, its options] of all mounts of a process."""
     lines = [line.split() for line in Path(f"/proc/{pid}/mountinfo").read_text().splitlines()]
     return [[line[4], line[5], *line[line.index("-") + 1 :: 2]] for line in lines]
 
@@ -34,7 +34,7 @@ def shell(launcher: Launcher, node: str, command: str) -> dict[str, Any]:
     return launcher.do("exec", node=node, argv=["sh", "-c", command], env={}, tty=None)
 
 
-def test_before_its_first_program_nothing_there_is_anybodys(launcher: Launcher, tmp_path: Path) -> None:
+def test_nothing_is_writable_before_the_first_program(launcher: Launcher, tmp_path: Path) -> None:
     secret = Path("/tmp") / f"{launcher.lab}-secret"
     secret.write_text("the machine's")
     try:
@@ -51,8 +51,8 @@ def test_before_its_first_program_nothing_there_is_anybodys(launcher: Launcher, 
         secret.unlink()
 
 
-def test_its_first_program_finds_what_is_the_nodes_own(launcher: Launcher, tmp_path: Path) -> None:
-    shown = tmp_path / "shown"  # below /tmp, which the node has by itself
+def test_the_first_program_finds_the_nodes_own_file_systems(launcher: Launcher, tmp_path: Path) -> None:
+    shown = tmp_path / "shown"  # below /tmp, which each node mounts for itself
     shown.write_text("as it is")
     pid = contained(launcher, "a", write=[str(shown)])
     tried = f'touch {" ".join(f"{own}/x" for own in OWN)} "$HOME/x" && cat {shown} && test -c /dev/pts/ptmx'
@@ -64,14 +64,14 @@ def test_its_first_program_finds_what_is_the_nodes_own(launcher: Launcher, tmp_p
     assert len([p for p, *_ in mounted(pid) if p == "/dev/pts"]) == 1, "mounted once, for two programs"
 
 
-def test_one_node_finds_nothing_of_another(launcher: Launcher) -> None:
+def test_a_node_sees_no_files_of_another(launcher: Launcher) -> None:
     for name in ("a", "b"):
         contained(launcher, name)
     assert shell(launcher, "a", "echo a > /tmp/of-a && mkdir /run/of-a")["status"] == 0
     assert shell(launcher, "b", "test ! -e /tmp/of-a && test ! -e /run/of-a")["status"] == 0
 
 
-def test_the_launcher_comes_back_to_its_own_mounts(launcher: Launcher, tmp_path: Path) -> None:
+def test_the_launcher_returns_to_its_own_mounts(launcher: Launcher, tmp_path: Path) -> None:
     pid, own = contained(launcher, "a"), Path(f"/proc/{launcher.process.pid}")
     before = (own / "mountinfo").read_text(), (own / "root").readlink(), (own / "cwd").readlink()
     assert shell(launcher, "a", "true")["status"] == 0

@@ -1,4 +1,4 @@
-"""A lab under the command line with things planted outside of it, and what the attempts inside it came to."""
+"""Runs a lab from the command line with bait planted outside it, and collects the results of escape attempts inside."""
 
 from __future__ import annotations
 

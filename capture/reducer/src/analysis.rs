@@ -1,7 +1,7 @@
-//! TCP sequence analysis: which segments are retransmissions, by the rules that Wireshark documents.
+//! TCP sequence analysis: classifies retransmissions by Wireshark's documented rules.
 //!
-//! The rules are those of the Wireshark User's Guide, "TCP Analysis" (7.5), in the order in which version 4.0 tries
-//! them; the tests hold them against tshark. A sequence number of 0 means "not seen yet", there as here.
+//! The rules are those of the Wireshark User's Guide, "TCP Analysis" (7.5), in the order of version 4.0; tests compare
+//! the results with tshark. As in Wireshark, a sequence number of 0 means "not seen yet".
 
 pub const FIN: u16 = 0x01;
 pub const SYN: u16 = 0x02;
@@ -10,10 +10,10 @@ pub const ACK: u16 = 0x10;
 
 /// A fast retransmission follows the last duplicate ACK by less than this.
 const FAST_NS: u64 = 20_000_000;
-/// Out-of-order at most this long after the newest segment, unless the connection's round trip is known.
+/// A segment is out of order at most this long after the newest one, unless the connection's round trip is known.
 const OUT_OF_ORDER_NS: u64 = 3_000_000;
 
-/// What a segment is found to be; the discriminants index the names in `table`.
+/// The class of a segment; the discriminants index the names in `columns`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Verdict {
     #[default]
@@ -32,7 +32,7 @@ impl Verdict {
     }
 }
 
-/// The header fields that the analysis looks at; `len` counts payload bytes.
+/// The header fields that the analysis uses; `len` counts payload bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Segment {
     pub time_ns: i64,
@@ -51,7 +51,7 @@ enum Last {
     ZeroWindowProbe,
 }
 
-/// What is remembered of one direction of a connection.
+/// The state of one direction of a connection.
 #[derive(Clone, Debug, Default)]
 pub struct Side {
     pub base_seq: Option<u32>,
@@ -70,12 +70,12 @@ fn after(a: u32, b: u32) -> bool {
 }
 
 impl Side {
-    /// A SYN that repeats the connection's first one takes the numbering back to where it stood then.
+    /// Resets the sequence numbers when a SYN repeats the connection's first one.
     pub fn restart(&mut self) {
         self.next_seq = self.to_be_acked;
     }
 
-    /// Judges `segment`, sent in this direction, and remembers it; `reverse` is the other direction.
+    /// Classifies `segment`, sent in this direction, and updates the state; `reverse` is the other direction.
     pub fn judge(&mut self, reverse: &mut Side, segment: &Segment, round_trip_ns: i64) -> Verdict {
         let probe = segment.len == 1 && segment.seq == self.next_seq && reverse.window == Some(0);
         let plain = segment.flags & (SYN | FIN | RST) == 0;
@@ -108,7 +108,7 @@ impl Side {
         }
     }
 
-    /// Same numbers and window as before, no data: a duplicate ACK, unless it answers a probe.
+    /// Counts a duplicate ACK: no data, same numbers and window as before, and no answer to a probe.
     fn count_duplicate_ack(&mut self, reverse: &Side, segment: &Segment) {
         let repeats = segment.len == 0
             && Some(segment.window) == self.window
@@ -119,7 +119,7 @@ impl Side {
         }
     }
 
-    /// `segment`, from the other side, acknowledges data of this side that the capture does not hold.
+    /// Notes that `segment`, from the other side, acknowledges data of this side that the capture lacks.
     fn note_ack_of_unseen(&mut self, segment: &Segment) {
         let unseen = self.to_be_acked != 0 && after(segment.ack, self.to_be_acked);
         if !unseen || segment.flags & ACK == 0 {
@@ -132,11 +132,11 @@ impl Side {
         }
     }
 
-    /// For a segment with data, SYN or FIN: whether it repeats what was sent before.
+    /// Whether a segment with data, SYN or FIN repeats earlier data.
     fn repeated(&self, reverse: &Side, segment: &Segment, round_trip_ns: i64) -> Verdict {
         let since = |then: i64| segment.time_ns.wrapping_sub(then) as u64;
         let end = segment.seq.wrapping_add(segment.len);
-        // One byte before the newest is where a zero window probe stood; more than one byte adds new data.
+        // A zero window probe starts one byte before the newest; a longer segment adds new data.
         let after_probe = segment.len > 1 && self.next_seq.wrapping_sub(1) == segment.seq;
         let behind = self.next_seq != 0 && after(self.next_seq, segment.seq) && !after_probe;
         if segment.len > 0 && reverse.last_ack != 0 && !after(end, reverse.last_ack) {
@@ -145,9 +145,9 @@ impl Side {
         if !behind {
             return Verdict::Plain;
         }
-        // Unsigned there: -1, "acknowledged what was not seen", counts as many.
-        let asked_for = reverse.duplicate_acks as u32 >= 2 && reverse.last_ack == segment.seq;
-        if asked_for && since(reverse.last_ack_ns) < FAST_NS {
+        // Unsigned as in Wireshark, so that -1 (ACK of unseen data) counts as many.
+        let requested = reverse.duplicate_acks as u32 >= 2 && reverse.last_ack == segment.seq;
+        if requested && since(reverse.last_ack_ns) < FAST_NS {
             return Verdict::Fast;
         }
         let patience = if round_trip_ns == 0 {

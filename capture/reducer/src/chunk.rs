@@ -20,7 +20,7 @@ pub struct Chunk {
     pub pages: Pages,
 }
 
-/// What is compressible is compressed; what is not stays as it is and costs no reader time.
+/// Compresses a page if that makes it smaller; otherwise leaves it, which saves readers time.
 fn compress(raw: Vec<u8>, compression: &mut Compression) -> Vec<u8> {
     let small = lz4_flex::block::compress(&raw);
     if small.len() * 10 < raw.len() * 9 {

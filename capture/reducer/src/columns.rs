@@ -1,4 +1,4 @@
-//! The columns of a row group while it fills, and their encoding in the order of the schema.
+//! Collects the columns of a row group, and encodes them in the order of the schema.
 
 use crate::analysis::Verdict;
 use crate::chunk::Chunk;
@@ -11,9 +11,9 @@ use crate::packet::{
     ANALYSIS, APP, ARP, ETHERTYPE, Layers, NET, PAYLOAD, PORTS, Packet, TCP, TYPES, VLAN,
 };
 
-/// About 16 MB of columns.
+/// Rows per group: about 16 MB of columns.
 const ROWS: usize = 1 << 18;
-/// A single packet can end thousands of messages; this bounds the row group then.
+/// Limits the row group where single packets end thousands of messages.
 const MOST_TYPES: usize = 1 << 21;
 
 /// A row's time and captured length.
@@ -42,20 +42,20 @@ fn protocol_name(number: u16) -> String {
     }
 }
 
-/// Texts by small numbers: each that occurs is named once.
+/// Encodes small numbers as texts, with one dictionary entry per distinct number.
 pub fn named(numbers: &[u32], name: impl Fn(u32) -> String) -> Pages {
     let (entries, indexed) = encode::distinct(numbers);
     let names: Vec<String> = entries.into_iter().map(name).collect();
     encode::texts(&indexed, &names)
 }
 
-/// Columns; those of one presence bit hold one value per row that has the bit.
+/// Columns; those with a presence bit hold one value per row with that bit.
 #[derive(Default)]
 pub struct Columns {
     places: FoldMap<u128, u32>,
     addresses: Vec<u128>,
     present: Vec<u8>,
-    /// Presence bits of what is found beyond the headers.
+    /// Presence bits of analysis results.
     found: Vec<u8>,
     t_ns: Vec<i64>,
     wire: Vec<u32>,
@@ -78,7 +78,7 @@ pub struct Columns {
     app: Vec<u32>,
     type_counts: Vec<u32>,
     types: Vec<u32>,
-    /// Link, VLAN, network, transport, application, data, padding.
+    /// Bytes by layer: link, VLAN, network, transport, application, data, padding.
     layers: [Vec<u32>; 7],
 }
 
@@ -152,7 +152,7 @@ impl Columns {
         place
     }
 
-    /// The texts of the addresses, by the numbers that `src` and `dst` hold.
+    /// The texts of the addresses, indexed by the numbers in `src` and `dst`.
     pub fn address_names(&self) -> Vec<String> {
         self.addresses
             .iter()
@@ -243,7 +243,7 @@ impl Columns {
         }
     }
 
-    /// Lists: a row without types is one entry of definition level 0, a row with n is n entries of level 2.
+    /// Encodes lists: a row without types is one entry of definition level 0, a row with n types is n entries of level 2.
     fn types_chunk(&self) -> Chunk {
         let (mut repetition, mut definition) = (Vec::new(), Vec::new());
         let mut counts = self.type_counts.iter();

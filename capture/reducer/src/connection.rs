@@ -1,14 +1,14 @@
-//! What is summed up of one TCP connection: packets and bytes each way, round trips, retransmissions, its end.
+//! Summary of a TCP connection: packets and bytes per direction, round trips, retransmissions, its end.
 
 use std::collections::VecDeque;
 
 use crate::analysis::{ACK, FIN, RST, SYN, Verdict};
 use crate::packet::Packet;
 
-/// Segments of one direction whose acknowledgement is awaited; more in flight are not timed.
+/// The most segments per direction that wait for an acknowledgement; more are not timed.
 const MOST_TIMED: usize = 64;
 
-/// How a connection ended, as far as the capture goes.
+/// How a connection ended, as far as the capture shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum End {
     #[default]
@@ -21,7 +21,7 @@ pub enum End {
 
 /// One direction.
 #[derive(Clone, Debug, Default)]
-pub struct Way {
+pub struct Direction {
     pub packets: u64,
     pub wire_bytes: u64,
     pub payload_bytes: u64,
@@ -33,9 +33,9 @@ pub struct Way {
     finished: bool,
 }
 
-impl Way {
-    /// A segment of this direction passed; `end`: the sequence number after it. Karn's rule: nothing that was in flight
-    /// when something was sent again is a sample, since the acknowledgement may be of either.
+impl Direction {
+    /// Notes a segment of this direction; `end`: the sequence number after it. By Karn's rule segments in flight at a
+    /// retransmission give no sample, since the acknowledgement is ambiguous.
     fn sent(&mut self, end: u32, time_ns: i64, verdict: Verdict, room: bool) {
         if verdict.is_retransmission() {
             self.timed.clear();
@@ -44,7 +44,7 @@ impl Way {
         }
     }
 
-    /// The receiver acknowledged everything before `ack`: a sample where that is the end of a segment.
+    /// Notes an acknowledgement up to `ack`, which gives a sample if it is the end of a segment.
     fn acknowledged(&mut self, ack: u32, time_ns: i64) {
         while let Some(&(end, sent_ns)) = self.timed.front() {
             if (ack.wrapping_sub(end) as i32) < 0 {
@@ -66,14 +66,14 @@ impl Way {
     }
 }
 
-/// A connection; its directions are numbered as the table of connections does.
+/// A connection; directions have the numbers of the flow table.
 #[derive(Clone, Debug)]
 pub struct Connection {
-    /// The direction of who opened it; of the first packet where no SYN was seen.
+    /// The direction of the first SYN, or of the first packet if the capture has no SYN.
     pub opener: usize,
     pub first_ns: i64,
     pub last_ns: i64,
-    pub ways: [Way; 2],
+    pub directions: [Direction; 2],
     /// Times from the last SYN to the first answer, and from the last answer to the first ACK.
     pub syn_synack_ns: Option<i64>,
     pub synack_ack_ns: Option<i64>,
@@ -88,7 +88,7 @@ impl Connection {
             opener,
             first_ns: time_ns,
             last_ns: time_ns,
-            ways: Default::default(),
+            directions: Default::default(),
             syn_synack_ns: None,
             synack_ack_ns: None,
             end: End::Open,
@@ -97,15 +97,15 @@ impl Connection {
         }
     }
 
-    /// How many segments' acknowledgements are awaited.
+    /// Number of segments that wait for an acknowledgement.
     pub fn timed(&self) -> usize {
-        self.ways[0].timed.len() + self.ways[1].timed.len()
+        self.directions[0].timed.len() + self.directions[1].timed.len()
     }
 
-    /// Frees the memory of what is awaited: the connection is over.
+    /// Frees memory after the connection's end.
     pub fn close(&mut self) {
-        for way in &mut self.ways {
-            way.timed = VecDeque::new();
+        for direction in &mut self.directions {
+            direction.timed = VecDeque::new();
         }
     }
 
@@ -113,13 +113,13 @@ impl Connection {
     pub fn count(&mut self, side: usize, packet: &Packet, time_ns: i64) {
         self.first_ns = self.first_ns.min(time_ns);
         self.last_ns = self.last_ns.max(time_ns);
-        let way = &mut self.ways[side];
-        way.packets += 1;
-        way.wire_bytes += u64::from(packet.wire_len);
-        way.payload_bytes += u64::from(packet.payload_len);
+        let direction = &mut self.directions[side];
+        direction.packets += 1;
+        direction.wire_bytes += u64::from(packet.wire_len);
+        direction.payload_bytes += u64::from(packet.payload_len);
     }
 
-    /// Looks at a whole segment of direction `side`; `room`: whether one more may be timed.
+    /// Analyses a whole segment of direction `side`; `room`: whether one more may be timed.
     pub fn see(
         &mut self,
         side: usize,
@@ -130,19 +130,19 @@ impl Connection {
     ) {
         let (flags, len) = (packet.flags, packet.payload_len);
         if flags & ACK != 0 {
-            self.ways[1 - side].acknowledged(packet.ack, time_ns);
+            self.directions[1 - side].acknowledged(packet.ack, time_ns);
         }
-        let way = &mut self.ways[side];
-        way.retransmissions += u64::from(verdict.is_retransmission());
+        let direction = &mut self.directions[side];
+        direction.retransmissions += u64::from(verdict.is_retransmission());
         let virtual_byte = u32::from(flags & (SYN | FIN) != 0);
         if len + virtual_byte > 0 && flags & RST == 0 {
             let end = packet.seq.wrapping_add(len).wrapping_add(virtual_byte);
-            way.sent(end, time_ns, verdict, room);
+            direction.sent(end, time_ns, verdict, room);
         }
-        way.finished |= flags & FIN != 0;
+        direction.finished |= flags & FIN != 0;
         self.handshake(side, flags, time_ns);
         if self.end == End::Open {
-            let both = self.ways.iter().all(|way| way.finished);
+            let both = self.directions.iter().all(|direction| direction.finished);
             self.end = match (flags & RST != 0, both) {
                 (true, _) => End::Rst,
                 (_, true) => End::Fin,
@@ -165,7 +165,7 @@ impl Connection {
         }
     }
 
-    /// A SYN was answered from direction `side`.
+    /// Notes that direction `side` has answered a SYN.
     fn answered(&mut self, side: usize, time_ns: i64) {
         if self.synack_ack_ns.is_some() {
             return;
@@ -178,7 +178,7 @@ impl Connection {
     }
 }
 
-/// One connection and its ends; `ends` are numbered as the connection's directions.
+/// A connection and its endpoints; `ends` have the numbers of the connection's directions.
 pub struct Row {
     pub stream: u32,
     pub ends: [(u128, u16); 2],
@@ -195,8 +195,8 @@ impl Row {
         self.ends[1 - self.connection.opener]
     }
 
-    pub fn way(&self, index: usize) -> &Way {
+    pub fn direction(&self, index: usize) -> &Direction {
         let opener = self.connection.opener;
-        &self.connection.ways[if index == 0 { opener } else { 1 - opener }]
+        &self.connection.directions[if index == 0 { opener } else { 1 - opener }]
     }
 }

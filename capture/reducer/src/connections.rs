@@ -1,18 +1,18 @@
-//! The table of TCP connections: one row each, in the order in which the table of flows let go of them.
+//! The table of TCP connections: one row each, in the order in which the flow table evicts them.
 
 use std::io::Write;
 
 use parquet::errors::Result;
 
 use crate::chunk::Chunk;
-use crate::connection::{End, Row, Way};
+use crate::connection::{Direction, End, Row};
 use crate::encode::{self, Pages};
 use crate::fold::FoldMap;
 use crate::network;
 use crate::table::File;
 use crate::{columns, dissect};
 
-/// About 6 MB of rows.
+/// Rows per group: about 6 MB.
 const ROWS: usize = 1 << 14;
 
 const SCHEMA: &str = "message connections {
@@ -41,9 +41,9 @@ const SCHEMA: &str = "message connections {
     REQUIRED INT64 reverse_rtt_samples;
 }";
 
-/// Where the columns of the first direction begin, and how many each direction has.
-const WAYS: usize = 11;
-const PER_WAY: usize = 6;
+/// Index of the first direction's first column, and number of columns per direction.
+const DIRECTIONS: usize = 11;
+const PER_DIRECTION: usize = 6;
 
 /// Writes rows to `W`.
 pub struct Connections<W: Write + Send> {
@@ -91,22 +91,27 @@ fn chunk(rows: &[Row], index: usize) -> Chunk {
         5 => apps(rows),
         6 => wide(rows, |row| row.connection.first_ns),
         7 => wide(rows, |row| row.connection.last_ns),
-        8 => perhaps(rows, |row| row.connection.syn_synack_ns),
-        9 => perhaps(rows, |row| row.connection.synack_ack_ns),
+        8 => optional(rows, |row| row.connection.syn_synack_ns),
+        9 => optional(rows, |row| row.connection.synack_ack_ns),
         10 => ends(rows),
-        _ => of_way(rows, (index - WAYS) / PER_WAY, (index - WAYS) % PER_WAY),
+        _ => of_direction(
+            rows,
+            (index - DIRECTIONS) / PER_DIRECTION,
+            (index - DIRECTIONS) % PER_DIRECTION,
+        ),
     }
 }
 
-fn of_way(rows: &[Row], way: usize, column: usize) -> Chunk {
-    let count = |value: fn(&Way) -> u64| wide(rows, |row| value(row.way(way)) as i64);
+fn of_direction(rows: &[Row], direction: usize, column: usize) -> Chunk {
+    let count =
+        |value: fn(&Direction) -> u64| wide(rows, |row| value(row.direction(direction)) as i64);
     match column {
-        0 => count(|way| way.packets),
-        1 => count(|way| way.wire_bytes),
-        2 => count(|way| way.payload_bytes),
-        3 => count(|way| way.retransmissions),
-        4 => perhaps(rows, |row| row.way(way).srtt_ns),
-        _ => count(|way| way.rtt_samples),
+        0 => count(|direction| direction.packets),
+        1 => count(|direction| direction.wire_bytes),
+        2 => count(|direction| direction.payload_bytes),
+        3 => count(|direction| direction.retransmissions),
+        4 => optional(rows, |row| row.direction(direction).srtt_ns),
+        _ => count(|direction| direction.rtt_samples),
     }
 }
 
@@ -118,11 +123,11 @@ fn required(rows: &[Row], pages: Pages) -> Chunk {
     }
 }
 
-/// `there`: 1 for each row that has a value.
-fn nullable(there: &[u8], pages: Pages) -> Chunk {
+/// `present`: 1 for each row with a value.
+fn nullable(present: &[u8], pages: Pages) -> Chunk {
     Chunk {
-        levels: encode::levels(there, 1),
-        entries: there.len(),
+        levels: encode::levels(present, 1),
+        entries: present.len(),
         pages,
     }
 }
@@ -137,14 +142,14 @@ fn wide(rows: &[Row], value: impl Fn(&Row) -> i64) -> Chunk {
     required(rows, encode::times(&values))
 }
 
-fn perhaps(rows: &[Row], value: impl Fn(&Row) -> Option<i64>) -> Chunk {
+fn optional(rows: &[Row], value: impl Fn(&Row) -> Option<i64>) -> Chunk {
     let found: Vec<Option<i64>> = rows.iter().map(value).collect();
-    let there: Vec<u8> = found
+    let present: Vec<u8> = found
         .iter()
         .map(|value| u8::from(value.is_some()))
         .collect();
     let values: Vec<i64> = found.into_iter().flatten().collect();
-    nullable(&there, encode::times(&values))
+    nullable(&present, encode::times(&values))
 }
 
 fn addresses(rows: &[Row], value: impl Fn(&Row) -> u128) -> Chunk {
@@ -160,13 +165,13 @@ fn addresses(rows: &[Row], value: impl Fn(&Row) -> u128) -> Chunk {
 }
 
 fn apps(rows: &[Row]) -> Chunk {
-    let there: Vec<u8> = rows.iter().map(|row| u8::from(row.app.is_some())).collect();
+    let present: Vec<u8> = rows.iter().map(|row| u8::from(row.app.is_some())).collect();
     let apps: Vec<u32> = rows
         .iter()
         .filter_map(|row| row.app.map(u32::from))
         .collect();
     let pages = columns::named(&apps, |app| dissect::name(app as u8).into());
-    nullable(&there, pages)
+    nullable(&present, pages)
 }
 
 fn ends(rows: &[Row]) -> Chunk {

@@ -23,8 +23,8 @@ pub fn decode(link_type: u32, data: &[u8], wire_len: u32) -> Packet<'_> {
     packet
 }
 
-/// Whether frames of that link type are looked into.
-pub fn knows(link_type: u32) -> bool {
+/// Whether the reducer decodes frames of this link type.
+pub fn supports(link_type: u32) -> bool {
     matches!(
         link_type,
         0 | 1 | 12 | 14 | 101 | 108 | 113 | 228 | 229 | 276
@@ -36,7 +36,7 @@ fn u16_at(data: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_be_bytes([bytes[0], bytes[1]]))
 }
 
-/// A link header that ends with the ethertype at `at`, then perhaps VLAN tags.
+/// Decodes a link header with the EtherType at `at`, and VLAN tags if any.
 #[inline]
 fn typed<'a>(packet: &mut Packet<'a>, data: &'a [u8], wire: usize, mut at: usize) {
     let Some(mut kind) = u16_at(data, at) else {

@@ -1,7 +1,7 @@
-//! Application protocols: the registry of dissectors, and what a dissector is.
+//! Application protocols: the interface of dissectors, and their registry.
 //!
-//! A protocol is one file (or one small folder) here and one line in `ALL`. It names the types of its messages, says how
-//! many of a packet's payload bytes are its own header, and leaves everything else of the program alone.
+//! A protocol is one file or small folder here, and one line in `ALL`. It names its message types and counts the bytes of
+//! its own headers.
 
 mod amqp;
 mod dns;
@@ -20,11 +20,11 @@ pub use ports::Ports;
 
 use crate::packet::{ETHERTYPE, NET, PAYLOAD, PORTS, Packet, TCP};
 
-/// Type 0 of every protocol: its stream could not be followed here.
+/// Type 0 of every protocol: the dissector could not follow the stream.
 pub const UNKNOWN: u16 = 0;
 const KIND_BITS: u32 = 10;
 
-/// The registry; a dissector's place here is its number.
+/// The registry; a dissector's index is its number.
 static ALL: [Dissector; 15] = [
     mqtt::DISSECTOR,
     vnet::DISSECTOR,
@@ -43,14 +43,14 @@ static ALL: [Dissector; 15] = [
     synphasor::DISSECTOR,
 ];
 
-/// Both directions of a connection; they may know of each other.
+/// Both directions of a connection, which may share state.
 pub type Streams = [Box<dyn Stream>; 2];
-/// Captured bytes of a datagram, its length on the wire; false where it is not this protocol's after all.
+/// Takes captured bytes of a datagram and its length on the wire; false where it belongs to another protocol.
 pub type Datagram = fn(&[u8], usize, &mut Notes) -> bool;
 
-/// One application protocol (or tunnel) and how it is recognised; what does not apply to it is left at `NONE`'s.
+/// An application protocol or tunnel, and how to recognise it; `NONE` has the defaults.
 pub struct Dissector {
-    /// As Wireshark names it, for `app` and `--app`.
+    /// Wireshark's name, for `app` and `--app`.
     pub name: &'static str,
     /// The name of a message type that is not `UNKNOWN`.
     pub type_name: fn(u16) -> String,
@@ -58,7 +58,7 @@ pub struct Dissector {
     pub udp_ports: &'static [u16],
     pub ethertypes: &'static [u16],
     pub ip_protocols: &'static [u16],
-    /// First bytes by which a datagram to any port is recognised; empty: none.
+    /// First bytes that identify a datagram on any port; empty: none.
     pub magic: &'static [u8],
     pub streams: Option<fn() -> Streams>,
     pub datagram: Option<Datagram>,
@@ -78,20 +78,20 @@ impl Dissector {
     };
 }
 
-/// One direction of a byte stream. Methods that return whether the place in the stream is still known are not called
-/// again after `false`, until `begin`.
+/// One direction of a byte stream. `parse` and `skip` return false where the position is lost; then they are called again
+/// only after `begin`.
 pub trait Stream {
     /// A message begins with the next byte.
     fn begin(&mut self);
     /// Whether `data` looks like a message's beginning; `cut`: more followed it that was not captured.
     fn plausible(&self, data: &[u8], cut: bool) -> bool;
-    /// Goes over captured bytes: notes the types that end in them and how many of them are header.
+    /// Parses captured bytes; notes the types of messages that end in them, and how many bytes are header.
     fn parse(&mut self, data: &[u8], notes: &mut Notes) -> bool;
-    /// Goes over `count` bytes (at least one) that nobody captured.
+    /// Skips `count` bytes (at least one) that were not captured.
     fn skip(&mut self, count: u32, notes: &mut Notes) -> bool;
 }
 
-/// What dissection finds out about one packet.
+/// The result of dissecting a packet.
 #[derive(Debug, Default)]
 pub struct Notes {
     /// The protocol's number; None where no dissector knows the payload.
@@ -109,13 +109,13 @@ impl Notes {
         self.header = 0;
     }
 
-    /// A message of that type ended.
+    /// Notes the end of a message of this type.
     pub fn push(&mut self, kind: u16) {
         self.types
             .push(u16::from(self.app.unwrap_or_default()) << KIND_BITS | kind);
     }
 
-    /// The stream could not be followed; said once a packet.
+    /// Notes, once per packet, that the stream could not be followed.
     pub fn push_unknown(&mut self) {
         if self.types.last().is_none_or(|&last| is_known(last)) {
             self.push(UNKNOWN);
@@ -123,19 +123,19 @@ impl Notes {
     }
 }
 
-/// Whether a noted type is a message's.
+/// Whether a noted type is not `UNKNOWN`.
 pub fn is_known(noted: u16) -> bool {
     noted & ((1 << KIND_BITS) - 1) != UNKNOWN
 }
 
-/// The number of the dissector of that name.
+/// The number of the dissector with this name.
 pub fn number(name: &str) -> Option<u8> {
     ALL.iter()
         .position(|dissector| dissector.name == name)
         .map(|place| place as u8)
 }
 
-/// The names that `--app` takes: of protocols that have ports.
+/// The names for `--app`: protocols with ports.
 pub fn names() -> impl Iterator<Item = &'static str> {
     let ported = |dissector: &&Dissector| dissector.streams.is_some() || over_udp(dissector);
     ALL.iter().filter(ported).map(|dissector| dissector.name)
@@ -150,7 +150,7 @@ pub fn name(app: u8) -> &'static str {
     ALL[usize::from(app)].name
 }
 
-/// The name of a type as `Notes` holds it.
+/// The name of a type from `Notes`.
 pub fn type_name(noted: u16) -> String {
     let dissector = &ALL[usize::from(noted >> KIND_BITS)];
     if is_known(noted) {
@@ -165,7 +165,7 @@ pub fn streams(app: u8) -> Option<Streams> {
     ALL[usize::from(app)].streams.map(|make| make())
 }
 
-/// Looks into a packet that is not TCP.
+/// Dissects a packet that is not TCP.
 pub fn datagram(ports: &Ports, packet: &Packet, notes: &mut Notes) {
     let by_layer = |dissector: &Dissector| {
         if packet.present & NET == 0 {

@@ -1,11 +1,11 @@
 //! Encodes columns as Parquet pages: delta for times, dictionary where values repeat, plain elsewhere.
 //!
-//! Parquet's own writer hashes every value to build a dictionary, which would cost more than all the parsing. Here the
-//! values are small numbers, so a table indexed by value does; the pages are standard (parquet.apache.org, "Encodings").
+//! Parquet's own writer hashes every value for its dictionary, which would cost more than all the parsing. Values here
+//! are small numbers, so a table indexed by value suffices. The pages are standard (parquet.apache.org, "Encodings").
 
 use parquet::basic::Encoding;
 
-/// Widest range of values for which a lookup table is made.
+/// The widest range of values for a lookup table.
 const TABLE: u32 = 1 << 16;
 const BLOCK: usize = 128;
 const MINIBLOCK: usize = 32;
@@ -54,7 +54,7 @@ fn run(value: u8, count: usize, out: &mut Vec<u8>) {
     out.push(value);
 }
 
-/// Bits for values below `count`; at least one, since readers disagree about none.
+/// Bits for values below `count`; at least one, since readers disagree on zero.
 fn width(count: u32) -> u32 {
     (32 - count.saturating_sub(1).leading_zeros()).max(1)
 }
@@ -78,7 +78,7 @@ fn constant(count: usize) -> Vec<u8> {
     out
 }
 
-/// Numbers: a dictionary if they are close together and repeat, else plain.
+/// Encodes numbers: with a dictionary if they are close together and repeat, else plain.
 pub fn numbers(values: &[u32]) -> Pages {
     let low = values.iter().copied().min().unwrap_or(0);
     let high = values.iter().copied().max().unwrap_or(0);
@@ -109,7 +109,7 @@ pub fn numbers(values: &[u32]) -> Pages {
     }
 }
 
-/// The distinct values, which must be below 2^16, in order of appearance, and each value's place among them.
+/// The distinct values, which must be below 2^16, in order of appearance, and each value's index among them.
 pub fn distinct(values: &[u32]) -> (Vec<u32>, Vec<u32>) {
     let high = values.iter().copied().max().unwrap_or(0);
     index_by_table(values, 0, high)
@@ -122,7 +122,7 @@ fn plain(values: &[u32]) -> Vec<u8> {
         .collect()
 }
 
-/// The distinct values in order of appearance, and each value's place among them.
+/// The distinct values in order of appearance, and each value's index among them.
 fn index_by_table(values: &[u32], low: u32, high: u32) -> (Vec<u32>, Vec<u32>) {
     let mut table = vec![u32::MAX; (high - low) as usize + 1];
     let mut entries = Vec::new();
@@ -138,7 +138,7 @@ fn index_by_table(values: &[u32], low: u32, high: u32) -> (Vec<u32>, Vec<u32>) {
     (entries, indexed)
 }
 
-/// Texts by their numbers; every number is an index into `names`.
+/// Encodes texts; every number is an index into `names`.
 pub fn texts<S: AsRef<[u8]>>(numbers: &[u32], names: &[S]) -> Pages {
     let mut page = Vec::new();
     for name in names {
@@ -154,7 +154,7 @@ pub fn texts<S: AsRef<[u8]>>(numbers: &[u32], names: &[S]) -> Pages {
     }
 }
 
-/// Truth values, one a byte, as bits.
+/// Encodes booleans, one per byte, as bits.
 pub fn truths(values: &[u8]) -> Pages {
     Pages {
         dictionary: None,
@@ -174,7 +174,7 @@ fn gather(bytes: &[u8], bit: u32) -> Vec<u8> {
     bytes.chunks(8).map(one).collect()
 }
 
-/// Definition levels of a nullable column, present where `bit` of `present` is set, with their length before them.
+/// Definition levels of a nullable column, preceded by their length; a value is present where `bit` of `present` is set.
 pub fn levels(present: &[u8], bit: u8) -> Vec<u8> {
     let map = gather(present, bit.trailing_zeros());
     let set: usize = map.iter().map(|byte| byte.count_ones() as usize).sum();
@@ -188,7 +188,7 @@ pub fn levels(present: &[u8], bit: u8) -> Vec<u8> {
     prefix_length(out)
 }
 
-/// Repetition or definition levels given one by one, of `width` bits.
+/// Encodes repetition or definition levels of `width` bits.
 pub fn level_list(levels: &[u32], width: u32) -> Vec<u8> {
     let mut out = vec![0; 4];
     bit_packed(levels, width, &mut out);
@@ -201,7 +201,7 @@ fn prefix_length(mut out: Vec<u8>) -> Vec<u8> {
     out
 }
 
-/// Times as DELTA_BINARY_PACKED: blocks of 128 differences, each of four parts with a width of its own.
+/// Encodes times as DELTA_BINARY_PACKED: blocks of 128 differences, in four miniblocks with a width each.
 pub fn times(values: &[i64]) -> Pages {
     let mut out = Vec::with_capacity(values.len() * 4);
     varint(BLOCK as u64, &mut out);
@@ -264,7 +264,7 @@ mod tests {
         assert_eq!(values, [128, 1, 4, 5, 2, 2, 0, 0, 0, 0]);
     }
 
-    /// The same page's example of bit packing: 0 to 7 in three bits each.
+    /// The same document's example of bit packing: 0 to 7 in three bits each.
     #[test]
     fn bits_are_packed_from_the_least_significant() {
         let mut out = Vec::new();

@@ -1,4 +1,4 @@
-//! The table of TCP connections: numbers them and keeps what the analysis remembers of each, within bounds.
+//! The flow table: numbers TCP connections and holds each one's analysis state, within bounds.
 
 use std::hash::{Hash, Hasher};
 
@@ -9,11 +9,11 @@ use crate::fold::FoldMap;
 use crate::follow::Follower;
 use crate::packet::{PAYLOAD, Packet};
 
-/// Early bytes and timed segments kept over all connections.
+/// Limits of early bytes and timed segments over all connections.
 const MAX_WAITING_BYTES: usize = 32 << 20;
 const MAX_TIMED: usize = 1 << 20;
 
-/// A connection's two ends in a fixed order.
+/// A connection's two endpoints in a fixed order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Key {
     low: (u128, u16),
@@ -39,17 +39,17 @@ struct Flow {
     /// The application protocol's number.
     app: Option<u8>,
     followers: Option<Box<[Follower; 2]>>,
-    /// Only where a table of connections is wanted.
+    /// Present if a table of connections is requested.
     connection: Option<Box<Connection>>,
 }
 
-/// What the table finds out about a TCP packet.
+/// The analysis result of a TCP packet.
 pub struct Found {
     pub stream: u32,
     pub verdict: Verdict,
 }
 
-/// At most `capacity` connections; beyond it, one not used lately is forgotten.
+/// Holds at most `capacity` connections; evicts a connection that was not used recently.
 pub struct Flows {
     index: FoldMap<Key, u32>,
     slots: Vec<Flow>,
@@ -58,14 +58,14 @@ pub struct Flows {
     waiting: usize,
     timed: usize,
     summed: bool,
-    /// Connections that were let go of since this was last emptied.
+    /// Evicted connections since the caller last drained this.
     pub ended: Vec<Row>,
     pub streams: u32,
     pub evicted: u64,
 }
 
 impl Flows {
-    /// `summed`: whether connections are to be summed up.
+    /// `summed`: whether to summarise connections.
     pub fn new(capacity: usize, summed: bool) -> Self {
         let (index, slots) = (FoldMap::default(), Vec::new());
         Self {
@@ -82,7 +82,7 @@ impl Flows {
         }
     }
 
-    /// Looks at a packet with TCP header, and has its payload dissected.
+    /// Analyses a packet with a TCP header, and dissects its payload.
     pub fn see(
         &mut self,
         packet: &Packet,
@@ -101,7 +101,7 @@ impl Flows {
         if synchronise && self.slots[slot].is_over(side, packet.seq) {
             let stream = self.number();
             let app = self.slots[slot].app;
-            self.let_go(slot);
+            self.evict(slot);
             self.slots[slot] = Flow::new(key, stream, app);
         }
         let (summed, room) = (self.summed, self.timed < MAX_TIMED);
@@ -132,7 +132,7 @@ impl Flows {
         self.streams - 1
     }
 
-    /// The slot of `key`, which is made if need be.
+    /// The slot of `key`; creates it if necessary.
     fn slot(&mut self, key: Key, ports: &Ports) -> usize {
         if let Some(&slot) = self.index.get(&key) {
             self.slots[slot as usize].used = true;
@@ -152,7 +152,7 @@ impl Flows {
         slot
     }
 
-    /// The clock algorithm: the first slot that was not used since the hand passed last.
+    /// The clock algorithm: finds the first slot that was not used since the hand last passed it.
     fn victim(&mut self) -> usize {
         while std::mem::take(&mut self.slots[self.hand].used) {
             self.hand = (self.hand + 1) % self.slots.len();
@@ -160,20 +160,20 @@ impl Flows {
         let slot = self.hand;
         self.hand = (self.hand + 1) % self.slots.len();
         self.index.remove(&self.slots[slot].key);
-        self.let_go(slot);
+        self.evict(slot);
         self.evicted += 1;
         slot
     }
 
-    /// What `slot` held is over: another connection takes its place.
-    fn let_go(&mut self, slot: usize) {
+    /// Evicts the connection in `slot`, which another one takes.
+    fn evict(&mut self, slot: usize) {
         let flow = &mut self.slots[slot];
         self.waiting -= flow.waiting();
         self.timed -= flow.timed();
         self.ended.extend(flow.row());
     }
 
-    /// Every connection that is left, in the order of their numbers.
+    /// The remaining connections, in the order of their numbers.
     pub fn finish(mut self) -> impl Iterator<Item = Row> {
         self.slots.sort_unstable_by_key(|flow| flow.stream);
         self.slots.into_iter().filter_map(|mut flow| flow.row())
@@ -207,7 +207,7 @@ impl Flow {
         self.connection.as_ref().map_or(0, |found| found.timed())
     }
 
-    /// `verdict`: None of a fragment, which is counted only.
+    /// Adds a packet to the summary; `verdict` is None for a fragment, which only counts.
     fn sum_up(
         &mut self,
         side: usize,
@@ -235,7 +235,7 @@ impl Flow {
         })
     }
 
-    /// Whether a SYN of this number opens another connection between the same ports.
+    /// Whether a SYN with this number opens a new connection between the same ports.
     fn is_over(&self, side: usize, seq: u32) -> bool {
         let base = self.sides[side].base_seq;
         base.is_some_and(|base| base != seq)

@@ -1,9 +1,9 @@
-//! Tables by address and port.
+//! A fast hasher for tables keyed by address and port.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// Multiply and fold: the keys are addresses and ports, so speed counts more than strength; the table is bounded.
+/// Multiply and fold. The table is bounded, so speed counts more than resistance to collisions.
 #[derive(Default)]
 pub struct Fold(u64);
 

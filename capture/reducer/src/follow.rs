@@ -1,12 +1,12 @@
-//! Follows one direction of a TCP connection in the order of its bytes, and has a dissector go over them.
+//! Follows one direction of a TCP connection in byte order, and passes the bytes to a dissector.
 //!
-//! Segments that arrive early wait, within bounds, for the gap before them. A gap that the receiver has acknowledged is
-//! missing in the capture only: it is skipped, exactly if it lies inside one message, else the follower looks for a new
-//! beginning.
+//! Early segments wait, within bounds, for the gap before them. A gap that the receiver has acknowledged is missing only
+//! in the capture: the follower skips it. If the gap lies inside one message the position stays known, else the follower
+//! searches for a new beginning.
 
 use crate::dissect::{Notes, Stream};
 
-/// Further off than any window: the numbers belong to another connection.
+/// Farther than any window, so the numbers belong to another connection.
 const FAR: i32 = 16 << 20;
 const MAX_WAITING_BYTES: usize = 256 << 10;
 const MAX_WAITING: usize = 256;
@@ -23,7 +23,7 @@ pub struct Follower {
     first: Option<u32>,
     next: Option<u32>,
     stream: Box<dyn Stream>,
-    /// Whether the stream's place among its messages is known.
+    /// Whether the position among the messages is known.
     placed: bool,
     early: Vec<Early>,
     early_bytes: usize,
@@ -45,12 +45,12 @@ impl Follower {
         }
     }
 
-    /// Bytes that wait for a gap to be filled.
+    /// Bytes that wait for a gap to close.
     pub fn waiting(&self) -> usize {
         self.early_bytes
     }
 
-    /// A SYN with this sequence number: the stream begins after it. A repeated SYN changes nothing.
+    /// Starts the stream after a SYN with this sequence number. A repeated SYN changes nothing.
     pub fn open(&mut self, seq: u32) {
         if self.first != Some(seq) {
             self.drop_early();
@@ -64,9 +64,9 @@ impl Follower {
         self.placed = true;
     }
 
-    /// Takes a segment of `len` bytes of which `data` was captured; notes the types that end in it, and how much of it is
-    /// header: only of bytes that were not seen before, and that did not have to wait.
-    /// `peer_ack`: what the receiver has acknowledged. `room`: whether more early bytes may be kept.
+    /// Processes a segment of `len` bytes, of which `data` was captured; notes the types that end in it and its header
+    /// bytes, but only of bytes that are new and did not wait.
+    /// `peer_ack`: the receiver's acknowledgement. `room`: whether more early bytes may be kept.
     pub fn segment(
         &mut self,
         (seq, len): (u32, u32),
@@ -117,7 +117,7 @@ impl Follower {
         self.early_bytes = 0;
     }
 
-    /// Gives up gaps that the receiver has acknowledged beyond.
+    /// Skips gaps that the receiver has acknowledged.
     fn skip_acknowledged(&mut self, peer_ack: Option<u32>, notes: &mut Notes) {
         let Some(ack) = peer_ack else { return };
         while let Some(seq) = self.early.first().map(|early| early.seq) {
@@ -128,7 +128,7 @@ impl Follower {
         }
     }
 
-    /// Takes everything early that begins before `seq`, then skips to `seq` itself, then what follows on it.
+    /// Processes early segments that begin before `seq`, then skips to `seq`, then processes those that follow it.
     fn catch_up(&mut self, seq: u32, notes: &mut Notes) {
         while let Some(first) = self.early.first().map(|early| early.seq) {
             if distance(first, seq) >= 0 {
@@ -144,13 +144,13 @@ impl Follower {
     fn skip_to(&mut self, seq: u32) {
         let gap = self.next.map_or(0, |next| distance(seq, next));
         if gap > 0 {
-            // What ended in the gap ended in a packet that was not captured.
+            // Messages that end in the gap ended in a packet that was not captured.
             self.placed = self.placed && self.stream.skip(gap as u32, &mut Notes::default());
             self.next = Some(seq);
         }
     }
 
-    /// Takes the early segments that the stream has reached. Their header bytes are not those of the packet under way.
+    /// Processes early segments that the stream has reached. Their header bytes do not count for the present packet.
     fn drain(&mut self, notes: &mut Notes) {
         let header = notes.header;
         while let (Some(early), Some(next)) = (self.early.first(), self.next) {
@@ -164,12 +164,12 @@ impl Follower {
         notes.header = header;
     }
 
-    /// Takes a segment that begins at or before the next expected byte.
+    /// Processes a segment that begins at or before the next expected byte.
     fn take(&mut self, seq: u32, len: u32, data: &[u8], notes: &mut Notes) {
         let next = self.next.unwrap_or(seq);
         let old = distance(next, seq).max(0) as u32;
         if old >= len {
-            return; // all of it was seen before
+            return; // nothing new
         }
         let fresh = data.get(old as usize..).unwrap_or_default();
         let missing = len - old - fresh.len() as u32;

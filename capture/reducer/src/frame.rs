@@ -1,9 +1,9 @@
-//! A frame of a capture file, whichever the format.
+//! A frame of a capture file, in any format.
 
-/// Larger than any frame that libpcap writes (its own limit is 256 KiB); beyond it a length is damage.
+/// Larger than any frame that libpcap writes (its limit is 256 KiB); a larger length means damage.
 pub const MAX_RECORD: usize = 16 << 20;
 
-/// Where the next frame stands: `size` bytes to pass, of which the captured ones begin at `from`.
+/// The position of the next frame: `size` bytes to consume, with captured bytes from `from` on.
 #[derive(Clone, Copy)]
 pub struct Frame {
     pub time_ns: i64,

@@ -1,7 +1,7 @@
-//! `vnet-reduce IN.pcap OUT.parquet`: reduces a packet capture to a Parquet table, one row a packet.
+//! `vnet-reduce IN.pcap OUT.parquet` reduces a packet capture to a Parquet table with one row per packet.
 //!
-//! The columns stand in docs/contracts/packets.md. The input is read through a small window, rows leave in groups of 262,144,
-//! and connections are kept in a table of fixed size: memory does not grow with the file.
+//! docs/contracts/packets.md describes the columns. Memory does not grow with the file: a small window reads the input,
+//! rows leave in groups of 262,144, and the table of connections has a fixed size.
 
 mod analysis;
 mod chunk;

@@ -1,4 +1,4 @@
-//! The program; what it does is in the library, which fuzzing uses too.
+//! The reducer's program; the library holds the code, since fuzzing uses it too.
 
 fn main() -> std::process::ExitCode {
     vnet_reduce::main()

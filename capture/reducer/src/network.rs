@@ -1,4 +1,4 @@
-//! IPv4, IPv6, ARP, TCP and UDP headers.
+//! Decodes IPv4, IPv6, ARP, TCP and UDP headers.
 
 use crate::packet::{ARP, NET, PAYLOAD, PORTS, Packet, TCP};
 
@@ -7,7 +7,7 @@ pub const V4: u128 = (u64::MAX as u128) << 64;
 
 const IP_TCP: u16 = 6;
 const IP_UDP: u16 = 17;
-/// ICMP, IGMP and ICMPv6: the first bytes of a message, which all have; SCTP: the common header.
+/// Header lengths by IP protocol. ICMP, IGMP, ICMPv6: the common first bytes of a message; SCTP: the common header.
 const OTHER_HEADERS: [(u16, u32); 4] = [(1, 8), (2, 8), (58, 8), (132, 12)];
 
 fn v4(bytes: &[u8]) -> u128 {
@@ -26,7 +26,7 @@ fn be32(bytes: &[u8], at: usize) -> u32 {
     u32::from_be_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
 }
 
-/// The text of an address as tshark prints it.
+/// The text of an address, as tshark prints it.
 pub fn text(address: u128) -> String {
     if address >> 64 == V4 >> 64 {
         std::net::Ipv4Addr::from(address as u32).to_string()
@@ -35,14 +35,14 @@ pub fn text(address: u128) -> String {
     }
 }
 
-/// `wire`: bytes of the frame from here on, as sent; they bound what the header claims.
+/// Decodes IPv4. `wire`: sent bytes of the frame from here on, which bound the header's length.
 #[inline]
 pub fn ipv4<'a>(packet: &mut Packet<'a>, data: &'a [u8], wire: usize) {
     if data.len() < 20 || data[0] >> 4 != 4 || data[0] & 0xf < 5 {
         return;
     }
     let header = usize::from(data[0] & 0xf) * 4;
-    // Zero is what segmentation offload leaves there: then the frame's length holds.
+    // Segmentation offload leaves 0 here; then the frame's length counts.
     let total = match usize::from(be16(data, 2)) {
         0 => wire,
         total => total.min(wire),
@@ -59,7 +59,7 @@ pub fn ipv4<'a>(packet: &mut Packet<'a>, data: &'a [u8], wire: usize) {
     }
 }
 
-/// `wire` as for `ipv4`.
+/// Decodes IPv6; `wire` as for `ipv4`.
 pub fn ipv6<'a>(packet: &mut Packet<'a>, data: &'a [u8], wire: usize) {
     if data.len() < 40 || data[0] >> 4 != 6 {
         return;
@@ -67,7 +67,7 @@ pub fn ipv6<'a>(packet: &mut Packet<'a>, data: &'a [u8], wire: usize) {
     packet.src = v6(&data[8..24]);
     packet.dst = v6(&data[24..40]);
     packet.present |= NET;
-    // Zero: a jumbogram or segmentation offload; then the frame's length holds.
+    // 0 means a jumbogram or segmentation offload; then the frame's length counts.
     let end = match usize::from(be16(data, 4)) {
         0 => wire,
         length => (40 + length).min(wire),
@@ -84,8 +84,8 @@ pub fn ipv6<'a>(packet: &mut Packet<'a>, data: &'a [u8], wire: usize) {
     }
 }
 
-/// The header after extension header `kind` and the extension's size; None where the upper layer begins
-/// or the capture ends. `first` turns false in a fragment that does not hold the upper layer's beginning.
+/// The type of the header after extension header `kind`, and the extension's size; None where the upper layer begins
+/// or the capture ends. Sets `first` to false in a fragment without the upper layer's beginning.
 fn extension(
     packet: &mut Packet,
     kind: u8,
@@ -120,7 +120,7 @@ pub fn arp<'a>(packet: &mut Packet<'a>, data: &'a [u8]) {
     }
 }
 
-/// The network header ends at `at`, the packet at `total`.
+/// Notes the payload of a packet whose network header ends at `at` and that ends at `total`.
 #[inline]
 fn inner<'a>(packet: &mut Packet<'a>, data: &'a [u8], at: usize, total: usize) {
     packet.net_len = at as u32;
@@ -128,7 +128,7 @@ fn inner<'a>(packet: &mut Packet<'a>, data: &'a [u8], at: usize, total: usize) {
     packet.payload = data.get(at..total.min(data.len())).unwrap_or_default();
 }
 
-/// The header at `at` of an IP packet of `total` bytes, of which `data` was captured.
+/// Decodes the transport header at `at` of an IP packet of `total` bytes, of which `data` was captured.
 #[inline]
 fn transport<'a>(packet: &mut Packet<'a>, data: &'a [u8], at: usize, total: usize) {
     let Some(rest) = data.get(at..total.min(data.len())) else {
@@ -146,7 +146,7 @@ fn transport<'a>(packet: &mut Packet<'a>, data: &'a [u8], at: usize, total: usiz
     }
 }
 
-/// The transport header has `header` bytes; `length` follow.
+/// Notes a transport header of `header` bytes with `length` bytes after it.
 #[inline]
 fn beyond<'a>(packet: &mut Packet<'a>, data: &'a [u8], header: u32, length: u32) {
     packet.transport_len = header;
@@ -191,7 +191,7 @@ fn udp<'a>(packet: &mut Packet<'a>, data: &'a [u8], length: usize) {
         let whole = if claimed == 0 { length } else { claimed };
         packet.payload_len = whole.saturating_sub(8) as u32;
         packet.present |= PAYLOAD;
-        // What the datagram does not claim of the IP packet is padding.
+        // Bytes of the IP packet beyond the datagram are padding.
         let inside = whole.min(length).saturating_sub(8);
         let captured = &data[..data.len().min(8 + inside)];
         beyond(packet, captured, 8, inside as u32);

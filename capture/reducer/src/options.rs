@@ -11,7 +11,7 @@ pub const USAGE: &str =
 
 use crate::dissect::Ports;
 
-/// Enough for any lab; about 50 MB when full.
+/// Default size of the flow table, enough for any lab; about 50 MB when full.
 const MAX_FLOWS: usize = 1 << 17;
 
 pub struct Options {
@@ -22,7 +22,7 @@ pub struct Options {
     pub max_flows: usize,
 }
 
-/// None where the arguments asked for help or the version only, which is then printed.
+/// Parses the arguments; None after printing help or the version.
 pub fn parse(arguments: impl Iterator<Item = String>) -> Result<Option<Options>, String> {
     let (mut files, mut apps, mut max_flows) = (Vec::new(), Vec::new(), MAX_FLOWS);
     let mut connections = None;
@@ -36,7 +36,7 @@ pub fn parse(arguments: impl Iterator<Item = String>) -> Result<Option<Options>,
             }
             "--app" => apps.push(app(arguments.next())?),
             "--max-flows" => max_flows = number(&argument, arguments.next(), 1, 1 << 24)?,
-            option if option.starts_with("--") => return Err(format!("{option} is no option")),
+            option if option.starts_with("--") => return Err(format!("{option}: unknown option")),
             _ => {
                 files.push(argument);
                 continue;
@@ -58,12 +58,12 @@ pub fn parse(arguments: impl Iterator<Item = String>) -> Result<Option<Options>,
     }))
 }
 
-/// `NAME=PORT[,PORT]...`; the name is looked up later.
+/// Parses `NAME=PORT[,PORT]...`; the name is checked later.
 fn app(value: Option<String>) -> Result<(String, Vec<u16>), String> {
     let value = value.ok_or("--app needs NAME=PORT[,PORT]...")?;
     let (name, ports) = value
         .split_once('=')
-        .ok_or_else(|| format!("--app {value}: it is no NAME=PORT[,PORT]..."))?;
+        .ok_or_else(|| format!("--app {value}: write NAME=PORT[,PORT]..."))?;
     let port = |text: &str| number("--app", Some(text.into()), 1, 65535).map(|port| port as u16);
     let ports = ports.split(',').map(port).collect::<Result<_, _>>()?;
     Ok((name.into(), ports))

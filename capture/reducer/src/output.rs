@@ -1,21 +1,21 @@
-//! Files that appear under their name only when they are complete.
+//! Output files that appear under their name only when complete.
 
 use std::fs::{self, File};
 use std::io::BufWriter;
 
-/// A file under way, beside its place; what is dropped before `keep` is removed.
+/// A temporary file beside its final path; removed when dropped before `keep`.
 pub struct Output {
     path: String,
     part: Option<String>,
 }
 
 impl Output {
-    /// Errors: something other than a file is in its place, or nothing can be written there.
+    /// Errors: the path is not a regular file, or is not writable.
     pub fn create(path: &str) -> Result<(Self, BufWriter<File>), String> {
-        // The rename at the end would put a file in the place of a device.
+        // The rename at the end would replace a device by a file.
         if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
             return Err(format!(
-                "{path}: is there and is no regular file; name another"
+                "{path}: exists and is not a regular file; write another path"
             ));
         }
         let part = format!("{path}.part-{}", std::process::id());
@@ -27,7 +27,7 @@ impl Output {
         Ok((output, BufWriter::with_capacity(1 << 20, file)))
     }
 
-    /// Gives the complete file its name.
+    /// Renames the complete file to its final path.
     pub fn keep(mut self) -> Result<(), String> {
         let part = self.part.take().expect("kept once");
         fs::rename(part, &self.path).map_err(|error| format!("{}: {error}", self.path))

@@ -1,4 +1,4 @@
-//! What stands in one packet's headers, and which of it is there.
+//! The decoded headers of a packet.
 
 /// Presence bits of a row; the columns of one bit are null together.
 pub const VLAN: u8 = 1;
@@ -8,7 +8,7 @@ pub const PORTS: u8 = 8;
 pub const TCP: u8 = 16;
 pub const PAYLOAD: u8 = 32;
 
-/// As the others, but of what is found beyond the headers.
+/// A presence bit of analysis results, in a separate byte.
 pub const ANALYSIS: u8 = 1;
 pub const APP: u8 = 2;
 pub const TYPES: u8 = 4;
@@ -16,7 +16,7 @@ pub const TYPES: u8 = 4;
 /// Protocol number that stands for ARP; IP's own numbers end at 255.
 pub const ARP: u16 = 256;
 
-/// What stands in one frame. A field counts only if its bit is set in `present`.
+/// The fields of a frame. A field is valid only if its bit in `present` is set.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Packet<'a> {
     pub present: u8,
@@ -32,20 +32,20 @@ pub struct Packet<'a> {
     pub ack: u32,
     pub window: u16,
     pub payload_len: u32,
-    /// What was captured beyond the last header that is understood, up to the network packet's end.
+    /// Captured bytes after the last decoded header, up to the network packet's end.
     pub payload: &'a [u8],
     pub wire_len: u32,
     pub link_len: u32,
     pub vlan_len: u32,
     pub net_len: u32,
     pub transport_len: u32,
-    /// Bytes beyond the last header that is understood, up to the network packet's end as it says.
+    /// Number of bytes after the last decoded header, up to the network packet's end by its length field.
     pub inner_len: u32,
-    /// A part of a larger IP packet: its payload is not the segment's.
+    /// Whether it is an IP fragment, whose payload is only part of a segment.
     pub fragment: bool,
 }
 
-/// Bytes of a frame's layers in the order in which they are sent; their sum is the frame's length on the wire.
+/// Bytes of a frame's layers in the order of transmission; their sum is the frame's length on the wire.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Layers {
     pub link: u32,
@@ -58,7 +58,7 @@ pub struct Layers {
 }
 
 impl Packet<'_> {
-    /// The frame's bytes by layer; `header` of those beyond the transport header are the application protocol's.
+    /// The frame's bytes by layer; `header` bytes after the transport header belong to the application protocol's header.
     #[inline]
     pub fn layers(&self, header: u32) -> Layers {
         let mut left = self.wire_len;

@@ -1,4 +1,4 @@
-//! Reads capture files record by record: pcap here, pcapng by way of `pcapng`.
+//! Reads capture files record by record: pcap itself, and pcapng with `pcapng`.
 
 use std::io::{self, Read};
 
@@ -9,11 +9,11 @@ use crate::window::{Window, word};
 const FILE_HEADER: usize = 24;
 const RECORD_HEADER: usize = 16;
 
-/// What a file says of all its packets; a pcapng file says it of each interface, and this is the first one's.
+/// The header of a pcap file, or the first interface of a pcapng file.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Header {
     swapped: bool,
-    /// Times are finer than microseconds (pcapng: of every interface).
+    /// Times are finer than microseconds (pcapng: on every interface).
     pub nanosecond: bool,
     pub snaplen: u32,
     pub link_type: u32,
@@ -29,13 +29,13 @@ impl Header {
             [a, b, c, d] => {
                 let magic = format!("{a:02x}{b:02x}{c:02x}{d:02x}");
                 return Err(format!(
-                    "it begins with {magic}, which is no magic number of pcap or pcapng"
+                    "it begins with {magic}: no magic number of pcap or pcapng"
                 ));
             }
             _ => unreachable!("a slice of four"),
         };
         let word = |at: usize| word(bytes, at, swapped);
-        // The upper half of the link type word tells of frame check sequences, not of the link.
+        // The upper half of the link type word describes frame check sequences.
         Ok(Self {
             swapped,
             nanosecond,
@@ -45,7 +45,7 @@ impl Header {
     }
 }
 
-/// One captured frame; `wire_len` is its length on the wire, `data` what was captured of it.
+/// A captured frame; `wire_len` is its length on the wire, `data` the captured part.
 #[derive(Debug)]
 pub struct Record<'a> {
     pub time_ns: i64,
@@ -59,11 +59,11 @@ enum Format {
     Pcapng(Section),
 }
 
-/// What comes next in the file.
+/// The next item of the file.
 enum Next {
     Frame(Frame),
     End,
-    /// The rest is not there or makes no sense: what it is.
+    /// The rest is missing or damaged, with the reason.
     Cut(String),
 }
 
@@ -99,7 +99,7 @@ impl<R: Read> Reader<R> {
         })
     }
 
-    /// As far as it is known: pcapng declares interfaces between the packets.
+    /// The header as known so far: pcapng declares interfaces between packets.
     pub fn header(&self) -> Header {
         match &self.format {
             Format::Pcap(header) => *header,
@@ -115,7 +115,7 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// The next record, or None at the end or where the file is cut (then `cut` says so).
+    /// The next record; None at the end or where the file is cut (then `cut` has the reason).
     #[inline]
     pub fn next(&mut self) -> io::Result<Option<Record<'_>>> {
         let next = match &mut self.format {
@@ -175,7 +175,7 @@ fn next_of_pcap<R: Read>(window: &mut Window<R>, header: Header) -> io::Result<N
     }))
 }
 
-/// Passes blocks up to one with a packet, which is left in the window.
+/// Consumes blocks up to one with a packet, which stays in the window.
 fn next_of_pcapng<R: Read>(window: &mut Window<R>, section: &mut Section) -> io::Result<Next> {
     loop {
         if !window.has(pcapng::LEAST)? {

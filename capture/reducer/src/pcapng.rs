@@ -1,4 +1,4 @@
-//! The blocks of a pcapng file (draft-ietf-opsawg-pcapng): sections, interfaces, packets; all others are passed over.
+//! Parses blocks of a pcapng file (draft-ietf-opsawg-pcapng): sections, interfaces and packets; skips all others.
 
 use crate::frame::{Frame, MAX_RECORD};
 use crate::window::word;
@@ -8,14 +8,14 @@ pub const MAGIC: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
 /// The smallest block: type, length, length again.
 pub const LEAST: usize = 12;
 const BYTE_ORDER: [u8; 4] = [0x1a, 0x2b, 0x3c, 0x4d];
-/// Type and length stand before a block's body.
+/// Type and length, before a block's body.
 const HEAD: usize = 8;
-/// More than any file has; beyond it a declaration is damage.
+/// More interfaces than any file has; more declarations mean damage.
 const MOST_INTERFACES: usize = 1 << 16;
 
 const SECTION: u32 = 0x0a0d_0d0a;
 const INTERFACE: u32 = 1;
-/// Obsolete, but found in old files.
+/// Obsolete, but present in old files.
 const PACKET: u32 = 2;
 const SIMPLE_PACKET: u32 = 3;
 const ENHANCED_PACKET: u32 = 6;
@@ -32,7 +32,7 @@ pub struct Interface {
     offset_s: i64,
 }
 
-/// What a unit of time is: 10^-n or 2^-n seconds.
+/// The unit of time: 10^-n or 2^-n seconds.
 #[derive(Clone, Copy, Debug)]
 enum Resolution {
     Decimal(u32),
@@ -69,7 +69,7 @@ impl Resolution {
 }
 
 impl Interface {
-    /// Unix time; at its limits where it exceeds 64 bits.
+    /// Unix time, saturated at 64 bits.
     #[inline]
     fn time_ns(&self, units: u64) -> i64 {
         let offset = i128::from(self.offset_s) * 1_000_000_000;
@@ -78,12 +78,12 @@ impl Interface {
     }
 }
 
-/// The section that is being read.
+/// The present section.
 #[derive(Debug, Default)]
 pub struct Section {
     swapped: bool,
     interfaces: Vec<Interface>,
-    /// Over all sections.
+    /// The first interface of all sections.
     first: Option<Interface>,
     coarse: bool,
 }
@@ -108,7 +108,7 @@ impl Section {
         }
     }
 
-    /// The size of the block that begins with `head` (`LEAST` bytes); a new section may turn the byte order.
+    /// The size of the block that begins with `head` (`LEAST` bytes); a new section may change the byte order.
     pub fn size(&mut self, head: &[u8]) -> Result<usize, String> {
         if head.starts_with(&MAGIC) {
             self.swapped = match &head[HEAD..LEAST] {
@@ -126,7 +126,7 @@ impl Section {
         Ok(size)
     }
 
-    /// Takes a whole block: the frame if it is a packet's.
+    /// Parses a whole block; returns the frame of a packet block.
     pub fn block(&mut self, block: &[u8]) -> Result<Option<Frame>, String> {
         let size = block.len();
         let again = word(block, size - 4, self.swapped) as usize;
@@ -160,9 +160,7 @@ impl Section {
         self.interfaces.clear();
         match self.half(block, LEAST) {
             1 => Ok(()),
-            major => Err(format!(
-                "has a section of pcapng version {major}, which is not known"
-            )),
+            major => Err(format!("has a section of unknown pcapng version {major}")),
         }
     }
 
@@ -216,7 +214,7 @@ impl Section {
         })
     }
 
-    /// Enhanced and obsolete packets differ in the width of the interface's number only.
+    /// Parses an enhanced or obsolete packet; they differ only in the width of the interface number.
     #[inline]
     fn packet(&self, block: &[u8], kind: u32) -> Result<Frame, String> {
         let number = match kind {
@@ -237,7 +235,7 @@ impl Section {
         )
     }
 
-    /// A simple packet has neither time (then 0) nor captured length.
+    /// Parses a simple packet, which has no captured length and no time (then 0).
     fn simple(&self, block: &[u8]) -> Result<Frame, String> {
         let interface = self.declared(0)?;
         let wire_len = word(block, HEAD, self.swapped);

@@ -1,4 +1,4 @@
-//! From the pcap to the table: reads, decodes, analyses, writes.
+//! Reduces a capture to tables: reads, decodes, analyses and writes.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
@@ -15,7 +15,7 @@ use crate::pcap::{Reader, Record};
 use crate::summary::Summary;
 use crate::table::Table;
 
-/// Reduces `options.input`. The tables appear under their names only when they are complete.
+/// Reduces `options.input`. The tables appear under their names only when complete.
 pub fn run(options: &Options) -> Result<Summary, String> {
     let source: Box<dyn Read> = if options.input == "-" {
         Box::new(io::stdin().lock())
@@ -26,7 +26,7 @@ pub fn run(options: &Options) -> Result<Summary, String> {
     let (output, sink) = Output::create(&options.output)?;
     let at_output = |error: &dyn std::fmt::Display| format!("{}: {error}", options.output);
     let mut table = Table::new(sink).map_err(|error| at_output(&error))?;
-    let mut connections = Second::create(options)?;
+    let mut connections = ConnectionTable::create(options)?;
     let summary = rows(reader, options, &mut table, &mut connections)?;
     table
         .close(summary.json())
@@ -36,7 +36,7 @@ pub fn run(options: &Options) -> Result<Summary, String> {
     Ok(summary)
 }
 
-/// A capture file's bytes, with both tables, which nobody keeps. Few flows are remembered, so that old ones go.
+/// Reduces a capture file's bytes to both tables, discarded; a small flow table exercises eviction.
 #[cfg(feature = "fuzzing")]
 pub fn fuzz(bytes: &[u8]) {
     let Ok(reader) = Reader::new(bytes) else {
@@ -47,16 +47,16 @@ pub fn fuzz(bytes: &[u8]) {
         .expect("options")
         .expect("no help");
     let mut table = Table::new(io::sink()).expect("a table");
-    let mut rows_of_connections = Second(None);
+    let mut rows_of_connections = ConnectionTable(None);
     if let Ok(summary) = rows(reader, &options, &mut table, &mut rows_of_connections) {
         table.close(summary.json()).expect("closed");
     }
 }
 
-/// The table of connections, if it is wanted.
-struct Second(Option<(Output, Connections<BufWriter<File>>, String)>);
+/// The table of connections, if requested.
+struct ConnectionTable(Option<(Output, Connections<BufWriter<File>>, String)>);
 
-impl Second {
+impl ConnectionTable {
     fn create(options: &Options) -> Result<Self, String> {
         let Some(path) = &options.connections else {
             return Ok(Self(None));
@@ -86,12 +86,12 @@ impl Second {
     }
 }
 
-/// Every record of `reader` into `table`.
+/// Writes every record of `reader` into `table`.
 fn rows<R: Read, W: Write + Send>(
     mut reader: Reader<R>,
     options: &Options,
     table: &mut Table<W>,
-    connections: &mut Second,
+    connections: &mut ConnectionTable,
 ) -> Result<Summary, String> {
     let mut flows = Flows::new(options.max_flows, options.connections.is_some());
     let (mut summary, mut notes) = (Summary::default(), Notes::default());
@@ -135,7 +135,7 @@ impl Summary {
         self.snapped += u64::from((record.data.len() as u64) < record.wire_len.into());
         if present & NET == 0 {
             self.unknown += 1;
-            if !decode::knows(record.link_type) {
+            if !decode::supports(record.link_type) {
                 *self.unknown_links.entry(record.link_type).or_default() += 1;
             }
         }

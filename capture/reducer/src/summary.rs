@@ -1,4 +1,4 @@
-//! What a reduction found, for the caller: one JSON line, also kept in the table's metadata.
+//! The summary of a reduction: one JSON line for the caller, also stored in the table's metadata.
 
 use std::collections::BTreeMap;
 
@@ -10,27 +10,27 @@ pub struct Summary {
     pub packets: u64,
     pub wire_bytes: u64,
     pub captured_bytes: u64,
-    /// Frames of which less was captured than was on the wire.
+    /// Frames captured only in part.
     pub snapped: u64,
-    /// Frames without a network header that is understood.
+    /// Frames without a known network header.
     pub unknown: u64,
     pub first_ns: Option<i64>,
     pub last_ns: Option<i64>,
     pub streams: u64,
     pub evicted: u64,
     pub retransmissions: u64,
-    /// Messages of application protocols that ended.
+    /// Complete messages of application protocols.
     pub app_messages: u64,
-    /// Frames in which an application's stream could not be followed.
+    /// Frames in which the dissector could not follow a stream.
     pub app_unknown: u64,
-    /// Frames by link type, of the types that are not looked into.
+    /// Frames of unknown link types, by type.
     pub unknown_links: BTreeMap<u32, u64>,
     /// Where and why the file ended early.
     pub cut: Option<String>,
 }
 
 impl Summary {
-    /// One JSON object; `truncated` tells a file that was cut, `cut` (or null) where.
+    /// One JSON object; `truncated`: whether the file was cut; `cut`: where, or null.
     pub fn json(&self) -> String {
         let time = |value: Option<i64>| value.map_or("null".to_string(), |value| value.to_string());
         let numbers = [
@@ -64,7 +64,7 @@ impl Summary {
         let link = |(kind, count): (&u32, &u64)| format!("\"{kind}\": {count}");
         let links: Vec<String> = self.unknown_links.iter().map(link).collect();
         fields.push(format!("\"unknown_links\": {{{}}}", links.join(", ")));
-        // The text is made here, of letters, digits, brackets and blanks: nothing to escape.
+        // The text contains only letters, digits, brackets and blanks, so it needs no escapes.
         let cut = self
             .cut
             .as_ref()

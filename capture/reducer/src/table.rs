@@ -1,4 +1,4 @@
-//! Parquet files of row groups, and the table of packets.
+//! Writes Parquet files by row groups, and the table of packets.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -45,7 +45,7 @@ const SCHEMA: &str = "message packets {
     REQUIRED INT32 pad_bytes (INTEGER(32, false));
 }";
 
-/// A Parquet file of row groups whose columns are made one by one.
+/// A Parquet file whose columns are encoded one by one.
 pub struct File<W: Write + Send> {
     writer: SerializedFileWriter<W>,
 }
@@ -59,7 +59,7 @@ impl<W: Write + Send> File<W> {
         Ok(Self { writer })
     }
 
-    /// Appends `rows` rows, if there are any: `chunk` gives each leaf column of the schema.
+    /// Appends `rows` rows, if any; `chunk` encodes each leaf column of the schema.
     pub fn group(&mut self, rows: usize, chunk: impl Fn(usize) -> Chunk) -> Result<()> {
         if rows == 0 {
             return Ok(());
@@ -72,7 +72,7 @@ impl<W: Write + Send> File<W> {
         group.close().map(drop)
     }
 
-    /// Keeps `note` in the file's metadata under the key `vnet`.
+    /// Stores `note` in the file's metadata under the key `vnet`.
     pub fn note(&mut self, note: String) {
         let note = KeyValue::new("vnet".to_string(), note);
         self.writer.append_key_value_metadata(note);

@@ -1,8 +1,8 @@
-//! A small window on a file that is read from front to back, so that memory does not grow with the file.
+//! A small window on a file that is read sequentially, so that memory does not grow with the file.
 
 use std::io::{self, Read};
 
-/// Fits the second-level cache, so that the copy out of the page cache costs little.
+/// Fits into the second-level cache, so that copies from the page cache cost little.
 const SIZE: usize = 256 << 10;
 
 /// The bytes of `source` from `offset` on.
@@ -11,7 +11,7 @@ pub struct Window<R> {
     bytes: Vec<u8>,
     start: usize,
     end: usize,
-    /// Where in the file the window begins.
+    /// File position of the window's beginning.
     pub offset: u64,
 }
 
@@ -26,7 +26,7 @@ impl<R: Read> Window<R> {
         }
     }
 
-    /// What has been read and not yet passed.
+    /// Bytes that are read and not consumed yet.
     #[inline]
     pub fn seen(&self) -> &[u8] {
         &self.bytes[self.start..self.end]
@@ -38,7 +38,7 @@ impl<R: Read> Window<R> {
         Ok(self.end - self.start >= need || self.fill(need)?)
     }
 
-    /// Passes `count` bytes, which must have been seen, and gives them.
+    /// Consumes `count` bytes, which must be in `seen`, and returns them.
     #[inline]
     pub fn pass(&mut self, count: usize) -> &[u8] {
         let from = self.start;
@@ -67,7 +67,7 @@ impl<R: Read> Window<R> {
     }
 }
 
-/// The number of four bytes at `at`; `swapped`: the most significant comes first.
+/// The 32-bit number at `at`; `swapped`: big-endian.
 #[inline]
 pub fn word(bytes: &[u8], at: usize, swapped: bool) -> u32 {
     let raw: [u8; 4] = bytes[at..at + 4].try_into().expect("four bytes");

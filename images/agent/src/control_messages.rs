@@ -228,9 +228,9 @@ mod tests {
         assert_eq!(outbox.send(), Ok(false), "the state is unchanged");
         let mut stranger = TcpStream::connect(at).unwrap();
         stranger.write_all(b"GET / HTTP/1.0\n{\"half\"").unwrap();
-        let said = until(&mut inbox, 1);
+        let received = until(&mut inbox, 1);
         assert!(
-            said[0]
+            received[0]
                 .as_ref()
                 .unwrap_err()
                 .starts_with("GET / HTTP/1.0: expected")
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn who_was_away_is_told_when_he_is_back() {
+    fn a_reconnected_neighbour_receives_the_present_state() {
         let (mut first, at) = inbox(0);
         let mut outbox = Outbox::new(at);
         outbox.set(&json!(1)).unwrap();
@@ -256,13 +256,13 @@ mod tests {
         assert_eq!(sent(&mut outbox), Ok(true));
         assert_eq!(until(&mut second, 1), [Ok(json!(3))]);
         second.peers.clear();
-        assert_eq!(sent(&mut outbox), Ok(true), "it is told again");
+        assert_eq!(sent(&mut outbox), Ok(true), "it is sent again");
         assert_eq!(until(&mut second, 1), [Ok(json!(3))]);
     }
 
     #[test]
-    fn who_does_not_answer_is_not_waited_for() {
-        // A listener whose queue is full answers nobody: it stands for a node that is gone.
+    fn an_unanswered_connection_does_not_block() {
+        // A listener with a full backlog does not answer, like a node that is gone.
         let full = TcpListener::bind("127.0.0.1:0").unwrap();
         let at = full.local_addr().unwrap();
         // SAFETY: a listening socket.

@@ -324,7 +324,7 @@ pub fn signal_number(name: &str) -> Res<i32> {
         "TSTP" => libc::SIGTSTP,
         "WINCH" => libc::SIGWINCH,
         _ => bare.parse::<i32>().ok().filter(|n| (1..=64).contains(n)).ok_or_else(|| {
-            format!("signal: \"{name}\" is not known; write a name such as SIGTERM or a number from 1 to 64")
+            format!("signal: \"{name}\" is unknown; write a name such as SIGTERM or a number from 1 to 64")
         })?,
     })
 }

@@ -1,6 +1,6 @@
-//! AMQP 0-9-1's frames in a stream of bytes: which methods end where, and how much of them is not a message's content.
+//! AMQP 0-9-1: finds the methods that end in a stream's bytes, and counts header bytes.
 //!
-//! A frame is type, channel, size, payload and an end octet; all of it is header but the payload of a body frame.
+//! A frame is type, channel, size, payload and an end octet; everything except the payload of a body frame is header.
 
 use super::head::Head;
 use super::{Dissector, Notes, Stream};
@@ -21,11 +21,11 @@ const END: u8 = 0xce;
 /// Type, channel and size of a frame, and class and method of a method's payload.
 const BEFORE: usize = 7;
 const IDS: usize = 4;
-/// What a client says first, "AMQP" and a version, is one longer; here a frame of a type of its own.
+/// The protocol header, "AMQP" and a version, is one byte longer; it counts as a frame of its own type.
 const GREETING: &[u8] = b"AMQP";
 const GREETED: u8 = 0xff;
 
-/// Class, method and name (AMQP 0-9-1, 1.5; RabbitMQ's extensions), then what is no method.
+/// Class, method and name (AMQP 0-9-1, 1.5; RabbitMQ's extensions), then other frames.
 const NAMES: [(u16, u16, &str); 66] = [
     (10, 10, "Connection.Start"),
     (10, 11, "Connection.Start-Ok"),
@@ -94,10 +94,10 @@ const NAMES: [(u16, u16, &str); 66] = [
     (0, BODY as u16, "Content-Body"),
     (0, HEARTBEAT as u16, "Heartbeat"),
 ];
-/// Of what is no method: known by its frame's type.
+/// The class of other frames; their method number is the frame type.
 const NO_CLASS: u16 = 0;
 
-/// The type of a method, or of another frame (class 0 and its type); None where there is none such.
+/// The type of a method, or of another frame (class 0 and its type); None if unknown.
 fn kind(class: u16, id: u16) -> Option<u16> {
     let place = NAMES
         .iter()
@@ -112,12 +112,12 @@ struct Amqp {
     state: State,
 }
 
-/// Where in the framing the stream stands.
+/// The position in the framing.
 #[derive(Clone, Copy, Debug, Default)]
 enum State {
     #[default]
     Start,
-    /// In a method's payload of so many bytes, before class and method.
+    /// In a method's payload of this length, before class and method.
     Ids(u32),
     /// In the rest of a frame of this type: bytes of payload, then bytes of header.
     Rest {
@@ -127,7 +127,7 @@ enum State {
     },
 }
 
-/// What stands before a frame: its type and size.
+/// Parses the beginning of a frame: its type and size.
 fn beginning(head: &[u8]) -> Option<(u8, u32)> {
     if head.starts_with(GREETING) {
         return Some((GREETED, 0));
@@ -140,11 +140,11 @@ fn beginning(head: &[u8]) -> Option<(u8, u32)> {
         HEARTBEAT => size == 0,
         _ => false,
     };
-    // The end octet must have room too.
+    // Leave one for the end octet.
     (fits && size < u32::MAX).then_some((first, size))
 }
 
-/// Whether class and method are of AMQP.
+/// The type of class and method, if AMQP has them.
 fn known(ids: &[u8]) -> Option<u16> {
     let (class, id) = (ids.get(..2)?, ids.get(2..4)?);
     let number = |bytes: &[u8]| Some(u16::from_be_bytes(bytes.try_into().ok()?));
@@ -164,7 +164,7 @@ impl Amqp {
         }
     }
 
-    /// A frame begins; false where none can.
+    /// Starts a frame; false where no frame can begin.
     fn open(&mut self, head: [u8; BEFORE], notes: &mut Notes) -> bool {
         let Some((first, size)) = beginning(&head) else {
             return false;
@@ -181,7 +181,7 @@ impl Amqp {
         true
     }
 
-    /// Goes over bytes of a frame's rest, at most as many as there are.
+    /// Consumes bytes of a frame's rest.
     fn pass(&mut self, (kind, payload, header): (u16, u32, u32), count: u32, notes: &mut Notes) {
         let content = count.min(payload);
         notes.header += count - content;
@@ -194,12 +194,12 @@ impl Stream for Amqp {
         *self = Self::default();
     }
 
-    /// A chain of whole frames; or one whose method is known, or a heartbeat's beginning.
+    /// True for a chain of whole frames, for a frame with a known method, and for the beginning of a heartbeat.
     fn plausible(&self, data: &[u8], cut: bool) -> bool {
         let mut rest = data;
         while !rest.is_empty() {
             let Some((first, size)) = beginning(rest) else {
-                // What is not all there proves nothing, and disproves nothing after a good frame.
+                // An incomplete frame proves nothing, but does not refute a valid one before it.
                 return rest.len() < data.len() && rest.len() < BEFORE;
             };
             if first == METHOD && rest.len() >= BEFORE + IDS && known(&rest[BEFORE..]).is_none() {

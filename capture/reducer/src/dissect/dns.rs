@@ -1,4 +1,4 @@
-//! DNS (RFC 1035) over UDP and TCP, and multicast DNS: queries and responses; all of a message is header.
+//! DNS (RFC 1035) over UDP and TCP, and multicast DNS: queries and responses; the whole message counts as header.
 
 use super::head::Head;
 use super::{Dissector, Notes, Stream};
@@ -23,16 +23,16 @@ pub const MULTICAST: Dissector = Dissector {
 
 const QUERY: u16 = 1;
 const RESPONSE: u16 = 2;
-/// The header of a message; over TCP its length in two bytes comes before it.
+/// Length of a message's header; over TCP a two-byte length precedes it.
 const HEADER: usize = 12;
-/// The highest operation code that is assigned (RFC 8490: stateful operations).
+/// The highest assigned operation code (RFC 8490: stateful operations).
 const LAST_OPCODE: u8 = 6;
 
 fn type_name(kind: u16) -> String {
     ["QUERY", "RESPONSE"][usize::from(kind - QUERY)].into()
 }
 
-/// The message's type by its flags, the header's third byte; None if no message has such flags.
+/// The message's type from its flags, the header's third byte; None for invalid flags.
 fn kind(flags: u8) -> Option<u16> {
     let known = flags >> 3 & 0xf <= LAST_OPCODE;
     known.then_some(if flags & 0x80 == 0 { QUERY } else { RESPONSE })

@@ -17,7 +17,7 @@ impl<const N: usize> Default for Head<N> {
 }
 
 impl<const N: usize> Head<N> {
-    /// Takes from the front of `data` what is still missing; the header, once it is whole, and how many bytes were taken.
+    /// Consumes missing bytes from the front of `data`; returns the header once complete, and the number of consumed bytes.
     pub fn take(&mut self, data: &mut &[u8]) -> (Option<[u8; N]>, u32) {
         let step = data.len().min(N - self.have);
         self.bytes[self.have..self.have + step].copy_from_slice(&data[..step]);

@@ -1,6 +1,6 @@
-//! HTTP/1.x (RFC 9112): requests by method, responses by status; bodies are payload, all else is header.
+//! HTTP/1.x (RFC 9112): requests by method, responses by status; bodies are payload, everything else is header.
 //!
-//! A message is noted where its body ends; one whose body lasts as long as the connection, where its head ends.
+//! A message is noted at the end of its body, or at the end of its head if the body lasts until the connection closes.
 
 mod line;
 
@@ -20,11 +20,11 @@ pub const DISSECTOR: Dissector = Dissector {
     ..Dissector::NONE
 };
 
-/// Requests whose responses are still to come; what exceeds it is not told from a GET.
+/// The most outstanding requests; responses beyond are treated as responses to GET.
 const PIPELINE: usize = 64;
 const SWITCHING_PROTOCOLS: u16 = 101;
 
-/// The methods of the requests that were not answered yet, from either direction.
+/// The methods of unanswered requests, shared by both directions.
 type Pending = Rc<RefCell<VecDeque<u16>>>;
 
 fn streams() -> super::Streams {
@@ -46,7 +46,7 @@ enum Body {
     None,
     Length(u64),
     Chunked,
-    /// Up to the connection's end.
+    /// Until the connection's end.
     Endless,
 }
 
@@ -64,14 +64,14 @@ enum State {
 struct Http {
     state: State,
     line: Line,
-    /// The method or status of the message under way.
+    /// The method or status of the present message.
     kind: u16,
     body: Body,
     pending: Pending,
 }
 
 impl Http {
-    /// A whole line was read; false if no message has such a line there.
+    /// Handles a complete line; false where the line is invalid.
     fn end_of_line(&mut self, notes: &mut Notes) -> bool {
         match self.state {
             // Empty lines before a message are allowed (RFC 9112, 2.2).
@@ -88,7 +88,7 @@ impl Http {
                 Some(Field::Chunked) => self.body = Body::Chunked,
                 _ => {}
             },
-            // The line's end after a chunk.
+            // The end of line after a chunk.
             State::ChunkSize if self.line.is_empty() => {}
             State::ChunkSize => match self.line.chunk_size() {
                 Some(0) => self.state = State::Trailer,
@@ -131,7 +131,7 @@ impl Http {
         }
     }
 
-    /// RFC 9112, 6.3.
+    /// How the body's length is determined (RFC 9112, 6.3).
     fn response_body(&mut self) -> Body {
         let interim = self.kind < 200 && self.kind != SWITCHING_PROTOCOLS;
         if interim {
@@ -155,7 +155,7 @@ impl Http {
         self.state = State::Start;
     }
 
-    /// Takes the first line of `data`, or what there is of it.
+    /// Consumes the first line of `data`, or its captured part.
     fn line(&mut self, data: &mut &[u8], notes: &mut Notes) -> bool {
         let end = data.iter().position(|&byte| byte == b'\n');
         let (line, rest) = data.split_at(end.map_or(data.len(), |end| end + 1));
@@ -168,7 +168,7 @@ impl Http {
         end.is_none() || self.end_of_line(notes)
     }
 
-    /// Goes over `count` bytes of a body, at most what is left of it.
+    /// Consumes `count` bytes of a body, at most its rest.
     fn content(&mut self, count: u64, notes: &mut Notes) {
         match &mut self.state {
             State::Body(left) | State::Chunk(left) => *left -= count,

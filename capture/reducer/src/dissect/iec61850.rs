@@ -1,8 +1,8 @@
-//! Sampled values (IEC 61850-9-2) and GOOSE (IEC 61850-8-1), right above Ethernet: APPID, length, two reserved words, an
-//! APDU in the basic encoding rules.
+//! Sampled values (IEC 61850-9-2) and GOOSE (IEC 61850-8-1) on Ethernet: APPID, length, two reserved words, and an APDU
+//! in the basic encoding rules.
 //!
-//! What the process says is data: of sampled values the samples, of GOOSE the values of the data set. All else is header.
-//! A frame that cannot be read to its end is theirs all the same, since its ethertype says so, and is MALFORMED.
+//! Process data is payload: the samples of sampled values, the data set's values of GOOSE. Everything else is header. A
+//! frame that cannot be parsed is MALFORMED, since the EtherType identifies the protocol.
 
 use super::{Dissector, Notes};
 
@@ -10,7 +10,7 @@ pub const SAMPLED_VALUES: Dissector = Dissector {
     name: "sv",
     type_name: |kind| ["SAMPLES", "MALFORMED"][usize::from(kind) - 1].into(),
     ethertypes: &[0x88ba],
-    datagram: Some(|data, length, notes| looked_into(data, length, notes, samples)),
+    datagram: Some(|data, length, notes| note_frame(data, length, notes, samples)),
     ..Dissector::NONE
 };
 
@@ -18,51 +18,51 @@ pub const GOOSE: Dissector = Dissector {
     name: "goose",
     type_name: |kind| ["STATE", "MALFORMED", "REPETITION"][usize::from(kind) - 1].into(),
     ethertypes: &[0x88b8],
-    datagram: Some(|data, length, notes| looked_into(data, length, notes, states)),
+    datagram: Some(|data, length, notes| note_frame(data, length, notes, states)),
     ..Dissector::NONE
 };
 
 const HEAD: usize = 8;
 const MALFORMED: u16 = 2;
-/// sqNum is not 0: a state that was sent before.
+/// A repetition of an earlier state: sqNum is not 0.
 const REPETITION: u16 = 3;
 
-/// What an APDU says: its type, and how many of its bytes are data. Values may be longer than what was captured.
-type Said = (u16, usize);
+/// Type of an APDU, and its number of data bytes. Values may be longer than the captured part.
+type Content = (u16, usize);
 
-/// Notes a frame; padding beyond the length that it gives is data, as of whatever no header explains.
-fn looked_into(
+/// Notes a frame; padding beyond its length counts as data, like all bytes outside headers.
+fn note_frame(
     data: &[u8],
     length: usize,
     notes: &mut Notes,
-    read: fn(&mut Values) -> Option<Said>,
+    read: fn(&mut Values) -> Option<Content>,
 ) -> bool {
-    let told = data
+    let stated = data
         .get(2..4)
         .map(|at| usize::from(u16::from_be_bytes([at[0], at[1]])));
-    let whole = told.filter(|told| (HEAD..=length).contains(told));
-    let said = whole.and_then(|whole| {
+    let whole = stated.filter(|stated| (HEAD..=length).contains(stated));
+    let parsed = whole.and_then(|whole| {
         let captured = data.get(HEAD..whole.min(data.len()))?;
         read(&mut Values {
             bytes: captured,
             beyond: whole - HEAD - captured.len(),
         })
     });
-    let (kind, content) = said.unwrap_or((MALFORMED, 0));
+    let (kind, content) = parsed.unwrap_or((MALFORMED, 0));
     notes.header = (whole.unwrap_or(length) - content.min(whole.unwrap_or(length))) as u32;
     notes.push(kind);
     true
 }
 
-/// Values one after the other: what was captured of them, and how many bytes follow that were not.
+/// A sequence of values: the captured bytes, and the number of following bytes that were not captured.
 struct Values<'a> {
     bytes: &'a [u8],
     beyond: usize,
 }
 
 impl<'a> Values<'a> {
-    /// The next one: its tag, its length, and the content as far as it was captured. None at the end of what was
-    /// captured, and where none begins; `is_whole` tells the two apart.
+    /// The next value: tag, length, and captured content. None at the end of the captured bytes and where no value begins;
+    /// `is_whole` distinguishes the two.
     fn next(&mut self) -> Option<(u8, usize, Values<'a>)> {
         let (&[tag, first], mut rest) = self.bytes.split_first_chunk()?;
         let mut length = usize::from(first);
@@ -94,14 +94,14 @@ impl<'a> Values<'a> {
         ))
     }
 
-    /// Whether all that was captured has been gone through.
+    /// Whether all captured bytes are parsed.
     fn is_whole(&self) -> bool {
         self.bytes.is_empty()
     }
 }
 
-/// savPdu: noASDU, then ASDUs with a sample each.
-fn samples(apdu: &mut Values) -> Option<Said> {
+/// Parses a savPdu: noASDU, then ASDUs with a sample each.
+fn samples(apdu: &mut Values) -> Option<Content> {
     let (0x60, _, mut pdu) = apdu.next()? else {
         return None;
     };
@@ -121,8 +121,8 @@ fn samples(apdu: &mut Values) -> Option<Said> {
     pdu.is_whole().then_some((1, content))
 }
 
-/// goosePdu: names and numbers, then the values of the data set.
-fn states(apdu: &mut Values) -> Option<Said> {
+/// Parses a goosePdu: names and numbers, then the values of the data set.
+fn states(apdu: &mut Values) -> Option<Content> {
     let (0x61, _, mut pdu) = apdu.next()? else {
         return None;
     };
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_process_says_is_data() {
+    fn process_data_is_payload() {
         assert_eq!(look(&SAMPLED_VALUES, &SV, 35), ("SAMPLES".into(), 29));
         assert_eq!(look(&GOOSE, &EVENT, 21), ("STATE".into(), 18));
         let mut again = EVENT;
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn samples_that_were_not_captured_are_counted() {
+    fn uncaptured_samples_count() {
         for captured in 29..35 {
             assert_eq!(
                 look(&SAMPLED_VALUES, &SV, captured),

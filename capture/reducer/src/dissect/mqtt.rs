@@ -1,8 +1,8 @@
-//! MQTT's framing in a stream of bytes: which control packets end where, and how much of them is not the application's
-//! payload. No payload is kept: a control packet is its type and the bytes still to come.
+//! MQTT: finds the control packets that end in a stream's bytes, and counts header bytes. It stores no payload, only a
+//! packet's type and the number of remaining bytes.
 
 #[cfg(test)]
-mod following;
+mod follow_tests;
 mod plausible;
 
 use std::cell::Cell;
@@ -18,7 +18,7 @@ pub const DISSECTOR: Dissector = Dissector {
     ..Dissector::NONE
 };
 
-/// By packet type - 1.
+/// Names by packet type - 1.
 const NAMES: [&str; 15] = [
     "CONNECT",
     "CONNACK",
@@ -40,7 +40,7 @@ const CONNECT: u8 = 1;
 const PUBLISH: u8 = 3;
 /// In CONNECT, the protocol level follows the name "MQTT" with its length.
 const BEFORE_LEVEL: u32 = 6;
-/// From this level on, a PUBLISH has properties.
+/// The first level at which a PUBLISH has properties.
 const WITH_PROPERTIES: u8 = 5;
 
 fn streams() -> Streams {
@@ -54,13 +54,13 @@ fn streams() -> Streams {
     [one(), one()]
 }
 
-/// One direction; both know the protocol level of the CONNECT, 0 where none was seen.
+/// One direction; both share the protocol level of the CONNECT, 0 before one was seen.
 struct Mqtt {
     state: State,
     level: Rc<Cell<u8>>,
 }
 
-/// Where in the framing the stream stands.
+/// The position in the framing.
 #[derive(Clone, Copy, Debug)]
 enum State {
     Start,
@@ -68,10 +68,10 @@ enum State {
     Body { first: u8, left: u32, part: Part },
 }
 
-/// Where in a control packet's body it stands: what comes next.
+/// The position in a control packet's body: the next part.
 #[derive(Clone, Copy, Debug)]
 enum Part {
-    /// Nothing but header, to the end.
+    /// Only header until the end.
     Header,
     BeforeLevel(u32),
     Level,
@@ -98,7 +98,7 @@ impl Part {
         }
     }
 
-    /// How many bytes may be gone over at once.
+    /// The number of bytes to consume at once.
     fn step(self) -> u32 {
         match self {
             Self::Header | Self::Payload => u32::MAX,
@@ -134,7 +134,7 @@ impl Mqtt {
         }
     }
 
-    /// Whether packet identifier, then properties, follow the topic of a PUBLISH.
+    /// The part after the topic of a PUBLISH: packet identifier and properties, if it has them.
     fn after_topic(&self, first: u8, topic: u32) -> Part {
         let identifier = if first & 0b110 == 0 { 0 } else { 2 };
         match topic + identifier {
@@ -150,7 +150,7 @@ impl Mqtt {
         Part::PropertyLength { value: 0, shift: 0 }
     }
 
-    /// What comes after `step` bytes of `part`, the last of which is `byte`.
+    /// The part after `step` bytes of `part`, the last of which is `byte`.
     fn after(&self, first: u8, part: Part, step: u32, byte: u8) -> Part {
         match part {
             Part::Header | Part::Payload => part,
@@ -182,7 +182,7 @@ impl Mqtt {
         }
     }
 
-    /// Goes over bytes of the body that were not captured: after a field of unknown length, all counts as payload.
+    /// Skips uncaptured bytes of the body; after a field of unknown length everything counts as payload.
     fn unseen(part: Part, count: u32, notes: &mut Notes) -> Part {
         notes.header += match part {
             Part::Header | Part::BeforeLevel(_) | Part::Level => count,

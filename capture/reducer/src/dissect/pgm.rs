@@ -1,4 +1,4 @@
-//! PGM (RFC 3208) in UDP: source path messages, data and its repairs, negative acknowledgements and their confirmations.
+//! PGM (RFC 3208) in UDP: source path messages, data and repairs, negative acknowledgements and confirmations.
 
 use super::{Dissector, Notes};
 
@@ -24,7 +24,7 @@ const TYPES: [(u16, &str); 10] = [
 ];
 /// Ports, type, options, checksum, the source's identifier, length of the data.
 const HEADER: usize = 16;
-/// Of a data packet further: its number, and the oldest that can still be repaired.
+/// A data packet's header also has its number, and that of the oldest repairable packet.
 const DATA_HEADER: usize = HEADER + 8;
 const OPTIONS_FOLLOW: u8 = 0x01;
 
@@ -33,7 +33,7 @@ fn type_name(kind: u16) -> String {
     found.map_or_else(|| kind.to_string(), |(_, name)| (*name).into())
 }
 
-/// All but the data of ODATA and RDATA is header.
+/// Everything except the data of ODATA and RDATA is header.
 fn datagram(data: &[u8], length: usize, notes: &mut Notes) -> bool {
     let (Some(head), true) = (data.get(..HEADER), length >= HEADER) else {
         return false;
@@ -42,10 +42,10 @@ fn datagram(data: &[u8], length: usize, notes: &mut Notes) -> bool {
     if !TYPES.iter().any(|(known, _)| *known == number) {
         return false;
     }
-    let told = usize::from(u16::from_be_bytes([head[14], head[15]]));
+    let stated = usize::from(u16::from_be_bytes([head[14], head[15]]));
     let carries = matches!(number, 0x04 | 0x05);
     let least = if carries { DATA_HEADER } else { HEADER };
-    let content = if carries { told } else { 0 };
+    let content = if carries { stated } else { 0 };
     if length < least + content
         || (head[5] & OPTIONS_FOLLOW == 0 && carries && length != least + content)
     {
@@ -60,11 +60,11 @@ fn datagram(data: &[u8], length: usize, notes: &mut Notes) -> bool {
 mod tests {
     use super::*;
 
-    fn packet(kind: u8, options: u8, told: u16, length: usize) -> Vec<u8> {
+    fn packet(kind: u8, options: u8, stated: u16, length: usize) -> Vec<u8> {
         let mut bytes = vec![0; length];
         bytes[4] = kind;
         bytes[5] = options;
-        bytes[14..16].copy_from_slice(&told.to_be_bytes());
+        bytes[14..16].copy_from_slice(&stated.to_be_bytes());
         bytes
     }
 
@@ -78,14 +78,14 @@ mod tests {
     }
 
     #[test]
-    fn data_is_told_from_its_header_and_options() {
+    fn separates_data_from_header_and_options() {
         assert_eq!(look(&packet(0x04, 0, 61, 85)), Some(("ODATA".into(), 24)));
         assert_eq!(look(&packet(0x05, 1, 41, 85)), Some(("RDATA".into(), 44)));
         assert_eq!(look(&packet(0x08, 1, 0, 56)), Some(("NAK".into(), 56)));
     }
 
     #[test]
-    fn what_is_no_pgm_is_left_alone() {
+    fn ignores_other_protocols() {
         assert_eq!(look(&packet(0x03, 0, 0, 40)), None);
         assert_eq!(look(&packet(0x04, 0, 200, 85)), None);
         assert_eq!(look(&[0; 15]), None);

@@ -1,17 +1,17 @@
-//! Which dissector a port belongs to.
+//! Maps ports to dissectors.
 
 use super::{ALL, names, number};
 
 const NOBODY: u8 = u8::MAX;
 
-/// The dissector of each TCP and each UDP port.
+/// The dissector of each TCP and UDP port.
 pub struct Ports {
     tcp: Box<[u8]>,
     udp: Box<[u8]>,
 }
 
 impl Ports {
-    /// The registry's own ports, but for the protocols in `named`: theirs alone. Errors: a name that has no ports.
+    /// The registry's ports; protocols in `named` have only the ports given there. Errors: a name without ports.
     pub fn new(named: &[(String, Vec<u16>)]) -> Result<Self, String> {
         let nobody = || vec![NOBODY; 1 << 16].into_boxed_slice();
         let (mut tcp, mut udp) = (nobody(), nobody());
@@ -40,13 +40,13 @@ impl Ports {
         Ok(Self { tcp, udp })
     }
 
-    /// The protocol of a connection between two ports; the lower port, more often the server's, has the first say.
+    /// The protocol of a connection between two ports; the lower port, usually the server's, takes precedence.
     pub fn tcp(&self, one: u16, other: u16) -> Option<u8> {
         let known = |port: u16| Some(self.tcp[usize::from(port)]).filter(|&app| app != NOBODY);
         known(one.min(other)).or_else(|| known(one.max(other)))
     }
 
-    /// The protocols that a datagram between two ports may be of, the likelier first.
+    /// The possible protocols of a datagram between two ports, the likelier first.
     pub fn udp(&self, one: u16, other: u16) -> [Option<u8>; 2] {
         [one.min(other), one.max(other)]
             .map(|port| Some(self.udp[usize::from(port)]).filter(|&app| app != NOBODY))

@@ -1,8 +1,8 @@
-//! Synchrophasors (IEEE C37.118.2): frames of a sync word, their size, stream, time, content and checksum, alone in a
-//! datagram or one after the other in a stream.
+//! Synchrophasors (IEEE C37.118.2): frames of sync word, size, stream, time, content and checksum, one per datagram or
+//! consecutive in a stream.
 //!
-//! What a data frame measured is data, all else is header. A frame whose checksum is wrong was changed on its way: it is
-//! BAD_CHECKSUM, whatever it says that it is. Where not all of a frame was captured, nobody can check it.
+//! The measurements of a data frame are data, everything else is header. A frame with a wrong checksum is BAD_CHECKSUM,
+//! whatever its type. A frame that was captured only in part cannot be checked.
 
 use super::head::Head;
 use super::{Dissector, Notes, Stream};
@@ -17,7 +17,7 @@ pub const DISSECTOR: Dissector = Dissector {
     ..Dissector::NONE
 };
 
-/// By frame type, bits 6 to 4 of the sync word (table 2); then what could not be read.
+/// Names by frame type, bits 6 to 4 of the sync word (table 2); then unreadable frames.
 const NAMES: [&str; 8] = [
     "DATA",
     "HEADER",
@@ -35,11 +35,11 @@ const MALFORMED: u16 = 8;
 const SYNC: u8 = 0xaa;
 /// Sync word and size.
 const BEFORE: usize = 4;
-/// And IDCODE, SOC, FRACSEC: where the content begins.
+/// With IDCODE, SOC and FRACSEC: the content's position.
 const COMMON: u32 = 14;
 const CHECKSUM: u32 = 2;
 
-/// The type and size of the frame that begins with `head`; None if none does.
+/// The type and size of the frame that begins with `head`; None where no frame begins.
 fn beginning(head: &[u8]) -> Option<(u16, u32)> {
     let (&[SYNC, kind, high, low], _) = head.split_first_chunk::<BEFORE>()? else {
         return None;
@@ -51,7 +51,7 @@ fn beginning(head: &[u8]) -> Option<(u16, u32)> {
     (kind <= LAST && size >= COMMON + CHECKSUM).then_some((kind, size))
 }
 
-/// CRC-CCITT (annex B: x^16 + x^12 + x^5 + 1, from all ones). Over a frame with its checksum it is 0.
+/// CRC-CCITT (annex B: x^16 + x^12 + x^5 + 1, from all ones); 0 over a frame with its checksum.
 fn crc(from: u16, bytes: &[u8]) -> u16 {
     bytes.iter().fold(from, |crc, byte| {
         let mut mixed = crc >> 8 ^ u16::from(*byte);
@@ -60,13 +60,13 @@ fn crc(from: u16, bytes: &[u8]) -> u16 {
     })
 }
 
-/// How many bytes of a frame's, from one place to another, are header.
+/// The number of header bytes between two positions of a frame.
 fn header_bytes(kind: u16, size: u32, from: u32, to: u32) -> u32 {
     let content = to.min(size - CHECKSUM).saturating_sub(from.max(COMMON));
     to - from - if kind == DATA { content } else { 0 }
 }
 
-/// Padding beyond the size that it gives is data, as of whatever no header explains.
+/// Padding beyond the frame's size counts as data, like all bytes outside headers.
 fn datagram(data: &[u8], length: usize, notes: &mut Notes) -> bool {
     if !matches!(data, [SYNC, kind, _, _, ..] if kind >> 4 < LAST as u8) {
         return false;
@@ -92,18 +92,18 @@ struct Frames {
     frame: Option<Frame>,
 }
 
-/// The frame in which the stream stands.
+/// The stream's present frame.
 #[derive(Clone, Copy)]
 struct Frame {
     kind: u16,
     size: u32,
     at: u32,
-    /// Over what came; None: not all of it was captured.
+    /// Checksum so far; None where some bytes were not captured.
     crc: Option<u16>,
 }
 
 impl Frames {
-    /// Goes over the next `count` bytes of the frame.
+    /// Consumes the next `count` bytes of the frame.
     fn pass(&mut self, mut frame: Frame, count: u32, crc: Option<u16>, notes: &mut Notes) {
         let to = frame.at + count;
         notes.header += header_bytes(frame.kind, frame.size, frame.at, to);
@@ -121,7 +121,7 @@ impl Stream for Frames {
         *self = Self::default();
     }
 
-    /// A chain of frames.
+    /// True for a chain of frames.
     fn plausible(&self, data: &[u8], _cut: bool) -> bool {
         let mut rest = data;
         while let Some((_, size)) = beginning(rest) {
@@ -173,13 +173,13 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Annex D's: a command to turn on the transmission of data frames.
+    /// The command of annex D: turn on data transmission.
     const COMMAND: [u8; 18] = [
         0xaa, 0x41, 0x00, 0x12, 0x1e, 0x36, 0x44, 0x85, 0x60, 0x30, 0x0f, 0x0b, 0xbf, 0xd0, 0x00,
         0x02, 0xce, 0x00,
     ];
 
-    /// A frame of that type with this content.
+    /// A frame of this type with this content.
     fn framed(kind: u8, content: &[u8]) -> Vec<u8> {
         let size = (content.len() as u32 + COMMON + CHECKSUM) as u16;
         let mut frame = vec![SYNC, kind << 4 | 1];
@@ -211,13 +211,13 @@ mod tests {
     }
 
     #[test]
-    fn the_sum_is_the_algorithm_s() {
+    fn the_checksum_is_the_standards() {
         assert_eq!(crc(u16::MAX, b"123456789"), 0x29b1); // CRC-16/IBM-3740's check value
         assert_eq!(crc(u16::MAX, &COMMAND), 0);
     }
 
     #[test]
-    fn what_was_measured_is_data() {
+    fn measurements_are_data() {
         let frames = ["DATA", "HEADER", "CFG-1", "CFG-2", "COMMAND", "CFG-3"];
         for (kind, name) in frames.iter().enumerate() {
             let header = if kind == 0 { 16 } else { 36 };
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn one_changed_bit_is_seen_where_all_was_captured() {
+    fn detects_a_flipped_bit_in_a_whole_frame() {
         for bit in 32..18 * 8 {
             let mut frame = COMMAND;
             frame[bit / 8] ^= 1 << (bit % 8);
@@ -244,7 +244,7 @@ mod tests {
             frame[3] = size;
             assert_eq!(look(&frame, 18), Some(("MALFORMED".into(), 18)), "{size}");
         }
-        assert_eq!(look(&COMMAND, 3), None); // nobody knows
+        assert_eq!(look(&COMMAND, 3), None); // too short to identify
     }
 
     #[test]
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_nobody_captured_are_not_checked() {
+    fn uncaptured_bytes_are_not_checked() {
         let frame = framed(0, &[9; 40]);
         let (mut stream, mut notes) = (Frames::default(), Notes::default());
         assert!(stream.parse(&frame[..20], &mut notes) && stream.skip(30, &mut notes));

@@ -1,5 +1,5 @@
-//! TLS (RFC 8446, 5246): records, and handshake messages while they are in the clear. The content of application data
-//! is payload, everything else is header.
+//! TLS (RFC 8446, 5246): records, and unencrypted handshake messages. The content of application data is payload,
+//! everything else is header.
 
 use super::head::Head;
 use super::{Dissector, Notes, Stream};
@@ -15,9 +15,9 @@ pub const DISSECTOR: Dissector = Dissector {
 const CHANGE_CIPHER_SPEC: u8 = 20;
 const HANDSHAKE: u8 = 22;
 const APPLICATION_DATA: u8 = 23;
-/// Content of a record: 2^14 bytes, 2048 more for a cipher's needs (RFC 5246, 6.2.3).
+/// The longest content of a record: 2^14 bytes, plus 2048 for the cipher (RFC 5246, 6.2.3).
 const LARGEST: u32 = (1 << 14) + 2048;
-/// Types below are those of records, from here on those of handshake messages.
+/// The first type of handshake messages; lower types are those of records.
 const MESSAGES: u16 = 256;
 
 fn type_name(kind: u16) -> String {
@@ -54,14 +54,14 @@ struct Tls {
     head: Head<5>,
     record: u8,
     left: u32,
-    /// From the change of the cipher on.
+    /// Set by ChangeCipherSpec.
     encrypted: bool,
     message_head: Head<4>,
     message: u8,
     message_left: u32,
 }
 
-/// Content type and length of the record that begins with `head`; None if none does.
+/// Content type and length of the record that begins with `head`; None where no record begins.
 fn record(head: &[u8]) -> Option<(u8, u32)> {
     let &[kind, 3, minor, high, low, ..] = head else {
         return None;
@@ -76,7 +76,7 @@ impl Tls {
         self.record == HANDSHAKE && !self.encrypted
     }
 
-    /// `count` bytes of the record's content were gone over.
+    /// Consumes `count` bytes of the record's content.
     fn pass(&mut self, count: u32, notes: &mut Notes) {
         if self.record != APPLICATION_DATA {
             notes.header += count;
@@ -89,7 +89,7 @@ impl Tls {
         self.encrypted |= self.record == CHANGE_CIPHER_SPEC;
     }
 
-    /// Handshake messages, which may be several in a record or spread over several.
+    /// Parses handshake messages; a record may contain several, or a part of one.
     fn messages(&mut self, mut data: &[u8], notes: &mut Notes) {
         while !data.is_empty() {
             if self.message_left == 0 {

@@ -1,4 +1,4 @@
-//! Tunnels: their names and headers. What they carry is not dissected; it counts as payload.
+//! Tunnels: their names and headers. Their content counts as payload and is not dissected.
 
 use super::{Dissector, Notes};
 
@@ -63,7 +63,7 @@ fn gre(data: &[u8]) -> Option<usize> {
     }
 }
 
-/// Labels of four bytes up to that which is marked as the last.
+/// Labels of four bytes, up to the one with the bottom-of-stack bit.
 fn mpls(data: &[u8]) -> Option<usize> {
     let last = data.chunks_exact(4).position(|label| label[2] & 1 != 0)?;
     Some(4 * (last + 1))

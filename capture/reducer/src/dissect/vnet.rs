@@ -1,4 +1,4 @@
-//! The lab agent's own messages: a header of 28 bytes, big endian, then padding; over TCP a length of four bytes before.
+//! Messages of the agent: a big-endian header of 28 bytes, then padding; over TCP a four-byte length precedes it.
 //!
 //! Magic `vNET`, kind u8, flags u8, reserved u16, flow u32, seq u32, scheduled_ns i64, reply_bytes u32.
 
@@ -17,16 +17,16 @@ pub const DISSECTOR: Dissector = Dissector {
 const MAGIC: &[u8] = b"vNET";
 const HEADER: usize = 28;
 const PREFIX: usize = 4;
-/// Where the kind stands in the header.
+/// Position of the kind in the header.
 const KIND: usize = 4;
-/// By kind, as the header has it.
+/// Names by kind.
 const NAMES: [&str; 5] = ["REQUEST", "REPLY", "PUSH", "STREAM", "OTHER"];
 
 fn type_name(kind: u16) -> String {
     NAMES[usize::from(kind) - 1].into()
 }
 
-/// The type of the message that begins with `header`; None if none does.
+/// The type of the message that begins with `header`; None where no message begins.
 fn kind(header: &[u8]) -> Option<u16> {
     let kind = header.strip_prefix(MAGIC)?.first()?;
     (usize::from(*kind) < NAMES.len()).then_some(u16::from(*kind) + 1)
@@ -47,7 +47,7 @@ struct Vnet {
 }
 
 impl Vnet {
-    /// Goes over `count` bytes of the message's rest.
+    /// Consumes `count` bytes of the message's rest.
     fn pass(&mut self, count: u32, notes: &mut Notes) {
         let header = count.min(self.header_left);
         notes.header += header;
@@ -63,7 +63,7 @@ impl Vnet {
     }
 }
 
-/// Length and kind of the message that begins with `head`; None if none does.
+/// Length and kind of the message that begins with `head`; None where no message begins.
 fn beginning(head: &[u8]) -> Option<(u32, u16)> {
     let (length, rest) = head.split_first_chunk::<PREFIX>()?;
     let length = u32::from_be_bytes(*length);

@@ -117,7 +117,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_stamped_is_read(trial: u16, seq: u32, sent_ns: i64, size in SMALLEST..1518) {
+        fn a_stamp_round_trips(trial: u16, seq: u32, sent_ns: i64, size in SMALLEST..1518) {
             let mut bytes = template(size, [2; 6], [4; 6]);
             let wanted = Stamp { trial, seq, sent_ns };
             stamp(&mut bytes, wanted);

@@ -147,11 +147,11 @@ impl Frames {
     /// Requests the counts once all frames have arrived or `wait_ns` have passed.
     fn collect(&mut self, id: &Value, request: &Value) -> Res<()> {
         let wait_ns = request["wait_ns"].as_i64().filter(|w| *w >= 0).ok_or(
-            "frames: collect: wait_ns is missing; give the time to wait for the last frames",
+            "frames: collect: wait_ns is missing; write how long to wait for the last frames",
         )?;
         let sent = request["sent"]
             .as_i64()
-            .ok_or("frames: collect: sent is missing; give the number of frames that were sent")?;
+            .ok_or("frames: collect: sent is missing; write the number of sent frames")?;
         let receiver = self
             .receiver
             .as_mut()

@@ -156,7 +156,7 @@ mod tests {
     }
 
     /// Section 5.1.4: f1 20 Mbit/s, f2 10, f3 10, k1 20, k3 5; f1 comes to send 25.
-    fn of_the_paper() -> Vec<Flow> {
+    fn paper_example() -> Vec<Flow> {
         vec![
             flow(HighRealTime, "f", 20, 10, 25),
             flow(LowRealTime, "f", 10, 5, 10),
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn the_papers_example() {
-        let mut flows = of_the_paper();
+        let mut flows = paper_example();
         reassign(&mut flows);
         assert_eq!(shares(&flows), [25, 10, 5, 20, 5]);
         flows[0].demand = 20;
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn victims_are_taken_in_order_and_no_further_than_their_minimum() {
-        let mut flows = of_the_paper();
+        let mut flows = paper_example();
         let expected = [
             (28, [28, 10, 2, 20, 5]),
             (30, [30, 10, 2, 20, 3]),
@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn a_wish_waits_for_the_demands_of_others() {
-        let mut flows = of_the_paper();
+        let mut flows = paper_example();
         (flows[0].demand, flows[0].wish) = (30, 40);
         reassign(&mut flows);
         assert_eq!(shares(&flows), [36, 5, 2, 20, 2]);
@@ -204,16 +204,12 @@ mod tests {
         (flows[0].demand, flows[0].wish, flows[0].kept) = (20, 20, 40);
         (flows[3].demand, flows[3].wish) = (24, 30);
         reassign(&mut flows);
-        assert_eq!(
-            shares(&flows),
-            [26, 5, 2, 30, 2],
-            "what was asked for once comes last"
-        );
+        assert_eq!(shares(&flows), [26, 5, 2, 30, 2], "a kept wish comes last");
     }
 
     #[test]
     fn a_neighbours_limit_holds_until_it_is_lifted() {
-        let mut flows = of_the_paper();
+        let mut flows = paper_example();
         flows[0].demand = 20;
         flows[2].allowed = 4;
         reassign(&mut flows);

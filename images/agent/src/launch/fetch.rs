@@ -26,7 +26,7 @@ pub fn fetch(spec: &Fetch) -> Res<Map<String, Value>> {
     let path = spec.path.as_str();
     if spec.length == 0 || spec.length > LONGEST {
         return Err(format!(
-            "fetch: length {} is not in 1..{LONGEST}; ask for the file in chunks",
+            "fetch: length {} is not in 1..{LONGEST}; request the file in chunks",
             spec.length
         ));
     }

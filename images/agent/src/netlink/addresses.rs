@@ -58,10 +58,10 @@ mod tests {
             "not permitted"
         };
         let mut netlink = Netlink::open().unwrap();
-        let said = netlink
+        let refusal = netlink
             .add_address(i32::MAX, Ipv6Addr::LOCALHOST, 64)
             .unwrap_err();
-        assert!(said.contains(why), "{said}");
+        assert!(refusal.contains(why), "{refusal}");
         assert_eq!(netlink.addresses(i32::MAX), Ok(Vec::new()));
     }
 }

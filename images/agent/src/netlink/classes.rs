@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     /// 1 Mbit/s with a bucket of 1,600 B (12.8 ms), as `tc class show` prints it.
-    fn of_one_megabit() -> HtbClass {
+    fn one_megabit() -> HtbClass {
         let mut parms = vec![0u8; PARMS];
         for (at, bucket) in [(0, 24), (12, 28)] {
             parms[at + 8..at + 12].copy_from_slice(&125_000u32.to_ne_bytes());
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn buckets_hold_as_many_bytes_at_another_rate() {
-        let parms = changed(&of_one_megabit(), 500_000, 2_000_000);
+        let parms = changed(&one_megabit(), 500_000, 2_000_000);
         assert_eq!(i32_at(&parms, 8), 62_500);
         assert_eq!(i32_at(&parms, 20), 250_000);
         assert_eq!(i32_at(&parms, 24), 400_000, "25.6 ms at half the rate");

@@ -198,8 +198,8 @@ mod tests {
             ("10.1.0.0/16", "fd00::1"),
             ("fd00::/129", "fd00::1"),
         ] {
-            let said = request(0, to, &[via.to_owned()], true).unwrap_err();
-            assert!(said.contains(to), "{said}");
+            let refusal = request(0, to, &[via.to_owned()], true).unwrap_err();
+            assert!(refusal.contains(to), "{refusal}");
         }
     }
 }

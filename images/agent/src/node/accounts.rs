@@ -196,7 +196,7 @@ impl Account {
             return;
         }
         if self.bad > REPORTED_LINES {
-            let rule = format!("{} more lines are no records", self.bad - REPORTED_LINES);
+            let rule = format!("{} more lines are invalid", self.bad - REPORTED_LINES);
             self.messages.push(json!({"event": "records", "software": self.software, "file": self.records_file, "line": null, "text": "", "rule": rule}));
         }
         out.extend_from_slice(self.rules.missing(now_ns).as_bytes());

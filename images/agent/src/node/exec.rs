@@ -204,7 +204,7 @@ impl Exec {
             .outputs
             .first()
             .filter(|_| self.tty)
-            .ok_or("resize: this exec has no terminal; ask for one with `tty`")?;
+            .ok_or("resize: this exec has no terminal; request one with `tty`")?;
         // SAFETY: a valid window size.
         os::check(unsafe { libc::ioctl(master.as_raw_fd(), libc::TIOCSWINSZ, &window) })
             .map(drop)

@@ -31,7 +31,7 @@ impl Node {
             "frames" => self.frames.request(&id, request).map(|()| None),
             "input" | "resize" | "signal" => self.pass_to_exec(&op, &request).map(|()| None),
             _ => Err(format!(
-                "op: \"{op}\" is not known to a node; see docs/contracts.md"
+                "op: \"{op}\" is no operation of a node; see docs/contracts.md"
             )),
         };
         match outcome {

@@ -80,13 +80,13 @@ pub fn of(payload: &proto::Payload) -> Res<&'static dyn Payload> {
     let Some((_, kind)) = KINDS.iter().find(|(known, _)| *known == name) else {
         let known: Vec<&str> = KINDS.iter().map(|(known, _)| *known).collect();
         return Err(format!(
-            "payload.kind: \"{name}\" is not known; write one of {known:?}"
+            "payload.kind: \"{name}\" is unknown; write one of {known:?}"
         ));
     };
     let smallest = kind.smallest();
     if bytes < smallest {
         return Err(format!(
-            "payload.bytes: {bytes} is less than the {smallest} that {name} needs; ask for more"
+            "payload.bytes: {bytes} is less than the {smallest} that {name} needs; write more"
         ));
     }
     let (step, largest) = (kind.step(), kind.largest());
@@ -152,7 +152,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(
+        fn written_data_round_trips(
             room in 0..KINDS.len(), flow: u32, seq in 0u64..1 << 32,
             at in 0i64..i64::from(u32::MAX) * NS, more in 0usize..1300,
         ) {

@@ -69,7 +69,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(probe: u32, seq: u32, sent_ns in 0i64..i64::MAX, size in SMALLEST..1500) {
+        fn written_data_round_trips(probe: u32, seq: u32, sent_ns in 0i64..i64::MAX, size in SMALLEST..1500) {
             let frame = Frame { probe, seq, sent_ns };
             let bytes = frame.write(size);
             prop_assert_eq!(bytes.len(), size);

@@ -25,7 +25,7 @@ impl Sends {
     pub fn new(flow: Flow, session: &Session, resume: Option<ResumePoint>) -> Res<Self> {
         let payload =
             payload::of(&flow.payload).map_err(|e| format!("flow {}: {e}", flow.number))?;
-        let scheduled = Self::of_own_encoding(flow, session, resume)?;
+        let scheduled = Self::with_own_encoding(flow, session, resume)?;
         Ok(Self {
             payload: Some(payload),
             ..scheduled
@@ -33,7 +33,7 @@ impl Sends {
     }
 
     /// As `new`, for a role whose protocol defines the whole message; `write` then appends nothing.
-    pub fn of_own_encoding(
+    pub fn with_own_encoding(
         flow: Flow,
         session: &Session,
         resume: Option<ResumePoint>,

@@ -43,7 +43,6 @@ struct Spec {
     #[serde(default)]
     ipv6: bool,
     /// Where gateways send rate limits for this sender.
-    #[serde(alias = "obeys")]
     rate_limits_from: Option<RateLimitSource>,
 }
 

@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_leaves_the_others() {
+    fn an_unreadable_file_leaves_the_others() {
         let place = Place::new("other");
         let directory = File::open(&place.0).unwrap();
         let mut batch = Batch::new(vec![

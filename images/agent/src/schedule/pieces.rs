@@ -24,7 +24,7 @@ const MOST_PER_S: f64 = 1e9;
 
 pub fn check(rates: &[Rate]) -> Res<()> {
     if rates.first().is_none_or(|r| r.from_ns != 0) {
-        return Err("schedule.rates: must begin at 0 ns; say what holds from the start".to_owned());
+        return Err("schedule.rates: must begin at 0 ns; write the rate at the start".to_owned());
     }
     for pair in rates.windows(2) {
         let (before, after) = (pair[0].from_ns, pair[1].from_ns);
@@ -39,7 +39,7 @@ pub fn check(rates: &[Rate]) -> Res<()> {
         .find(|r| !(0.0..=MOST_PER_S).contains(&r.per_s))
     {
         Some(bad) => Err(format!(
-            "schedule.rates: {} a second is no rate; write 0 to {MOST_PER_S}",
+            "schedule.rates: {} a second is out of range; write 0 to {MOST_PER_S}",
             bad.per_s
         )),
         None => Ok(()),

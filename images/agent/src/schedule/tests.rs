@@ -64,7 +64,7 @@ fn periodic_stream_of_one_client_is_evenly_spaced() {
 }
 
 #[test]
-fn nothing_is_taken_before_it_is_due() {
+fn no_tick_is_consumed_before_it_is_due() {
     let s = spec(StreamKind::Shared, Arrivals::Periodic, 10.0, 7, 0, 1);
     let mut ticks = Ticks::new(s, 50_000_000, i64::MAX);
     assert_eq!(ticks.take_due(99_999_999), None);
@@ -224,7 +224,7 @@ fn senders_together_have_the_same_ticks_and_a_burst_has_them_several_times() {
 }
 
 #[test]
-fn schedules_that_nobody_can_keep_are_refused() {
+fn refuses_impossible_schedules() {
     let refused = |pieces: &[(i64, f64)], burst| {
         let s = Schedule {
             rates: rates(pieces),
@@ -236,6 +236,6 @@ fn schedules_that_nobody_can_keep_are_refused() {
     assert!(refused(&[], 1).contains("begin at 0"));
     assert!(refused(&[(5, 1.0)], 1).contains("begin at 0"));
     assert!(refused(&[(0, 1.0), (9, 2.0), (3, 1.0)], 1).contains("3000000 ns comes after 9000000"));
-    assert!(refused(&[(0, f64::NAN)], 1).contains("no rate"));
+    assert!(refused(&[(0, f64::NAN)], 1).contains("out of range"));
     assert!(refused(&[(0, 1.0)], 0).contains("burst"));
 }

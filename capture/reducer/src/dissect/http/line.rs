@@ -1,9 +1,9 @@
-//! The lines of an HTTP/1.x message: start lines, the two fields that tell of the body's length, sizes of chunks.
+//! Parses lines of an HTTP/1.x message: start lines, the two fields that determine the body's length, chunk sizes.
 
-/// Enough for the start of any line that matters here; the rest of a longer line is not kept.
+/// Bytes to keep of a line, enough for all relevant lines.
 const KEPT: usize = 64;
 
-/// By method number - 1; numbers from 100 on are statuses.
+/// Names by method number - 1; numbers from 100 on are statuses.
 const METHODS: [&str; 9] = [
     "GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH",
 ];
@@ -56,7 +56,7 @@ impl Line {
         self.kept.is_empty()
     }
 
-    /// Whether a start line may go on from what there is.
+    /// Whether the bytes so far may begin a start line.
     pub fn may_start(&self) -> bool {
         let begins = |word: &[u8]| {
             let common = word.len().min(self.kept.len());
@@ -82,7 +82,7 @@ impl Line {
         (self.kept.len() > method.len()).then_some(Start::Request(place as u16 + 1))
     }
 
-    /// The field if it tells of the body's length.
+    /// The field, if it determines the body's length.
     pub fn field(&self) -> Option<Field> {
         let colon = self.kept.iter().position(|&byte| byte == b':')?;
         let (name, value) = (&self.kept[..colon], self.kept[colon + 1..].trim_ascii());
@@ -98,7 +98,7 @@ impl Line {
         }
     }
 
-    /// RFC 9112, 7.1: hexadecimal digits, then perhaps an extension.
+    /// Parses a chunk size (RFC 9112, 7.1): hexadecimal digits, then an optional extension.
     pub fn chunk_size(&self) -> Option<u64> {
         let end = self.kept.iter().position(|byte| !byte.is_ascii_hexdigit());
         let text = std::str::from_utf8(&self.kept[..end.unwrap_or(self.kept.len())]).ok()?;

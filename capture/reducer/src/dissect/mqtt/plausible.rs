@@ -1,11 +1,11 @@
-//! Whether bytes look like the beginning of MQTT control packets: for streams whose beginning was not captured.
+//! Recognises the beginning of MQTT control packets, for streams whose beginning was not captured.
 
-/// Whether `data` is a chain of plausible control packets from its first byte on. `cut`: more followed, uncaptured.
+/// Whether `data` is a chain of plausible control packets from its first byte on. `cut`: uncaptured bytes follow.
 pub fn beginning(data: &[u8], cut: bool) -> bool {
     let mut rest = data;
     while !rest.is_empty() {
         let Some((header, length)) = fixed_header(rest) else {
-            // A header that is not all there proves nothing, and disproves nothing after a good one.
+            // An incomplete header proves nothing, but does not refute a valid one before it.
             return rest.len() < data.len() && (cut || rest.len() < 5);
         };
         let body = &rest[header..];
@@ -17,7 +17,7 @@ pub fn beginning(data: &[u8], cut: bool) -> bool {
     !data.is_empty()
 }
 
-/// Size of the fixed header and the remaining length it gives.
+/// Size of the fixed header, and the remaining length.
 fn fixed_header(data: &[u8]) -> Option<(usize, usize)> {
     let mut length = 0;
     for (index, &byte) in data.get(1..)?.iter().take(4).enumerate() {
@@ -29,7 +29,7 @@ fn fixed_header(data: &[u8]) -> Option<(usize, usize)> {
     None
 }
 
-/// Flags and least remaining length per type: MQTT 3.1.1 and 5, section 2.1 and each packet's own.
+/// Checks flags and least remaining length of the type (MQTT 3.1.1 and 5, section 2.1 and each packet's section).
 fn fits(first: u8, length: usize, body: &[u8]) -> bool {
     let (kind, flags) = (first >> 4, first & 0xf);
     match kind {
@@ -46,7 +46,7 @@ fn fits(first: u8, length: usize, body: &[u8]) -> bool {
     }
 }
 
-/// A PUBLISH begins with its topic: length, then text without wildcards or control characters.
+/// Checks the topic at the beginning of a PUBLISH: a length, then text without wildcards or control characters.
 fn topic_fits(length: usize, body: &[u8]) -> bool {
     let &[high, low, ref rest @ ..] = body else {
         return length >= 2;

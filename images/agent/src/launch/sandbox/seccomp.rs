@@ -230,21 +230,25 @@ mod tests {
     fn refuses_namespaces_and_other_families_by_argument() {
         let program = program();
         for number in [libc::SYS_clone, libc::SYS_unshare] {
-            let said = |flags: c_int| run(&program, ARCH, number as u32, flags as u32).0;
+            let verdict = |flags: c_int| run(&program, ARCH, number as u32, flags as u32).0;
             assert_eq!(
-                said(libc::CLONE_VM | libc::SIGCHLD),
+                verdict(libc::CLONE_VM | libc::SIGCHLD),
                 libc::SECCOMP_RET_ALLOW
             );
             for flag in [libc::CLONE_NEWUSER, libc::CLONE_NEWNET, libc::CLONE_NEWNS] {
-                assert_eq!(said(flag | libc::CLONE_VM), errno(libc::EPERM));
+                assert_eq!(verdict(flag | libc::CLONE_VM), errno(libc::EPERM));
             }
         }
-        let said = |family: c_int| run(&program, ARCH, libc::SYS_socket as u32, family as u32).0;
+        let verdict = |family: c_int| run(&program, ARCH, libc::SYS_socket as u32, family as u32).0;
         for family in FAMILIES {
-            assert_eq!(said(family), libc::SECCOMP_RET_ALLOW, "family {family}");
+            assert_eq!(verdict(family), libc::SECCOMP_RET_ALLOW, "family {family}");
         }
         for family in [libc::AF_VSOCK, libc::AF_ALG, libc::AF_TIPC, 0, 99] {
-            assert_eq!(said(family), errno(libc::EAFNOSUPPORT), "family {family}");
+            assert_eq!(
+                verdict(family),
+                errno(libc::EAFNOSUPPORT),
+                "family {family}"
+            );
         }
     }
 

@@ -152,14 +152,14 @@ mod tests {
     }
 
     #[test]
-    fn a_stranger_makes_room() {
+    fn an_unrelated_device_gives_way() {
         let expected = [pair("enp1s0", "eth0"), pair("eth0", "eth0-other")];
         let present = [("eth0", "02:cc"), ("enp1s0", "02:aa")];
         assert_eq!(planned(&[("eth0", "02:aa")], &present), expected);
     }
 
     #[test]
-    fn who_has_name_and_mac_stays_though_a_bridge_shares_the_mac() {
+    fn a_device_with_name_and_mac_stays_though_a_bridge_shares_the_mac() {
         let present = [("br0", "02:aa"), ("eth0", "02:aa")];
         assert_eq!(planned(&[("eth0", "02:aa")], &present), []);
     }

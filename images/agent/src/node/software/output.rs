@@ -50,7 +50,7 @@ impl Supervised {
         if written.is_ok() && room == bytes.len() {
             return;
         }
-        let lost = "its output is no longer kept";
+        let lost = "further output is discarded";
         self.messages.push(match written {
             Ok(()) => json!({
                 "event": "warning", "code": "log", "suspect": false,
@@ -107,11 +107,11 @@ mod tests {
 
     #[test]
     fn escapes_control_sequences() {
-        let said = printable("\u{1b}]0;owned\u{7}a\tb \u{202e}txt é\r");
+        let escaped = printable("\u{1b}]0;owned\u{7}a\tb \u{202e}txt é\r");
         assert_eq!(
-            said,
+            escaped,
             r"\u{1b}]0;owned\u{7}a\tb \u{202e}txt é\r".replace(r"\tb", "\tb")
         );
-        assert!(said.chars().all(|c| !c.is_control() || c == '\t'));
+        assert!(escaped.chars().all(|c| !c.is_control() || c == '\t'));
     }
 }

@@ -65,7 +65,7 @@ impl Supervised {
         let seconds = self.spec.ready.deadline_ns as f64 / 1e9;
         let what = self.subject();
         self.fail(&format!(
-            "not ready within {seconds} s ({what}); give it a longer deadline or look at its log"
+            "not ready within {seconds} s ({what}); write a longer deadline, or see its log"
         ));
         self.stopping = true;
         child::signal_group(self.pid, libc::SIGKILL);

@@ -3,7 +3,7 @@
 mod content;
 mod setup;
 
-use super::methods::{self, CHANNEL, Said};
+use super::methods::{self, CHANNEL, Method};
 use super::spec::Spec;
 use super::wire::{self, AROUND, BODY, HEADER, HEARTBEAT, METHOD, put_frame};
 use content::Content;
@@ -138,7 +138,7 @@ impl Connection {
     fn on_frame(&mut self, frame: &wire::Frame, events: &mut Vec<Event>) {
         match frame.kind {
             METHOD => match methods::understand(frame.payload) {
-                Some(said) => self.on_method(said, events),
+                Some(method) => self.on_method(method, events),
                 None => self.end("a method lacks arguments".to_owned(), events),
             },
             HEADER if frame.channel == CHANNEL => self.on_header(frame.payload, events),
@@ -147,12 +147,12 @@ impl Connection {
         }
     }
 
-    fn on_method(&mut self, said: Said, events: &mut Vec<Event>) {
-        match said {
-            Said::Deliver { tag, redelivered } => {
+    fn on_method(&mut self, method: Method, events: &mut Vec<Event>) {
+        match method {
+            Method::Deliver { tag, redelivered } => {
                 self.content = Some(Content::new(tag, redelivered));
             }
-            Said::Confirmed {
+            Method::Confirmed {
                 tag,
                 multiple,
                 taken,
@@ -161,31 +161,31 @@ impl Connection {
                 multiple,
                 taken,
             }),
-            Said::ConnectionClose(why) => {
+            Method::ConnectionClose(why) => {
                 methods::close_ok(&mut self.output);
                 self.end(format!("closed by the broker: {why}"), events);
             }
-            Said::ChannelClose(why) => {
+            Method::ChannelClose(why) => {
                 methods::channel_close_ok(&mut self.output);
                 methods::close(&mut self.output);
                 self.end(format!("channel closed by the broker: {why}"), events);
             }
-            Said::ConsumerCancelled => {
+            Method::ConsumerCancelled => {
                 let why = "the broker ended the consumer: its queue is gone".to_owned();
                 events.push(Event::Warning(why));
             }
-            Said::Blocked(why) => {
+            Method::Blocked(why) => {
                 events.push(Event::Warning(format!("blocked by the broker: {why}")));
             }
-            Said::Unblocked => events.push(Event::Warning("no longer blocked".to_owned())),
-            said => self.on_answer(said, events),
+            Method::Unblocked => events.push(Event::Warning("no longer blocked".to_owned())),
+            method => self.on_answer(method, events),
         }
     }
 
     /// Handles the answer to the present step.
-    fn on_answer(&mut self, said: Said, events: &mut Vec<Event>) {
-        match (self.steps.front().copied(), said) {
-            (Some(Step::Login), Said::Start { mechanisms }) => {
+    fn on_answer(&mut self, method: Method, events: &mut Vec<Event>) {
+        match (self.steps.front().copied(), method) {
+            (Some(Step::Login), Method::Start { mechanisms }) => {
                 if !mechanisms.split(' ').any(|one| one == "PLAIN") {
                     return self.end(format!("no login by PLAIN, only by {mechanisms}"), events);
                 }
@@ -193,17 +193,17 @@ impl Connection {
                 self.steps.pop_front();
                 return;
             }
-            (Some(Step::Tune), Said::Tune { frame_most }) => self.tune(frame_most),
-            (Some(Step::Open), Said::ConnectionOpen) => events.push(Event::Connected),
-            (Some(Step::Queue), Said::QueueDeclared { name }) => self.queue = name,
-            (Some(Step::Consume), Said::Consuming) => events.push(Event::Subscribed),
-            (Some(Step::Channel), Said::ChannelOpen)
-            | (Some(Step::PublishExchange | Step::ConsumeExchange), Said::ExchangeDeclared)
-            | (Some(Step::Bind(_)), Said::QueueBound)
-            | (Some(Step::Prefetch), Said::PrefetchSet)
-            | (Some(Step::Confirms), Said::ConfirmsOn) => {}
-            (step, said) => {
-                return self.end(format!("{said:?} is no answer to {step:?}"), events);
+            (Some(Step::Tune), Method::Tune { frame_most }) => self.tune(frame_most),
+            (Some(Step::Open), Method::ConnectionOpen) => events.push(Event::Connected),
+            (Some(Step::Queue), Method::QueueDeclared { name }) => self.queue = name,
+            (Some(Step::Consume), Method::Consuming) => events.push(Event::Subscribed),
+            (Some(Step::Channel), Method::ChannelOpen)
+            | (Some(Step::PublishExchange | Step::ConsumeExchange), Method::ExchangeDeclared)
+            | (Some(Step::Bind(_)), Method::QueueBound)
+            | (Some(Step::Prefetch), Method::PrefetchSet)
+            | (Some(Step::Confirms), Method::ConfirmsOn) => {}
+            (step, method) => {
+                return self.end(format!("{method:?} does not answer {step:?}"), events);
             }
         }
         self.steps.pop_front();

@@ -11,7 +11,7 @@ const CAPABILITIES: [&str; 3] = ["publisher_confirms", "basic.nack", "connection
 
 /// A method from the broker.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Said {
+pub enum Method {
     Start {
         mechanisms: String,
     },
@@ -47,7 +47,7 @@ pub enum Said {
 }
 
 /// Parses a method; None where arguments are missing.
-pub fn understand(payload: &[u8]) -> Option<Said> {
+pub fn understand(payload: &[u8]) -> Option<Method> {
     let mut fields = Fields(payload);
     let (class, method) = (fields.short()?, fields.short()?);
     Some(match (class, method) {
@@ -55,44 +55,44 @@ pub fn understand(payload: &[u8]) -> Option<Said> {
         (10, 30) => {
             fields.short()?;
             let frame_most = fields.long()?;
-            Said::Tune { frame_most }
+            Method::Tune { frame_most }
         }
-        (10, 41) => Said::ConnectionOpen,
-        (10, 50) => Said::ConnectionClose(reason(&mut fields)?),
-        (10, 51) => Said::ConnectionClosed,
-        (10, 60) => Said::Blocked(fields.short_text()?),
-        (10, 61) => Said::Unblocked,
-        (20, 11) => Said::ChannelOpen,
-        (20, 40) => Said::ChannelClose(reason(&mut fields)?),
-        (40, 11) => Said::ExchangeDeclared,
-        (50, 11) => Said::QueueDeclared {
+        (10, 41) => Method::ConnectionOpen,
+        (10, 50) => Method::ConnectionClose(reason(&mut fields)?),
+        (10, 51) => Method::ConnectionClosed,
+        (10, 60) => Method::Blocked(fields.short_text()?),
+        (10, 61) => Method::Unblocked,
+        (20, 11) => Method::ChannelOpen,
+        (20, 40) => Method::ChannelClose(reason(&mut fields)?),
+        (40, 11) => Method::ExchangeDeclared,
+        (50, 11) => Method::QueueDeclared {
             name: fields.short_text()?,
         },
-        (50, 21) => Said::QueueBound,
-        (60, 11) => Said::PrefetchSet,
-        (60, 21) => Said::Consuming,
-        (60, 30) => Said::ConsumerCancelled,
+        (50, 21) => Method::QueueBound,
+        (60, 11) => Method::PrefetchSet,
+        (60, 21) => Method::Consuming,
+        (60, 30) => Method::ConsumerCancelled,
         (60, 60) => {
             fields.short_text()?;
             let tag = fields.longlong()?;
             let redelivered = fields.octet()? != 0;
-            Said::Deliver { tag, redelivered }
+            Method::Deliver { tag, redelivered }
         }
-        (60, 80 | 120) => Said::Confirmed {
+        (60, 80 | 120) => Method::Confirmed {
             tag: fields.longlong()?,
             multiple: fields.octet()? & 1 != 0,
             taken: method == 80,
         },
-        (85, 11) => Said::ConfirmsOn,
-        _ => Said::Other(class, method),
+        (85, 11) => Method::ConfirmsOn,
+        _ => Method::Other(class, method),
     })
 }
 
-fn start(fields: &mut Fields) -> Option<Said> {
+fn start(fields: &mut Fields) -> Option<Method> {
     fields.short()?; // version
     fields.long_bytes()?; // server's properties
     let mechanisms = String::from_utf8_lossy(fields.long_bytes()?).into_owned();
-    Some(Said::Start { mechanisms })
+    Some(Method::Start { mechanisms })
 }
 
 fn reason(fields: &mut Fields) -> Option<String> {

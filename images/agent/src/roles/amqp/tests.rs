@@ -134,7 +134,7 @@ fn outcomes(sent: &[String], outcome: &str) -> usize {
 }
 
 #[test]
-fn what_a_lost_connection_left_unconfirmed_is_sent_again() {
+fn resends_messages_unconfirmed_by_a_lost_connection() {
     let (port, served) = broker(vec![Confirms::UpTo(6), Confirms::Each]);
     let (sent, _, steps) = play(item(port, true, SECOND / 20), Duration::from_secs(10));
     assert_eq!(outcomes(&sent, ",settled"), 20, "{sent:?}");
@@ -180,7 +180,7 @@ fn without_confirms_a_message_is_sent_once_it_has_left() {
 }
 
 #[test]
-fn where_nobody_listens_all_is_unsent_and_the_attempts_are_told() {
+fn without_a_listener_all_is_unsent_and_attempts_are_recorded() {
     let port = TcpListener::bind("127.0.0.1:0")
         .unwrap()
         .local_addr()
@@ -208,5 +208,5 @@ fn a_wrong_specification_is_refused_with_its_place() {
     assert!(arm(wrong).err().unwrap().contains("not an IP address"));
     let mut wrong = item(1, true, 0);
     wrong.flows.clear();
-    assert!(arm(wrong).err().unwrap().contains("goes with one flow"));
+    assert!(arm(wrong).err().unwrap().contains("exactly one flow"));
 }

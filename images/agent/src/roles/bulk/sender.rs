@@ -37,7 +37,7 @@ pub struct Sender {
     datagrams: u64,
     chunk: Vec<u8>,
     over: bool,
-    said: u64,
+    recorded: u64,
     /// Session steps to record.
     pub changes: Vec<(&'static str, String)>,
 }
@@ -59,7 +59,7 @@ impl Sender {
                 ));
             }
             if rate_bps == 0 {
-                return Err("rate_bps: 0; UDP does not find a rate of its own; give one".to_owned());
+                return Err("rate_bps: 0; UDP has no rate control; write a rate".to_owned());
             }
         } else if let Some(congestion) = &spec.congestion {
             // Any TCP socket serves to check the name.
@@ -92,7 +92,7 @@ impl Sender {
             datagrams: 0,
             chunk: Vec::new(),
             over: false,
-            said: 0,
+            recorded: 0,
             changes: Vec::new(),
         })
     }
@@ -333,7 +333,7 @@ impl Sender {
     /// Progress to record, if there is any.
     pub fn take_progress(&mut self) -> Option<(u32, Progress)> {
         if self.sent == 0
-            || (self.over && std::mem::replace(&mut self.said, self.sent) == self.sent)
+            || (self.over && std::mem::replace(&mut self.recorded, self.sent) == self.sent)
         {
             return None;
         }

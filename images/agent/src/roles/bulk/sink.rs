@@ -29,7 +29,7 @@ struct Count {
     bytes: u64,
     /// Number of datagrams, and the highest sequence number plus one.
     datagrams: Option<(u64, u64)>,
-    said: u64,
+    recorded: u64,
 }
 
 pub struct Sink {
@@ -148,7 +148,9 @@ impl Sink {
     }
 
     pub fn has_progress(&self) -> bool {
-        self.flows.values().any(|count| count.bytes != count.said)
+        self.flows
+            .values()
+            .any(|count| count.bytes != count.recorded)
     }
 
     /// Progress of the flows that have received data since the last call.
@@ -156,10 +158,10 @@ impl Sink {
         let moved = self
             .flows
             .iter_mut()
-            .filter(|(_, count)| count.bytes != count.said);
+            .filter(|(_, count)| count.bytes != count.recorded);
         moved
             .map(|(flow, count)| {
-                count.said = count.bytes;
+                count.recorded = count.bytes;
                 let progress = Progress {
                     bytes: count.bytes,
                     packets: count.datagrams.map(|(got, _)| got),

@@ -113,13 +113,13 @@ fn greed_is_faster_than_a_pace_and_a_pace_is_kept() {
 fn datagrams_keep_their_rate_and_are_counted_on_both_sides() {
     let spec = json!({"protocol": "udp", "rate_bps": 8_000_000, "size": 1000});
     let text = all_records(spec);
-    let said: Vec<_> = text
+    let steps: Vec<_> = text
         .lines()
         .filter_map(|l| l.strip_prefix("C,"))
         .map(|l| l.split(',').take(2).collect::<Vec<_>>().join(" "))
         .collect();
     assert_eq!(
-        said,
+        steps,
         [
             "s listening",
             "c connected",
@@ -129,7 +129,7 @@ fn datagrams_keep_their_rate_and_are_counted_on_both_sides() {
     );
     let records = b_records(&text);
     let [sent, got] = ends(&records);
-    // 1 MB/s for 0.45 s; who is woken after the end, on a slow machine, sends no more.
+    // 1 MB/s for 0.45 s; a sender that wakes after the end, on a slow machine, sends no more.
     assert!(
         (400_000..=450_000).contains(&sent) && sent == got,
         "{sent} and {got}"
@@ -142,7 +142,7 @@ fn datagrams_keep_their_rate_and_are_counted_on_both_sides() {
 }
 
 #[test]
-fn what_listens_says_so_once_however_early_it_is_asked() {
+fn records_listening_once() {
     let (mut sink, _) = sink();
     let (mut out, now) = (Vec::new(), clock::lab_ns());
     sink.go(now + SECOND_NS);
@@ -157,7 +157,7 @@ fn what_listens_says_so_once_however_early_it_is_asked() {
 }
 
 #[test]
-fn what_is_lost_for_want_of_room_is_said() {
+fn reports_datagrams_lost_in_the_socket() {
     let (mut sink, to) = sink();
     let to = ("127.0.0.1", to["port"].as_u64().unwrap() as u16);
     let stranger = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -192,15 +192,15 @@ fn a_refusal_does_not_keep_the_socket_ready() {
 }
 
 #[test]
-fn a_second_life_does_not_make_up_for_the_time_between() {
+fn a_resumed_sender_does_not_catch_up() {
     let silent = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     let port = silent.local_addr().unwrap().port();
     let to = json!({"endpoint": "s", "address": "127.0.0.1", "port": port});
     let spec = json!({"to": [to], "protocol": "udp", "rate_bps": 8_000_000, "size": 1000, "stop_ns": 60 * SECOND_NS});
     let session = json!({"endpoint": "c", "connect_ns": 0, "disconnect_ns": 60 * SECOND_NS});
     let software = json!({"name": "b", "kind": "bulk", "session": session, "spec": spec});
-    let earlier = json!({"6": {"next": 0, "ended_ns": SECOND_NS, "begins_ns": 10 * SECOND_NS}});
-    let item = json!({"software": software, "flows": flow(), "earlier": earlier});
+    let resume = json!({"6": {"next": 0, "ended_ns": SECOND_NS, "begins_ns": 10 * SECOND_NS}});
+    let item = json!({"software": software, "flows": flow(), "resume": resume});
     let mut sender = Bulk::new(serde_json::from_value(item).unwrap()).unwrap();
     let (mut out, t0) = (Vec::new(), clock::lab_ns());
     sender.go(t0);
@@ -250,7 +250,7 @@ fn a_stream_that_is_stuck_does_not_hold_up_the_others() {
 }
 
 #[test]
-fn what_lies_in_the_sockets_is_pending_until_the_other_side_has_it() {
+fn data_is_pending_until_acknowledged() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let to = json!({"endpoint": "s", "address": "127.0.0.1", "port": port});
@@ -270,7 +270,7 @@ fn what_lies_in_the_sockets_is_pending_until_the_other_side_has_it() {
 }
 
 #[test]
-fn who_can_accept_no_more_says_so_and_sleeps() {
+fn a_failing_accept_is_reported_without_a_busy_loop() {
     let (mut sink, _) = sink();
     let before = poll_set(&sink).len();
     let full = std::io::Error::from_raw_os_error(libc::EMFILE);
@@ -290,10 +290,10 @@ fn who_can_accept_no_more_says_so_and_sleeps() {
 }
 
 #[test]
-fn what_is_not_established_is_not_connected() {
+fn an_unestablished_stream_is_not_connected() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
-    // SAFETY: plain numbers. Its queue holds one: who comes later is not answered.
+    // SAFETY: plain numbers. The backlog holds one connection; further ones get no answer.
     os::check(unsafe { libc::listen(std::os::fd::AsRawFd::as_raw_fd(&listener), 0) }).unwrap();
     let _first = std::net::TcpStream::connect(address).unwrap();
     let to = json!({"endpoint": "s", "address": "127.0.0.1", "port": address.port()});

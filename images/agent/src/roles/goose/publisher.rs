@@ -46,7 +46,7 @@ struct State {
 pub fn publisher(item: Item, spec: Spec) -> Res<Box<dyn Role>> {
     spec.curve.check()?;
     let (session, flow, resume) = only_flow(item, "of events")?;
-    let sends = Sends::of_own_encoding(flow, &session, resume)?;
+    let sends = Sends::with_own_encoding(flow, &session, resume)?;
     let sender = Sender::open(&spec.interface)?;
     let state = State {
         st_num: BEGINNING,

@@ -47,19 +47,19 @@ fn the_curve_grows_to_its_stable_wait() {
 }
 
 #[test]
-fn said_lives_are_said() {
+fn a_configured_time_allowed_to_live_is_used() {
     assert_eq!(curve(&[2], 1000, 2500).lives_ms(0), 2500);
     assert!(
         curve(&[0], 1000, 0)
             .check()
             .unwrap_err()
-            .contains("a wait of 0 ns")
+            .contains("an interval of 0 ns")
     );
 }
 
 proptest! {
     #[test]
-    fn what_is_encoded_is_read(st_num: u32, sq_num: u32, time_allowed_to_live: u32, entries in 1u32..60) {
+    fn encoded_frames_round_trip(st_num: u32, sq_num: u32, time_allowed_to_live: u32, entries in 1u32..60) {
         let bytes = encoded(entries, &Moment { st_num, sq_num, time_allowed_to_live, changed_ns: 5 });
         let seen = frame::read(&bytes).unwrap();
         prop_assert_eq!((seen.appid, seen.gocb_ref), (1, &b"IED1/LLN0$GO$trip"[..]));

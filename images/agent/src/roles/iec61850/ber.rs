@@ -61,7 +61,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_pushed_is_taken(tag: u8, value in proptest::collection::vec(any::<u8>(), 0..70_000), more: Vec<u8>) {
+        fn pushed_values_round_trip(tag: u8, value in proptest::collection::vec(any::<u8>(), 0..70_000), more: Vec<u8>) {
             prop_assume!(value.len() < 0x1_0000);
             let mut bytes = Vec::new();
             push(&mut bytes, tag, &value);

@@ -107,7 +107,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_framed_is_found(tag: Option<(u8, u8)>, content: Vec<u8>, pad in 0usize..40) {
+        fn framed_apdus_round_trip(tag: Option<(u8, u8)>, content: Vec<u8>, pad in 0usize..40) {
             let tag = tag.map(|(id, priority)| (u16::from(id), priority & 7));
             let mut bytes = frame([2; 6], &Destination { tag, ..TO }, 0x88ba, &content);
             bytes.extend(vec![0; pad]); // of a short frame

@@ -76,7 +76,7 @@ fn a_request_is_settled_by_the_last_first_reply() {
 }
 
 #[test]
-fn a_request_is_given_up_and_a_late_reply_still_recorded() {
+fn a_request_expires_and_a_late_reply_is_still_recorded() {
     let (mut ledger, mut out) = (ledger("request", 1), Vec::new());
     let key = ledger.take_due(0, 0, &mut out).unwrap();
     ledger.taken(&key, 5, &mut out);

@@ -200,17 +200,19 @@ pub fn understand(packet: Packet) -> Meaning {
                 taken: false,
             }
         }
-        Packet::V5_0Disconnect(p) => Meaning::Closing(format!("broker says {:?}", p.reason_code())),
+        Packet::V5_0Disconnect(p) => {
+            Meaning::Closing(format!("the broker disconnects: {:?}", p.reason_code()))
+        }
         _ => Meaning::Nothing,
     }
 }
 
 fn receive_maximum(properties: &[Property]) -> usize {
-    let said = properties.iter().find_map(|p| match p {
+    let receive_maximum = properties.iter().find_map(|p| match p {
         Property::ReceiveMaximum(n) => Some(n.val()),
         _ => None,
     });
-    usize::from(said.unwrap_or(u16::MAX))
+    usize::from(receive_maximum.unwrap_or(u16::MAX))
 }
 
 fn connack(success: bool, session: bool, window: usize, code: impl Debug) -> Meaning {

@@ -20,7 +20,7 @@ pub fn begin(version: Version, keepalive_s: u16) -> Connection<ClientRole> {
 /// library panics at some of them (0.7.9: a PUBLISH at QoS 1 or 2 with packet id 0).
 pub fn receive(conn: &mut Connection<ClientRole>, bytes: &mut Cursor<&[u8]>) -> Res<Vec<Event>> {
     catch_unwind(AssertUnwindSafe(|| conn.recv(bytes)))
-        .map_err(|_| "the broker sent what is no packet of MQTT".to_owned())
+        .map_err(|_| "the broker sent an invalid MQTT packet".to_owned())
 }
 
 /// A new state machine with the open handshakes of the old one, if the session `keeps` them. `notify_closed` would not

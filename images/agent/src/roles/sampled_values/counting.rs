@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_comes_before_the_beginning() {
+    fn no_frame_precedes_the_beginning() {
         assert_eq!(Counting::new(4000).number(3999, 0), None);
         assert_eq!(Counting::new(4000).number(0, -SECOND), None);
     }

@@ -39,7 +39,7 @@ impl Stream {
         let Self { rate, asdus, .. } = *self;
         if rate == 0 || rate > 0x1_0000 || asdus == 0 || !rate.is_multiple_of(asdus) {
             return Err(format!(
-                "spec.rate: {rate} samples a second in frames of {asdus}: smpCnt cannot count them; ask for at most 65536, a multiple of the ASDUs"
+                "spec.rate: {rate} samples a second in frames of {asdus}: smpCnt cannot count them; write at most 65536, a multiple of the ASDUs"
             ));
         }
         Ok(())
@@ -182,7 +182,7 @@ pub fn read(frame: &[u8]) -> Option<Seen<'_>> {
     let (0x60, mut pdu) = ber::take(&mut apdu)? else {
         return None;
     };
-    let (0x80, told) = ber::take(&mut pdu)? else {
+    let (0x80, no_asdu) = ber::take(&mut pdu)? else {
         return None;
     };
     let (mut tag, mut sequence) = ber::take(&mut pdu)?;
@@ -218,7 +218,7 @@ pub fn read(frame: &[u8]) -> Option<Seen<'_>> {
             }
         }
     }
-    seen.filter(|seen| ber::unsigned(told) == Some(u64::from(seen.asdus)))
+    seen.filter(|seen| ber::unsigned(no_asdu) == Some(u64::from(seen.asdus)))
 }
 
 /// svID, smpCnt and confRev of an ASDU with samples; skips optional fields.

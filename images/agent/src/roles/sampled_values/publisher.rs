@@ -31,7 +31,7 @@ pub fn publisher(item: Item, spec: Spec) -> Res<Box<dyn Role>> {
     }
     let sender = Sender::open(&spec.interface)?;
     let template = Template::new(sender.address(), &spec.stream, &spec.content);
-    let sends = Sends::of_own_encoding(flow, &session, resume)?;
+    let sends = Sends::with_own_encoding(flow, &session, resume)?;
     Ok(Box::new(Publisher::new(session, sender, sends, template)))
 }
 

@@ -77,7 +77,7 @@ fn other_frames_are_not_ours() {
 
 proptest! {
     #[test]
-    fn what_is_filled_is_read(asdus in 1u32..9, frames in 1u32..2000, seq in 0u64..1 << 40, signals in 1u32..40) {
+    fn filled_frames_round_trip(asdus in 1u32..9, frames in 1u32..2000, seq in 0u64..1 << 40, signals in 1u32..40) {
         let rate = asdus * frames;
         let mut template = template(rate, asdus, Dataset::Float32, signals);
         let seen = frame::read(template.fill(seq)).unwrap();

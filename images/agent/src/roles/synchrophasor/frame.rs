@@ -200,7 +200,7 @@ pub fn size(bytes: &[u8]) -> Res<Option<usize>> {
     };
     let size = usize::from(u16::from_be_bytes([high, low]));
     if sync != SYNC || usize::from(kind >> 4) >= KINDS.len() || size < COMMON + CHECKSUM {
-        return Err("what came is no frame of C37.118".to_owned());
+        return Err("invalid frame of C37.118".to_owned());
     }
     Ok(Some(size))
 }
@@ -209,7 +209,7 @@ pub fn size(bytes: &[u8]) -> Res<Option<usize>> {
 pub fn read(bytes: &[u8]) -> Res<Frame<'_>> {
     let whole = size(bytes)?.filter(|size| *size == bytes.len());
     if whole.is_none() {
-        return Err(format!("{} bytes are no whole frame", bytes.len()));
+        return Err(format!("{} bytes are not a whole frame", bytes.len()));
     }
     if crc(bytes) != 0 {
         return Err("a frame's checksum is wrong".to_owned());
@@ -301,7 +301,7 @@ pub mod tests {
 
     proptest! {
         #[test]
-        fn what_was_written_is_read_and_what_was_changed_is_not(
+        fn frames_round_trip_and_corrupted_ones_are_refused(
             phasors in 0u16..20, analogs in 0u16..8, seq: u32, at in 0i64..4_000_000_000_000_000_000, bit: prop::sample::Index,
         ) {
             let station = STATION(phasors, analogs);

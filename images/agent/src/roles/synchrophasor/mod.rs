@@ -61,7 +61,7 @@ pub fn arm(mut item: Item) -> Res<Box<dyn Role>> {
             Ok(Box::new(pdc::Pdc::new(item, spec)))
         };
     }
-    Err("spec: either `listen` or `to`; a station listens, and who asks names stations".to_owned())
+    Err("spec: write either `listen` (a station) or `to` (a concentrator's stations)".to_owned())
 }
 
 /// Decodes a peer's frames, one after another.

@@ -238,7 +238,7 @@ impl Pdc {
     fn leave(&mut self, now: i64, out: &mut Vec<u8>) {
         for place in 0..self.links.len() {
             if self.links[place].state == State::Configured {
-                _ = self.command(place, Command::Off, now); // who is gone needs none
+                _ = self.command(place, Command::Off, now); // a lost station needs no command
             }
             self.links[place].channel = None;
             self.links[place].state = State::Over;

@@ -56,7 +56,7 @@ impl Pmu {
         let session = item.software.session.clone();
         let station = spec
             .station
-            .ok_or("spec: station: missing; say what it measures")?;
+            .ok_or("spec: station: missing; write its measurements")?;
         let [flow]: [_; 1] = item.flows.try_into().map_err(|flows: Vec<_>| {
             format!("flows: {}; a station has one, its data", flows.len())
         })?;
@@ -78,7 +78,7 @@ impl Pmu {
         let listener = open(spec.transport, port, spec.marks, spec.ipv6)
             .map_err(|e| format!("listen: port {port}: {e}; choose another"))?;
         Ok(Self {
-            sends: Sends::of_own_encoding(flow, &session, resume)?,
+            sends: Sends::with_own_encoding(flow, &session, resume)?,
             session,
             station,
             rates,
@@ -183,7 +183,7 @@ impl Pmu {
             }
         }
         if !answer.is_empty() {
-            _ = send(&self.listener, &mut self.consumers[place], &answer); // who is gone shows when it is read from
+            _ = send(&self.listener, &mut self.consumers[place], &answer); // the next read finds a closed connection
         }
         self.output = answer;
     }

@@ -53,7 +53,7 @@ fn asks(transport: &str, to: &[(u16, u32)]) -> Box<dyn Role> {
 }
 
 #[test]
-fn every_frame_of_two_stations_comes_to_two_who_ask() {
+fn two_concentrators_receive_every_frame_of_two_stations() {
     for transport in ["tcp", "udp"] {
         let ports = [free_port(), free_port()];
         let mut roles = vec![
@@ -85,7 +85,7 @@ fn every_frame_of_two_stations_comes_to_two_who_ask() {
 }
 
 #[test]
-fn what_nobody_asked_for_is_unsent() {
+fn measurements_without_a_concentrator_are_unsent() {
     let mut roles = vec![station("udp", free_port(), 0, BYTES).unwrap()];
     let (sent, ..) = by_kind(play_for(&mut roles, SECOND * 12 / 10));
     assert_eq!(
@@ -97,7 +97,7 @@ fn what_nobody_asked_for_is_unsent() {
 }
 
 #[test]
-fn a_station_that_is_not_there_yet_is_asked_again() {
+fn requests_to_an_absent_station_are_repeated() {
     let port = free_port();
     let mut roles = vec![asks("udp", &[(port, 0)])];
     let mut out = play_for(&mut roles, SECOND / 10);
@@ -112,7 +112,7 @@ fn a_station_that_is_not_there_yet_is_asked_again() {
 }
 
 #[test]
-fn nonsense_on_a_connection_ends_it_and_nothing_else() {
+fn invalid_bytes_end_their_connection_only() {
     use std::io::{Read, Write};
     let port = free_port();
     let mut roles = vec![
@@ -162,7 +162,7 @@ fn frames_of_a_wrong_checksum_are_counted_and_the_stream_goes_on() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused_by_name() {
+fn refuses_names_and_sizes_that_do_not_fit() {
     let fault = station("tcp", free_port(), 0, 100).err().unwrap();
     assert!(
         fault.contains("payload.bytes: 100; a data frame has 78"),

@@ -78,7 +78,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn nonsense_is_refused_and_nothing_makes_no_frame() {
+    fn refuses_oversized_lengths_and_frames_no_empty_message() {
         assert!(
             Frames::default()
                 .feed(b"GET / HTTP/1.1", |_| ())

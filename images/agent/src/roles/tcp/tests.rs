@@ -104,7 +104,7 @@ fn every_request_is_answered_by_every_server() {
 }
 
 #[test]
-fn what_the_socket_did_not_take_is_sent_again_and_nothing_twice() {
+fn resends_what_the_socket_did_not_accept_and_nothing_twice() {
     // 20 MB in all, more than the sockets hold: a message is cut by the end of the first connection.
     let (listener, to) = scripted();
     let peer = spawn(move || {
@@ -146,7 +146,7 @@ fn what_the_socket_did_not_take_is_sent_again_and_nothing_twice() {
 }
 
 #[test]
-fn what_lay_in_the_socket_at_the_end_is_not_known_to_have_arrived() {
+fn unacknowledged_bytes_at_the_end_leave_messages_unsettled() {
     let (listener, to) = scripted();
     let mut pusher = role("c", spec(&[&to]), Some(flow("push", 100_000, None))).unwrap();
     let (sent, _, _) = drive(&mut [&mut pusher], |roles| roles[0].totals().sent == 20);
@@ -236,9 +236,9 @@ fn without_a_further_attempt_nothing_is_waited_for() {
 }
 
 #[test]
-fn what_is_not_established_is_not_up() {
+fn an_unestablished_link_is_not_up() {
     let (listener, to) = scripted();
-    // SAFETY: plain numbers. Its queue holds one: who comes later is not answered.
+    // SAFETY: plain numbers. The backlog holds one connection; further ones get no answer.
     os::check(unsafe { libc::listen(listener.as_raw_fd(), 0) }).unwrap();
     let _first = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     let mut late = role("c", spec(&[&to]), None).unwrap();
@@ -251,7 +251,7 @@ fn what_is_not_established_is_not_up() {
 }
 
 #[test]
-fn what_is_asked_beyond_the_room_for_replies_waits() {
+fn requests_wait_while_the_reply_buffer_is_full() {
     let (mut a, to) = server("a");
     let port = to["port"].as_u64().unwrap() as u16;
     let mut asker = TcpStream::connect(("127.0.0.1", port)).unwrap();
@@ -290,7 +290,7 @@ fn what_is_asked_beyond_the_room_for_replies_waits() {
 }
 
 #[test]
-fn a_stranger_is_shown_the_door_and_others_served() {
+fn a_foreign_connection_is_closed_and_others_are_served() {
     let (mut a, to) = server("a");
     let port = to["port"].as_u64().unwrap() as u16;
     let mut stranger = TcpStream::connect(("127.0.0.1", port)).unwrap();

@@ -36,7 +36,7 @@ fn drive(roles: &mut [&mut Udp], seconds: f64) -> (Vec<String>, Vec<String>, Vec
     let mut out = Vec::new();
     let t0 = clock::lab_ns();
     roles.iter_mut().for_each(|r| r.go(t0));
-    let mut rounds_left = 5; // when the time is over: what was sent late, on a busy machine, is taken too
+    let mut rounds_left = 5; // after the end, for messages that a busy machine sent late
     while rounds_left > 0 {
         rounds_left -= i32::from(clock::lab_ns() >= t0 + (seconds * 1e9) as i64);
         for role in roles.iter_mut() {
@@ -123,7 +123,7 @@ fn pushes_arrive_and_are_no_more_than_sent() {
 }
 
 #[test]
-fn a_request_that_nobody_answers_is_given_up() {
+fn an_unanswered_request_expires() {
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
     let port = silent.local_addr().unwrap().port();
     let to = json!({"endpoint": "s", "address": "127.0.0.1", "port": port});
@@ -137,7 +137,7 @@ fn a_request_that_nobody_answers_is_given_up() {
 }
 
 #[test]
-fn what_the_kernel_refuses_is_unsent_and_said_once_for_each_receiver() {
+fn refused_datagrams_are_unsent_and_reported_once_per_receiver() {
     // Broadcasts, which the socket was not opened for.
     let to = |name: &str| json!({"endpoint": name, "address": "255.255.255.255", "port": 9});
     let mut pusher = client(&[&to("a"), &to("b")], flow("push", 100, None));
@@ -149,7 +149,7 @@ fn what_the_kernel_refuses_is_unsent_and_said_once_for_each_receiver() {
 }
 
 #[test]
-fn strangers_are_counted_and_copies_recorded() {
+fn foreign_datagrams_are_counted_and_copies_recorded() {
     let (mut a, to_a) = server("a");
     let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
     let to = ("127.0.0.1", to_a["port"].as_u64().unwrap() as u16);
@@ -183,7 +183,7 @@ fn refusals_name_value_and_rule() {
         "{text}"
     );
     let nobody = json!({"to": [], "timeout_ns": 0});
-    assert!(refused(nobody, Some(flow("push", 100, None))).contains("goes to nobody"));
+    assert!(refused(nobody, Some(flow("push", 100, None))).contains("has no receivers"));
     let to = json!({"to": [to], "timeout_ns": 0});
     assert!(refused(to.clone(), Some(flow("request", 100, None))).contains("reply"));
     assert!(refused(to.clone(), Some(flow("request", 100, Some(70_000)))).contains("65507"));

@@ -97,10 +97,10 @@ impl Library {
         // SAFETY: both functions take and return plain values; the text is static.
         unsafe {
             let number = (self.errno)();
-            let said = CStr::from_ptr((self.strerror)(number));
+            let message = CStr::from_ptr((self.strerror)(number));
             ZmqError {
                 number,
-                text: said.to_string_lossy().into_owned(),
+                text: message.to_string_lossy().into_owned(),
             }
         }
     }

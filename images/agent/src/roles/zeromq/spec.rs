@@ -83,10 +83,10 @@ impl Spec {
     pub fn check(&self, flows: &[Flow]) -> Res<()> {
         let published = matches!(self.socket, Kind::Pub | Kind::Sub);
         if self.is_multicast() && !(published && self.group.is_some() && self.own.is_some()) {
-            return Err("transport: epgm goes with pub and sub, `group` and `own`".to_owned());
+            return Err("transport: epgm needs pub and sub, `group` and `own`".to_owned());
         }
         if !self.sends() && self.address.is_none() {
-            return Err("address: missing; say to whom it connects".to_owned());
+            return Err("address: missing; write the address to connect to".to_owned());
         }
         for flow in flows {
             if !self.sends() {

@@ -65,7 +65,7 @@ fn drive(roles: &mut [&mut Zeromq]) -> [Vec<String>; 3] {
     })
 }
 
-fn everybody_got_and_answered(sent: &[String], got: &[String]) {
+fn all_received_and_replied(sent: &[String], got: &[String]) {
     assert_eq!(sent.len(), 20);
     assert!(sent.iter().all(|l| l.ends_with(",1,settled")), "{sent:?}");
     for (name, leg) in [("a", 0), ("a", 1), ("b", 0), ("b", 1)] {
@@ -81,11 +81,14 @@ fn dealers_answer_the_router_by_the_same_connection() {
         receiver("a", "dealer", port, None),
         receiver("b", "dealer", port, None),
     );
-    let [sent, got, said] = drive(&mut [&mut router, &mut a, &mut b]);
-    everybody_got_and_answered(&sent, &got);
+    let [sent, got, sessions] = drive(&mut [&mut router, &mut a, &mut b]);
+    all_received_and_replied(&sent, &got);
     for step in ["connecting", "connected", "subscribed", "disconnected"] {
         let of = format!("C,a,{step},");
-        assert!(said.iter().any(|l| l.starts_with(&of)), "{of} {said:?}");
+        assert!(
+            sessions.iter().any(|l| l.starts_with(&of)),
+            "{of} {sessions:?}"
+        );
     }
 }
 
@@ -98,7 +101,7 @@ fn subscribers_answer_by_a_connection_of_its_own() {
         receiver("b", "sub", port, answers),
     );
     let [sent, got, _] = drive(&mut [&mut publisher, &mut a, &mut b]);
-    everybody_got_and_answered(&sent, &got);
+    all_received_and_replied(&sent, &got);
 }
 
 #[test]
@@ -111,7 +114,7 @@ fn a_receiver_that_is_not_there_is_one_that_the_router_cannot_reach() {
 }
 
 #[test]
-fn nothing_spins_once_all_is_taken_in() {
+fn no_busy_loop_after_all_events_are_processed() {
     let (mut publisher, port) = sender("pub", None, flow("push", None));
     let mut a = receiver("a", "sub", port, None);
     drive(&mut [&mut publisher, &mut a]);
@@ -149,7 +152,7 @@ fn nothing_spins_once_all_is_taken_in() {
 }
 
 #[test]
-fn what_cannot_be_played_is_refused() {
+fn refuses_impossible_combinations() {
     let spec =
         json!({"socket": "pub", "transport": "tcp", "port": 1, "to": ["a"], "timeout_ns": SECOND});
     let refused = role("p", &spec, Some(flow("request", Some(40))))
@@ -161,7 +164,7 @@ fn what_cannot_be_played_is_refused() {
         role("p", &spec, None)
             .err()
             .unwrap()
-            .contains("epgm goes with pub and sub")
+            .contains("epgm needs pub and sub")
     );
     let spec = json!({"socket": "dealer", "transport": "tcp", "port": 1, "timeout_ns": 0});
     assert!(

@@ -174,7 +174,7 @@ fn silence_of_two_intervals_ends_the_connection_and_half_of_one_makes_us_speak()
 }
 
 #[test]
-fn what_the_broker_closes_is_answered_and_told() {
+fn answers_and_reports_a_close_by_the_broker() {
     for (channel, ids, answer) in [
         (0, (10, 50), vec![(10, 51)]),
         (1, (20, 40), vec![(20, 41), (10, 50)]),
@@ -191,7 +191,7 @@ fn what_the_broker_closes_is_answered_and_told() {
 }
 
 #[test]
-fn what_is_not_amqp_is_told() {
+fn reports_bytes_that_are_not_amqp() {
     for bytes in [
         &b"HTTP/1.1 400 Bad Request\r\n"[..],
         b"AMQP\x00\x00\x09\x01",

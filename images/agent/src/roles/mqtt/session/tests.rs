@@ -28,7 +28,7 @@ fn client_again(
     port: u16,
     publish: bool,
     subscribe: Value,
-    earlier: Value,
+    resume: Value,
 ) -> Box<dyn Role> {
     let mut spec = json!({
         "broker": "127.0.0.1", "port": port, "version": version, "keepalive_s": 30, "clean_session": false,
@@ -46,7 +46,7 @@ fn client_again(
     let session = json!({"endpoint": "c", "connect_ns": 0, "disconnect_ns": 60 * SECOND});
     let item = json!({
         "software": {"name": "mqtt", "kind": "mqtt", "session": session, "spec": spec},
-        "flows": flows, "earlier": earlier,
+        "flows": flows, "resume": resume,
     });
     arm(serde_json::from_value(item).unwrap()).unwrap()
 }
@@ -173,13 +173,13 @@ fn half_a_packet_does_not_spoil_the_next_connection() {
 }
 
 #[test]
-fn a_second_life_accounts_for_what_the_first_left_and_goes_on() {
+fn a_resumed_client_accounts_for_earlier_messages_and_continues() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let broker = spawn(move || acknowledge(&mut accept(&listener, &CONNACK)));
-    let earlier =
+    let resume =
         json!({"7": {"next": 3, "open": [1], "ended_ns": 45_000_000, "begins_ns": 65_000_000}});
-    let mut client = client_again("3.1.1", port, true, json!([]), earlier);
+    let mut client = client_again("3.1.1", port, true, json!([]), resume);
     let records = drive(&mut *client, |c, _| {
         c.totals().scheduled == MESSAGES && c.totals().pending == 0
     });
@@ -216,11 +216,11 @@ fn bytes_that_are_no_packet_end_the_connection_and_not_the_agent() {
     });
     let subscribe = json!([{"topic": "a", "qos": 1}]);
     let mut subscriber = client("3.1.1", port, false, subscribe);
-    let records = drive(&mut *subscriber, |_, said| {
-        said.matches("connected").count() >= 3
+    let records = drive(&mut *subscriber, |_, records| {
+        records.matches("connected").count() >= 3
     });
     assert!(
-        records.contains("the broker sent what is no packet of MQTT"),
+        records.contains("the broker sent an invalid MQTT packet"),
         "{records}"
     );
     broker.join().unwrap();

@@ -13,12 +13,12 @@ import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentLinkedQueue;
 
-/** The account of this program's messages (docs/accounting.md): what it is told to send, and the records that it writes. */
+/** The account of this program's messages (docs/accounting.md): the flows to send, and the records that it writes. */
 final class Account implements AutoCloseable {
     private static final long FILE_READ_MS = 10;
-    private static final long RECORDS_MS = 20; // records are written by a thread of their own, so often
+    private static final long RECORDS_MS = 20; // interval at which a separate thread writes records
 
-    /** What is sent: message `seq` is due at t0 + times[seq], or, greedy, when the one before is gone; offsets from t0. */
+    /** A flow to send: message `seq` is due at t0 + times[seq]; in a greedy flow, once the one before has left. Offsets from t0. */
     record Sends(int number, List<String> to, boolean greedy, long[] timesNs, long startNs, long stopNs) {}
 
     final String endpoint;
@@ -26,7 +26,7 @@ final class Account implements AutoCloseable {
     private final OutputStream records = new FileOutputStream(System.getenv("VNET_RECORDS"), true);
     private final ConcurrentLinkedQueue<String> lines = new ConcurrentLinkedQueue<>();
     private final long offsetNs;
-    /** Flows that are not greedy, whose messages are few: what is done for each is said. */
+    /** Numbers of the flows with schedules; they have few messages, so the program records spans for each. */
     private final Set<Integer> calm = new HashSet<>();
     private volatile long t0Ns = Long.MAX_VALUE;
 
@@ -53,7 +53,7 @@ final class Account implements AutoCloseable {
         return new ObjectMapper().readTree(flows);
     }
 
-    /** Unix time of the lab's clock: the JVM's nanoTime is CLOCK_MONOTONIC. */
+    /** Unix time of the lab's clock, from nanoTime, which is CLOCK_MONOTONIC. */
     long nowNs() {
         return System.nanoTime() + offsetNs;
     }
@@ -66,7 +66,7 @@ final class Account implements AutoCloseable {
         return t0Ns;
     }
 
-    /** Waits for the scenario's start to be known; what is sent then. */
+    /** Waits until the start of the scenario is known; returns the flows to send. */
     List<Sends> awaitStart() throws IOException, InterruptedException {
         JsonNode told = told();
         while (told.get("t0_ns").isNull()) {
@@ -96,7 +96,7 @@ final class Account implements AutoCloseable {
         lines.add("C," + endpoint + "," + what + "," + nowNs() + ",\n");
     }
 
-    /** What was done for a message from a moment until now. */
+    /** Records a span of work for a message, from a time until now. */
     void span(String what, Envelope message, long fromNs) {
         if (calm.contains(message.flow())) {
             lines.add("P," + endpoint + "," + what + "," + message.flow() + "," + message.seq() + "," + fromNs + ","
@@ -104,7 +104,7 @@ final class Account implements AutoCloseable {
         }
     }
 
-    /** What was done for no message. */
+    /** Records a span that belongs to no message. */
     void span(String what, long fromNs, long lengthNs) {
         lines.add("P," + endpoint + "," + what + ",,," + fromNs + "," + lengthNs + "\n");
     }

@@ -9,7 +9,7 @@ import vnet.middleware.Middleware.Caller;
 import vnet.middleware.Middleware.Publisher;
 import vnet.middleware.Middleware.Receiver;
 
-/** Publish-subscribe for middleware that has none: a subscriber listens too, asks to be called, and each message is pushed to it. */
+/** Publish-subscribe for middleware without it: a subscriber also listens and registers, and the publisher pushes each message to it. */
 final class CallBack {
     private CallBack() {}
 

@@ -2,10 +2,10 @@ package vnet.middleware;
 
 import java.nio.ByteBuffer;
 
-/** What stands before each serialised object: which message of which flow it is. A request is nothing else. */
+/** The header before each serialised object: flow and message number. A request consists of the header only. */
 record Envelope(int flow, long seq) {
     static final int BYTES = 12;
-    /** A flow that nobody accounts for: of warming up. */
+    /** The flow number of warm-up messages, which are not recorded. */
     static final int WARM_UP = -1;
 
     byte[] before(byte[] object) {

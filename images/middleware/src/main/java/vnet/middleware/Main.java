@@ -2,7 +2,7 @@ package vnet.middleware;
 
 import vnet.middleware.node.Mmxu;
 
-/** Runs one side of an exchange (`run SETTINGS.json`), or says how long the object is by each serialiser (`sizes SEED`). */
+/** Runs one side of an exchange (`run SETTINGS.json`), or prints the object's length with each serialiser (`sizes SEED`). */
 public final class Main {
     private static final int USAGE = 2;
 

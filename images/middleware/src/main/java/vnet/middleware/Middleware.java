@@ -3,44 +3,44 @@ package vnet.middleware;
 import java.util.function.Consumer;
 
 /**
- * One middleware: it carries bytes between two programs, in three patterns, each with its receiving side.
+ * A middleware: carries bytes between two programs, in three patterns, each with a receiving side.
  *
- * <p>A new one is a class that implements this and a line in known.json. A middleware that has no publish-subscribe of its own has
- * none to write: its subscribers are called back.
+ * <p>A new one is a class that implements this, and a line in known.json. A middleware without publish-subscribe need not implement
+ * it: its subscribers are called back (CallBack).
  */
 public interface Middleware {
-    /** Where one listens. A middleware that needs a port for each pattern takes the two that follow. */
+    /** The address of the listening side. A middleware that needs a port for each pattern also uses the next two. */
     record Address(String host, int port) {
         public Address plus(int ports) {
             return new Address(host, port + ports);
         }
     }
 
-    /** The receiving side of requests and pushes; called by the library's threads, several at once. */
+    /** The receiving side of requests and pushes; the library's threads call it concurrently. */
     interface Receiver {
         byte[] answer(byte[] request) throws Exception;
 
         void take(byte[] message) throws Exception;
     }
 
-    /** The sending side of requests and pushes; called by one thread. */
+    /** The sending side of requests and pushes; one thread calls it. */
     interface Caller extends AutoCloseable {
         byte[] request(byte[] message) throws Exception;
 
         void push(byte[] message) throws Exception;
     }
 
-    /** The sending side of what is published; called by one thread. */
+    /** The sending side of publications; one thread calls it. */
     interface Publisher extends AutoCloseable {
         void publish(byte[] message) throws Exception;
     }
 
-    /** Ports between the listening side of requests and pushes and that of subscribers. */
+    /** Offset from the port for requests and pushes to the port for subscribers. */
     int PUBLISH = 2;
 
     AutoCloseable serve(Address at, Receiver receiver) throws Exception;
 
-    /** Fails while nobody listens there: it is tried again until its time is over. */
+    /** Connects; fails while the other side does not listen yet, and the caller retries until a timeout. */
     Caller connect(Address to) throws Exception;
 
     /** Listens for subscribers. */
@@ -48,7 +48,7 @@ public interface Middleware {
         return CallBack.publisher(this, at);
     }
 
-    /** Subscribes at a publisher; where it calls back, it does so at `own`. */
+    /** Subscribes to a publisher; a publisher that calls back does so at `own`. */
     default AutoCloseable subscribe(Address to, Address own, Consumer<byte[]> each) throws Exception {
         return CallBack.subscribe(this, to, own, each);
     }

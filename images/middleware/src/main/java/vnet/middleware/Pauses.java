@@ -7,7 +7,7 @@ import java.lang.management.ManagementFactory;
 import javax.management.NotificationEmitter;
 import javax.management.openmbean.CompositeData;
 
-/** Pauses in which garbage is collected, as spans of this program; the JVM tells them in whole milliseconds. */
+/** Records pauses of garbage collection as spans of this program; the JVM reports them in whole milliseconds. */
 final class Pauses {
     private static final long MS = 1_000_000;
 

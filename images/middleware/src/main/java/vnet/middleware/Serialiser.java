@@ -2,13 +2,13 @@ package vnet.middleware;
 
 import vnet.middleware.node.Mmxu;
 
-/** One serialiser: the object to bytes and back. A new one is a class that implements this and a line in known.json; each thread has its own. */
+/** A serialiser: object to bytes and back. A new one is a class that implements this, and a line in known.json; each thread has its own. */
 public interface Serialiser {
     byte[] write(Mmxu node) throws Exception;
 
     Mmxu read(byte[] bytes) throws Exception;
 
-    /** Fails where it cannot carry the object, or reads another one than it wrote. */
+    /** Fails if it cannot represent the object, or reads an object that differs from the written one. */
     default void carries(String name, Mmxu node) {
         Mmxu found;
         try {

@@ -10,16 +10,16 @@ import vnet.middleware.Middleware.Publisher;
 import vnet.middleware.Middleware.Receiver;
 import vnet.middleware.node.Mmxu;
 
-/** One side of an exchange: it listens, or it connects; it warms up, says that it is ready, and then sends what is due. */
+/** One side of an exchange: listens or connects, warms up, reports that it is ready, and then sends due messages. */
 final class Side {
-    static final String READY = "vnet: ready"; // as the planner's probe waits for it
+    static final String READY = "vnet: ready"; // the text that the planner's probe expects
     private static final long RETRY_MS = 200;
     private static final long CONNECTED_WITHIN_NS = 60_000_000_000L;
     private static final long PUBLISHED_EVERY_NS = 1_000_000;
     private static final long WARMING_SAID_NS = 50_000_000;
-    private static final long SPIN_NS = 200_000; // a sleep ends so much late: the rest is waited for awake
+    private static final long SPIN_NS = 200_000; // sleeps end this late, so the rest of a wait spins
 
-    /** Kept for as long as the program runs: RMI, for one, lets go of what nobody here refers to. */
+    /** References held as long as the program runs, since RMI collects unreferenced objects. */
     private static final List<AutoCloseable> OPEN = new ArrayList<>();
 
     private final Settings settings;
@@ -27,7 +27,7 @@ final class Side {
     private final Middleware middleware;
     private final ThreadLocal<Serialiser> serialisers;
     private final Mmxu object;
-    private boolean told; // the first failure, whole
+    private boolean told; // the first failure is printed in full
 
     Side(Settings settings, Account account) throws ReflectiveOperationException {
         this.settings = settings;
@@ -52,7 +52,7 @@ final class Side {
         } else {
             call();
         }
-        new CountDownLatch(1).await(); // until it is stopped
+        new CountDownLatch(1).await(); // wait until the program is stopped
     }
 
     private byte[] written(Envelope envelope) throws Exception {
@@ -62,7 +62,7 @@ final class Side {
         return envelope.before(object);
     }
 
-    /** Reads the object, and says when it was read. */
+    /** Reads the object, records the span, and returns the time afterwards. */
     private long read(byte[] message) {
         try {
             long fromNs = account.nowNs();
@@ -115,10 +115,10 @@ final class Side {
         }
     }
 
-    /** Subscribers come at any time: it publishes until the scenario's start is known. */
+    /** Publishes warm-up messages until the start of the scenario is known, since subscribers arrive at any time. */
     private void warm(Publisher publisher) {
         try {
-            for (long seq = 0; !account.begun(); seq++) { // OPC UA reports a value that differs from the one before
+            for (long seq = 0; !account.begun(); seq++) { // OPC UA reports only values that differ from the last one
                 publisher.publish(written(new Envelope(Envelope.WARM_UP, seq)));
                 TimeUnit.NANOSECONDS.sleep(PUBLISHED_EVERY_NS);
             }
@@ -148,7 +148,7 @@ final class Side {
         boolean asks = settings.patterns().contains("request");
         Envelope warm = new Envelope(Envelope.WARM_UP, 0);
         if (asks) {
-            retried(() -> caller.request(warm.before(new byte[0]))); // who answers may be up a moment later than who listens
+            retried(() -> caller.request(warm.before(new byte[0]))); // the server may answer slightly later than it listens
         }
         long saidNs = 0;
         for (long nowNs = account.nowNs(), until = nowNs + settings.warmUpNs(); nowNs < until; ) {
@@ -159,12 +159,12 @@ final class Side {
                 caller.push(written(warm));
             }
             nowNs = account.nowNs();
-            if (fromNs - saidNs >= WARMING_SAID_NS) { // one of many
+            if (fromNs - saidNs >= WARMING_SAID_NS) { // only some of many
                 account.span("warm-up", fromNs, nowNs - fromNs);
                 saidNs = fromNs;
             }
         }
-        if (!asks) { // answered behind what was pushed: a library without back pressure has it all waiting somewhere
+        if (!asks) { // a final request, answered after all pushes: a library without back pressure may have queued them
             retried(() -> caller.request(warm.before(new byte[0])));
         }
         ready("connected");
@@ -231,7 +231,7 @@ final class Side {
         }
     }
 
-    /** One after the other; what does not leave is not tried at once, so that a dead partner does not fill the records. */
+    /** Sends one message after another; pauses after a failure, so that a dead partner does not fill the records. */
     private void greedily(Sends flow, Turn turn) throws InterruptedException {
         await(account.t0Ns() + flow.startNs());
         long endNs = account.t0Ns() + flow.stopNs();
@@ -252,7 +252,7 @@ final class Side {
         }
     }
 
-    /** Every message when it is due, or as soon as the one before it is gone; what is not gone when the load ends never goes. */
+    /** Sends every message when it is due, or as soon as the one before has left; drops unsent messages at the end of the load. */
     private void scheduled(Sends flow, Turn turn) throws InterruptedException {
         long endNs = account.t0Ns() + flow.stopNs();
         for (int seq = 0; seq < flow.timesNs().length; seq++) {
@@ -270,7 +270,7 @@ final class Side {
         }
     }
 
-    /** Records count what failed after the first. */
+    /** Prints the first failure; records count the others. */
     private void failed(Exception e) {
         if (!told) {
             told = true;
@@ -287,7 +287,7 @@ final class Side {
         T get() throws Exception;
     }
 
-    /** The other side may be up later. */
+    /** Retries, since the other side may start later. */
     private <T> T retried(Try<T> what) throws Exception {
         long until = account.nowNs() + CONNECTED_WITHIN_NS;
         while (true) {

@@ -21,7 +21,7 @@ import vnet.middleware.Middleware.Receiver;
 /** Each middleware exchanges messages over loopback, in each pattern. */
 class MiddlewareTest {
     private static final int MESSAGES = 20;
-    private static final int BYTES = 16_000; // more than any serialiser makes of the object: so every pair fits
+    private static final int BYTES = 16_000; // more than any serialiser's output, so that every pair fits
     private static final int PORTS = 3;
     private static final AtomicInteger NEXT = new AtomicInteger(21_000);
 
@@ -60,7 +60,7 @@ class MiddlewareTest {
                 AutoCloseable subscriber = middleware.subscribe(at, free(), taken::add)) {
             byte[] message = message(7);
             byte[] found = null;
-            for (int i = 0; i < 100 && found == null; i++) { // the subscription takes its time
+            for (int i = 0; i < 100 && found == null; i++) { // until the subscription is active
                 publisher.publish(message);
                 found = taken.poll(100, TimeUnit.MILLISECONDS);
             }
@@ -99,7 +99,7 @@ class MiddlewareTest {
         return turned;
     }
 
-    /** Three ports that nobody has, below those that the kernel gives to whoever connects. */
+    /** Three free ports, below the kernel's ephemeral ports. */
     private static Address free() throws Exception {
         while (true) {
             int port = NEXT.getAndAdd(PORTS);
@@ -108,7 +108,7 @@ class MiddlewareTest {
                     ServerSocket third = new ServerSocket(port + 2)) {
                 return new Address("127.0.0.1", port);
             } catch (BindException e) {
-                continue; // somebody's
+                continue; // in use
             }
         }
     }

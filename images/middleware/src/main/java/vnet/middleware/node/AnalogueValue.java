@@ -3,7 +3,7 @@ package vnet.middleware.node;
 import java.io.Serializable;
 import java.util.Objects;
 
-/** A value as integer and as floating point number (IEC 61850-7-3, 6.3). */
+/** A value as an integer and as a floating-point number (IEC 61850-7-3, 6.3). */
 public class AnalogueValue implements Serializable {
     private static final long serialVersionUID = 1L;
 

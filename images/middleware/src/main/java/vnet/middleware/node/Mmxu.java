@@ -4,7 +4,7 @@ import jakarta.xml.bind.annotation.XmlRootElement;
 import java.io.Serializable;
 import java.util.Objects;
 
-/** MMXU: measurements of a three phase system, a logical node (IEC 61850-7-4, 5.10.10), as far as the experiment fills it. */
+/** MMXU: a logical node with measurements of a three-phase system (IEC 61850-7-4, 5.10.10); only the fields of the experiment. */
 @XmlRootElement
 public class Mmxu implements Serializable {
     private static final long serialVersionUID = 1L;

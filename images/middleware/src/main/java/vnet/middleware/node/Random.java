@@ -1,6 +1,6 @@
 package vnet.middleware.node;
 
-/** Values for an object's fields, the same for the same seed: SplitMix64 (Steele, Lea, Flood 2014), so that other programs can follow. */
+/** Random values for an object's fields by SplitMix64 (Steele, Lea, Flood 2014), which other programs can reproduce from the seed. */
 final class Random {
     private long state;
 
@@ -24,7 +24,7 @@ final class Random {
         return next() < 0;
     }
 
-    /** Of five significant digits, which text keeps whole. */
+    /** A number of five significant digits, which text represents exactly. */
     float value(float scale) {
         return scale * below(100_000) / 100_000f;
     }

@@ -3,7 +3,7 @@ package vnet.middleware.node;
 import java.io.Serializable;
 import java.util.Objects;
 
-/** When a value was taken (IEC 61850-7-2, 6.1.2.9). */
+/** The time of a value (IEC 61850-7-2, 6.1.2.9). */
 public class Timestamp implements Serializable {
     private static final long serialVersionUID = 1L;
 

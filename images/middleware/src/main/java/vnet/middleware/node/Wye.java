@@ -3,7 +3,7 @@ package vnet.middleware.node;
 import java.io.Serializable;
 import java.util.Objects;
 
-/** WYE: phase to ground values of a three phase system (IEC 61850-7-3, 7.4.5). */
+/** WYE: phase-to-ground values of a three-phase system (IEC 61850-7-3, 7.4.5). */
 public class Wye implements Serializable {
     private static final long serialVersionUID = 1L;
 

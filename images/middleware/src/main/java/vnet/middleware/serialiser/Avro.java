@@ -13,7 +13,7 @@ import org.apache.avro.reflect.ReflectDatumWriter;
 import vnet.middleware.Serialiser;
 import vnet.middleware.node.Mmxu;
 
-/** Avro's own library, binary, by reflection; the schema is known to both sides. */
+/** Avro's own library, binary, by reflection; both sides have the schema. */
 public final class Avro implements Serialiser {
     private final ReflectDatumWriter<Mmxu> writer;
     private final ReflectDatumReader<Mmxu> reader;

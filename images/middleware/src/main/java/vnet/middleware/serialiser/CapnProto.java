@@ -21,8 +21,8 @@ import vnet.middleware.Serialiser;
 import vnet.middleware.node.Mmxu;
 
 /**
- * Cap'n Proto, unpacked: a struct for each class, its fields by their order, each at the place that `capnp` gives it, so without
- * generated code. The object is read whole; that a field could be read in place is not used.
+ * Cap'n Proto, unpacked, without generated code: a struct for each class, with its fields in order and at the offsets that `capnp`
+ * assigns. The whole object is read; access to single fields in place is not used.
  */
 public final class CapnProto implements Serialiser {
     private static final Map<Class<?>, Struct> STRUCTS = new ConcurrentHashMap<>();
@@ -50,7 +50,7 @@ public final class CapnProto implements Serialiser {
         return known;
     }
 
-    /** Where the fields of a class lie: at[i] is the place of field i, in units of its width, or the number of its pointer. */
+    /** The layout of a class: at[i] is the offset of field i, in units of its width, or the index of its pointer. */
     private static final class Struct extends StructFactory<Builder, Reader> {
         private static final int WORD_BITS = 64;
 
@@ -72,7 +72,7 @@ public final class CapnProto implements Serialiser {
             size = new StructSize((short) ((taken.length() + WORD_BITS - 1) / WORD_BITS), (short) pointers);
         }
 
-        /** The first free place: a word is begun when no gap is left for a field, so `capnp` finds the same. */
+        /** The first free offset: a new word begins when no gap is left for a field, as in `capnp`. */
         private static int placed(java.util.BitSet taken, int bits) {
             int place = 0;
             while (!taken.get(place * bits, (place + 1) * bits).isEmpty()) {

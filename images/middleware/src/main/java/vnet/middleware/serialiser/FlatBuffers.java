@@ -9,11 +9,11 @@ import vnet.middleware.Serialiser;
 import vnet.middleware.node.Mmxu;
 
 /**
- * FlatBuffers: a table for each class, its fields in their order, as flatc's code for such a schema writes and reads them. The
- * object is read whole; that a field could be read in place is not used.
+ * FlatBuffers: a table for each class, with its fields in order, as flatc's code for such a schema writes and reads them. The
+ * whole object is read; access to single fields in place is not used.
  */
 public final class FlatBuffers implements Serialiser {
-    private static final int FIRST_SLOT = 4; // bytes of a vtable before its first field's
+    private static final int FIRST_SLOT = 4; // bytes of a vtable before its first field's slot
     private static final int SLOT_BYTES = 2;
 
     private final FlatBufferBuilder builder = new FlatBufferBuilder(4096);
@@ -25,7 +25,7 @@ public final class FlatBuffers implements Serialiser {
         return builder.sizedByteArray();
     }
 
-    /** What fields refer to comes before the table that has them. */
+    /** Writes the targets of references before the table that refers to them. */
     private int table(Object of) throws IllegalAccessException {
         List<Field> fields = Tree.fields(of.getClass());
         int[] offsets = new int[fields.size()];
@@ -75,7 +75,7 @@ public final class FlatBuffers implements Serialiser {
             List<Field> fields = Tree.fields(of);
             for (int i = 0; i < fields.size(); i++) {
                 int offset = __offset(FIRST_SLOT + SLOT_BYTES * i);
-                if (offset != 0) { // else it has its default, zero or nothing
+                if (offset != 0) { // otherwise the field has its default, zero or null
                     set(fields.get(i), made, offset + bb_pos);
                 }
             }

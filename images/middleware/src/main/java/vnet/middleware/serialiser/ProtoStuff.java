@@ -12,7 +12,7 @@ import java.io.IOException;
 import vnet.middleware.Serialiser;
 import vnet.middleware.node.Mmxu;
 
-/** ProtoStuff with its formats; the schema is made of the classes while the program runs. */
+/** ProtoStuff with its formats; it derives the schema from the classes at run time. */
 abstract class ProtoStuff implements Serialiser {
     private static final int BUFFER_BYTES = 4096;
 
@@ -63,7 +63,7 @@ abstract class ProtoStuff implements Serialiser {
         }
     }
 
-    /** Fields by their numbers, which no other JSON library reads as an object of this class. */
+    /** JSON with field numbers as names, which no other JSON library reads as an object of this class. */
     public static final class Json extends ProtoStuff {
         @Override
         byte[] bytes(Mmxu node) {

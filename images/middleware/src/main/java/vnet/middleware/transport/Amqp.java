@@ -14,16 +14,16 @@ import java.util.function.Consumer;
 import vnet.middleware.Middleware;
 
 /**
- * AMQP 0-9-1 (RabbitMQ's client): RabbitMQ runs beside the listening side, whose own client goes by way of it too, over loopback.
- * Requests and pushes are for a queue each, answers go by direct reply-to, and what is published goes to a fanout exchange. Nothing
- * is acknowledged or confirmed.
+ * AMQP 0-9-1 (RabbitMQ's client): RabbitMQ runs beside the listening side, whose client also uses it, over loopback.
+ * Requests and pushes have a queue each, answers use direct reply-to, and publications use a fanout exchange. There are no
+ * acknowledgements and no confirms.
  */
 public final class Amqp implements Middleware {
     private static final int PATIENCE_MS = 2_000;
     private static final String ANSWERS = "amq.rabbitmq.reply-to";
     private static final String PUBLISHED = "published";
-    private static final String SERVER = "/usr/lib/rabbitmq/bin/rabbitmq-server"; // the one in sbin takes no users but root and rabbitmq
-    private static final int CLUSTER = 20_000; // ports between its own and the one for other servers of a cluster, which it wants
+    private static final String SERVER = "/usr/lib/rabbitmq/bin/rabbitmq-server"; // the one in sbin refuses users other than root and rabbitmq
+    private static final int CLUSTER = 20_000; // offset to the port for other servers of a cluster, which it requires
 
     private interface Taken {
         void take(Delivery message) throws Exception;
@@ -50,14 +50,14 @@ public final class Amqp implements Middleware {
     public Caller connect(Address to) throws Exception {
         Connection connection = connected(to);
         Channel channel = connection.createChannel();
-        channel.queueDeclarePassive("push"); // fails before the other side has all
+        channel.queueDeclarePassive("push"); // fails until the other side has set up everything
         BlockingQueue<byte[]> answers = new LinkedBlockingQueue<>();
         consumed(channel, ANSWERS, message -> answers.add(message.getBody()));
         BasicProperties answered = new BasicProperties.Builder().replyTo(ANSWERS).build();
         return new Caller() {
             @Override
             public byte[] request(byte[] message) throws Exception {
-                answers.clear(); // one that came too late
+                answers.clear(); // late answers
                 channel.basicPublish("", "request", answered, message);
                 byte[] answer = answers.poll(PATIENCE_MS, TimeUnit.MILLISECONDS);
                 if (answer == null) {
@@ -123,7 +123,7 @@ public final class Amqp implements Middleware {
                 tag -> {});
     }
 
-    /** As the broker of `broker: rabbitmq` is started (orchestrator/software/rabbitmq/start.sh): all that it writes is in its directory. */
+    /** Starts it as orchestrator/software/rabbitmq/start.sh starts the broker of `broker: rabbitmq`; it writes only to its directory. */
     private static Daemon daemon(Address at) throws Exception {
         int cluster = at.port() + (at.port() < CLUSTER ? CLUSTER : -CLUSTER / 2);
         return new Daemon(at, directory -> {
@@ -144,8 +144,8 @@ public final class Amqp implements Middleware {
                     "RABBITMQ_PID_FILE=" + directory.resolve("pid"),
                     "RABBITMQ_LOGS=-",
                     "RABBITMQ_LOG=warning",
-                    "RUNNING_UNDER_SYSTEMD=1", // the Erlang machine takes the shell's place
-                    "RABBITMQ_NODE_ONLY=1", // named from its first moment, or it would start epmd
+                    "RUNNING_UNDER_SYSTEMD=1", // the Erlang VM replaces the shell
+                    "RABBITMQ_NODE_ONLY=1", // the node has its name from the start; otherwise it would start epmd
                     "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS=+S 1:1 +SDcpu 1:1 +SDio 1 +A 1 -sname " + name
                             + " -start_epmd false -erl_epmd_port " + cluster
                             + " -kernel inet_dist_use_interface {127,0,0,1} -s rabbit boot",

@@ -19,10 +19,10 @@ import org.omg.PortableServer.POAHelper;
 import org.omg.PortableServer.Servant;
 import vnet.middleware.Middleware;
 
-/** CORBA (JacORB): stub and skeleton as an IDL compiler makes them of two operations on a sequence of octets; a push is oneway. */
+/** CORBA (JacORB): stub and skeleton as by an IDL compiler, for two operations on a sequence of octets; a push is oneway. */
 public final class Corba implements Middleware {
     private static final String[] IDS = {"IDL:vnet/Exchange:1.0"};
-    private static final String NAME = "exchange"; // of server, POA and object: a client finds it without a name service
+    private static final String NAME = "exchange"; // of server, POA and object, so that a client needs no name service
     private static final int PATIENCE_MS = 2_000;
 
     /** The skeleton. */
@@ -128,7 +128,7 @@ public final class Corba implements Middleware {
         properties.setProperty("jacorb.log.default.verbosity", "1");
         properties.setProperty("jacorb.connection.client.connect_timeout", Integer.toString(PATIENCE_MS));
         properties.setProperty("jacorb.retries", "0");
-        properties.setProperty("jacorb.poa.queue_wait", "on"); // a full queue is waited for, not an exception
+        properties.setProperty("jacorb.poa.queue_wait", "on"); // wait at a full queue instead of raising an exception
         return properties;
     }
 

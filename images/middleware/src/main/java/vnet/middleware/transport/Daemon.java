@@ -10,16 +10,16 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
 import vnet.middleware.Middleware.Address;
 
-/** A server that a middleware goes by way of, run by the listening side in a directory of its own for as long as it listens. */
+/** A server that a middleware needs; the listening side runs it in its own directory while it listens. */
 final class Daemon implements AutoCloseable {
-    private static final long WITHIN_MS = 60_000; // RabbitMQ takes five seconds of a core
+    private static final long WITHIN_MS = 60_000; // RabbitMQ needs five seconds of a core
     private static final int ASKED_EVERY_MS = 50;
     private static final int TOLD_LINES = 5;
 
     private final Process process;
     private final Path directory;
 
-    /** Starts the program of `argv`, which is given its directory, and waits until it listens. */
+    /** Starts the program of `argv` with its directory as an argument, and waits until it listens. */
     Daemon(Address at, Function<Path, List<String>> argv) throws IOException, InterruptedException {
         directory = Files.createTempDirectory("middleware-");
         Path log = directory.resolve("log");
@@ -42,7 +42,7 @@ final class Daemon implements AutoCloseable {
         }
     }
 
-    /** A file for it to read, written before it is started. */
+    /** A file that is written for the server before it starts. */
     static Path file(Path directory, String name, String content) {
         try {
             Path path = directory.resolve(name);

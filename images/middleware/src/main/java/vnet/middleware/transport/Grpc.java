@@ -23,7 +23,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Consumer;
 import vnet.middleware.Middleware;
 
-/** gRPC: unary calls, pushes as one client's stream, subscriptions as a server's stream. Its messages are bytes, not Protocol Buffers. */
+/** gRPC: unary calls, pushes as a client stream, subscriptions as a server stream. Messages are bytes, not Protocol Buffers. */
 public final class Grpc implements Middleware {
     private static final String NAME = "exchange";
 
@@ -111,7 +111,7 @@ public final class Grpc implements Middleware {
             @Override
             public void push(byte[] message) throws InterruptedException {
                 while (!((io.grpc.stub.ClientCallStreamObserver<byte[]>) pushed).isReady()) {
-                    Thread.sleep(0, 200_000); // the stream's window is full: gRPC itself would queue without end
+                    Thread.sleep(0, 200_000); // the stream's window is full; gRPC itself would queue without limit
                 }
                 pushed.onNext(message);
             }

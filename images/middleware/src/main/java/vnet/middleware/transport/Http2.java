@@ -22,7 +22,7 @@ import org.eclipse.jetty.util.Callback;
 import org.eclipse.jetty.util.thread.QueuedThreadPool;
 import vnet.middleware.Middleware;
 
-/** Plain HTTP/2 without TLS: POSTs by the JDK's client to Jetty; a push is one whose answer is empty. */
+/** HTTP/2 without TLS: POSTs from the JDK's client to Jetty; a push is a POST with an empty answer. */
 public final class Http2 implements Middleware {
     private static final Duration PATIENCE = Duration.ofSeconds(2);
     private static final int OK = 200;
@@ -46,7 +46,7 @@ public final class Http2 implements Middleware {
                     switch (request.getHttpURI().getPath()) {
                         case "/request" -> answer = receiver.answer(message);
                         case "/push" -> receiver.take(message);
-                        default -> { } // the first, which makes the connection one of HTTP/2
+                        default -> { } // the first request, which upgrades the connection to HTTP/2
                     }
                 } catch (Exception e) {
                     response.setStatus(ERROR_STATUS);

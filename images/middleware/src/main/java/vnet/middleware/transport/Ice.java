@@ -12,7 +12,7 @@ import com.zeroc.Ice.UnknownException;
 import com.zeroc.Ice.Util;
 import vnet.middleware.Middleware;
 
-/** ZeroC Ice, by its dynamic invocation: a push is a oneway invocation. */
+/** ZeroC Ice with dynamic invocation; a push is a oneway invocation. */
 public final class Ice implements Middleware {
     private static final String NAME = "exchange";
 

@@ -14,8 +14,8 @@ import java.util.function.Consumer;
 import vnet.middleware.Middleware;
 
 /**
- * MQTT 5 (HiveMQ's client, QoS 0): mosquitto runs beside the listening side, whose own client goes by way of it too, over
- * loopback. A request names the topic for its answer.
+ * MQTT 5 (HiveMQ's client, QoS 0): mosquitto runs beside the listening side, whose client also uses it, over
+ * loopback. A request carries the topic for its answer.
  */
 public final class Mqtt implements Middleware {
     private static final int PATIENCE_MS = 2_000;
@@ -45,7 +45,7 @@ public final class Mqtt implements Middleware {
         return new Caller() {
             @Override
             public byte[] request(byte[] message) throws InterruptedException {
-                answers.clear(); // one that came too late
+                answers.clear(); // late answers
                 client.publishWith().topic("request").responseTopic(answered).payload(message).send();
                 byte[] answer = answers.poll(PATIENCE_MS, TimeUnit.MILLISECONDS);
                 if (answer == null) {

@@ -44,11 +44,11 @@ import org.eclipse.milo.opcua.stack.core.types.structured.ReadValueId;
 import org.eclipse.milo.opcua.stack.server.EndpointConfiguration;
 import vnet.middleware.Middleware;
 
-/** OPC UA (Eclipse Milo), binary over TCP, without security: a request is a method's call, a push a variable's write, and what is published a variable whose every value is reported. */
+/** OPC UA (Eclipse Milo), binary over TCP, without security: a request is a method call, a push is a write to a variable, and a publication is a reported value of a variable. */
 public final class OpcUa implements Middleware {
     private static final String SPACE = "urn:vnet:exchange";
     private static final int PATIENCE_MS = 2_000;
-    private static final double PUBLISHED_EVERY_MS = 10; // the server's least
+    private static final double PUBLISHED_EVERY_MS = 10; // the server's minimum
     private static final int QUEUED = 10_000;
 
     /** The server's nodes: a folder with the method and the variables. */

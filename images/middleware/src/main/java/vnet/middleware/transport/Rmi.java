@@ -7,7 +7,7 @@ import java.rmi.registry.Registry;
 import java.rmi.server.UnicastRemoteObject;
 import vnet.middleware.Middleware;
 
-/** Java's own Remote Method Invocation: a push is a call that returns nothing. */
+/** Java's Remote Method Invocation; a push is a call without a result. */
 public final class Rmi implements Middleware {
     private static final String NAME = "exchange";
 
@@ -40,7 +40,7 @@ public final class Rmi implements Middleware {
 
     @Override
     public AutoCloseable serve(Address at, Receiver receiver) throws Exception {
-        System.setProperty("java.rmi.server.hostname", at.host()); // what stubs name
+        System.setProperty("java.rmi.server.hostname", at.host()); // the host in stubs
         Registry registry = LocateRegistry.createRegistry(at.port());
         Served served = new Served(receiver);
         registry.rebind(NAME, UnicastRemoteObject.exportObject(served, at.port()));

@@ -15,14 +15,14 @@ import ws.wamp.jawampa.transport.netty.NettyWampClientConnectorProvider;
 import ws.wamp.jawampa.transport.netty.SimpleWampWebsocketListener;
 
 /**
- * WAMP (jawampa): its router runs in the program of the listening side, whose own client goes by way of it too, over loopback.
- * Messages are JSON in WebSocket frames, bytes in them base64.
+ * WAMP (jawampa): its router runs in the program of the listening side, whose client also uses it, over loopback.
+ * Messages are JSON in WebSocket frames, with bytes as base64.
  */
 public final class Wamp implements Middleware {
     private static final String REALM = "vnet";
     private static final int PATIENCE_S = 5;
 
-    /** A router and a client of it. */
+    /** A router and its client. */
     private record Routed(WampRouter router, SimpleWampWebsocketListener listener, WampClient client) {
         static Routed at(Address at) throws Exception {
             WampRouter router = new WampRouterBuilder().addRealm(REALM).build();

@@ -30,15 +30,15 @@ import org.jxmpp.jid.impl.JidCreate;
 import vnet.middleware.Middleware;
 
 /**
- * XMPP (Smack): requests are IQ stanzas, pushes messages, and what is published goes by XEP-0060, bytes as base64. prosody runs
- * beside the listening side, whose own client goes by way of it too, over loopback. Without TLS.
+ * XMPP (Smack) without TLS: requests are IQ stanzas, pushes are messages, publications use XEP-0060, bytes are base64. prosody
+ * runs beside the listening side, whose client also uses it, over loopback.
  */
 public final class Xmpp implements Middleware {
     private static final String SPACE = "urn:vnet:exchange";
     private static final String ELEMENT = "exchange";
     private static final String DOMAIN = "lab";
     private static final String USER = "node";
-    private static final String PASSWORD = "exchange"; // of a server that lives as long as the run, in its own network
+    private static final String PASSWORD = "exchange"; // for a server that lasts as long as the run, in its own network
     private static final String SERVER = "server";
     private static final String NODE = "published";
     private static final int PATIENCE_MS = 2_000;
@@ -209,7 +209,7 @@ public final class Xmpp implements Middleware {
                     "allow_unencrypted_plain_auth = true",
                     "VirtualHost \"" + DOMAIN + "\"",
                     "Component \"pubsub." + DOMAIN + "\" \"pubsub\"",
-                    "  admins = { \"" + USER + "@" + DOMAIN + "\" }", // who may make a node
+                    "  admins = { \"" + USER + "@" + DOMAIN + "\" }", // only admins may create a node
                     ""));
             return List.of("prosody", "-F", "--config", file.toString());
         });

@@ -9,7 +9,7 @@ import vnet.middleware.Middleware;
 
 /** ZeroMQ in Java (JeroMQ): REQ and REP, PUSH and PULL on the next port, PUB and SUB. */
 public final class ZeroMq implements Middleware {
-    private static final int SILENCE_MS = 10_000; // of a socket that asked: a device that compiles while it is flooded takes seconds
+    private static final int SILENCE_MS = 10_000; // receive timeout of requests; a flooded JVM that still compiles takes seconds
 
     private interface Turn {
         void take(byte[] message) throws Exception;
@@ -96,7 +96,7 @@ public final class ZeroMq implements Middleware {
         return socket;
     }
 
-    /** Takes messages in a thread of its own until the context is closed. */
+    /** Receives messages in a separate thread until the context closes. */
     private static void loop(String name, ZMQ.Socket socket, Turn turn) {
         Thread thread = new Thread(
                 () -> {

@@ -1,4 +1,4 @@
-//! MQTT over segments that are late, lost or sent twice.
+//! Tests MQTT over late, lost and duplicate segments.
 
 use crate::dissect::{self, Notes};
 use crate::follow::Follower;
@@ -23,7 +23,7 @@ fn follow(pieces: &[(usize, usize)], ack: Option<u32>) -> Vec<Vec<String>> {
 }
 
 #[test]
-fn types_stand_where_their_last_byte_is() {
+fn a_type_is_noted_at_its_last_byte() {
     assert_eq!(
         follow(&[(0, 6), (6, 8), (8, 11)], None),
         [vec![], vec!["PUBLISH"], vec!["PINGREQ", "DISCONNECT"]]
@@ -39,7 +39,7 @@ fn early_segments_wait_for_the_gap() {
 }
 
 #[test]
-fn what_was_seen_is_not_counted_again() {
+fn known_bytes_do_not_count_again() {
     assert_eq!(
         follow(&[(0, 9), (0, 9), (7, 11)], None),
         [vec!["PUBLISH", "PINGREQ"], vec![], vec!["DISCONNECT"]]
