@@ -48,18 +48,7 @@ def test_code_and_comments_stay_whole(whole: str) -> None:
     assert whole in wrap.wrapped(f"{LONG[:92]} {whole} and so on\n")
 
 
-# Written at the same time by others: `make format` wraps them, and they go from here.
-LATER = {
-    "docs/checks.md",
-    "docs/cli.md",
-    "docs/contracts/control.md",
-    "docs/contracts/run-directory.md",
-    "docs/extending.md",
-    "docs/networks.md",
-    "docs/reliability.md",
-    "docs/virtual-time.md",
-}
-PAGES = [page for page in wrap.pages() if str(page.relative_to(ROOT)) not in LATER]
+PAGES = list(wrap.pages())
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
