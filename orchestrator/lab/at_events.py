@@ -23,8 +23,8 @@ REMEDY = "no program of a node may use tc; what is to change belongs into the ti
 class ReadBacks:
     """What was found in a run, each difference once, with the event before which it was there."""
 
-    def __init__(self, lab: Lab, before: queue_readback.Queues) -> None:
-        self._lab, self._before = lab, before
+    def __init__(self, lab: Lab) -> None:
+        self._lab = lab
         self._found: dict[Difference, str] = {}
 
     def look(self, action: str, targets: Iterable[str], label: str) -> None:
@@ -34,9 +34,7 @@ class ReadBacks:
         links = names if action in OF_LINKS else self._links_of(names)
         nodes = [] if action in OF_LINKS else names
         try:
-            found = queue_readback.changed(
-                self._lab, self._before, queue_readback.Part(set(nodes), set(links))
-            )
+            found = queue_readback.changed(self._lab, queue_readback.Part(set(nodes), set(links)))
         except (LabError, OSError) as error:
             text = f"queues could not be read back before {label}: {error}"
             self._lab.events.warn(Warning("unread", text, "what was changed until then is not known", False))
@@ -52,7 +50,7 @@ class ReadBacks:
         """A last look at all queues, when nothing is measured any more, so that it costs nothing; then the
         warning of all that was found.
         """
-        for one in queue_readback.changed(self._lab, self._before):
+        for one in queue_readback.changed(self._lab):
             self._found.setdefault(one, "")
         if self._found:
             shown = [f"{one}{when}" for one, when in self._found.items()]

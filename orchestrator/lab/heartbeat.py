@@ -23,22 +23,10 @@ MOST_NODES = 16  # whose agents are asked how long they waited
 STALL_NS = 50 * MILLISECOND  # what is late by less counts to the mean alone: timers, other programs' slices
 BEATS = ("t_ns", "beats", "late_ns", "worst_ns", "stalled_ns", "suspended_ns", "set_ns")
 TAKEN = (
-    "periods",
-    "throttled",
-    "throttled_ns",
-    "ran_ns",
-    "waited_ns",
-    "slices",
-    "pressure_ns",
-    "cores",
-    "cores_ns",
-    "idle_ns",
-    "steal_ns",
-    "own_core_ns",
-    "own_steal_ns",
-    "heat_ns",
-)
-STOPPED = "stopped"  # fmt: skip
+    "periods", "throttled", "throttled_ns", "ran_ns", "waited_ns", "slices", "pressure_ns", "cores",
+    "cores_ns", "idle_ns", "steal_ns", "own_core_ns", "own_steal_ns", "heat_ns",
+)  # fmt: skip
+STOPPED = "stopped"
 # In raw/: of the lab process, of the owner of its kernel.
 INSIDE, OUTER = "disturbance.csv", "disturbance.outer.csv"
 Columns = dict[str, int]

@@ -2,7 +2,8 @@
 some nodes and links before an event touches them.
 
 A program of a node may be root there and call tc, which the proof before the run cannot show. Devices of
-links are compared with the impairments that apply now; other devices of a node with a first read-back.
+links are compared with the impairments that apply now. Other devices of a node have the kernel's default
+queue until somebody gives them another one.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import struct
 import threading
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from orchestrator.lab import readback
@@ -27,8 +29,9 @@ TCA_KIND, TCA_OPTIONS = 1, 2
 _TC = re.compile(r"\btc\b")
 MOVES = "least_bps"  # in the plan of a program that moves the rates of its link's classes, as a gateway
 COUNTING = ("htb",)  # whose options have counters in them (tc_htb_glob.direct_pkts)
-# What devices have by themselves (tun has pfifo_fast), and hooks, which hold nothing and which software sets.
-NONE = ("noqueue", "pfifo_fast", "fq_codel", "mq", "clsact", "ingress")
+# Queues that devices have by themselves (tun has pfifo_fast), and hooks, which hold nothing.
+DEFAULTS = ("noqueue", "pfifo_fast", "fq_codel", "mq", "clsact", "ingress")
+DEFAULT = Path("/proc/sys/net/core/default_qdisc")
 Queue = tuple[str, int, int, bytes]  # kind, handle, parent, options as the kernel has them
 Queues = dict[tuple[str, str], tuple[Queue, ...]]  # by namespace and device
 
@@ -76,24 +79,13 @@ def look(lab: Lab, part: Part = WHOLE) -> Queues:
     return found
 
 
-def before(lab: Lab) -> Queues:
-    """The first look. In virtual time there is none: it would shift what is measured by some microseconds."""
-    return {} if _virtual(lab) else look(lab)
-
-
-def _virtual(lab: Lab) -> bool:
-    return lab.manifest.data["time"] == "virtual"
-
-
-def changed(lab: Lab, before: Queues, part: Part = WHOLE) -> list[readback.Difference]:
-    """What is not as it should be; devices that have gone since, or came, say nothing."""
-    after, meant = look(lab, part), _meant(lab)
-    if _virtual(lab):  # a node's devices have no queue before somebody gives them one
-        before = {at: tuple(one for one in queues if one[0] in NONE) for at, queues in after.items()}
+def changed(lab: Lab, part: Part = WHOLE) -> list[readback.Difference]:
+    """Queues that are not as they should be."""
+    meant, defaults = _meant(lab), {*DEFAULTS, _default()}
     found = [
-        readback.Difference(f"{netns}.{device}", _said(queues), _said(after[netns, device]))
-        for (netns, device), queues in before.items()
-        if netns not in meant and after.get((netns, device), queues) != queues
+        readback.Difference(f"{netns}.{device}", "nothing", _said(queues))
+        for (netns, device), queues in look(lab, part).items()
+        if netns not in meant and not {kind for kind, *_ in queues} <= defaults
     ]
     moved = _moved(lab)
     return found + [one for at, one in _links(lab, meant, part.links) if at not in moved]
@@ -114,6 +106,14 @@ def _links(
         if any(entry.get("dev") == d.carrier for entry in there):
             for one in readback.impairment(f"links.{name}.{way}", asked, there, d.carrier):
                 yield (name, way), one
+
+
+def _default() -> str:
+    """The queue that this kernel gives to devices; empty where it does not tell."""
+    try:
+        return DEFAULT.read_text().strip()
+    except OSError:
+        return ""
 
 
 def _meant(lab: Lab) -> set[str]:

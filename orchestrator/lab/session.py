@@ -15,7 +15,6 @@ from orchestrator.lab import (
     peaks,
     power,
     processes,
-    queue_readback,
     queue_watch,
     sampling,
     stacks,
@@ -57,7 +56,7 @@ class Session:
         self._most_connected = 0
         self._t0_ns = 0
         self._stacks: stacks.Counted = {}
-        self._queues = at_events.ReadBacks(lab, {})
+        self._queues = at_events.ReadBacks(lab)
         self._announced: queue_watch.Places = {}
         self._hold_ns = lab.plan.hold_ns
         self._trials = bool(streams(lab))  # they show their own progress
@@ -72,7 +71,6 @@ class Session:
         lab = self._lab
         start_software(lab)
         self._stacks = stacks.read(lab.driver)
-        self._queues = at_events.ReadBacks(lab, queue_readback.before(lab))
         lab.before_change = self._queues.look
         self._announced = queue_watch.begin(lab)
         self._await_fixed_start()

@@ -13,7 +13,7 @@ from pathlib import Path
 STOPPED = "T"  # proc(5); a process that is traced has a small t
 # Reads of /proc/PID/stat with each beat, 20 a second: 10 us each on a machine, 100 us in a guest.
 EACH, EACH_IN_GUEST = 20, 3
-LISTED = 10  # beats from one list of all processes to the next
+LISTED = 40  # beats from one list of all processes to the next: a list costs as much as 30 reads
 AGENT = "vnet-agent"  # of each node; their senders show by themselves that they were stopped
 
 
