@@ -127,7 +127,7 @@ def _away(plan: dict[str, Any], manifest: Contents) -> set[str]:
 
 
 def _impairments(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """All that links are ever asked for."""
+    """All impairments that the plan ever requests of links."""
     for link in plan.get("links", ()):
         yield from (link[way]["impairment"] for way in ("forward", "reverse"))
     for event in plan.get("events", ()):
@@ -232,14 +232,14 @@ def _orphans(unsent: pl.DataFrame) -> Iterator[tuple[str, Found]]:
 
 
 def _unsent(run: Run) -> pl.DataFrame:
-    """Messages that arrived, of which no S record and no debt is known."""
+    """Messages that arrived without an S record or a debt."""
     odd = run.records.received.join(run.records.sent, on=MESSAGE, how="anti")
     odd = odd.join(_debts(run.records), on=MESSAGE, how="anti").unique(MESSAGE, maintain_order=True)
     return odd.join(run.flows, on="flow", how="left")
 
 
 def _lost_records(unsent: pl.DataFrame) -> Iterator[Warned]:
-    """The same of senders that were stopped: no doubt, but in no figure."""
+    """Notes on lost records of stopped senders: the messages are in no figure, but the run is not suspect."""
     if count := unsent.filter("away").height:
         text = f"{count} messages were received of whose sending no record is left; they are left out."
         yield Warned("reduce-orphans", text, AWAY)
@@ -255,7 +255,7 @@ def _debts(records: Records) -> pl.DataFrame:
 
 
 def _unrecorded(run: Run) -> Iterator[Warned]:
-    """What programs owe: lines that were refused, sends without a record, messages without any."""
+    """Warnings of missing records: refused lines, sends without a record, messages without any."""
     debts = _debts(run.records)
     if debts.is_empty():
         return
