@@ -1,4 +1,4 @@
-"""A planned network spread over hosts: where each link stands, and what joins its parts."""
+"""Spreads a planned network over hosts: assigns each link to a host, and adds the tunnels."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def segment_hosts(network: Network, placement: Placement) -> dict[str, tuple[str
 
 
 def _hosts(link: Link, placement: Placement) -> tuple[str, str]:
-    """Of its first and its second end."""
+    """The hosts of the link's first and second end."""
     if link.kind == "segments":
         return (placement.of["link", link.name],) * 2
     if link.kind == "medium":

@@ -1,4 +1,4 @@
-"""What a placement asks of each host, and puts between each two: predictions of the plan."""
+"""Predicts the load of each host, and the traffic between each two hosts."""
 
 from __future__ import annotations
 
