@@ -130,7 +130,7 @@ def _ordered(network: Network, wire: Wire) -> None:
 
 
 def _turned(impairments: Impairments) -> Impairments:
-    """Of the same wire, seen from its other end."""
+    """The impairments of the same wire, seen from its other end."""
     turned = {"forward": "reverse", "reverse": "forward", "both": "both"}
     return {turned[side]: value for side, value in impairments.items()}
 

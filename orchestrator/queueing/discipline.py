@@ -1,4 +1,4 @@
-"""What every kind of queue below a rate can do, and where on a device it stands.
+"""The interface of every kind of queue below a rate, and its place on a device.
 
 A direction with a queue is a stack: netem (not with `backpressure` alone), then what keeps the rate, then the
 queue. The delay stands first: a netem below would take packets out of the queue at once, and nothing would be

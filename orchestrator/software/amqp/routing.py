@@ -1,4 +1,4 @@
-"""Which queues get which message: exchanges' keys are matched here and nowhere later (AMQP 0-9-1, 3.1.3)."""
+"""Finds the queues of each message by matching exchange keys, only here (AMQP 0-9-1, 3.1.3)."""
 
 from __future__ import annotations
 

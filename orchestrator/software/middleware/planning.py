@@ -1,4 +1,4 @@
-"""Sides of an exchange in the plan: who connects to whom, what is sent, and what the Java program is told."""
+"""Plans the sides of an exchange: their connections, flows, and the settings of the Java program."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _connected(at: Placed, all_of_it: Sequence[Placed]) -> list[Placed]:
 
 
 def pattern(options: MiddlewareOptions) -> str:
-    """What a side that connects does."""
+    """The pattern of a side that connects."""
     return "request" if options.request is not None else "push" if options.push is not None else "publish"
 
 
@@ -142,7 +142,7 @@ def _flow(scene: Scene, placed: Placed, at: Placed, wanted: Sending, to: str) ->
 
 
 def _address(scene: Scene, at: Placed, all_of_it: Sequence[Placed]) -> str:
-    """Where all find it: some libraries tell their clients the one address that they know of themselves."""
+    """The address that all clients can reach: some libraries announce only one address."""
     mine = _connected(at, all_of_it)
     return scene.address(at.node, mine[0].node) if mine else scene.interfaces[at.node][0].address
 

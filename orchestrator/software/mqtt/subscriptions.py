@@ -1,4 +1,4 @@
-"""Who gets which message, and what MQTT promises of it: topic filters are matched here and nowhere later."""
+"""Finds the receivers and delivery guarantee of each message by matching topic filters, only here."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Subscriptions:
 def deliveries(
     broker: str, topic: str, qos: int, subscribers: Iterable[Subscribed]
 ) -> Iterator[tuple[Delivery, tuple[str, ...]]]:
-    """What is promised to whom, each with its set of receivers; one where all are promised the same.
+    """The delivery guarantees, each with its set of receivers; one if all receivers have the same.
 
     A message is delivered with the lower QoS of publication and subscription (MQTT 3.1.1, section 4.3).
     """
