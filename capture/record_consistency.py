@@ -136,7 +136,7 @@ def _impairments(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _sent(run: Run, sent: pl.DataFrame) -> Iterator[tuple[str, Found]]:
-    """What the senders' records say of their own messages; `sent` is in the order of flows and numbers."""
+    """Contradictions in the senders' own records; `sent` is in the order of flows and numbers."""
     before = pl.col("flow") == pl.col("flow").shift(1)
     left, settled = pl.col("sent_ns"), pl.col("settled_ns")
     outcome = pl.col("outcome")
@@ -182,7 +182,10 @@ def _out_of_flow(run: Run) -> pl.Expr:
 
 
 def _delivered(run: Run) -> Iterator[tuple[str, Found]]:
-    """What both ends say. With several receivers, `sent_ns` is when the last of them took the message."""
+    """Contradictions between both ends' records.
+
+    With several receivers, `sent_ns` is when the last of them took the message.
+    """
     rows = run.table.join(run.flows.select("flow", "receivers", "scheduled"), on="flow", how="left")
     one = pl.col("receivers") <= 1
     there, back, left = pl.col("received_ns"), pl.col("replied_ns"), pl.col("sent_ns")
@@ -226,7 +229,7 @@ def _repeated(run: Run) -> Iterator[tuple[str, Found]]:
 
 
 def _orphans(unsent: pl.DataFrame) -> Iterator[tuple[str, Found]]:
-    """Arrivals of messages that no record knows, though their sender was there to write it down."""
+    """Arrivals of messages without a record, though their sender was running and could write one."""
     rows = unsent.filter(~pl.col("away"))
     yield "there", Found("were received that nobody had to send", rows, ("received_ns",))
 

@@ -46,7 +46,7 @@ class Spec:
 
     @property
     def options(self) -> list[str]:
-        """As the command line takes them."""
+        """The options as arguments of the command line."""
         words = [word for name, value in self.parameters for word in ("-p", f"{name}={value}")]
         words += ["--kernel", self.kernel] if self.time == "real" else ["--time", self.time]
         return [*words, *([] if self.seed is None else ["--seed", str(self.seed)])]
@@ -252,7 +252,7 @@ class Lab:
 
     @cached_property
     def run(self) -> Run:
-        """What the scenario's run measured, as `vnet.load` gives it."""
+        """The run of the scenario, as `vnet.load` returns it."""
         from .run import Run
 
         if not self.spec.scenario or self.run_dir is None:
@@ -273,7 +273,7 @@ class Lab:
             raise LabError("\n".join([f"the run is suspect: {self.run_dir}", *why]))
 
     def assert_proven(self) -> None:
-        """Fails where a link does not do what was asked of it, with every quantity that fails."""
+        """Fails if a quantity of the link proof fails, and names every such quantity."""
         __tracebackhide__ = True
         failed = [
             f"  {row['link']} {row['direction']} {row['quantity']}: {row['reason']}"

@@ -46,7 +46,7 @@ class Topology:
 
     @property
     def data(self) -> Data:
-        """What the file will hold, as plain data; a copy."""
+        """A copy of the file's future content, as plain data."""
         copied: Data = _plain(self._data)
         return copied
 

@@ -187,7 +187,7 @@ def _negative(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def added(parts: list[pl.DataFrame]) -> pl.DataFrame:
-    """By sample; whole where all parts are."""
+    """The sum of the parts by sample; whole if all parts are."""
     every = pl.concat([NONE, *parts], how="vertical_relaxed")
     sums = every.group_by("sample").agg(pl.col("packets", "bytes").sum(), pl.col("whole").all(), n=pl.len())
     return sums.with_columns(whole=pl.col("whole") & (pl.col("n") == len(parts))).drop("n").sort("sample")

@@ -69,7 +69,7 @@ def events_are_planned(e: Evidence) -> Found:
 
 
 def phases_are_planned(e: Evidence) -> Found:
-    """Of a run that came to its end, without trials, which make the hold as long as they need."""
+    """In a complete run the phases last as planned; without trials, which determine the hold."""
     phases = e.manifest.get("phases") or {}
     if e.manifest.get("state") != COMPLETE or not {"ramp", "hold", "drain"} <= phases.keys():
         return Found(left_out=["the run has not come to its end"])

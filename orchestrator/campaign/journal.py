@@ -162,7 +162,7 @@ def _sync(descriptor: int) -> None:
 
 
 def _sync_file_system(path: Path) -> None:
-    """syncfs(2): all files of a run at once, where fsync of each would commit the disk's journal as often."""
+    """Syncs a run's files at once by syncfs(2): fsync of each would commit the disk's journal each time."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         if ctypes.CDLL(None, use_errno=True).syncfs(descriptor) != 0:

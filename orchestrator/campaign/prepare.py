@@ -37,7 +37,7 @@ class Lacking(Protocol):
 
 @dataclass(frozen=True)
 class Request:
-    """What is asked: a topology file with its parameters (texts, as `-p` gives them) and how to run it."""
+    """A requested run: a topology file with its parameters (texts, as `-p` gives them) and how to run it."""
 
     file: Path
     parameters: Mapping[str, Any]

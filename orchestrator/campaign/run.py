@@ -39,7 +39,7 @@ class RunError(Exception):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a run. `page` is None where there was nothing to report on."""
+    """The outcome of a run. `page` is None if there was nothing to report."""
 
     run_dir: Path
     state: str  # complete, interrupted, failed

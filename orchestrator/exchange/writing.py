@@ -94,7 +94,7 @@ def _named(network: Network) -> Iterator[tuple[str, Wire]]:
 
 
 def _subnets(network: Network, changed: list[str]) -> Iterator[tuple[str, str]]:
-    """Of each wire and LAN, from the addresses on it; a LAN without any gets one."""
+    """The subnet of each wire and LAN, from its addresses; a LAN without addresses gets a free one."""
     for name, wire in _named(network):
         if (subnet := _common(network, list(wire.ends), name, changed)) is not None:
             yield name, subnet

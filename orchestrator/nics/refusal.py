@@ -102,7 +102,7 @@ def no_iommu(iommu: Iommu) -> str:
 
 
 def enable(iommu: Iommu) -> str:
-    """What turns the IOMMU on."""
+    """The remedy that turns the IOMMU on."""
     return ENABLE_INTEL if iommu.intel else ENABLE_AMD
 
 

@@ -56,7 +56,7 @@ def _interval_ns(flow: Flow) -> int | None:
 def _paths(
     plan: Plan, paths: Paths, flow: Flow, nodes: Mapping[str, str], relay: str | None
 ) -> tuple[list[Path], list[Path]]:
-    """Of a message to each of its receivers, and of their answers back; of one by turns, the first only."""
+    """The paths of a message to each receiver, and of the replies; if receivers take turns, of the first."""
     here = nodes[flow.sender]
     names = [nodes[n] for d in flow.deliveries for n in plan.receivers[d.receivers] if n in nodes]
     names = names[:1] if flow.spread == "round-robin" else names
@@ -68,7 +68,7 @@ def _paths(
 
 
 def _spans_ns(flow: Flow, there: list[Path], back: list[Path], sender: Software) -> dict[Transmitter, int]:
-    """How long the messages of one tick keep each transmitter with a rate busy."""
+    """The time for which the messages of one tick occupy each transmitter with a rate."""
     total: Counter[Transmitter] = Counter()
     burst = flow.schedule.burst if flow.schedule is not None else 1
     once = KINDS[sender.kind].costs(sender, [flow]).one_copy

@@ -81,7 +81,7 @@ class Paths:
         return None if a == b else self.to(a, self.address_of(b, a))
 
     def bottleneck_bps(self, a: str, b: str) -> int:
-        """The lowest rate asked of the links from one node to another; 0: none is, or no way is known."""
+        """The lowest requested rate of the links from one node to another; 0: no rate, or no known path."""
         path = self.between(a, b)
         return 0 if path is None else path.bottleneck_bps
 

@@ -50,7 +50,7 @@ def lone_bps(wanted: Impairment) -> int:
 
 
 def sending_ns(wanted: Impairment, frame_bytes: int) -> int:
-    """How long a frame that is alone waits for the rate."""
+    """The time that the rate adds to a frame without other traffic."""
     queue = queue_of(wanted)
     return queue.sending_ns(wanted, frame_bytes) if queue is not None else 0
 

@@ -63,7 +63,7 @@ def _match(value: int, mask: int, at: int) -> str:
 
 
 def _given(key: str) -> str:
-    """What tc shows as `match 40b80000/f0fc0000 at 0` it is given in other words."""
+    """The arguments of tc for a key that tc shows as, for example, `match 40b80000/f0fc0000 at 0`."""
     return re.sub(r"match (\w+)/(\w+) at", r"match u32 0x\1 0x\2 at", key)
 
 

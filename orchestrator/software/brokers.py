@@ -50,7 +50,7 @@ class Serving(Base):
 
     @abstractmethod
     def services(self) -> Mapping[str, Service]:
-        """By protocol, as the reducer calls it."""
+        """The services by protocol, under the reducer's names."""
 
 
 def offered(models: Iterable[object], protocol: str) -> list[Service]:

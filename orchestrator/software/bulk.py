@@ -233,7 +233,7 @@ def _costs(software: Software, sent: Sequence[Flow]) -> Costs:
 
 
 def _offers(software: Software, flow: Flow) -> Offered | str:
-    """Of UDP each datagram when the rate allows it, all streams together."""
+    """The offered load of UDP streams together, each datagram at its time; for TCP why there is none."""
     spec = software.spec
     if spec["protocol"] != "udp":
         return "TCP decides when its packets leave"

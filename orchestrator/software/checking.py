@@ -13,7 +13,7 @@ from ..model.family import Family
 
 @dataclass(frozen=True, slots=True)
 class Here:
-    """Where the software under check stands in the file."""
+    """The place in the file of the software under check."""
 
     path: Path  # ("nodes", "reader", "software", "sub")
     nodes: tuple[str, ...]  # the node, or the members of the group

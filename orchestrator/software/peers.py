@@ -136,12 +136,12 @@ def spec(scene: Scene, placed: Placed, to: Sequence[Target]) -> dict[str, Any]:
 
 
 def ports(placed: Placed, to: Sequence[Target]) -> dict[str, tuple[int, ...]]:
-    """Where the agent's own protocol is spoken because of it."""
+    """The ports of the agent's own protocol that this software uses."""
     listen = options_of(placed.model, placed.kind).listen
     known = (listen,) if listen is not None else (target.port for target in to)
     return {PROTOCOL: tuple(sorted(set(known)))}
 
 
 def role(placed: Placed) -> Any:
-    """How tables group it: "server" or "client"."""
+    """The software's group in tables: "server" or "client"."""
     return "client" if options_of(placed.model, placed.kind).listen is None else "server"

@@ -118,7 +118,7 @@ def _teller(task: Task, run_dir: Path, attempt: str) -> Callable[[Event], None]:
 
 
 def topic(sitting: str) -> str:
-    """Under which the events of all its cells are told."""
+    """The topic of the events of all cells of a sitting."""
     return f"vnet-{sitting}"
 
 

@@ -61,7 +61,7 @@ class Tree:
             self._scratch.unlink(missing_ok=True)
 
     def finish(self) -> None:
-        """What could not be set before the last file was in: a directory may be read only."""
+        """Sets the modes of directories after the last file, since a directory may be read only."""
         for parts, mode in sorted(self._modes.items(), key=lambda item: -len(item[0])):
             with contextlib.suppress(FileNotFoundError, NotADirectoryError), self._inside(parts) as directory:
                 os.fchmod(directory, mode)

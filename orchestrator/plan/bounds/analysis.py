@@ -97,7 +97,7 @@ def _band(server: Server, hop: Hop) -> int:
 
 
 def _classes(server: Server, here: Sequence[tuple[_Way, int]], jitter_s: float) -> dict[int, _Class]:
-    """What arrives behind the server's delay, by class; streams of one source together."""
+    """The arrivals behind the server's delay, by class; streams of one source share a curve."""
     groups: dict[tuple[int, str, int], list[tuple[_Way, int]]] = {}
     for way, place in here:
         hop = way.stream.hops[place]

@@ -34,7 +34,7 @@ class Owed:
 
 
 def servers(plan: Plan, machine_bps: float = 0.0) -> Iterator[Server]:
-    """Of every direction of a link; `machine_bps`: what a link without a rate is taken to have."""
+    """A server for every direction of a link; `machine_bps`: the assumed rate of a link without one."""
     moved = {(node, one.link): one for node, one in _shares(plan)}
     for link in plan.links:
         for node, direction in ((link.a, link.forward), (link.b, link.reverse)):
@@ -98,7 +98,7 @@ def _names(plan: Plan) -> dict[Key, str]:
 
 
 def streams(plan: Plan, node_s: float = 0.0) -> Iterator[Owed]:
-    """One for each flow and receiver; and what closed loops put in the way of others.
+    """A stream for each flow and receiver, and the streams of closed loops, which delay others.
 
     node_s: what a node takes at most to send a message, and again to take one.
     """
@@ -169,7 +169,7 @@ def _bucket(flow: Flow, offered: Offered) -> tuple[float, float, str]:
 
 
 def _source(flow: Flow, receiver: str, here: Node, sender: Software) -> str:
-    """Whose messages these are: of senders that share a schedule, and of receivers that share a message."""
+    """The source of a stream: equal for senders that share a schedule and receivers that share a message."""
     shared = flow.schedule is not None and flow.schedule.kind == "shared"
     whose = f"{here.group}.{flow.name.partition('.')[2]}" if shared else flow.name
     once = flow.spread == "round-robin" or KINDS[sender.kind].costs(sender, [flow]).one_copy

@@ -34,7 +34,7 @@ def spread(lab: str, network: Network, placement: Placement, port: int) -> tuple
 
 
 def segment_hosts(network: Network, placement: Placement) -> dict[str, tuple[str, ...]]:
-    """By segment the hosts that have a bridge of it: where members or links are, in the hosts' order."""
+    """The hosts with a bridge of each segment, for its members or links, in the hosts' order."""
     found: dict[str, dict[str, None]] = {segment.name: {} for segment in network.segments}
     for node, cards in network.interfaces.items():
         for card in cards:

@@ -118,7 +118,7 @@ def _next(frontier: list[tuple[float, int]], may: Callable[[int], bool]) -> int 
 
 
 def _best(problem: Problem, where: Sequence[int], loads: Sequence[Load], number: int) -> int:
-    """Where an item that is left fits: evenly if it can, with most of its traffic, with least work."""
+    """The best host for a remaining item: within its even share, then most traffic, then least work."""
     item = problem.items[number]
     joined = dict.fromkeys(range(len(loads)), 0.0)
     for other, bps in problem.near[number].items():

@@ -48,7 +48,7 @@ def _cores(asked: Demand, host: Host) -> float:
 
 
 def most_ports(plan: Plan) -> dict[str, int]:
-    """By host the ports of its fullest bridge."""
+    """The ports of the fullest bridge of each host."""
     count: dict[str, Counter[str]] = {host.name: Counter() for host in plan.hosts}
     for node in plan.nodes:
         count[node.host].update(card.segment for card in node.interfaces if card.port)

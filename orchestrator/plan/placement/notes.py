@@ -68,7 +68,7 @@ def _captures(plan: Plan) -> Iterator[Note]:
 
 
 def _delays(plan: Plan, underlay: Underlay) -> Iterator[Note]:
-    """Links that ask for less than the way between the hosts takes."""
+    """Notes on links with a lower requested delay than the underlay between their hosts."""
     if not underlay.delay:
         return
     wide = {tunnel.segment for tunnel in plan.tunnels}

@@ -95,7 +95,7 @@ def _exchange(scene: Scene, client: Placed, wanted: AmqpPublish | AmqpConsume) -
 
 
 def _sends(scene: Scene, client: Placed, wanted: AmqpPublish) -> dict[str, Any]:
-    """How it publishes; when, and what, says its flow."""
+    """The settings of a publisher; its flow has times and payload."""
     return {
         "exchange": _exchange(scene, client, wanted),
         "key": fill_for(scene, client, wanted.key),

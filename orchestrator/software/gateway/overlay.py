@@ -24,7 +24,7 @@ def settings(options: GatewayOptions, device: str) -> dict[str, Any] | None:
 
 
 def shared(overlay: Overlay | None, band: Band) -> dict[str, Any] | None:
-    """How the packets of one class wait; each flow of it has the class's limit."""
+    """The queue of one class; each of its flows has the class's limit."""
     if overlay is None:
         return None
     return {

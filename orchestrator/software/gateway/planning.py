@@ -94,7 +94,7 @@ def _planned(placed: Placed, settings: Any, spec: dict[str, Any]) -> Planned:
 
 
 def _name(placed: Placed) -> str:
-    """As its broker knows it."""
+    """The gateway's name at its broker."""
     return f"{placed.node}-{placed.name}"
 
 

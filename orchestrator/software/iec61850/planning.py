@@ -68,7 +68,7 @@ def _software(scene: Scene, placed: Placed, spec: dict[str, Any]) -> Software:
 
 
 def _interface(scene: Scene, placed: Placed, wanted: Published) -> Interface:
-    """Where a publisher sends."""
+    """The interface by which a publisher sends."""
     cards = scene.interfaces[placed.node]
     return next(card for card in cards if wanted.segment in (None, card.segment))
 
@@ -81,7 +81,7 @@ def check_mtu(card: Interface, node: str, length: int) -> None:
 
 
 def _receiving(scene: Scene, node: str, sent_on: Interface, wanted: Published) -> str:
-    """The interface by which a node hears a publisher: its tagged one where the frames have its tag."""
+    """The interface by which a node receives a publisher: the tagged one if the frames have its tag."""
     subnet = scene.subnets[sent_on.segment]
     card = next(one for one in scene.interfaces[node] if scene.subnets[one.segment] == subnet)
     tagged = wanted.vlan and card.name == f"{card.device}.{wanted.vlan}"
@@ -98,7 +98,7 @@ def _publishers(scene: Scene, placed: Placed) -> Iterator[Placed]:
 
 
 def _receivers(scene: Scene, all_of_it: Sequence[Placed]) -> Mapping[tuple[str, str], tuple[str, ...]]:
-    """By node and name of each publisher, who subscribes to it."""
+    """The subscribers of each publisher, by its node and name."""
     found: dict[tuple[str, str], list[str]] = {}
     for placed in all_of_it:
         for other in _publishers(scene, placed):

@@ -50,7 +50,7 @@ def _software(scene: Scene, client: Placed, mqtt: MqttOptions) -> Software:
 
 
 def _sends(scene: Scene, client: Placed, wanted: Publish) -> dict[str, Any]:
-    """How it publishes; when, and what, says its flow."""
+    """The settings of a publisher; its flow has times and payload."""
     topic = fill_for(scene, client, wanted.topic)
     return {"topic": topic, "qos": wanted.qos, "inflight": wanted.inflight, "queue": wanted.queue}
 

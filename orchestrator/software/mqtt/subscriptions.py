@@ -46,7 +46,7 @@ class Subscriptions:
         return made
 
     def to(self, broker: str, topic: str) -> list[Subscribed]:
-        """Those that get messages of a topic, one a client: with several, the greatest QoS is granted."""
+        """The subscriptions that match a topic, one for each client, with the highest QoS of several."""
         found = [
             *self.exact.get((broker, topic), ()),
             *(one for one in self.wild.get(broker, ()) if matches(one.topic, topic)),
@@ -72,5 +72,5 @@ def deliveries(
 
 
 def promise(qos: int, clean_session: bool) -> Promise:
-    """What MQTT owes of every message; with a clean session, only while that lasts."""
+    """The delivery guarantee of a QoS; with a clean session, only while the session lasts."""
     return Promise(f"QoS {qos}", _RULES[qos], lossless=qos > 0, single=qos != 1, while_session=clean_session)
