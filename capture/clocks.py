@@ -1,4 +1,4 @@
-"""How well the latency of each message is known, by the clocks of both ends: of hosts and of machines."""
+"""The error of each message's latency that the clocks of its two ends cause, on hosts and in VM nodes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def known_ns(messages: pl.DataFrame, plan: dict[str, Any], manifest: Contents) -
 
 
 def _by_end(nodes: list[Node], clock: Callable[[Node], str]) -> dict[str, str]:
-    """The clock of each sender and receiver: of nodes by name, and of their sessions."""
+    """The clock of each sender and receiver, by node name and by session."""
     return {
         end: clock(node)
         for node in nodes

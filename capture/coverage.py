@@ -1,4 +1,4 @@
-"""Which deliveries a promise covers that holds only while a session lasts."""
+"""Finds the deliveries that a guarantee covers, if it holds only while a session lasts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import polars as pl
 
 
 def covered(rows: pl.DataFrame, said: pl.DataFrame, sessions: pl.DataFrame) -> pl.Series:
-    """For each row of `rows` (pattern, sender, receiver, sent_ns, settled_ns): no session broke on the way.
+    """For each row of `rows` (pattern, sender, receiver, sent_ns, settled_ns): no session broke meanwhile.
 
     said: what became of sessions (endpoint, what, t_ns, peer: of the one connection to it, "": of all).
     sessions: the plan's (endpoint, patience_ns); a message that was sent longer than the patience before the

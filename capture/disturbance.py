@@ -50,7 +50,7 @@ Found = tuple[str | None, str]  # the finding, or none; what was measured
 
 
 class Unknown(Exception):  # noqa: N818 - an answer, not an error
-    """A rule of which nobody can tell, and why."""
+    """A rule that cannot be judged, with the reason."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Disturbance:
         return max(1, self.span_ns)
 
     def growth(self, column: str, of: str) -> int:
-        """Of a counter over the scenario; Unknown where it was not counted."""
+        """The growth of a counter over the scenario; Unknown if the machine does not have it."""
         values = self.rows[column].drop_nulls()
         if values.len() < 2:
             raise Unknown(self.unmade.get(of, f"raw/{FILES[self.where]} has no {column}"))
@@ -83,7 +83,7 @@ class Disturbance:
 
 
 def stalls(s: Disturbance) -> Found:
-    """A kernel, a machine or a process that stood still."""
+    """Judges gaps between heartbeats: a kernel, a machine or a process was paused."""
     worst, total = int(s.whole["worst_ns"].max() or 0), int(s.whole["stalled_ns"].sum())  # type: ignore[arg-type]
     share = total / s.length_ns
     late = f"late by up to {worst / 1e6:.0f} ms, by {share:.1%} of the time in all"
@@ -93,21 +93,21 @@ def stalls(s: Disturbance) -> Found:
 
 
 def suspended(s: Disturbance) -> Found:
-    """The lab's clock stands still in a suspended machine, so nothing else shows it."""
+    """Judges suspension of the machine, which only this counter shows: the lab's clock stops meanwhile."""
     by = s.growth("suspended_ns", "suspended")
     said = f"the machine was suspended for {by / 1e9:.2f} s"
     return (said if by >= SUSPENDED_NS else None), said
 
 
 def clock_steps(s: Disturbance) -> Found:
-    """A machine that was paused or restored from a snapshot gets its time of day set afterwards."""
+    """Judges steps of the clock, as after a machine was paused or restored from a snapshot."""
     by = s.growth("set_ns", "clock steps")
     said = f"the time of day of {OF[s.where]} moved by {by / 1e9:+.3f} s against its clock"
     return (f"{said}: it was set, or the machine was paused" if abs(by) >= SET_NS else None), said
 
 
 def throttling(s: Disturbance) -> Found:
-    """Control groups with a quota, as of a container."""
+    """Judges throttling by control groups with a CPU quota, as containers have."""
     share, hit = s.share("throttled_ns", "throttling"), s.growth("throttled", "throttling")
     periods = s.growth("periods", "throttling")
     said = f"a CPU quota stopped {WHOSE[s.where]} in {hit} of {periods} periods, {share:.1%} of the time"
@@ -115,7 +115,7 @@ def throttling(s: Disturbance) -> Found:
 
 
 def run_queue(s: Disturbance) -> Found:
-    """Others ran while the lab could have; without schedstat, PSI of the whole machine tells less."""
+    """Judges the time that the lab waited for a core; without schedstat by PSI of the whole machine."""
     if not s.knows("waited_ns") and s.knows("pressure_ns"):
         share = s.share("pressure_ns", "pressure")
         said = f"programs of this machine waited for a core in {share:.1%} of the time"
@@ -127,7 +127,7 @@ def run_queue(s: Disturbance) -> Found:
 
 
 def steal(s: Disturbance) -> Found:
-    """Of the cores that the lab may use, and of the one that its kernel is on."""
+    """Judges steal on the cores that the lab may use, and on the core of its kernel."""
     may = s.growth("steal_ns", "cores") / _core_time(s)
     own = s.growth("own_steal_ns", "cores") / max(1, s.growth("own_core_ns", "cores"))
     said = f"a hypervisor stole {max(may, own):.1%} of the time of the cores that {WHOSE[s.where]} were on"
@@ -135,14 +135,14 @@ def steal(s: Disturbance) -> Found:
 
 
 def _core_time(s: Disturbance) -> int:
-    """Of the cores that the lab may use; Unknown where /proc/stat stands still, as in some sandboxes."""
+    """CPU time of the cores that the lab may use; Unknown if /proc/stat stops, as in some sandboxes."""
     if (time := s.growth("cores_ns", "cores")) <= 0:
         raise Unknown("/proc/stat counts no time of cores")
     return time
 
 
 def heat(s: Disturbance) -> Found:
-    """Cores that run slower to cool down; what a governor does to idle ones is no disturbance."""
+    """Judges thermal throttling of cores; a governor that slows idle cores is no disturbance."""
     share = s.share("heat_ns", "heat")
     said = f"a core that the lab may use ran slower to cool down in {share:.1%} of the time"
     return (said if share > TAKEN else None), said
@@ -162,7 +162,7 @@ def busy_cores(s: Disturbance) -> Found:
 
 
 def stopped(s: Disturbance) -> Found:
-    """A receiver, a broker or a capture that stood still; a sender that did is late, too."""
+    """Judges stopped processes: receivers, brokers, captures and senders."""
     looks = s.rows[STOPPED].drop_nulls()
     if not looks.len():
         raise Unknown(f"raw/{FILES[s.where]} has no look at processes")
@@ -238,7 +238,7 @@ def _rules(where: str, manifest: Contents, plan: dict[str, Any]) -> Iterator[tup
 
 
 def _stops(plan: dict[str, Any]) -> bool:
-    """Whether the file's own timeline stops processes."""
+    """Whether the topology's timeline stops processes."""
     runs = (event for event in plan.get("events", ()) if event["action"] == "run")
     return any(STOP.search(" ".join(map(str, event["args"].get("argv", ())))) for event in runs)
 

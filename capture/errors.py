@@ -1,4 +1,4 @@
-"""What capture raises: one class, so that a caller can show the text and give status 1."""
+"""The exception of this package: one class, so that a caller can show the text and give status 1."""
 
 
 class CaptureError(Exception):

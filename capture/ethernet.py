@@ -1,4 +1,4 @@
-"""What an Ethernet can carry at most: frames a second by their size, which counts the check sequence."""
+"""The highest frame rate of an Ethernet by frame size, which includes the check sequence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a plan owes to whom, as tables: its flows, their receivers with the promises, its sessions."""
+"""A plan's flows, expected receivers with delivery guarantees, and sessions, as tables."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def deliveries(plan: dict[str, Any]) -> pl.DataFrame:
 
 
 def owed(plan: dict[str, Any]) -> pl.DataFrame:
-    """`deliveries`, and of each flow a row with receiver null: what counts where nobody is expected.
+    """`deliveries`, and for each flow a row with receiver null, for messages without expected receiver.
 
     That is the flow's first promise; a flow that owes nobody has none.
     """
@@ -72,7 +72,7 @@ def _turn(flow: dict[str, Any], turn: int, turns: int) -> tuple[int | None, int 
 
 
 def its_turn() -> pl.Expr:
-    """Whether the receiver of a row is to get the message `seq`."""
+    """Whether the receiver of a row is expected to receive the message `seq`."""
     return pl.col("turns").is_null() | (pl.col("seq") % pl.col("turns") == pl.col("turn"))
 
 

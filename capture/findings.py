@@ -19,12 +19,12 @@ ALTERED = "tables: `vnet report --reduce` makes them anew; plan, manifest and pr
 
 
 def read(run_dir: Path) -> Contents:
-    """The manifest as a reader has to take it: with a finding for each file that is not as it was sealed."""
+    """The manifest with an added finding for each file that was changed after it had been sealed."""
     return known(manifest.read(run_dir), seal.altered(run_dir))
 
 
 def known(found: Contents, altered: tuple[str, ...]) -> Contents:
-    """The same of a manifest that was read, and of the files that were changed."""
+    """As `read`, from a manifest and the names of its changed files."""
     if found == {}:
         return found
     if not isinstance(found, dict):  # whoever changed the file may have put anything there
@@ -44,7 +44,7 @@ def _damaged(how: str) -> Warned:
 
 
 def _warnings(found: Mapping[str, Any]) -> tuple[list[dict[str, Any]], bool]:
-    """Those that can be read, and whether that is all of them."""
+    """The valid warnings, and whether all warnings are valid."""
     listed = found.get("warnings") or []
     if not isinstance(listed, list):
         return [], False

@@ -1,4 +1,4 @@
-"""The same packet at two capture points: how long it took from one to the other, or that it never came."""
+"""Finds the same packet at two capture points: its delay between them, or that it was lost."""
 
 from __future__ import annotations
 

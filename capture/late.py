@@ -1,4 +1,4 @@
-"""Senders that stood still: messages that left long after they were due although nothing held their sender.
+"""Finds stalled senders: messages that left long after they were due without a recorded reason.
 
 Latency counts from when a message was due, so a sender that was stopped gives large latencies that no network
 made. A sender may also be late by design, which is no finding: its connection was away, its window was full,
@@ -39,7 +39,7 @@ class Gap:
 def gaps(
     messages: pl.DataFrame, plan: dict[str, Any], sessions: pl.DataFrame | None, events: pl.DataFrame | None
 ) -> list[Gap]:
-    """Those that nothing in the run's records explains, the longest first."""
+    """The gaps that nothing in the run's records explains, the longest first."""
     senders = _senders(plan)
     slowest = _slowest_bps(plan)
     sent = (
@@ -91,7 +91,7 @@ def _slowest_bps(plan: dict[str, Any]) -> float | None:
 
 
 def _explained(gap: Gap, own: pl.DataFrame, window: int, slowest: float | None) -> bool:
-    """Whether its window was full, or its path may have been."""
+    """Whether a full window, or a path that may have been full, explains the gap."""
     under_way = own.filter(
         (pl.col("sent_ns") <= gap.due_ns)
         & (pl.col("outcome") != "sent")
@@ -114,7 +114,7 @@ def _away(gap: Gap, sessions: pl.DataFrame | None) -> bool:
 
 
 def _told(gap: Gap, events: pl.DataFrame | None) -> bool:
-    """Whether the timeline did something to the lab then."""
+    """Whether an event of the timeline explains the gap."""
     if events is None:
         return False
     near = pl.col("t_ns").is_between(gap.due_ns - EVENT_NS, gap.sent_ns)
@@ -122,7 +122,7 @@ def _told(gap: Gap, events: pl.DataFrame | None) -> bool:
 
 
 def finding(found: list[Gap], length_ns: int) -> str | None:
-    """The sentence on them; None where they are too short to show in a figure."""
+    """The text of the finding; None if the gaps are too short to change a figure."""
     total = sum(gap.length_ns for gap in _apart(found))
     if not found or (found[0].length_ns < GAP_NS and total < max(SHARE * length_ns, SHARE_NS)):
         return None
@@ -134,7 +134,7 @@ def finding(found: list[Gap], length_ns: int) -> str | None:
 
 
 def _apart(found: list[Gap]) -> Iterator[Gap]:
-    """Without those that lie within another: several senders that stood still at once count once."""
+    """The gaps that lie in no other one, so that several senders that stalled at once count once."""
     end = 0
     for gap in sorted(found, key=lambda one: (one.due_ns, -one.sent_ns)):
         if gap.sent_ns > end:

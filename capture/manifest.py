@@ -1,4 +1,4 @@
-"""manifest.json of a run: its one reader and writer, whoever has something to say in it.
+"""Reads and writes manifest.json of a run; all other code uses this module.
 
 Standard library only: the lab process writes it inside the lab's kernel, where every import costs.
 """
@@ -22,7 +22,7 @@ ALTERED = "altered"  # of one that had been changed before: no later reduction t
 
 
 class Kernel(TypedDict, total=False):
-    """Whose kernel the lab lived in; the last two in virtual time."""
+    """The lab's kernel; the last two are for virtual time."""
 
     kind: str
     release: str
@@ -74,7 +74,7 @@ class Contents(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Warned:
-    """Something the reader of a result has to know; `suspect`: it puts the result in doubt."""
+    """A warning for the reader of a result; `suspect`: it questions the result."""
 
     code: str
     text: str
@@ -83,21 +83,21 @@ class Warned:
 
 
 def read(run_dir: Path) -> Contents:
-    """All that it says; empty where there is none yet."""
+    """The manifest's content; empty if there is none yet."""
     path = run_dir / NAME
     found: Contents = json.loads(path.read_text()) if path.exists() else {}
     return found
 
 
 def write(run_dir: Path, data: Contents) -> Contents:
-    """The manifest as a whole, with the one judgement of all that it holds; as it is written."""
+    """Writes the whole manifest with its judgement `suspect`, and returns it as written."""
     whole: Contents = {**data, "suspect": doubtful(data)}
     copy(run_dir, json.dumps(whole, indent=1) + "\n")
     return whole
 
 
 def copy(run_dir: Path, text: str) -> None:
-    """A manifest that another machine has written; a reader sees the old or the new one, never a part."""
+    """Writes a manifest from another machine, atomically."""
     path = run_dir / NAME
     if not (run_dir / "seal.json").exists():
         regular.write(path, text)
@@ -110,12 +110,12 @@ def copy(run_dir: Path, text: str) -> None:
 
 
 def doubtful(data: Contents) -> bool:
-    """Whether to look before trusting the run: it has not come to its end, or a warning says so."""
+    """Whether the run is suspect: it is not complete, or a warning questions it."""
     return data.get("state") != COMPLETE or any(w.get("suspect") for w in data.get("warnings", ()))
 
 
 def ended(run_dir: Path, state: str, error: str | None, by: str | None = None) -> Contents:
-    """What a lab process could not write of its own end; by: who ended it, where that is known."""
+    """Writes the end of a run that its lab process could not write; by: who ended it, if known."""
     known: Contents = {"lab": run_dir.parent.name, "run": run_dir.name, **read(run_dir)}
     known |= {"state": state, "error": error}
     if by:
@@ -124,19 +124,19 @@ def ended(run_dir: Path, state: str, error: str | None, by: str | None = None) -
 
 
 def outside(run_dir: Path, why: str, machine: dict[str, Any], inputs: dict[str, str]) -> None:
-    """What only the outside of a run in virtual time knows: why this kernel, on what, made of what."""
+    """Adds values that are hidden inside a run in virtual time: reason for the kernel, machine, inputs."""
     known = read(run_dir)
     kernel: Kernel = {**known.get("kernel", {}), "why": why}
     write(run_dir, known | {"kernel": kernel, "run": run_dir.name, "machine": machine, "inputs": inputs})
 
 
 def hashed(run_dir: Path, hashes: dict[str, str]) -> None:
-    """SHA-256 of all that the same inputs must give again."""
+    """Adds the SHA-256 of all files that equal inputs must reproduce."""
     write(run_dir, read(run_dir) | {"hashes": hashes})
 
 
 def reduced(run_dir: Path, warnings: Iterable[Warned], checks: Iterable[dict[str, Any]] = ()) -> None:
-    """Warnings and checks of a reduction in place of those of an earlier one; nothing where there is no
+    """Replaces the warnings and checks of an earlier reduction; does nothing if there is no
     manifest.
     """
     known = read(run_dir)
@@ -146,7 +146,7 @@ def reduced(run_dir: Path, warnings: Iterable[Warned], checks: Iterable[dict[str
 
 
 def checked(run_dir: Path, warnings: Iterable[Warned], checks: Iterable[dict[str, Any]]) -> bool:
-    """The same of checks of summary.json, beside those of the reduction; whether that changed anything."""
+    """Replaces the warnings and checks of summary.json; returns whether that changed anything."""
     known = read(run_dir)
     if not known:
         return False
@@ -157,7 +157,7 @@ def checked(run_dir: Path, warnings: Iterable[Warned], checks: Iterable[dict[str
 
 
 def _replace(run_dir: Path, known: Contents, codes: tuple[str, ...], warnings: Iterable[Warned]) -> bool:
-    """Warnings whose codes begin so give way to these; an unchanged file keeps its time."""
+    """Replaces the warnings whose codes begin with `codes`; an unchanged file keeps its time."""
     kept = [w for w in known.get("warnings", []) if not w["code"].startswith(codes)]
     new = [asdict(warning) for warning in warnings]
     fresh: Contents = {**known, "warnings": kept + [warning for warning in new if warning not in kept]}

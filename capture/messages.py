@@ -23,7 +23,7 @@ COLUMNS = (
 
 
 def join(records: Records, plan: dict[str, Any]) -> tuple[pl.DataFrame, tuple[Warned, ...]]:
-    """The table messages.parquet, and what does not fit together.
+    """The table messages.parquet, and warnings of records that contradict each other.
 
     A receiver is expected to get a message if the plan says so and, where it has to come first, it was there
     when the message was sent. A message that nobody is expected to get has one row, with receiver null.
@@ -80,7 +80,7 @@ def _replies(received: pl.DataFrame) -> pl.DataFrame:
 
 
 def _late() -> pl.Expr:
-    """A deadline that was missed, by coming late or not at all; null where there is none to keep."""
+    """Whether a message missed its deadline, late or lost; null without a deadline."""
     there = pl.when(pl.col("pattern") == "request").then("replied_ns").otherwise("received_ns")
     missed = there.is_null() | (there - pl.col("scheduled_ns") > pl.col("deadline_ns"))
     return pl.when(pl.col("deadline_ns").is_not_null() & pl.col("receiver").is_not_null()).then(missed)
@@ -103,7 +103,7 @@ def _reachable(said: pl.DataFrame, sessions: pl.DataFrame) -> pl.DataFrame:
 
 
 def _expected_only(rows: pl.DataFrame, reachable: pl.DataFrame) -> pl.DataFrame:
-    """Takes back what receivers that came late were expected to get, but leaves each message a row."""
+    """Removes expected receivers that were not reachable yet, but leaves each message a row."""
     early = pl.coalesce("sent_ns", "scheduled_ns") < pl.col("from_ns")
     nothing = pl.col("received_ns").is_null() & pl.col("replied_ns").is_null()
     rows = (
@@ -118,7 +118,7 @@ def _expected_only(rows: pl.DataFrame, reachable: pl.DataFrame) -> pl.DataFrame:
 
 
 def _misfits(records: Records, wanted: pl.DataFrame, plan: dict[str, Any]) -> tuple[Warned, ...]:
-    """Warnings of arrivals that nothing explains."""
+    """Warnings of arrivals without a matching sent message."""
     warnings = []
     known = records.received.join(wanted, on=["flow", "receiver"], how="left")
     if odd := known.filter(pl.col("promise").is_null() | ~expected.its_turn()).height:

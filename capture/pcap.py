@@ -20,7 +20,7 @@ REDUCER = "target/release/vnet-reduce"
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What a reduction found. Times are Unix nanoseconds; `cut` says where a damaged file ended, else None.
+    """Counts of a reduction. Times are Unix nanoseconds; `cut` says where a damaged file ended, else None.
 
     snapped: frames captured in part. unknown: frames without a network header that is understood. evicted:
     TCP connections forgotten for want of room. app_messages: messages of application protocols that ended.

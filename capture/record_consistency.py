@@ -127,7 +127,7 @@ def _away(plan: dict[str, Any], manifest: Contents) -> set[str]:
 
 
 def _impairments(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """All that links are ever asked for."""
+    """All impairments that the plan ever requests of links."""
     for link in plan.get("links", ()):
         yield from (link[way]["impairment"] for way in ("forward", "reverse"))
     for event in plan.get("events", ()):
@@ -136,7 +136,7 @@ def _impairments(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _sent(run: Run, sent: pl.DataFrame) -> Iterator[tuple[str, Found]]:
-    """What the senders' records say of their own messages; `sent` is in the order of flows and numbers."""
+    """Contradictions in the senders' own records; `sent` is in the order of flows and numbers."""
     before = pl.col("flow") == pl.col("flow").shift(1)
     left, settled = pl.col("sent_ns"), pl.col("settled_ns")
     outcome = pl.col("outcome")
@@ -182,7 +182,10 @@ def _out_of_flow(run: Run) -> pl.Expr:
 
 
 def _delivered(run: Run) -> Iterator[tuple[str, Found]]:
-    """What both ends say. With several receivers, `sent_ns` is when the last of them took the message."""
+    """Contradictions between both ends' records.
+
+    With several receivers, `sent_ns` is when the last of them took the message.
+    """
     rows = run.table.join(run.flows.select("flow", "receivers", "scheduled"), on="flow", how="left")
     one = pl.col("receivers") <= 1
     there, back, left = pl.col("received_ns"), pl.col("replied_ns"), pl.col("sent_ns")
@@ -226,20 +229,20 @@ def _repeated(run: Run) -> Iterator[tuple[str, Found]]:
 
 
 def _orphans(unsent: pl.DataFrame) -> Iterator[tuple[str, Found]]:
-    """Arrivals of messages that no record knows, though their sender was there to write it down."""
+    """Arrivals of messages without a record, though their sender was running and could write one."""
     rows = unsent.filter(~pl.col("away"))
     yield "there", Found("were received that nobody had to send", rows, ("received_ns",))
 
 
 def _unsent(run: Run) -> pl.DataFrame:
-    """Messages that arrived, of which no S record and no debt is known."""
+    """Messages that arrived without an S record or a debt."""
     odd = run.records.received.join(run.records.sent, on=MESSAGE, how="anti")
     odd = odd.join(_debts(run.records), on=MESSAGE, how="anti").unique(MESSAGE, maintain_order=True)
     return odd.join(run.flows, on="flow", how="left")
 
 
 def _lost_records(unsent: pl.DataFrame) -> Iterator[Warned]:
-    """The same of senders that were stopped: no doubt, but in no figure."""
+    """Notes on lost records of stopped senders: the messages are in no figure, but the run is not suspect."""
     if count := unsent.filter("away").height:
         text = f"{count} messages were received of whose sending no record is left; they are left out."
         yield Warned("reduce-orphans", text, AWAY)
@@ -255,7 +258,7 @@ def _debts(records: Records) -> pl.DataFrame:
 
 
 def _unrecorded(run: Run) -> Iterator[Warned]:
-    """What programs owe: lines that were refused, sends without a record, messages without any."""
+    """Warnings of missing records: refused lines, sends without a record, messages without any."""
     debts = _debts(run.records)
     if debts.is_empty():
         return

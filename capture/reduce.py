@@ -104,7 +104,7 @@ def reduce_run(run_dir: Path) -> Reduced:
 
 
 def _altered(run_dir: Path) -> list[Warned]:
-    """What tables are made of was changed since they were made of it for the first time."""
+    """Warnings of input files that were changed after their first reduction."""
     return [
         Warned(manifest.ALTERED, f"{name} was changed after it had been reduced", ALTERED, suspect=True)
         for name in seal.altered_records(run_dir)
@@ -135,7 +135,7 @@ def _made_by(run_dir: Path) -> str:
 
 
 def _apps(plan: dict[str, Any]) -> dict[str, tuple[int, ...]]:
-    """Where the plan's software speaks which application protocol."""
+    """The ports of each application protocol, by the plan's software."""
     spoken: dict[str, set[int]] = {}
     for node in plan["nodes"]:
         for software in node["software"]:
@@ -183,7 +183,7 @@ def _both(done: Reduced, path: Path, schema: dict[str, Any]) -> pl.DataFrame:
 
 
 def _host(done: Reduced, raw_dir: Path) -> None:
-    """Of the lab's kernel and the machine around it, or of each host of a lab over several."""
+    """Reduces the samples of the lab's kernel and its machine, or of each host of a multi-host lab."""
     files = {path.stem.partition(".")[2]: path for path in sorted(raw_dir.glob("host.*.csv"))}
     files |= {"lab": raw_dir / "host.csv"} if not files or (raw_dir / "host.csv").exists() else {}
     if (outer := raw_dir / "outer.csv").exists():
@@ -243,7 +243,7 @@ def _events(done: Reduced, path: Path, plan: dict[str, Any]) -> None:
 
 
 def _trials(done: Reduced, raw_dir: Path) -> None:
-    """What RFC 2544's trials left: a row a trial, its latencies, what the searches found."""
+    """Reduces RFC 2544's trials: a row for each trial, its latencies, the results of the searches."""
     patterns = {"trials": trials.TRIALS, "latencies": trials.LATENCIES, "findings": trials.FINDINGS}
     for name, pattern in patterns.items():
         path = raw_dir / f"{name}.csv"
@@ -296,7 +296,7 @@ def _capture(done: Reduced, capture: dict[str, Any], apps: Mapping[str, tuple[in
 
 
 def _doubts(name: str, counts: Counts) -> Iterator[Warned]:
-    """What a reader of the capture's figures has to know."""
+    """Warnings for the reader of a capture's figures."""
     if counts.truncated:
         text = f"pcap/{name}.pcap {counts.cut}; {counts.packets} packets before that were kept."
         yield Warned("reduce-cut", text, rawfile.CUT_REMEDY)

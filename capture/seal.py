@@ -18,7 +18,7 @@ RECORDS = ("raw/*.csv", "raw/events.jsonl", "pcap/*.pcap")  # what tables are ma
 
 
 def seal(run_dir: Path, records: bool = True) -> None:
-    """Seal what is there now, whole; without the `records` of a lab that still writes them."""
+    """Seals the present files; leaves out the `records` while the lab still writes them."""
     patterns = PATTERNS + RECORDS if records else PATTERNS
     found = sorted({path for pattern in patterns for path in run_dir.glob(pattern)})
     names = [name for name in SEALED if (run_dir / name).is_file()]
@@ -55,7 +55,7 @@ def altered(run_dir: Path) -> tuple[str, ...]:
 
 
 def altered_records(run_dir: Path) -> tuple[str, ...]:
-    """The same of what a reduction reads, asked before it makes tables and seal anew."""
+    """As `altered`, for the files that a reduction reads; used before it renews tables and seal."""
     return _changed(run_dir, WRITTEN, RECORDS)
 
 

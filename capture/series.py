@@ -38,7 +38,7 @@ def _per_second(column: str, over: tuple[str, ...], factor: int = 1) -> pl.Expr:
 
 
 def _group(plan: dict[str, Any]) -> pl.Expr:
-    """Of the row's node; null where the plan does not have it."""
+    """The group of the row's node; null if the plan does not have the node."""
     groups = {node["name"]: node["group"] for node in plan["nodes"]}
     return pl.col("node").replace_strict(groups, default=None, return_dtype=pl.String).alias("group")
 

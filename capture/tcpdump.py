@@ -1,4 +1,4 @@
-"""How tcpdump is called for a capture point, and what it says at its end. Standard library only."""
+"""The command line of tcpdump for a capture point, and its final statistics. Standard library only."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def argv(point: CapturePoint, buffer_kib: int = BUFFER_KIB, program: str = "tcpd
 
 @functools.lru_cache(maxsize=256)
 def fault(wanted: str, program: str = "tcpdump") -> str | None:
-    """What tcpdump says against a filter on Ethernet; None where it takes it, or is not there to be asked.
+    """tcpdump's error on a filter for Ethernet; None if it accepts the filter, or is not installed.
 
     It only compiles the filter: no interface is opened, no privilege needed.
     """

@@ -1,4 +1,4 @@
-"""How far bulk flows came, second by second, as counted at both ends."""
+"""The progress of bulk flows, second by second, by the counts of both ends."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def planned(plan: dict[str, Any]) -> bool:
 
 
 def streams(plan: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """What each stream of test frames is asked for, by its label NODE.SOFTWARE."""
+    """The settings of each stream of test frames, by its label NODE.SOFTWARE."""
     return {
         f"{node['name']}.{software['name']}": software["spec"]
         for node in plan.get("nodes", ())

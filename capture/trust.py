@@ -24,7 +24,7 @@ KERNELS = {"lab": "the lab's kernel", "outer": "the machine outside"}
 
 
 def judge(run_dir: Path, plan: dict[str, Any], manifest: Contents) -> list[Warned]:
-    """Everything that speaks against the run, by its tables; what is absent says nothing."""
+    """All warnings that the run's tables give; an absent table gives none."""
     names = ("host", "messages", "nodes", "findings", "sessions", "events")
     host, messages, nodes, findings, sessions, events = (_table(run_dir, name) for name in names)
     found: list[Warned] = []
@@ -53,7 +53,7 @@ def _table(run_dir: Path, name: str) -> pl.DataFrame | None:
 
 
 def _within(host: pl.DataFrame, manifest: Contents) -> pl.DataFrame:
-    """Samples of the scenario; all where the run does not say when it was."""
+    """Samples of the scenario; all samples if its times are not known."""
     phases = manifest.get("phases") or {}
     if not phases:
         return host
@@ -62,7 +62,7 @@ def _within(host: pl.DataFrame, manifest: Contents) -> pl.DataFrame:
 
 
 def _length_ns(messages: pl.DataFrame, manifest: Contents) -> int:
-    """Of the scenario; as long as messages were due where the run does not say when it was."""
+    """The scenario's length; if its times are not known, the time over which messages were due."""
     if phases := manifest.get("phases"):
         return max(e for _, e in phases.values()) - min(b for b, _ in phases.values())
     due = messages["scheduled_ns"].drop_nulls()
@@ -70,7 +70,7 @@ def _length_ns(messages: pl.DataFrame, manifest: Contents) -> int:
 
 
 def _machine(host: pl.DataFrame, of_trials: bool) -> Iterator[Warned]:
-    """An overloaded or shared machine spoils CPU and latency, whatever else went well."""
+    """Warnings of an overloaded or shared machine, which falsifies CPU and latency."""
     hosts = host.filter(~pl.col("where").is_in(list(KERNELS)))["where"].unique().sort()
     for where, kernel in {**KERNELS, **{name: f"host {name}" for name in hosts}}.items():
         rows = host.filter(pl.col("where") == where).drop_nulls("busy_share")
@@ -87,7 +87,7 @@ def _machine(host: pl.DataFrame, of_trials: bool) -> Iterator[Warned]:
 
 
 def _core(host: pl.DataFrame, of_trials: bool) -> Iterator[Warned]:
-    """A modelled core is busy with what it is charged for: worth a look, but no doubt about what it did."""
+    """A note on a busy modelled core, which does not make the run suspect."""
     busy = host.filter(pl.col("where") == "lab")["busy_share"].mean()
     if isinstance(busy, float) and busy > BUSY and not of_trials:
         text = f"the modelled core was {busy:.0%} busy in the scenario: nodes waited for it"

@@ -17,11 +17,11 @@ _EARLIER: dict[str, Verdict] = {"not judged": OPEN, "cannot be judged": OPEN, "d
 
 
 def word(said: object) -> Verdict:
-    """A verdict as a file has it, in today's words; what is none tells nothing."""
+    """A verdict from a file, in the present words; an unknown word becomes `cannot tell`."""
     known: dict[object, Verdict] = {one: one for one in ORDER}
     return (known | _EARLIER).get(said, OPEN)
 
 
 def of_truth(holds: bool | None) -> Verdict:
-    """Of a question that counts decide, None where there was nothing to count."""
+    """The verdict for a truth value; None, if nothing could be counted, becomes `cannot tell`."""
     return OPEN if holds is None else HOLDS if holds else FAILS

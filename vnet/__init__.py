@@ -1,4 +1,4 @@
-"""What a run or a campaign has measured, as polars frames, and topologies built in Python.
+"""Reads the measurements of a run or campaign as polars frames, and builds topologies in Python.
 
 `load(DIR)` reads files of the run directory (docs/contracts/run-directory.md) and nothing else: it works on a
 directory made elsewhere, or last year. `Topology` writes the files that `vnet` takes. Each part is imported

@@ -1,4 +1,4 @@
-"""What cannot be loaded: place, value, rule, remedy."""
+"""The error of loading: its text is place, value, rule, remedy."""
 
 
 class LoadError(Exception):

@@ -1,4 +1,4 @@
-"""A lab of a test: brought up, asked and taken down through the command line `vnet`."""
+"""A lab for tests: brings it up, queries it and takes it down through the command line `vnet`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class UnableError(Exception):
 
 @dataclass(frozen=True)
 class Spec:
-    """Which lab: a topology file, its parameters, and how it is run."""
+    """The specification of a lab: a topology file, its parameters, and the options of its run."""
 
     file: Path
     parameters: tuple[tuple[str, str], ...] = ()
@@ -46,7 +46,7 @@ class Spec:
 
     @property
     def options(self) -> list[str]:
-        """As the command line takes them."""
+        """The options as arguments of the command line."""
         words = [word for name, value in self.parameters for word in ("-p", f"{name}={value}")]
         words += ["--kernel", self.kernel] if self.time == "real" else ["--time", self.time]
         return [*words, *([] if self.seed is None else ["--seed", str(self.seed)])]
@@ -54,7 +54,7 @@ class Spec:
 
 @dataclass(frozen=True)
 class Done:
-    """What became of a command on a node."""
+    """The result of a command on a node."""
 
     node: str
     command: str
@@ -137,18 +137,18 @@ class Flow:
 
     @property
     def received(self) -> int:
-        """Those that came, or were answered."""
+        """Messages that arrived, or were answered."""
         there, back = (self._sent.get_column(name).is_not_null() for name in ("received_ns", "replied_ns"))
         return int((there | back).sum())
 
     @property
     def lost(self) -> int:
-        """Those that did not."""
+        """Messages that did not arrive."""
         return self.expected - self.received
 
     @property
     def late(self) -> int:
-        """Past their deadline, or never there; 0 where they have none."""
+        """Messages that arrived after their deadline or never; 0 without a deadline."""
         return int(self.messages.get_column("late").sum() or 0)
 
     def latency(self, percent: float) -> Measured:
@@ -163,17 +163,17 @@ class Flow:
 
     @property
     def latency_p50(self) -> Measured:
-        """Half come sooner."""
+        """The median latency."""
         return self.latency(50)
 
     @property
     def latency_p99(self) -> Measured:
-        """Of a hundred, one comes later."""
+        """The 99th percentile of the latency."""
         return self.latency(99)
 
     @property
     def latency_max(self) -> Measured:
-        """The last to come."""
+        """The highest latency."""
         return self.latency(100)
 
     @property
@@ -252,7 +252,7 @@ class Lab:
 
     @cached_property
     def run(self) -> Run:
-        """What the scenario's run measured, as `vnet.load` gives it."""
+        """The run of the scenario, as `vnet.load` returns it."""
         from .run import Run
 
         if not self.spec.scenario or self.run_dir is None:
@@ -273,7 +273,7 @@ class Lab:
             raise LabError("\n".join([f"the run is suspect: {self.run_dir}", *why]))
 
     def assert_proven(self) -> None:
-        """Fails where a link does not do what was asked of it, with every quantity that fails."""
+        """Fails if a quantity of the link proof fails, and names every such quantity."""
         __tracebackhide__ = True
         failed = [
             f"  {row['link']} {row['direction']} {row['quantity']}: {row['reason']}"
@@ -284,7 +284,7 @@ class Lab:
             raise LabError("\n".join(["links that fail their proof:", *failed]))
 
     def ask(self, command: str, *words: str, may_fail: bool = False) -> Any:
-        """One command on the running lab."""
+        """Runs one command on the lab."""
         __tracebackhide__ = True
         if not self._up:
             why = "ran in virtual time, and is over" if self.spec.time == "virtual" else "is down"

@@ -80,7 +80,7 @@ def _dissected(pcap: Path, display_filter: str) -> Iterator[Any]:
 
 
 def _let_go(capture: Any) -> str | None:
-    """What pyshark says of tshark's end, if that was no good one."""
+    """Closes the capture; returns pyshark's error if tshark failed."""
     from pyshark.capture.capture import TSharkCrashException  # type: ignore[import-untyped]
 
     try:

@@ -34,7 +34,7 @@ class Run:
 
     @cached_property
     def plan(self) -> dict[str, Any]:
-        """What was to be made."""
+        """The plan of the run."""
         found: dict[str, Any] = files.read_json(self.path / "plan.json")
         return found
 
@@ -60,7 +60,7 @@ class Run:
 
     @property
     def tables(self) -> list[str]:
-        """Names for `table`."""
+        """The names of the tables, for `table`."""
         return files.names(self.path)
 
     def table(self, name: str) -> pl.LazyFrame:
@@ -98,7 +98,7 @@ class Run:
         return files.names(self.path / "packets")
 
     def packets(self, point: str) -> Packets:
-        """What was captured at a point."""
+        """The packets of a capture point."""
         frame = files.scan(self.path / "packets" / f"{point}.parquet", self.points)
         return Packets(point, frame, self.path / "pcap" / f"{point}.pcap")
 

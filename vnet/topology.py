@@ -18,7 +18,7 @@ HYPHENS = {"link_down": "link-down", "link_up": "link-up"}
 
 
 class TopologyError(ValueError):
-    """What cannot stand in a topology file."""
+    """A value or name that a topology file cannot have."""
 
 
 class Topology:
@@ -41,12 +41,12 @@ class Topology:
 
     @property
     def name(self) -> str:
-        """Of the experiment."""
+        """The name of the experiment."""
         return str(self._data["name"])
 
     @property
     def data(self) -> Data:
-        """What the file will hold, as plain data; a copy."""
+        """A copy of the file's future content, as plain data."""
         copied: Data = _plain(self._data)
         return copied
 

@@ -1,1 +1,1 @@
-"""Conservation: every figure that can be zero, capped or attributed is held against an independent count."""
+"""Conservation: compares every figure that can be zero, capped or attributed with an independent count."""

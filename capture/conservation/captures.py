@@ -1,4 +1,4 @@
-"""Captures: packets against the counters of the interface, their sizes against the bytes of the file."""
+"""Compares captured packets with the interface's counters, and their sizes with the file's size."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ EDGE_NS = 50_000_000  # in real time: between the kernel's stamp of a packet and
 
 
 def sizes_fill_the_file(e: Evidence) -> Found:
-    """The captured bytes of all packets, with the headers of pcap, are the file that they were read from."""
+    """The captured bytes of all packets and the pcap headers add up to the size of the file."""
     compared, left_out = [], []
     for capture in e.plan.get("captures", ()):
         packets, size = e.packets(capture["name"]), e.pcap_bytes.get(capture["name"])
@@ -61,7 +61,7 @@ def sizes_fill_the_file(e: Evidence) -> Found:
 
 
 def table_has_packets(e: Evidence) -> Found:
-    """As many rows as tcpdump said that it captured, and layers that add up to the frames."""
+    """The table has as many rows as tcpdump captured packets, and its layers add up to the frames."""
     compared, left_out = [], []
     for capture in e.plan.get("captures", ()):
         name = capture["name"]
@@ -84,7 +84,7 @@ def _none(e: Evidence) -> list[str]:
 
 
 def filter_matches(e: Evidence) -> Found:
-    """The kernel's filter and tcpdump's own, which read the same expression, agree on every packet."""
+    """The kernel's filter and tcpdump's own, of the same expression, pass the same packets."""
     if e.manifest.get("driver") == "fake":
         return Found(left_out=[e.unsuitable])
     compared, left_out = [], []
@@ -106,7 +106,7 @@ def filter_matches(e: Evidence) -> Found:
 
 
 def kernel_has_packets(e: Evidence) -> Found:
-    """With a filter or without. When tcpdump ends it forgets the packets in the kernel's last block."""
+    """tcpdump has all packets that the kernel passed, but for the kernel's last block, lost when it ends."""
     compared, left_out = [], []
     for capture in e.plan.get("captures", ()):
         name = capture["name"]
@@ -120,21 +120,21 @@ def kernel_has_packets(e: Evidence) -> Found:
 
 
 def _in_a_block(packets: pl.LazyFrame) -> int:
-    """The most packets of two periods in a row, each as long as a block is kept."""
+    """The most packets in any two successive periods, each as long as the kernel keeps a block."""
     periods = packets.group_by(pl.col("t_ns") // SETTLE_NS).agg(pl.len()).sort("t_ns")
     counts = periods.select(pl.col("len").cast(pl.Int64)).collect()["len"]
     return int((counts + counts.shift(-1, fill_value=0)).max() or 0)  # type: ignore[arg-type]
 
 
 def packets_are_frames(e: Evidence) -> Found:
-    """What a capture without filter holds between the first and the last sample, against what the interface
-    counted.
+    """Compares the packets of a capture without filter, between the first and the last sample, with the
+    frames that the interface counted.
     """
     return _against_interface(e, filtered=False)
 
 
 def filtered_are_frames(e: Evidence) -> Found:
-    """What a filter lets through is a part of that."""
+    """A capture with a filter has at most the frames that the interface counted."""
     return _against_interface(e, filtered=True)
 
 

@@ -41,7 +41,7 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The pairs of counts that a check compared, and the reasons why it left others out."""
+    """The pairs of counts that a check compared, and its reasons for leaving others out."""
 
     compared: Sequence[Compared] = ()
     left_out: Sequence[str] = ()  # reasons

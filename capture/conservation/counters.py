@@ -1,4 +1,4 @@
-"""Sampled counters of nodes and link directions, as growth from sample to sample on one numbering."""
+"""The growth of sampled counters of nodes and link directions, from sample to sample, with common numbers."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ DOWN = ("link-down", "stop", "kill")
 
 
 def light_nodes(plan: dict[str, Any]) -> list[dict[str, Any]]:
-    """Nodes whose interfaces are counted in the lab's kernel, all in one moment."""
+    """Light nodes, whose interfaces the lab's kernel counts, all at one moment."""
     return [node for node in plan.get("nodes", ()) if node.get("kind", "light") == "light"]
 
 
 def node_steps(e: Evidence) -> pl.DataFrame | None:
-    """node, t_ns, sample and the growth of each counter; of light nodes. None without samples."""
+    """Rows of light nodes: node, t_ns, sample and the growth of each counter. None without samples."""
     rows = _samples(e)
     return None if rows is None else _broken(_steps(rows, ("node",), NODE), e, "node")
 
@@ -71,7 +71,7 @@ def _steps(rows: pl.DataFrame, over: tuple[str, ...], counters: tuple[str, ...])
 
 
 def _broken(steps: pl.DataFrame, e: Evidence, key: str) -> pl.DataFrame:
-    """Intervals in which an event touched the subject are not whole."""
+    """Sets `whole` to false in intervals in which an event changed the subject."""
     if e.events is None:
         return steps
     touching = e.events.filter(pl.col("action").is_in(BREAKING)).explode("targets")

@@ -1,4 +1,4 @@
-"""CPU of nodes, as their control groups have it, against what the lab's kernel had to give."""
+"""Compares the CPU time of nodes, by their control groups, with the CPU time of the lab's kernel."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ TICK_NS = 10_000_000  # of kernels that count CPU so coarsely (HZ=100)
 
 
 def nodes_fit(e: Evidence) -> Found:
-    """From the first sample to the last all nodes together took no more than all cores have: so much is exact
-    whatever the kernel counts CPU by. A tick a node is let differ.
+    """From the first sample to the last all nodes together took at most the time of all cores, however the
+    kernel counts CPU time. The tolerance is a tick for each node.
     """
     if e.unsuitable:
         return Found(left_out=[e.unsuitable])
@@ -45,8 +45,8 @@ def nodes_fit(e: Evidence) -> Found:
 
 
 def groups_have_processes(e: Evidence) -> Found:
-    """At the end of the run a group has counted all that its processes have, and those that ended; and the
-    last sample all of that but for what cores can give in the time since.
+    """At the end of the run a control group's CPU time is at least that of its processes, ended ones
+    included; the last sample is lower by at most what the cores can give in the time since.
     """
     if e.unsuitable:
         return Found(left_out=[e.unsuitable])

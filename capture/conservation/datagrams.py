@@ -1,4 +1,4 @@
-"""Datagrams of the agent's UDP roles, as they wrote them down, against what the nodes' stacks counted."""
+"""Compares the recorded datagrams of the agent's UDP roles with the counters of the nodes' stacks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ REFUSED = ("UdpSndbufErrors", "Udp6SndbufErrors", "IpOutDiscards", "IpOutNoRoute
 
 
 def arrivals_were_handed_over(e: Evidence) -> Found:
-    """Each arrival and each reply is a datagram."""
+    """Nodes received at least one datagram for each recorded arrival and reply."""
     if why := _unknown(e):
         return Found(left_out=[why])
     assert e.messages is not None
@@ -42,7 +42,7 @@ def arrivals_were_handed_over(e: Evidence) -> Found:
 
 
 def sends_left(e: Evidence) -> Found:
-    """Of nodes on which nothing runs but UDP roles: messages to one receiver each, and replies."""
+    """Nodes that run only UDP roles sent one datagram for each message and receiver, and for each reply."""
     if why := _unknown(e):
         return Found(left_out=[why])
     assert e.messages is not None
@@ -84,7 +84,7 @@ def _ways(link: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _roles(plan: dict[str, Any]) -> dict[str, str]:
-    """The light node of each endpoint that a UDP role of the agent's is."""
+    """The light node of each endpoint that is a UDP role of the agent."""
     return {
         str(role["session"]["endpoint"]): str(node["name"])
         for node in plan.get("nodes", ()) if node.get("kind", "light") == "light"

@@ -1,4 +1,4 @@
-"""How soon messages came, against the delays of the links that they have to cross."""
+"""Compares the latency of messages with the delays of the links on their way."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def none_is_too_soon(e: Evidence) -> Found:
 
 
 def _doubtful(e: Evidence) -> str:
-    """Why a latency may be below that all the same; "" where it may not."""
+    """Why a latency may be below the links' delay; "" if it may not."""
     nodes = e.plan.get("nodes", ())
     if any(node.get("kind", "light") != "light" for node in nodes):
         return "the clocks of virtual machines are their own"
@@ -142,7 +142,7 @@ def _ways(e: Evidence) -> Ways:
 
 
 def _by_hand(e: Evidence) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """What was changed while the lab ran, as its events have it."""
+    """Impairments that commands changed while the lab ran, by its events."""
     if e.events is None:
         return
     rows = e.events.filter(pl.col("action") == "impair").select("targets", "args")
@@ -154,7 +154,7 @@ def _by_hand(e: Evidence) -> Iterator[tuple[str, str, dict[str, Any]]]:
 
 
 def _soonest_ns(impairment: dict[str, Any]) -> int:
-    """netem adds its jitter either way, and sends at once what is to overtake others."""
+    """The least delay: netem's jitter can shorten the delay, and reordered packets have none."""
     if impairment.get("reorder") or impairment.get("slot"):
         return 0
     reach = 1 if impairment.get("distribution", "uniform") == "uniform" else REACH

@@ -1,4 +1,4 @@
-"""Frames that links to nodes dropped, against what these nodes then lacked."""
+"""Compares the frames that links to nodes dropped with the messages that these nodes lacked."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SEGMENTS, DATA = "TcpRetransSegs", "TcpExtTCPOrigDataSent"
 
 
 def drops_are_missed(e: Evidence) -> Found:
-    """Where a link leads to a node that forwards nothing: what it drops is lost, or is sent again."""
+    """Frames dropped by a link to a node that does not forward are lost messages or retransmissions."""
     if why := e.unsuitable or _unknown(e):
         return Found(left_out=[why])
     assert e.links is not None and e.stacks is not None
@@ -70,7 +70,7 @@ def _to_nodes(plan: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
 
 
 def _lost(e: Evidence) -> dict[str, int]:
-    """By node: messages to it that did not come, replies to its requests, and all that was tried anew."""
+    """For each node: lost messages to it, lost replies to its requests, and all retransmissions."""
     assert e.messages is not None
     homes = {
         str(role["session"]["endpoint"]): str(node["name"])

@@ -1,4 +1,4 @@
-"""What conservation checks read of a run: its plan, manifest and tables, each once."""
+"""The input of conservation checks: a run's plan, manifest and tables, each read once."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Recorded:
 @dataclass(frozen=True)
 class Evidence:
     """recorded: None where the run has no records. pcap_bytes: sizes of the files that were reduced now.
-    matching: how many packets of these match the filter of their capture, looked at once more."""
+    matching: how many of their packets match their capture's filter when it is applied again."""
 
     run_dir: Path
     plan: dict[str, Any]
@@ -51,7 +51,7 @@ class Evidence:
 
     @cached_property
     def unsuitable(self) -> str:
-        """Why no counter of this lab can be held against another; "" where they can."""
+        """Why no counters of this lab can be compared; "" if they can."""
         if self.manifest.get("driver") == "fake":
             return "the fake driver's figures are invented"
         if self.plan.get("hosts"):
@@ -70,7 +70,7 @@ class Evidence:
 
     @cached_property
     def links(self) -> pl.DataFrame | None:
-        """Of whole directions, without the classes of their queues."""
+        """Samples of whole link directions, without the classes of their queues."""
         table = self._table("links")
         return None if table is None else table.filter(pl.col("class").is_null())
 
@@ -102,7 +102,7 @@ class Evidence:
 
     @cached_property
     def proof(self) -> list[dict[str, Any]]:
-        """What was proven of links; empty where nothing was, or where it cannot be read."""
+        """The link proof; empty if there is none, or it cannot be read."""
         try:
             found = json.loads((self.run_dir / "proof.json").read_text(encoding="utf-8"))
         except (OSError, ValueError):
@@ -111,13 +111,13 @@ class Evidence:
 
     @cached_property
     def peaks(self) -> pl.DataFrame | None:
-        """t_ns, node, memory_bytes: the most that each node ever had, as the kernel kept it."""
+        """t_ns, node, memory_bytes: each node's peak memory by its control group."""
         path = self.run_dir / "raw" / "peaks.csv"
         return rawfile.table(path, PEAKS).lines if path.exists() else None
 
     @cached_property
     def overrun(self) -> bool:
-        """Whether a session failed, as one says whose socket had no room."""
+        """Whether a session failed, for example because its socket buffer was full."""
         sessions = self._table("sessions")
         return sessions is not None and sessions.filter(what="failed").height > 0
 

@@ -1,4 +1,4 @@
-"""The figures of summary.json, against counts made anew and otherwise from the tables."""
+"""Compares the figures of summary.json with counts computed from the tables in another way."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _messages(e: Evidence, rows: list[Row]) -> Iterator[Compared]:
 
 
 def _packets(e: Evidence, rows: list[Row]) -> Iterator[Compared]:
-    """Of the hold, or of the whole capture where none is recorded."""
+    """Packets of the hold; of the whole capture if the run records no hold."""
     hold = (e.manifest.get("phases") or {}).get("hold")
     for point, known in _by(rows, "capture", "").items():
         packets = e.packets(point)
@@ -67,7 +67,7 @@ def _packets(e: Evidence, rows: list[Row]) -> Iterator[Compared]:
 
 
 def goodput_is_payload(e: Evidence, summary: Iterable[Row]) -> Found:
-    """Of bulk transfers: the mean rate, over the time from the first count to the last, is what came."""
+    """The mean goodput of a bulk transfer times its duration equals the bytes that arrived."""
     said = _by(summary, "flow", "transfer_")
     compared = []
     for name, known in said.items():
@@ -103,7 +103,7 @@ def payload_is_carried(e: Evidence, summary: Iterable[Row]) -> Found:
 
 
 def _by(rows: Iterable[Row], key: str, begins: str) -> dict[str, dict[str, float]]:
-    """Values added up by what `key` says and by name."""
+    """Sums of the values by `key` and by name."""
     found: dict[str, dict[str, float]] = {}
     for row in rows:
         if row.get(key) is not None and row["name"].startswith(begins):

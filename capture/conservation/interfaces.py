@@ -1,4 +1,4 @@
-"""What crossed the interfaces of nodes: against the links that they hang on, and against their messages."""
+"""Compares the counters of nodes' interfaces with those of the links that they are attached to."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ UNITS = {"bytes": "bytes", "packets": "frames"}
 
 
 def node_is_links(e: Evidence) -> Found:
-    """Of nodes all of whose interfaces hang on links that are counted: the same bytes and frames."""
+    """A node with all interfaces on counted links has the same bytes and frames as these links."""
     return _against_links(e, whole=True)
 
 
 def node_has_links(e: Evidence) -> Found:
-    """Of nodes with other interfaces too: at least what those links carried."""
+    """A node that also has other interfaces has at least the bytes and frames of its links."""
     return _against_links(e, whole=False)
 
 

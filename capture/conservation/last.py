@@ -1,4 +1,4 @@
-"""The last samples of nodes, against what their control groups say when the run is over."""
+"""Compares the last samples of nodes with the counters of their control groups after the run."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def cpu_goes_on(e: Evidence) -> Found:
 
 
 def memory_has_a_peak(e: Evidence) -> Found:
-    """Of samples until the peak was read."""
+    """No memory sample is above the peak, if it was taken before the peak was read."""
     if e.unsuitable:
         return Found(left_out=[e.unsuitable])
     if e.peaks is None or e.nodes is None:

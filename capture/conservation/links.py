@@ -1,4 +1,4 @@
-"""Directions of links from segments: what one let out, dropped or holds, against what other ports put in."""
+"""Compares the frames that a link takes from a segment with those that the other ports put in."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ WAYS = ("forward", "reverse")
 
 
 def link_is_other_port(e: Evidence) -> Found:
-    """A bridge of two ports hands on by the one what comes in by the other: the same frames."""
+    """In a segment of two ports, a link takes exactly the frames that enter by the other port."""
     return _against_ports(e, two=True)
 
 
 def link_has_from_ports(e: Evidence) -> Found:
-    """A bridge hands a frame on by the port of its address, or by every port once: never more than came."""
+    """In a segment of more ports, a link takes at most the frames that enter by the other ports."""
     return _against_ports(e, two=False)
 
 

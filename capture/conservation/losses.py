@@ -1,4 +1,4 @@
-"""Frames that links dropped, against the share that the file asks them to lose."""
+"""Compares the frames that links dropped with the requested loss."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WAYS = ("forward", "reverse")
 
 
 def links_lose_their_share(e: Evidence) -> Found:
-    """Of independent loss. More than asked for is judged only where no queue can have been full."""
+    """Links with independent loss drop the requested share; an excess counts if no queue can be full."""
     if e.unsuitable:
         return Found(left_out=[e.unsuitable])
     steps = link_steps(e)
@@ -77,7 +77,7 @@ def _furthest(mean: float, side: int) -> float:
 
 
 def _changes(e: Evidence) -> Iterator[tuple[int, str, str, dict[str, Any]]]:
-    """When, link, way and what held from then on, as events have it."""
+    """Changes of impairments by the run's events: time, link, direction, impairment from then on."""
     if e.events is None:
         return
     rows = e.events.filter((pl.col("action") == "impair") & pl.col("ok")).sort("t_ns")

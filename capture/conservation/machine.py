@@ -1,4 +1,4 @@
-"""What the lab's kernel says of its own time and memory, against the clock and against its nodes."""
+"""Compares the time and memory that the lab's kernel reports with the clock and with its nodes."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def cores_have_time(e: Evidence) -> Found:
 
 
 def samples_take_one_time(e: Evidence) -> Found:
-    """They are taken one after the other in the same round, of which the last may be cut short."""
+    """Samples of nodes, links and kernel cover the same time; the last round may be incomplete."""
     if e.unsuitable:
         return Found(left_out=[e.unsuitable])
     if e.host is None:
@@ -75,7 +75,7 @@ def samples_take_one_time(e: Evidence) -> Found:
 
 
 def counters_only_grow(e: Evidence) -> Found:
-    """None of a light node does, but after an event that touches it."""
+    """No counter of a light node decreases, except after an event that changes the node."""
     if e.unsuitable:
         return Found(left_out=[e.unsuitable])
     count = fallen(e)
@@ -91,7 +91,7 @@ def _span(rows: pl.DataFrame | None) -> int | None:
 
 
 def nodes_fit_memory(e: Evidence) -> Found:
-    """In no sample all nodes together have more than there is."""
+    """In no sample do all nodes together have more memory than the lab's kernel."""
     if e.unsuitable:
         return Found(left_out=[e.unsuitable])
     there = (e.manifest.get("host") or {}).get("memory_bytes")

@@ -1,5 +1,5 @@
-"""Messages: the records against what the programs counted, the table against the records, and the lost ones
-against the frames that were dropped.
+"""Compares the records of messages with the programs' counts, the table with the records, and lost messages
+with dropped frames.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def table_has_records(e: Evidence) -> Found:
 
 
 def records_are_counted(e: Evidence) -> Found:
-    """Records of the agent's roles as written, against what the roles themselves had counted at the end."""
+    """The records of the agent's roles are as many as the roles themselves counted."""
     totals = e.manifest.get("totals")
     if totals is None:
         return Found(left_out=["the run does not say what its programs counted"])
@@ -70,7 +70,7 @@ def records_are_counted(e: Evidence) -> Found:
 
 
 def lost_were_dropped(e: Evidence) -> Found:
-    """Of datagrams from end to end no more were lost than frames were dropped, or under way."""
+    """At most as many datagrams were lost as frames were dropped or still queued."""
     if why := e.unsuitable or disrupted(e):
         return Found(left_out=[why])
     counted = e.links if e.plan.get("links") else e.nodes  # a lab without links drops in stacks alone
@@ -88,7 +88,7 @@ def lost_were_dropped(e: Evidence) -> Found:
 
 
 def _lost(e: Evidence, last_ns: int) -> int | None:
-    """Messages, sent until the last sample, that a receiver lacks; None where there are no such flows.
+    """Lost messages that were sent before the last sample; None if no flow sends datagrams end to end.
 
     Each counts once: a frame to a group that is dropped is lost to all its receivers.
     """
@@ -111,7 +111,7 @@ def of_datagrams(e: Evidence) -> pl.DataFrame:
 
 
 def disrupted(e: Evidence) -> str:
-    """Why lost messages are not all counted as frames; "" where they are."""
+    """Why lost messages may have no dropped frame; "" if each has one."""
     nodes, links = e.plan.get("nodes", ()), e.plan.get("links", ())
     ways = [link[way]["impairment"] for link in links for way in ("forward", "reverse")]
     software = [s for node in nodes for s in node.get("software", ())]

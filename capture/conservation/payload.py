@@ -1,4 +1,4 @@
-"""Messages and bulk transfers that nodes took or sent, against the bytes of their interfaces."""
+"""Compares the payload that nodes sent and received with the bytes of their interfaces."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def node_carries_messages(e: Evidence) -> Found:
 
 
 def _taken(e: Evidence, last_ns: int) -> pl.DataFrame:
-    """node, payload: of the first arrivals until the last sample, and of bulk transfers."""
+    """node, payload: received bytes of first arrivals until the last sample, and of bulk transfers."""
     rows = _between(e)
     parts = [] if rows is None else [
         rows.filter(pl.col("received_ns") <= last_ns).select(node="to", payload="bytes")
@@ -49,7 +49,7 @@ def _taken(e: Evidence, last_ns: int) -> pl.DataFrame:
 
 
 def _given(e: Evidence, last_ns: int) -> pl.DataFrame:
-    """The same of senders: what is known to have arrived somewhere has left them."""
+    """node, payload: sent bytes of messages and bulk transfers that arrived."""
     rows = _between(e)
     parts = []
     if rows is not None:
@@ -59,7 +59,7 @@ def _given(e: Evidence, last_ns: int) -> pl.DataFrame:
 
 
 def _between(e: Evidence) -> pl.DataFrame | None:
-    """Messages with the nodes of both ends, `from` and `to`: two nodes without a go-between."""
+    """Messages between two nodes without a broker, with both nodes as `from` and `to`."""
     if e.messages is None:
         return None
     homes = _homes(e.plan)

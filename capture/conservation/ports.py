@@ -1,4 +1,4 @@
-"""Which directions of links leave and enter the interfaces of nodes, by a run's plan."""
+"""Finds in the plan which link directions leave and enter the interfaces of nodes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Ports:
     devices: dict[str, dict[str, str]]
 
     def covered(self, node: str) -> set[str]:
-        """The node's interfaces that hang on a link of their own."""
+        """The node's interfaces that have a link of their own."""
         return set(self.rows.filter(node=node)["device"])
 
     def way_into(self, node: str, segment: str) -> tuple[str, str] | None:
@@ -36,7 +36,7 @@ class Ports:
 
 
 def ports(plan: dict[str, Any]) -> Ports:
-    """Of light nodes. Of half duplex and media nothing, since what both ends share is counted as one."""
+    """The ports of light nodes; without half duplex links and media, whose ends share one counter."""
     owners = {node["netns"]: node["name"] for node in light_nodes(plan) if "netns" in node}
     rows = []
     for link in plan.get("links", ()):

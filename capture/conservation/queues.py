@@ -1,4 +1,4 @@
-"""What waits in links: no more than they hold, and something where a full queue dropped."""
+"""Checks the backlog of links: within the queue's limit, and above zero if a full queue dropped."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WAYS = ("forward", "reverse")
 
 
 def backlog_fits(e: Evidence) -> Found:
-    """Of directions with a queue of packets, first in first out, as they were asked for at any time."""
+    """The backlog of a FIFO queue of packets is at most the largest limit that was ever requested."""
     if e.unsuitable or e.links is None:
         return Found(left_out=[e.unsuitable or "no counters of links"])
     compared = []
@@ -72,8 +72,8 @@ def _asked(plan: dict[str, Any]) -> list[tuple[str, str, dict[str, Any]]]:
 
 
 def _limits(plan: dict[str, Any]) -> dict[tuple[str, str], int]:
-    """netem and the queue behind its delay each hold so many; those with queues of bytes or classes are not
-    told.
+    """Limits by direction: the packets that netem and the queue behind it hold; leaves out queues of bytes
+    or classes.
     """
     found: dict[tuple[str, str], int] = {}
     asked = _asked(plan)

@@ -95,7 +95,7 @@ def of_summary(evidence: Evidence) -> list[Check]:
 
 
 def findings(checks: Iterable[Check], prefix: str = TRUST) -> list[Warned]:
-    """Each check that fails, as what makes the run suspect."""
+    """A finding for each check that fails; findings make the run suspect."""
     return [
         Warned(f"{prefix}{check.name}", check.text, REMEDIES[check.name], suspect=True)
         for check in checks if check.verdict == "fails"

@@ -82,7 +82,7 @@ class Traffic:
         return Flow(added([port.into for port in found]), added([port.out for port in found]))
 
     def ports(self, segment: str) -> list[Port] | str:
-        """Of its nodes and of links to other segments, or why their frames are not known."""
+        """The segment's ports to nodes and to links, or why their frames are not known."""
         if self._nodes is None or self._links is None:
             return "no counters of nodes and links"
         if any(
@@ -122,11 +122,11 @@ class Traffic:
         return added([self._at(node, segment, way, waiting=False) for way in ("tx", "rx")])
 
     def taken(self, link: str, direction: str) -> pl.DataFrame:
-        """What one direction of a link let out, dropped or holds."""
+        """The frames that one direction of a link sent, dropped or still queues."""
         return self._of_link(link, direction, waiting=True)
 
     def both_ways(self, link: str) -> pl.DataFrame | str:
-        """Of a link with an interface for each end, or why it has none."""
+        """The frames of both directions of a link, or why they are not known."""
         if self._links is None:
             return "no counters of links"
         found = next((li for li in self._plan.get("links", ()) if li["name"] == link), None)
@@ -168,7 +168,7 @@ def _shared(link: dict[str, Any]) -> bool:
 
 
 def _unknown(plan: dict[str, Any], known: Ports, segment: str, here: set[str]) -> str:
-    """Why the frames of some port of the segment cannot be told from others."""
+    """Why the frames of some port of the segment cannot be distinguished from others."""
     others = [n for n in plan.get("nodes", ()) if n["name"] not in known.devices]
     if any(i["segment"] == segment for n in others for i in n.get("interfaces", ())):
         return "a virtual machine's ports are counted at other times"
@@ -187,7 +187,7 @@ def _negative(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def added(parts: list[pl.DataFrame]) -> pl.DataFrame:
-    """By sample; whole where all parts are."""
+    """The sum of the parts by sample; whole if all parts are."""
     every = pl.concat([NONE, *parts], how="vertical_relaxed")
     sums = every.group_by("sample").agg(pl.col("packets", "bytes").sum(), pl.col("whole").all(), n=pl.len())
     return sums.with_columns(whole=pl.col("whole") & (pl.col("n") == len(parts))).drop("n").sort("sample")

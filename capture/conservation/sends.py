@@ -1,5 +1,5 @@
-"""What nodes hand to their links: against the datagrams that their programs sent and the packets that their
-stacks forwarded.
+"""Compares the frames that links take from nodes with the datagrams that programs sent and the packets that
+the stacks forwarded.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FORWARDED = ("IpForwDatagrams", "Ip6OutForwDatagrams")
 
 
 def links_take_messages(e: Evidence) -> Found:
-    """Of nodes all of whose interfaces hang on links: no datagram vanishes before the first link."""
+    """Links take every datagram from a node with all interfaces on links: none vanishes before."""
     if why := e.unsuitable or disrupted(e):
         return Found(left_out=[why])
     steps = link_steps(e)

@@ -1,4 +1,4 @@
-"""What the nodes' own network stacks counted over a run, against interfaces, links, and one another."""
+"""Compares the counters of the nodes' network stacks with those of interfaces, links, and one another."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def repeats_have_reasons(e: Evidence) -> Found:
 
 
 def interfaces_have_packets(e: Evidence) -> Found:
-    """The stack counts from the programs' start to the end, so at least what is between two samples."""
+    """The stack counts at least as many packets as the interfaces between first and last sample."""
     if why := e.unsuitable or _bare(e.plan):
         return Found(left_out=[why])
     steps = node_steps(e)

@@ -1,4 +1,4 @@
-"""What plan, manifest, proof and events of a run say of one another."""
+"""Compares the plan, manifest, proof and events of a run with one another."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ ROUNDING = 1e-6
 
 
 def events_are_planned(e: Evidence) -> Found:
-    """Of a run that came to its end: each event of the plan has a line, was carried out, and is late only
-    where the lab itself said so.
+    """In a complete run each event of the plan has a line, was carried out, and is late only
+    where the lab itself reported that.
     """
     if e.manifest.get("state") != COMPLETE or not e.manifest.get("phases"):
         return Found(left_out=["the run has not come to its end"])
@@ -69,7 +69,7 @@ def events_are_planned(e: Evidence) -> Found:
 
 
 def phases_are_planned(e: Evidence) -> Found:
-    """Of a run that came to its end, without trials, which make the hold as long as they need."""
+    """In a complete run the phases last as planned; without trials, which determine the hold."""
     phases = e.manifest.get("phases") or {}
     if e.manifest.get("state") != COMPLETE or not {"ramp", "hold", "drain"} <= phases.keys():
         return Found(left_out=["the run has not come to its end"])
@@ -88,7 +88,7 @@ def phases_are_planned(e: Evidence) -> Found:
 
 
 def proof_is_of_plan(e: Evidence) -> Found:
-    """Quantities of links that are not played from traces."""
+    """The proof requests what the plan requests, for links without traces."""
     if not (proof := e.proof):
         return Found(left_out=["no link was proven"])
     asked = {
@@ -135,7 +135,7 @@ def proof_words_are_intervals(e: Evidence) -> Found:
 
 
 def _within(one: dict[str, Any]) -> bool:
-    """What the machine itself adds is let go as well."""
+    """Whether the interval is within the tolerance and what the machine itself adds."""
     reach = (float(_said(one, "tolerance")) + float(one.get("machine") or 0)) * (1 + ROUNDING)
     expected, low, high = float(one["expected"]), float(one["low"]), float(one["high"])
     measured, rounding = float(_said(one, "measured")), ROUNDING * abs(high)
@@ -144,7 +144,7 @@ def _within(one: dict[str, Any]) -> bool:
 
 
 def _said(one: dict[str, Any], name: str) -> Any:
-    """A value of a line of proof.json, which was called otherwise before."""
+    """A value of a line of proof.json, also under the name that earlier versions gave it."""
     return one.get(name, one.get(EARLIER.get(name, "")))
 
 

@@ -1,4 +1,4 @@
-"""Bulk transfers: what both ends counted, when, and what the node of the sender sent meanwhile."""
+"""Compares the counts of both ends of bulk transfers, their times, and the bytes of the sender's node."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ BREAKING = ("link-down", "stop", "kill", "restart")  # a connection may have end
 
 
 def ends_agree(e: Evidence) -> Found:
-    """No receiver has more than its sender gave; over TCP the same, once both have come to their end."""
+    """No receiver has more bytes than its sender; over TCP both are equal once both have ended."""
     if e.transfers is None:
         return Found(left_out=["no bulk transfers"])
     last = e.transfers.group_by("name", "leg", "endpoint").agg(pl.col("bytes", "t_ns").max())
@@ -57,7 +57,7 @@ def ends_agree(e: Evidence) -> Found:
 
 
 def nodes_sent_them(e: Evidence) -> Found:
-    """Of nodes on which nothing runs but senders of transfers over TCP: no byte of theirs is left unsaid."""
+    """A node that runs only senders of TCP transfers sent at most the bytes that these counted."""
     if e.unsuitable:
         return Found(left_out=[e.unsuitable])
     steps = node_steps(e)
@@ -80,7 +80,7 @@ def nodes_sent_them(e: Evidence) -> Found:
 
 
 def records_are_a_second_apart(e: Evidence) -> Found:
-    """In the middle: the last may come sooner, and a program may be held up."""
+    """The median interval of records is 1 s: the last record may come sooner, others late."""
     if e.transfers is None:
         return Found(left_out=["no bulk transfers"])
     over = ("flow", "endpoint", "leg")

@@ -25,7 +25,7 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class Summary:
-    """How a campaign stands: cells by what has become of them, and the time that the rest will take."""
+    """The state of a campaign: its cells by state, and the estimated time for the remaining ones."""
 
     cells: int
     complete: int
@@ -64,7 +64,7 @@ def open_campaign(settings: Settings, directory: Path, trials: Sequence[Trial] =
 
 
 def described(settings: Settings, campaign: Campaign) -> Json:
-    """campaign.json: what makes this campaign this one, with the text of every file it was made from."""
+    """The content of campaign.json: what identifies the campaign, with the text of each source file."""
     files = list(dict.fromkeys([campaign.path, *(cell.topology for cell in campaign.cells)]))
     return {
         "format": FORMAT,
@@ -94,7 +94,7 @@ def _command(settings: Settings) -> str:
 
 
 def compared(before: Json, now: Json) -> str:
-    """Where two campaigns differ, as a person would look for it; empty if they do not."""
+    """Describes for a person where two campaigns differ; empty if they are equal."""
     lines: list[str] = []
     for key in ("parameters", "kernel", "lab", "time"):
         if before.get(key, now[key] if key != "time" else "real") != now[key]:
@@ -109,7 +109,7 @@ def compared(before: Json, now: Json) -> str:
 
 
 def grown(before: Json, now: Json) -> bool:
-    """Whether it has every cell that it had, of the same topologies, and more."""
+    """Whether `now` has all cells of `before`, of the same topologies, and further ones."""
     had, has = ({json.dumps(cell, sort_keys=True) for cell in one["cells"]} for one in (before, now))
     return (
         had < has
@@ -160,7 +160,7 @@ def _run(
     engine: Engine | None,
     over: tuple[str, ...],
 ) -> bool:
-    """Run the cells that are in no state of `over`; whether it was interrupted."""
+    """Runs the cells whose state is not in `over`; returns whether the campaign was interrupted."""
     done = journal.latest(directory)
     todo = [
         (number, cell)
@@ -174,7 +174,7 @@ def _run(
 
 
 def status(directory: Path, *, interrupted: bool = False, page: Path | None = None) -> Summary:
-    """How the campaign in `directory` stands; CampaignError if there is none."""
+    """The state of the campaign in `directory`; CampaignError if there is none."""
     planned = journal.read_json(directory / "campaign.json")["cells"]
     lines = journal.latest(directory)
     states = {name: line.get("state") for name, line in lines.items()}
@@ -197,7 +197,7 @@ def _left_s(directory: Path, left: int) -> float | None:
 
 
 def _report(directory: Path, observe: Observe) -> Path | None:
-    """The campaign's page; None while no run is complete."""
+    """Writes the campaign's page and returns its path; None while no run is complete."""
     from reports.report import campaign_report
 
     if not any(line.get("state") == "complete" for line in journal.latest(directory).values()):

@@ -2,7 +2,7 @@
 
 The first line of standard input says what to run: {request, plan, bridged, directory, run_dir}. Events go to
 standard output, one JSON line each; the last is `cell-result` {state, error}. End of file on standard input
-means that who asked is gone: as Ctrl-C. A cell that this machine cannot carry ends as `unfit`.
+means that the client has ended, and acts as Ctrl-C. A cell that this machine cannot carry ends as `unfit`.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _prepared(told: dict[str, Any]) -> Prepared:
 
 
 def tell(event: dict[str, Any]) -> None:
-    """One line to who asked; it knows the passing time itself."""
+    """Writes one event to the client; leaves out ticks, which the client makes itself."""
     if event.get("event") != "tick":
         sys.stdout.write(json.dumps(event) + "\n")
         sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""The cells of a campaign one by one in this process, and what the journal says of cells."""
+"""Runs a campaign's cells one by one in this process, and writes their lines in the journal."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ Todo = list[tuple[int, Cell]]
 def one_by_one(
     boot: str, settings: Settings, directory: Path, todo: Todo, total: int, observe: Observe
 ) -> bool:
-    """One after the other; whether interrupted. boot: virtual machines in `each` cell, or `once`."""
+    """Runs the cells in order; returns whether the user interrupted them.
+
+    boot: virtual machines boot in `each` cell, or `once`.
+    """
     with snapshots(directory, settings, [cell for _, cell in todo], boot) as places:
         for number, cell in todo:
             observe({"event": "cell", "cell": cell.name, "number": number, "total": total})
@@ -38,7 +41,7 @@ def one_by_one(
 
 
 def _run_cell(request: Request, directory: Path, cell: Cell, observe: Observe) -> str:
-    """How the cell ended. While another lab has the name, it waits."""
+    """Runs one cell and returns its end state; waits while another lab uses its name."""
     prepared = prepare(request, directory, cell.loaded)
     while True:
         _wait_for_name(prepared.state, observe)
@@ -82,7 +85,7 @@ def _executed(
 
 
 def _begun(directory: Path, cell: Cell, state: str) -> Json:
-    """The journal's line of a cell that begins; its run directory is made."""
+    """Makes the run directory of a cell and returns the journal's line for its beginning."""
     run_dir = make_dir(directory / "runs", cell.name)
     line = {**planned(cell), "run_dir": str(run_dir.relative_to(directory)), "lab": state}
     journal.begin(directory, line)
@@ -111,7 +114,7 @@ def planned(cell: Cell) -> Json:
 
 
 def recover(directory: Path) -> None:
-    """Settle the cells in flight of a killed campaign: labs taken down, runs kept and marked."""
+    """Settles the cells in flight of a killed campaign: takes labs down, keeps and marks runs."""
     for line in journal.in_flight(directory):
         _recover(directory, line)
 

@@ -1,4 +1,4 @@
-"""What keeps a plan from virtual time, found before anything is made: programs, software, memory."""
+"""Finds, before a lab is made, why a plan cannot run in virtual time: programs, software, memory."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LEAVE_OUT = "leave --time virtual out"
 
 
 def fitted(plan: Plan, wanted: str, agent: Callable[[], Path], out: Path) -> tuple[Choice, Path]:
-    """The kernel in virtual time and the agent for a plan; TopologyError with all that keeps it from there.
+    """The kernel in virtual time and the agent for a plan; TopologyError with all problems of virtual time.
 
     Raises NoKernel where this machine has no virtual time.
     """
@@ -45,7 +45,7 @@ def fitted(plan: Plan, wanted: str, agent: Callable[[], Path], out: Path) -> tup
 
 
 def insist_it_fits(plan: Plan, out: Path = Path()) -> None:
-    """The same of a file that is only read, also where kernel and agent are not built; makes no lab."""
+    """Checks as `fitted` does, for commands that make no lab; works also without a built kernel or agent."""
     kernel, found = _of_files(), [*filters.planned(plan), *real_time_only(plan)]
     with suppress(NoKernel):
         found += choose_fitting(plan, "auto", [kernel], out)[1]
@@ -55,12 +55,12 @@ def insist_it_fits(plan: Plan, out: Path = Path()) -> None:
 
 @cache
 def _of_files() -> VirtualKernel:
-    """One for all cells of a campaign, most of which see the same files."""
+    """The kernel object that all cells of a campaign share, since most of them see the same files."""
     return VirtualKernel()
 
 
 def problems(plan: Plan, kernel: VirtualKernel, agent: Path | None) -> list[Problem]:
-    """Programs that have no closure, and memory; the root that the lab would see is made, or found made."""
+    """Problems of programs without a closure, and of memory; makes the lab's root unless it exists."""
     try:
         root = kernel.root(plan, agent)
     except Unclosed as error:
@@ -73,7 +73,7 @@ def problems(plan: Plan, kernel: VirtualKernel, agent: Path | None) -> list[Prob
 
 
 def real_time_only(plan: Plan) -> Iterator[Problem]:
-    """Software whose figures in virtual time would say nothing."""
+    """Problems of software whose figures are meaningless in virtual time."""
     for node in plan.nodes:
         for one in node.software:
             if why := KINDS[one.kind].real_time:
@@ -82,7 +82,7 @@ def real_time_only(plan: Plan) -> Iterator[Problem]:
 
 
 def _located(plan: Plan, error: Unclosed) -> Iterator[Problem]:
-    """With the lines of the file, where it is still as it was planned."""
+    """Adds the file's line numbers to the problems, if the file is unchanged since it was planned."""
     try:
         document = read_document(plan.topology, read_bytes(Path(plan.topology)))
     except TopologyError:
@@ -92,7 +92,7 @@ def _located(plan: Plan, error: Unclosed) -> Iterator[Problem]:
 
 
 def _keys(data: Any, one: Unfound) -> Keys:
-    """The path of a key; an event is found by its label, or by what it runs."""
+    """The path of a key in the file; finds an event by its label or its command."""
     if not one.key.startswith(f"{TIMELINE}."):
         return tuple(one.key.split("."))
     label = one.key.removeprefix(f"{TIMELINE}.")
@@ -106,7 +106,7 @@ def _keys(data: Any, one: Unfound) -> Keys:
 
 
 def _memory(plan: Plan, kernel: VirtualKernel, root: ClosedRoot) -> Iterator[Problem]:
-    """The root is part of the lab's memory, twice while it is unpacked (docs/virtual-time.md)."""
+    """Problems of memory: it holds the lab's root, twice while that is unpacked (docs/virtual-time.md)."""
     lab, free = boot.memory_of(plan), available_bytes()
     needed = max(lab + root.bytes, 2 * root.bytes + boot.KERNEL_BYTES)
     remedy = f"close other programs, use fewer nodes, or {LEAVE_OUT}"

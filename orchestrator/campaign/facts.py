@@ -1,4 +1,4 @@
-"""What this machine can hold, looked up for the planner's capacity check."""
+"""Reads the limits of this machine for the planner's capacity check."""
 
 from __future__ import annotations
 

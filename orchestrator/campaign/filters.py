@@ -1,4 +1,4 @@
-"""Whether tcpdump takes the filters of a file's capture points; without tcpdump nobody can tell."""
+"""Checks with tcpdump the filters of a file's capture points; without tcpdump the check is left out."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def planned(plan: Plan) -> list[Problem]:
 
 
 def written(document: Document) -> list[Problem]:
-    """The same of a file that has no plan, since something else in it is wrong; parameters are left out."""
+    """As `planned`, for a file without a plan because of other errors; leaves out filters with parameters."""
     data: Any = document.data
     points = data.get("captures") if isinstance(data, dict) else None
     filters = [

@@ -19,9 +19,9 @@ from orchestrator.plan.capacity import problems
 def choose_fitting(
     plan: Plan, wanted: str, candidates: Sequence[LabKernel] | None, out: Path
 ) -> tuple[Choice, list[Problem]]:
-    """The choice, and what the plan is too large for there; raises as `choose`.
+    """The chosen kernel, and the limits that the plan exceeds there; raises as `choose`.
 
-    Where this machine's kernel is too small, for example in neighbours (gc_thresh3), and nobody asked for it,
+    If this machine's kernel is too small, for example in neighbours (gc_thresh3), and was not requested,
     a lab kernel is taken, which has limits of its own.
     """
     choice = choose(plan, wanted, candidates)
@@ -39,7 +39,7 @@ def choose_fitting(
 
 
 def too_large(plan: Plan, kernel: str, out: Path) -> list[Problem]:
-    """What a kernel on this machine has too little of, no NIC for, or would not show to the nodes."""
+    """Problems of a plan under a kernel of this machine: exceeded limits, missing NICs, hidden paths."""
     nics = nic_problems(plan) if kernel == "host" else []
     unseen = visible.problems(plan, kernel) if kernel != "fake" else []
     return nics + problems(plan, facts(kernel, out)) + unseen

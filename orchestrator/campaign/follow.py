@@ -22,7 +22,7 @@ STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @dataclass
 class Followed:
-    """How it ended: by itself, asked by a signal (`presses` is 1), or hard after another (2 and more).
+    """How a lab ended: by itself, after one signal (`presses` is 1), or by force after a second (2 and more).
 
     `errors` are the texts of the lab's error events; `last` is the event at which following stopped,
     if that was before the lab's process ended.
@@ -34,7 +34,7 @@ class Followed:
 
     @property
     def interrupted(self) -> bool:
-        """Whether the user asked for the end."""
+        """Whether the user ended the lab."""
         return self.presses > 0
 
     @property
@@ -46,7 +46,7 @@ class Followed:
 def follow(
     start: Callable[[], LabHandle], observe: Observe, until: Callable[[Event], bool] | None = None
 ) -> tuple[LabHandle, Followed]:
-    """Start a lab and tell `observe` every event, and `{"event": "tick"}` while nothing happens.
+    """Starts a lab and passes every event to `observe`, and `{"event": "tick"}` while nothing happens.
 
     Ends when the lab's process has ended or an event for which `until` holds has come. Raises what `start`
     raises.

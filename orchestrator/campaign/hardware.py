@@ -1,4 +1,4 @@
-"""Whether this machine has the NICs that a plan asks for, and may give them; nothing is made yet."""
+"""Checks, before a lab is made, that this machine has a plan's NICs and that they are available."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from orchestrator.plan.nics import NicUse, nic_uses
 
 
 def nic_problems(plan: Plan) -> list[Problem]:
-    """Every NIC of the plan that cannot be had here, with the reason and the remedy; changes nothing."""
+    """A problem for every NIC of the plan that is not available here, with its remedy; changes nothing."""
     uses = nic_uses(plan)
     return _refused(plan, uses) if uses else []
 

@@ -1,4 +1,4 @@
-"""What makes two runs in virtual time the same: the files that must be equal, and what they come from."""
+"""The files that two equal runs in virtual time share, and the inputs that determine them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def identical_set(run_dir: Path) -> dict[str, str]:
 
 
 def inputs(kernel: Path, agent: Path) -> dict[str, str]:
-    """What runs here depend on, whatever their plan: SHA-256 of programs and of our code, versions."""
+    """Inputs of all runs on this machine: SHA-256 of the programs and of vNET's code, and versions."""
     found = common(kernel, agent)
     for name in sorted({*PROGRAMS, *(program.name for program in programs())}):
         if path := find_tool(name):
@@ -60,13 +60,13 @@ def inputs(kernel: Path, agent: Path) -> dict[str, str]:
 
 
 def common(kernel: Path, agent: Path) -> dict[str, str]:
-    """What every run depends on beside its plan and the packages and files of its closed root."""
+    """Inputs of every run, beside its plan and the packages and files of its closed root."""
     found = {"kernel": digest(kernel), "agent": digest(agent), "code": _code()}
     return found | {"python": platform.python_version()}
 
 
 def _code() -> str:
-    """Of what runs inside the lab's kernel."""
+    """SHA-256 of vNET's code that runs inside the lab's kernel."""
     roots = [CODE_ROOT / name for name in CODE]
     files: Iterable[Path] = (p for r in roots for p in ([r] if r.is_file() else sorted(r.rglob("*.py"))))
     whole = hashlib.sha256()

@@ -1,6 +1,6 @@
-"""A campaign's directory: what was asked, what has become of each cell, and the cell in flight.
+"""Reads and writes a campaign's directory: its settings, the state of each cell, and the cells in flight.
 
-Every write is synced before the next cell begins: kill -9 or a power cut loses at most the cell in flight.
+Every write is synced before the next cell begins: kill -9 or a power cut loses at most the cells in flight.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def locked(directory: Path) -> Iterator[None]:
 
 
 def insist_it_is_free(directory: Path) -> None:
-    """CampaignError where a directory that holds no campaign has something else in it."""
+    """Raises CampaignError if a directory without a campaign contains anything else."""
     others = sorted(path.name for path in directory.iterdir() if path.name not in BEFORE_IT)
     if others:
         raise CampaignError(
@@ -57,7 +57,7 @@ def insist_it_is_free(directory: Path) -> None:
 
 
 def write_json(path: Path, value: Mapping[str, Any]) -> None:
-    """Replace `path` at once and for good."""
+    """Replaces `path` atomically, and syncs it to disk."""
     fresh = path.with_name(path.name + ".new")
     with fresh.open("w") as file:
         file.write(json.dumps(value, indent=2) + "\n")
@@ -81,7 +81,7 @@ def read_json(path: Path) -> Json:
 
 
 def append(directory: Path, line: Mapping[str, Any]) -> None:
-    """Add what became of a cell; a torn last line (kill -9 while writing) is ended first."""
+    """Appends the end of a cell; first ends a last line that kill -9 has cut."""
     path = directory / "cells.jsonl"
     torn = path.exists() and not path.read_bytes().endswith(b"\n") and path.stat().st_size > 0
     with path.open("a") as file:
@@ -115,7 +115,7 @@ def latest(directory: Path) -> dict[str, Json]:
 
 
 def in_flight(directory: Path) -> list[Json]:
-    """Cells that were begun and not ended, if the campaign was killed in some: {cell, run_dir, lab, ...}."""
+    """Cells that have begun and not ended, which a killed campaign leaves: {cell, run_dir, lab, ...}."""
     return [read_json(path) for path in sorted(directory.glob("running*.json"))]
 
 
@@ -125,9 +125,9 @@ def begin(directory: Path, line: Mapping[str, Any]) -> None:
 
 
 def end(directory: Path, line: Mapping[str, Any]) -> str | None:
-    """Note what became of a cell in flight, once all that it has written is on the disk.
+    """Notes the end of a cell in flight, once its files are synced to disk.
 
-    The answer is why its run is suspect, which the line says, too; None if it is not.
+    Returns why its run is suspect, which it also adds to the line; None if it is not.
     """
     _sync_file_system(directory)
     why = suspect(directory, line)
@@ -137,7 +137,7 @@ def end(directory: Path, line: Mapping[str, Any]) -> str | None:
 
 
 def suspect(directory: Path, line: Mapping[str, Any]) -> str | None:
-    """Why the run of a finished cell is suspect; lines of earlier versions do not say it, manifests do."""
+    """Why the run of a finished cell is suspect; reads the manifest for lines of earlier versions."""
     if "suspect" in line:
         return None if line["suspect"] is None else str(line["suspect"])
     try:
@@ -148,7 +148,7 @@ def suspect(directory: Path, line: Mapping[str, Any]) -> str | None:
 
 
 def forget(directory: Path, line: Mapping[str, Any]) -> None:
-    """The cell is no longer in flight."""
+    """Removes the note of a cell in flight."""
     _note(directory, line).unlink(missing_ok=True)
 
 
@@ -162,7 +162,7 @@ def _sync(descriptor: int) -> None:
 
 
 def _sync_file_system(path: Path) -> None:
-    """syncfs(2): all files of a run at once, where fsync of each would commit the disk's journal as often."""
+    """Syncs a run's files at once by syncfs(2): fsync of each would commit the disk's journal each time."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         if ctypes.CDLL(None, use_errno=True).syncfs(descriptor) != 0:

@@ -1,4 +1,4 @@
-"""Which machine a lab is for: this one, or another, named by `--kernel ssh://...` or by libvirt's URI."""
+"""The machine that runs a lab: this one, or another that `--kernel ssh://...` or libvirt's URI names."""
 
 from __future__ import annotations
 

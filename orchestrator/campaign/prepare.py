@@ -1,4 +1,4 @@
-"""Everything before the first change: check the file, plan it, choose the kernel, see that it fits."""
+"""Prepares a run before the first change: checks the file, plans it, chooses a kernel that it fits."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from orchestrator.topology import Problem, Topology, TopologyError, load
 
 
 class Lacking(Protocol):
-    """Facts of a machine, this one or another."""
+    """Facts of this or another machine, which tell what its kernel lacks."""
 
     def lacks(self, kind: str) -> str | None:
         """Why its kernel has no such qdisc or link; None if it has."""
@@ -37,7 +37,7 @@ class Lacking(Protocol):
 
 @dataclass(frozen=True)
 class Request:
-    """What is asked: a topology file with its parameters (texts, as `-p` gives them) and how to run it."""
+    """A requested run: a topology file with its parameters (texts, as `-p` gives them) and how to run it."""
 
     file: Path
     parameters: Mapping[str, Any]
@@ -52,7 +52,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Prepared:
-    """A run that could begin: nothing has been made yet. `why`: this kernel and no other."""
+    """A run that is ready to begin; nothing has been made. `why`: the reason for this kernel."""
 
     request: Request
     plan: Plan
@@ -97,7 +97,7 @@ def bridged_plan(request: Request, topology: Topology) -> Plan:
 
 
 def prepare_plan(request: Request, plan: Plan, bridged: Callable[[], Plan], out: Path) -> Prepared:
-    """`prepare` of what was planned, here or on another machine."""
+    """As `prepare`, for a finished plan; on this or another machine."""
     if wrong := filters.planned(plan):
         raise TopologyError(wrong)
     if plan.hosts:
@@ -114,7 +114,7 @@ def prepare_plan(request: Request, plan: Plan, bridged: Callable[[], Plan], out:
 
 
 def _virtual(request: Request, plan: Plan, out: Path) -> Prepared:
-    """A run in virtual time: what its programs need of the machine is found now, not when they start."""
+    """Prepares a run in virtual time; finds the files that its programs need now, not at their start."""
     from orchestrator.campaign import closing  # here, as all kernels that are asked for
 
     choice, agent = closing.fitted(plan, request.kernel, agent_binary, out)
@@ -124,7 +124,7 @@ def _virtual(request: Request, plan: Plan, out: Path) -> Prepared:
 def _elsewhere(
     request: Request, plan: Plan, bridged: Callable[[], Plan], machine: RemoteMachine, out: Path
 ) -> Prepared:
-    """A run on another machine: it is asked what it can do; only the run directory will be here."""
+    """Prepares a run on another machine: examines that machine; only the run directory is local."""
     if contained := [node.name for node in plan.nodes if node.image]:
         rule = "are made of container images, which are not carried to other machines"
         raise KernelError(f"{', '.join(contained)}: {rule}; run the lab here, or run vnet there")
@@ -140,7 +140,7 @@ def _elsewhere(
 
 
 def _spread(request: Request, plan: Plan, bridged: Callable[[], Plan], out: Path) -> Prepared:
-    """A run over several hosts: each is asked what it can do; only the run directory will be here."""
+    """Prepares a run over several hosts: examines each host; only the run directory is local."""
     from orchestrator.kernel.multi_host.kernel import HostsKernel  # here, as all kernels that are asked for
 
     if request.time != "real" or request.kernel not in ("auto", "host"):

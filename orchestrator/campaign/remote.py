@@ -1,4 +1,4 @@
-"""What vNET does on a machine whose user sits elsewhere: `python -m orchestrator.campaign.remote VERB ...`.
+"""vNET's program on a remote machine: `python -m orchestrator.campaign.remote VERB ...`.
 
 Started over ssh by kernel/remote from a copy of this code; standard library only. `check` reads
 {plan, kernel} and answers whether a lab can be there; `run HOME` is its owner
@@ -43,7 +43,7 @@ OWNER_S = 60.0  # an owner that is alone tears its lab down meanwhile
 
 
 def check() -> int:
-    """Which kernel of this machine would carry the plan, or what is missing; nothing is made."""
+    """Prints which kernel of this machine can carry the plan, or what is missing; makes nothing."""
     told = json.load(sys.stdin)
     plan, kernel = codec.build(Plan, told["plan"]), told["kernel"]
     found = host_facts()
@@ -63,7 +63,7 @@ def check() -> int:
 
 
 def _kernels(wanted: str) -> list[LabKernel]:
-    """Images are brought along, so their absence is no reason against the machine."""
+    """The kernels of this machine; ignores missing images, since the client sends them."""
     return [FakeKernel()] if wanted == "fake" else [HostKernel(images=_brought), UmlKernel()]
 
 
@@ -147,7 +147,7 @@ def stream(home: Path, name: str) -> int:
 
 
 def forget(home: Path) -> int:
-    """Remove it; who begins late finds nothing."""
+    """Removes the lab's directory, so that a late owner finds nothing."""
     gone = home.with_name(f".{home.name}.gone")
     if home.is_dir():
         home.rename(gone)
@@ -162,7 +162,7 @@ VERBS: dict[str, Callable[..., int]] = {
 
 
 def main(argv: Sequence[str]) -> int:
-    """One verb; what is expected to fail is said in one line on standard error."""
+    """Runs one verb; prints an expected error as one line on standard error."""
     try:
         return check() if argv[0] == "check" else VERBS[argv[0]](Path(argv[1]), *argv[2:])
     except (KernelError, TeardownError, OSError) as error:

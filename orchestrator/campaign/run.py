@@ -1,4 +1,4 @@
-"""One run from its beginning to its report: lab, reduce, report.
+"""Executes one run from its lab to its report.
 
 `vnet run` and every cell of a campaign go through here. Nothing is printed: what happens is told to
 `observe` as events of the form of docs/contracts.md; this module adds the phases `reduce` and `report`,
@@ -39,7 +39,7 @@ class RunError(Exception):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a run. `page` is None where there was nothing to report on."""
+    """The outcome of a run. `page` is None if there was nothing to report."""
 
     run_dir: Path
     state: str  # complete, interrupted, failed
@@ -93,7 +93,7 @@ def make_dir(parent: Path, name: str) -> Path:
 
 
 def _insist_it_is_no_snare(parent: Path) -> None:
-    """RunError where results would go wherever somebody else's link leads, in a place that many write."""
+    """Raises RunError if `parent` is another user's symbolic link: results would go to its target."""
     owner = parent.lstat().st_uid
     if parent.is_symlink() and owner not in (0, os.geteuid(), int(os.environ.get("SUDO_UID", "0"))):
         raise RunError(
@@ -137,7 +137,7 @@ def execute(
 
 
 def clear(lab: str, run_dir: Path, observe: Observe) -> None:
-    """Take away what the run's lab left if its process was killed; another of that name stays."""
+    """Removes the remains of the run's lab if its process was killed; leaves another lab of that name."""
     about = read_lab(state_root() / lab)
     if about.get("run_dir") != str(run_dir.absolute()) or str(about.get("kernel")).startswith("ssh://"):
         return
@@ -167,12 +167,12 @@ class Loading:
         self._observe(event)
 
     def join(self) -> None:
-        """Two threads that load the same modules may each be given one that is half loaded."""
+        """Waits for the thread: two threads that import the same modules may each get a half-loaded one."""
         if self._thread is not None:
             self._thread.join()
 
     def check(self) -> None:
-        """Raises what loading failed with. A library of which a half is there fails again in other words."""
+        """Raises the error of loading, since a second import of a half-loaded library raises another one."""
         if self._failure is not None:
             raise self._failure
 
@@ -191,7 +191,7 @@ class Loading:
 
 
 def outcome(run_dir: Path, page: Path | None) -> Outcome:
-    """What a run came to, as its manifest says: with what the reduction added to it."""
+    """The outcome of a run by its manifest, with the warnings that the reduction added."""
     found = manifest.read(run_dir)
     return Outcome(
         run_dir,
@@ -219,12 +219,12 @@ def _evaluated(run_dir: Path, ended: manifest.Contents, loading: Loading, *, pag
 
 
 def scenario_over(event: Event) -> bool:
-    """Whether a lab that stays up has done its scenario and serves."""
+    """Whether the event shows that a lab that stays up has finished its scenario."""
     return event.get("event") == "phase" and event.get("serving") is True
 
 
 def reap(handle: LabHandle) -> int:
-    """The exit status of a lab process that has said its last word."""
+    """The exit status of a lab process that has sent its last event."""
     try:
         return handle.wait(EXIT_S)
     except TimeoutError as error:
@@ -232,7 +232,7 @@ def reap(handle: LabHandle) -> int:
 
 
 def settle(run_dir: Path, followed: Followed) -> manifest.Contents:
-    """The manifest after the end; a lab that could not write its own end gets it written for it."""
+    """The manifest after the end; writes the end of a lab that could not do so itself."""
     found = manifest.read(run_dir)
     if found.get("state") in ENDED or (followed.last is not None and found):
         return found
@@ -241,7 +241,7 @@ def settle(run_dir: Path, followed: Followed) -> manifest.Contents:
 
 
 def last_words(run_dir: Path) -> str:
-    """Why a lab process ended without saying so: the end of its log."""
+    """The end of the log of a lab process that ended without an error event."""
     for name in ("lab.log", "owner.log", "console.log", "remote.log"):
         log = run_dir / "raw" / name
         if log.exists() and (text := log.read_text(errors="replace").strip()):

@@ -1,4 +1,4 @@
-"""A campaign's searches go on: what the runs so far say, and which runs that asks for."""
+"""Continues a campaign's searches: derives the next runs from the results so far."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def further(campaign: Campaign, directory: Path) -> list[Trial]:
-    """One more trial of each combination whose searches are not over; none where a run of it failed."""
+    """The next trial of each combination with an open search; none if one of its runs failed."""
     if not campaign.searches:
         return []
     from reports.metrics.summary import measured  # here: most campaigns search for nothing
@@ -49,7 +49,7 @@ def _combinations(campaign: Campaign) -> Iterator[Sequence[Cell]]:
 
 
 def holds(bounds: Iterable[Bound], metrics: Sequence[Metric]) -> bool:
-    """Whether a run keeps all bounds; what was not measured is not kept."""
+    """Whether a run keeps all bounds; a metric without a measured value does not."""
     return all(_keeps(bound, one, metrics) for bound in bounds for one in bound.classes)
 
 

@@ -1,4 +1,4 @@
-"""What a campaign is run with, and what one of its cells asks for."""
+"""The settings of a campaign, and the run request of one of its cells."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Settings:
 def request_of(
     settings: Settings, cell: Cell, state: str | None = None, snapshots: Path | None = None
 ) -> Request:
-    """The run that a cell is; `state` names its state directory where several labs of one name run,
+    """The run request of a cell; `state` names its state directory where several labs of one name run,
     `snapshots` the place of booted virtual machines that cells share.
     """
     return Request(

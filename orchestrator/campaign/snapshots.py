@@ -1,6 +1,6 @@
-"""Snapshots of booted virtual machines that cells of a campaign share: where they are, and for which cells.
+"""The places of the snapshots of booted virtual machines that cells of a campaign share.
 
-They are of one sitting: those of a campaign that was killed are not trusted, and none outlives the campaign.
+Snapshots last one sitting: they are removed at its end, and those of a killed campaign are not used.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def snapshots(
 
 
 def sharing_machines(settings: Settings, cells: Sequence[Cell]) -> list[int]:
-    """Indices of the cells with a virtual machine that another cell has just so."""
+    """Indices of the cells that have an equal virtual machine in another cell."""
     topologies = {id(cell.loaded): cell.loaded for cell in cells}
     machines = {number: _machines(settings, topology) for number, topology in topologies.items()}
     seen = Counter(machine for cell in cells for machine in machines[id(cell.loaded)])
@@ -46,7 +46,7 @@ def sharing_machines(settings: Settings, cells: Sequence[Cell]) -> list[int]:
 
 
 def _machines(settings: Settings, topology: Topology) -> set[str]:
-    """What makes each of its machines the machine that it is, as text."""
+    """The identity of each virtual machine, as text: everything that determines it."""
     model = topology.model
     if all(machine.kind != "vm" for machine in (*model.nodes.values(), *model.groups.values())):
         return set()

@@ -1,4 +1,4 @@
-"""Taking a lab away by its name, under whatever kernel and in whatever state: asked first, then by force."""
+"""Takes a lab down by its name, under any kernel and in any state: first by request, then by force."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class TeardownError(Exception):
 
 
 def take_down(lab: str, *, politely: bool = True) -> Removed:
-    """Remove all of a lab; politely: it is asked first, so that it ends its run in order and keeps its data.
+    """Removes all of a lab; politely: by request first, so that it ends its run in order and keeps its data.
 
     What was removed by force; nothing of it if the lab was gone or went by itself. A run that then still is
     `running` is written as interrupted. Raises TeardownError.
@@ -90,7 +90,7 @@ def _owner(state_dir: Path) -> Owned | None:
 
 
 def _ask(control: Path, owner: Owned) -> None:
-    """Over its socket if it serves, else by a signal."""
+    """Requests the teardown over the control socket if the lab serves it, else by a signal."""
     try:
         with socket.socket(socket.AF_UNIX) as connection:
             connection.settimeout(5)

@@ -1,4 +1,4 @@
-"""The part of a manifest that only the outside of a run in virtual time knows.
+"""Adds to a manifest of a run in virtual time the values that are hidden inside its lab.
 
 Inside the lab everything that varies between runs is hidden from the lab process too, so its manifest says
 neither where the run lies, nor on what machine it was made, nor what it was made of.
@@ -24,13 +24,13 @@ def complete_manifest(run_dir: Path, prepared: Prepared) -> None:
 
 
 def inputs_of(prepared: Prepared) -> dict[str, str]:
-    """What a run depends on beside its plan: kernel, agent, code, each package and file of its root."""
+    """The inputs of a run beside its plan: kernel, agent, code, each package and file of its root."""
     kernel = prepared.kernel
     assert isinstance(kernel, VirtualKernel) and kernel.binary is not None
     return common(kernel.binary.path, prepared.agent) | kernel.root(prepared.plan, prepared.agent).inputs
 
 
 def record_hashes(run_dir: Path) -> None:
-    """Add the hashes of what the same inputs must give again; does nothing for a run in real time."""
+    """Adds the hashes of the files that equal inputs must reproduce; does nothing for a run in real time."""
     if manifest.read(run_dir).get("time") == "virtual":
         manifest.hashed(run_dir, identical_set(run_dir))

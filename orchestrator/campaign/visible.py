@@ -1,7 +1,7 @@
 """Paths of this machine that a topology needs in a node, and that the node would not see.
 
-Found before anything is made: inside the lab such a path is missing, and the program that needs it fails
-late and in its own words.
+The check precedes the lab: inside the lab such a path is missing, and the program that needs it fails
+late, with an error of its own.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Found = tuple[tuple[str, str], str, str]  # key and path, rule, remedy
 
 
 def _opened(node: Node, guest: bool) -> Iterator[Found]:
-    """Of `mounts`."""
+    """Hidden paths in `mounts`."""
     for key, paths in (("mounts.read", node.mounts_read), ("mounts.write", node.mounts_write)):
         for path in paths:
             if not Path(path).exists():
@@ -51,7 +51,7 @@ def _opened(node: Node, guest: bool) -> Iterator[Found]:
 
 
 def _named(node: Node, guest: bool) -> Iterator[Found]:
-    """Of commands, variables and probes."""
+    """Hidden paths in commands, variables and probes."""
     open_ = [Path(path).resolve() for path in (*node.mounts_read, *node.mounts_write)]
     for software, path in paths_of(node):
         place, file = f"software.{software}", Path(path)

@@ -1,4 +1,4 @@
-"""What this machine can do for a lab, what that means, and the command that would mend what it cannot."""
+"""Findings on this machine's abilities for labs, their consequences, and the commands that mend them."""
 
 from orchestrator.doctor.examine import examine
 from orchestrator.doctor.finding import Finding

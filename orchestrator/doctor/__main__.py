@@ -1,4 +1,4 @@
-"""The doctor on a machine whose user sits elsewhere: `python -m orchestrator.doctor`, started by far.py.
+"""The doctor's program on a remote machine: `python -m orchestrator.doctor`, started by far.py.
 
 Standard input: the programs that labs call, as JSON; standard output: the findings. Standard library only.
 """
@@ -14,7 +14,7 @@ from orchestrator.kernel.facts import host_facts
 
 
 def main() -> None:
-    """What concerns labs that are brought here: all but the lab kernel, in which no part of one can be."""
+    """Prints the findings for multi-host labs: all but those on the lab kernel, which these cannot use."""
     tools = [Tool(**{**one, "version": tuple(one["version"])}) for one in json.load(sys.stdin)]
     found = host_kernel.findings(host_facts()) + virtual.findings() + machines.findings() + nics.findings()
     found += [look(tool) for tool in tools] + limits.findings()

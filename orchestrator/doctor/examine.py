@@ -1,4 +1,4 @@
-"""Everything the doctor looks at, in the order it is told."""
+"""Collects all findings of the doctor, in the order of its output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What hosts that are reached by ssh can do, asked from here: our code is carried there, as for a lab."""
+"""Examines hosts over ssh: copies vNET's code there, as for a lab, and runs the doctor."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ AT_ONCE = 16  # connections that are made side by side
 
 
 def examine_all(hosts: Mapping[str, RemoteMachine], agent: Path) -> dict[str, list[Finding]]:
-    """All side by side. One that cannot be asked has one finding, which says why."""
+    """Examines all hosts in parallel. A host that cannot be reached has one finding with the reason."""
     with ThreadPoolExecutor(AT_ONCE) as pool:
         asked = {name: pool.submit(_examine, machine, agent) for name, machine in hosts.items()}
         return {name: one.result() for name, one in asked.items()}

@@ -1,4 +1,4 @@
-"""One thing that was looked at on this machine, what it means for labs, and what would mend it."""
+"""One finding on this machine, its consequence for labs, and its remedy."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def programs(lacking: Sequence[tuple[str, str]]) -> Finding:
 
 
 def images(built: Sequence[str]) -> Finding:
-    """Those that a lab can take as they are; one of other inputs than the present ones is none."""
+    """The built images that are up to date with their inputs."""
     if built:
         return Finding("vm images", "ok", ", ".join(dict.fromkeys(built)))
     return Finding("vm images", "limited", "none is built", REFUSED, "vnet images build builtin")

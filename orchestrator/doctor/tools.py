@@ -36,7 +36,7 @@ BESIDE = (
 
 
 def usual() -> tuple[Tool, ...]:
-    """All that labs call, the programs of every kind of software among them."""
+    """All programs that labs call, those of every kind of software included."""
     from orchestrator.software.registry import programs  # here: a host without pydantic is told of them
 
     return (*OURS, *(Tool(p.name, p.version, p.package, p.without) for p in programs()), *BESIDE)

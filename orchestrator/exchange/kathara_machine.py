@@ -22,7 +22,7 @@ INTERFACES = "etc/network/interfaces"
 
 @dataclass
 class Furnished:
-    """What did not become part of the machine itself."""
+    """Results of a machine's files that are not part of the machine itself."""
 
     left: list[str] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)

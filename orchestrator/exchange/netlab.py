@@ -216,7 +216,7 @@ class _Reader:
             self._network.join(Wire((end, (name, "")), impairments=dict(both)))
 
     def _addresses(self, path: Place, prefix: Any, ends: list[End], own: list[dict[str, Any]]) -> None:
-        """Of the link's own prefix, from the lowest, but for those that are said."""
+        """Sets addresses of the link's prefix, from the lowest, unless the file gives them."""
         prefix = _mapping(self._data.get("prefix")).get(str(prefix), prefix)  # by its name
         text = str(prefix.get("ipv4") if isinstance(prefix, dict) else prefix)
         if text.lower() in ("none", "true", "false"):

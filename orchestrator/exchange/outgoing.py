@@ -1,4 +1,4 @@
-"""A plan for other tools: what all of them are told alike, and what none of them takes over."""
+"""Common code of exports: the commands for a node, and the parts of a plan that no tool takes over."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def insist_light(plan: Plan) -> None:
 
 
 def left_out(plan: Plan) -> Iterator[str]:
-    """What is not of the network, and impairments that only this house has."""
+    """Lines on the parts of a plan outside the network, and on impairments that only vNET has."""
     for node in plan.nodes:
         for one in node.software:
             yield f"{node.name}: software {one.name}"

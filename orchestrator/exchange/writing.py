@@ -94,7 +94,7 @@ def _named(network: Network) -> Iterator[tuple[str, Wire]]:
 
 
 def _subnets(network: Network, changed: list[str]) -> Iterator[tuple[str, str]]:
-    """Of each wire and LAN, from the addresses on it; a LAN without any gets one."""
+    """The subnet of each wire and LAN, from its addresses; a LAN without addresses gets a free one."""
     for name, wire in _named(network):
         if (subnet := _common(network, list(wire.ends), name, changed)) is not None:
             yield name, subnet
@@ -130,7 +130,7 @@ def _ordered(network: Network, wire: Wire) -> None:
 
 
 def _turned(impairments: Impairments) -> Impairments:
-    """Of the same wire, seen from its other end."""
+    """The impairments of the same wire, seen from its other end."""
     turned = {"forward": "reverse", "reverse": "forward", "both": "both"}
     return {turned[side]: value for side, value in impairments.items()}
 

@@ -1,4 +1,4 @@
-"""What a disk needs to boot itself on a PC: partition table and GRUB, without mounts or loop devices."""
+"""Makes a disk bootable on a PC: writes partition table and GRUB, without mounts or loop devices."""
 
 from __future__ import annotations
 

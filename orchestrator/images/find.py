@@ -51,7 +51,7 @@ def look(name: str) -> Image:
 
 
 def _present(name: str, found: list[Path]) -> Image:
-    """Of those built the one that a build now would give; of one that vNET does not build the newest."""
+    """The built image that matches its present inputs; of an image that vNET does not build, the newest."""
     recipe = recipes().get(name)
     if recipe is None:
         return read_image(found[0])

@@ -48,7 +48,7 @@ class Contents:
 
 
 def contents(more: Sequence[str] = (), file: Path = RECIPES) -> Contents:
-    """What all built-in images have, and the sections `more`."""
+    """The contents of all built-in images, and of the sections `more`."""
     raw = tomllib.loads(file.read_text())["contents"]
     parts = [raw, *(raw[name] for name in more)]
     return Contents(

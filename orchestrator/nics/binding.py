@@ -48,7 +48,7 @@ def give_back(
 
 
 def _settled(address: str, driver: str | None, root: Path, seconds: float) -> bool:
-    """The driver alone is not enough: its interface comes a moment later."""
+    """Whether driver and interface are back: the interface comes a moment after the driver."""
 
     def back(function: PciNic) -> bool:
         return function.driver == driver and (driver in (None, sysfs.VFIO) or bool(function.netdevs))

@@ -1,4 +1,4 @@
-"""Everything that is looked at before a lab may have a NIC."""
+"""Collects the facts on this machine that decide whether a lab may have a NIC."""
 
 from __future__ import annotations
 

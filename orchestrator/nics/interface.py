@@ -17,7 +17,7 @@ _ROUTE_WORDS = {"gateway": "via", "metric": "metric", "prefsrc": "src", "scope":
 
 
 def found(netdev: Netdev) -> Found:
-    """How an interface stands now: what `put_back` restores."""
+    """The present state of an interface, which `put_back` restores."""
     routes = tuple(_routes(netdev.name))
     return Found(
         netdev.name, netdev.index, netdev.mac, netdev.mtu, netdev.up, netdev.addresses, routes,

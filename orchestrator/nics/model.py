@@ -1,4 +1,4 @@
-"""What is known of a machine's NICs: plain frozen facts, from sysfs and `ip`, with no look at anything."""
+"""Facts of a machine's NICs, from sysfs and `ip`, as plain frozen data; reads nothing."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def _taken(nic: Nic, _: Facts, taken: Mapping[str, str]) -> Refusal | None:
 
 
 def leased(nic: str, lab: str) -> Refusal:
-    """Another lab has it."""
+    """The refusal for a NIC that another lab has."""
     remedy = f"`vnet down {lab}` ends that lab, also after a crash; or take another port"
     return Refusal(f"{nic} is leased by lab {lab}", remedy)
 
@@ -102,7 +102,7 @@ def no_iommu(iommu: Iommu) -> str:
 
 
 def enable(iommu: Iommu) -> str:
-    """What turns the IOMMU on."""
+    """The remedy that turns the IOMMU on."""
     return ENABLE_INTEL if iommu.intel else ENABLE_AMD
 
 

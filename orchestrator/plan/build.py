@@ -116,7 +116,7 @@ def make_plan(
 
 
 def _openings(nodes: Sequence[Node]) -> list[Note]:
-    """What of the machine's files the file opens to its nodes: who runs it must know."""
+    """Notes on files of the machine that the topology opens to its nodes, for the user who runs it."""
     notes: dict[Note, None] = {}
     for node in nodes:
         for word, paths in (("reads", node.mounts_read), ("writes", node.mounts_write)):

@@ -1,4 +1,4 @@
-"""Schedules that a link cannot keep up with: a message falls due before the one before it can have passed."""
+"""Finds schedules that exceed a link's rate: a message is due before the previous one can have passed."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ def crowded(plan: Plan, relays: Mapping[str, str]) -> Iterator[Note]:
 
 
 def _transmitter(way: Direction) -> Transmitter:
-    """Of a direction: nodes have devices of equal names."""
+    """The transmitter of a direction: namespace and device, since device names repeat between nodes."""
     return ("", way.shared) if way.shared else (way.netns, way.device)
 
 
 def _interval_ns(flow: Flow) -> int | None:
-    """From one tick to the next where they are closest; None of what is not scheduled."""
+    """The shortest interval of a flow's schedule; None without a schedule."""
     if flow.schedule is None:
         return None
     rate = max(step.per_s for step in flow.schedule.rates) / flow.schedule.count
@@ -56,7 +56,7 @@ def _interval_ns(flow: Flow) -> int | None:
 def _paths(
     plan: Plan, paths: Paths, flow: Flow, nodes: Mapping[str, str], relay: str | None
 ) -> tuple[list[Path], list[Path]]:
-    """Of a message to each of its receivers, and of their answers back; of one by turns, the first only."""
+    """The paths of a message to each receiver, and of the replies; if receivers take turns, of the first."""
     here = nodes[flow.sender]
     names = [nodes[n] for d in flow.deliveries for n in plan.receivers[d.receivers] if n in nodes]
     names = names[:1] if flow.spread == "round-robin" else names
@@ -68,7 +68,7 @@ def _paths(
 
 
 def _spans_ns(flow: Flow, there: list[Path], back: list[Path], sender: Software) -> dict[Transmitter, int]:
-    """How long the messages of one tick keep each transmitter with a rate busy."""
+    """The time for which the messages of one tick occupy each transmitter with a rate."""
     total: Counter[Transmitter] = Counter()
     burst = flow.schedule.burst if flow.schedule is not None else 1
     once = KINDS[sender.kind].costs(sender, [flow]).one_copy
@@ -81,13 +81,13 @@ def _spans_ns(flow: Flow, there: list[Path], back: list[Path], sender: Software)
 
 
 def _ways(paths: list[Path], once: bool) -> list[Direction]:
-    """Every direction as often as a message passes it."""
+    """Every direction of the paths, once for each time that a message passes it."""
     every = [way for path in paths for way in path.directions if way.impairment.rate_bps]
     return list({_transmitter(way): way for way in every}.values()) if once else every
 
 
 def _sending_ns(payload_bytes: int, asked: Impairment) -> int:
-    """Of a message in full packets, each with the headers of Ethernet and IP."""
+    """The time to send a message in full packets, with the headers of Ethernet and IP."""
     room = asked.frame_bytes - FRAME_BYTES - IP_BYTES
     packets = -(-payload_bytes // room)
     frames_bytes = payload_bytes + packets * (ETHERNET_BYTES + IP_BYTES)

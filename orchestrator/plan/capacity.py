@@ -1,4 +1,4 @@
-"""Whether a machine can hold a plan: its predictions against facts that the caller has looked up."""
+"""Checks that a machine can hold a plan: compares the plan's predictions with the machine's facts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class MachineFacts:
 
 
 def problems(plan: Plan, facts: MachineFacts) -> list[Problem]:
-    """Everything of the plan that this machine cannot hold; empty where it fits."""
+    """Every limit of the machine that the plan exceeds; empty if it fits."""
     return [
         *_memory(plan, facts),
         *_counted(plan, facts),
@@ -99,7 +99,7 @@ def _ports(plan: Plan, facts: MachineFacts) -> Iterator[Problem]:
 
 
 def _cores(plan: Plan, facts: MachineFacts) -> Iterator[Problem]:
-    """Reservations in cores; those in MHz depend on a clock that only the lab's kernel knows."""
+    """Problems of CPU reservations in cores; those in MHz depend on the clock of the lab's kernel."""
     booked = sum(node.cpu_reserve_cores or 0.0 for node in plan.nodes if node.vm is None)
     if facts.cores is not None and booked > facts.cores:
         rule = f"the lab's kernel has {facts.cores} core{'s' * (facts.cores != 1)}"

@@ -1,4 +1,4 @@
-"""Where a capture point sees its packets: namespace and device. Used by the plan, and by a running lab."""
+"""Finds the namespace and device of a capture point, for the plan and for a running lab."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""New nodes like those of a group: names, addresses and ports that are free, and the steps that wire them."""
+"""Plans new nodes for a group: free names, addresses and ports, and the steps that connect them."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def clones(
 
 
 def _in_scenario(one: Software) -> bool:
-    """Whether its part is planned: who sends and receives is settled with the plan's flows."""
+    """Whether the software takes part in the scenario, whose senders and receivers the plan fixes."""
     return one.session is not None or one.process is None
 
 

@@ -1,4 +1,4 @@
-"""What netem's correlation makes of a chance.
+"""Computes the effect of netem's correlation on a probability.
 
 netem draws `x = (1 - rho) * uniform + rho * last x` and acts where x is below the chance (get_crandom and
 its callers in the kernel's net/sched/sch_netem.c). Mixing narrows x around one half, so that a small chance

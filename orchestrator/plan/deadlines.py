@@ -1,4 +1,4 @@
-"""Deadlines that cannot be met: shorter than the way that the messages have to go."""
+"""Finds deadlines that cannot be met, since they are shorter than the delay of the messages' path."""
 
 from __future__ import annotations
 

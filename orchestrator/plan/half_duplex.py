@@ -41,7 +41,7 @@ def medium(lab: str, name: str, source: FileSegment, names: InterfaceNames) -> L
 
 
 def blocks(segments: Iterable[Segment], links: Iterable[Link]) -> dict[str, int]:
-    """By segment with a medium the number of its filters in the core namespace."""
+    """The number of each medium's filter block in the core namespace, by segment."""
     media = {link.a for link in links if link.kind == MEDIUM}
     return {segment.name: number for number, segment in enumerate(segments, 1) if segment.name in media}
 

@@ -1,4 +1,4 @@
-"""Which interfaces of a topology are NICs of the machine, and which of them a cable joins to a segment."""
+"""Finds a topology's interfaces that are NICs of the machine, and those that a cable joins to a segment."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def node_mac(address: str) -> str:
 
 
 def port_mac(address: str) -> str:
-    """Of the other end of the node's veth pair."""
+    """The hardware address of the other end of the node's veth pair."""
     return _mac(0x06, _low(address))
 
 
@@ -82,12 +82,12 @@ def bridge_mac(index: int) -> str:
 
 
 def link_macs(index: int) -> tuple[str, str]:
-    """Of the two ends of a link between segments."""
+    """The hardware addresses of the two ends of a link between segments."""
     return _mac(0x0E, 2 * index), _mac(0x0E, 2 * index + 1)
 
 
 def station_mac(medium: int, end: int) -> str:
-    """Of an end of the wires by which a segment's medium is proven."""
+    """The hardware address of a station that proves a segment's medium."""
     return _mac(0x2A, 4 * medium + end)
 
 
@@ -97,7 +97,7 @@ def of_own(mac: str, first: int) -> str:
 
 
 def bridge_vm_macs(index: int) -> tuple[str, str]:
-    """Of the two interfaces of the bridge VM that carries a link."""
+    """The hardware addresses of the two interfaces of the bridge VM that carries a link."""
     return _mac(0x12, 2 * index), _mac(0x12, 2 * index + 1)
 
 

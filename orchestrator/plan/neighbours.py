@@ -1,4 +1,4 @@
-"""Neighbours that nodes know from the beginning, where asking for them by ARP or NDP would lose messages.
+"""Static neighbour entries for nodes, where resolution by ARP or NDP would lose messages.
 
 While a neighbour is asked for, the kernel keeps 212,992 bytes of frames for it (unres_qlen_bytes in
 net/core/neighbour.c: some 92 frames of 1,000 bytes) and drops the oldest of what is more; it asks three
@@ -28,7 +28,7 @@ Asked = tuple[str, str]  # a node, and a neighbour's address
 
 
 def known(plan: Plan, relays: Mapping[str, str]) -> dict[str, tuple[Neighbour, ...]]:
-    """By node; only of pairs that flows, routes or wires need. `relays`: flow -> node that passes it on."""
+    """Static neighbours by node, for pairs that flows, routes or wires need. `relays`: flow -> relay node."""
     if not any(way.impairment.present for link in plan.links for way in (link.forward, link.reverse)):
         return {}
     paths, losses = Paths.of(plan), _losses(plan)
@@ -45,7 +45,7 @@ def known(plan: Plan, relays: Mapping[str, str]) -> dict[str, tuple[Neighbour, .
 
 
 def _loses(hop: Hop, per_s: int, losses: Mapping[Direction, float]) -> bool:
-    """Whether messages may be lost while the neighbour is asked for; `per_s`: of frames to it."""
+    """Whether messages may be lost while the neighbour is resolved; `per_s`: frames to it."""
     lost = 1.0 - math.prod(1.0 - losses.get(way, 0.0) for way in hop.ways)
     wait_ns = max(hop.round_ns, RETRY_NS if lost > 0.0 else 0)
     if wait_ns < SHORT_NS:
@@ -54,7 +54,7 @@ def _loses(hop: Hop, per_s: int, losses: Mapping[Direction, float]) -> bool:
 
 
 def _losses(plan: Plan) -> dict[Direction, float]:
-    """Of each direction that ever loses or changes frames, by file, timeline or trace: the most at a time."""
+    """The highest loss of each direction that ever loses or corrupts frames, by file, timeline or trace."""
     found: dict[Direction, float] = {}
     for link in plan.links:
         for name, way in (("forward", link.forward), ("reverse", link.reverse)):
@@ -74,7 +74,7 @@ def _by_events(plan: Plan, link: str, direction: str) -> Iterator[Impairment]:
 
 
 def _lost(loss: float, gemodel: tuple[float, float, float, float] | None, corrupt: float) -> float:
-    """Of frames on one way, in the long run: nothing above Ethernet checks what ARP says."""
+    """The long-run share of frames lost in one direction; corrupted ones count, since ARP has no checksum."""
     if gemodel is not None:
         bad, good, in_bad, in_good = gemodel
         share = bad / (bad + good) if bad + good else 0.0
@@ -111,7 +111,7 @@ def _frames(plan: Plan, paths: Paths, relays: Mapping[str, str]) -> Counter[Aske
 def _legs(
     plan: Plan, flow: Flow, here: str, at: Mapping[str, str], relay: str | None
 ) -> Iterator[tuple[str, str, bool]]:
-    """(from, to, whether it is a message's and not an answer's)."""
+    """Yields (from, to, whether it carries messages, not answers) for each path of the flow."""
     if relay is not None and relay != here:
         yield here, relay, True
     for delivery in flow.deliveries:

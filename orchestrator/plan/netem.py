@@ -83,7 +83,7 @@ def direction(
 
 
 def _replayed(first: Impairment, trace: Trace, limit: int | None) -> Impairment:
-    """What a trace begins with, with queues that hold what any of its states needs.
+    """The trace's first impairment, with queue limits for the largest of its states.
 
     A rate that changes is kept by a queue of its own behind the delay: netem alone gives each packet its time
     when it comes, so a change would not reach those that wait.

@@ -23,7 +23,7 @@ from .wires import Wires
 
 @dataclass
 class Network:
-    """What the network part of planning yields."""
+    """The planned network: segments, interfaces and links."""
 
     segments: tuple[Segment, ...]
     interfaces: dict[str, tuple[Interface, ...]]  # by node
@@ -36,7 +36,7 @@ class Network:
         return self.interfaces[node][0].address
 
     def address_of(self, node: str, seen_from: str) -> str:
-        """Where another node speaks to it."""
+        """The node's address as seen from another node."""
         return spoken_to(self.interfaces[node], self.interfaces[seen_from], self.subnets)
 
 

@@ -1,4 +1,4 @@
-"""The NICs that a plan asks for: which, for whom, and where each will be in the lab.
+"""The NICs of a plan: which NIC, for which node, and its place in the lab.
 
 Standard library only: the lab process reads it too.
 """

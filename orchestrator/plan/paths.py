@@ -19,7 +19,7 @@ MOST_PAIRS = 200
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """From one node to an address of another."""
+    """The path from one node to an address of another."""
 
     nodes: tuple[str, ...]  # first the sender, last the receiver
     addresses: tuple[str, ...]  # of each node after the first, where the packet enters it
@@ -44,7 +44,7 @@ class Path:
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """From a node to a neighbour: both interfaces, how long it takes there and back, and the way of it."""
+    """One hop from a node to a neighbour: both interfaces, the delays in both directions, and the path."""
 
     node: str  # the neighbour
     here: Interface
@@ -73,7 +73,7 @@ class Paths:
         self._table = cache(self._lookup)
 
     def address_of(self, node: str, seen_from: str) -> str:
-        """Where a node is spoken to."""
+        """The node's address as seen from another node."""
         return spoken_to(self._nodes[node].interfaces, self._nodes[seen_from].interfaces, self._subnet)
 
     def between(self, a: str, b: str) -> Path | None:
@@ -81,12 +81,12 @@ class Paths:
         return None if a == b else self.to(a, self.address_of(b, a))
 
     def bottleneck_bps(self, a: str, b: str) -> int:
-        """The lowest rate asked of the links from one node to another; 0: none is, or no way is known."""
+        """The lowest requested rate of the links from one node to another; 0: no rate, or no known path."""
         path = self.between(a, b)
         return 0 if path is None else path.bottleneck_bps
 
     def to(self, a: str, address: str) -> Path | None:
-        """From node `a` to an address; of equally short ways the first."""
+        """The path from node `a` to an address; the first of equally short ones."""
         goal = self._owner.get(address)
         nodes, addresses = [a], list[str]()
         directions = list[Direction]()
@@ -106,7 +106,7 @@ class Paths:
         return Path(tuple(nodes), tuple(addresses), tuple(directions), self._tables)
 
     def hop(self, node: str, via: str, frame_bytes: int) -> Hop | None:
-        """To a neighbour's address, and back; None where it is not one, or the way is not known."""
+        """The hop to a neighbour's address; None if it is no neighbour, or the path is not known."""
         there = self._step(self._nodes[node], via)
         if there is None:
             return None
@@ -124,7 +124,7 @@ class Paths:
         return next((card for card in node.interfaces if self._subnet[card.segment] == subnet), None)
 
     def _gateway(self, node: Node, address: str) -> str | None:
-        """By the longest prefix of the node's routes; of several neighbours the first."""
+        """The next hop by longest prefix match; the first of several."""
         kind = family(address)
         number, table, bits = int(ip_address(address)), self._table(node.name, kind), BITS[kind]
         for prefix in sorted(table, reverse=True):
@@ -162,7 +162,7 @@ def _prefix(subnet: str) -> tuple[int, int]:
 def pairs(plan: Plan) -> list[tuple[Node, Node]]:
     """Two groups each, by their first nodes: of those that are more than routers, if there are two such.
 
-    Of very many an even sample, so that every part of the network is in it.
+    For very many pairs an even sample, so that it covers every part of the network.
     """
     first: dict[str, Node] = {}
     for node in plan.nodes:

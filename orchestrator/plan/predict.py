@@ -1,4 +1,4 @@
-"""What a plan lets one expect: round trips, bandwidth-delay products, what the machine must hold."""
+"""Predictions of a plan: round trips, bandwidth-delay products, resources of the machine."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def predictions(plan: Plan) -> tuple[Prediction, ...]:
 
 
 def costs_of(nodes: Iterable[Node], flows: Iterable[Flow]) -> dict[str, list[Costs]]:
-    """Of every piece of software, by its node."""
+    """The costs of every piece of software, by its node."""
     of: dict[str, list[Flow]] = {}
     for flow in flows:
         of.setdefault(flow.sender, []).append(flow)

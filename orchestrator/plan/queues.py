@@ -1,4 +1,4 @@
-"""The plan's queue of what the file says."""
+"""The plan's queue for a queue of the file."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def with_bands(wanted: Impairment, bands: tuple[Band, ...]) -> Impairment:
 
 
 def impossible(wanted: Impairment) -> str | None:
-    """What keeps a queue from working after single numbers were changed; None where nothing does."""
+    """Why a queue cannot work after single numbers were changed; None if it can."""
     if wanted.queue is None:
         return None
     if not wanted.rate_bps:

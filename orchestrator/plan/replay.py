@@ -1,4 +1,4 @@
-"""What a trace makes of a direction, state by state.
+"""Computes a direction's impairment over a trace, state by state.
 
 Standard library only: the lab process plays traces inside the lab's kernel.
 """

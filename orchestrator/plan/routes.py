@@ -30,7 +30,7 @@ class Hop:
 
 @dataclass
 class Graph:
-    """Who can hand packets of one family to whom: every node to neighbours that forward."""
+    """The hops of one address family: from every node to its forwarding neighbours."""
 
     family: Family = "IPv4"
     hops: dict[str, list[Hop]] = field(default_factory=dict)

@@ -17,7 +17,7 @@ HOP_BITS = 20  # hops are counted below the cost: of ways that cost the same the
 
 
 def plan_routes(model: File, names: Expansion, network: Network) -> dict[str, tuple[Route, ...]]:
-    """By node; nothing of those that have none."""
+    """The routes by node; nodes without routes are left out."""
     routing = model.routing or Routing.model_validate({})
     found: dict[str, tuple[Route, ...]] = {}
     written = {node: machine.routes for node, machine in names.nodes.items() if machine.routes is not None}
@@ -73,7 +73,7 @@ def _graph(names: Expansion, network: Network, costs: _Costs, kind: Family) -> G
 
 
 class _Costs:
-    """What a hop costs, by the file's choice."""
+    """The cost of a hop, by the metric that the file chooses."""
 
     def __init__(self, network: Network, routing: Routing) -> None:
         self._routing, self._network = routing, network

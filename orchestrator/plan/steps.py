@@ -198,7 +198,7 @@ def _own(link: Link | None, card: Interface, segments: dict[str, Segment]) -> It
 
 
 def tap_again(plan: Plan, node: str, card: Interface) -> tuple[Step, ...]:
-    """What a tap that was elsewhere for a while needs when it is back in the core namespace."""
+    """The steps for a tap that returns to the core namespace after it was moved out."""
     by_name = {segment.name: segment for segment in plan.segments}
     lines = [li for li in _port(plan.lab, node, card, by_name, True) if not li.startswith("tuntap ")]
     host = next(one.host for one in plan.nodes if one.name == node)
@@ -252,7 +252,7 @@ def _wire(link: Link, cards: dict[tuple[str, str], Interface]) -> str:
 def _through_core(
     lab: str, link: Link, cards: Sequence[tuple[str, Interface]], vms: Collection[str]
 ) -> Iterable[str]:
-    """From node to node by two bridges of the core, which a wire joins, or a bridge VM."""
+    """A link between nodes by two bridges in the core, joined by a veth pair or a bridge VM."""
     ways = {link.a: link.forward, link.b: link.reverse}
     ends = [(node, ways[node], card) for name in ways for node, card in cards if node == name]
     mtu = ends[0][2].mtu

@@ -1,4 +1,4 @@
-"""A plan in groups: what 350 equal nodes have in common, said once; for a plan's text and drawing."""
+"""A plan in groups, so that a plan's text and drawing show 350 equal nodes once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The plan's virtual machines: what each is given, their own impaired links, and bridge VMs for netem."""
+"""The plan's virtual machines: their resources, their own impaired links, and bridge VMs for netem."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ GROUP = "netem"  # of the bridge VMs, in tables and figures
 
 
 def vm(machine: Machine, topology: str) -> Vm | None:
-    """What a node of kind vm is given; None for a light one. A path of an image is relative to the file."""
+    """The settings of a VM node; None for a light node. An image's path is relative to the file."""
     if machine.kind != "vm":
         return None
     image = machine.image or BUILTIN
@@ -30,7 +30,7 @@ def vm(machine: Machine, topology: str) -> Vm | None:
 
 @cache
 def memory(image: str) -> int:
-    """What a node of this image gets by default, bytes: the recipe's for one of ours."""
+    """The default memory of a node with this image, bytes; the recipe's for a built-in image."""
     from ..images.recipe import recipes  # here: a lab of light nodes knows no images
 
     ours = recipes()

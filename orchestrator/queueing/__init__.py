@@ -44,13 +44,13 @@ def queue_of(wanted: Impairment) -> Queue | None:
 
 
 def lone_bps(wanted: Impairment) -> int:
-    """The rate that packets get which nobody marked, while no others are there; 0 without one."""
+    """The rate of unmarked packets without other traffic; 0 without a rate."""
     queue = queue_of(wanted)
     return queue.lone_bps(wanted) if queue is not None else 0
 
 
 def sending_ns(wanted: Impairment, frame_bytes: int) -> int:
-    """How long a frame that is alone waits for the rate."""
+    """The time that the rate adds to a frame without other traffic."""
     queue = queue_of(wanted)
     return queue.sending_ns(wanted, frame_bytes) if queue is not None else 0
 
@@ -91,7 +91,7 @@ def _lines(queue: Queue, device: str, before: Impairment, after: Impairment) -> 
 
 
 def found(entries: list[Entry], device: str, like: Impairment) -> Impairment:
-    """What `tc -j qdisc` says is set on a device; `like`: for what the kernel does not tell."""
+    """A device's impairment by `tc -j qdisc`; `like`: gives the values that the kernel does not report."""
     mine = [e for e in entries if e.get("dev") == device]
     if like.queue is not None and (stack := queue_of(like)) is not None:
         there = any(e.get("root") and e.get("kind") == stack.kind for e in mine)

@@ -1,4 +1,4 @@
-"""What every kind of queue below a rate can do, and where on a device it stands.
+"""The interface of every kind of queue below a rate, and its place on a device.
 
 A direction with a queue is a stack: netem (not with `backpressure` alone), then what keeps the rate, then the
 queue. The delay stands first: a netem below would take packets out of the queue at once, and nothing would be
@@ -33,7 +33,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where on a device qdiscs are put."""
+    """The place of qdiscs on a device."""
 
     device: str
     parent: str  # "root", or "parent 1:1"
@@ -69,12 +69,12 @@ class Room(Protocol):
 
 
 def entry(entries: Sequence[Entry], handle: str) -> Entry:
-    """What was read of the qdisc or class of that handle; empty where there is none."""
+    """The read-back of the qdisc or class of that handle; empty if there is none."""
     return next((e for e in entries if e.get("handle") == handle and "filter" not in e), {})
 
 
 def differing(wanted: Sequence[tuple[str, float, object, float]]) -> list[Mismatch]:
-    """Of (field, asked, read, tolerance) those that are further apart than the tolerance."""
+    """The fields of (field, asked, read, tolerance) that differ by more than the tolerance."""
     return [
         (field, asked, read)
         for field, asked, read, tolerance in wanted

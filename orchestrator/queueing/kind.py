@@ -1,4 +1,4 @@
-"""What every kind of queue can do."""
+"""The interface of every kind of queue."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which packets belong to which band: tc's filters, and what is read back of them.
+"""Assigns packets to bands by tc's filters, and reads the filters back.
 
 DSCP and ports by u32, which every kernel with HTB has too; PCP by flower, since u32 does not see a tag that
 the kernel carries beside the packet. Each filter has a number of its own, in the order of the bands: the
@@ -63,7 +63,7 @@ def _match(value: int, mask: int, at: int) -> str:
 
 
 def _given(key: str) -> str:
-    """What tc shows as `match 40b80000/f0fc0000 at 0` it is given in other words."""
+    """The arguments of tc for a key that tc shows as, for example, `match 40b80000/f0fc0000 at 0`."""
     return re.sub(r"match (\w+)/(\w+) at", r"match u32 0x\1 0x\2 at", key)
 
 
@@ -84,7 +84,7 @@ def entries(device: str, text: str) -> list[Entry]:
 
 
 def mismatches(bands: Sequence[Band], targets: Sequence[str], read: Sequence[Entry]) -> list[Mismatch]:
-    """Filters that are not there, or others than asked for."""
+    """Mismatches of filters that are missing or differ from the request."""
     asked = filters(bands, targets)
     there = [(e["protocol"], e["filter"], tuple(sorted(e["keys"])), e["to"]) for e in read if "filter" in e]
     wanted = [(protocol, kind, tuple(sorted(keys)), to) for protocol, kind, keys, to in asked]

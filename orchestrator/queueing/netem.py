@@ -184,7 +184,7 @@ def _slots(asked: Slot | None, read: Slot | None) -> list[Mismatch]:
 
 
 def _matters(asked: Impairment, field: str) -> bool:
-    """A correlation of something that does not happen is nobody's concern, and tc leaves it out."""
+    """Whether tc reports the field: it leaves out the correlation of an impairment that is zero."""
     quantity = field.removesuffix("_correlation")
     if quantity == field:
         return True

@@ -37,12 +37,12 @@ def rate(device: str, handle: str, wanted: Impairment) -> str:
 
 
 def below(at: Place, handle: str) -> Place:
-    """Where the queue is that it takes packets from."""
+    """The place of the queue below the shaper."""
     return at.below(handle, int(CLASS, 16))
 
 
 def mismatches(handle: str, wanted: Impairment, entries: Sequence[Entry]) -> list[Mismatch]:
-    """Where the class is not as asked."""
+    """Mismatches of the class with the request."""
     default = entry(entries, handle).get("options", {}).get("default")
     read = entry(entries, f"{handle}{CLASS}")
     tolerance = RATE_TOLERANCE_BPS + SHOWN_DIGITS * wanted.rate_bps

@@ -57,7 +57,7 @@ class Stack:
         return self.room.parts(wanted)
 
     def read(self, entries: Sequence[Entry], like: Impairment) -> Impairment:
-        """What tc tells of the stack's top and of the rate; the queue as asked where nothing differs."""
+        """The read-back of the stack's top and rate; the queue as requested if nothing differs."""
         netems = self._above(like)
         top = netem.QUEUE.read(entries, netems) if self.delays else Impairment()
         below = like.queue if not self._below(like, entries) else None
@@ -78,7 +78,7 @@ class Stack:
         return found + self._below(asked, entries)
 
     def _below(self, asked: Impairment, entries: Sequence[Entry]) -> list[Mismatch]:
-        """Of the queue, and of a class that keeps its rate."""
+        """Mismatches of the queue, and of the class that keeps its rate."""
         class_ = self.steered and not self.room.shapes
         found = shaper.mismatches(RATE, asked, entries) if class_ else []
         return found + self.room.mismatches(asked, entries)

@@ -65,7 +65,7 @@ class Tbf:
 
 
 def bucket_bytes(rate_bps: int, frame_bytes: int) -> int:
-    """What a token bucket of that rate holds."""
+    """The size of a token bucket of that rate."""
     return max(frame_bytes + ROUNDING_BYTES, round(rate_bps / 8 * LATE_S))
 
 

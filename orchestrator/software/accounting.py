@@ -1,4 +1,4 @@
-"""What programs that account for their own messages are told of them: `accounts` of their `spec`."""
+"""The settings of programs that account for their own messages: `accounts` of their `spec`."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from .scene import Placed, Scene
 
 
 def told(placed: Placed, sends: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    """Before flows have their numbers, and before the scenario's start is known."""
+    """The settings before flows have numbers, and before the scenario's start is known."""
     return {"endpoint": placed.endpoint, "t0_ns": None, "sends": list(sends), "receives": []}
 
 
 def to_send(scene: Scene, placed: Placed, flow: Flow, to: Sequence[Placed]) -> dict[str, Any]:
-    """One flow that it sends: its receivers with their addresses."""
+    """A flow that the program sends: its receivers with their addresses."""
     addresses = [scene.address(one.node, placed.node) for one in to]
     peers = [
         {"endpoint": one.endpoint, "address": address} for one, address in zip(to, addresses, strict=True)
@@ -26,7 +26,7 @@ def to_send(scene: Scene, placed: Placed, flow: Flow, to: Sequence[Placed]) -> d
 
 
 def numbered(software: Software, ledger: Ledger) -> Software:
-    """With the numbers of its flows, and with those that it receives."""
+    """The software with the numbers of the flows that it sends, and with the flows that it receives."""
     if software.session is None:
         return software
     said = software.spec["accounts"]

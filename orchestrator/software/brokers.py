@@ -1,4 +1,4 @@
-"""Brokers and their clients: what the file says of clients, which broker speaks what, what a client costs."""
+"""Brokers and their clients: common keys of clients, the protocols of brokers, the costs of a client."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ class Serving(Base):
 
     @abstractmethod
     def services(self) -> Mapping[str, Service]:
-        """By protocol, as the reducer calls it."""
+        """The services by protocol, under the reducer's names."""
 
 
 def offered(models: Iterable[object], protocol: str) -> list[Service]:
-    """Where brokers among the software of a node speak a protocol."""
+    """The services of a node's brokers that speak a protocol."""
     found = (model.services().get(protocol) for model in models if isinstance(model, Serving))
     return [service for service in found if service is not None]
 
@@ -67,7 +67,7 @@ def services_at(scene: Scene, node: str, protocol: str) -> list[Service]:
 def check_broker(
     report: Checks, here: Here, path: Path, node: str, port: int | None, protocol: str, example: str
 ) -> Service | None:
-    """The service of `node` that a client asks for; reports where there is none, or where it cannot be told.
+    """The service of `node` that a client names; reports a missing or ambiguous one.
 
     path: of the key that names the node. example: broker software that speaks the protocol, a line of a file.
     None: an unknown node, or a port that no broker of ours has.
@@ -94,7 +94,7 @@ def check_features(
 
 
 def port_at(scene: Scene, node: str, port: int | None, protocol: str) -> int:
-    """The port that a client speaks to; checks have seen that there is one."""
+    """The broker's port for a client; the checks ensure that there is one."""
     return port if port is not None else services_at(scene, node, protocol)[0].port
 
 
@@ -106,7 +106,7 @@ def name_at(scene: Scene, node: str, port: int | None, protocol: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """What a client has on the wire beside payloads and names, above TCP."""
+    """A client's bytes and packets beside payloads and names, above TCP."""
 
     connection: tuple[int, int]  # packets of its whole session, and bytes of each
     message_bytes: int

@@ -185,7 +185,7 @@ def _between(scene: Scene, wanted: BulkOptions) -> tuple[int, int]:
 
 
 def _flow(scene: Scene, placed: Placed, receivers: str) -> Flow:
-    """Greedy or paced, it has no schedule: no single message of it is accounted for."""
+    """The flow of a transfer, without a schedule, since it has no single messages."""
     wanted: BulkOptions = placed.model.bulk
     start_ns, stop_ns = _between(scene, wanted)
     return Flow(
@@ -233,7 +233,7 @@ def _costs(software: Software, sent: Sequence[Flow]) -> Costs:
 
 
 def _offers(software: Software, flow: Flow) -> Offered | str:
-    """Of UDP each datagram when the rate allows it, all streams together."""
+    """The offered load of UDP streams together, each datagram at its time; for TCP why there is none."""
     spec = software.spec
     if spec["protocol"] != "udp":
         return "TCP decides when its packets leave"

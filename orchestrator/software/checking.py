@@ -1,4 +1,4 @@
-"""What a kind gets to check its part of a file; the topology's Report implements it."""
+"""The interface with which a kind checks its part of a file; the topology's Report implements it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..model.family import Family
 
 @dataclass(frozen=True, slots=True)
 class Here:
-    """Where the software under check stands in the file."""
+    """The place in the file of the software under check."""
 
     path: Path  # ("nodes", "reader", "software", "sub")
     nodes: tuple[str, ...]  # the node, or the members of the group
@@ -30,13 +30,13 @@ class Here:
 
 
 class Checks(Protocol):
-    """A file under check: what else stands in it, and where mistakes go."""
+    """A file under check: gives its other parts, and collects mistakes."""
 
     def add(self, path: Path, value: Any, rule: str, remedy: str) -> None:
         """Report a mistake; `value` None where the text shows none."""
 
     def node(self, path: Path, name: str) -> bool:
-        """Whether this node is there to be looked at; reports a name that does not exist."""
+        """Whether a node exists; reports a name that does not."""
 
     def machines(self, path: Path, name: str) -> tuple[str, ...]:
         """The node of this name, or the members of the group; reports a name that does not exist."""
@@ -49,38 +49,38 @@ class Checks(Protocol):
         """A node's group (itself where it is in none), its index there from 1, and how many there are."""
 
     def programs(self, node: str) -> Mapping[str, Base]:
-        """What runs on a node, by name."""
+        """The software of a node, by name."""
 
     def reachable(self, nodes: Iterable[str], node: str) -> bool | None:
         """Whether packets of all of `nodes` can get to a node; None where the file is too broken to tell."""
 
     def families(self, node: str) -> set[Family]:
-        """Of a node's addresses; none where the file is too broken to tell."""
+        """The address families of a node; none if the file is too broken to find them."""
 
     def common(self, segments: tuple[str, ...], node: str) -> set[str] | None:
-        """Segments of the domains that both stand in; None where the file is too broken to tell."""
+        """Segments of the domains that both belong to; None if the file is too broken to find them."""
 
     def bridged(self, segments: Iterable[str]) -> set[str] | None:
-        """Segments that frames sent on these get to without a router; None where the file is too broken."""
+        """Segments that frames from these reach without a router; None if the file is too broken."""
 
     def segments(self, node: str) -> tuple[str, ...]:
-        """Those that a node has interfaces on."""
+        """The segments on which a node has interfaces."""
 
     @property
     def routing(self) -> str:
-        """What the plan's routes are the shortest ways by; "none": it has none."""
+        """The metric of the plan's routes; "none": there are none."""
 
     def forwards(self, node: str) -> bool:
         """Whether a node is a router."""
 
     def image(self, node: str) -> str | None:
-        """What a virtual machine is made of; None for a light node."""
+        """The image of a VM node; None for a light node."""
 
     def mtu(self, segment: str) -> int | None:
         """Bytes; None for a segment that is not in the file."""
 
     def since_start_ns(self, moment: Moment) -> int | None:
-        """From the scenario's start; None where the phases' lengths are not known."""
+        """The moment's time from the scenario's start; None if the phases' lengths are not known."""
 
 
 def light(report: Checks, here: Here, path: Path, why: str) -> None:

@@ -1,4 +1,4 @@
-"""What a kind of software says of programs in other tools' files: which it is, and its configuration."""
+"""A kind's description of its program in other tools' files: its names there, and its configuration."""
 
 from __future__ import annotations
 

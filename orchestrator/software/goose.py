@@ -74,7 +74,7 @@ class Goose(Base):
 
 
 def length_bytes(names: Sequence[str], entries: int) -> int:
-    """Of a frame above Ethernet at most: its numbers as long as they may be."""
+    """The greatest length of a frame above Ethernet, with numbers of full length."""
     # Lives, stNum, sqNum, confRev; time; flags; count.
     numbers = 4 * tlv_bytes(5) + tlv_bytes(8) + 2 * tlv_bytes(1) + tlv_bytes(2)
     fields = sum(tlv_bytes(len(name)) for name in names) + numbers

@@ -1,4 +1,4 @@
-"""What a kind of software provides to the rest of vNET. The registry lists the kinds."""
+"""The interface of a kind of software to the rest of vNET. The registry lists the kinds."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def flows(
 
 
 def timeout_ns(placed: Placed) -> int:
-    """How long an answer is waited for; 0 where nothing is asked."""
+    """The time to wait for a reply; 0 without requests."""
     request = getattr(options_of(placed.model, placed.kind), "request", None)
     return request.timeout if request is not None else 0
 

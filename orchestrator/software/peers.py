@@ -1,4 +1,4 @@
-"""Software of the agent that talks to its like on other nodes: one side listens, the other says to whom."""
+"""Roles of the agent that talk to peers on other nodes: one side listens, the other names its peers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Peer(Base):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One of those to whom software sends."""
+    """A receiver of software's messages."""
 
     endpoint: str
     address: str
@@ -98,7 +98,7 @@ def _target(report: Checks, here: Here, peer: Peer, kind: str, name: str, path: 
 
 
 def targets(scene: Scene, placed: Placed) -> tuple[Target, ...]:
-    """To whom `placed` sends, each once; none for a side that listens."""
+    """The receivers of `placed`, each once; none for a side that listens."""
     peer: Peer = options_of(placed.model, placed.kind)
     found: dict[str, Target] = {}
     for node in (node for name in peer.to or () for node in scene.machines(name)):
@@ -110,19 +110,19 @@ def targets(scene: Scene, placed: Placed) -> tuple[Target, ...]:
 
 
 def set_name(placed: Placed) -> str:
-    """What the set of those is called to whom `placed` sends."""
+    """The name of the set of receivers of `placed`."""
     peer: Peer = options_of(placed.model, placed.kind)
     port = "" if peer.port is None else f" port {peer.port}"
     return f"{', '.join(peer.to or ())} by {placed.kind}{port}"
 
 
 def deliveries(placed: Placed, to: Sequence[Target], promise: Promise) -> tuple[Delivery, ...]:
-    """The set of those to whom `placed` sends, and what they are promised; none for a side that listens."""
+    """The receivers of `placed` with their delivery guarantee; none for a side that listens."""
     return (Delivery(set_name(placed), promise),) if to else ()
 
 
 def session(scene: Scene, placed: Placed, patience_ns: int | None = None) -> Session:
-    """From the start where it listens, else from its turn in the ramp; to the end."""
+    """The session: from the start if the side listens, else from its turn in the ramp; to the end."""
     if options_of(placed.model, placed.kind).listen is not None:
         return Session(placed.endpoint, 0, scene.end_ns, listens=True)
     return Session(placed.endpoint, placed.connect_ns, scene.end_ns, patience_ns=patience_ns)
@@ -136,12 +136,12 @@ def spec(scene: Scene, placed: Placed, to: Sequence[Target]) -> dict[str, Any]:
 
 
 def ports(placed: Placed, to: Sequence[Target]) -> dict[str, tuple[int, ...]]:
-    """Where the agent's own protocol is spoken because of it."""
+    """The ports of the agent's own protocol that this software uses."""
     listen = options_of(placed.model, placed.kind).listen
     known = (listen,) if listen is not None else (target.port for target in to)
     return {PROTOCOL: tuple(sorted(set(known)))}
 
 
 def role(placed: Placed) -> Any:
-    """How tables group it: "server" or "client"."""
+    """The software's group in tables: "server" or "client"."""
     return "client" if options_of(placed.model, placed.kind).listen is None else "server"

@@ -80,12 +80,12 @@ class SampledValues(Base):
 
 
 def sample_bytes(wanted: SvPublish) -> int:
-    """Of one sample's data."""
+    """The bytes of one sample's data."""
     return PHSMEAS_BYTES if wanted.signals is None else FLOAT_BYTES * wanted.signals
 
 
 def length_bytes(name: int, asdus: int, sample: int) -> int:
-    """Of a frame above Ethernet, from bytes of its name and of a sample: 9-2LE's fields, tags and lengths."""
+    """The length of a frame above Ethernet by those of its name and sample: 9-2LE's fields, tags, lengths."""
     asdu = tlv_bytes(name) + tlv_bytes(2) + tlv_bytes(4) + tlv_bytes(1) + tlv_bytes(sample)
     count = tlv_bytes(1 if asdus < 0x80 else 2)
     return HEAD_BYTES + tlv_bytes(count + tlv_bytes(asdus * tlv_bytes(asdu)))

@@ -1,4 +1,4 @@
-"""The lab as a kind sees it when it plans its software: names, addresses, phases, other software."""
+"""The lab's data for a kind that plans its software: names, addresses, phases, other software."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class Scene:
         return {name: cards[0].address for name, cards in self.interfaces.items()}
 
     def values(self, node: str) -> dict[str, Any]:
-        """What the templates of a node may name."""
+        """The variables of a node's templates."""
         return {
             "lab": self.lab,
             "node": node,

@@ -194,5 +194,5 @@ def expected_messages(flow: Flow) -> float:
 
 
 def receivers_of_each(flow: Flow, receivers: int) -> int:
-    """How many of so many receivers a message goes to."""
+    """The number of receivers of each message: one if they take turns, else all."""
     return min(receivers, 1) if flow.spread == "round-robin" else receivers

@@ -65,7 +65,7 @@ def verify(
     observe: Callable[[dict[str, Any]], None],
     told: Callable[[Inputs], None],
 ) -> Comparison:
-    """Run it again beside itself, in a directory that is removed; `told` hears of other inputs before.
+    """Runs the plan again in a temporary directory and compares; first passes differing inputs to `told`.
 
     Raises VerifyError where `run_dir` is no finished run in virtual time; as `execute` where the run fails.
     """

@@ -1,4 +1,4 @@
-"""Captures that stayed on a worker's machine: brought here on request, in pieces."""
+"""Fetches captures that stayed on a worker's machine, on request and in pieces."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ Tell = Callable[[str], None]
 
 
 def sizes(run_dir: str) -> dict[str, int]:
-    """On a worker: bytes of every capture of a run, which may have none."""
+    """Runs on a worker: the size in bytes of each capture of a run."""
     names = {file.name for file in Path(run_dir).iterdir()}
     files = (Path(run_dir) / CAPTURES).iterdir() if CAPTURES in names else ()
     return {file.name: file.stat().st_size for file in files if file.is_file()}
 
 
 def piece(run_dir: str, name: str, offset: int) -> bytes:
-    """On a worker: some of a capture."""
+    """Runs on a worker: a piece of a capture, from `offset`."""
     with (Path(run_dir) / CAPTURES / name).open("rb") as file:
         file.seek(offset)
         return file.read(PIECE_BYTES)
@@ -50,7 +50,7 @@ def away(directory: Path) -> list[Json]:
 
 
 def fetch(engine: Engine, directory: Path, lines: list[Json], tell: Tell) -> list[str]:
-    """Bring the captures of these cells; a sentence about each that cannot be had.
+    """Fetches the captures of these cells; returns one sentence for each capture that is not available.
 
     EngineError where the engine cannot be used.
     """
@@ -94,7 +94,7 @@ def _pieces(client: Client, address: str, there: str, name: str, size: int) -> I
 
 
 def _asked(client: Client, address: str, function: Callable[..., Any], *arguments: Any) -> Any:
-    """EngineError where the worker went meanwhile."""
+    """Runs the function on a worker; EngineError if the worker has left."""
     answers = client.run(function, *arguments, workers=[address])
     if address not in answers:
         raise EngineError("its worker went meanwhile; the same command tries it again")

@@ -151,7 +151,7 @@ class _Spread:
         future.add_done_callback(lambda done: self._arrived.put(("done", (flight.number, done.key))))
 
     def _came(self) -> None:
-        """A worker, perhaps in place of another: it has not heard that the campaign was stopped. A task whose
+        """Handles a new worker: repeats the stop signal, which it did not receive. A task whose
         workers are all gone waits, and the scheduler looks for workers of a resource when one comes: ours get
         theirs after that, so such a task is sent anew.
         """
@@ -162,12 +162,12 @@ class _Spread:
             self._send(flight, self._workers.hosts_but(flight.unfit) if flight.unfit else None)
 
     def _let_go(self) -> None:
-        """Of a campaign that was stopped: a cell whose worker is lost ends with it."""
+        """Ends the cells of lost workers, once the campaign is stopped."""
         for flight in self._stranded():
             self._settle(flight, flight.lost())
 
     def _stranded(self) -> list[Flight]:
-        """Those that no worker has; their tasks are taken back."""
+        """The cells that no worker has; cancels their tasks."""
         taken = {key for keys in self._client.processing().values() for key in keys}
         found = []
         for flight in self._flights.values():
@@ -249,7 +249,7 @@ class _Spread:
         self._observe({**about, "machine": flight.machine})
 
     def _done(self, flight: Flight, future: Future[Result]) -> None:
-        """A cell's task is over, or seemed so: its result is asked for."""
+        """Fetches the result of a cell's task that ended, or seemed to."""
         from distributed import CancelledError, KilledWorker
 
         try:
@@ -294,7 +294,7 @@ class _Spread:
         self._observe({**event, "state": result.state, "error": result.error})
 
     def _elsewhere(self, flight: Flight, result: Result) -> None:
-        """Its machine cannot carry the cell: to another one; where all have said so, it is refused."""
+        """Sends a cell that did not fit its machine to another one; refuses it if no machine is left."""
         flight.unfit[result.boot] = f"{result.machine}: {result.error}"
         hosts = self._workers.hosts_but(flight.unfit)
         if hosts and not self._stopped:
@@ -305,7 +305,7 @@ class _Spread:
         self._unfit.append(f"cell {flight.cell.name}: fits no machine of {self._engine}:{why}")
 
     def _stop(self, number: int) -> None:
-        """Cells in flight end as at Ctrl-C; the others do not begin."""
+        """Stops the campaign: signals the cells in flight as Ctrl-C does, and starts no others."""
         self._stopped = True
         for flight in list(self._flights.values()):
             self._observe({"event": "signal", "number": flight.number})

@@ -1,4 +1,4 @@
-"""Where a campaign's cells run: the text of `--on`, checked without looking at any machine."""
+"""The engine that runs a campaign's cells: reads the text of `--on`; examines no machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a worker says of itself: machine, versions, what of doctor's facts decides about cells."""
+"""Collects facts of a worker: machine, versions, and the facts of doctor that decide where cells run."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CODE = ("orchestrator", "capture", "reports")
 
 
 def versions() -> dict[str, str]:
-    """What must be the same on the client and on every worker."""
+    """The versions that must be equal on the client and on every worker."""
     python = platform.python_version_tuple()
     return {
         "vNET's code": now if (now := _code()) == _LOADED else "changed since the worker began: restart it",

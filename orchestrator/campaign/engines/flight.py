@@ -1,4 +1,4 @@
-"""A cell that is with an engine, and which of them take much longer than the others did."""
+"""Cells that an engine runs, and detection of cells that take much longer than the others did."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ LEAST_S = 10.0
 
 @dataclass
 class Flight:
-    """line: what the journal says of it, empty until it has begun. unfit: machines that cannot carry it."""
+    """One cell that an engine runs. line: its line in the journal, empty until it has begun.
+
+    unfit: machines that cannot carry it.
+    """
 
     number: int
     cell: Cell
@@ -37,7 +40,7 @@ class Flight:
     unfit: dict[str, str] = field(default_factory=dict)
 
     def begins(self, attempt: str, machine: str, run_dir: str) -> None:
-        """On that machine, for the first time or again."""
+        """Notes that the cell begins on a machine, for the first time or again."""
         self.attempt, self.machine, self.began, self.named = attempt, machine, time.monotonic(), False
         self.line = {
             **planned(self.cell),
@@ -48,11 +51,11 @@ class Flight:
         }
 
     def failed(self, why: str) -> Result:
-        """The end of a cell whose worker could not say it."""
+        """The result of a cell whose worker could not report it."""
         return Result("failed", why, 0.0, self.machine, "", self.attempt)
 
     def lost(self) -> Result:
-        """The end of a cell whose worker is lost, where the campaign was stopped and none takes it up."""
+        """The result of a cell whose worker was lost after the campaign was stopped."""
         return Result("interrupted", "its worker was lost", 0.0, self.machine, "", self.attempt)
 
 
@@ -64,12 +67,12 @@ class Stragglers:
         self._took: list[float] = []
 
     def took(self, result: Result) -> None:
-        """A cell has ended."""
+        """Notes the duration of a cell that has ended."""
         if result.state == "complete":
             self._took.append(result.wall_s)
 
     def late(self, flight: Flight) -> str | None:
-        """What to say of a cell that is late, once."""
+        """A message about a late cell, given once; None if it is not late."""
         if flight.named or not flight.line or len(self._took) < FEWEST:
             return None
         usual, so_far = statistics.median(self._took), self._clock() - flight.began

@@ -1,4 +1,4 @@
-"""One cell as a process of its own, as a worker sees it: its events, its end, signals to it."""
+"""Runs one cell in a process of its own on a worker: passes its events on, and signals to it."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Job:
             return  # it died at once: its log says why
 
     def follow(self, observe: Callable[[Event], None], poll: Callable[[], None]) -> tuple[str, str | None]:
-        """Pass its events on until it has ended; state and error. `poll` is called now and then."""
+        """Passes the events on until the process ends; returns state and error. Calls `poll` periodically."""
         with selectors.DefaultSelector() as selector:
             selector.register(self._output, selectors.EVENT_READ)
             while True:
@@ -88,6 +88,6 @@ class Job:
         return "failed", f"its process ended with status {status}: {last[0]}"
 
     def signal(self, number: int) -> None:
-        """Once: it ends its lab in order; again: at once."""
+        """Signals the process: the first signal ends its lab in order, a second one at once."""
         if self.process.poll() is None:
             self.process.send_signal(number)

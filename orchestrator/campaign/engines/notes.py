@@ -1,7 +1,7 @@
-"""What a machine knows of a cell that it runs or has run: `engine/CELL.json` of the campaign.
+"""A machine's note on a cell that it runs or has run: `engine/CELL.json` of the campaign.
 
-From it a cell that has ended is not run a second time, and one whose worker was lost is taken down by name
-before it begins anew.
+With it a worker does not run a finished cell again, and takes the lab of a lost worker's cell down by name
+before the cell begins anew.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ BOOT = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 
 @dataclass(frozen=True)
 class Note:
-    """attempt: tells times of running it apart. lab: the name of its state directory; run: of its run
+    """attempt: distinguishes repeated executions. lab: the name of its state directory; run: of its run
     directory. state: how it ended, empty before.
     """
 
@@ -36,16 +36,16 @@ class Note:
     wall_s: float = 0.0
 
     def of(self, process: Owned) -> Note:
-        """With the process that runs it."""
+        """The note with the process that runs the cell."""
         return replace(self, process=process)
 
     def ended(self, state: str, error: str | None, wall_s: float) -> Note:
-        """How it ended."""
+        """The note with the cell's end state."""
         return replace(self, process=None, state=state, error=error, wall_s=round(wall_s, 1))
 
 
 def read_note(place: Path, cell: str) -> Note | None:
-    """None where nothing is known of the cell, or what is was cut short by a crash."""
+    """The note on a cell; None if there is none, or a crash truncated it."""
     try:
         return codec.from_json(Note, _path(place, cell).read_text())
     except (OSError, ValueError, TypeError, KeyError):
@@ -53,7 +53,7 @@ def read_note(place: Path, cell: str) -> Note | None:
 
 
 def write_note(place: Path, cell: str, note: Note) -> None:
-    """A reader sees the old or the new one. Nobody reads it where the campaign took its directory away."""
+    """Replaces the note atomically; does nothing if the campaign has removed its directory."""
     try:
         replace_file(_path(place, cell), codec.to_json(note))
     except FileNotFoundError:
@@ -61,7 +61,7 @@ def write_note(place: Path, cell: str, note: Note) -> None:
 
 
 def settle(note: Note, place: Path) -> None:
-    """End what a lost worker has left of a cell on this machine; nothing of what is not that cell's."""
+    """Ends everything that a lost worker has left of this cell on this machine, and nothing else."""
     if note.state or note.boot != BOOT:
         return
     end([note.process] if note.process else [])

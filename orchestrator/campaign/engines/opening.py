@@ -1,4 +1,4 @@
-"""A client of Dask distributed for an engine: of a scheduler that is there, or of one that we start."""
+"""Opens a client of Dask distributed for an engine: of an existing scheduler, or of one that vNET starts."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ABSENT = (
 
 @contextmanager
 def opened(engine: Engine) -> Iterator[Client]:
-    """Raises EngineError where there is none. What we started ends with it."""
+    """Opens the client; EngineError if that fails. At the end, stops what it has started."""
     try:
         import dask
         from distributed import Client
@@ -98,7 +98,7 @@ def _certified(engine: Engine) -> None:
 
 @contextmanager
 def _local(engine: Engine) -> Iterator[Client]:
-    """Workers here, over TLS with keys of this moment: others on this machine cannot send them anything."""
+    """Starts local workers, over TLS with new keys, so that other users of this machine cannot reach them."""
     from distributed import Client, LocalCluster, Security
 
     with tempfile.TemporaryDirectory(prefix="vnet-workers-") as scratch:

@@ -1,4 +1,4 @@
-"""Workers as jobs of Slurm: what they are told, why they wait; one that was lost is submitted anew."""
+"""Runs workers as Slurm jobs: submits them, reports why they wait, and submits lost ones anew."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ROLES = ("scheduler", "worker", "client")
 
 @contextmanager
 def jobs(engine: Engine, absent: str) -> Iterator[Client]:
-    """A scheduler here over TLS with keys of this moment, a worker in each job; partition, memory and times
+    """Starts a local scheduler over TLS with new keys, and a worker in each job; partition, memory and times
     by Dask's jobqueue.yaml. EngineError where Slurm would not take such a job.
     """
     try:
@@ -72,14 +72,14 @@ def jobs(engine: Engine, absent: str) -> Iterator[Client]:
 
 @contextmanager
 def _shared(said: Mapping[str, Any]) -> Iterator[Path]:
-    """Where jobs find their keys and leave their logs: below the home directory, which the nodes share."""
+    """A directory for the jobs' keys and logs, below the home directory, which the cluster's nodes share."""
     base = Path(said.get("shared-temp-directory") or "~").expanduser()
     with tempfile.TemporaryDirectory(prefix=".vnet-slurm-", dir=base, ignore_cleanup_errors=True) as place:
         yield Path(place)
 
 
 def _keys(place: Path) -> Security:
-    """Of this moment, in files that the jobs read."""
+    """New TLS keys, in files that the jobs read."""
     from distributed import Security
 
     made, files = Security.temporary().get_tls_config_for_role("worker"), {}
@@ -94,7 +94,7 @@ def _keys(place: Path) -> Security:
 
 
 def _try(engine: Engine, script: str) -> None:
-    """Ask Slurm whether it would take such a job; none is submitted."""
+    """Tests whether Slurm would accept such a job, and submits none."""
     argv = ["sbatch", "--test-only"]
     try:
         done = subprocess.run(
@@ -123,7 +123,7 @@ class Jobs:
         self._ended: dict[str, str] = {}  # jobs that ended before their worker came, and the end of their log
 
     def look(self) -> None:
-        """Submit again what was lost, say why a job waits. EngineError where all ended before their worker
+        """Submits lost jobs again, reports why a job waits. EngineError if all ended before their worker
         came: what ends one at once ends the next one, too.
         """
         known = self._greet()
@@ -139,7 +139,7 @@ class Jobs:
             raise EngineError(f"--on {self._engine}: " + "\n".join(self._ended.values()))
 
     def _greet(self) -> set[str]:
-        """Note whose worker is there, which may be lost before Slurm is asked next; gives all jobs.
+        """Notes the jobs whose worker has come, since it may be lost before the next query; returns all jobs.
 
         By the scheduler itself, which is of this process: what the cluster says of it comes later.
         """
@@ -161,7 +161,7 @@ class Jobs:
             self._observe({"event": "worker", "text": text})
 
     def _log(self, job: str) -> str:
-        """The end of what it wrote."""
+        """The end of the job's log."""
         about = next(one for one in self._cluster.workers.values() if str(one.job_id) == job)
         path = Path(about.log_directory) / f"{about.job_name}-{job}.err"
         try:
@@ -172,7 +172,7 @@ class Jobs:
 
 
 def _states(of: set[str]) -> dict[str, str] | None:
-    """State and reason by job, of those that Slurm still has in its queue; None where it does not answer."""
+    """State and reason of each job in Slurm's queue; None if Slurm does not answer."""
     argv = ["squeue", "--noheader", "--format", "%i|%T (%r)", "--jobs", ",".join(sorted(of))]
     try:
         done = subprocess.run(argv, capture_output=True, text=True, timeout=ANSWER_S, check=False)

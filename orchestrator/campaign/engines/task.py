@@ -1,4 +1,4 @@
-"""What goes to a worker for one cell, and what comes back."""
+"""The messages between client and worker for one cell: the task and its result."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Task:
 class Result:
     """How a cell ended. state: as of a run, or `unfit` where the worker's machine cannot carry it.
 
-    attempt: tells times of running it apart. boot: which machine it is (see Facts). run_dir: name of its
+    attempt: distinguishes repeated executions. boot: identifies the machine (see Facts). run_dir: name of its
     directory. packed: its files without captures, where the worker does not see the campaign's directory;
     there: where it keeps them then.
     """
@@ -50,7 +50,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Facts:
-    """What a worker says of itself. boot: the same for all workers on one machine."""
+    """What a worker reports about itself. boot: equal for all workers on one machine."""
 
     machine: str
     boot: str

@@ -1,6 +1,6 @@
 """What runs on a worker of an engine: cells, each in a process of its own.
 
-Whatever is lost, nothing of a cell is twice: `notes.py` says what is known of it on this machine.
+Notes on this machine (`notes.py`) keep a cell from running twice, whatever process is lost.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ UNSENT = frozenset({CAPTURES})  # which stay where they were made
 
 @dataclass
 class _Here:
-    """What this worker process runs, and the sittings that were told to stop."""
+    """The cells that this worker process runs, and the sittings that received a stop signal."""
 
     jobs: dict[str, Job] = field(default_factory=dict)
     stopped: set[str] = field(default_factory=set)
@@ -48,7 +48,7 @@ async def admit(dask_worker: Worker) -> None:
 
 
 def stop(sitting: str, number: int) -> None:
-    """Pass a signal on to the cells of a sitting; none of them begins any more."""
+    """Passes a signal on to the cells of a sitting, and starts no further ones of it."""
     HERE.stopped.add(sitting)
     for name, job in list(HERE.jobs.items()):
         if name.startswith(f"{sitting} "):
@@ -56,7 +56,7 @@ def stop(sitting: str, number: int) -> None:
 
 
 def run_cell(task: Task) -> Result:
-    """Run it, and reduce it where its captures lie; not again what has ended in this sitting."""
+    """Runs and reduces a cell; returns the earlier result if it has ended in this sitting already."""
     place = _place(task)
     shared = str(place) == task.directory
     note = read_note(place, task.cell)
@@ -118,12 +118,12 @@ def _teller(task: Task, run_dir: Path, attempt: str) -> Callable[[Event], None]:
 
 
 def topic(sitting: str) -> str:
-    """Under which the events of all its cells are told."""
+    """The topic of the events of all cells of a sitting."""
     return f"vnet-{sitting}"
 
 
 def _watch(job: Job) -> Callable[[], None]:
-    """Ends the cell when nobody waits for it any more: the engine has taken the task back."""
+    """A function that ends the cell once the engine has cancelled its task."""
     worker = get_worker()
     key = worker.get_current_task()
     asked: list[float] = []

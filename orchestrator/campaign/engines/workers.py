@@ -1,4 +1,4 @@
-"""The workers of an engine as a campaign sees them: each is asked who it is before a cell may go to it."""
+"""The workers of an engine: a campaign checks the facts of each before it sends it a cell."""
 
 from __future__ import annotations
 
@@ -32,8 +32,9 @@ class Workers:
         self._seen: set[str] = set()  # machines that were told of
 
     def look(self) -> bool:
-        """Admit who came, forget who went; whether one was admitted. EngineError where one of the first is
-        not as this command.
+        """Admits new workers, forgets lost ones; returns whether it admitted one.
+
+        EngineError if one of the first has other versions than this command.
         """
         present = set(self._client.nthreads())
         first = not self.admitted and not self._left_out
@@ -57,7 +58,7 @@ class Workers:
         return not self.admitted.keys().isdisjoint(fresh)
 
     def wait(self, patience_s: float, over: Callable[[], bool]) -> None:
-        """Until one is there; EngineError after `patience_s`."""
+        """Waits for a worker; EngineError after `patience_s`."""
         deadline = time.monotonic() + patience_s
         self.look()
         while not self.admitted and not over():
@@ -70,7 +71,7 @@ class Workers:
             self.look()
 
     def _refusal(self, address: str, answer: Any) -> str | None:
-        """Why a worker cannot be used, or None; one that went meanwhile is None as well."""
+        """Why a worker cannot be used; None if it can, or if it has left."""
         if isinstance(answer, ImportError | AttributeError):
             return f"worker {address}: {answer}; install there the vNET that runs here"
         if not isinstance(answer, Facts):
@@ -117,7 +118,7 @@ class Workers:
 
 
 def different(ours: Mapping[str, str], theirs: Mapping[str, str]) -> str:
-    """Names and values of what differs, in words; empty if nothing does."""
+    """Describes the differing versions by name and value; empty if none differ."""
     names = sorted(ours.keys() | theirs.keys())
     return ", ".join(
         f"{name} ({_short(ours.get(name))}, there {_short(theirs.get(name))})"
@@ -127,5 +128,5 @@ def different(ours: Mapping[str, str], theirs: Mapping[str, str]) -> str:
 
 
 def _short(value: str | None) -> str:
-    """Of a hash its beginning."""
+    """The value, a hash shortened to its beginning."""
     return "none" if value is None else value[:12] if len(value) == 64 else value

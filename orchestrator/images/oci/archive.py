@@ -25,7 +25,7 @@ PLATFORM = ("linux", "amd64")
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the image says of how its programs are started."""
+    """The image's settings for the start of its programs."""
 
     argv: tuple[str, ...]  # entrypoint and command; empty: it names none
     env: dict[str, str]
@@ -146,7 +146,7 @@ def _one(name: str, manifests: Any) -> Any:
 
 
 def _docker(tar: tarfile.TarFile) -> tuple[str, list[str]]:
-    """The same of the older form of docker save."""
+    """Names of configuration and layers, by the older form of docker save."""
     name = "manifest.json"
     if not _has(tar, name):
         raise ImageError("has neither oci-layout nor manifest.json; name an archive of docker save or skopeo")

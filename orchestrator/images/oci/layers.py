@@ -61,7 +61,7 @@ class Tree:
             self._scratch.unlink(missing_ok=True)
 
     def finish(self) -> None:
-        """What could not be set before the last file was in: a directory may be read only."""
+        """Sets the modes of directories after the last file, since a directory may be read only."""
         for parts, mode in sorted(self._modes.items(), key=lambda item: -len(item[0])):
             with contextlib.suppress(FileNotFoundError, NotADirectoryError), self._inside(parts) as directory:
                 os.fchmod(directory, mode)
@@ -184,7 +184,7 @@ class Tree:
             os.chown(name, member.uid, member.gid, dir_fd=directory, follow_symlinks=False)
 
     def _parents(self, parts: tuple[str, ...]) -> None:
-        """Directories that a layer takes for granted."""
+        """Makes the parent directories that a layer does not contain."""
         for depth in range(len(parts)):
             with self._inside(parts[:depth]) as directory, contextlib.suppress(FileExistsError):
                 os.mkdir(parts[depth], 0o755, dir_fd=directory)
@@ -227,7 +227,7 @@ def _is_directory(directory: int, name: str) -> bool:
 
 
 def _remove(directory: int, name: str) -> None:
-    """What is there under that name, a link itself and never what it leads to."""
+    """Removes the entry of that name; of a link the link itself, never its target."""
     if _is_directory(directory, name):
         shutil.rmtree(name, dir_fd=directory)
     else:

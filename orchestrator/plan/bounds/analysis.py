@@ -19,7 +19,7 @@ from .network import Bound, Hop, Server, Stream
 
 @dataclass(slots=True)
 class _Way:
-    """How far a stream has been followed."""
+    """The delays of a stream up to the server under analysis, and each server's part."""
 
     stream: Stream
     least_s: float = 0.0
@@ -30,7 +30,7 @@ class _Way:
 
 @dataclass(frozen=True, slots=True)
 class _Class:
-    """All that waits together at a server."""
+    """The messages of one class at a server."""
 
     arrivals: Bucket
     unbounded: str  # why no curve bounds it
@@ -57,7 +57,7 @@ def analyse(servers: Iterable[Server], streams: Sequence[Stream]) -> list[Bound]
 
 
 def _order(streams: Sequence[Stream]) -> tuple[list[str], tuple[str, ...]]:
-    """Servers such that all that comes to one is known before; or none, and a cycle of them."""
+    """The servers in topological order of the streams; if there is none, a cycle of servers."""
     graph: dict[str, set[str]] = {}
     for stream in streams:
         names = [hop.server for hop in stream.hops]
@@ -70,7 +70,7 @@ def _order(streams: Sequence[Stream]) -> tuple[list[str], tuple[str, ...]]:
 
 
 def _acyclic(graph: Mapping[str, set[str]]) -> list[str]:
-    """Those of the servers that no cycle feeds, in order."""
+    """The servers that no cycle feeds, in topological order."""
     done: list[str] = []
     while ready := [name for name in graph if name not in done and graph[name] <= set(done)]:
         done += ready
@@ -92,12 +92,12 @@ def _serve(server: Server, here: Sequence[tuple[_Way, int]]) -> None:
 
 
 def _band(server: Server, hop: Hop) -> int:
-    """Whether classes are told apart is the server's to say."""
+    """The class of a hop; 0 at a server that does not distinguish classes."""
     return hop.band if server.order in ("priority", "guarantee") else 0
 
 
 def _classes(server: Server, here: Sequence[tuple[_Way, int]], jitter_s: float) -> dict[int, _Class]:
-    """What arrives behind the server's delay, by class; streams of one source together."""
+    """The arrivals behind the server's delay, by class; streams of one source share a curve."""
     groups: dict[tuple[int, str, int], list[tuple[_Way, int]]] = {}
     for way, place in here:
         hop = way.stream.hops[place]
@@ -116,7 +116,7 @@ def _classes(server: Server, here: Sequence[tuple[_Way, int]], jitter_s: float) 
 
 
 def _together(members: Sequence[tuple[_Way, int]], jitter_s: float) -> Bucket:
-    """Of one source: between the earliest and the latest of its streams here."""
+    """The arrival curve of the streams of one source, which share its messages."""
     bits = max(way.stream.hops[place].bits for way, place in members)
     burst = max(way.stream.burst for way, _ in members)
     per_s = max(way.stream.per_s for way, _ in members)
@@ -125,7 +125,7 @@ def _together(members: Sequence[tuple[_Way, int]], jitter_s: float) -> Bucket:
 
 
 def _wait(server: Server, classes: Mapping[int, _Class], band: int) -> tuple[float, str]:
-    """The longest time in the queue and on the wire; or why there is none."""
+    """The longest time in the queue and on the wire; or why it has no bound."""
     if unknown := server.unknown or server.unknown_of.get(band):
         return math.inf, f"{server.name}: {unknown}"
     before = [one for other, one in classes.items() if _matters(server, other, band)]

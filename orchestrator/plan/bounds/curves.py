@@ -17,7 +17,7 @@ class Bucket:
     bps: float = 0.0
 
     def __add__(self, other: Bucket) -> Bucket:
-        """Of two flows together."""
+        """The arrival curve of two flows together."""
         return Bucket(self.bits + other.bits, self.bps + other.bps)
 
     def spread(self, jitter_s: float) -> Bucket:
@@ -45,12 +45,12 @@ class RateLatency:
         return arrivals.bits + arrivals.bps * self.latency_s if self.stable(arrivals) else math.inf
 
     def output(self, arrivals: Bucket) -> Bucket:
-        """Of all that it serves together (theorem 1.4.3): the burst grows by r T."""
+        """The output of all arrivals together (theorem 1.4.3): the burst grows by r T."""
         return arrivals.spread(self.latency_s)
 
 
 def after_priority(bps: float, above: Bucket, blocking_bits: float) -> RateLatency:
-    """What a link leaves to a class in non-preemptive strict priority (proposition 1.3.4).
+    """The service of a class of a link in non-preemptive strict priority (proposition 1.3.4).
 
     above: all classes served first; blocking_bits: the longest frame of a class served later, which a frame
     that comes waits for.

@@ -1,4 +1,4 @@
-"""What the analysis is given: servers, and streams of messages that pass them; plain values, no plan."""
+"""The input of the analysis: servers, and streams of messages through them; plain values, no plan."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Server:
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """A message at a server: in which class of it, and how many bits it has there with its headers."""
+    """A stream's message at a server: its class there, and its size in bits with headers."""
 
     server: str
     bits: float
@@ -56,7 +56,7 @@ class Stream:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """Of a stream's messages from their scheduled time to their last bit's arrival; seconds."""
+    """Delays of a stream's messages from scheduled time to arrival of the last bit; seconds."""
 
     stream: Stream
     least_s: float

@@ -38,7 +38,7 @@ def record_bounds(run_dir: Path, node_ns: int | None = None, machine_bps: int | 
 
 
 def _bounded(plan: Plan) -> bool:
-    """Whether a curve bounds what any flow sends: else there is nothing to reckon."""
+    """Whether any flow has an arrival curve; else there are no bounds to compute."""
     at = {s.session.endpoint: s for node in plan.nodes for s in node.software if s.session}
     return any(
         not isinstance(KINDS[by.kind].offers(by, flow), str)

@@ -11,7 +11,7 @@ from .report import Bounds, FlowBound
 
 
 def render_bounds(found: Bounds) -> str:
-    """The worst of each class; where a flow of it has no bound, why."""
+    """A table of the worst bound of each class; for a flow without bound, the reason."""
     classes: dict[str, list[FlowBound]] = {}
     for one in found.flows:
         classes.setdefault(one.flow.traffic_class, []).append(one)
@@ -37,7 +37,7 @@ def _row(name: str, members: list[FlowBound]) -> tuple[str, ...]:
 
 
 def _due(one: FlowBound) -> str:
-    """Its deadline, and what the bounds say of it."""
+    """The flow's deadline, and whether the bounds keep it."""
     if not one.flow.deadline_ns:
         return "-"
     verdict = "never met" if one.hopeless else "not certain" if one.late else "certain"
@@ -45,7 +45,7 @@ def _due(one: FlowBound) -> str:
 
 
 def _text(seconds: float) -> str:
-    """To the microsecond, upwards: a bound stays one."""
+    """The time rounded up to a microsecond, so that a bound stays a bound."""
     return text_ns(math.ceil(round(seconds * 1e6, 3)) * 1000)
 
 

@@ -1,4 +1,4 @@
-"""The bounds of a plan: each flow's worst delay beside its deadline, and what they take for granted."""
+"""The bounds of a plan: each flow's worst delay with its deadline, and the assumptions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .streams import assumptions, servers, streams
 
 @dataclass(frozen=True, slots=True)
 class FlowBound:
-    """Of one flow to one receiver; of requests until the answer is there."""
+    """The bound of one flow to one receiver; for requests, until the answer arrives."""
 
     flow: Flow
     receiver: str
@@ -32,7 +32,7 @@ class FlowBound:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """All that `vnet plan --bounds` says."""
+    """All content of `vnet plan --bounds`."""
 
     lab: str
     flows: tuple[FlowBound, ...]

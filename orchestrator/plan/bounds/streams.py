@@ -26,7 +26,7 @@ ORDERS: dict[str, Order] = {"prio": "priority", "htb": "guarantee", "red": "fifo
 
 @dataclass(frozen=True, slots=True)
 class Owed:
-    """A stream, and the flow and receiver that it is of; None: it stands in the way of others."""
+    """A stream with its flow and receiver; None: it only delays others."""
 
     stream: Stream
     flow: Flow | None = None
@@ -34,7 +34,7 @@ class Owed:
 
 
 def servers(plan: Plan, machine_bps: float = 0.0) -> Iterator[Server]:
-    """Of every direction of a link; `machine_bps`: what a link without a rate is taken to have."""
+    """A server for every direction of a link; `machine_bps`: the assumed rate of a link without one."""
     moved = {(node, one.link): one for node, one in _shares(plan)}
     for link in plan.links:
         for node, direction in ((link.a, link.forward), (link.b, link.reverse)):
@@ -82,12 +82,12 @@ def _unknown(direction: Direction, machine_bps: float) -> str:
 
 
 def _key(direction: Direction) -> Key:
-    """Of a transmitter: nodes have devices of equal names."""
+    """The key of a transmitter: namespace and device, since device names repeat between nodes."""
     return ("", direction.shared) if direction.shared else (direction.netns, direction.device)
 
 
 def _names(plan: Plan) -> dict[Key, str]:
-    """What a transmitter is called: by its link and the way."""
+    """The name of each transmitter: its link and direction."""
     found: dict[Key, str] = {}
     for link in plan.links:
         a, b = (link.a, link.b) if link.kind != "medium" else (link.a, link.a)
@@ -98,7 +98,7 @@ def _names(plan: Plan) -> dict[Key, str]:
 
 
 def streams(plan: Plan, node_s: float = 0.0) -> Iterator[Owed]:
-    """One for each flow and receiver; and what closed loops put in the way of others.
+    """A stream for each flow and receiver, and the streams of closed loops, which delay others.
 
     node_s: what a node takes at most to send a message, and again to take one.
     """
@@ -127,7 +127,7 @@ def streams(plan: Plan, node_s: float = 0.0) -> Iterator[Owed]:
 def _crowd(
     flow: Flow, sender: Software, stops: Sequence[str], paths: Paths, names: Mapping[Key, str]
 ) -> Iterator[Owed]:
-    """A closed loop on all ways between its ends and brokers, marked or not: nobody knows how much of it."""
+    """A closed loop's streams, of unknown rate, on all paths between its ends and brokers, marked or not."""
     ways = [paths.between(a, b) for a, b in itertools.permutations(dict.fromkeys(stops), 2)]
     used = {_key(way): way for path in ways if path is not None for way in path.directions}
     for way in used.values():
@@ -169,7 +169,7 @@ def _bucket(flow: Flow, offered: Offered) -> tuple[float, float, str]:
 
 
 def _source(flow: Flow, receiver: str, here: Node, sender: Software) -> str:
-    """Whose messages these are: of senders that share a schedule, and of receivers that share a message."""
+    """The source of a stream: equal for senders that share a schedule and receivers that share a message."""
     shared = flow.schedule is not None and flow.schedule.kind == "shared"
     whose = f"{here.group}.{flow.name.partition('.')[2]}" if shared else flow.name
     once = flow.spread == "round-robin" or KINDS[sender.kind].costs(sender, [flow]).one_copy
@@ -192,7 +192,7 @@ def _hops(
 
 
 def _wire_bytes(way: Path, node: Node, offered: Offered, message_bytes: int, head: int) -> int:
-    """Of a message in all its frames, each with its headers."""
+    """The bytes of a message on the wire, in all its frames with their headers."""
     if not offered.over_ip:
         return message_bytes + head
     ip = IP_BYTES[family(way.addresses[-1])]
@@ -219,7 +219,7 @@ def _matches(band: Band, by: Software, offered: Offered | None) -> bool:
 
 
 def assumptions(plan: Plan, node_s: float = 0.0) -> list[str]:
-    """What the bounds take for granted."""
+    """The assumptions of the bounds."""
     ends = f"at most {text_ns(round(node_s * 1e9))} to send a message, and as much to take one"
     said = [
         f"end nodes take {ends if node_s else 'no time: a message is on its wire when it is scheduled'}",

@@ -1,4 +1,4 @@
-"""A planned network spread over hosts: where each link stands, and what joins its parts."""
+"""Spreads a planned network over hosts: assigns each link to a host, and adds the tunnels."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def spread(lab: str, network: Network, placement: Placement, port: int) -> tuple
 
 
 def segment_hosts(network: Network, placement: Placement) -> dict[str, tuple[str, ...]]:
-    """By segment the hosts that have a bridge of it: where members or links are, in the hosts' order."""
+    """The hosts with a bridge of each segment, for its members or links, in the hosts' order."""
     found: dict[str, dict[str, None]] = {segment.name: {} for segment in network.segments}
     for node, cards in network.interfaces.items():
         for card in cards:
@@ -54,7 +54,7 @@ def segment_hosts(network: Network, placement: Placement) -> dict[str, tuple[str
 
 
 def _hosts(link: Link, placement: Placement) -> tuple[str, str]:
-    """Of its first and its second end."""
+    """The hosts of the link's first and second end."""
     if link.kind == "segments":
         return (placement.of["link", link.name],) * 2
     if link.kind == "medium":

@@ -1,4 +1,4 @@
-"""What a node asks of the host that it stands on."""
+"""The resources that a node needs of its host."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A first placement: host by host, a region grows over what is joined most closely.
+"""Makes a first placement: host by host, grows a region over the most closely connected items.
 
 Next is who has the largest share of its traffic with the host already; O(E log E). Graph growing is that of
 Karypis and Kumar, "A fast and high quality multilevel scheme" (SIAM J. Sci. Comput. 20, 1998).
@@ -109,7 +109,7 @@ def _fill(problem: Problem, where: list[int], loads: Sequence[Load], load: Load,
 
 
 def _next(frontier: list[tuple[float, int]], may: Callable[[int], bool]) -> int | None:
-    """Who is joined most closely; entries that are out of date come after better ones of the same item."""
+    """The most closely connected item; outdated entries follow newer ones of the same item."""
     while frontier:
         _, number = heapq.heappop(frontier)
         if may(number):
@@ -118,7 +118,7 @@ def _next(frontier: list[tuple[float, int]], may: Callable[[int], bool]) -> int 
 
 
 def _best(problem: Problem, where: Sequence[int], loads: Sequence[Load], number: int) -> int:
-    """Where an item that is left fits: evenly if it can, with most of its traffic, with least work."""
+    """The best host for a remaining item: within its even share, then most traffic, then least work."""
     item = problem.items[number]
     joined = dict.fromkeys(range(len(loads)), 0.0)
     for other, bps in problem.near[number].items():

@@ -1,4 +1,4 @@
-"""What is placed, as numbers alone: items that go to one host each, the room there, and what joins items."""
+"""The placement problem in numbers: items for one host each, the hosts' capacity, traffic between items."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """What a host has for the lab; None is not known, and has no end."""
+    """A host's capacity for the lab; None is unknown and counts as unlimited."""
 
     name: str
     cores: float | None
@@ -38,7 +38,7 @@ class Room:
 
 @dataclass(slots=True)
 class Load:
-    """What stands on a host so far."""
+    """The load of a host so far."""
 
     number: int
     room: Room
@@ -47,7 +47,7 @@ class Load:
     sides: dict[int, Counter[int]] = field(default_factory=dict)
 
     def lack(self, item: Item) -> str:
-        """What the host has not for the item; "" where it fits."""
+        """The resource that the host lacks for the item; "" if it fits."""
         room, wanted = self.room, self.demand + item.demand
         if item.hosts is not None and self.number not in item.hosts:
             return "the file puts it elsewhere"

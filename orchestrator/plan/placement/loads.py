@@ -1,4 +1,4 @@
-"""What a placement asks of each host, and puts between each two: predictions of the plan."""
+"""Predicts the load of each host, and the traffic between each two hosts."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _cores(asked: Demand, host: Host) -> float:
 
 
 def most_ports(plan: Plan) -> dict[str, int]:
-    """By host the ports of its fullest bridge."""
+    """The ports of the fullest bridge of each host."""
     count: dict[str, Counter[str]] = {host.name: Counter() for host in plan.hosts}
     for node in plan.nodes:
         count[node.host].update(card.segment for card in node.interfaces if card.port)

@@ -1,4 +1,4 @@
-"""What to look at in a lab over several hosts before it is trusted."""
+"""Notes on a multi-host lab that the user should check before trusting it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MOST_NAMES = 3
 
 
 def host_notes(plan: Plan, underlay: Underlay) -> Iterator[Note]:
-    """Of tunnels, captures, delays, and of what nobody said of the hosts."""
+    """Notes on tunnels, captures and delays, and on unknown facts of the hosts."""
     yield from _oversize(plan, underlay)
     yield from _captures(plan)
     yield from _delays(plan, underlay)
@@ -68,7 +68,7 @@ def _captures(plan: Plan) -> Iterator[Note]:
 
 
 def _delays(plan: Plan, underlay: Underlay) -> Iterator[Note]:
-    """Links that ask for less than the way between the hosts takes."""
+    """Notes on links with a lower requested delay than the underlay between their hosts."""
     if not underlay.delay:
         return
     wide = {tunnel.segment for tunnel in plan.tunnels}

@@ -23,7 +23,7 @@ from .traffic import traffic
 
 @dataclasses.dataclass(frozen=True)
 class OverHosts:
-    """What the plan of a lab over several hosts has that another has not."""
+    """The parts of a plan that only a multi-host lab has."""
 
     hosts: tuple[Host, ...]
     nodes: tuple[Node, ...]
@@ -73,7 +73,7 @@ def over_hosts(
 
 
 def _captured(network: Network, placement: Placement) -> dict[str, str]:
-    """Of each segment the host with most of its members; the first of several."""
+    """For each segment the host with most of its members; the first of several."""
     members: dict[str, Counter[str]] = {segment.name: Counter() for segment in network.segments}
     for node, cards in network.interfaces.items():
         for card in cards:

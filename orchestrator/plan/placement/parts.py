@@ -66,7 +66,7 @@ def placed(
 
 
 def _rooms(hosts: Sequence[Host], demands: Mapping[str, Demand], captures: int) -> list[Room]:
-    """What is left to nodes, beside the lab's own processes and captures, whichever host these come to."""
+    """The hosts' capacity for nodes, after the lab's own processes and captures on any host."""
     own_bytes = LAB_BYTES + captures * CAPTURE_BYTES
     known = [host.cores for host in hosts if host.cores is not None]
     usual = sum(known) / len(known) if known else 1.0  # where nobody said: as the others
@@ -152,7 +152,7 @@ def _near(
 
 
 def _families(together: Together, nodes: Sequence[Node], number: Mapping[Part, int]) -> list[str]:
-    """Who is worth keeping together: on a segment, else in a group."""
+    """The families of items to keep together: members of a segment, else of a group."""
     found = [""] * len(number)
     for node in nodes:
         first = node.interfaces[0].segment if node.interfaces else ""

@@ -1,4 +1,4 @@
-"""The placement of items: the best of a few that are grown, made better by moves; pure and deterministic.
+"""Places items on hosts: grows a few placements, improves them by moves, takes the best; deterministic.
 
 Exact placement is bin packing, and hard. What is found keeps every constraint; that nothing is found where
 the room is scarce does not prove that nothing exists.
@@ -38,7 +38,7 @@ def place(problem: Problem, families: Sequence[str]) -> list[int]:
 
 
 def _cost(problem: Problem, where: Sequence[int]) -> tuple[float, float, float]:
-    """Work beyond what hosts may have for the sake of less traffic; traffic; the fullest host's work."""
+    """A placement's cost, lowest first: work above the hosts' limits; traffic; the fullest host's share."""
     work = [0.0] * len(problem.rooms)
     for item, host in zip(problem.items, where, strict=True):
         work[host] += item.demand.work
@@ -63,7 +63,7 @@ def _by_families(problem: Problem, families: Sequence[str]) -> list[int]:
 
 
 def _grouped(problem: Problem, families: Sequence[str]) -> tuple[list[int], list[list[int]]]:
-    """Of each item the number of its group; the groups: families that fit, and items alone."""
+    """Each item's group number; and the groups: families that fit on a host, and single items."""
     members: dict[str, list[int]] = {}
     for number, family in enumerate(families):
         if family:

@@ -1,4 +1,4 @@
-"""What each host is told to make of the lab: the same text as one machine would be, of the host's own parts.
+"""The steps of each host of a multi-host lab: as those of one machine, for the host's own parts.
 
 Tunnels are not in it: how the hosts reach each other is known when they have been asked.
 """

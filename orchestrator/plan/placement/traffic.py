@@ -1,4 +1,4 @@
-"""What a lab's flows put between its parts: bit/s from one part to the next, as the plan foresees them.
+"""Predicts the traffic of a lab's flows between its parts, in bit/s from one part to the next.
 
 A message counts with its payload and the headers of the packets that carry it, at the highest rate of its
 schedule, once for each receiver; a greedy flow with the lowest rate on its way. Acknowledgements and what
@@ -124,7 +124,7 @@ def _bps(
     at: Mapping[str, str],
     ways: _Ways,
 ) -> float:
-    """Of a flow's messages, each once."""
+    """The rate of a flow's messages, each counted once, in bit/s."""
     if flow.schedule is None:
         here = at[flow.sender]
         names = [at[n] for d in flow.deliveries for n in receivers[d.receivers] if n in at]

@@ -1,4 +1,4 @@
-"""AMQP clients of the plan: what they declare, what they send and who is to get it."""
+"""Plans AMQP clients: their declarations, their flows and the expected receivers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def plan(scene: Scene, clients: Sequence[Placed]) -> Iterator[Planned]:
 
 
 def _insist(scene: Scene, clients: Sequence[Placed]) -> None:
-    """A broker refuses who declares an exchange or queue otherwise than it is (406, precondition failed)."""
+    """SoftwareError if two clients declare an exchange or queue differently, which a broker refuses (406)."""
     declared: dict[tuple[str, str, str], tuple[str, str]] = {}
     for client in clients:
         for what, name, how in _declared(scene, client):
@@ -82,7 +82,7 @@ def _software(scene: Scene, client: Placed) -> Software:
 
 
 def _kept(consume: AmqpConsume | None) -> bool:
-    """Whether what it has not acknowledged waits for its next connection."""
+    """Whether the queue keeps unacknowledged messages until the consumer connects again."""
     return consume is not None and consume.queue != "" and consume.durable and consume.acknowledge
 
 
@@ -95,7 +95,7 @@ def _exchange(scene: Scene, client: Placed, wanted: AmqpPublish | AmqpConsume) -
 
 
 def _sends(scene: Scene, client: Placed, wanted: AmqpPublish) -> dict[str, Any]:
-    """How it publishes; when, and what, says its flow."""
+    """The settings of a publisher; its flow has times and payload."""
     return {
         "exchange": _exchange(scene, client, wanted),
         "key": fill_for(scene, client, wanted.key),
@@ -147,7 +147,7 @@ def _consumer(scene: Scene, client: Placed) -> Consumer:
 def _flow(
     scene: Scene, client: Placed, wanted: AmqpPublish, queues: Queues
 ) -> tuple[tuple[Flow], dict[str, tuple[str, ...]]]:
-    """What a client publishes, and the sets of those who are to get it: consumers that have a queue alone."""
+    """The flow of a publisher, and its sets of receivers: the consumers with a queue of their own."""
     broker, key = _broker(scene, client), fill_for(scene, client, wanted.key)
     exchange = fill_for(scene, client, wanted.exchange)
     reached = queues.to(broker, exchange, key)
@@ -174,7 +174,7 @@ def _flow(
 
 
 def promise(wanted: AmqpPublish, consumer: Consumer) -> Promise:
-    """What is owed of every message.
+    """The delivery guarantee of every message.
 
     Confirmed by the broker and acknowledged by its consumer, none is lost, but both sides send again what
     they do not know of; with neither, none comes twice. It outlives connections and brokers where queue and

@@ -1,4 +1,4 @@
-"""Which queues get which message: exchanges' keys are matched here and nowhere later (AMQP 0-9-1, 3.1.3)."""
+"""Finds the queues of each message by matching exchange keys, only here (AMQP 0-9-1, 3.1.3)."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def matches(kind: ExchangeType, pattern: str, key: str) -> bool:
 
 
 def _words_match(pattern: list[str], words: list[str]) -> bool:
-    """By columns of the table of prefixes, so that no pattern takes long."""
+    """Whether words match a pattern; by columns of the table of prefixes, so that no pattern takes long."""
     reached = [True] + [False] * len(words)
     for piece in pattern:
         if piece == ANY_WORDS:

@@ -1,4 +1,4 @@
-"""A program that accounts for its own messages: the flows that it sends, and what it is told of them."""
+"""A program that accounts for its own messages: its flows, and its settings."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _target(report: Checks, here: Here, target: str, path: Path) -> None:
 
 
 def accounting(scene: Scene, placed: Placed, software: Software) -> Planned:
-    """The software with its session, its flows and, in `spec`, what it is told of them."""
+    """The software with its session, its flows and, in `spec`, its settings for them."""
     command: Command = placed.model
     placed = dataclasses.replace(placed, connect_ns=_start_ns(scene, command))
     flows: list[Flow] = []

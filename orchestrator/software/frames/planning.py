@@ -1,4 +1,4 @@
-"""Trials of a path: the interfaces they run between, and what they are to find there."""
+"""Plans trials of a path: their two interfaces, and the expected impairments."""
 
 from __future__ import annotations
 

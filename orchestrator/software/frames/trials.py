@@ -1,4 +1,4 @@
-"""What the lab process reads of a test of a path; standard library only, as all that it imports."""
+"""The settings of a path's trials for the lab process; imports the standard library only."""
 
 from __future__ import annotations
 

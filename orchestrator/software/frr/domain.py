@@ -1,4 +1,4 @@
-"""Who is whose neighbour among a lab's routers, and which subnets their protocols bring to each."""
+"""The neighbours of each router of a lab, and the subnets that each learns by its protocols."""
 
 from __future__ import annotations
 

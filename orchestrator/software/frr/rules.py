@@ -1,4 +1,4 @@
-"""What no router breaks alone: timers that differ between neighbours, an AS whose routers cannot speak."""
+"""Rules over several routers: equal timers of neighbours, and an AS whose routers reach each other."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .domain import Domain, Speaker
 
 
 def insist(domain: Domain) -> None:
-    """Raises SoftwareError at the first."""
+    """Raises SoftwareError for the first broken rule."""
     taken: dict[str, str] = {}
     for speaker in domain.speakers:
         other = taken.setdefault(speaker.router_id, speaker.node)

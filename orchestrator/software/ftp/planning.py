@@ -1,4 +1,4 @@
-"""Servers and clients of FTP in the plan: who gets what from whom, and what their programs are told."""
+"""Plans FTP servers and clients: their transfers, and the settings of their programs."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _wanted(options: FtpOptions) -> Iterator[tuple[str, Transfers]]:
 
 
 def _listening(scene: Scene, placed: Placed, to: Sequence[peers.Target]) -> list[Placed]:
-    """The servers that it asks."""
+    """The servers that a client connects to."""
     options: FtpOptions = placed.model.ftp
     nodes = (node for name in options.to or () for node in scene.machines(name))
     known = {target.endpoint for target in to}
@@ -65,7 +65,7 @@ def _listening(scene: Scene, placed: Placed, to: Sequence[peers.Target]) -> list
 
 
 def _flow(scene: Scene, placed: Placed, key: str, wanted: Transfers) -> Flow:
-    """A download is asked for, and the file is the reply; an upload is sent."""
+    """The flow of a transfer: a download is a request with the file as reply, an upload a push."""
     file = Payload("own", wanted.size)
     down = key == "download"
     return make_flow(

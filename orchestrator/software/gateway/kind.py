@@ -42,7 +42,7 @@ def _check_gateway(report: Checks, here: Here, model: Gateway) -> None:
 
 
 def _told(report: Checks, flow: str, first: str) -> set[str]:
-    """Who hears of a flow's share in turn, once its first gateway was told."""
+    """The nodes that receive a flow's share one after the other, after its first gateway."""
     found, last = set[str](), [first]
     while last:
         options = _gateway_of(report.programs(last.pop()), flow)

@@ -1,4 +1,4 @@
-"""Classes that a gateway forwards itself: how their packets come to it, and how they queue."""
+"""Classes that a gateway forwards itself: the filters for their packets, and their queues."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def settings(options: GatewayOptions, device: str) -> dict[str, Any] | None:
 
 
 def shared(overlay: Overlay | None, band: Band) -> dict[str, Any] | None:
-    """How the packets of one class wait; each flow of it has the class's limit."""
+    """The queue of one class; each of its flows has the class's limit."""
     if overlay is None:
         return None
     return {
@@ -36,7 +36,7 @@ def shared(overlay: Overlay | None, band: Band) -> dict[str, Any] | None:
 
 
 def mistake(overlay: Overlay, band: Band) -> tuple[str, str] | None:
-    """What does not fit between the setting and its class: rule and remedy."""
+    """A conflict between the setting and its class, as rule and remedy; None if there is none."""
     if band.pcp or band.dscp or not band.ports:
         return (
             "an overlay tells flows by their ports, and its class has others",

@@ -1,4 +1,4 @@
-"""Gateways and brokers in the plan: which classes of which device, and who is told by whom."""
+"""Plans gateways and their brokers: the classes of each device, and the connections between them."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _planned(placed: Placed, settings: Any, spec: dict[str, Any]) -> Planned:
 
 
 def _name(placed: Placed) -> str:
-    """As its broker knows it."""
+    """The gateway's name at its broker."""
     return f"{placed.node}-{placed.name}"
 
 
@@ -132,13 +132,13 @@ def _classes(placed: Placed, direction: Direction) -> dict[str, Band]:
 
 
 def _least_bps(options: GatewayOptions, flow: Governed, band: Band) -> int:
-    """What a flow has at least: high real-time ones are nobody's victims."""
+    """The least rate of a flow; its class's rate if the flow is high real-time or does not cooperate."""
     victim = options.cooperate and flow.service != "high-real-time"
     return flow.minimum if victim else band.rate_bps
 
 
 def _upstream(scene: Scene, placed: Placed, name: str, flow: Governed) -> str | None:
-    """Where the node that is told listens."""
+    """The address at which the upstream node listens."""
     if flow.upstream is None:
         return None
     for one in scene.at(flow.upstream, GATEWAY):
@@ -164,7 +164,7 @@ def _broker(scene: Scene, placed: Placed, node: str | None) -> str | None:
 
 
 def _reserved(scene: Scene, broker: Placed, gateway: Placed) -> dict[str, Any]:
-    """What the broker knows of a gateway."""
+    """The broker's settings for a gateway."""
     direction = _governed(scene, gateway)
     classes = _classes(gateway, direction)
     flows = gateway.model.gateway.flows

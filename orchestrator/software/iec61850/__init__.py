@@ -1,1 +1,1 @@
-"""What software right above Ethernet has in common: GOOSE and sampled values (IEC 61850)."""
+"""Common code of the protocols directly above Ethernet: GOOSE and sampled values (IEC 61850)."""

@@ -8,5 +8,5 @@ TAG_BYTES = 4
 
 
 def tlv_bytes(content: int) -> int:
-    """Of a value with its tag and length (ITU-T X.690)."""
+    """The bytes of a value with its tag and length (ITU-T X.690)."""
     return content + (2 if content < 0x80 else 3 if content < 0x100 else 4)

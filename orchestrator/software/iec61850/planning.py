@@ -1,4 +1,4 @@
-"""Publishers and subscribers of the plan: who hears whom by which interface, and what both are told."""
+"""Plans publishers and subscribers: their interfaces, and the settings of both sides."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def plan(scene: Scene, all_of_it: Sequence[Placed], form: Form) -> Iterator[Plan
 
 
 def _heard(scene: Scene, placed: Placed, other: Placed, form: Form) -> dict[str, Any]:
-    """What `placed` is told of a stream that it takes; `flow` is a name until the flows have numbers."""
+    """The settings of a subscribed stream; `flow` is a name until the flows have numbers."""
     wanted = options_of(other.model, other.kind).publish
     flow = form.flow(scene, other, wanted, ())
     return {
@@ -68,20 +68,20 @@ def _software(scene: Scene, placed: Placed, spec: dict[str, Any]) -> Software:
 
 
 def _interface(scene: Scene, placed: Placed, wanted: Published) -> Interface:
-    """Where a publisher sends."""
+    """The interface by which a publisher sends."""
     cards = scene.interfaces[placed.node]
     return next(card for card in cards if wanted.segment in (None, card.segment))
 
 
 def check_mtu(card: Interface, node: str, length: int) -> None:
-    """Of a node's own interface, which may be smaller than its segment's; raises SoftwareError."""
+    """Raises SoftwareError if the frame exceeds the interface's own MTU."""
     if length > card.mtu:
         rule = f"frames of {length} bytes above Ethernet do not fit the MTU of {card.name}, {card.mtu} bytes"
         raise SoftwareError(node, rule, "write a larger `mtu:`, or less in a frame")
 
 
 def _receiving(scene: Scene, node: str, sent_on: Interface, wanted: Published) -> str:
-    """The interface by which a node hears a publisher: its tagged one where the frames have its tag."""
+    """The interface by which a node receives a publisher: the tagged one if the frames have its tag."""
     subnet = scene.subnets[sent_on.segment]
     card = next(one for one in scene.interfaces[node] if scene.subnets[one.segment] == subnet)
     tagged = wanted.vlan and card.name == f"{card.device}.{wanted.vlan}"
@@ -98,7 +98,7 @@ def _publishers(scene: Scene, placed: Placed) -> Iterator[Placed]:
 
 
 def _receivers(scene: Scene, all_of_it: Sequence[Placed]) -> Mapping[tuple[str, str], tuple[str, ...]]:
-    """By node and name of each publisher, who subscribes to it."""
+    """The subscribers of each publisher, by its node and name."""
     found: dict[tuple[str, str], list[str]] = {}
     for placed in all_of_it:
         for other in _publishers(scene, placed):
@@ -107,7 +107,7 @@ def _receivers(scene: Scene, all_of_it: Sequence[Placed]) -> Mapping[tuple[str, 
 
 
 def destination(wanted: Published) -> dict[str, Any]:
-    """Where frames go, as the agent is told."""
+    """The destination of frames, in the agent's settings."""
     group = [int(part, 16) for part in wanted.destination.split("-")]
     tag = None if wanted.vlan is None else [wanted.vlan, 4 if wanted.pcp is None else wanted.pcp]
     return {"group": group, "appid": wanted.appid, "tag": tag}

@@ -41,7 +41,7 @@ def _costs(software: Software, sent: Sequence[Flow]) -> Costs:
 
 
 def _most(flow: Flow) -> float:
-    """Of a greedy one."""
+    """The most messages of a greedy flow."""
     return _FASTEST_PER_S * (flow.stop_ns - flow.start_ns) / 1e9
 
 

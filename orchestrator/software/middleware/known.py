@@ -53,7 +53,7 @@ def serialisers() -> dict[str, Serialiser]:
 
 
 def nearest(word: str, names: Mapping[str, Middleware | Serialiser]) -> str:
-    """What whoever wrote `word` may have meant, or all that there is."""
+    """The names closest to a misspelt `word`, or all names."""
     import difflib  # here: only a mistake needs it
 
     said = word.lower()[:80]

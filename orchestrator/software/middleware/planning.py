@@ -1,4 +1,4 @@
-"""Sides of an exchange in the plan: who connects to whom, what is sent, and what the Java program is told."""
+"""Plans the sides of an exchange: their connections, flows, and the settings of the Java program."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _connected(at: Placed, all_of_it: Sequence[Placed]) -> list[Placed]:
 
 
 def pattern(options: MiddlewareOptions) -> str:
-    """What a side that connects does."""
+    """The pattern of a side that connects."""
     return "request" if options.request is not None else "push" if options.push is not None else "publish"
 
 
@@ -83,7 +83,7 @@ def _patterns(placed: Placed, all_of_it: Sequence[Placed]) -> list[str]:
 
 
 def _servers_bytes(placed: Placed, all_of_it: Sequence[Placed]) -> int:
-    """Of the servers that it runs beside itself: one for requests and pushes, one for subscribers."""
+    """The memory of the servers that it starts: one for requests and pushes, one for subscribers."""
     servers = {pattern == "publish" for pattern in _patterns(placed, all_of_it)}
     return known.middleware()[str(placed.model.middleware.use)].server_bytes * len(servers)
 
@@ -91,7 +91,7 @@ def _servers_bytes(placed: Placed, all_of_it: Sequence[Placed]) -> int:
 def _sent(
     scene: Scene, placed: Placed, at: Placed, all_of_it: Sequence[Placed]
 ) -> list[tuple[Flow, list[Placed]]]:
-    """What it sends, and to whom: one flow, and where it is greedy for a while, another; or none."""
+    """The flows of a side with their receivers: none, one, or a second one for its greedy time."""
     options: MiddlewareOptions = placed.model.middleware
     wanted = options.request or options.push or options.publish
     if wanted is None:
@@ -110,7 +110,7 @@ def _sent(
 
 
 def _greedy(scene: Scene, placed: Placed, flow: Flow, wanted: Greedy) -> Flow:
-    """As the flow, without a schedule."""
+    """The greedy flow: as the given one, without a schedule."""
     start_ns = scene.at_ns(wanted.start)
     return dataclasses.replace(
         flow,
@@ -142,7 +142,7 @@ def _flow(scene: Scene, placed: Placed, at: Placed, wanted: Sending, to: str) ->
 
 
 def _address(scene: Scene, at: Placed, all_of_it: Sequence[Placed]) -> str:
-    """Where all find it: some libraries tell their clients the one address that they know of themselves."""
+    """The address that all clients can reach: some libraries announce only one address."""
     mine = _connected(at, all_of_it)
     return scene.address(at.node, mine[0].node) if mine else scene.interfaces[at.node][0].address
 

@@ -1,4 +1,4 @@
-"""MQTT clients of the plan: their sessions, what they send and who is to get it."""
+"""Plans MQTT clients: their sessions, their flows and the expected receivers."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _software(scene: Scene, client: Placed, mqtt: MqttOptions) -> Software:
 
 
 def _sends(scene: Scene, client: Placed, wanted: Publish) -> dict[str, Any]:
-    """How it publishes; when, and what, says its flow."""
+    """The settings of a publisher; its flow has times and payload."""
     topic = fill_for(scene, client, wanted.topic)
     return {"topic": topic, "qos": wanted.qos, "inflight": wanted.inflight, "queue": wanted.queue}
 
@@ -71,7 +71,7 @@ def _subscribed(scene: Scene, client: Placed) -> Iterator[Subscribed]:
 def _flow(
     scene: Scene, client: Placed, mqtt: MqttOptions, subscriptions: Subscriptions
 ) -> tuple[tuple[Flow], dict[str, tuple[str, ...]]]:
-    """What a client publishes, and the sets of those who are to get it."""
+    """The flow of a client, and its sets of receivers."""
     wanted = mqtt.publish
     assert wanted is not None
     broker, topic = _broker(scene, mqtt), fill_for(scene, client, wanted.topic)

@@ -1,4 +1,4 @@
-"""Who gets which message, and what MQTT promises of it: topic filters are matched here and nowhere later."""
+"""Finds the receivers and delivery guarantee of each message by matching topic filters, only here."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Subscriptions:
         return made
 
     def to(self, broker: str, topic: str) -> list[Subscribed]:
-        """Those that get messages of a topic, one a client: with several, the greatest QoS is granted."""
+        """The subscriptions that match a topic, one for each client, with the highest QoS of several."""
         found = [
             *self.exact.get((broker, topic), ()),
             *(one for one in self.wild.get(broker, ()) if matches(one.topic, topic)),
@@ -57,7 +57,7 @@ class Subscriptions:
 def deliveries(
     broker: str, topic: str, qos: int, subscribers: Iterable[Subscribed]
 ) -> Iterator[tuple[Delivery, tuple[str, ...]]]:
-    """What is promised to whom, each with its set of receivers; one where all are promised the same.
+    """The delivery guarantees, each with its set of receivers; one if all receivers have the same.
 
     A message is delivered with the lower QoS of publication and subscription (MQTT 3.1.1, section 4.3).
     """
@@ -72,5 +72,5 @@ def deliveries(
 
 
 def promise(qos: int, clean_session: bool) -> Promise:
-    """What MQTT owes of every message; with a clean session, only while that lasts."""
+    """The delivery guarantee of a QoS; with a clean session, only while the session lasts."""
     return Promise(f"QoS {qos}", _RULES[qos], lossless=qos > 0, single=qos != 1, while_session=clean_session)

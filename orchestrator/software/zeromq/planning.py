@@ -1,4 +1,4 @@
-"""Sockets of ZeroMQ in the plan: who connects to whom, what is promised, and what the agent is told."""
+"""Plans ZeroMQ sockets: their connections, delivery guarantees, and the agent's settings."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _binder(placed: Placed, all_of_it: Sequence[Placed]) -> Placed | None:
 
 
 def _spec(scene: Scene, placed: Placed, binder: Placed) -> dict[str, Any]:
-    """What both sides of a connection are told; all of it stands at the one that binds."""
+    """The settings of both sides of a connection, from the side that binds."""
     options: ZeromqOptions = binder.model.zeromq
     spec: dict[str, Any] = {
         "socket": socket_of(placed.model.zeromq),

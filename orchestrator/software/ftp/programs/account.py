@@ -1,4 +1,4 @@
-"""What a program is told to do, and where it writes down what it did (docs/accounting.md)."""
+"""Reads a program's flows, and writes its records (docs/accounting.md)."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ class Account:
         time.sleep(max(at_ns - self.now_ns(), 0) / 1e9)
 
     def step(self, what: str, detail: str = "") -> None:
-        """What became of a connection."""
+        """Records a step of a connection."""
         self._write("C", self.endpoint, what, self.now_ns(), detail.replace(",", ";").replace("\n", " "))
 
     def sent(self, flow: int, seq: int, size: int, due_ns: int, sent_ns: int, settled_ns: int) -> None:
-        """What became of a message of ours: zero is never."""
+        """Records a message that this program sent; a time of zero means never."""
         outcome = "settled" if settled_ns else "unsettled" if sent_ns else "unsent"
         self._write("S", flow, seq, size, due_ns, sent_ns, settled_ns, int(sent_ns > 0), outcome)
 
     def received(self, flow: int, seq: int, by: str, leg: int) -> None:
-        """A message, or the reply to it (leg 1), is here."""
+        """Records the arrival of a message, or of its reply (leg 1)."""
         self._write("R", flow, seq, by, leg, self.now_ns(), 0)
 
     def _write(self, *fields: object) -> None:

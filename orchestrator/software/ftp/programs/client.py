@@ -39,12 +39,12 @@ class Transfer:
 
     @property
     def bytes(self) -> int:
-        """That its sender sends."""
+        """The bytes that the transfer's sender sends."""
         return int(self.flow["payload"]["bytes"])
 
 
 class Blocks:
-    """What an upload sends: so many zeros."""
+    """The content of an upload: zeros."""
 
     def __init__(self, size: int) -> None:
         self._left = size
@@ -74,7 +74,7 @@ class Client:
         return self.session
 
     def leave(self, why: str = "") -> None:
-        """Politely, or because something failed."""
+        """Ends the session, in order or after a failure."""
         session, self.session = self.session, None
         if session is None:
             return
@@ -87,7 +87,7 @@ class Client:
         self.account.step("disconnected", why)
 
     def move(self, one: Transfer) -> None:
-        """The whole of it; what came of it is written down, whatever it is."""
+        """Carries out a whole transfer and records its result, also of a failure."""
         sent_ns = settled_ns = 0
         try:
             session = self.connect()

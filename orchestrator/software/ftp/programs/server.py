@@ -21,7 +21,7 @@ ACCOUNT = Account()
 
 
 def flow_and_seq(name: str) -> tuple[int, int]:
-    """Of a file's name."""
+    """Flow and sequence number from a file's name."""
     flow, _, seq = name.rpartition("/")[2].partition("-")
     return int(flow), int(seq)
 
@@ -45,7 +45,7 @@ class Zeros:
 
 
 class Sink:
-    """A file to be written, which nobody reads."""
+    """A file for uploads that discards its content."""
 
     def __init__(self, name: str) -> None:
         self.name, self.closed = name, False
@@ -58,7 +58,7 @@ class Sink:
 
 
 class Files(AbstractedFS):  # type: ignore[misc]
-    """What clients see."""
+    """The file system that clients see."""
 
     def open(self, filename: str, mode: str) -> Any:
         if "r" not in mode:
@@ -68,7 +68,7 @@ class Files(AbstractedFS):  # type: ignore[misc]
 
 
 class Handler(FTPHandler):  # type: ignore[misc]
-    """Writes down what was asked for and what came."""
+    """Records requests and uploads."""
 
     use_sendfile = False
     banner = "vNET"
