@@ -28,7 +28,7 @@ from orchestrator.topology import Problem, Topology, TopologyError, load
 
 
 class Lacking(Protocol):
-    """Facts of a machine, this one or another."""
+    """Tells which kinds of qdisc and link a kernel lacks: this machine's, or another's."""
 
     def lacks(self, kind: str) -> str | None:
         """Why its kernel has no such qdisc or link; None if it has."""

@@ -50,7 +50,7 @@ class Serving(Base):
 
     @abstractmethod
     def services(self) -> Mapping[str, Service]:
-        """By protocol, as the reducer calls it."""
+        """The broker's services by protocol; the names are those of the reducer."""
 
 
 def offered(models: Iterable[object], protocol: str) -> list[Service]:

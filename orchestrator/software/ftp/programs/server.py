@@ -58,7 +58,7 @@ class Sink:
 
 
 class Files(AbstractedFS):  # type: ignore[misc]
-    """What clients see."""
+    """The server's files: uploads are discarded, downloads are zeros of the size that the flow requests."""
 
     def open(self, filename: str, mode: str) -> Any:
         if "r" not in mode:
@@ -68,7 +68,7 @@ class Files(AbstractedFS):  # type: ignore[misc]
 
 
 class Handler(FTPHandler):  # type: ignore[misc]
-    """Writes down what was asked for and what came."""
+    """Records each requested and each received file."""
 
     use_sendfile = False
     banner = "vNET"
