@@ -60,7 +60,7 @@ def _above(mount: Path, path: str, root: str) -> list[Path]:
 
 
 class Throttling:
-    """Measures the CPU time that quotas of control groups took from a process, which may move between groups."""
+    """Measures the CPU time that quotas of control groups took from a process; it may move between groups."""
 
     def __init__(self, groups: Callable[[], Iterable[Path]]) -> None:
         self._groups = groups

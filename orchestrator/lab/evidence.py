@@ -31,7 +31,7 @@ def room(run_dir: Path) -> None:
 
 
 def lateness(late_ns: Iterable[int]) -> list[Warning]:
-    """Judges how late the lab's own ticks were; the node's programs on the same machine were delayed alike."""
+    """Judges how late the lab's own ticks were; programs on the same machine were delayed alike."""
     late = sorted(late_ns)
     if not late or (worst := late[-1]) < LATE_NS:
         return []
@@ -87,7 +87,9 @@ def sessions(connected_ever: int, expected: int) -> list[Warning]:
 
 
 def queue_drops(path: Path, lossy: set[tuple[str, str]]) -> list[Warning]:
-    """Directions that dropped packets without a requested loss (`lossy` ones have one), from raw/links.csv."""
+    """Directions that dropped packets although the topology requests no loss (`lossy` have one), from
+    links.csv.
+    """
     last: dict[tuple[str, str], int] = {}
     for line in path.read_text().splitlines() if path.exists() else ():
         values = line.split(",")

@@ -136,7 +136,7 @@ class Heartbeat:
         self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
 
     def start(self) -> None:
-        self._due_ns = time.monotonic_ns() + BEAT_NS  # here: what delays the thread's start is a stall, too
+        self._due_ns = time.monotonic_ns() + BEAT_NS  # a delayed start of the thread is a stall, too
         try:
             self._thread.start()
         except RuntimeError as error:

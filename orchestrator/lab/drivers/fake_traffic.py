@@ -84,7 +84,7 @@ class Traffic:
                 yield f"C,{session.endpoint},{what},{at_ns},"
 
     def _progress(self, number: int, flow: Flow) -> Iterator[str]:
-        """Progress records of a flow without a rate: each second and at the end."""
+        """Progress records of a flow that sends as fast as possible: each second and at the end."""
         end_ns = min(flow.stop_ns, self.end_ns)
         marks = [*range(flow.start_ns + SECOND, end_ns, SECOND), end_ns]
         for at_ns in marks if end_ns > flow.start_ns else ():

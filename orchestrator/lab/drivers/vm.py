@@ -108,7 +108,7 @@ class VmDriver:
         return self.qdiscs(step.netns)
 
     def configure(self, nodes: Sequence[Node], ports: Sequence[str]) -> dict[str, Any]:
-        """Boots the machines among `nodes`; the answer of a machine that failed is `failed` with the reason."""
+        """Boots the machines among `nodes`; the answer of a failed machine is `failed` with the reason."""
         for node in nodes:
             if node.name in self._guests:
                 self._guests[node.name].node = node
