@@ -95,7 +95,7 @@ class Loop:
         self._shielded = True
 
     def suspend_interruption(self, work: Call) -> None:
-        """Runs `work` without an interruption by signals that arrived before."""
+        """Runs `work` with interruptions disabled; a pending one takes effect afterwards."""
         stop, self._shielded = self._stop, True
         try:
             work()

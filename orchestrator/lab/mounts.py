@@ -18,8 +18,8 @@ READ_ONLY = struct.pack("=4Q", 0x1 | 0x2 | 0x4 | 0x8, 0, 0, 0)  # RDONLY, NOSUID
 def show(file: Path, place: Path) -> None:
     """Bind-mounts a file read-only on an existing path; OSError if the kernel refuses.
 
-    It is read only before it is anywhere: a daemon with mounts of its own gets it as it appears, not what is
-    changed of it later. Linux 5.12, as the nodes' sandbox.
+    The mount is read-only before it is attached: a daemon in another mount namespace receives new mounts, but
+    no later changes of their flags. Linux 5.12, as the nodes' sandbox.
     """
     tree = _call(file, OPEN_TREE, AT_FDCWD, os.fsencode(file), OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC)
     try:

@@ -1,5 +1,5 @@
-"""Reads queues back and compares them with what they should be by then: all at the end of a run, and those of
-some nodes and links before an event touches them.
+"""Reads queues back and compares them with the expected ones: all at the end of a run, and those of some
+nodes and links before an event changes them.
 
 A program of a node may be root there and call tc, which the proof before the run cannot show. Devices of
 links are compared with the impairments that apply now; other devices of a node with a first read-back.
@@ -26,8 +26,8 @@ DUMP, NLMSG_DONE = 0x300, 3  # linux/netlink.h
 TCA_KIND, TCA_OPTIONS = 1, 2
 _TC = re.compile(r"\btc\b")
 MOVES = "least_bps"  # in the plan of a program that moves the rates of its link's classes, as a gateway
-COUNTING = ("htb",)  # whose options have counters in them (tc_htb_glob.direct_pkts)
-# What devices have by themselves (tun has pfifo_fast), and hooks, which hold nothing and which software sets.
+COUNTING = ("htb",)  # kinds with counters in their options (tc_htb_glob.direct_pkts)
+# The kernel's default queues (tun has pfifo_fast), and hooks, which queue nothing and which software sets.
 NONE = ("noqueue", "pfifo_fast", "fq_codel", "mq", "clsact", "ingress")
 Queue = tuple[str, int, int, bytes]  # kind, handle, parent, options as the kernel has them
 Queues = dict[tuple[str, str], tuple[Queue, ...]]  # by namespace and device
@@ -35,14 +35,14 @@ Queues = dict[tuple[str, str], tuple[Queue, ...]]  # by namespace and device
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The nodes and links of a lab that are looked at."""
+    """The nodes and links of a lab whose queues are read."""
 
     nodes: Container[str]
     links: Container[str]
 
 
 class _All:
-    """Has every name."""
+    """A container of every name."""
 
     def __contains__(self, _: object) -> bool:
         return True
@@ -52,8 +52,8 @@ WHOLE = Part(_All(), _All())
 
 
 def look(lab: Lab, part: Part = WHOLE) -> Queues:
-    """The queues of all devices of nodes' namespaces, but for those of links. A namespace that is gone, of a
-    node that was stopped, has none; nor has one of another machine.
+    """Reads the queues of all devices of nodes' namespaces, except devices of links. Skips namespaces that
+    are gone, as of stopped nodes, or on another machine.
     """
     found: Queues = {}
     places = [n.netns for n in lab.nodes.values() if n.vm is None and n.name in part.nodes]
@@ -77,7 +77,9 @@ def look(lab: Lab, part: Part = WHOLE) -> Queues:
 
 
 def before(lab: Lab) -> Queues:
-    """The first look. In virtual time there is none: it would shift what is measured by some microseconds."""
+    """The first read-back. Empty in virtual time, where it would shift the measurement by some
+    microseconds.
+    """
     return {} if _virtual(lab) else look(lab)
 
 
@@ -86,7 +88,7 @@ def _virtual(lab: Lab) -> bool:
 
 
 def changed(lab: Lab, before: Queues, part: Part = WHOLE) -> list[readback.Difference]:
-    """What is not as it should be; devices that have gone since, or came, say nothing."""
+    """Differences from the expected queues; ignores devices that were removed or added since."""
     after, meant = look(lab, part), _meant(lab)
     if _virtual(lab):  # a node's devices have no queue before somebody gives them one
         before = {at: tuple(one for one in queues if one[0] in NONE) for at, queues in after.items()}
@@ -102,7 +104,7 @@ def changed(lab: Lab, before: Queues, part: Part = WHOLE) -> list[readback.Diffe
 def _links(
     lab: Lab, meant: set[str], names: Container[str]
 ) -> Iterator[tuple[tuple[str, str], readback.Difference]]:
-    """Devices of links against what is set now; a trace is followed line by line, and read back there."""
+    """Compares devices of links with the present impairments; replay.py reads traced links back itself."""
     entries: dict[str, list[dict[str, Any]]] = {}
     for name, way, d in directions([link for link in lab.links.values() if link.name in names]):
         asked = lab.impairments[name, way]
@@ -117,14 +119,14 @@ def _links(
 
 
 def _meant(lab: Lab) -> set[str]:
-    """Namespaces of nodes on which the file's timeline itself runs tc."""
+    """Namespaces of nodes on which the topology's timeline runs tc."""
     runs = (event for event in lab.plan.events if event.action == "run")
     names = {name for event in runs if _TC.search(" ".join(event.args["argv"])) for name in event.targets}
     return {node.netns for node in lab.nodes.values() if node.name in names}
 
 
 def _moved(lab: Lab) -> set[tuple[str, str]]:
-    """Directions whose classes a program moves by its trade, as gateways do that reserve."""
+    """Directions whose classes a program changes as its function, such as gateways with reservations."""
     shares = [
         (node.netns, software.spec.get("link"))
         for node in lab.nodes.values() for software in node.software if MOVES in software.spec
@@ -141,7 +143,7 @@ def _said(queues: tuple[Queue, ...]) -> str:
 
 
 def _queues() -> dict[str, tuple[Queue, ...]]:
-    """Of the thread's namespace, by device."""
+    """Reads the queues of the thread's namespace, by device."""
     found: dict[str, list[Queue]] = {}
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as kernel:
         body = bytes(20)  # struct tcmsg: of all devices
