@@ -25,7 +25,7 @@ RTM_GETQDISC = 38  # linux/rtnetlink.h
 DUMP, NLMSG_DONE = 0x300, 3  # linux/netlink.h
 TCA_KIND, TCA_OPTIONS = 1, 2
 _TC = re.compile(r"\btc\b")
-MOVES = "least_bps"  # in the plan of a program that moves the rates of its link's classes, as a gateway
+MOVES = "least_bps"  # key in the plan of programs that change the rates of their link's classes
 COUNTING = ("htb",)  # kinds with counters in their options (tc_htb_glob.direct_pkts)
 # The kernel's default queues (tun has pfifo_fast), and hooks, which queue nothing and which software sets.
 NONE = ("noqueue", "pfifo_fast", "fq_codel", "mq", "clsact", "ingress")

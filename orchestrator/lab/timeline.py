@@ -17,7 +17,7 @@ from orchestrator.lab.operations import Exec
 from orchestrator.model import Event, Plan
 
 LATE_NS = 100 * MILLISECOND
-AHEAD_NS = 300 * MILLISECOND  # of an event its queues are read back, so that it is carried out in time
+AHEAD_NS = 300 * MILLISECOND  # before an event its queues are read back, so that the event is not late
 KILLED = 128 + signal.SIGKILL  # with its node, or at the lab's end
 BY = 80  # characters of a name
 

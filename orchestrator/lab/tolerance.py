@@ -61,7 +61,7 @@ HOST = Tolerances(
     of_jitter=OF_JITTER,
     rough_jitter=Tolerance(0.2 * MILLISECOND, ROUGH_OF_JITTER),
 )
-# Never wider: also where nobody can measure, as through the virtual machine that carries a link's netem.
+# Never wider; also used where no noise is measured, as through a virtual machine with netem.
 WIDEST = Tolerances(
     Tolerance(MILLISECOND, 0.05),
     Tolerance(0.5 * MILLISECOND, 0.15),
