@@ -126,7 +126,7 @@ class Session:
         }  # fmt: skip
 
     def _look_at_the_clock(self) -> None:
-        """Starts checks of the machine's time of day; not in virtual time, where no program sets it."""
+        """Checks whether the machine's time of day was set; not in virtual time, where no program sets it."""
         if self._lab.manifest.data["time"] == "real":
             self._wall.look()
 

@@ -136,7 +136,9 @@ class Connection:
 
 
 def _insist_on_room(root: Path) -> None:
-    """QEMU's sockets are below it, as lib/qemu/domain-12-<20 characters>/monitor.sock."""
+    """Checks the length of libvirt's root: QEMU's sockets are below, as lib/qemu/domain-12-<20
+    characters>/monitor.sock.
+    """
     if len(str(root)) > LONGEST_ROOT:
         raise LabError(
             f"{root.parent}: has {len(str(root.parent))} characters; libvirt makes sockets below it, whose "
@@ -149,9 +151,9 @@ def _prepare(root: Path) -> None:
     """Writes libvirt's settings and links its cache of QEMU's capabilities, which saves over a second in each
     lab.
 
-    libvirt itself sees whether what it finds there is of this QEMU, this kernel and this processor. By root,
-    as which this process runs: for another account it forks at each look, and where /dev/kvm is closed to
-    that it takes nothing for good (QEMU was then asked anew, for seconds, at every call).
+    libvirt checks that the cache is for this QEMU, this kernel and this processor. It reads the capabilities
+    as root, like this process: for another account it forks at each check and, if /dev/kvm is closed to that
+    account, rejects the cache (each call then took seconds).
     """
     (root / "etc").mkdir(parents=True, exist_ok=True)
     known, link = cache_directory() / "libvirt", root / "cache"

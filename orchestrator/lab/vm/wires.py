@@ -21,7 +21,9 @@ def moved(text: str) -> Iterator[tuple[str, bool]]:
 def unplugged(
     core: str, machines: Sequence[Guest], links: Iterable[Link], there: Collection[str]
 ) -> Step | None:
-    """Devices that remain after machines have ended: the tap, with its bridge and wire."""
+    """The step that deletes devices of ended machines: taps, with their bridges and wires; None if there are
+    none.
+    """
     cards = [i for g in machines for i in g.node.interfaces]
     devices = [d for i in cards for d in (i.port, i.bridge) if d in there]
     names = {g.name for g in machines}
