@@ -1,4 +1,6 @@
-"""Which kernel a lab runs in: the one asked for, or the first that has what the plan needs, and why."""
+"""Chooses the kernel of a lab: the requested one, or the first that meets the plan's needs, with the
+reason.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ class Choice:
 
 
 def choose(plan: Plan, wanted: str = "auto", kernels: Sequence[LabKernel] | None = None) -> Choice:
-    """`wanted`: auto or a kernel's name. NoKernel, with everything that is missing, if none can do it."""
+    """Chooses a kernel; `wanted`: auto or a kernel's name. NoKernel lists everything that is missing."""
     candidates = (
         [make() for name, make in KERNELS.items() if wanted in ("auto", name)] if kernels is None else kernels
     )
@@ -64,7 +66,7 @@ def _why(kernel: LabKernel, wanted: str, refused: Sequence[tuple[LabKernel, list
 def _nobody(plan: Plan, refused: Sequence[tuple[LabKernel, list[Missing]]]) -> str:
     lines = [f"{plan.topology}: no kernel of this machine can run lab {plan.lab}"]
     names = {kernel.name for kernel, _ in refused}
-    for kernel, missing in refused:  # a remedy that another line refuses would send the reader in a circle
+    for kernel, missing in refused:  # omit a remedy that another line excludes
         apart = [replace(one, other="") if one.other in names else one for one in missing]
         lines += [f"  {kernel.name}: needs {one}" for one in apart]
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""A lab process that outlives its starter: standard output in a file, followed by whoever wants to."""
+"""A lab process that outlives its starter: its standard output is a file that any process can follow."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SOCKET_PATH_MAX = 107  # sun_path of unix(7), without its end
 
 
 class DetachedLab:
-    """Handle of a started lab: the process that we started, and the file that its output goes to."""
+    """Handle of a started lab: its process and the file with its output."""
 
     def __init__(
         self,
@@ -45,9 +45,10 @@ class DetachedLab:
         return self._control
 
     def events(self) -> Iterator[dict[str, Any]]:
-        """The JSON lines as they come; a line that is no JSON object arrives as `{"event": "text", ...}`.
+        """Yields the JSON lines as they arrive; a line that is no JSON object becomes `{"event": "text",
+        ...}`.
 
-        One is `end`: where the lab process died without it, `error` and `end` are added.
+        One of them is `end`; if the lab process died without it, this adds `error` and `end`.
         """
         finished = False
         for event in self._lines():
@@ -85,7 +86,7 @@ class DetachedLab:
         send(self.identity, signal.SIGINT)
 
     def kill(self) -> None:
-        """SIGKILL, to everything that the kernel consists of."""
+        """Sends SIGKILL to all processes of the kernel."""
         send(self.identity, signal.SIGKILL)
         if self._kill is not None:
             self._kill(self.process.pid)
@@ -93,7 +94,7 @@ class DetachedLab:
 
 
 def control_socket(state_dir: Path) -> Path:
-    """Where a lab answers requests; KernelError where no socket may have that name."""
+    """Path of the lab's control socket; KernelError if it is too long for a socket."""
     control = state_dir / "control.sock"
     if len(str(control)) > SOCKET_PATH_MAX:
         raise KernelError(
@@ -104,7 +105,9 @@ def control_socket(state_dir: Path) -> Path:
 
 
 def unexpected_end(status: int, logs: Sequence[Path]) -> str:
-    """Words for a lab process that ended without saying why: its status and the last lines of its logs."""
+    """Error text for a lab process that ended without an error of its own: its status and the last lines of
+    its logs.
+    """
     words = [f"the lab process ended with status {status} before its work was done"]
     for log in logs:
         if log.exists() and (text := log.read_text(errors="replace").rstrip()):
@@ -133,7 +136,8 @@ def spawn(
     """Start `argv` in a session of its own (or give it to the process that was begun ahead); output to
     raw/progress.jsonl, errors to the first of `logs`.
 
-    With `lifeline`, its standard input is a pipe that only this process holds: it ends when we are gone.
+    With `lifeline`, its standard input is a pipe that only this process holds: the lab ends with this
+    process.
     """
     raw = run_dir / "raw"
     raw.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""What this machine's own kernel can do for a lab, found out by trying in a throwaway network namespace."""
+"""Finds out what this machine's own kernel supports, by trials in a temporary network namespace."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ MATCHES = {
 
 @dataclass(frozen=True, slots=True)
 class HostFacts:
-    """`namespaces` and the values of `kinds`: None where it works, else the words of the refusal."""
+    """`namespaces` and the values of `kinds`: None if it works, else the error text."""
 
     kernel: str
     root: bool
@@ -65,7 +65,7 @@ _LOOKING = threading.Lock()
 
 
 def host_facts() -> HostFacts:
-    """Facts of this machine; about 0.1 s the first time. From several threads it is still looked up once."""
+    """Facts of this machine; about 0.1 s the first time, then cached, also between threads."""
     with _LOOKING:
         return _look()
 
@@ -82,7 +82,7 @@ def _look() -> HostFacts:
 
 
 def find_tool(name: str) -> str | None:
-    """Where a program, a shared library or a file by its path is; PATH often lacks system directories."""
+    """Finds a program, a shared library or a file by its path; PATH often lacks system directories."""
     if name.startswith("/"):
         return name if Path(name).is_file() else None  # a library of Python is no program
     if ".so." in name:
@@ -94,7 +94,8 @@ def find_tool(name: str) -> str | None:
 def try_kinds(root: bool) -> tuple[str | None, dict[str, str | None]]:
     """Make every kind of qdisc and link in a network namespace that ends with the process.
 
-    First: None, or why no such namespace can be had. An ordinary user tries in a user namespace of his own.
+    The first result is None, or why no such namespace can be made. For an ordinary user it is in a user
+    namespace.
     """
     unshare = ["unshare", "--net"] if root else ["unshare", "--user", "--map-root-user", "--net"]
     try:

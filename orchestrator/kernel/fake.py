@@ -1,4 +1,6 @@
-"""Lab kernel `fake`: the real lab process with a driver that makes nothing, to test what surrounds it."""
+"""Lab kernel `fake`: the real lab process with a driver that makes nothing, to test everything around a
+lab.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ from orchestrator.plan.nics import uses_nics
 
 
 class FakeKernel(HostKernel):
-    """Never chosen by itself: the figures of its runs are invented, and the manifest says so."""
+    """The kernel `fake`. It must be requested: the figures of its runs are invented, and the manifest records
+    that.
+    """
 
     name = "fake"
 
@@ -22,11 +26,11 @@ class FakeKernel(HostKernel):
         super().__init__(HostFacts("none", root=False, namespaces=None), _fake_lab)
 
     def can(self, plan: Plan) -> list[Missing]:
-        """Everything but real NICs: nothing is made."""
+        """Supports everything except real NICs, since it makes nothing."""
         return [Missing("NICs of the machine", "it has none", "", "host")] * uses_nics(plan)
 
     def describe(self) -> str:
-        """That it is none."""
+        """Describes it as no kernel."""
         return "fake (no kernel; figures are invented)"
 
 

@@ -1,4 +1,4 @@
-"""Lab kernel `host`: the machine's own kernel, for root, where it has what the plan needs."""
+"""Lab kernel `host`: the machine's own kernel, for root, if it meets the plan's needs."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class HostKernel:
 
 
 def missing_for(facts: HostFacts, needs: Needs) -> list[Missing]:
-    """Which needs the facts do not meet, each with the reason that the plan gives for it."""
+    """The needs that the facts do not meet, each with the part of the plan that causes it."""
     missing = []
     for kind, reason in needs.kinds.items():
         if (refusal := facts.lacks(kind)) is not None:

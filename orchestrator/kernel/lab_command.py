@@ -1,4 +1,4 @@
-"""How the lab process is called: its arguments and its environment, the same under every kernel."""
+"""Builds the arguments and the environment of the lab process, the same under every kernel."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def arguments(launch: Launch, state_dir: Path, agent: Path, prefix: str = "") ->
 
 
 def with_images_at(plan: Plan, place: str) -> Plan:
-    """The plan as a guest reads it, where the directory of unpacked container images is at `place`."""
+    """The plan with paths of container images for a guest, which has their directory at `place`."""
     if not any(node.image_root for node in plan.nodes):
         return plan
     nodes = (
@@ -57,8 +57,8 @@ def images_of(plan: Plan) -> Path | None:
 def environment(
     base: Mapping[str, str], kernel: Mapping[str, str], machine: Mapping[str, Any], url: str = ""
 ) -> dict[str, str]:
-    """What the lab process finds in its environment (docs/contracts.md). `url`: how this machine was named by
-    a user elsewhere; then its name stands in the manifest, too.
+    """The environment of the lab process (docs/contracts.md). `url`: this machine's URL, if the user is on
+    another machine; then the manifest has its name, too.
     """
     if url:
         kernel, machine = {**kernel, "machine": url}, {"name": os.uname().nodename, **machine}

@@ -1,4 +1,4 @@
-"""Lines over a descriptor without ever blocking: what both ends of a lab's serial line are made of."""
+"""Reads and writes lines over a descriptor without blocking, for both ends of a lab's serial line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The real machine in the words of the manifest: processor, clock rate, memory, kernel."""
+"""The manifest's facts of the real machine: processor, clock rate, memory, kernel."""
 
 from __future__ import annotations
 

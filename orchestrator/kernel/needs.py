@@ -32,7 +32,7 @@ class Needs:
 
 
 def needs_of(plan: Plan) -> Needs:
-    """Read off the plan; the machine is not looked at."""
+    """The plan's needs, from the plan alone."""
     tools = {"ip": "links and addresses", "tc": "impairments"}
     vms = [node for node in plan.nodes if node.vm is not None]
     if vms:

@@ -1,4 +1,4 @@
-"""What the owner processes of labs share: their lines on standard output, and who may ask them to end."""
+"""Functions that the owner processes of labs share: lines on standard output, and requests to end."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ ENDINGS = (signal.SIGINT, signal.SIGTERM)
 
 
 def emit(line: str) -> None:
-    """One line to standard output, at once."""
+    """Writes one line to standard output and flushes it."""
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
 
 
 def emit_end(error: str, status: int) -> None:
-    """The last two lines of a lab that could not say them itself."""
+    """Writes the last two lines (`error`, `end`) for a lab that could not write them itself."""
     emit(json.dumps({"event": "error", "text": error}))
     emit(json.dumps({"event": "end", "status": status}))
 
 
 def watch_endings(selector: selectors.BaseSelector, asked: Callable[[signal.Signals], None]) -> None:
-    """Tell `asked` of SIGINT and SIGTERM, and of the end of file on standard input as a SIGTERM: a pipe there
-    belongs to the command that wanted this run.
+    """Calls `asked` on SIGINT and SIGTERM, and with SIGTERM on the end of file of standard input: a pipe
+    there belongs to the command that started this run.
     """
     wake, wake_end = os.pipe()
     os.set_blocking(wake_end, False)

@@ -32,7 +32,7 @@ _begun: list[Begun] = []  # at most one
 
 
 def begin() -> None:
-    """Start one, unless one waits already; a machine that cannot is told when the lab is to start."""
+    """Starts a process, unless one waits already; ignores errors, which the start of the lab reports."""
     if _begun:
         return
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -52,13 +52,13 @@ def begin() -> None:
 def take(
     argv: Sequence[str], env: Mapping[str, str], output: IO[bytes], errors: IO[bytes]
 ) -> subprocess.Popen[bytes] | None:
-    """The waiting process, from now on that of `argv`; None where none waits for such."""
+    """Passes `argv` to the waiting process and returns it; None if none waits for these arguments."""
     start = [sys.executable, *LIGHT]
     if not _begun or list(argv[: len(start)]) != start:
         return None
     begun = _begun.pop()
     message = json.dumps({"argv": list(argv[len(start) :]), "env": dict(env)}).encode()
-    with begun.orders, suppress(OSError):  # it has ended: another will say why
+    with begun.orders, suppress(OSError):  # it has ended; the next process reports the error
         if len(message) < LARGEST:
             socket.send_fds(begun.orders, [message], [output.fileno(), errors.fileno()])
             return begun.process

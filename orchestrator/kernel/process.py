@@ -1,4 +1,4 @@
-"""Signals to processes that lab.json names, and to what a dead User-Mode Linux kernel may have left."""
+"""Sends signals to processes of lab.json and to those that a dead User-Mode Linux kernel left."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from orchestrator.lab.state import Owned
 
 
 def send(process: Owned, number: signal.Signals) -> bool:
-    """Signal it if it is still the same process; whether it was."""
+    """Sends a signal if the pid is still the same process; returns whether it was."""
     if not process.alive:
         return False
     try:
@@ -23,7 +23,7 @@ def send(process: Owned, number: signal.Signals) -> bool:
 
 
 def end(processes: Sequence[Owned], timeout_s: float = 5.0) -> list[Owned]:
-    """SIGKILL to those that still run; gives back those that outlived `timeout_s`."""
+    """Sends SIGKILL to those that still run; returns those that outlived `timeout_s`."""
     for process in processes:
         send(process, signal.SIGKILL)
     deadline = time.monotonic() + timeout_s

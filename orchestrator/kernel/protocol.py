@@ -1,4 +1,4 @@
-"""What every lab kernel can be asked for: whether it can carry a plan, and to run the lab process."""
+"""The interface of every lab kernel: checks whether it supports a plan, and runs the lab process."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from orchestrator.model import Plan
 
 
 class KernelError(RuntimeError):
-    """A lab kernel could not do what was asked; the text says where, what, and the remedy."""
+    """A lab kernel failed; the text has place, cause and remedy."""
 
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """One thing that a plan needs and a kernel has not: what, why the plan needs it, what would mend it.
+    """One thing that a plan needs and a kernel lacks: its name, why the plan needs it, and the remedy.
 
     `other`: the name of a kernel that may have it.
     """
@@ -34,7 +34,7 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """One lab to be started: its plan, where it writes, where its sockets are, and what it does.
+    """One lab to start: its plan, its directories for results and sockets, and its mode.
 
     `scenario`: run by itself; `keep`: stay afterwards and serve requests. Neither: serve until `down`.
     `snapshots`: where a campaign keeps booted machines from one lab to the next.
@@ -73,11 +73,11 @@ class LabHandle(Protocol):
         ...
 
     def interrupt(self) -> None:
-        """Ask the lab to tear down and keep what it measured; returns at once."""
+        """Requests the lab to tear down and keep its measurements; returns at once."""
         ...
 
     def kill(self) -> None:
-        """End it without its help; what is left over is for `down`."""
+        """Kills the lab without teardown; `vnet down` removes the rest."""
         ...
 
 
@@ -88,7 +88,7 @@ class LabKernel(Protocol):
     why: str  # why it was taken, in words; stands in the manifest
 
     def can(self, plan: Plan) -> list[Missing]:
-        """What `plan` needs and this kernel has not; empty: it can."""
+        """What `plan` needs and this kernel lacks; empty if it supports the plan."""
         ...
 
     def describe(self) -> str:

@@ -40,9 +40,9 @@ class Relay:
             connection.close()
 
     def deliver(self, number: int, message: dict[str, Any]) -> None:
-        """Give a client what came for it over the serial line."""
+        """Sends a client a line that arrived for it over the serial line."""
         if number not in self.clients:
-            return  # it left while the answer was on its way
+            return  # the client disconnected before the answer arrived
         if message.get("eof"):
             self.drop(number)
             return

@@ -1,6 +1,4 @@
-"""Carries a plan out, phase by phase, and reads everything back: namespaces, wires, addresses,
-impairments, proof.
-"""
+"""Applies a plan in phases and reads each phase back: namespaces, wires, addresses, impairments, proof."""
 
 from __future__ import annotations
 
@@ -21,13 +19,13 @@ from orchestrator.model import Link, Node, Step
 from orchestrator.plan.half_duplex import MEDIUM, ports
 from orchestrator.queueing import half_duplex
 
-TREE_NS = 60_000_000_000  # twice its forward delay, more often where bridges change their minds
+TREE_NS = 60_000_000_000  # twice a spanning tree's forward delay, with room for topology changes
 PORTS_NS = 10_000_000_000  # a physical port may negotiate its speed for some seconds
-PORT_NS = 10_000_000  # for each: the kernel tells of links that have come up a hundred at a time
+PORT_NS = 10_000_000  # per port: the kernel reports links that came up in batches of a hundred
 
 
 def build(lab: Lab) -> None:
-    """From nothing to a proven network; LabError at the first thing that is not as planned."""
+    """Builds and proves the network; LabError at the first difference from the plan."""
     nics.claim(lab)
     create(lab, list(lab.nodes.values()))
     nics.place(lab)
@@ -53,7 +51,7 @@ def create(lab: Lab, nodes: Sequence[Node]) -> None:
 
 
 def tell_shared_cores(lab: Lab, without: Sequence[str]) -> None:
-    """Nodes that asked for a core and got none; where time is virtual nobody waits for one."""
+    """Warns of nodes whose `own_core` got no core; not in virtual time, where no process waits for a core."""
     if without and lab.manifest.data["time"] == "real":
         names = ", ".join(without[:10])
         lab.events.warn(Warning(
@@ -63,7 +61,7 @@ def tell_shared_cores(lab: Lab, without: Sequence[str]) -> None:
 
 
 def network(lab: Lab, steps: Sequence[Step]) -> None:
-    """Bridges and wires; read back from the core namespace."""
+    """Makes bridges and wires and reads them back from the core namespace."""
     wires = [s for s in steps if s.tool == "ip"]
     for done, step in enumerate(wires):
         lab.events.phase("network", done, len(wires), step.reason)
@@ -73,7 +71,7 @@ def network(lab: Lab, steps: Sequence[Step]) -> None:
 
 
 def configure(lab: Lab, nodes: Sequence[Node]) -> None:
-    """Addresses, host names and offloads; read back by the nodes' agents."""
+    """Sets addresses, host names and offloads; the nodes' agents read them back."""
     lab.events.phase("configure", 0, len(nodes), "addresses")
     core = [port for node in nodes for port in all_ports(node)]
     read = lab.driver.configure(nodes, core)
@@ -85,13 +83,15 @@ def configure(lab: Lab, nodes: Sequence[Node]) -> None:
 
 
 def wait_for_ports(lab: Lab, ports: Sequence[str] | None) -> None:
-    """Until bridges pass frames of these ports (None: all) on; TimedOut with their names if they do not."""
+    """Waits until bridges forward frames of these ports (None: all); TimedOut names the ports that do not
+    forward.
+    """
     core, waiting = lab.plan.core_netns, [""]
     failed = [n for n in lab.nodes.values() if lab.node_states.get(n.name, "").startswith("failed")]
     trees = {segment.bridge for segment in lab.plan.segments if segment.stp}
     count = len(ports) if ports is not None else sum(map(len, map(all_ports, lab.nodes.values())))
     patience_ns = patience(count, bool(trees))
-    dead = {port for node in failed for port in all_ports(node)}  # of machines that did not come up
+    dead = {port for node in failed for port in all_ports(node)}  # ports of machines that did not boot
 
     def forwarding() -> bool:
         found = readback.not_forwarding(lab.driver.devices(core), ports, trees)
@@ -105,7 +105,7 @@ def wait_for_ports(lab: Lab, ports: Sequence[str] | None) -> None:
 
 
 def wait_for_wires(lab: Lab) -> None:
-    """Until links between nodes pass frames on; TimedOut with the names of those that do not."""
+    """Waits until links between nodes forward frames; TimedOut names the links that do not."""
     if not isinstance(lab.driver, Tracer):
         return
     waiting: dict[str, list[str]] = {}
@@ -127,12 +127,14 @@ def wait_for_wires(lab: Lab) -> None:
 
 
 def patience(count: int, trees: bool = False) -> int:
-    """How long (ns) so many ports may take to pass frames; `trees`: on bridges with a spanning tree."""
+    """Longest time (ns) until `count` ports forward frames; `trees`: on bridges with a spanning tree."""
     return (TREE_NS if trees else PORTS_NS) + count * PORT_NS
 
 
 def settle_failed(lab: Lab, failed: dict[str, str]) -> None:
-    """Machines that did not come up: the file's policy ends the lab, or goes on without them and says so."""
+    """Applies the topology's policy to machines that did not boot: ends the lab, or warns and continues
+    without them.
+    """
     if failed and (lab.plan.on_node_failure == "abort" or not lab.nodes.keys() - failed.keys()):
         raise LabError("; ".join(f"nodes.{name}: {why}" for name, why in failed.items()))
     for name, why in failed.items():
@@ -144,7 +146,7 @@ def settle_failed(lab: Lab, failed: dict[str, str]) -> None:
 
 
 def impairments(lab: Lab) -> None:
-    """Qdiscs of all links, set by the plan's tc steps and read back per namespace."""
+    """Sets the qdiscs of all links by the plan's tc steps and reads them back per namespace."""
     steps = [s for s in lab.plan.steps if s.tool == "tc"]
     if lab.plan.tables:
         tables.offer(lab.state.directory / "tc", lab.plan.tables)
@@ -157,7 +159,7 @@ def impairments(lab: Lab) -> None:
 
 
 def read_back(lab: Lab, links: Sequence[Link]) -> None:
-    """The impaired directions of `links` against what the kernel says; LabError where they differ."""
+    """Compares the impaired directions of `links` with the kernel's qdiscs; LabError if they differ."""
     ways = [w for w in directions(links) if w[2].impairment.present]
     media = [li for li in lab.links.values() if li.kind == MEDIUM and li not in links]
     shared = [li for li in (*links, *media) if li.half_duplex]
@@ -178,7 +180,7 @@ def read_back(lab: Lab, links: Sequence[Link]) -> None:
 def _transmitters(
     lab: Lab, link: Link, entries: dict[str, list[dict[str, Any]]]
 ) -> Iterator[readback.Difference]:
-    """Where what the ends of a half duplex link send does not go through their one device."""
+    """Finds ends of half duplex links and media whose frames bypass the shared device."""
     for way in (link.forward, link.reverse) if link.kind != MEDIUM else ():
         for _, asked, read in half_duplex.mismatches(way.device, way.carrier, entries[way.netns]):
             yield readback.Difference(f"links.{link.name}.duplex", asked, read)
@@ -191,8 +193,8 @@ def _transmitters(
 
 
 def prove(lab: Lab, links: Sequence[Link]) -> None:
-    """Requested against measured; adds to proof.json. A proof that fails marks the run suspect, but
-    does not end it.
+    """Proves the links and appends the results to proof.json. A failed proof makes the run suspect, but does
+    not end it.
     """
     ways = len(directions(links))
     lab.events.phase("prove", 0, ways, f"{ways} directions")

@@ -1,5 +1,5 @@
-"""Queues read back before each event that touches them: what a program of a node had changed until then, and
-what the event itself, or the program, puts back before the end of the run.
+"""Reads queues back before each event that changes them. This finds changes by a node's program that the
+event or the program reverts before the end of the run.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from orchestrator.lab.readback import Difference
 
 OF_LINKS = ("impair", "link-down", "link-up")
 OF_NODES = ("start", "stop", "kill", "restart", "limit", "set")
-MOST = 16  # targets of one event that are looked at, spread over them: a namespace takes up to 30 ms
+MOST = 16  # targets of one event that are read back, evenly spread: a namespace takes up to 30 ms
 MOST_SHOWN = 5
 REMEDY = "no program of a node may use tc; what is to change belongs into the timeline"
 
 
 class ReadBacks:
-    """What was found in a run, each difference once, with the event before which it was there."""
+    """The differences found in a run, each once, with the event before which it was found."""
 
     def __init__(self, lab: Lab) -> None:
         self._lab = lab
         self._found: dict[Difference, str] = {}
 
     def look(self, action: str, targets: Iterable[str], label: str) -> None:
-        """At the targets of an event, and at the links that their frames pass."""
+        """Compares the queues of an event's targets and of the links that their frames pass."""
         names = list(targets)
         names = names[:: 1 + (len(names) - 1) // MOST]
         links = names if action in OF_LINKS else self._links_of(names)
@@ -47,8 +47,8 @@ class ReadBacks:
         return list(dict.fromkeys(link for node in known for link in carriers_of(self._lab, node)))
 
     def end(self) -> None:
-        """A last look at all queues, when nothing is measured any more, so that it costs nothing; then the
-        warning of all that was found.
+        """Compares all queues after the measurement, where it disturbs nothing; then warns of all differences
+        found.
         """
         for one in queue_readback.changed(self._lab):
             self._found.setdefault(one, "")

@@ -1,4 +1,4 @@
-"""One tcpdump in a namespace: started, waited for until it listens, stopped, its counts read."""
+"""One tcpdump in a namespace: starts it, waits until it listens, stops it and reads its counts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def command(capture: Capture) -> list[str]:
 
 
 def counts(said: str) -> dict[str, int]:
-    """tcpdump's last words as the manifest has them; LabError where it ended without."""
+    """Reads the packet counts that tcpdump prints at its end; LabError if they are missing."""
     try:
         found = tcpdump.statistics(said)
     except ValueError as error:
@@ -35,7 +35,7 @@ def counts(said: str) -> dict[str, int]:
 
 
 class TcpdumpCapture:
-    """A running tcpdump. Its death before `stop` is told to `on_death`."""
+    """A running tcpdump; calls `on_death` if it ends before `stop`."""
 
     def __init__(self, loop: Loop, capture: Capture, file: Path, on_death: Callable[[str], None]) -> None:
         self._loop = loop
@@ -58,11 +58,11 @@ class TcpdumpCapture:
 
     @property
     def listening(self) -> bool:
-        """Whether it has begun."""
+        """Whether tcpdump captures packets."""
         return tcpdump.listening(self._text)
 
     def stop(self) -> dict[str, int]:
-        """End it; packets and drops. What it wrote stays."""
+        """Ends tcpdump and returns its counts of packets and drops; the capture file stays."""
         self._stopping = True
         if not self._ended:
             self._process.send_signal(signal.SIGINT)

@@ -1,9 +1,10 @@
-"""Which interfaces pass frames on: both ends up, and the kernel done with it.
+"""Finds interfaces that do not forward frames yet: an end is down, or the kernel has not processed the
+carrier.
 
-An interface that got its carrier drops what it is given, and a bridge does not forward through it, until the
-kernel's link watch has dealt with it. The watch may take a second for a hundred: minutes for 10,000. One that
-is asked for by itself is dealt with at once (rtnl_getlink in net/core/rtnetlink.c, since Linux 6.8), so they
-are asked for one by one, not all together.
+An interface that got its carrier drops frames, and a bridge does not forward through it, until the kernel's
+link watch has processed the change. The watch may need a second for a hundred interfaces, so minutes for
+10,000. A request for a single interface processes it at once (rtnl_getlink in net/core/rtnetlink.c, since
+Linux 6.8), so this module requests them one by one.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ OPERSTATE_UP = 6  # RFC 2863
 
 
 def not_passing(wanted: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    """Of the interfaces asked for, by namespace, those that do not pass frames yet."""
+    """Returns the interfaces of `wanted` that do not forward frames yet, by namespace."""
     found: dict[str, list[str]] = {}
     failed: list[OSError] = []
 
@@ -53,12 +54,12 @@ def not_passing(wanted: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
 
 
 def hasten(netns: str, names: Sequence[str]) -> None:
-    """Have the kernel deal with what these interfaces' carriers did."""
+    """Makes the kernel process the carrier changes of these interfaces now."""
     not_passing({netns: names})
 
 
 def _waiting(names: Sequence[str]) -> list[str]:
-    """Of the interfaces of the thread's namespace, those that are not up; one that is not there is not."""
+    """Returns the interfaces that are not up in the thread's namespace; a missing interface is not up."""
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as kernel:
         return [name for name in names if _state(kernel, name) != OPERSTATE_UP]
 

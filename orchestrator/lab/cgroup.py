@@ -16,8 +16,8 @@ from pathlib import Path
 from orchestrator.lab.errors import LabError
 
 WANTED = ("cpu", "cpuacct", "memory", "pids")
-MARK = "user.vnet"  # an extended attribute of vnet/LAB: who has it was made here
-EMPTY_S = 10.0  # for what was killed to leave its group
+MARK = "user.vnet"  # an extended attribute that vNET sets on vnet/LAB
+EMPTY_S = 10.0  # until killed processes have left their group
 POLL_S = 0.01
 
 
@@ -57,8 +57,8 @@ def this_machine() -> Layout:
 
 
 class Groups:
-    """The lab's groups. `controllers` grows when a limit is first asked for: an idle cpu controller changes
-    scheduling.
+    """The lab's groups. `controllers` grows with the first limit that needs one: an idle cpu controller
+    changes scheduling.
     """
 
     def __init__(self, layout: Layout, lab: str) -> None:
@@ -92,7 +92,7 @@ class Groups:
         return [str(root / cgroup / "cgroup.procs") for root in self.layout.roots(self.controllers)]
 
     def cpu_files(self, cgroup: str) -> list[str]:
-        """Where the CPU time of a group stands; empty where nothing counts it."""
+        """The files that hold the CPU time of a group; empty if no controller counts it."""
         root = self.layout.mounts.get("cpuacct")
         name = "cpu.stat" if self.layout.version == 2 else "cpuacct.usage"
         return [str(root / cgroup / name)] if root else []
@@ -110,12 +110,12 @@ class Groups:
                 _write(Path(file), pid)
 
     def move(self, pid: int, cgroup: str) -> None:
-        """A process into a group, in every tree; one that has ended is nowhere."""
+        """Moves a process into a group, in every tree; ignores a process that has ended."""
         for file in self.procs(cgroup):
             _write(Path(file), str(pid))
 
     def remove(self, cgroups: Iterable[str]) -> None:
-        """Remove single groups, with what a node's programs may have left in them."""
+        """Removes single groups, with the groups that a node's programs left in them."""
         for cgroup in cgroups:
             for root in self.layout.roots(self.controllers):
                 remove_tree(root / cgroup)
@@ -134,7 +134,7 @@ class Groups:
 
 
 def above(lab: str) -> list[Path]:
-    """The groups in which a lab's nodes have theirs: what takes CPU from these, the file did not ask for."""
+    """The parent groups of a lab's nodes; no topology sets a CPU limit on these."""
     root = this_machine().mounts.get("cpu")
     return [root / "vnet" / lab, root / "vnet"] if root else []
 
@@ -153,8 +153,8 @@ def labs(layout: Layout) -> set[str]:
 
 
 def is_ours(top: Path) -> bool:
-    """Whether vnet/LAB is a lab's: it bears the mark, or nothing is in it (a crash came before the mark), or
-    this kernel marks no control groups (before Linux 5.7).
+    """Whether vnet/LAB is a lab's: it has the mark, or it is empty (a crash before the mark was set), or this
+    kernel has no extended attributes on control groups (before Linux 5.7).
     """
     try:
         return MARK in os.listxattr(top) or not (members(top) or any(d.is_dir() for d in top.iterdir()))
@@ -173,9 +173,9 @@ def trees() -> list[Path]:
 
 
 def _make(group: Path) -> None:
-    """A lab's own group, with the mark; LabError where somebody else has made it."""
+    """Makes a lab's own group and marks it; LabError if another program made it."""
     while not group.is_dir():
-        with contextlib.suppress(FileNotFoundError):  # another lab's end took the empty group above away
+        with contextlib.suppress(FileNotFoundError):  # another lab's teardown removed the empty parent group
             group.mkdir(parents=True, exist_ok=True)
     if not is_ours(group):
         remedy = "remove it, or name the lab otherwise (--lab)"
@@ -190,8 +190,8 @@ def _make(group: Path) -> None:
 def remove_tree(top: Path, timeout_s: float = EMPTY_S) -> None:
     """Remove a group and those below it; what is already gone is fine.
 
-    The groups are ours, and so is what runs in them: it is killed and waited for. OSError (EBUSY) where a
-    group is not empty after `timeout_s`.
+    Kills the processes in the groups and waits for their end. OSError (EBUSY) if a group is not empty after
+    `timeout_s`.
     """
     deadline = time.monotonic() + timeout_s
     for directory, _, _ in os.walk(top, topdown=False):
@@ -207,7 +207,7 @@ def remove_tree(top: Path, timeout_s: float = EMPTY_S) -> None:
 
 
 def _removed(group: Path) -> bool:
-    """Whether the group is gone; a killed process leaves it only when the kernel is done with it."""
+    """Whether the group is gone; a killed process leaves it only when the kernel has reaped it."""
     try:
         group.rmdir()
     except FileNotFoundError:
@@ -220,7 +220,7 @@ def _removed(group: Path) -> bool:
 
 
 def members(group: Path) -> list[int]:
-    """Processes in the group itself; none where it is gone."""
+    """Processes in the group itself; empty if the group is gone."""
     try:
         return [int(pid) for pid in (group / "cgroup.procs").read_text().split()]
     except (FileNotFoundError, OSError):
@@ -228,7 +228,7 @@ def members(group: Path) -> list[int]:
 
 
 def remove_if_empty(directory: Path) -> None:
-    """The group that holds all labs goes with the last of them."""
+    """Removes the group that holds all labs if it is empty."""
     if directory.is_dir() and not any(entry.is_dir() for entry in directory.iterdir()):
         directory.rmdir()
 

@@ -19,7 +19,7 @@ OTHER_UNIT = {
 
 
 def settings(lab: Lab, names: Sequence[str], wanted: dict[str, Any]) -> dict[str, Any]:
-    """Set what is given on each node; {node: what was read back}."""
+    """Applies the given settings to each node; returns {node: values read back}."""
     known = {*LIMITS, "mtu", "hostname"}
     if unknown := {k for k, v in wanted.items() if v is not None} - known:
         raise LabError(
@@ -42,7 +42,9 @@ def settings(lab: Lab, names: Sequence[str], wanted: dict[str, Any]) -> dict[str
 
 
 def _mtu(lab: Lab, node: Node, mtu: int) -> dict[str, dict[str, int]]:
-    """Both ends of each wire of the node, also of those to other nodes: {node: what was read back}."""
+    """Sets the MTU at both ends of each wire of the node, also of wires to other nodes; returns {node: values
+    read back}.
+    """
     admit(lab, carriers_of(lab, node), mtu)
     wires = [device for name in wires_of(lab, node) for device in in_core(lab, lab.link(name))]
     devices = list(dict.fromkeys([*ports(node), *wires]))
@@ -89,8 +91,8 @@ def _limits(lab: Lab, names: Sequence[str], limits: dict[str, float]) -> dict[st
 
 
 def add(lab: Lab, node: Node, steps: Sequence[Step], links: Sequence[Link] = ()) -> None:
-    """A node into the running lab: made, wired, configured, its links read back and proven, its programs
-    started; taken away again if that fails.
+    """Adds a node to the running lab: creates, wires and configures it, reads back and proves its links,
+    starts its programs; removes it if a step fails.
     """
     if node.name in lab.nodes:
         raise LabError(f"add: node {node.name}: exists already; choose another name")
@@ -118,7 +120,7 @@ def add(lab: Lab, node: Node, steps: Sequence[Step], links: Sequence[Link] = ())
 
 
 def remove(lab: Lab, names: Sequence[str]) -> None:
-    """End the nodes and all they have; links of theirs end with them."""
+    """Removes the nodes with their programs and links."""
     nodes = [lab.node(name) for name in names]
     lab.meant |= {(n.name, s.name) for n in nodes for s in n.software}
     _take_away(lab, nodes)
@@ -126,10 +128,11 @@ def remove(lab: Lab, names: Sequence[str]) -> None:
 
 
 def _unwire(lab: Lab, names: set[str]) -> None:
-    """What links of theirs have in the core namespace, which outlives a node's own.
+    """Removes the devices of the nodes' links in the core namespace, which remain after a node's namespace.
 
-    Ports of light nodes go with their namespaces, sooner or later (cleanup_net in net/core/net_namespace.c):
-    to delete one is to race with the kernel. A machine that stays keeps its tap, whose carrier goes.
+    The kernel deletes ports of light nodes with their namespaces, at a later time (cleanup_net in
+    net/core/net_namespace.c): deleting one here would race with the kernel. A machine that stays keeps its
+    tap, without a carrier.
     """
     core, devices, kept = lab.plan.core_netns, list[str](), set[str]()
     light = [node for name in names if (node := lab.node(name)).vm is None]

@@ -1,4 +1,6 @@
-"""A `tc` that stays in a namespace: lines in, what it then has out, without a process for each change."""
+"""Keeps a `tc` process in a namespace: it takes lines and prints the resulting qdiscs, without a process for
+each change.
+"""
 
 from __future__ import annotations
 
@@ -15,18 +17,18 @@ from orchestrator.model import Step
 from orchestrator.queueing import htb
 
 PATIENCE_S = 10.0  # a line takes tc less than a millisecond; a stopped machine may take long
-MOST = 64  # kept at once, each with two descriptors; the one that was asked longest ago goes
+MOST = 64  # kept at once, each with two descriptors; the least recently used one is closed
 END = b"["  # tc's JSON of qdiscs stands on one line, the last of an answer
 
 
 class Changers:
-    """One for each namespace in which something was changed."""
+    """The `tc` processes, one for each namespace with changes."""
 
     def __init__(self) -> None:
         self._open: dict[str, _Changer] = {}
 
     def change(self, step: Step, device: str) -> list[dict[str, Any]]:
-        """The step's lines carried out; then the qdiscs of one device, and its classes, as `tools.qdiscs`."""
+        """Applies the step's lines; returns the qdiscs and classes of one device, as `tools.qdiscs`."""
         changer = self._open.pop(step.netns, None) or _Changer(step.netns)
         if len(self._open) >= MOST:
             self._open.pop(next(iter(self._open))).close()
@@ -69,7 +71,7 @@ class _Changer:
         return qdiscs + htb.entries(device, classes)
 
     def close(self) -> None:
-        """Its input ends, and so does it."""
+        """Closes tc's input, which ends it."""
         for stream in (self._process.stdin, self._process.stdout):
             with contextlib.suppress(OSError):  # lines that it never read
                 assert stream is not None
@@ -81,7 +83,7 @@ class _Changer:
             self._process.wait()
 
     def _answer(self, step: Step) -> str:
-        """Up to the end of the line of qdiscs."""
+        """Reads tc's output up to the end of the line of qdiscs."""
         out, found, until = self._process.stdout, b"", time.monotonic() + PATIENCE_S
         assert out is not None
         with selectors.DefaultSelector() as waiting:

@@ -1,4 +1,5 @@
-"""Takes away what a lab has left, after a crash at any moment, from its name alone; touches nothing else.
+"""Removes everything that a lab left behind, after a crash at any moment, by the lab's name alone; touches
+nothing else.
 
 Ours are, if they bear our mark: namespaces /run/netns/vnet-LAB and vnet-LAB.*, control groups vnet/LAB below
 any controller, and the state directory; processes in those groups or in those namespaces, the processes that
@@ -22,13 +23,13 @@ from orchestrator.lab.state import Owned, forget_root, is_state, processes, star
 from orchestrator.nics import leases
 
 END_S = 10.0
-EACH_S = 0.01  # longer for each process: the kernel takes namespaces of thousands apart, one after the other
+EACH_S = 0.01  # added per process: the kernel destroys thousands of namespaces one after the other
 POLL_S = 0.01
 
 
 @dataclass
 class Removed:
-    """What `destroy` took away, and what it could not."""
+    """What `destroy` removed, and the errors for the rest."""
 
     processes: list[str] = field(default_factory=list)
     domains: list[str] = field(default_factory=list)
@@ -71,8 +72,10 @@ def destroy(lab: str, root: Path | None = None, keep_state: bool = False) -> Rem
 
 
 def _end_domains(lab: str, state_dir: Path, removed: Removed) -> None:
-    """Machines that a libvirt daemon ran for the lab; those of the embedded driver were its processes."""
-    from orchestrator.lab.vm import leftovers as of_machines  # here: who only asks for names needs none of it
+    """Ends machines that a libvirt daemon ran for the lab; machines of the embedded driver are processes of
+    the lab.
+    """
+    from orchestrator.lab.vm import leftovers as of_machines  # imported here: listing names does not need it
 
     try:
         removed.domains += of_machines.remove(lab, state_dir)
@@ -81,7 +84,7 @@ def _end_domains(lab: str, state_dir: Path, removed: Removed) -> None:
 
 
 def _give_nics_back(lab: str, root: Path, removed: Removed) -> None:
-    """Nobody else will: all processes of the lab have ended."""
+    """Gives NICs back; all processes of the lab have ended, so no other process does it."""
     from orchestrator.nics import recover
 
     back, errors = recover.give_back(root, lab, patience_s=0)
@@ -113,8 +116,8 @@ def labs(root: Path | None = None) -> list[str]:
 
 
 def _end_processes(lab: str, state_dir: Path, removed: Removed) -> None:
-    """Kill until none is left: a process may fork between two looks. The lab process first, it
-    starts others.
+    """Kills processes until none is left, since a process may fork between two scans. The lab process is
+    first: it starts others.
     """
     began = time.monotonic()
     seen: set[Owned] = set()

@@ -1,6 +1,6 @@
-"""Cores that nodes have to themselves (`own_core`): which node gets which, and that all others stay off them.
+"""Assigns exclusive cores to nodes with `own_core` and keeps the lab's other programs off these cores.
 
-Others are the lab's own programs: what else runs on the machine goes where its kernel puts it.
+This holds for the lab's own programs; the kernel may place other programs of the machine on these cores.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from orchestrator.model import Node
 
 
 class Cores:
-    """The cores of one lab, shared out once: the last of them, one each, in the order of who asks."""
+    """The cores of one lab, assigned once: one per node, from the last core downwards, in the order of the
+    nodes.
+    """
 
     def __init__(self, nodes: Sequence[Node], allowed: Collection[int] | None = None) -> None:
         free = sorted(os.sched_getaffinity(0) if allowed is None else allowed)
@@ -22,12 +24,14 @@ class Cores:
         self.rest = set(free) - set(self.given.values())
 
     def leave(self) -> None:
-        """Take the calling process, and all that it starts from now on, off the cores that are given away."""
+        """Keeps the calling process, and all that it starts from now on, off the assigned cores."""
         if self.given:
             os.sched_setaffinity(0, self.rest)
 
     def bind(self, node: str, pid: int) -> int | None:
-        """Put a node's first process on its core, before it starts any other; the core, as read back."""
+        """Binds a node's first process to its core before that process starts others; returns the core as
+        read back.
+        """
         if (core := self.given.get(node)) is None:
             return None
         try:

@@ -17,7 +17,7 @@ Times = tuple[int, int, int]  # three counters that are read together
 
 
 class NoCounterError(Exception):
-    """A counter that cannot be read here; the text says which and why."""
+    """A counter that cannot be read here; the text names the counter and the reason."""
 
 
 def chain(proc: Path = PROC, pid: str = "self") -> list[Path]:
@@ -42,7 +42,7 @@ def chain(proc: Path = PROC, pid: str = "self") -> list[Path]:
 
 
 def _carries(words: list[str], controllers: str) -> bool:
-    """Whether a line of mountinfo is of the tree of these controllers; the empty name is version 2."""
+    """Whether a line of mountinfo describes the tree of these controllers; the empty name is version 2."""
     kind, options = words[words.index("-") + 1], words[-1].split(",")
     return (
         kind == "cgroup2"
@@ -60,7 +60,7 @@ def _above(mount: Path, path: str, root: str) -> list[Path]:
 
 
 class Throttling:
-    """What quotas of control groups took from a process, which may be moved from group to group."""
+    """Measures the CPU time that quotas of control groups took from a process; it may move between groups."""
 
     def __init__(self, groups: Callable[[], Iterable[Path]]) -> None:
         self._groups = groups
@@ -68,8 +68,8 @@ class Throttling:
         self._total: Times = (0, 0, 0)
 
     def read(self) -> Times:
-        """Periods of all groups with a quota, throttled ones, ns of throttled time, since the first look;
-        NoCounterError where no group tells.
+        """Periods of all groups with a quota, throttled periods, and ns of throttled time since the first
+        read; NoCounterError if no group counts them.
         """
         now: dict[Path, Times] = {}
         why = "no control group"
@@ -93,8 +93,8 @@ def _throttled(group: Path) -> Times:
 
 
 class Waiting:
-    """How long processes waited for a core while they could have run: of those given, in each look the one
-    that waited longest. That others of the lab wait for each other a little is no disturbance.
+    """Measures how long runnable processes waited for a core: in each read, the given process that waited
+    longest. Short waits of the lab's processes for each other are no disturbance.
     """
 
     def __init__(self, pids: Callable[[], Iterable[int]], proc: Path = PROC) -> None:
@@ -103,8 +103,8 @@ class Waiting:
         self._total: Times = (0, 0, 0)
 
     def read(self) -> Times:
-        """ns that they ran, ns that they waited, and slices, since the first look; NoCounterError where none
-        has a schedstat.
+        """ns of running, ns of waiting, and slices since the first read; NoCounterError if no process has a
+        schedstat.
         """
         now = {pid: times for pid in self._pids() if (times := self._times(pid)) is not None}
         if not now:
@@ -116,7 +116,9 @@ class Waiting:
         return self._total
 
     def _times(self, pid: int) -> Times | None:
-        """Of its first thread; None where it has ended, or this kernel does not count."""
+        """Counters of the process's first thread; None if the process has ended or this kernel does not
+        count.
+        """
         try:
             ran, waited, slices = map(int, (self._proc / str(pid) / "schedstat").read_text().split())
         except (OSError, ValueError):
@@ -143,7 +145,7 @@ def pressure(proc: Path = PROC) -> int:
 
 
 def cores_of(pid: int | str, proc: Path = PROC) -> set[int]:
-    """The cores that a process may run on, whoever decided that: cpusets, taskset."""
+    """The cores that a process may run on, by cpusets and by taskset."""
     try:
         text = (proc / str(pid) / "status").read_text()
         words = text.partition("Cpus_allowed_list:")[2].split()[0].split(",")
@@ -178,7 +180,7 @@ def heat(cores: Iterable[int], system: Path = SYSTEM) -> int:
 
 
 def core_times(proc: Path = PROC) -> dict[int, Times]:
-    """Of each core: ns in all, idle ns, stolen ns. NoCounterError where /proc/stat cannot be read."""
+    """Total ns, idle ns and stolen ns of each core. NoCounterError if /proc/stat cannot be read."""
     try:
         lines = [line.split() for line in (proc / "stat").read_text().splitlines()]
     except OSError as error:

@@ -1,4 +1,5 @@
-"""Runs whose lab has died without writing its end (kill -9, a power cut): whoever finds one writes it.
+"""Runs whose lab died without recording its end (kill -9, a power cut): the next command that finds one
+records it.
 
 raw/owner.json names the process that the run lives in, by pid, start time and boot of the machine.
 """
@@ -20,7 +21,9 @@ RUNNING = "running"
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """The process that a run lives in; `host` and `boot` tell whether its pid means anything here and now."""
+    """The process that owns a run; `host` and `boot` show whether its pid is valid on this machine since its
+    boot.
+    """
 
     host: str
     boot: str
@@ -28,20 +31,24 @@ class Owner:
     start_ticks: int
 
     def dead(self) -> bool:
-        """False where it cannot be known: it was started on a machine of another name."""
+        """Whether the process has ended; False if the run was started on a machine of another name, where
+        this is unknown.
+        """
         here = socket.gethostname() == self.host
         return here and (_boot() != self.boot or start_ticks(self.pid) != self.start_ticks)
 
 
 def note_owner(run_dir: Path, pid: int) -> None:
-    """Write down which process the run lives in; nothing where that process has ended already."""
+    """Records the process that owns the run; does nothing if that process has ended already."""
     if (ticks := start_ticks(pid)) is not None:
         owner = Owner(socket.gethostname(), _boot(), pid, ticks)
         (run_dir / OWNER).write_text(json.dumps(asdict(owner)) + "\n", encoding="utf-8")
 
 
 def settle(run_dir: Path) -> bool:
-    """Write the end of a run that is said to be running while its process is dead; whether it was one."""
+    """Records the end of a run whose state is running although its process is dead; returns whether it was
+    such a run.
+    """
     try:
         owner = Owner(**json.loads((run_dir / OWNER).read_text(encoding="utf-8")))
         dead = owner.dead()
@@ -51,7 +58,7 @@ def settle(run_dir: Path) -> bool:
 
 
 def interrupted(run_dir: Path, why: str) -> bool:
-    """Write `interrupted` as the end of a run that has none; whether it had none."""
+    """Records `interrupted` as the end of a run without an end; returns whether it had none."""
     if manifest.read(run_dir).get("state") != RUNNING:
         return False
     manifest.ended(run_dir, "interrupted", why)

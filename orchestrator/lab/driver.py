@@ -1,4 +1,4 @@
-"""What a lab asks of the kind of machine that its nodes are: a handful of verbs."""
+"""The operations that a lab needs from the driver of its nodes."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class CaptureProcess(Protocol):
     """A running capture; `stop` gives packets, received, dropped_kernel, dropped_interface."""
 
     @property
-    def listening(self) -> bool: ...  # it has begun
+    def listening(self) -> bool: ...  # whether it captures packets
     def stop(self) -> dict[str, int]: ...
 
 
 class Driver(Protocol):
-    """Makes nodes and the network between them, reads both back, and takes them away. Errors: LabError."""
+    """Creates nodes and the network between them, reads both back, and removes them. Errors: LabError."""
 
     name: str
 
@@ -57,7 +57,7 @@ class Driver(Protocol):
 
 @runtime_checkable
 class Snapshooter(Protocol):
-    """A driver whose nodes can be kept as they are and taken back to it."""
+    """A driver that saves the state of its nodes and restores it."""
 
     def snapshot(self, nodes: Sequence[Node], name: str) -> None: ...
     def revert(self, nodes: Sequence[Node], name: str) -> None: ...
@@ -65,21 +65,21 @@ class Snapshooter(Protocol):
 
 @runtime_checkable
 class Bounded(Protocol):
-    """A driver that bounds what nodes take, and can tell which bounds one has reached."""
+    """A driver that limits the resources of nodes and reports which limits a node has reached."""
 
     def reached(self, node: Node) -> list[str]: ...
 
 
 @runtime_checkable
 class Tracer(Protocol):
-    """A driver that sends packets from inside its light nodes, to see which way they take."""
+    """A driver that sends packets from inside its light nodes to find the routers on their path."""
 
     def traceroute(self, ways: Sequence[Traceroute]) -> list[TracerouteResult]: ...
 
 
 @dataclass(frozen=True)
 class DriverContext:
-    """What a driver works with and whom it tells."""
+    """What a driver works with, and the callbacks for its events."""
 
     plan: Plan
     loop: Loop
@@ -88,6 +88,6 @@ class DriverContext:
     agent: Path
     cpu_mhz: float | None  # the real clock, None where unknown
     on_event: OnMessage
-    on_lost: Callable[[str], None]  # who does the work has died: why
+    on_lost: Callable[[str], None]  # the launcher has ended: why
     snapshots: Path | None = None  # where a campaign keeps booted machines from one lab to the next
-    others: tuple[Node, ...] = ()  # nodes of the lab that other hosts carry: known by name
+    others: tuple[Node, ...] = ()  # nodes of the lab on other hosts, for resolving their names

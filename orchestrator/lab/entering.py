@@ -1,4 +1,4 @@
-"""A thread into the network namespace of a node: what it opens there belongs to that namespace."""
+"""Moves a thread into the network namespace of a node: sockets that it opens belong to that namespace."""
 
 from __future__ import annotations
 

@@ -1,15 +1,15 @@
-"""What can end a lab: errors whose text is meant for the user (place, value, rule, remedy)."""
+"""Errors that end a lab; their text is for the user (place, value, rule, remedy)."""
 
 from __future__ import annotations
 
 
 class LabError(Exception):
-    """The lab cannot be made or go on; the text says where, what was found, what is asked and what helps."""
+    """The lab cannot be built or continue; the text has place, found value, rule and remedy."""
 
 
 class Interrupted(Exception):  # noqa: N818  # not an error: the user asked
-    """SIGINT, SIGTERM or a `down` request arrived: tear down and keep what was measured."""
+    """SIGINT, SIGTERM or a `down` request arrived: the lab tears down and keeps the measurements."""
 
 
 class TimedOut(LabError):  # noqa: N818  # what happened, not what it is
-    """A wait with a subject and a deadline saw its deadline pass."""
+    """The deadline of a wait passed; the text names the subject of the wait."""

@@ -26,14 +26,16 @@ FIXED = {
 
 
 def hosts(nodes: Iterable[Node]) -> str:
-    """A line for each address of each node: the first is what its name stands for where one is asked for."""
+    """Lines of /etc/hosts, one for each address of each node; a resolver that returns one address takes the
+    first.
+    """
     return LOCAL + "".join(f"{i.address} {n.name}\n" for n in nodes for i in n.interfaces if i.address)
 
 
 def write(directory: Path, nodes: Iterable[Node]) -> dict[str, str]:
     """Writes the files below `directory`, again where nodes came or went: place on a node -> file.
 
-    Running nodes see what is written: each file stays the one that they were given.
+    Running nodes see the new text, because each file keeps its inode.
     """
     directory.mkdir(exist_ok=True)
     written = {}

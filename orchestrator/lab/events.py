@@ -1,4 +1,4 @@
-"""What the lab process says while it works: events for its standard output and for every watching client."""
+"""Events of the lab process, for its standard output and for every connected client."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Listener = Callable[[Message], None]
 
 @dataclass(frozen=True, slots=True)
 class Warning:
-    """Look before you trust the result. `suspect`: the result is in doubt, not only worth a look."""
+    """A warning about the result. `suspect`: it puts the result in doubt."""
 
     code: str
     text: str
@@ -23,7 +23,7 @@ class Warning:
 
 
 class Events:
-    """Hands each event to all listeners and keeps the warnings."""
+    """Passes each event to all listeners and keeps the warnings."""
 
     def __init__(self) -> None:
         self._listeners: list[Listener] = []
@@ -48,7 +48,7 @@ class Events:
         self.emit("phase", phase=phase, done=done, total=total, text=text, **more)
 
     def warn(self, warning: Warning) -> None:
-        """Each code and text once."""
+        """Emits a warning, once for each code and text."""
         warning = replace(warning, text=printable(warning.text), remedy=printable(warning.remedy))
         if warning not in self.warnings:
             self.warnings.append(warning)

@@ -1,5 +1,5 @@
-"""Signs that a run cannot be trusted, of which no table tells: a late lab, a clock that was set, full disks
-and queues, sessions that never came about.
+"""Signs that a run cannot be trusted and that no table shows: a late lab, a clock that was set, full disks
+and queues, sessions that never connected.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def room(run_dir: Path) -> None:
 
 
 def lateness(late_ns: Iterable[int]) -> list[Warning]:
-    """How late the lab's own ticks came: what happens to it happens to the programs beside it."""
+    """Judges how late the lab's own ticks were; programs on the same machine were delayed alike."""
     late = sorted(late_ns)
     if not late or (worst := late[-1]) < LATE_NS:
         return []
@@ -46,7 +46,8 @@ class WallClock:
     """The machine's time of day against the lab's clock, which never steps; `offset_ns`: Unix time minus
     CLOCK_MONOTONIC at the lab's start.
 
-    The lab and its agents go by the latter; what the kernel stamps (captured packets) goes by the former.
+    The lab and its agents use the lab's clock; the kernel's timestamps of captured packets use the time of
+    day.
     """
 
     def __init__(self, offset_ns: int) -> None:
@@ -86,8 +87,8 @@ def sessions(connected_ever: int, expected: int) -> list[Warning]:
 
 
 def queue_drops(path: Path, lossy: set[tuple[str, str]]) -> list[Warning]:
-    """Directions that dropped packets although nothing asked them to (`lossy` ones are meant to), from
-    raw/links.csv.
+    """Directions that dropped packets although the topology requests no loss (`lossy` have one), from
+    links.csv.
     """
     last: dict[tuple[str, str], int] = {}
     for line in path.read_text().splitlines() if path.exists() else ():

@@ -1,6 +1,6 @@
-"""What an impairment should show in the long run, as shares of the frames that were sent.
+"""The expected long-run effects of an impairment, as shares of the frames sent.
 
-Not the same as what the file asks: netem's correlation changes how often a chance is met
+They differ from the topology's values: netem's correlation changes the frequency of events
 (orchestrator/plan/correlation.py), a duplicate replaces a lost frame, a lost frame shows no flipped bit.
 """
 
@@ -15,8 +15,8 @@ from orchestrator.plan.netem import queue_limit
 
 
 def requested_loss(i: Impairment) -> float:
-    """The loss that the file asks for; 1-h is the loss in the bad state of the Gilbert-Elliott model, 1-k in
-    the good.
+    """The loss of the topology; 1-h is the loss in the bad state of the Gilbert-Elliott model, 1-k in the
+    good state.
     """
     if i.gemodel is None:
         return i.loss
@@ -38,7 +38,9 @@ def loss_memory(i: Impairment) -> float:
 
 
 def lost(i: Impairment) -> float:
-    """Frames of which nothing arrives: both copies lost, or a flipped bit in the header that hides it."""
+    """Share of frames that never arrive: both copies lost, or a flipped bit in the header that hides the
+    frame.
+    """
     hidden = _corrupt(i) * HEADER / spaced_size(i)
     return 1 - (1 - stationary_loss(i) * (1 - _duplicate(i))) * (1 - hidden)
 
@@ -78,7 +80,7 @@ def mean_ns(i: Impairment) -> float:
 
 
 def jitter_ns(i: Impairment) -> float:
-    """What the spread of netem's delays shows of the jitter."""
+    """The jitter that the spread of netem's delays shows."""
     _, deviation = TABLES.get(i.distribution, (0.0, 1.0))
     return deviation * i.jitter_ns
 
@@ -95,7 +97,7 @@ def rate_bps(i: Impairment) -> float:
 
 
 def short_queue(i: Impairment) -> bool:
-    """Whether the file asks for a queue that drops, or for a shorter one than rate and delay need."""
+    """Whether the topology has a queue that drops, or a shorter one than rate and delay need."""
     return i.queue is not None or bool(
         i.present and i.limit_packets < queue_limit(i.delay_ns, i.jitter_ns, i.rate_bps)
     )

@@ -1,4 +1,4 @@
-"""Parts of files of the run directory for clients of the control socket, and of no file beside it."""
+"""Serves parts of files of the run directory, and of no other file, to clients of the control socket."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Half duplex, proven: trains through both directions at once get the rate of one together."""
+"""Proves half duplex: simultaneous trains in both directions share the rate of one direction."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def judge(links: Sequence[Link], together: Results, tolerances: Tolerances) -> I
 
 
 def _rate(link: Link, trains: Sequence[Seen | None], tolerances: Tolerances) -> Judgement:
-    """From the arrivals of either direction while both were sending."""
+    """Rate of both directions together, from the arrivals while both were sending."""
     requested = link.forward.impairment
     whole, expects = float(requested.rate_bps), expected.rate_bps(requested)
     tolerance = tolerances.rate.of(expects)

@@ -19,8 +19,8 @@ from orchestrator.lab.lab import Lab
 from orchestrator.lab.stopped_processes import EACH, EACH_IN_GUEST, StoppedProcesses
 
 BEAT_NS = 50 * MILLISECOND
-MOST_NODES = 16  # whose agents are asked how long they waited
-STALL_NS = 50 * MILLISECOND  # what is late by less counts to the mean alone: timers, other programs' slices
+MOST_NODES = 16  # nodes whose agents' waiting time is read
+STALL_NS = 50 * MILLISECOND  # a smaller lateness counts only towards the mean: timers, other programs' slices
 BEATS = ("t_ns", "beats", "late_ns", "worst_ns", "stalled_ns", "suspended_ns", "set_ns")
 TAKEN = (
     "periods", "throttled", "throttled_ns", "ran_ns", "waited_ns", "slices", "pressure_ns", "cores",
@@ -33,7 +33,7 @@ Columns = dict[str, int]
 
 
 class Heart:
-    """Beats of one second: how many, and how late they came."""
+    """Heartbeats of one second: their number and lateness."""
 
     def __init__(self) -> None:
         self._suspended, self._set = _suspended_ns(), _set_ns()
@@ -49,8 +49,8 @@ class Heart:
         self.stalled_ns += late_ns if late_ns >= STALL_NS else 0
 
     def line(self, t_ns: int) -> list[int]:
-        """The fields BEATS; the last two say since the beginning how long the machine was suspended, and by
-        how much its time of day was set.
+        """The fields BEATS; the last two are totals since the start: how long the machine was suspended, and
+        by how much its time of day was set.
         """
         beats = [t_ns, self.beats, self.late_ns, self.worst_ns, self.stalled_ns]
         return [*beats, _suspended_ns() - self._suspended, _set_ns() - self._set]
@@ -69,7 +69,7 @@ class Counters:
         self.unmade: dict[str, str] = {}
 
     def read(self) -> Columns:
-        """What can be read now; why the rest cannot goes to `unmade`."""
+        """Reads the available counters; `unmade` gets the reason for each missing one."""
         found: Columns = {}
         for check, look in (
             ("throttling", self._throttled), ("run queue", self._waited),
@@ -124,14 +124,14 @@ class Heartbeat:
         self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
 
     def start(self) -> None:
-        self._due_ns = time.monotonic_ns() + BEAT_NS  # here: what delays the thread's start is a stall, too
+        self._due_ns = time.monotonic_ns() + BEAT_NS  # a delayed start of the thread is a stall, too
         try:
             self._thread.start()
         except RuntimeError as error:
             raise LabError(f"no thread beside the lab: {error}; raise the limit of processes") from error
 
     def stop(self) -> None:
-        """Ends it with the line of the second that is under way."""
+        """Ends the thread after it writes the line of the current second."""
         self._over = True
         if self._thread.is_alive():
             self._thread.join()
@@ -147,7 +147,7 @@ class Heartbeat:
             return
 
     def _said(self) -> dict[str, str]:
-        """In words: which checks could not be made, and who was stopped."""
+        """Texts about the checks that could not be made and the processes that were stopped."""
         said = dict(self._counters.unmade) if self._counters is not None else {}
         return said | (
             {STOPPED: ", ".join(self._stopped.names)} if self._stopped and self._stopped.names else {}
@@ -185,14 +185,14 @@ def _set_ns() -> int:
 
 
 def of_process(pid: int) -> Callable[[], list[int]]:
-    """That process, then the one that asks."""
+    """Returns a function that lists this process and the caller's process."""
     return lambda: [pid, os.getpid()]
 
 
 def beside(lab: Lab) -> Heartbeat | None:
     """The heartbeat thread of a lab process. In a guest it has no counters, since they are not the machine's.
 
-    None in virtual time and where nothing is real.
+    None in virtual time and for the fake driver.
     """
     if lab.manifest.data["time"] != "real" or lab.driver.name == "fake":
         return None
@@ -206,8 +206,8 @@ def beside(lab: Lab) -> Heartbeat | None:
 
 
 def _unlimited(lab: Lab) -> list[int]:
-    """Agents of some nodes, spread over the lab; not of those that the file lets wait by a limit of CPU, nor
-    of those on other hosts.
+    """Pids of the agents of some nodes, spread over the lab, without nodes that have a CPU limit or are on
+    other hosts.
     """
     free = [
         lab.pids[n.name] for n in lab.nodes.values()

@@ -1,4 +1,4 @@
-"""Changes of single fields of an impairment, merged into what is set."""
+"""Merges changes of single fields into the present impairment."""
 
 from __future__ import annotations
 

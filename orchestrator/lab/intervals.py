@@ -63,7 +63,7 @@ def deviation_interval(
 def quartile_range(
     values: Sequence[float], z: float, error: float, correlation: float = 0.0
 ) -> tuple[float, float, float]:
-    """(distance of the quartiles, low, high): the few that came late do not matter.
+    """(distance of the quartiles, low, high): insensitive to a few late values.
 
     error: its standard error as a share of it, times the root of n, which the law of the values sets: sqrt((2
     x 3/16 - 2 x 1/16) / f^2) / distance for a density f at both quartiles (Cramer 1946, 28.5).

@@ -1,4 +1,4 @@
-"""JSON objects, one a line, over a descriptor: the framing that both sockets and UML's serial line share."""
+"""Framing of JSON objects, one per line, over a descriptor: for both sockets and UML's serial line."""
 
 from __future__ import annotations
 

@@ -30,8 +30,8 @@ from orchestrator.lab.train import Untold, measured
 from orchestrator.model import Direction, Impairment, Link
 from orchestrator.plan.slots import lone_ns
 
-ENOUGH = 30  # fewer frames say nothing about a share or a spread
-# Of a tolerance, what an interval is to take: by the rest its middle may be off.
+ENOUGH = 30  # fewer frames cannot show a share or a spread
+# Share of a tolerance that an interval may fill; the rest allows for an error of its middle.
 ROOM = 0.7
 # Once these frames were not enough: of the way to the tolerance's edge; times as many at least.
 NEARLY, AGAIN = 0.9, 1.3
@@ -40,7 +40,7 @@ NEAR = 0.1  # Kolmogorov and Smirnov's distance within which delays are distribu
 # Quartiles: a machine that wakes up late now and then is no fault of the link (and warned of elsewhere).
 # Second: the error of their distance (intervals.quartile_range), for these two laws.
 QUARTILES_TO_JITTER = {"uniform": (1.0, 1.0), "normal": (1 / 1.349, 1.166)}
-# Where the machine adds nothing, the standard deviation tells it with a fifth to a third of the frames.
+# Where the machine adds nothing, the standard deviation needs only a fifth to a third of the frames.
 DEVIATION_TO_JITTER = {"uniform": math.sqrt(3), "normal": 1.0}
 TAIL = 4  # jitters below the mean that a normal one may reach; what would be sent before it came is cut off
 
@@ -60,8 +60,8 @@ def judge(
 ) -> list[Judgement]:
     """Every quantity of every direction, requested against measured.
 
-    noise: what the machine added. looks: how often it is judged at most, the last time for good; each is one
-    more chance to err.
+    noise: what the machine added. looks: the most judgements of one proof, of which each can err; the last
+    one is final.
     """
     within = _Within(tolerances, noise, tables)
     tests = sum(1 for _ in _judge(links, spaced, burst, within, z=2.0))
@@ -83,7 +83,9 @@ class _Within:
     tables: Tables
 
     def through(self, direction: Direction) -> _Within:
-        """What a virtual machine that carries the netem adds, nobody has measured."""
+        """The tolerances of a direction: the widest where a virtual machine carries its netem, whose added
+        delay is not measured.
+        """
         return self if direction.enter is None else _Within(WIDEST, None, self.tables)
 
 
@@ -170,7 +172,9 @@ class _Judging:
         return [float(d) for d in self.seen.delays_ns if d > least]
 
     def _delay(self) -> Judgement:
-        """By the median where all frames are delayed alike: the few that came late do not matter."""
+        """Judges the delay: by the median if all frames have the same delay, since a few late frames do not
+        change it.
+        """
         values = self._delays()
         requested = self.requested.delay_ns
         whole = expected.mean_ns(self.requested) + queueing.sending_ns(
@@ -224,7 +228,7 @@ class _Judging:
         )
 
     def _spread(self, values: Sequence[float]) -> tuple[float, tuple[float, float, float]]:
-        """What makes a jitter of the values' spread, and the spread with its interval."""
+        """The factor that converts the values' spread to a jitter, and the spread with its interval."""
         i = self.requested
         whole = i.distribution == "uniform" or TAIL * i.jitter_ns <= i.delay_ns
         if self.within.tolerances.exact and whole and i.distribution in DEVIATION_TO_JITTER:
@@ -289,7 +293,9 @@ class _Judging:
         return self._share("reorder", self.requested.reorder, share, skipped, len(delays), memory)
 
     def rate(self, train: Seen | None) -> Judgement:
-        """From the spacing of frames that waited for one another; the interval is the bound on its error."""
+        """Judges the rate by the spacing of frames that waited for one another; the interval is the bound on
+        its error.
+        """
         requested, expects = float(self.requested.rate_bps), expected.rate_bps(self.requested)
         tolerance = self.within.tolerances.rate.of(expects)
         if self.requested.slot is not None:
@@ -324,9 +330,9 @@ class _Judging:
         n: int, tolerance: float, machine: float | None = None, late_ns: float | None = None,
         needs: int | None = None,
     ) -> Judgement:  # fmt: skip
-        """`machine`: what it adds to the quantity itself. Where that is more than the tolerance, only what is
-        further away than both fails. `late_ns`: what it adds to the frames of a train, which a longer one
-        does not make up for.
+        """Judges an interval. `machine`: what the machine adds to the quantity; if that exceeds the
+        tolerance, only a difference above their sum fails. `late_ns`: what the machine adds to the frames of
+        a train; a longer train does not reduce it.
         """
         measured, low, high = found
         added = machine or 0.0
@@ -368,12 +374,14 @@ class _Judging:
 
 
 def _needs(n: int, half: float, tolerance: float) -> int | None:
-    """Frames whose interval has room in the tolerance, where n of them have one of so much to either side."""
+    """Number of frames whose interval fits the tolerance, if the interval of n frames is +- `half`."""
     return math.ceil(n * (half / (ROOM * tolerance)) ** 2) if tolerance else None
 
 
 def _more(n: int, half: float, tolerance: float, away: float, needs: int | None) -> int | None:
-    """`_needs` beforehand; where as many have not told, by how far the tolerance's edge is from them."""
+    """The frames still needed: by `_needs` first; if that many could not decide, by the distance to the
+    tolerance's edge.
+    """
     before = needs or _needs(n, half, tolerance) or 0
     if before > AGAIN * n:
         return before
@@ -382,7 +390,7 @@ def _more(n: int, half: float, tolerance: float, away: float, needs: int | None)
 
 
 def _of_slots(requested: Impairment, tolerances: Tolerances) -> float:
-    """A slot's own spread is a jitter, too: of evenly long ones, half their width."""
+    """The tolerance that slots add: their spread counts as jitter, for a uniform spread half its width."""
     return tolerances.of_jitter * (requested.slot.max_ns / 2 if requested.slot is not None else 0.0)
 
 
@@ -394,6 +402,6 @@ def _loud(unit: str, tolerance: float, adds: str) -> str:
 
 
 def _wanted(unit: str, requested: float, expects: float) -> str:
-    """What the file asks, and what that makes where it is not the same."""
+    """The requested value, and the expected one if it differs."""
     text, makes = f"requested {shown(unit, requested)}", shown(unit, expects)
     return text if makes == shown(unit, requested) else f"{text}, which makes {makes}"

@@ -17,12 +17,12 @@ _UNITS: dict[str, tuple[tuple[float, str], ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """requested: as the file says; expected: what that makes (expected.py); measured is judged against it.
+    """requested: the topology's value; expected: its effect (expected.py), against which measured is judged.
 
-    tolerance: how far apart they may be; None where a count decides. machine: what the machine itself adds to
-    the quantity, as measured meanwhile; None where nobody could. needs: frames that would tell, of all
-    directions that were judged together (`directions`); None where no number of frames would. Times in ns,
-    shares in [0, 1], rates in bit/s.
+    tolerance: the largest difference that holds; None where a count decides. machine: what the machine itself
+    adds to the quantity, measured during the proof; None if not measurable. needs: frames that would decide,
+    over all directions that were judged together (`directions`); None if no number of frames would. Times in
+    ns, shares in [0, 1], rates in bit/s.
     """
 
     link: str
@@ -45,7 +45,7 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What came of one series of probe frames."""
+    """The results of one series of probe frames."""
 
     sent: int
     received: int  # distinct frames
@@ -56,7 +56,7 @@ class Seen:
 
 
 def verdict(low: float, high: float, least: float, most: float) -> ProofResult:
-    """An interval against a tolerance: it lies inside, outside, or is too wide to say."""
+    """Verdict on an interval against a tolerance: inside it, outside it, or too wide to decide."""
     if least <= low and high <= most:
         return "holds"
     return "fails" if high < least or low > most else "cannot tell"

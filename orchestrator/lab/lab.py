@@ -1,4 +1,6 @@
-"""The running lab: its plan, driver, nodes and the state that live changes need; what others work on."""
+"""The running lab: its plan, driver, nodes and the state that live changes need; shared by the lab's
+modules.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ from orchestrator.model import Capture, Direction, Impairment, Link, Node, Plan,
 
 @dataclass(frozen=True)
 class Running:
-    """A capture that runs; `live`: a client wanted it."""
+    """A running capture; `live`: a client started it."""
 
     point: Capture
     process: CaptureProcess
@@ -29,7 +31,7 @@ class Running:
 
 @dataclass
 class Lab:
-    """Everything of one lab. `nodes` and `links` follow add and remove; `impairments` are what is set now."""
+    """The state of one lab. `nodes` and `links` follow add and remove; `impairments` are the present ones."""
 
     plan: Plan
     run_dir: Path
@@ -49,7 +51,7 @@ class Lab:
     ready: bool = False
     in_scenario: bool = False  # from the start of its software to the end of its drain
     sampling: bool = False  # by a scenario, to the lab's end
-    watched: bool = False  # sampled only because a client of the control socket looks
+    watched: bool = False  # sampled only because a client of the control socket asked for samples
     serving: bool = False  # nothing more to do by itself
     captures: dict[str, Running] = field(default_factory=dict)  # those that run now
     connected: tuple[int, int] = (0, 0)  # sessions that connect: now, of all
@@ -64,25 +66,25 @@ class Lab:
         self.join(self.plan.links)
 
     def join(self, links: Iterable[Link]) -> None:
-        """Take links in, with the impairments that they have from the start."""
+        """Adds links with their initial impairments."""
         for link in links:
             self.links[link.name] = link
             self.impairments[link.name, "forward"] = link.forward.impairment
             self.impairments[link.name, "reverse"] = link.reverse.impairment
 
     def note_limits(self, applied: dict[str, dict[str, Any]]) -> None:
-        """Limits as read back: another node's reservation changes a node's weight, and nothing else of it."""
+        """Stores limits as read back; the reservation of another node changes only a node's weight."""
         known = self.manifest.data["limits"]
         for node, limits in applied.items():
             known[node] = known.get(node, {}) | limits
 
     def forget_limits(self, nodes: Iterable[Node]) -> None:
-        """What was known of earlier nodes of these names."""
+        """Forgets the limits of earlier nodes with these names."""
         for node in nodes:
             self.manifest.data["limits"].pop(node.name, None)
 
     def part(self, node: str) -> None:
-        """Forget a node's own links."""
+        """Removes a node's own links."""
         own = [n for n, link in self.links.items() if link.kind == "access" and link.a == node]
         wires = [n for n, link in self.links.items() if link.kind == "nodes" and node in (link.a, link.b)]
         for other, of in list(self.nodes.items()):  # a wire ends at both ends

@@ -1,5 +1,5 @@
-"""Client of the launcher's socket (docs/contracts.md): requests with answers, events along the way and for
-everybody.
+"""Client of the launcher's socket (docs/contracts.md): requests, answers, events of a request and events of
+the whole lab.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Request:
 
 
 class Launcher:
-    """One connection; `call` waits while the loop goes on serving, `submit` does not wait."""
+    """One connection; `call` waits while the loop serves other descriptors, `submit` does not wait."""
 
     def __init__(self, loop: Loop, path: Path, on_event: OnMessage, on_lost: Callable[[str], None]) -> None:
         self._loop = loop
@@ -60,11 +60,13 @@ class Launcher:
         return number
 
     def call(self, request: Operation[Answer], *, patience_ns: int = 30 * SECOND) -> Answer:
-        """Send a request and wait for its answer; LabError with the launcher's own text where it says no."""
+        """Sends a request and waits for its answer; LabError with the launcher's text if it refuses."""
         return self.begin(request)(patience_ns)
 
     def begin(self, request: Operation[Answer]) -> Callable[[int], Answer]:
-        """Send a request; what comes back waits for its answer, so many ns at most, as `call` does."""
+        """Sends a request and returns a function that waits for its answer, at most `patience_ns`, as `call`
+        does.
+        """
         answers: list[Message] = []
         self.submit(request, answers.append)
 
@@ -76,7 +78,7 @@ class Launcher:
         return answer
 
     def expect_end(self) -> None:
-        """From now on the end of the connection is no news."""
+        """From now on the end of the connection is expected."""
         self._on_lost = lambda _: None
 
     def close(self) -> None:

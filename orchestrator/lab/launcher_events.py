@@ -53,7 +53,7 @@ class LauncherEvents:
         self.lab.events.warn(Warning(**known))
 
     def _records(self, message: Message) -> None:
-        """A program's account of its own messages breaks a rule, in a line (else as a whole)."""
+        """Warns of a program whose message records are malformed, in one line or as a whole."""
         place = f"nodes.{message['node']}.{message['software']}: {message['file']}"
         line = message.get("line")
         text = (
@@ -83,23 +83,26 @@ class LauncherEvents:
         self.lab.events.warn(Warning("exited", text, f"see raw/logs/{node}.{file}.log"))
 
     def _has_done_its_work(self, node: str, name: str) -> bool:
-        """A program is expected to run until the end of the hold; one that only sends may then end well."""
+        """Whether a program's exit with status 0 is expected: after the hold, for a program that only
+        sends.
+        """
         software = self.lab.started.get((node, name))
         sends = software is not None and software.role in ("client", "utility")
         return sends and self.lab.events.phase_name in ("drain", "collect")
 
     def _why(self, node: str) -> str:
-        """The bounds that a node has run into: most likely the reason."""
+        """The limits that the node has reached, as the likely reason."""
         driver = self.lab.driver
         known = isinstance(driver, Bounded) and node in self.lab.nodes
         reached = driver.reached(self.lab.node(node)) if known and isinstance(driver, Bounded) else []
         return f" ({'; '.join(reached)})" if reached else ""
 
     def _fatal(self, node: str, name: str, status: int | None) -> bool:
-        """Whether the run has lost its subject, where its file does not have it go on.
+        """Whether the failure ends the run, unless the topology lets the run continue.
 
-        That is a node whose agent died, a broker that nobody restarts, and any program that crashed. One that
-        ended with status 0 has done its work; what that is too early for is said at the end of the hold.
+        It does for a node whose agent died, a broker without a restart, and any program that crashed. A
+        program that ended with status 0 has finished; the check at the end of the hold reports one that ended
+        too early.
         """
         abort = self.lab.plan.on_node_failure == "abort"
         if name == "agent":

@@ -1,4 +1,5 @@
-"""CPU limit, CPU reservation, memory and process limit of nodes: from MHz and cores to what the kernel takes.
+"""CPU limit, CPU reservation, memory and process limit of nodes: converts MHz and cores to the kernel's
+units.
 
 Limit: at most that share of one core's real clock, as a quota of each period. Reservation: what the node
 gets at least when all nodes want the machine at once. It is a weight in proportion to the cores reserved;
@@ -89,7 +90,7 @@ def weights(reserved: dict[str, float | None], cores: int, scale: int, least: in
 
 
 class Limits:
-    """Applies limits to the lab's groups and keeps what the kernel answered."""
+    """Applies limits to the lab's groups and keeps the values read back."""
 
     def __init__(self, groups: Groups, cores: int, mhz: float | None) -> None:
         self._groups = groups
@@ -97,8 +98,8 @@ class Limits:
         self.mhz = mhz
 
     def need(self, nodes: Sequence[Node]) -> None:
-        """Ask for the controllers before groups are made; LabError where one is missing or a
-        value cannot be.
+        """Enables the controllers before groups are made; LabError if one is missing or a value is
+        impossible.
         """
         for node in nodes:
             for what in ("limit", "reserve"):
@@ -119,13 +120,13 @@ class Limits:
         }
 
     def weights(self, nodes: Sequence[Node]) -> dict[str, int]:
-        """The weights that these nodes' reservations ask for; LabError where over-booked."""
+        """The weights for these nodes' reservations; LabError if over-booked."""
         asked = {n.name: cores_of(n, "reserve", self.mhz) for n in nodes}
         scale, least = (WEIGHT_PER_CORE, 1) if self._groups.layout.version == 2 else (SHARES_PER_CORE, 2)
         return weights(asked, self._cores, scale, least)
 
     def set(self, node: Node) -> dict[str, Any]:
-        """Set a node's limits and read them back; what was applied ({} if it has none)."""
+        """Sets a node's limits and reads them back; returns the applied values ({} if it has none)."""
         applied: dict[str, Any] = {}
         if (cores := cores_of(node, "limit", self.mhz)) is not None:
             got = self._cpu(node, quota(cores))

@@ -19,13 +19,13 @@ End = tuple[str, str]  # namespace and device
 
 
 def impair(lab: Lab, name: str, direction: str, wanted: Impairment) -> None:
-    """Replace one direction's impairment; LabError where the kernel reads back otherwise."""
+    """Replaces one direction's impairment; LabError if the read-back differs."""
     before = lab.impairments[lab.link(name).name, direction]
     _set(lab, name, direction, dataclasses.replace(wanted, frame_bytes=before.frame_bytes))
 
 
 def admit(lab: Lab, names: Iterable[str], mtu: int) -> None:
-    """Let frames of that MTU through the links' rates: a token bucket drops what is longer than itself."""
+    """Enlarges token buckets of the links to that MTU: a token bucket drops frames longer than its size."""
     for name in names:
         for direction in ("forward", "reverse"):
             before = lab.impairments[name, direction]
@@ -47,14 +47,16 @@ def _set(lab: Lab, name: str, direction: str, wanted: Impairment) -> None:
 
 
 def impair_from(lab: Lab, name: str, sides: dict[str, Any]) -> None:
-    """As a timeline event has it: whole impairments, or None for a direction that stays as it is."""
+    """Applies a timeline event: a whole impairment for each direction, or None for a direction without a
+    change.
+    """
     for direction in ("forward", "reverse"):
         if sides.get(direction) is not None:
             impair(lab, name, direction, build(Impairment, sides[direction]))
 
 
 def change(lab: Lab, name: str, direction: str, changes: dict[str, Any]) -> Impairment:
-    """Merge single fields into what is set now."""
+    """Merges single fields into the present impairments."""
     if direction_of(lab.link(name), direction).trace is not None:
         raise LabError(
             f"links.{name}.{direction}: is played from a trace, which would undo the change; "
@@ -94,7 +96,7 @@ def set_devices(lab: Lab, ends: Iterable[End], up: bool) -> None:
 
 
 def put_back(lab: Lab, nodes: Iterable[Node]) -> None:
-    """Nodes that were off the network are on it again, but for wires that are cut in themselves."""
+    """Sets the ports and wires of nodes up again, except wires of links that are down."""
     nodes = list(nodes)
     wires = [name for node in nodes for name in wires_of(lab, node) if name not in lab.down]
     # A machine's port on a link between nodes is that link's own end.
@@ -107,12 +109,12 @@ def put_back(lab: Lab, nodes: Iterable[Node]) -> None:
 
 
 def wires_of(lab: Lab, node: Node) -> list[str]:
-    """Links of a node to others."""
+    """Names of the links from a node to other nodes."""
     return [li.name for li in lab.links.values() if li.kind == "nodes" and node.name in (li.a, li.b)]
 
 
 def carriers_of(lab: Lab, node: Node) -> list[str]:
-    """All that its frames pass first: its wires, its own links to segments, and those that are one medium."""
+    """The first links that a node's frames pass: to other nodes, to its segments, and media."""
     segments = {card.segment for card in node.interfaces}
     own = [
         li.name for li in lab.links.values()
@@ -122,9 +124,9 @@ def carriers_of(lab: Lab, node: Node) -> list[str]:
 
 
 def _routes_again(lab: Lab, names: Iterable[str]) -> None:
-    """The kernel forgets routes and neighbours of an interface that goes down; the plan's come back with it.
+    """Restores the plan's routes and neighbours, which the kernel removes when an interface goes down.
 
-    Not a virtual machine's: its interface stays up, and only loses its carrier.
+    Virtual machines do not need it: their interfaces stay up and only lose the carrier.
     """
     ends = {n for name in names if (li := lab.link(name)).kind == "nodes" for n in (li.a, li.b)}
     lost = {c.address for n in lab.nodes.values() for c in n.interfaces if c.segment in lab.down}
@@ -147,8 +149,9 @@ def _hops(via: list[str]) -> str:
 
 
 def wire_ends(lab: Lab, name: str) -> list[End]:
-    """(namespace, device) of what goes down when the link does: its end in the core, the bridge of a medium,
-    or both ends of a wire between nodes, whose routers then know of it (virtual machines by their carrier).
+    """(namespace, device) of the devices to set down with a link: its end in the core, the bridge of a
+    medium, or both ends of a wire between nodes, so that their routers detect it (virtual machines by their
+    carrier).
     """
     link, core = lab.link(name), lab.plan.core_netns
     if link.kind == "nodes":
@@ -168,7 +171,7 @@ def wire_ends(lab: Lab, name: str) -> list[End]:
 
 
 def in_core(lab: Lab, link: Link) -> list[str]:
-    """Devices of the core that a link between two nodes has there; none where it leads from node to node."""
+    """Devices of a link between two nodes in the core; empty if its wire bypasses the core."""
     if not link.through_core:
         return []
     ways = (link.forward, link.reverse) if link.forward.enter is None else ()  # else a bridge VM's
@@ -179,7 +182,7 @@ def in_core(lab: Lab, link: Link) -> list[str]:
 
 
 def all_ends(lab: Lab, node: Node) -> list[End]:
-    """What goes down with a node: its ports in the core, and its wires."""
+    """Devices to set down with a node: its ports in the core, and both ends of its wires."""
     core, wires = lab.plan.core_netns, wires_of(lab, node)
     return [(core, port) for port in ports(node)] + [end for name in wires for end in wire_ends(lab, name)]
 
@@ -192,5 +195,5 @@ def opposite_ends(lab: Lab, node: Node) -> list[tuple[str, str]]:
 
 
 def ports(node: Node) -> list[str]:
-    """Ends in the core namespace; a NIC without a cable back into the lab has none."""
+    """A node's ports in the core namespace; a NIC without a cable back into the lab has none."""
     return [interface.port for interface in node.interfaces if interface.port]

@@ -20,7 +20,7 @@ AT = re.compile(r"(node|segment|link) ([a-z][a-z0-9-]{0,62})")
 NAME = re.compile(r"[a-z][a-z0-9-]{0,62}")
 SNAPLEN = 1600
 LARGEST = 262_144
-MOST_BYTES = 1 << 30  # of one that somebody turned on: forgotten, it must not fill the disk
+MOST_BYTES = 1 << 30  # of a live capture, so that a forgotten one does not fill the disk
 MOST = 16  # at a time
 START_NS = 20 * SECOND
 
@@ -46,7 +46,7 @@ def capture(lab: Lab, request: Message) -> dict[str, Any]:
 
 
 def stop(lab: Lab, name: str) -> dict[str, int]:
-    """End one; what it counted."""
+    """Ends a capture and returns its counts."""
     return lab.captures.pop(name).process.stop()
 
 
@@ -84,7 +84,7 @@ def _begin(lab: Lab, point: Capture) -> None:
 
 
 def _bound(lab: Lab, name: str) -> None:
-    """Look once a second whether it has become too large, as long as this very one runs."""
+    """Checks the size of the capture file once a second and ends the capture at the bound."""
     mine = lab.captures[name]
 
     def look() -> None:
@@ -126,7 +126,7 @@ def _point(lab: Lab, request: Message) -> Capture:
 
 
 def _name(lab: Lab, given: Any, proposed: str) -> str:
-    """The name asked for, or the first that is free: an earlier capture's file is never written over."""
+    """The requested name, or the first free one: a capture never overwrites an earlier file."""
     if given is not None:
         if NAME.fullmatch(str(given)) is None:
             raise LabError(f"capture: name: {given}: use a-z, 0-9 and -, first a letter")

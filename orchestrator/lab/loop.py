@@ -1,5 +1,5 @@
-"""One selectors loop under everything: the scenario waits in `until`, and while it waits sockets and timers
-are served.
+"""The event loop of the lab process (selectors): the scenario waits in `until`, which serves sockets and
+timers meanwhile.
 """
 
 from __future__ import annotations
@@ -12,9 +12,7 @@ from dataclasses import dataclass, field
 from orchestrator.lab.clock import MILLISECOND, SECOND, Clock
 from orchestrator.lab.errors import TimedOut
 
-SHORTEST_WAIT_NS = (
-    MILLISECOND  # before a probe that no descriptor announces is asked again, then twice that ...
-)
+SHORTEST_WAIT_NS = MILLISECOND  # before a probe without a descriptor is called again, then twice that ...
 LONGEST_WAIT_NS = SECOND // 4  # ... up to this
 Call = Callable[[], None]
 
@@ -33,15 +31,16 @@ class Timer:
 
 
 class Calls(selectors.DefaultSelector):
-    """A selector whose descriptors are registered with what to call."""
+    """A selector whose descriptors are registered with a function to call."""
 
     _turns = 0
 
     def turn(self, wait_s: float) -> bool:
-        """Wait for descriptors at most so long and call what they stand for; whether there were any.
+        """Waits for ready descriptors, with a timeout, and calls their functions; returns whether any was
+        ready.
 
-        A call may take other descriptors away, or wait in a turn of its own, which serves them: that they
-        were ready is stale then, and whatever still is comes again in the next turn.
+        A called function may unregister other descriptors, or run a nested turn that serves them. So the call
+        skips the remaining ones; those still ready are served in the next turn.
         """
         self._turns += 1
         turn = self._turns
@@ -92,11 +91,11 @@ class Loop:
         return self._stop
 
     def shield(self) -> None:
-        """From now on waits run to their end: for the teardown, which nothing may cut short."""
+        """Disables interruptions of later waits, for the teardown."""
         self._shielded = True
 
     def suspend_interruption(self, work: Call) -> None:
-        """Run `work` with waits that an interruption already known does not cut short."""
+        """Runs `work` with interruptions disabled; a pending one takes effect afterwards."""
         stop, self._shielded = self._stop, True
         try:
             work()
@@ -145,7 +144,7 @@ class Loop:
             self._run_timers()
 
     def _dispatch(self, wait_s: float) -> bool:
-        """Wait for descriptors at most so long and serve them; whether there were any."""
+        """Waits for ready descriptors, with a timeout, and serves them; returns whether any was ready."""
         served = self._calls.turn(wait_s)
         self._run_timers()
         return served
@@ -160,7 +159,7 @@ class Loop:
             if not timer.interval_ns:
                 timer.call()
                 continue
-            # A missed tick is not made up for: the next one stands on the grid after now.
+            # A missed tick is skipped: the next one is the first on the grid after now.
             timer.due_ns += timer.interval_ns * (1 + (now - timer.due_ns) // timer.interval_ns)
             heapq.heappush(self._timers, timer)
             timer.call()

@@ -1,4 +1,6 @@
-"""manifest.json: written at the start, replaced at the end; what a run was, on what, and how it ended."""
+"""Writes manifest.json at the start of a run and replaces it at the end: topology, machine, versions,
+result.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ RESERVE_BYTES = 1 << 19  # given back before the last manifest is written: a ful
 
 
 class Manifest:
-    """The manifest as it grows; `write` puts the current state on disk."""
+    """The manifest of the current run; `write` stores its state on disk."""
 
     def __init__(self, plan: Plan, run_dir: Path, kernel: manifest.Kernel, host: dict[str, Any]) -> None:
         self._run_dir = run_dir
@@ -68,7 +70,7 @@ class Manifest:
 
 
 def versions(agent: str | None, programs: dict[str, list[str]]) -> dict[str, str]:
-    """First line that each program says about its version; what is not installed is left out."""
+    """The first line of each program's version output; omits programs that are not installed."""
     found = {"python": sys.version.split()[0], "vnet": _vnet()}
     if agent:
         found["agent"] = agent
@@ -99,7 +101,7 @@ def _vnet() -> str:
 
 
 def kernel_facts() -> manifest.Kernel:
-    """Who runs the lab: as the starter says (VNET_KERNEL), else this machine's own kernel."""
+    """The kernel that runs the lab: from VNET_KERNEL if set, else this machine's own kernel."""
     if text := os.environ.get("VNET_KERNEL"):
         told: manifest.Kernel = json.loads(text)
         return told
@@ -107,7 +109,7 @@ def kernel_facts() -> manifest.Kernel:
 
 
 def host_facts(cpuinfo: str, meminfo: str) -> dict[str, Any]:
-    """The real machine: as the starter says (VNET_MACHINE), else from this kernel's /proc."""
+    """The real machine: from VNET_MACHINE if set, else from this kernel's /proc."""
     if text := os.environ.get("VNET_MACHINE"):
         told: dict[str, Any] = json.loads(text)
         return told

@@ -1,4 +1,4 @@
-"""What the kernel says of the machine's memory."""
+"""Reads the machine's available memory from /proc/meminfo."""
 
 from __future__ import annotations
 

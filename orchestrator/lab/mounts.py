@@ -1,4 +1,4 @@
-"""Mounts of this mount namespace: a file shown elsewhere, which stand below a directory, taking one away."""
+"""Mounts of this mount namespace: bind-mounts a file read-only, lists mounts below a directory, unmounts."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ READ_ONLY = struct.pack("=4Q", 0x1 | 0x2 | 0x4 | 0x8, 0, 0, 0)  # RDONLY, NOSUID
 
 
 def show(file: Path, place: Path) -> None:
-    """The file at another place that is there, too, read only; OSError where that cannot be.
+    """Bind-mounts a file read-only on an existing path; OSError if the kernel refuses.
 
-    It is read only before it is anywhere: a daemon with mounts of its own gets it as it appears, not what is
-    changed of it later. Linux 5.12, as the nodes' sandbox.
+    The mount is read-only before it is attached: a daemon in another mount namespace receives new mounts, but
+    no later changes of their flags. Linux 5.12, as the nodes' sandbox.
     """
     tree = _call(file, OPEN_TREE, AT_FDCWD, os.fsencode(file), OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC)
     try:
@@ -40,7 +40,7 @@ def _call(path: Path, number: int, *arguments: int | bytes) -> int:
 
 
 def unmount(path: Path) -> None:
-    """Take the mount off its point, for whoever still uses it later; OSError where it stays."""
+    """Unmounts; programs with open files on the mount keep them. OSError if the mount stays."""
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.umount2(os.fsencode(path), MNT_DETACH) != 0:
         code = ctypes.get_errno()
@@ -49,7 +49,7 @@ def unmount(path: Path) -> None:
 
 
 def clear(path: Path) -> None:
-    """Take every mount off this very point; one that has none is fine.
+    """Removes every mount from this mount point; does nothing if there is none.
 
     The list of all mounts is not read: with thousands of namespaces that takes longer than all else.
     """

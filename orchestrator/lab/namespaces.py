@@ -1,7 +1,7 @@
 """Named network namespaces of labs: /run/netns/vnet-LAB and vnet-LAB.NODE, if they bear our mark.
 
-A name alone says nothing: anybody may have chosen it. The agent gives the loopback interface of each
-namespace that it makes an alias, and writes the same into the file that becomes the mount's point.
+A name alone proves nothing: other programs may use it. The agent sets MARK as the alias of the loopback
+interface of each namespace that it creates, and writes MARK into the file that becomes the mount point.
 """
 
 from __future__ import annotations
@@ -24,19 +24,21 @@ LOOPBACK = 1  # its index in every network namespace
 
 
 def of(lab: str) -> list[Path]:
-    """The lab's: its core and one per node. Names hold no dot: no other lab's match."""
+    """Lists the lab's namespaces: its core and one per node. Lab names have no dot, so other labs never
+    match.
+    """
     core = f"{PREFIX}{lab}"
     return marked(n for n in _names() if n.name == core or n.name.startswith(f"{core}."))
 
 
 def labs() -> set[str]:
-    """Names of all labs that have one."""
+    """Names of all labs that have a namespace."""
     found = marked(n for n in _names() if n.name.startswith(PREFIX))
     return {n.name.removeprefix(PREFIX).partition(".")[0] for n in found}
 
 
 def marked(names: Iterable[Path]) -> list[Path]:
-    """Those of them that are ours; where this process may not look, all."""
+    """Keeps the namespaces that vNET marked; keeps all if this process may not read the marks."""
     wanted = list(names)
     found: list[Path] = []
     failed: list[OSError] = []
@@ -59,7 +61,7 @@ def marked(names: Iterable[Path]) -> list[Path]:
 
 
 def remove(path: Path) -> None:
-    """Every mount on the name, then the name; who removed either before us is welcome."""
+    """Removes every mount on the name, then the name; either may be gone already."""
     mounts.clear(path)
     path.unlink(missing_ok=True)
 
@@ -103,7 +105,7 @@ def _is_ours(path: Path) -> bool:
 
 
 def _alias() -> str:
-    """Of the loopback interface here."""
+    """Reads the alias of the loopback interface in the thread's network namespace."""
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as asked:
         asked.send(struct.pack("=IHHIIBxHiII", 32, RTM_GETLINK, REQUEST, 1, 0, 0, 0, LOOPBACK, 0, 0))
         return (

@@ -1,5 +1,5 @@
-"""Bridged frames past netfilter: where br_netfilter is loaded it hands every frame of a bridge to iptables,
-in each network namespace unless told otherwise (net.bridge.bridge-nf-call-*, one set per namespace).
+"""Makes bridged frames bypass netfilter: br_netfilter, if loaded, passes every frame of a bridge to iptables,
+in each network namespace unless disabled (net.bridge.bridge-nf-call-*, one set per namespace).
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import subprocess
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.readback import Difference, insist
 
-# /proc/sys/net shows the namespace of who opens it, so a shell in the namespace has to.
+# /proc/sys/net shows the namespace of the process that opens it, so a shell in the namespace opens it.
 _SCRIPT = """
 for name in iptables ip6tables arptables; do
     file=/proc/sys/net/bridge/bridge-nf-call-$name
@@ -19,9 +19,10 @@ done
 
 
 def bypass(netns: str) -> dict[str, int]:
-    """Keep frames of the namespace's bridges from netfilter; as read back, empty without br_netfilter.
+    """Disables netfilter for the namespace's bridges; returns the values read back, empty without
+    br_netfilter.
 
-    LabError where the kernel refuses or reads back otherwise: a firewall in the path is no plain wire.
+    LabError if the kernel refuses or the read-back differs, since a firewall could drop the lab's frames.
     """
     done = subprocess.run(
         ["nsenter", f"--net=/run/netns/{netns}", "sh", "-c", _SCRIPT],

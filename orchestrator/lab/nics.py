@@ -1,4 +1,4 @@
-"""NICs of the machine in a lab: leased before anything is made, moved to where the plan says, given back."""
+"""NICs of the machine in a lab: leases them first, moves them to the plan's namespaces, gives them back."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ CARRIER_NS = 15 * SECOND
 
 
 def claim(lab: Lab) -> None:
-    """A lease for every NIC of the plan; nodes learn their hardware addresses. LabError if one is refused."""
+    """Leases every NIC of the plan and adds its hardware address to its node. LabError if a lease is
+    refused.
+    """
     uses = nic_uses(lab.plan)
     if not uses:
         return
@@ -64,13 +66,13 @@ def _take(lab: Lab, root: Path, use: NicUse, nic: Nic) -> None:
 
 
 def _real(card: Interface, lease: Lease) -> Interface:
-    """The interface with what only the machine could tell."""
+    """The interface with the values that only the machine provides."""
     mac = lease.found.mac if lease.found else card.mac
     return dataclasses.replace(card, pci=lease.pci, mac=mac)
 
 
 def place(lab: Lab) -> None:
-    """Interfaces into their namespaces, which exist by now, under the plan's names."""
+    """Moves interfaces into their namespaces, which exist by now, under the plan's names."""
     try:
         for lease in leases.of_lab(lab.state.directory.parent, lab.plan.lab):
             if lease.kind == "namespace":
@@ -80,7 +82,9 @@ def place(lab: Lab) -> None:
 
 
 def wait_for_carrier(lab: Lab) -> None:
-    """Until every cabled port has a link, which takes seconds to negotiate; TimedOut where one has none."""
+    """Waits until every cabled port has a link, which takes seconds to negotiate; TimedOut if one has
+    none.
+    """
     uses = [u for u in nic_uses(lab.plan) if u.kind == "namespace" and _cabled(lab, u)]
     waiting: list[str] = []
 
@@ -100,26 +104,28 @@ def wait_for_carrier(lab: Lab) -> None:
 
 
 def _cabled(lab: Lab, use: NicUse) -> bool:
-    """Whether both ends are the lab's; what else a NIC is plugged into may well be off."""
+    """Whether the NIC's cable leads back into the lab; a device outside may be switched off."""
     cards = lab.node(use.node).interfaces if use.node else ()
     return not use.node or any(c.name == use.interface and c.cable is not None for c in cards)
 
 
 def give_back(lab: Lab, kind: str) -> None:
-    """Those of one kind; LabError with all that did not come back (`vnet down` tries again)."""
+    """Gives back the NICs of one kind; LabError names those that remain (`vnet down` tries again)."""
     _, errors = recover.give_back(lab.state.directory.parent, lab.plan.lab, (kind,))
     if errors:
         raise LabError("; ".join(errors))
 
 
 def held(root: Path) -> dict[str, str]:
-    """Lease key, and name of the interface before, -> lab; of labs that live or left more than the lease."""
+    """Maps lease key and the interface's former name to its lab, for labs that run or left more than the
+    lease.
+    """
     alive = [lease for lease in leases.every(root) if not _dead(root, lease)]
     return {key: le.lab for le in alive for key in (le.key, *((le.found.name,) if le.found else ()))}
 
 
 def forget_dead(root: Path) -> None:
-    """Leases of labs of which nothing else is left: the NIC is brought back and the lease ends."""
+    """Brings NICs back and ends their leases, for labs of which only the lease is left."""
     for lease in leases.every(root):
         if _dead(root, lease):
             recover.one(root, lease)

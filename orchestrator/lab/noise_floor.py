@@ -26,14 +26,14 @@ LEAST = 20  # frames that must come back
 
 
 def wanted(links: Sequence[Link]) -> bool:
-    """Whether a delay is to be proven that netem in the lab's own kernel makes."""
+    """Whether the proof covers a delay that netem adds in the lab's own kernel."""
     ways = [d for link in links for d in (link.forward, link.reverse) if d.enter is None]
     return any(d.impairment.delay_ns for d in ways)
 
 
 @contextmanager
 def wire(driver: Driver, netns: str) -> Iterator[None]:
-    """The wire, as long as it is needed."""
+    """Makes the wire and removes it at the end of the context."""
     made = f"link add {NEAR} type veth peer name {FAR}\nlink set {NEAR} up\nlink set {FAR} up\n"
     driver.apply(Step("ip", netns, made, "reference wire"))
     try:
@@ -52,13 +52,13 @@ def probe(netns: str, count: int) -> Probe:
 
 
 def quiet(driver: Driver, netns: str) -> Noise | None:
-    """What the machine adds while nothing else is sent."""
+    """Measures the machine's added delay without other traffic."""
     answer = driver.call(Prove([probe(netns, QUIET_FRAMES)]))
     return noise(answer["probes"][0])
 
 
 def noise(seen: Probed) -> Noise | None:
-    """None where too few frames came back."""
+    """The machine's added delay from one series of frames; None if too few came back."""
     added = [d - REQUESTED.delay_ns for d in seen["delays_ns"]]
     if len(added) < LEAST:
         return None

@@ -1,4 +1,4 @@
-"""Which light nodes have control groups of their own: those that have something to bound or to count.
+"""Gives control groups to the light nodes that have limits or counters.
 
 A memory control group has words for every file system that is mounted on the machine, each new file system
 grows those of every group, and the kernel never shrinks them (docs/scale.md): memory and time that grow with
@@ -29,7 +29,9 @@ class OwnGroups:
         self._sharing: dict[str, Node] = {}
 
     def make(self, nodes: Iterable[Node]) -> None:
-        """Before the nodes' processes are there, which join what `procs` says."""
+        """Makes the groups before the nodes' processes start; these write their pids to the files of
+        `procs`.
+        """
         nodes = list(nodes)
         own = [n for n in nodes if n.software or limited(n)]
         self._sharing |= {n.name: n for n in nodes if n not in own}
@@ -41,14 +43,16 @@ class OwnGroups:
         return self._groups.procs(self._shared if node.name in self._sharing else node.cgroup)
 
     def give(self, names: Iterable[str], pids: Mapping[str, int]) -> None:
-        """A group of its own for each of these nodes that has none: its bounds first, then its process."""
+        """Makes a group for each of these nodes without one: sets its limits first, then moves its
+        process.
+        """
         for node in [self._sharing[name] for name in names if name in self._sharing]:
             self._limit([node])
             self._groups.move(pids[node.name], node.cgroup)
             del self._sharing[node.name]
 
     def renew(self, nodes: Iterable[Node]) -> None:
-        """Into the trees that were added since."""
+        """Adds the groups to trees that were mounted or needed later."""
         own = [n.cgroup for n in nodes if n.name not in self._sharing]
         groups = own + ([self._shared] if self._sharing else [])
         self._groups.create(groups)
@@ -64,7 +68,7 @@ class OwnGroups:
 
 
 def limited(node: Node) -> bool:
-    """Whether the file asks for bounds of the node's own."""
+    """Whether the topology sets limits for the node."""
     asked = (
         node.cpu_limit_mhz, node.cpu_limit_cores, node.cpu_reserve_mhz, node.cpu_reserve_cores,
         node.memory_limit_bytes, node.process_limit,
@@ -73,7 +77,7 @@ def limited(node: Node) -> bool:
 
 
 def occupied(request: Operation[Any]) -> list[str]:
-    """The nodes in which something begins to run with this request."""
+    """The nodes in which this request starts a program or load."""
     match request:
         case operations.Start() | operations.Exec() | operations.ListenForFrames() | operations.SendFrames():
             return [request.node]

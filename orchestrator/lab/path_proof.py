@@ -1,4 +1,4 @@
-"""The proof of paths: the way that routes ask for, against the one that packets take; of sampled pairs."""
+"""The proof of paths: compares the path of the routes with the path of packets, for sampled pairs."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from orchestrator.model.tolerance import Tolerance
 from orchestrator.plan.paths import Path, Paths, pairs
 
 MOST_PATHS = 24
-LOOKS = 3  # at a path that cannot be told: the later ones by itself, where no echoes of others meet its own
-SURE = 0.93  # of the median's interval: what the least and the largest of five echoes give
+LOOKS = 3  # attempts at an undecided path: the later ones alone, without echoes of other paths
+SURE = 0.93  # confidence of the median's interval between the smallest and the largest of five echoes
 Way = tuple[Node, str, Path, Path]  # from, address, there, back
 
 
 def prove(plan: Plan, tracer: Tracer, tolerance: Tolerance) -> list[Judgement]:
-    """Hops and round trip of sampled ways over routers; nothing where no route is the plan's."""
+    """Judges hops and round trips of sampled paths over routers; empty if the plan sets no route."""
     paths = Paths.of(plan)
     ways = _sample([way for one, other in pairs(plan) for way in _ways(paths, one, other)])
     requested = [
@@ -65,7 +65,7 @@ def _ways(paths: Paths, one: Node, other: Node) -> Iterator[Way]:
 
 
 def _sample(ways: Sequence[Way]) -> list[Way]:
-    """All, or as many as are tried, evenly from the whole list."""
+    """All paths, or at most MOST_PATHS of them, evenly from the whole list."""
     count = min(len(ways), MOST_PATHS)
     return [ways[i * len(ways) // count] for i in range(count)]
 
@@ -75,7 +75,7 @@ def _name(way: Way) -> str:
 
 
 def _hops(way: Way, seen: TracerouteResult, owner: dict[str, str]) -> Judgement:
-    """Holds where every router answered in its turn, and the goal in the last."""
+    """Judges the hops: holds if every router answered in its place, and the destination last."""
     requested = way[2].nodes[1:]
     gone = tuple(
         owner.get(seen.hops[n], seen.hops[n]) if n in seen.hops else "?" for n in range(1, len(requested) + 1)
@@ -102,7 +102,7 @@ def _hops(way: Way, seen: TracerouteResult, owner: dict[str, str]) -> Judgement:
 
 
 def _interval(values: Sequence[int]) -> tuple[float, float]:
-    """Of the median, by order statistics: as many of each end are left out as `SURE` allows."""
+    """Interval of the median by order statistics: omits as many values at each end as `SURE` allows."""
     ordered, n = sorted(values), len(values)
     left_out = max(
         (k for k in range(n // 2) if 1 - 2 * sum(math.comb(n, i) for i in range(k + 1)) / 2**n >= SURE),
@@ -112,10 +112,10 @@ def _interval(values: Sequence[int]) -> tuple[float, float]:
 
 
 def _time(way: Way, seen: TracerouteResult, each: Tolerance, machines: Collection[str]) -> Judgement:
-    """The median of some round trips, against the sum of the links' requested delays; loss leaves fewer.
+    """Judges the median round trip against the sum of the links' requested delays.
 
-    What virtual machines on the way take to pass packets on is no link's: where it is
-    longer, the proof cannot tell.
+    Virtual machines on the path add their own forwarding time: if the median is too long there, the proof
+    cannot tell.
     """
     _, _, there, back = way
     frame_bytes = FRAME_BYTES + (20 if family(way[1]) == "IPv6" else 0)

@@ -1,4 +1,4 @@
-"""The most memory that each node's control group ever had, as the kernel kept it: a second count beside the
+"""The peak memory of each node's control group, as the kernel recorded it: a second count beside the
 samples.
 """
 
@@ -16,14 +16,14 @@ PEAKS = ("memory.max_usage_in_bytes", "memory.peak")
 
 
 def write(lab: Lab) -> None:
-    """raw/peaks.csv; nothing where no node has a control group of memory here."""
+    """Writes raw/peaks.csv; nothing if no node has a memory control group here."""
     lines = list(_lines(lab))
     if lines:
         (lab.run_dir / "raw" / FILE).write_text(HEADER + "".join(lines))
 
 
 def _lines(lab: Lab) -> Iterator[str]:
-    """Of nodes that run something: these have a control group of their own from the beginning."""
+    """Lines for nodes with software: these have their own control groups from the start."""
     for node in lab.nodes.values() if not lab.plan.hosts else ():
         file = lab.driver.counters(node)["memory"] if node.software else None
         if file is not None and (peak := of_group(Path(file).parent)) is not None:
@@ -31,7 +31,7 @@ def _lines(lab: Lab) -> Iterator[str]:
 
 
 def of_group(group: Path) -> int | None:
-    """None where the kernel keeps none, or the group is gone."""
+    """The group's peak in bytes; None if the kernel records none, or the group is gone."""
     for name in PEAKS:
         try:
             return int((group / name).read_text())

@@ -1,9 +1,8 @@
-"""Directions with the same impairment, judged together: rare events show in all their frames sooner than in
-those of each.
+"""Judges directions with the same impairment together: their frames together show rare events sooner.
 
-Their kernel reads back the same text for all of them, and each draws from a seed of its own, so that frames
-of several are as good as more frames of one. A direction that fails by itself is left out of the pool, and
-stays as it was judged.
+The kernel reads back the same text for all of them, and each draws from its own seed, so frames of several
+directions serve as more frames of one. A direction that fails by itself is left out of the pool and keeps its
+verdict.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ POOLED = ("delay", "jitter", "distribution", "loss", "duplicate", "corrupt", "re
 
 
 def alike(links: Sequence[Link]) -> list[dict[Way, Direction]]:
-    """Impaired directions that are to do the same, in groups."""
+    """Groups the directions with the same impairment."""
     groups: dict[tuple[str, str, bool], dict[Way, Direction]] = defaultdict(dict)
     for link, name, direction in directions(links):
         if direction.impairment.present:
@@ -37,7 +36,7 @@ def pooled(
     found: Sequence[Judgement],
     again: Again,
 ) -> list[Judgement]:
-    """`found`, with what single directions cannot tell told by all that are alike, as far as they can."""
+    """Replaces each "cannot tell" in `found` by the verdict on all directions of its group together."""
     group_of = {way: number for number, group in enumerate(groups) if len(group) > 1 for way in group}
     failing = {(j.link, j.direction, j.quantity) for j in found if j.verdict == "fails"}
     known: dict[tuple[int, str], Judgement | None] = {}
@@ -58,7 +57,7 @@ def pooled(
 def _together(
     group: Mapping[Way, Direction], ways: Sequence[Way], seen: Mapping[Way, Seen], quantity: str, again: Again
 ) -> Judgement | None:
-    """All of `ways` as one; None where there is nothing to pool."""
+    """Judges all of `ways` as one direction; None if there are fewer than two."""
     if len(ways) < 2:
         return None
     lines = again(group[ways[0]], _sum([seen[way] for way in ways]))
@@ -82,6 +81,6 @@ def _sum(parts: Sequence[Seen]) -> Seen:
 
 
 def added(first: Seen, more: Seen) -> Seen:
-    """Two series of one direction as one."""
+    """Merges two series of one direction."""
     arrivals = [*first.arrivals_ns, *more.arrivals_ns]
     return replace(_sum([first, more]), arrivals_ns=arrivals)

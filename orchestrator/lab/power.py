@@ -1,6 +1,4 @@
-"""Software and nodes started, stopped, killed and started again, with the state that the end
-of a run asks for.
-"""
+"""Starts, stops, kills and restarts software and nodes."""
 
 from __future__ import annotations
 
@@ -29,7 +27,7 @@ States = Mapping[str, Mapping[str, operations.SoftwareState]]
 def start(lab: Lab, items: Sequence[Item]) -> list[Failure]:
     """Start programs side by side and wait until each is ready or has failed; those that failed.
 
-    One counts as started from its own answer on: it may end while others are still waited for.
+    A program counts as started after its own answer: it may end while others still start.
     """
     requests = []
 
@@ -99,7 +97,7 @@ def stop(lab: Lab, items: Sequence[Item], signal: str | None = None) -> None:
 
 
 def stop_all(lab: Lab) -> None:
-    """At the end of a lab: programs leave in order, with their last words in their logs."""
+    """Stops all programs at the end of a lab, so that they write their logs and exit in order."""
     items = [(node, software) for (node, _), software in lab.started.items() if node in lab.nodes]
     states = lab.driver.call(operations.Software())["nodes"] if items else {}
     stop(lab, [i for i in items if _runs(states, i)])
@@ -112,7 +110,7 @@ def _runs(states: States, item: Item) -> bool:
 
 
 def chosen(lab: Lab, nodes: Iterable[str], name: str | None) -> list[Item]:
-    """The programs that an action on `nodes` means: one by name, or all of each node."""
+    """The programs that an action on `nodes` affects: one by name, or all of each node."""
     if name is None:
         return lab.processes(nodes)
     return [(node, lab.software(node, name)) for node in nodes]

@@ -1,4 +1,4 @@
-"""The frames that prove links: how many, how large and how far apart, for every link and direction."""
+"""Chooses the probe frames of every link and direction: number, size and spacing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FRAMES_MOST, FRAMES_LEAST = 1000, 10
 FRAMES_PLAIN = 5
 SPACING_NS = 2 * MILLISECOND
 LONGEST_NS = 2 * SECOND
-SIZE = 512  # bytes of a frame; large, so that a flipped bit rarely hits the 14 bytes that make it ours
+SIZE = 512  # bytes of a frame; large, so that a flipped bit rarely hits the 14 bytes that identify it
 SMALLEST = 60  # an Ethernet frame without its FCS
 HEADER = 14
 
@@ -55,7 +55,7 @@ def spaced_probes(links: Sequence[Link], longest_ns: int = LONGEST_NS) -> list[P
 
 
 def in_turns(probes: list[Probe], links: Sequence[Link]) -> list[Probe]:
-    """Half duplex: the second direction begins when the first is through."""
+    """For half duplex, starts the second direction when the first has finished."""
     shared = {link.name for link in links if link.half_duplex}
     ends = {
         p["link"]: p["start_ns"] + p["count"] * p["interval_ns"] + p["timeout_ns"] - SECOND
@@ -111,16 +111,17 @@ def spaced_size(impairment: Impairment) -> int:
 def burst_probes(links: Sequence[Link]) -> list[Probe]:
     """Trains of frames through every direction with a rate, faster than the rate."""
     rated = [way for way in directions(links) if way[2].impairment.rate_bps]
-    ways = [way for way in rated if way[2].impairment.slot is None]  # which hides the frames' spacing
+    ways = [way for way in rated if way[2].impairment.slot is None]  # slots hide the frames' spacing
     share = TRAIN_FRAMES_IN_ALL // max(1, len(ways))
     return in_turns(_staggered([_train(link, name, d, share) for link, name, d in ways]), links)
 
 
 def _train(link: str, name: str, direction: Direction, share: int) -> Probe:
-    """The head until more frames wait than the jitter explains, and then those that tell the rate.
+    """The frames of a train: a head until more frames wait than the jitter explains, then those that show the
+    rate.
 
-    Back to back where the queue holds them, or enough of them; else half as fast again as the rate, so that
-    what the queue drops does not shorten the train.
+    They are sent back to back if the queue holds enough of them; else at 1.5 times the rate, so that drops of
+    the queue do not shorten the train.
     """
     requested = direction.impairment
     size = train_size(requested)
@@ -138,7 +139,7 @@ def _train(link: str, name: str, direction: Direction, share: int) -> Probe:
 
 
 def train_size(impairment: Impairment) -> int:
-    """Full frames; of a slow link so small that twenty pass in a second."""
+    """Size of a train's frames: full frames, or on a slow link so small that twenty pass in a second."""
     full = min(TRAIN_SIZE, _full_frame(impairment))
     return min(full, max(SMALLEST, impairment.rate_bps * TRAIN_NS // (20 * 8 * SECOND)))
 
@@ -149,7 +150,7 @@ def _full_frame(impairment: Impairment) -> int:
 
 
 def _staggered(trains: list[Probe]) -> list[Probe]:
-    """Fast trains begin when those before them are through; slow ones at once, they disturb nobody."""
+    """Sets the starts: a fast train starts when those before it have finished, a slow one at once."""
     spans = [p["timeout_ns"] - SECOND for p in trains]
     fast = sum(span for span in spans if span <= FAST_NS)
     shrink = min(1.0, STAGGER_NS / fast) if fast else 1.0
@@ -177,20 +178,23 @@ def _probe(link: str, name: str, d: Direction, count: int, size: int, interval_n
 
 
 def at_once(impairment: Impairment) -> int:
-    """Frames of a train that pass before the rate holds, and say nothing of it."""
+    """Frames of a train that pass before the rate limits it, and do not show the rate."""
     queue = queueing.queue_of(impairment)
     held = queue.at_once_bytes(impairment) if queue is not None else 0
     return held // train_size(impairment) + 1 if held else 0
 
 
 def longest_delay_ns(impairment: Impairment) -> int:
-    """Beyond which no frame is held but by those before it; pareto's longest are rarer than one in a "
-    "train."""
+    """The longest delay of a frame that does not wait for others; pareto exceeds it in fewer than one frame
+    of a train.
+    """
     return impairment.delay_ns + _tail(impairment) * impairment.jitter_ns
 
 
 def _spread(impairment: Impairment) -> int:
-    """Jitters from the shortest delay to the longest; of the published shapes, but for what is rare."""
+    """Distance from the shortest to the longest delay, in jitters; without the rare tails of the published
+    shapes.
+    """
     return {"uniform": 2, "normal": 4, "pareto": 4, "paretonormal": 4}.get(impairment.distribution, 8)
 
 
@@ -199,6 +203,6 @@ def _tail(impairment: Impairment) -> int:
 
 
 def transmission_ns(size: int, impairment: Impairment) -> int:
-    """At the rate that unmarked frames get."""
+    """Transmission time of a frame at the rate of unmarked frames."""
     rate_bps = queueing.lone_bps(impairment)
     return size * 8 * SECOND // rate_bps if rate_bps else 0

@@ -1,6 +1,4 @@
-"""The lab process: claims the name, builds the lab, runs the scenario or serves, and tears down whatever
-happened.
-"""
+"""The lab process: claims the name, builds the lab, runs the scenario or serves, and always tears down."""
 
 from __future__ import annotations
 
@@ -88,7 +86,7 @@ def _prepare(options: argparse.Namespace, events: Events, plan: Plan, state: Sta
         )
     for directory in ("raw/logs", "pcap"):
         (run_dir / directory).mkdir(parents=True, exist_ok=True)
-    (run_dir / "raw" / "events.jsonl").touch()  # none applied is a statement too
+    (run_dir / "raw" / "events.jsonl").touch()  # an empty value states that none applied
     if options.plan.absolute() != run_dir / "plan.json":
         replace(run_dir / "plan.json", to_json(plan, indent=1))
     host = host_facts(Path("/proc/cpuinfo").read_text(), Path("/proc/meminfo").read_text())
@@ -107,7 +105,7 @@ def _prepare(options: argparse.Namespace, events: Events, plan: Plan, state: Sta
 
 
 def run(lab: Lab, options: argparse.Namespace) -> str:
-    """The lab's life; how it ended: complete, failed or interrupted."""
+    """Runs the lab from build to teardown; returns its end state: complete, failed or interrupted."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda n, _: lab.loop.interrupt(Interrupted(signal.Signals(n).name)))
     watch_lifeline(lab)
@@ -125,7 +123,7 @@ def run(lab: Lab, options: argparse.Namespace) -> str:
 
 
 def watch_lifeline(lab: Lab) -> None:
-    """A pipe on standard input belongs to the command that wanted this run: its end is ours."""
+    """Ends the lab when the command that started the run closes its pipe to standard input."""
     if not stat.S_ISFIFO(os.fstat(0).st_mode):
         return
 
@@ -138,8 +136,8 @@ def watch_lifeline(lab: Lab) -> None:
 
 
 def guarded(lab: Lab, work: Callable[[], str]) -> tuple[str, str | None]:
-    """(end state, error text) of `work`; every kind of failure ends in a torn-down lab and a manifest that
-    says so.
+    """Runs `work` and returns (end state, error text); after every kind of failure the lab is torn down and
+    the manifest has the error.
     """
     try:
         return work(), None
@@ -147,7 +145,7 @@ def guarded(lab: Lab, work: Callable[[], str]) -> tuple[str, str | None]:
         return "interrupted", f"interrupted ({why})"
     except (LabError, OSError) as error:
         text = str(error)
-    except Exception as error:  # a mistake of ours: as loud as it can be, but still torn down
+    except Exception as error:  # a defect of vNET: the traceback is shown, and the lab is still torn down
         traceback.print_exc()
         text = f"internal error: {type(error).__name__}: {error}; raw/lab.log has the traceback"
     lab.events.emit("error", text=text)
@@ -190,7 +188,7 @@ def live(lab: Lab, server: Server, options: argparse.Namespace) -> str:
 
 
 def run_session(lab: Lab) -> None:
-    """The scenario; what was measured is collected however it ends."""
+    """Runs the scenario and collects the measurements, however the scenario ends."""
     session = Session(lab)
     lab.in_scenario = True
     try:
@@ -201,7 +199,7 @@ def run_session(lab: Lab) -> None:
 
 
 def tear_down(lab: Lab) -> None:
-    """Through the driver first; then by name, so that nothing stays whatever the driver could not do."""
+    """Removes the lab through the driver, then by name whatever the driver left."""
     actions: list[Callable[[], None]] = [
         lambda: end_captures(lab),
         lambda: power.stop_all(lab),
@@ -227,7 +225,7 @@ def tear_down(lab: Lab) -> None:
 
 
 def end_captures(lab: Lab) -> None:
-    """Those that still run: a scenario has ended its own."""
+    """Ends live captures; a scenario has ended its own."""
     for running in [*lab.captures.values()]:
         running.process.stop()
     lab.captures.clear()

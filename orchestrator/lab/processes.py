@@ -18,14 +18,14 @@ V2 = "usage_usec"
 
 
 def write(lab: Lab) -> None:
-    """raw/cpu.csv; nothing where no node has a control group here (other hosts, virtual machines)."""
+    """Writes raw/cpu.csv; nothing if no node has a control group here (other hosts, virtual machines)."""
     lines = list(_lines(lab))
     if lines:
         (lab.run_dir / "raw" / FILE).write_text(HEADER + "".join(lines))
 
 
 def _lines(lab: Lab) -> Iterator[str]:
-    """Of nodes that run something: these have a control group of their own from the beginning."""
+    """Lines for nodes with software: these have their own control groups from the start."""
     for node in lab.nodes.values() if not lab.plan.hosts else ():
         for file in lab.driver.counters(node)["cpu"] if node.software else ():
             processes_ns = of_processes(Path(file).with_name("cgroup.procs"))  # first: it can only be less
@@ -45,7 +45,7 @@ def of_processes(members: Path, proc: Path = Path("/proc")) -> int | None:
 
 
 def _times(stat: Path) -> list[int]:
-    """In ticks; none of a process that has just ended."""
+    """User and system times of a process in ticks; empty if it has just ended."""
     try:
         return [int(ticks) for ticks in stat.read_text().rpartition(")")[2].split()[TIMES]]
     except (OSError, ValueError):
@@ -53,7 +53,9 @@ def _times(stat: Path) -> list[int]:
 
 
 def of_group(file: Path) -> int | None:
-    """Out of cpuacct.usage (version 1, ns) or cpu.stat (version 2, us); None where it cannot be read."""
+    """CPU time of a group in ns, from cpuacct.usage (version 1) or cpu.stat (version 2); None if
+    unreadable.
+    """
     try:
         words = file.read_text().split()
         return int(words[words.index(V2) + 1]) * 1000 if V2 in words else int(words[0])

@@ -1,4 +1,4 @@
-"""The proof of links: sends probes through the driver and has their answers judged."""
+"""The proof of links: sends probes through the driver and judges their answers."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ class Prover:
     tables: Mapping[str, Sequence[int]]  # of delays, the plan's
 
     def prove(self, links: Sequence[Link], *, once: bool = False) -> tuple[list[Judgement], Tolerances]:
-        """Probe all directions and judge them; goes on until it can tell, or as long as the file allows.
+        """Probes and judges all directions until every verdict is decided, or as long as the topology allows.
 
-        once: with one train of each direction, whatever it tells; nobody waits for a lab that serves.
+        once: sends only one train per direction, so that a lab that serves does not wait longer.
         """
         beside = self._measures(links)
         with noise_floor.wire(self.driver, self.netns) if beside else nullcontext():
@@ -62,7 +62,7 @@ class Prover:
     def _until_told(
         self, links: Sequence[Link], tolerances: Tolerances, beside: bool, looks: int
     ) -> list[Judgement]:
-        """Trains of all directions, then further ones of those that are not told yet."""
+        """Sends trains through all directions, then further trains through the undecided ones."""
         first = spaced_probes(links, self.requested.longest_ns)
         if self.virtual:
             first = brief(first, links)
@@ -92,7 +92,7 @@ class Prover:
         return at_once(trains) if self.virtual else trains
 
     def _measures(self, links: Sequence[Link]) -> bool:
-        """Virtual time adds nothing, and a driver that invents its answers has no machine."""
+        """Whether the machine's added delay is measured: not in virtual time, and not for the fake driver."""
         return not self.virtual and self.driver.name != "fake" and noise_floor.wanted(links)
 
     def _spaced(self, probes: list[Probe], beside: bool) -> tuple[list[Probed], Noise | None]:

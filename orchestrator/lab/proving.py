@@ -1,4 +1,4 @@
-"""How long a proof goes on: the further trains that would tell what the first ones cannot."""
+"""The length of a proof: the further trains that decide what the first ones cannot."""
 
 from __future__ import annotations
 
@@ -24,28 +24,28 @@ FRAMES_PER_S = 4000  # of all directions together: half of what the slowest lab 
 # In virtual time, frames that do not meet are sent together: a call of the kernel costs more than a frame.
 TOGETHER, DENSE_NS = 64, MILLISECOND // 5
 CALLS_NS = 10_000  # of the lab's clock, that two calls of the kernel take
-CERTAIN = 100  # frames that tell what a link does to each of them alike
-JITTERED = ("delay", "jitter")  # told roughly where there is no time for more
-COUNTED = ("loss", "duplicate")  # told by how many frames arrive; their size does not matter, nor their delay
+CERTAIN = 100  # enough frames for a link that treats all of them alike
+JITTERED = ("delay", "jitter")  # judged with a wider tolerance if time is short
+COUNTED = ("loss", "duplicate")  # judged by the number of arriving frames; their size and delay do not matter
 Way = tuple[str, str]
 
 
 def most_ns(requested: ProofSettings, *, virtual: bool) -> int:
-    """How long the trains of a direction may take, all together."""
+    """Longest time of all trains of a direction together."""
     if requested.at_most_ns is not None:
         return requested.at_most_ns
     return AT_MOST_VIRTUAL_NS if virtual else AT_MOST_NS
 
 
 def length_ns(probes: Sequence[Probe]) -> int:
-    """How long the trains take, side by side."""
+    """Length of the trains when they are sent in parallel."""
     return max((p["start_ns"] + p["count"] * p["interval_ns"] for p in probes), default=0)
 
 
 def further(
     first: Sequence[Probe], judged: Sequence[Judgement], left_ns: int, links: Sequence[Link], *, dense: bool
 ) -> list[Probe]:
-    """Trains for what could not be told, of which each fits what is left; none where nothing fits.
+    """Trains for the undecided quantities that fit the remaining time; empty if none fits.
 
     dense: in virtual time, where no machine is requested more than it can do.
     """
@@ -95,7 +95,7 @@ def at_once(trains: Sequence[Probe]) -> list[Probe]:
 
 
 def _chance(requested: Impairment) -> bool:
-    """Whether frames of one link meet different things."""
+    """Whether the impairment treats frames differently by chance."""
     drawn = (
         requested.jitter_ns,
         requested.gemodel,
@@ -134,7 +134,7 @@ def _parted(probe: Probe, timed: int) -> Iterator[Probe]:
 
 
 def _longer(probe_of: Mapping[Way, Probe], frames: Mapping[Way, int], *, dense: bool) -> Iterator[Probe]:
-    """Slower where all together would be more than the kernel passes on."""
+    """Lengthens the probes; also slows them down if together they exceed the kernel's frame rate."""
     span = max((count * probe_of[way]["interval_ns"] for way, count in frames.items()), default=0)
     total = sum(frames.values())
     slower = max(1.0, total * SECOND / FRAMES_PER_S / span) if span and not dense else 1.0
@@ -145,7 +145,7 @@ def _longer(probe_of: Mapping[Way, Probe], frames: Mapping[Way, int], *, dense: 
 
 
 def told(line: Judgement, first: Sequence[Probe]) -> Judgement:
-    """A line that could not be told, with the length of a proof that would."""
+    """Adds to an undecided line the length of a proof that would decide it."""
     if line.verdict != "cannot tell" or line.needs is None:
         return line
     probe = next((p for p in first if (p["link"], p["direction"]) == (line.link, line.direction)), None)
@@ -163,7 +163,7 @@ def in_time(
     *,
     dense: bool,
 ) -> list[Judgement]:
-    """The lines judged finely; those that nothing that fits what is left would tell, roughly."""
+    """Takes the fine judgement of a line if its missing frames fit the remaining time, else the rough one."""
     probe_of = {(p["link"], p["direction"]): p for p in first}
 
     def fits(line: Judgement) -> bool:
@@ -174,7 +174,7 @@ def in_time(
 
 
 def more(line: Judgement) -> int:
-    """Frames that one direction has still to send."""
+    """Frames that one direction still needs."""
     if line.verdict != "cannot tell" or line.needs is None:
         return 0
     return max(0, math.ceil((line.needs - line.n) / line.directions))

@@ -1,5 +1,5 @@
-"""Reads queues back and compares them with what they should be by then: all at the end of a run, and those of
-some nodes and links before an event touches them.
+"""Reads queues back and compares them with the expected ones: all at the end of a run, and those of some
+nodes and links before an event changes them.
 
 A program of a node may be root there and call tc, which the proof before the run cannot show. Devices of
 links are compared with the impairments that apply now. Other devices of a node have the kernel's default
@@ -38,14 +38,14 @@ Queues = dict[tuple[str, str], tuple[Queue, ...]]  # by namespace and device
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The nodes and links of a lab that are looked at."""
+    """The nodes and links of a lab whose queues are read."""
 
     nodes: Container[str]
     links: Container[str]
 
 
 class _All:
-    """Has every name."""
+    """A container of every name."""
 
     def __contains__(self, _: object) -> bool:
         return True
@@ -55,8 +55,8 @@ WHOLE = Part(_All(), _All())
 
 
 def look(lab: Lab, part: Part = WHOLE) -> Queues:
-    """The queues of all devices of nodes' namespaces, but for those of links. A namespace that is gone, of a
-    node that was stopped, has none; nor has one of another machine.
+    """Reads the queues of all devices of nodes' namespaces, except devices of links. Skips namespaces that
+    are gone, as of stopped nodes, or on another machine.
     """
     found: Queues = {}
     places = [n.netns for n in lab.nodes.values() if n.vm is None and n.name in part.nodes]
@@ -94,7 +94,7 @@ def changed(lab: Lab, part: Part = WHOLE) -> list[readback.Difference]:
 def _links(
     lab: Lab, meant: set[str], names: Container[str]
 ) -> Iterator[tuple[tuple[str, str], readback.Difference]]:
-    """Devices of links against what is set now; a trace is followed line by line, and read back there."""
+    """Compares devices of links with the present impairments; replay.py reads traced links back itself."""
     entries: dict[str, list[dict[str, Any]]] = {}
     for name, way, d in directions([link for link in lab.links.values() if link.name in names]):
         asked = lab.impairments[name, way]
@@ -117,14 +117,14 @@ def _default() -> str:
 
 
 def _meant(lab: Lab) -> set[str]:
-    """Namespaces of nodes on which the file's timeline itself runs tc."""
+    """Namespaces of nodes on which the topology's timeline runs tc."""
     runs = (event for event in lab.plan.events if event.action == "run")
     names = {name for event in runs if _TC.search(" ".join(event.args["argv"])) for name in event.targets}
     return {node.netns for node in lab.nodes.values() if node.name in names}
 
 
 def _moved(lab: Lab) -> set[tuple[str, str]]:
-    """Directions whose classes a program moves by its trade, as gateways do that reserve."""
+    """Directions whose classes a program changes as its function, such as gateways with reservations."""
     shares = [
         (node.netns, software.spec.get("link"))
         for node in lab.nodes.values() for software in node.software if MOVES in software.spec
@@ -141,7 +141,7 @@ def _said(queues: tuple[Queue, ...]) -> str:
 
 
 def _queues() -> dict[str, tuple[Queue, ...]]:
-    """Of the thread's namespace, by device."""
+    """Reads the queues of the thread's namespace, by device."""
     found: dict[str, list[Queue]] = {}
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as kernel:
         body = bytes(20)  # struct tcmsg: of all devices

@@ -1,8 +1,8 @@
-"""Changes of queues inside nodes while a scenario runs, as the kernel announces them: what a program of a
-node changes with tc and puts back leaves no other trace.
+"""Detects changes of queues inside nodes during a scenario by the kernel's announcements. A change by tc that
+is reverted leaves no other trace.
 
-A socket in each node that runs a program of the user's own takes the announcements; it is read when the
-scenario is over, so that it costs the scenario nothing.
+A socket in each node with a program of the user receives the announcements; it is read after the scenario, so
+that it does not disturb the scenario.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Places = dict[str, socket.socket]  # by namespace
 
 
 def begin(lab: Lab) -> Places:
-    """Listen in nodes that run programs of the user's own, until `end`. A namespace that is gone has none."""
+    """Listens in nodes that run programs of the user, until `end`. Skips namespaces that are gone."""
     names = [] if lab.driver.name == "fake" else list(_namespaces(lab))[:MOST]
     found: Places = {}
 
@@ -85,7 +85,7 @@ def _namespaces(lab: Lab) -> Iterator[str]:
 
 
 def _changed_by_lab(lab: Lab) -> Iterator[tuple[str, str]]:
-    """Devices that the timeline, somebody at the live page, a trace or a gateway's trade changes."""
+    """Devices that the timeline, a client, a trace or a gateway changes."""
     trade, events = _moved(lab), set(_impaired(lab))
     for name, way, d in directions(list(lab.links.values())):
         if name in events or d.trace is not None or (name, way) in trade:
@@ -100,7 +100,7 @@ def _impaired(lab: Lab) -> Iterator[str]:
 
 
 def _announced(kernel: socket.socket) -> Iterator[str]:
-    """The device of each change; where more came than the kernel holds, of those that it holds."""
+    """The device of each change; announcements beyond the kernel's buffer are lost."""
     while True:
         try:
             data = kernel.recv(1 << 18)

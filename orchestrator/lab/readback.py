@@ -1,4 +1,4 @@
-"""Compares what was set with what the kernel and the agents say: pure functions from (plan, answers) to
+"""Compares the plan with the read-back of the kernel and the agents: pure functions from (plan, answers) to
 differences.
 """
 
@@ -26,7 +26,7 @@ class Difference:
 
 
 def insist(differences: Sequence[Difference]) -> None:
-    """LabError with every difference: an experiment whose setting did not apply has failed."""
+    """Raises LabError with every difference: a setting that did not apply fails the experiment."""
     if differences:
         shown = "; ".join(str(d) for d in differences[:10])
         more = f"; and {len(differences) - 10} more" if len(differences) > 10 else ""
@@ -68,7 +68,7 @@ def tunnels(plan: Plan, entries: Iterable[Entry]) -> list[Difference]:
 
 
 def of_host(entries: Iterable[Entry], host: str) -> list[Entry]:
-    """Those of one host, where the lab is over several: devices of one name may be on each."""
+    """The entries of one host of a multi-host lab, where several hosts may have a device of that name."""
     return [entry for entry in entries if entry.get("host", host) == host]
 
 
@@ -148,7 +148,7 @@ def _interface(place: str, asked: Interface, read: Entry | None) -> list[Differe
 
 
 def impairment(place: str, asked: Impairment, entries: Iterable[Entry], device: str) -> list[Difference]:
-    """One direction against `tc -j qdisc`."""
+    """Compares one direction's impairment with `tc -j qdisc`."""
     return [
         Difference(f"{place}.{field or device}", wanted, read)
         for field, wanted, read in queueing.mismatches(asked, list(entries), device)

@@ -1,4 +1,4 @@
-"""Commands run on nodes for clients: ids of the client mapped to the launcher's, output carried back."""
+"""Runs commands on nodes for clients: maps the client's ids to the launcher's and returns the output."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ OF_A_COMMAND: dict[str, type[Input | Resize | Signal]] = {k.op: k for k in (Inpu
 
 
 class Peer(Protocol):
-    """A client that takes messages."""
+    """A client that receives messages."""
 
     def send(self, message: Message) -> None: ...
 
@@ -43,7 +43,7 @@ class Relay:
         )
 
     def forward(self, peer: Peer, request: Message) -> None:
-        """input, resize and signal for a running command of the same client."""
+        """Forwards input, resize and signal to a running command of the same client."""
         key = (id(peer), request.get("target"))
         if key not in self._running:
             raise LabError(f"{request['op']}: no running command has id {request.get('target')}")
@@ -53,6 +53,6 @@ class Relay:
         self._lab.driver.submit(wanted, lambda message: peer.send({**message, "id": number}))
 
     def hang_up(self, peer: Peer) -> None:
-        """A client has gone: end what it left running."""
+        """Ends the running commands of a client that has disconnected."""
         for key in [k for k in self._running if k[0] == id(peer)]:
             self._lab.driver.submit(Signal(self._running.pop(key), "SIGHUP"), lambda _: None)

@@ -1,4 +1,6 @@
-"""Plays the plan's traces on the running lab: each direction's queues changed in place, when it is due."""
+"""Plays the plan's traces on the running lab: changes each direction's queues in place at the planned
+times.
+"""
 
 from __future__ import annotations
 
@@ -32,8 +34,8 @@ class _Player:
     at: Direction
     moments: Iterator[Moment]
     next: Moment | None
-    filters: list[Entry]  # of its bands, which no trace changes, as read when it came
-    from_ns: int  # when it came; what was due before is not late
+    filters: list[Entry]  # filters of its bands, which no trace changes, as read at the start
+    from_ns: int  # when it was added; changes due before are not late
 
 
 class Replay:
@@ -54,7 +56,7 @@ class Replay:
         lab.on_added = self._join
 
     def end(self) -> None:
-        """No more changes; warns if they were not made when they were due."""
+        """Ends the changes; warns if some were late or left out."""
         self._ended = True
         most = shown("ns", self._lab.plan.trace_late_ns)
         if self._late or self._skipped:
@@ -67,12 +69,12 @@ class Replay:
             ))  # fmt: skip
 
     def _join(self, links: Iterable[Link]) -> None:
-        """Links of a node that was added: each is at once where its trace is by now."""
+        """Adds links of an added node; each starts at the present state of its trace."""
         if not self._ended:
             self._take(links, max(self._t0_ns, self._lab.loop.clock.now_ns()))
 
     def _take(self, links: Iterable[Link], from_ns: int) -> None:
-        """Play the traces of these links, from the state on that they have then."""
+        """Plays the traces of these links, from their state at that time."""
         found = _players(self._lab, links, from_ns)
         if not found:
             return
@@ -85,7 +87,7 @@ class Replay:
         self._lab.loop.at(from_ns, lambda: self._begin(found))
 
     def _forward(self, player: _Player) -> None:
-        """To the moment that holds when it comes."""
+        """Advances a trace to the state that holds when the direction is added."""
         for after in player.moments:
             if self._t0_ns + after.at_ns > player.from_ns:
                 player.moments = itertools.chain([after], player.moments)
@@ -108,7 +110,7 @@ class Replay:
         self._turn()
 
     def _turn(self) -> None:
-        """All that is due, and then again when the next is."""
+        """Makes all due changes and schedules the next turn."""
         if self._ended:
             return
         lines, now = list[str](), self._lab.loop.clock.now_ns()
@@ -127,7 +129,7 @@ class Replay:
             self._lab.loop.at(next_ns, self._turn)
 
     def _play(self, n: int, now: int) -> str | None:
-        """The last moment of a direction that is due; its line of the record."""
+        """Applies the last due moment of a direction; returns its line for the record."""
         player = self._players[n]
         moment = player.next
         assert moment is not None
@@ -153,7 +155,7 @@ class Replay:
 
 
 def _players(lab: Lab, links: Iterable[Link], from_ns: int) -> list[_Player]:
-    """Of these links; of half duplex one for both directions."""
+    """Players of these links; a half duplex link has one for both directions."""
     found = []
     for link in links:
         both = (("forward", link.forward), ("reverse", link.reverse))
@@ -169,14 +171,14 @@ def _players(lab: Lab, links: Iterable[Link], from_ns: int) -> list[_Player]:
 
 
 def _filters(lab: Lab, at: Direction) -> list[Entry]:
-    """What tells the packets of its bands apart, as the kernel has it."""
+    """The filters that assign packets to the direction's bands, read from the kernel."""
     queue = at.impairment.queue
     read = lab.driver.qdiscs(at.netns) if queue is not None and queue.bands else []
     return [one for one in read if "filter" in one and one.get("dev") == at.carrier]
 
 
 def _change(lab: Lab, player: _Player, wanted: Impairment) -> None:
-    """Set and read back; LabError where the kernel says otherwise."""
+    """Sets an impairment and reads it back; LabError if the read-back differs."""
     at, before = player.at, lab.impairments[player.link, player.ways[0]]
     if wanted == before:
         return

@@ -1,4 +1,4 @@
-"""What clients of the control socket may ask: one function per operation, and the table of them."""
+"""The requests of the control socket: one function per operation, and their table."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def status(lab: Lab, _: Message) -> dict[str, Any]:
 
 
 def inspect(lab: Lab, _: Message) -> dict[str, Any]:
-    """Per node its state, addresses and programs; per link and direction what the kernel says now."""
+    """Per node its state, addresses and programs; per link and direction the kernel's present qdiscs."""
     software = lab.driver.call(operations.Software())["nodes"]
     nodes = {
         n.name: {
@@ -174,7 +174,7 @@ def _capture(one: Running) -> dict[str, Any]:
 
 
 def snapshot(lab: Lab, request: Message) -> dict[str, Any]:
-    """Virtual machines only: keep them as they are under `name`; `revert` takes them back to it."""
+    """Saves the state of virtual machines under `name`; `revert` restores it."""
     op, name, names = str(request["op"]), request.get("name"), _names(request)
     if not isinstance(name, str) or not re.fullmatch(r"[a-z][a-z0-9-]{0,31}", name):
         raise LabError(f"{op}: name: {name}: use a-z, 0-9 and -, first a letter, at most 32 characters")

@@ -1,4 +1,4 @@
-"""What linux/rtnetlink.h and linux/if_link.h say of links, as far as it is asked for here."""
+"""Constants of linux/rtnetlink.h and linux/if_link.h, and the encoding of attributes."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ SKIP_STATISTICS = 0x8  # RTEXT_FILTER_SKIP_STATS
 
 
 def attribute(kind: int, value: bytes) -> bytes:
-    """One attribute as it is sent, with what fills it up to four bytes."""
+    """Encodes one attribute, padded to four bytes."""
     return struct.pack("=HH", 4 + len(value), kind) + value + bytes(-len(value) % 4)
 
 
 def attributes(data: bytes) -> dict[int, bytes]:
-    """The attributes behind a message's head, by type."""
+    """Decodes the attributes after a message's header, by type."""
     found = {}
     while len(data) >= 4:
         length, kind = struct.unpack_from("=HH", data)

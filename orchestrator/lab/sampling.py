@@ -15,14 +15,14 @@ NEVER_NS = 10**9 * SECOND  # a sampler that is told to wait so long sleeps: 31 y
 
 
 def start(lab: Lab) -> None:
-    """Begin, or go on with other nodes and links in the same files."""
+    """Starts sampling, or continues with other nodes and links in the same files."""
     lab.sampling = True
     _sample(lab)
 
 
 def look(lab: Lab) -> bool:
-    """Somebody looks at a lab that serves: samples for as long. Whether samples are taken now: a scenario
-    takes its own from its own moment on, to which nobody's looking adds.
+    """Starts samples for a client of a lab that serves; returns whether samples are taken now. A scenario
+    takes its own samples, which a client does not change.
     """
     if lab.serving and not lab.sampling and not lab.watched:
         lab.watched = True
@@ -31,14 +31,14 @@ def look(lab: Lab) -> bool:
 
 
 def look_away(lab: Lab) -> None:
-    """Nobody looks any more: no more samples, but for a scenario's own."""
+    """Ends the samples for clients; a scenario's own continue."""
     if lab.watched:
         lab.watched = False
         lab.driver.submit(Sample(NEVER_NS, str(lab.run_dir / "raw"), [], []), lambda _: None)
 
 
 def renew(lab: Lab) -> None:
-    """After nodes came or went, where samples are taken at all."""
+    """Updates the sampled nodes and links after nodes were added or removed."""
     if lab.sampling or lab.watched:
         _sample(lab)
 
@@ -76,7 +76,9 @@ def _links(lab: Lab) -> list[SampledLink]:
 
 
 def _devices(lab: Lab) -> Iterator[tuple[str, str, Direction, str]]:
-    """Of half duplex each end by itself, and what carries both; of a medium, with its many ends, that."""
+    """Sampled devices: for half duplex each end and the shared device, for a medium only the shared
+    device.
+    """
     for name, side, d in directions(list(lab.links.values())):
         if lab.link(name).kind != "medium":
             yield name, side, d, d.device

@@ -17,7 +17,7 @@ from orchestrator.lab.relay import Relay
 from orchestrator.lab.requests import ANYTIME, WHEN_READY
 
 READ_BYTES = 65536
-SEND_S = 5.0  # a client that does not read for so long is cut off
+SEND_S = 5.0  # a client that does not read for this time is disconnected
 
 
 class Client:
@@ -31,7 +31,7 @@ class Client:
         self.gone = False
 
     def send(self, message: Message) -> None:
-        """Best effort: a client that went away or does not read misses it."""
+        """Sends a message, but not to a client that has gone or does not read."""
         if self.gone:
             return
         try:
@@ -44,7 +44,9 @@ class Client:
 
 
 class Server:
-    """Requests wait in a queue, so that one that takes time is not entered by the next; exec runs beside."""
+    """Serves clients. Requests wait in a queue, so that a slow one is not interrupted by the next; exec runs
+    in parallel.
+    """
 
     def __init__(self, lab: Lab) -> None:
         self._lab = lab
@@ -131,7 +133,7 @@ class Server:
             fields = self._perform(client, op, message)
         except LabError as error:
             client.send({"id": number, "ok": False, "error": str(error)})
-        except OSError as error:  # the machine refused; the lab itself goes on
+        except OSError as error:  # the machine refused; the lab continues
             client.send({"id": number, "ok": False, "error": f"{op}: {error}"})
         except (KeyError, TypeError, ValueError) as error:
             text = f"{op}: not of the form that docs/contracts.md gives: {type(error).__name__} {error}"

@@ -34,7 +34,7 @@ from orchestrator.lab.trials.run import Trials, streams
 from orchestrator.model import Impairment
 
 ROLES = ("router", "broker", "server", "utility", "client")
-LEAD_NS = 200 * MILLISECOND  # from `go` to t0: time for the word to reach every node
+LEAD_NS = 200 * MILLISECOND  # from `go` to t0: time for the request to reach every node
 COUNTS = operations.Counts()
 GRID_NS = 10 * SECOND
 DRAIN_EVERY_NS = 100 * MILLISECOND
@@ -87,8 +87,8 @@ class Session:
         self._drain()
 
     def collect(self) -> None:
-        """Stop the load and the captures, gather counts and evidence; goes on after an error
-        and warns of it.
+        """Stops the load and the captures, gathers counts and evidence; continues after an error and warns of
+        it.
         """
         lab = self._lab
         self._ticks.cancelled = True
@@ -117,19 +117,19 @@ class Session:
         lab.events.phase("collect", 2, 2, "sessions and captures")
 
     def _finish(self) -> None:
-        """End the load; what its programs counted is held against their records."""
+        """Ends the load and compares the programs' counts with their records."""
         totals = self._lab.driver.call(operations.Finish())["totals"]
         self._lab.manifest.data["totals"] = {
             "scheduled": totals["scheduled"], "received": totals["received"],
         }  # fmt: skip
 
     def _look_at_the_clock(self) -> None:
-        """Where time is virtual nobody sets it, and each look costs some."""
+        """Checks whether the machine's time of day was set; not in virtual time, where no program sets it."""
         if self._lab.manifest.data["time"] == "real":
             self._wall.look()
 
     def _tell_bounds(self) -> None:
-        """A node that wanted more than it may have did not do what it was asked."""
+        """Warns of nodes that reached a limit and so did less than the topology requests."""
         driver = self._lab.driver
         for node in self._lab.nodes.values() if isinstance(driver, Bounded) else ():
             for reached in driver.reached(node) if isinstance(driver, Bounded) else ():
@@ -137,7 +137,7 @@ class Session:
                 self._lab.events.warn(Warning("bound", f"nodes.{node.name}: {reached}", remedy))
 
     def _await_fixed_start(self) -> None:
-        """In virtual time the scenario begins on a grid, so that nothing in the set-up can shift it."""
+        """In virtual time waits for the next grid point, so that the set-up cannot shift the scenario."""
         lab = self._lab
         if lab.manifest.data["time"] == "virtual":
             ready = lab.loop.clock.now_ns() + LEAD_NS
@@ -175,7 +175,7 @@ class Session:
         settle_failures(self._lab, power.start(self._lab, items))
 
     def _carry_out_trials(self) -> None:
-        """The hold lasts until all trials of the plan are done."""
+        """Carries out all trials of the plan; the hold lasts until then."""
         lab = self._lab
         if not self._trials:
             return
@@ -204,8 +204,8 @@ class Session:
             lab.loop.sleep_until(min(last, now + DRAIN_EVERY_NS))
 
     def _longest_delay_ns(self) -> int:
-        """The longest links one after the other: no message in flight is older, but for queues; and out of a
-        queue comes a frame in that time.
+        """Sum of the longest links' delays: no message in flight is older, except in queues, and every queue
+        sends a frame within that time.
         """
         delays = sorted(
             i.delay_ns + 4 * i.jitter_ns + (i.slot.max_ns if i.slot is not None else 0) + _frame_ns(i)
@@ -243,7 +243,7 @@ class Session:
         )  # fmt: skip
 
     def _check_end_states(self) -> None:
-        """Programs at the end of the hold against what the file expects of them."""
+        """Compares the programs' states at the end of the hold with the topology's `at_end`."""
         lab = self._lab
         states = lab.driver.call(operations.Software())["nodes"]
         for node, software in lab.processes(lab.nodes):
@@ -266,14 +266,14 @@ class Session:
         stacks.write(self._lab.run_dir / "raw" / "stacks.csv", self._stacks, stacks.read(self._lab.driver))
 
     def _stop_capture(self, name: str) -> None:
-        """Those turned on by hand are none of the run's results."""
+        """Stops a capture; a live capture is no result of the run."""
         running = self._lab.captures.pop(name)
         counts = running.process.stop()
         if not running.live:
             self._lab.manifest.data["captures"][name] = dict(counts)
 
     def _judge(self) -> None:
-        """What only the running lab sees of overload, into warnings; the rest is judged from the tables."""
+        """Warns of overload that only the running lab detects; the other checks use the tables."""
         lab = self._lab
         raw = lab.run_dir / "raw"
         lossy = {
@@ -334,7 +334,9 @@ def start_software(lab: Lab) -> None:
 
 
 def settle_failures(lab: Lab, failed: Sequence[power.Failure]) -> None:
-    """The file's policy for nodes that do not come up: end the run, or go on without them and say so."""
+    """Applies the topology's policy to nodes that do not start: ends the run, or warns and continues without
+    them.
+    """
     if lab.plan.on_node_failure == "abort":
         power.insist(failed)
     for node, software, error in failed:

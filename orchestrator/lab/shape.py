@@ -1,4 +1,4 @@
-"""Whether measured delays are distributed as a table of the user's own says."""
+"""Compares the distribution of measured delays with a table of the user."""
 
 from __future__ import annotations
 

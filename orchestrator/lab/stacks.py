@@ -1,4 +1,4 @@
-"""What the nodes' own network stacks have counted over a scenario: full buffers, repetitions, timeouts."""
+"""Counters of the nodes' network stacks over a scenario: full buffers, retransmissions, timeouts."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ HEADER = "node,counter,value\n"
 
 
 def read(driver: Driver) -> Counted:
-    """Every counter that is not zero."""
+    """Reads every counter that is not zero."""
     return driver.call(operations.Stack())["nodes"]
 
 
 def write(path: Path, before: Counted, after: Counted) -> None:
-    """What has changed in between. A node that was not there before had counted nothing."""
+    """Writes the growth of the counters. An added node starts at zero."""
     lines = [
         f"{node},{counter},{grown}\n"
         for node, counters in sorted(after.items())
@@ -29,5 +29,5 @@ def write(path: Path, before: Counted, after: Counted) -> None:
 
 
 def _growth(before: int, after: int) -> int:
-    """A machine that was started again began at zero."""
+    """Growth of one counter; a machine that was restarted begins at zero."""
     return after - before if after >= before else after

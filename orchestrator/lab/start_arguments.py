@@ -12,7 +12,9 @@ LARGEST = 1 << 17  # of a message: less than a socket holds by default
 
 
 def take() -> list[str] | None:
-    """The arguments, once they come, with the rest made this process's own; None where nobody wants a lab."""
+    """Waits for the arguments, adopts environment and files, returns the arguments; None if no lab is
+    started.
+    """
     with socket.socket(fileno=os.dup(0)) as orders:
         message, files, _, _ = socket.recv_fds(orders, LARGEST, 2)
     if not message:

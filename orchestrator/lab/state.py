@@ -100,7 +100,7 @@ class State:
         self.record("lab", os.getpid())
 
     def record(self, role: str, pid: int) -> Owned:
-        """Write a process down before it can matter, so that teardown after a crash finds it."""
+        """Records a process before it has effects, so that teardown after a crash finds it."""
         process = owned(role, pid)
         self._processes.append(process)
         self._write()
@@ -128,11 +128,13 @@ class State:
         forget_root(self.directory.parent)
 
     def stay(self, why: str) -> None:
-        """Something of the lab cannot be taken away yet: the directory will outlive it, and say why."""
+        """Keeps the directory after the lab, with the reason, because something of the lab cannot be removed
+        yet.
+        """
         self._stays = why
 
     def leave(self, died: str) -> None:
-        """Keep the directory and say why the lab is gone: somebody will ask for it."""
+        """Keeps the directory and records why the lab ended, for later commands."""
         self._about["died"] = died
         self._write()
         os.close(self._lock)
@@ -196,7 +198,7 @@ def _lock(directory: Path, lab: str) -> int:
 
 
 def _own(root: Path) -> None:
-    """The directory of all labs' states is one's own: in /tmp anybody may have made it before us."""
+    """Checks that this user owns the directory of all labs' states: in /tmp another user may have made it."""
     try:
         root.mkdir(mode=MODE, parents=True, exist_ok=True)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Tables of delays of the user's own, where tc looks for them."""
+"""Writes the user's tables of delays where tc finds them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ PUBLISHED = ("/usr/lib/*/tc", "/usr/lib/tc", "/usr/lib64/tc", "/usr/share/tc")
 
 
 def offer(directory: Path, tables: Mapping[str, Sequence[int]]) -> None:
-    """Write NAME.dist for each, link tc's own beside them, and let this process's tc look there."""
+    """Writes NAME.dist for each table, links tc's own tables beside them, and sets the directory for this
+    process's tc.
+    """
     try:
         directory.mkdir(exist_ok=True)
         for pattern in PUBLISHED:

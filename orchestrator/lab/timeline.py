@@ -17,7 +17,7 @@ from orchestrator.lab.operations import Exec
 from orchestrator.model import Event, Plan
 
 LATE_NS = 100 * MILLISECOND
-AHEAD_NS = 300 * MILLISECOND  # of an event its queues are read back, so that it is carried out in time
+AHEAD_NS = 300 * MILLISECOND  # before an event its queues are read back, so that the event is not late
 KILLED = 128 + signal.SIGKILL  # with its node, or at the lab's end
 BY = 80  # characters of a name
 
@@ -56,8 +56,8 @@ class Timeline:
 
     @property
     def sent_again_ns(self) -> int:
-        """Until when what links that were down have taken may be sent again: TCP waits each time twice as
-        long (RFC 6298), so at most as long after an outage as it lasted, and a second where it began.
+        """The last time of retransmissions after links were down: TCP doubles each wait (RFC 6298), so the
+        last wait ends at most as long after an outage as it lasted, plus a second.
         """
         found, down = 0, dict[str, int]()
         for event in sorted(self._lab.plan.events, key=lambda e: planned_ns(self._lab.plan, e, self._t0_ns)):
@@ -106,7 +106,7 @@ def perform(lab: Lab, event: Event) -> None:
 
 
 def _run(lab: Lab, node: str, event: Event) -> None:
-    """Start a command and let it run; how it ends is an event of its own."""
+    """Starts a command without waiting; its end is a separate event."""
     argv: list[str] = event.args["argv"]
     errors: list[bytes] = []
 
@@ -136,7 +136,7 @@ def _warn_of_failure(lab: Lab, node: str, label: str, end: str, last: str) -> No
 
 
 def record_live(lab: Lab, action: str, targets: list[str], args: dict[str, Any], by: Any = None) -> None:
-    """What a client changed stands beside the planned events; `by`: who it says that it was, if it does."""
+    """Records a client's change beside the planned events; `by`: the name that the client gives, if any."""
     now = lab.loop.clock.now_ns()
     said = f" (by {str(by)[:BY]})" if by else ""
     record = {

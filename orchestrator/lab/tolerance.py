@@ -24,15 +24,15 @@ class Tolerances:
     rough_jitter: Tolerance | None = None  # where there is no time for `jitter`; None: the same
 
     def rough(self) -> Tolerances:
-        """To which a jitter is told where there is no time for more."""
+        """The wider tolerance of a jitter if time is short."""
         of_jitter = ROUGH_OF_JITTER if self.of_jitter else 0.0
         return replace(self, jitter=self.rough_jitter or self.jitter, of_jitter=of_jitter)
 
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """What the machine adds to frames over a wire with a fixed delay: to their mean, to their median, to the
-    distance of their quartiles; ns.
+    """The machine's addition to delays over a wire with a fixed delay: to the mean, the median, and the
+    distance of the quartiles; ns.
     """
 
     mean_ns: float
@@ -61,7 +61,7 @@ HOST = Tolerances(
     of_jitter=OF_JITTER,
     rough_jitter=Tolerance(0.2 * MILLISECOND, ROUGH_OF_JITTER),
 )
-# Never wider: also where nobody can measure, as through the virtual machine that carries a link's netem.
+# Never wider; also used where no noise is measured, as through a virtual machine with netem.
 WIDEST = Tolerances(
     Tolerance(MILLISECOND, 0.05),
     Tolerance(0.5 * MILLISECOND, 0.15),
@@ -78,7 +78,7 @@ def of_share(expected: float) -> float:
 
 
 def settle(requested: ProofSettings, *, kernel: str, virtual: bool, quiet: Noise | None) -> Tolerances:
-    """What holds in a lab; `quiet`: measured before the proof, where nothing else was sent."""
+    """The tolerances of a lab; `quiet`: the noise measured before the proof, without other traffic."""
     if virtual:
         default = VIRTUAL
     elif kernel == "host":

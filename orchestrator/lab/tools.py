@@ -12,11 +12,11 @@ from orchestrator.queueing import half_duplex, htb, matching, shaper
 from orchestrator.queueing.discipline import QUEUE, RATE
 
 SHOWN_LINES = 5
-CLASSFUL = {"prio", "htb"}  # whose classes and filters say more than the qdisc does
+CLASSFUL = {"prio", "htb"}  # kinds whose classes and filters are read back, too
 
 
 def run_step(step: Step) -> None:
-    """Give a step's text to its tool, in its namespace; LabError with the failing line."""
+    """Runs a step's tool with its text, in its namespace; LabError with the failing line."""
     run_batch(step.tool, step.netns, step.text, step.reason)
 
 
@@ -30,7 +30,7 @@ def run_batch(tool: str, netns: str, text: str, reason: str) -> None:
 
 
 def read_json(tool: str, netns: str, *arguments: str) -> list[dict[str, Any]]:
-    """What `TOOL -j -n NETNS ARGUMENTS` says; LabError where it fails."""
+    """The output of `TOOL -j -n NETNS ARGUMENTS`; LabError if it fails."""
     done = subprocess.run([tool, "-j", "-n", netns, *arguments], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise LabError(f"{tool} {' '.join(arguments)} in {netns}: {done.stderr.strip()}")

@@ -1,7 +1,7 @@
-"""Packets from node to node, from inside their namespaces: which routers pass them on, and in what time.
+"""Sends packets between nodes from inside their namespaces; finds the routers on the path and the round trip.
 
-ICMP echo requests, of IPv4 or IPv6 as the address is; of those with a short time to live (hop limit) each
-router on the way tells that it threw one away.
+It sends ICMP echo requests of the address's family. For those with a short time to live (hop limit), each
+router on the path reports a dropped packet.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ FRAME_BYTES = 14 + 20 + 8 + 22  # by IPv4; IPv6 has 20 more
 
 @dataclass(frozen=True, slots=True)
 class _Dialect:
-    """How a family speaks of it: RFC 792, RFC 4443."""
+    """The ICMP constants of an address family: RFC 792, RFC 4443."""
 
     address_family: int
     protocol: int
@@ -40,12 +40,12 @@ class _Dialect:
     hop_limit: int
 
     def key(self, packet: bytes) -> tuple[int, int] | None:
-        """Identity and number of the request that a packet answers; of IPv4 it comes with its header."""
+        """Identity and number of the request that a packet answers; an IPv4 packet includes its IP header."""
         inner = packet if self is _V6 else packet[(packet[0] & 15) * 4 :]
         if len(inner) >= 8 and inner[0] == self.reply:
             identity, number = struct.unpack("!HH", inner[4:8])
             return identity, number
-        # A router's answer holds the header of what it threw away, and that.
+        # A router's answer holds the header of the dropped packet and its first bytes.
         header = 40 if self is _V6 else (inner[8] & 15) * 4 if len(inner) > 8 else 20
         if len(inner) >= 16 + header and inner[0] == self.exceeded:
             identity, number = struct.unpack("!HH", inner[8 + header + 4 :][:4])
@@ -67,7 +67,7 @@ def _dialect(address: str) -> _Dialect:
 
 @dataclass(frozen=True, slots=True)
 class Traceroute:
-    """A way to try: from the namespace of a node to an address that many hops away.
+    """A path to measure: from the namespace of a node to an address that many hops away.
 
     alone_ns: so long nothing else is sent after an echo that is not answered yet; of slow ways, on which the
     next one, or another way's, would wait behind it.
@@ -82,14 +82,14 @@ class Traceroute:
 
 @dataclass
 class TracerouteResult:
-    """What came back: by time to live who answered, and round trips of whole ways."""
+    """The results: the answering router by time to live, and round trips of whole paths."""
 
     hops: dict[int, str] = field(default_factory=dict)
     round_trips_ns: list[int] = field(default_factory=list)
 
 
 def traceroute(ways: Sequence[Traceroute]) -> list[TracerouteResult]:
-    """Try all ways side by side; takes some times the longest round trip."""
+    """Measures all paths in parallel; takes some times the longest round trip."""
     found = [TracerouteResult() for _ in ways]
     places = dict.fromkeys((way.netns, _dialect(way.address)) for way in ways)
     sockets = {(netns, dialect): _socket_in(netns, dialect) for netns, dialect in places}
@@ -123,7 +123,7 @@ def _once(
     sockets: Sockets,
     probes: list[tuple[int, int]],
 ) -> None:
-    """Send each probe once and take in what comes until all have, or patience ends."""
+    """Sends each probe once and receives answers until all have arrived or the timeout passes."""
     sent: dict[tuple[int, int], int] = {}
     waiting = set(probes)
     for i, number in probes:
@@ -165,7 +165,7 @@ def _take(
 
 
 def _socket_in(netns: str, dialect: _Dialect) -> socket.socket:
-    """A socket that belongs to a namespace; this thread stays where it is."""
+    """Opens a socket in a namespace; this thread stays in its own."""
     made: list[socket.socket | OSError] = []
 
     def make() -> None:
@@ -190,7 +190,7 @@ def _made_in(netns: str, dialect: _Dialect) -> socket.socket:
 
 
 def _echo(dialect: _Dialect, identity: int, number: int) -> bytes:
-    """Of IPv6 the kernel writes the checksum, which is of the addresses too."""
+    """Builds an echo request; for IPv6 the kernel writes the checksum, which covers the addresses, too."""
     body = struct.pack("!BBHHH", dialect.echo, 0, 0, identity, number) + bytes(22)
     return body[:2] + struct.pack("!H", _checksum(body)) + body[4:]
 
@@ -203,7 +203,7 @@ def _checksum(data: bytes) -> int:
 
 
 def _stamp(ancillary: list[tuple[int, int, bytes]]) -> int:
-    """When the kernel received it, Unix ns."""
+    """The kernel's receive timestamp, Unix ns."""
     for level, kind, data in ancillary:
         if level == socket.SOL_SOCKET and kind == SO_TIMESTAMPNS:
             seconds, ns = struct.unpack("qq", data[:16])

@@ -1,4 +1,4 @@
-"""A rate from a train of frames: from those that waited for the frames before them.
+"""Measures a rate by a train of frames, from those that waited for the frames before them.
 
 netem sends a frame when its delay is over and the one before has been sent (net/sched/sch_netem.c): once
 more is waiting than the longest delay and jitter explain, frames leave at the rate's spacing exactly,
@@ -19,7 +19,7 @@ from orchestrator.lab.judgement import Seen, shown
 from orchestrator.lab.probes import FRAMES_LEAST, at_once, longest_delay_ns, train_size, transmission_ns
 from orchestrator.model import Impairment
 
-OFFER_FACTOR = 1.1  # a rate is only seen where more than it was offered
+OFFER_FACTOR = 1.1  # a rate shows only if more than the rate was offered
 LATE_SHARE = 0.95  # of the arrivals lie so near the line; the others came late, and the next ones caught up
 
 
@@ -94,7 +94,7 @@ def _why_none(requested: Impairment, train: Seen) -> str:
 
 
 def too_slow(rate: float) -> str:
-    """Why a rate that was not offered more than itself cannot be told."""
+    """The reason if the train did not offer more than the rate."""
     return (
         f"the machine offered only {shown('bit/s', rate)}, and a rate shows where more than it is offered; "
         "`--time virtual` offers more, in real time a faster machine or `--kernel host`"
@@ -102,14 +102,14 @@ def too_slow(rate: float) -> str:
 
 
 def offered_bps(train: Seen, size: int) -> float:
-    """Of all frames that were sent, over the time in which those were that arrived."""
+    """The offered rate: all frames that were sent, over the sending time of those that arrived."""
     times = [a - d for a, d in _pairs(train)]
     span = max(times) - min(times)
     return float("inf") if span <= 0 else (train.sent - 1) * size * 8 * SECOND / span
 
 
 def _spacing(arrivals: Sequence[int]) -> float:
-    """From one arrival to the next: the median over pairs that lie half the train apart."""
+    """Time between arrivals: the median over pairs that lie half the train apart."""
     half = len(arrivals) // 2
     return statistics.median(b - a for a, b in zip(arrivals, arrivals[half:], strict=False)) / half or 1e-9
 

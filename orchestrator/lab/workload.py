@@ -1,4 +1,4 @@
-"""What the nodes' agents are armed with: the roles that they play in the scenario, each with its flows."""
+"""The roles of the nodes' agents in the scenario, each with its flows."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def items(plan: Plan) -> list[Item]:
 
 
 def connecting(armed: Sequence[Item]) -> int:
-    """How many of these sessions connect to somebody; the others listen."""
+    """The number of sessions that connect; the others listen."""
     return sum(not item["software"]["session"]["listens"] for item in armed)
 
 

@@ -70,7 +70,9 @@ class Synchrophasor(Base):
 
 
 def data_bytes(phasors: int, analogs: int) -> int:
-    """A data frame of floating-point values: common fields, status, frequency, its number, checksum."""
+    """Length of a data frame with floating-point values: common fields, status, phasors, frequency and its
+    rate of change, analogs, digital words, checksum.
+    """
     return 14 + 2 + 8 * phasors + 8 + 4 * analogs + 4 + 2
 
 

@@ -1,1 +1,1 @@
-"""Lab kernel `hosts`: those of several machines, each for its part of the plan."""
+"""Lab kernel `hosts`: the kernels of several machines, each for its part of the plan."""

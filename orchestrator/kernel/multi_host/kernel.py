@@ -1,7 +1,7 @@
 """Lab kernel `hosts`: each host's own kernel carries its part; the lab process is here.
 
-Our code and the agent are carried to each over ssh, once by content; then the lab process starts a part there
-(lab/multi_host) and is joined to it by a connection of ssh's. A host without a machine is this one.
+This copies vNET's code and the agent to each host over ssh, once per content. Then the lab process starts a
+part there (lab/multi_host) and connects to it by ssh. A host without a `machine` is this one.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ from orchestrator.model import Host, Plan, codec
 from orchestrator.project import CODE_ROOT
 
 PART = "orchestrator.lab.multi_host.part"
-AT_ONCE = 16  # connections that are made side by side
+AT_ONCE = 16  # connections that are made in parallel
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Answers:
-    """What the hosts say to a plan. `of`: those reached by ssh; `here`: what this machine lacks, by host."""
+    """The hosts' answers to a plan. `of`: hosts reached by ssh; `here`: what this machine lacks, by host."""
 
     of: Mapping[str, remote.Answer]
     here: Mapping[str, list[Missing]]
 
     def lacks(self, kind: str) -> str | None:
-        """Why that kind does not work on one of them; None if it does on all."""
+        """Why the kind does not work on one of the hosts; None if it works on all."""
         return next((why for answer in self.of.values() if (why := answer.lacks(kind)) is not None), None)
 
 
@@ -57,8 +57,8 @@ class HostsKernel:
         self._last: tuple[Plan, Answers] | None = None
 
     def examine(self, plan: Plan) -> Answers:
-        """Ask all hosts side by side, once for each plan. KernelError with every host that cannot be asked,
-        NoKernel where one lacks what every lab needs.
+        """Examines all hosts in parallel, once for each plan. KernelError names every host that does not
+        answer, NoKernel those that lack what every lab needs.
         """
         if self._last is None or self._last[0] != plan:
             far = [host for host in plan.hosts if host.machine]
@@ -88,7 +88,9 @@ class HostsKernel:
         return found + _left_out(plan)
 
     def choose(self, plan: Plan) -> str:
-        """Why they can; NoKernel, with everything that is missing, where they cannot."""
+        """The reason for the choice; NoKernel, with everything that is missing, if a host cannot carry its
+        part.
+        """
         if missing := self.can(plan):
             needs = "".join(f"\n  needs {one}" for one in missing)
             raise NoKernel(f"{plan.topology}: its hosts cannot run lab {plan.lab}{needs}")
@@ -97,7 +99,7 @@ class HostsKernel:
         return self.why
 
     def problems(self, plan: Plan) -> list[Problem]:
-        """What of the plan does not fit a host."""
+        """The parts of the plan that exceed a host's capacity."""
         return [problem for answer in self.examine(plan).of.values() for problem in answer.problems]
 
     def describe(self) -> str:
@@ -105,7 +107,7 @@ class HostsKernel:
         return "that of each host"
 
     def plan_there(self, plan: Plan) -> Plan:
-        """The plan with disks of the user's own by the paths that they have on each host."""
+        """The plan with the paths of the user's disks on each host."""
         found = {node.name: node for node in plan.nodes}
         for name, answer in self.examine(plan).of.items():
             there = stage.with_images_there(answer.account, of_host(plan, name))
@@ -113,7 +115,7 @@ class HostsKernel:
         return dataclasses.replace(plan, nodes=tuple(found.values()))
 
     def start(self, launch: Launch) -> detached.DetachedLab:
-        """Carry images, write down how each host is reached, start the lab process here."""
+        """Copies images, records the commands that reach each host, and starts the lab process here."""
         control = detached.control_socket(launch.state_dir)
         answers = self._last[1] if self._last else self.examine(launch.plan)
         raw = launch.run_dir / "raw"
@@ -154,7 +156,7 @@ def _machine(host: Host) -> RemoteMachine:
 
 
 def _way(host: Host, answers: Answers, home: str) -> host_commands.Way:
-    """Command lines that start a part on a host, and that take away what one left."""
+    """Command lines that start a part on a host, and that remove what a part left."""
     answer = answers.of.get(host.name)
     if answer is None:
         state = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local/state")
@@ -169,7 +171,7 @@ def _way(host: Host, answers: Answers, home: str) -> host_commands.Way:
 
 
 def _left_out(plan: Plan) -> list[Missing]:
-    """What labs over several hosts cannot have."""
+    """Features of the plan that multi-host labs do not support."""
     tunnelled = {tunnel.device for tunnel in plan.tunnels}
     found = [
         Missing(
@@ -190,7 +192,7 @@ def _left_out(plan: Plan) -> list[Missing]:
 
 
 def _all(asked: Sequence[Future[remote.Answer]]) -> list[remote.Answer]:
-    """All answers; one error with the texts of all that failed."""
+    """Collects all answers; raises one error with the texts of all that failed."""
     answers, refused, failed = [], [], []
     for one in asked:
         try:

@@ -1,4 +1,6 @@
-"""Who a lab's processes are on the other machine (root, through sudo where need be), and what is there."""
+"""Finds the account of a lab's processes on the other machine (root, through sudo if needed), and its
+facts.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,7 @@ class Account:
 
     root: bool
     sudo: bool  # it is reached through sudo
-    name: str  # of the machine, as it calls itself
+    name: str  # the machine's own host name
     arch: str
     cache: str
     state: str
@@ -42,16 +44,16 @@ class Account:
         return ("sudo -n -H " if self.sudo else "") + f"sh -c {shlex.quote(script)}"
 
     def program(self, code: str, *arguments: str) -> str:
-        """The command line that runs our program for that side, from the `code` that was carried there."""
+        """The command line that runs vNET's program on that machine, from the copied `code`."""
         return self.module(code, "orchestrator.campaign.remote", *arguments)
 
     def module(self, code: str, name: str, *arguments: str) -> str:
-        """The same of any program of ours."""
+        """The command line that runs any module of vNET there."""
         argv = [self.python, "-s", "-m", name, *arguments]
         return self.shell(f"cd / && PYTHONPATH={shlex.quote(code)} exec {shlex.join(argv)}")
 
     def missing(self) -> list[Missing]:
-        """What no lab can do without there."""
+        """What the machine lacks and every lab needs."""
         found = []
         wanted = ".".join(map(str, LEAST_PYTHON))
         if self.version < LEAST_PYTHON:
@@ -68,7 +70,7 @@ class Account:
 
 
 def account(connection: Connection) -> Account:
-    """Look: two short commands. As root where that can be had, else as the user who logs in."""
+    """Finds the account by two short commands: root if possible, else the user who logs in."""
     root, sudo = _rights(connection)
     plain = Account(root, sudo, "", "", "", "", "", (0, 0))
     said = connection.run(plain.shell(LOOK), what="looking at the machine").decode(errors="replace")
@@ -88,7 +90,7 @@ def account(connection: Connection) -> Account:
 
 
 def _rights(connection: Connection) -> tuple[bool, bool]:
-    """Whether the lab's processes are root's, and whether through sudo, which must ask nothing."""
+    """Whether the lab's processes run as root, and whether through sudo, which must need no password."""
     said = connection.run(f"sh -c {shlex.quote(SUDO)}", what="looking at the account")
     words = said.decode(errors="replace").split()
     if "0" in words:

@@ -1,4 +1,4 @@
-"""Standard input and output joined to a Unix socket: the far end of reach.py."""
+"""Connects standard input and output to a Unix socket, on the other machine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ STDIN, STDOUT = 0, 1
 
 
 def bridge(path: Path) -> None:
-    """Until either side ends; an empty line goes out first, so that home knows that somebody listened."""
+    """Copies both ways until either side ends; first sends an empty line, which shows that the socket
+    accepted.
+    """
     with socket.socket(socket.AF_UNIX) as line:
         line.connect(str(path))
         os.write(STDOUT, b"\n")

@@ -1,4 +1,4 @@
-"""The way home: a lab on another machine is ended there, its run directory fetched, its rest removed."""
+"""Ends a lab on another machine, fetches its run directory and removes the rest there."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from orchestrator.kernel.remote.remote_lab import RemoteLab, read
 from orchestrator.kernel.remote.ssh import Connection
 from orchestrator.lab.state import forget_root, processes
 
-# Written on this side while the lab ran there, and kept: what came in time, and our own log.
+# Files that this side writes while the lab runs there, and keeps: the received events and the owner's log.
 OURS = frozenset({"raw/progress.jsonl", "raw/remote.log", "raw/remote-lab.json"})
 DOWN_S = 180.0  # more than all deadlines of a teardown together
 
@@ -71,7 +71,9 @@ def _write(tar: tarfile.TarFile, member: tarfile.TarInfo, target: Path) -> None:
 
 
 def come_home(connection: Connection, remote_lab: RemoteLab) -> None:
-    """End the lab there, in order if that can be, and fetch what it measured. Tolerates what is gone."""
+    """Ends the lab there, by its own teardown if possible, and fetches its measurements. Tolerates what is
+    gone.
+    """
     there = remote_lab.account
     look = f"test -d {shlex.quote(remote_lab.home)} && echo there; true"
     said = connection.run(there.shell(look), what=remote_lab.home)
@@ -85,13 +87,13 @@ def come_home(connection: Connection, remote_lab: RemoteLab) -> None:
 
 
 def blame(run_dir: Path, why: str) -> None:
-    """Say in the manifest that the lab was lost: there it only knows that it was asked to end."""
+    """Records in the manifest that the lab was lost; the lab itself recorded only a request to end."""
     if manifest.read(run_dir):
         manifest.ended(run_dir, "failed", why)
 
 
 def cleanup_remote(state_dir: Path) -> None:
-    """Whatever is left of a lab, there and here; what it measured is in its run directory afterwards.
+    """Removes the rest of a lab, there and here, after fetching its measurements into its run directory.
 
     KernelError where the machine cannot be reached: then everything stays as it is, for another try.
     """

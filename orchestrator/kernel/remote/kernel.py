@@ -1,7 +1,7 @@
 """Lab kernel `ssh`: the kernel of another machine, host or uml, whichever can carry the plan there.
 
-Our code and the agent are carried there over ssh, then the same lab process runs there as it would here; its
-events, its control socket and its run directory come back (owner.py).
+This copies vNET's code and the agent there over ssh and runs the same lab process there; owner.py brings its
+events, its control socket and its run directory back.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ ROOT_REMEDY = "log in as root, or let sudo ask that account nothing"
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the other machine says to a plan. `kinds`: why its kernel has none such; None where it has."""
+    """The other machine's answer to a plan. `kinds`: why its kernel lacks a kind; None if it has it."""
 
     account: Account
     code: str
@@ -45,7 +45,7 @@ class Answer:
     why: str = ""
 
     def lacks(self, kind: str) -> str | None:
-        """Why that kind does not work there; None if it does."""
+        """Why the kind does not work there; None if it works."""
         return self.kinds.get(kind, "not tried")
 
 
@@ -61,7 +61,7 @@ class RemoteKernel:
         self._last: tuple[Plan, Answer] | None = None
 
     def examine(self, plan: Plan) -> Answer:
-        """Ask the machine; once for each plan. KernelError where it cannot be asked, NoKernel where it lacks
+        """Examines the machine, once for each plan. KernelError if it does not answer, NoKernel if it lacks
         what every lab needs.
         """
         plan = self.plan_there(plan)
@@ -90,7 +90,7 @@ class RemoteKernel:
         return _answer(self.machine, there, upload.target, said)
 
     def can(self, plan: Plan) -> list[Missing]:
-        """What the other machine says that it lacks, and images that are not here to be carried there."""
+        """What the other machine lacks, and images that are missing here."""
         answer = self.examine(plan)
         found = []
         if answer.refused is not None:
@@ -102,7 +102,9 @@ class RemoteKernel:
         return found
 
     def choose(self, plan: Plan) -> str:
-        """Why it can; NoKernel, with everything that is missing, where it cannot."""
+        """The reason for the choice; NoKernel, with everything that is missing, if the machine cannot carry
+        the plan.
+        """
         answer = self.examine(plan)
         if missing := self.can(plan):
             needs = "".join(f"\n  {self.machine.url}: needs {one}" for one in missing)
@@ -116,13 +118,13 @@ class RemoteKernel:
         return self.machine.url
 
     def plan_there(self, plan: Plan) -> Plan:
-        """The plan as that machine understands it: its libvirt is its own."""
+        """The plan with that machine's own libvirt and paths."""
         if libvirt_machine(plan.libvirt) is None:
             return plan
         return dataclasses.replace(plan, libvirt=self.machine.libvirt)
 
     def start(self, launch: Launch) -> detached.DetachedLab:
-        """Start the owner process here, which carries, starts and owns the lab there."""
+        """Starts the owner process here, which copies, starts and owns the lab there."""
         control = detached.control_socket(launch.state_dir)
         raw = launch.run_dir / "raw"
         raw.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,6 @@
-"""The home end of the line to the owner of a lab on another machine (remote_owner.py), and its clients."""
+"""This machine's end of the connection to the owner of a lab on another machine (remote_owner.py), with its
+clients.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ from orchestrator.kernel.relay import HostRelay
 from orchestrator.kernel.remote.remote_lab import RemoteLab
 from orchestrator.lab.loop import Calls
 
-BEAT_S = 5.0  # a word to the owner there, which says how long it waits for one
+BEAT_S = 5.0  # interval of beats to the owner there, which sets the timeout
 LEAVE_S = 30.0  # from the lab's end to the end of its owner there
 Open = Callable[[socket.socket], subprocess.Popen[bytes]]
 
@@ -37,7 +39,9 @@ class RemoteConnection:
         self._selector = Calls()
 
     def serve(self, open_there: Open) -> int:
-        """Until the lab has ended or the line; the exit status of what `open_there` has started."""
+        """Serves until the lab or the connection has ended; returns the exit status of the command of
+        `open_there`.
+        """
         ours, theirs = socket.socketpair()
         with ours:
             with theirs:
@@ -76,7 +80,7 @@ class RemoteConnection:
             self._message(self._here(line))
 
     def _here(self, line: bytes) -> bytes:
-        """A line with the run directory's name of this side, which it will have in the end."""
+        """Replaces the run directory's path in a line by its path on this machine."""
         here = self._remote_lab.run_dir
         return (
             line
@@ -87,7 +91,7 @@ class RemoteConnection:
     def _message(self, line: bytes) -> None:
         try:
             message = json.loads(line)
-        except ValueError:  # of the shell there, before our program began
+        except ValueError:  # output of the shell there, before vNET's program started
             print(line.decode(errors="replace"), file=sys.stderr)  # noqa: T201  # raw/remote.log
             return
         if "c" in message:

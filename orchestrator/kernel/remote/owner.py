@@ -1,10 +1,10 @@
-"""The process that owns a lab on another machine: carries it there, its events and control socket here.
+"""The process that owns a lab on another machine: copies it there, brings its events and control socket here.
 
 Started by kernel.py as `python -m orchestrator.kernel.remote.owner FILE`. Standard output: the lab's
 JSON lines. Exit status: that of the lab process; 1 where it was lost. End of file on standard input means
 that the command that wanted this run is gone: the lab is interrupted.
 
-Where the way home fails, the state directory stays, and `vnet down` goes it again.
+If fetching the results fails, the state directory stays, and `vnet down` fetches them again.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class RemoteOwner:
         return status
 
     def _carry(self) -> None:
-        """Everything that the lab needs, and last what it is told."""
+        """Copies everything that the lab needs, the start file last."""
         remote_lab, plan = self.remote_lab, codec.from_json(Plan, (self.run_dir / "plan.json").read_text())
         self._phase("stage", f"to {remote_lab.account.name}")
         self.state.record("ssh", self.connection.open())
@@ -86,7 +86,7 @@ class RemoteOwner:
         )
 
     def _serve(self) -> None:
-        """Be at home until the lab has ended; KernelError where it is lost before that."""
+        """Serves events and clients until the lab has ended; KernelError if it is lost before."""
         command = self.remote_lab.account.program(self.remote_lab.code, "run", self.remote_lab.home)
         ended = self.line.serve(lambda side: self.connection.popen(command, side, side, None))
         if self.line.status is None:
@@ -105,7 +105,7 @@ class RemoteOwner:
         return f"{self.remote_lab.machine.url}: the lab's owner there ended with status {status}: {words}"
 
     def _salvage(self, why: Exception) -> None:
-        """Another try of the way home; where it fails, the reason stands behind the first."""
+        """Fetches the results once more; on failure, appends the reason to the first error."""
         emit(json.dumps({"event": "error", "text": str(why)}))
         self._phase("fetch", "what was measured until then")
         try:

@@ -1,4 +1,4 @@
-"""ssh's words about a connection that failed, with what they mean and what mends it."""
+"""ssh's error texts for a failed connection, with their meanings and remedies."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _MEANINGS = (
 
 
 def explained(machine: RemoteMachine, said: str) -> str:
-    """What ssh said in one line, and behind it what it means; `said` may be empty."""
+    """ssh's error in one line, followed by its meaning and remedy; `said` may be empty."""
     words = " ".join(said.replace("@", " ").split() if "IDENTIFICATION HAS CHANGED" in said else said.split())
     port = f"-p {machine.port} " if machine.port else ""
     user = f"{machine.user}@" if machine.user else ""

@@ -1,4 +1,4 @@
-"""What a lab on another machine is, for its owner here and for who must take it away later."""
+"""The record of a lab on another machine, for its owner here and for a later removal."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class RemoteLab:
     run_dir: str
     state_dir: str
     agent: str  # here
-    kernel: str  # host or uml: what was found to carry the plan
+    kernel: str  # host or uml: the kernel that carries the plan
     why: str
     scenario: bool
     keep: bool
@@ -45,7 +45,7 @@ class RemoteLab:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """What the owner there is told (LAUNCH), beside the plan."""
+    """The start file (LAUNCH) for the owner there, beside the plan."""
 
     kernel: str
     why: str

@@ -1,4 +1,5 @@
-"""The owner of a lab on the other machine: ssh's input and output are the line to the owner at home.
+"""The owner of a lab on the other machine: ssh's input and output connect it to the owner on the user's
+machine.
 
 JSON lines as over a guest's serial line (uml/guest.py): out go `out` (a line of the lab), `serving`, `beat`,
 `manifest` (its text when it has changed), `exit` and the clients' lines of relay.py; in come `signal`, `beat`
@@ -24,7 +25,7 @@ from orchestrator.kernel.relay import GuestRelay
 from orchestrator.lab.loop import Calls
 
 BEAT_S = 1.0
-SILENCE_S = 60.0  # home says a word every 5 s (line.py); a network may be away for some of them
+SILENCE_S = 60.0  # line.py sends a beat every 5 s; a network may lose some of them
 STDIN, STDOUT, STDERR = 0, 1, 2
 
 
@@ -40,7 +41,7 @@ class RemoteOwner:
         self._heard = time.monotonic()
         self._alone = False
         self._serving = False
-        self._told_ns = 0  # when the manifest was changed that home knows
+        self._told_ns = 0  # modification time of the last manifest sent
 
     def run(self) -> int:
         """Serve until the lab's process has ended; its exit status."""
@@ -67,7 +68,7 @@ class RemoteOwner:
         return status
 
     def send(self, **message: Any) -> None:
-        """One line home; nobody hears it when home is gone."""
+        """Sends one line to the user's machine, unless the connection has ended."""
         if not self._alone:
             self.line.queue(json.dumps(message).encode())
 
@@ -78,7 +79,7 @@ class RemoteOwner:
 
     def _events(self, events: LineStream) -> None:
         lines = events.read()
-        if lines:  # whoever reads that the lab serves may ask it at once
+        if lines:  # a reader of `serving` may send requests at once
             self._note_serving()
         for line in lines:
             self.send(out=line.decode())
@@ -116,11 +117,11 @@ class RemoteOwner:
             self.send(manifest=self.manifest.read_text())
 
     def _left_alone(self, why: str) -> None:
-        """Home is gone: the lab ends in order, without an audience."""
+        """Interrupts the lab after the connection is lost, so that it tears down."""
         if self._alone:
             return
         self._alone = True
-        with contextlib.suppress(OSError):  # somebody may hear it after all
+        with contextlib.suppress(OSError):  # the connection may still work
             os.write(STDERR, f"{why}: the lab was ended\n".encode())
         self.selector.unregister(self.line)
         if STDOUT in self.selector.get_map():

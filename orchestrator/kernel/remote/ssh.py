@@ -1,4 +1,4 @@
-"""One ssh connection to another machine: everything goes through it, and what ssh refuses is explained.
+"""One ssh connection to another machine for all commands, with explanations of ssh's errors.
 
 Plain OpenSSH with the user's own configuration, keys and known hosts; VNET_SSH replaces the command `ssh`
 (and its options). Host keys are checked as that configuration says; nobody is asked anything.
@@ -24,7 +24,7 @@ from orchestrator.language.uris import RemoteMachine
 SOCKET_PATH_MAX = 90  # sun_path holds 107 characters; ssh adds 17 while it makes the socket
 CONNECT_S = 20  # to the end of the key exchange
 OPEN_S = 60.0  # to a connection that takes commands
-CLOSE_S = 5.0  # it says good-bye over a network that may be gone
+CLOSE_S = 5.0  # ssh closes the connection over a network that may be down
 GONE_S = 1.0  # from the end of what runs over it to the end of its process
 POLL_S = 0.02
 LOST = 255  # ssh's own exit status where it, and not the command, failed
@@ -86,7 +86,7 @@ class Connection:
 
     def popen(self, command: str, stdin: Any, stdout: Any, stderr: Any) -> subprocess.Popen[bytes]:
         """Start a command of the other machine's shell."""
-        # Without the connection ssh would make one of its own, which nothing here would know of.
+        # Without the connection, ssh would make a separate one, which this object does not control.
         through = ["-o", "ControlMaster=no", "-o", "ProxyCommand=false"]
         return self._start([*through, *self._target(), command], stdin, stdout, stderr)
 
@@ -103,7 +103,7 @@ class Connection:
         process = self.popen(command, subprocess.PIPE, subprocess.PIPE, subprocess.PIPE)
         assert process.stdin is not None
         try:
-            with contextlib.suppress(BrokenPipeError):  # its own words say why it did not read on
+            with contextlib.suppress(BrokenPipeError):  # its error output has the reason
                 write(process.stdin)
             output, errors = process.communicate(timeout=timeout_s)
         except BaseException as error:
@@ -149,8 +149,8 @@ class Connection:
                 stdin=subprocess.DEVNULL if stdin is None else stdin,
                 stdout=stdout,
                 stderr=stderr,
-                start_new_session=True,  # Ctrl-C is the lab's affair, not ssh's
-                # Without us nobody would read what comes: the far side sees the end and tears the lab down.
+                start_new_session=True,  # Ctrl-C interrupts the lab, not ssh
+                # Without this process, the far side reads the end of its input and tears the lab down.
                 preexec_fn=lambda: prctl(PR_SET_PDEATHSIG, signal.SIGTERM),
             )
         except OSError as error:
@@ -165,7 +165,7 @@ def client() -> list[str]:
 
 
 def target(machine: RemoteMachine) -> list[str]:
-    """How a machine is reached, for whatever command."""
+    """ssh's arguments that name a machine."""
     options = ["-o", "BatchMode=yes", "-o", f"ConnectTimeout={CONNECT_S}", "-T", "-a", "-x"]
     options += ["-o", "ClearAllForwardings=yes"]
     if machine.keyfile:
@@ -178,6 +178,6 @@ def target(machine: RemoteMachine) -> list[str]:
 
 
 def direct(machine: RemoteMachine, command: str) -> list[str]:
-    """A command line of a connection of its own, for who outlives this process."""
+    """A command line with a separate connection, for processes that outlive this one."""
     alone = ["-o", "ControlMaster=no", "-o", "ControlPath=none", "-o", "ServerAliveInterval=15"]
     return [*client(), *alone, *target(machine), command]

@@ -1,4 +1,4 @@
-"""What a lab needs on another machine, carried there once: our code with the agent, and images.
+"""Copies to another machine, once, what a lab needs there: vNET's code with the agent, and images.
 
 Each is a directory (or a file) named after its content, complete or not there at all, in the account's
 cache: nothing is carried twice, and two versions of vNET do not meet.
@@ -31,7 +31,9 @@ BACKING_FILE = slice(8, 16)  # offset of its name in a qcow2 header, 0 where the
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """A directory to be: `target` on the other machine, and its files by name; the last says it is whole."""
+    """A directory to copy: `target` on the other machine, and its files by name; the last one marks it
+    complete.
+    """
 
     target: str
     files: tuple[tuple[str, Path], ...]
@@ -69,7 +71,7 @@ def image_names(plan: Plan) -> list[str]:
 
 
 def with_images_there(account: Account, plan: Plan) -> Plan:
-    """The plan with disks of the user's own by the paths that they have on the other machine."""
+    """The plan with the paths of the user's disks on the other machine."""
     paths = {name: _disk(account, Path(name)).target for name in image_names(plan) if _own(name)}
     nodes = tuple(
         replace(node, vm=replace(node.vm, image=f"{paths[node.vm.image]}/disk.qcow2"))
@@ -81,7 +83,7 @@ def with_images_there(account: Account, plan: Plan) -> Plan:
 
 
 def carry(connection: Connection, account: Account, upload: Upload) -> bool:
-    """Take it there unless it is there; whether it was carried. KernelError in the other side's words."""
+    """Copies it unless it is there; returns whether it copied. KernelError with the other side's error."""
     target, last = shlex.quote(upload.target), shlex.quote(f"{upload.target}/{upload.files[-1][0]}")
     there = connection.run(account.shell(f"test -e {last} && echo there; true"), what=upload.target)
     if there.split() == [b"there"]:
@@ -89,7 +91,7 @@ def carry(connection: Connection, account: Account, upload: Upload) -> bool:
     part = shlex.quote(f"{upload.target}.part-") + "$$"
     script = (
         f"umask 022; mkdir -p {part} && tar -xf - -C {part} && mv -T {part} {target} "
-        f"|| {{ rm -rf {part}; test -e {last}; }}"  # somebody else may have been faster
+        f"|| {{ rm -rf {part}; test -e {last}; }}"  # another process may have copied it first
     )
     write = functools.partial(_pack, upload)
     connection.run(account.shell(script), write, timeout_s=None, what=f"unpacking {upload.target}")
@@ -128,7 +130,9 @@ def _own(image: str) -> bool:
 
 
 def _image(account: Account, name: str, image: Image) -> Upload:
-    """A built image without what labs here have made of it and their agent: that side makes its own."""
+    """A built image without files that labs here derived from it and without the agent; the other side makes
+    its own.
+    """
     if _own(name):
         return _disk(account, Path(name))
     files = sorted(path for path in image.directory.iterdir() if path.is_file())

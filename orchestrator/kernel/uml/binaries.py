@@ -1,4 +1,4 @@
-"""Which User-Mode Linux kernels run on this machine, the best first."""
+"""Finds the User-Mode Linux kernels that run on this machine, the best first."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def _candidates(env: Mapping[str, str]) -> list[tuple[Path, Literal["given", "bu
 
 
 def release_of(path: Path) -> str | None:
-    """What the kernel says that it is; None if it does not run here."""
+    """The kernel's release, as it prints it; None if it does not run here."""
     try:
         answer = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=10, check=False)
     except (OSError, subprocess.TimeoutExpired):

@@ -1,4 +1,4 @@
-"""What a User-Mode Linux kernel is given to boot a lab: command line, settings for its init, memory."""
+"""Builds the command line, the settings for init and the memory size that boot a lab in User-Mode Linux."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a guest's console tells about its end."""
+"""Finds the cause of a guest's end in its console output."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def failure(console: str, reason: str | None, status: int | None, path: Path) ->
 
 
 def warnings(console: str) -> list[dict[str, str]]:
-    """What to look at before trusting the run: the guest's kernel killed something for want of memory."""
+    """Warnings about the run: the guest's kernel killed a process for lack of memory."""
     killed = [
         line
         for line in console.splitlines()

@@ -127,7 +127,7 @@ class UmlKernel:
 
 
 def missing_kernel(old: Sequence[UmlBinary]) -> Missing:
-    """Why there is none to boot. `old`: those that do not hold this processor's registers."""
+    """Why there is no kernel to boot. `old`: kernels without room for this processor's registers."""
     if not old:
         return Missing("a User-Mode Linux kernel", "none is installed or built", REMEDY)
     reason = f"{old[0].describe()}, cannot hold this processor's AMX registers"

@@ -54,7 +54,7 @@ class Owner:
         self.heartbeat: Heartbeat | None = None
         self.status: int | None = None
         self.booted = self.serving = False
-        self.died = "its owner process failed; raw/owner.log says how"  # until it knows better
+        self.died = "its owner process failed; raw/owner.log says how"  # until the guest reports its status
         self.deadline = (time.monotonic() + boot.deadline_s, f"boot within {boot.deadline_s:g} s")
         self.asked: list[signal.Signals] = []
 
@@ -119,7 +119,7 @@ class Owner:
             if not self.serial.ended:
                 self.selector.modify(self.serial, watched, self._serial)
             self.selector.turn(max(0.0, min(next_sample, self.deadline[0]) - time.monotonic()))
-        self._serial()  # what came last
+        self._serial()  # the last output
         return None
 
     def _serial(self) -> None:

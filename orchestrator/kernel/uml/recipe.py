@@ -1,4 +1,4 @@
-"""What the lab kernels of this checkout are made of, and what a built one says of itself."""
+"""The sources of this checkout's lab kernels, and the record of a built kernel."""
 
 from __future__ import annotations
 

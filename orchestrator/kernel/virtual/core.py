@@ -1,4 +1,4 @@
-"""The core that a lab in virtual time is bound to: one that no other such lab of this machine has.
+"""Binds a lab in virtual time to a core that no other such lab of this machine uses.
 
 A guest is one kernel with one processor, made of processes that wake one another: on one core that is fast,
 spread over cores it takes twice as long. A core is taken by binding a Unix socket's abstract name: the kernel
@@ -33,7 +33,7 @@ def apart(cores: Iterable[int], topology: Path = TOPOLOGY) -> list[int]:
 
 
 def _taken(claim: socket.socket, core: int) -> bool:
-    """Whether the core is ours now; False where it is another lab's."""
+    """Takes the core; False if another lab has it."""
     try:
         claim.bind(NAME.format(core))
     except OSError as error:
@@ -44,7 +44,7 @@ def _taken(claim: socket.socket, core: int) -> bool:
 
 
 def _threads(core: int, topology: Path) -> list[int]:
-    """All that share its physical core, in order; itself alone where the machine does not say."""
+    """The threads of the core's physical core, in order; only itself if the machine does not list them."""
     path = topology / f"cpu{core}" / "topology" / "thread_siblings_list"  # such as 0,4 or 0-1
     if not path.exists():
         return [core]

@@ -85,7 +85,7 @@ class VirtualKernel:
         self.syscall_ns = setting("VNET_SYSCALL_COST", SYSCALL_NS) if syscall_ns is None else syscall_ns
         self.stall_s = setting("VNET_WATCHDOG", STALL_NS) / 1e9 if stall_s is None else stall_s
         self.kept = Kept()
-        self._root: tuple[object, ClosedRoot] | None = None  # that of the plan that was looked at last
+        self._root: tuple[object, ClosedRoot] | None = None  # the closed root of the plan examined last
         self.why = "asked for"
 
     def can(self, plan: Plan) -> list[Missing]:
@@ -106,7 +106,7 @@ class VirtualKernel:
         return f"uml in virtual time ({release}; {self.syscall_ns} ns a system call)"
 
     def root(self, plan: Plan, agent: Path | None) -> ClosedRoot:
-        """What a lab of this plan sees of the machine; Unclosed where that cannot be."""
+        """The closed root of the plan's lab; Unclosed if the plan has none."""
         asked = (of_plan(plan), agent)
         if self._root is None or self._root[0] != asked:
             self._root = (asked, closed_root(plan, agent, self.kept))
@@ -173,7 +173,7 @@ class VirtualKernel:
 
 
 def lab_entries(root: ClosedRoot, agent: Path, lab: Mapping[str, Any]) -> list[Entry]:
-    """What is this lab's alone: the files that its topology names, the agent, what the first process runs."""
+    """Files of this lab alone: those that its topology names, the agent, the program of the first process."""
     return [
         *root.named,
         Entry(f"{STAGE}/agent", stat.S_IFREG | 0o755, source=agent),
@@ -202,7 +202,7 @@ def setting(name: str, default_ns: int, env: Mapping[str, str] = os.environ) -> 
 
 
 def is_ours(path: Path) -> bool:
-    """Whether a kernel carries our patch as this module needs it."""
+    """Whether a kernel has vNET's patch in the version that this module needs."""
     return MARK in path.read_bytes()
 
 
@@ -260,6 +260,6 @@ def supervised(plan: Plan, release: str, memory: int, syscall_ns: int) -> dict[s
 
 
 def lay_out(boot_: VirtualBoot, stage: Path) -> None:
-    """Make the stage: what the kernel finds in its working directory."""
+    """Makes the stage: the files in the kernel's working directory."""
     for name, target in boot_.stage.items():
         (stage / name).symlink_to(target)

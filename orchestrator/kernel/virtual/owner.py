@@ -150,7 +150,7 @@ class VirtualOwner:
         return number
 
     def _mark(self, why: str, by: str) -> None:
-        """The lab process could not write its own end."""
+        """Records the end in the manifest for a lab process that could not."""
         run_dir = Path(self.boot.run_dir)
         if manifest.read(run_dir):
             manifest.ended(run_dir, "interrupted", why, by)

@@ -25,7 +25,7 @@ FIRST_PID = 4_200_000  # above the kernel's largest, so that nobody can take one
 
 
 class FakeDriver:
-    """Keeps what it is told and answers from it."""
+    """Stores the requested state and answers from it."""
 
     name = "fake"
 
@@ -106,7 +106,7 @@ class FakeDriver:
         return self._run.capture(capture, file)
 
     def power(self, nodes: Sequence[Node], on: bool) -> None:
-        """Nothing more: its programs and links are all it has."""
+        """Does nothing: a fake node is only its programs and its links."""
 
     def destroy(self, nodes: Sequence[Node] | None) -> None:
         for node in list(self._nodes.values()) if nodes is None else nodes:
@@ -119,7 +119,7 @@ class FakeDriver:
             self._tools.forget(self._core or "")
 
     def close(self) -> None:
-        """Nothing to end."""
+        """Does nothing."""
 
     def _interfaces(self, node: Node) -> list[dict[str, Any]]:
         present = {e["ifname"]: e for e in self._tools.devices(node.netns)}

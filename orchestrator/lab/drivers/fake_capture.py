@@ -11,15 +11,15 @@ from orchestrator.lab.drivers.fake_traffic import TRANSIT_NS, Sent, Traffic, add
 
 HEADERS = 14 + 20 + 20  # Ethernet, IPv4, TCP
 TCP, UDP = 6, 17
-DISCARD = 9  # RFC 863: what comes there means nothing
+DISCARD = 9  # RFC 863: the service discards what arrives
 FIRST_PORT = 40_000
 LONGEST = 65_535 - 20 - 20
 HEAD = struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 65535, 1)  # nanoseconds, Ethernet
-NOWHERE = "192.0.2.1"  # RFC 5737: of messages that nobody is to get
+NOWHERE = "192.0.2.1"  # RFC 5737: destination of messages without a receiver
 
 
 class FakeCapture:
-    """A pcap: TCP of flows that promise to lose nothing, UDP of the others."""
+    """Writes a pcap: TCP for flows that guarantee delivery, UDP for the others."""
 
     listening = True
 
@@ -46,7 +46,7 @@ class FakeCapture:
 
 
 def _frame(message: Sent, source: str, target: str, next_seq: dict[int, int]) -> bytes:
-    """One message in one frame, as far as IP lets it; checksums are left out."""
+    """One message in one frame, up to IP's maximum length, without checksums."""
     payload = bytes(min(message.flow.payload.bytes, LONGEST))
     port = FIRST_PORT + message.number % 20_000
     if any(delivery.promise.lossless for delivery in message.flow.deliveries):
@@ -62,7 +62,7 @@ def _frame(message: Sent, source: str, target: str, next_seq: dict[int, int]) ->
     if len(ends[0]) == len(ends[1]) == 4:
         kind = b"\x08\0"
         ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 20 + length, 0, 0x4000, 64, protocol, 0, *ends)
-    else:  # an end that nobody knows is one of IPv4
+    else:  # an unknown endpoint gets an IPv4 address
         kind = b"\x86\xdd"
         ip = struct.pack(
             ">IHBB16s16s", 6 << 28, length, protocol, 64, *(end.rjust(16, b"\0") for end in ends)

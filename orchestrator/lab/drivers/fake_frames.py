@@ -1,4 +1,4 @@
-"""The fake driver's trials: an invented path that does what the plan asks of its links."""
+"""The fake driver's trials: an invented path with the impairments of the plan's links."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ class Carried(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class FakePath:
-    """What carries the frames; rates are bit/s, 0: any. `tester_fps` is the most that the generator sends."""
+    """The path of the frames; rates are bit/s, 0: no limit. `tester_fps` is the highest rate of the
+    generator.
+    """
 
     rate_bps: int = 0
     queue: int = 1000  # frames
@@ -39,7 +41,7 @@ class FakePath:
     tester_fps: float = 1_000_000.0
 
     def carry(self, size: int, rate_fps: float, count: int, longest_ns: int, start_ns: int) -> Carried:
-        """Sender's and receiver's counts of a trial, by arithmetic: no frame is made."""
+        """Computes the sender's and receiver's counts of a trial; no frame is sent."""
         rate = min(rate_fps or self.tester_fps, self.tester_fps)
         sent = min(count, max(1, math.floor(longest_ns * rate / SECOND) + 1))
         capacity = shaped_fps(size, self.rate_bps) if self.rate_bps else math.inf

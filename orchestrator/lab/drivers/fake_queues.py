@@ -1,4 +1,4 @@
-"""`tc` in memory, for queues of a stated kind: what it would read back of the words that it was given."""
+"""Simulates `tc` for queues of a stated kind: computes the read-back of the given arguments."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from orchestrator.queueing.words import RATES, TIMES, scaled
 
 Entry = dict[str, Any]
 BITS = 8
-KEEPS = {"fq_codel"}  # what a change does not name
+KEEPS = {"fq_codel"}  # kinds that keep the options that a change does not name
 US = 1e6
 
 

@@ -67,7 +67,7 @@ class FakeRun:
         return self._begin(request)
 
     def _begin(self, request: Operation[Any]) -> Message:
-        """What it is told for later."""
+        """Stores the requests that later answers need."""
         if isinstance(request, operations.Messages):
             self._messages = Path(request.path)
         elif isinstance(request, operations.Sample):
@@ -106,7 +106,7 @@ class FakeRun:
         }  # fmt: skip
 
     def _set_on(self, probe: Probe) -> Impairment:
-        """Of a link that came later."""
+        """The impairment of a link of an added node."""
         return queueing.found(self._qdiscs(probe["netns"]), probe["device"], Impairment())
 
     def _finish(self) -> None:

@@ -1,4 +1,4 @@
-"""The fake driver's messages: what the plan's flows would send over a network that loses nothing."""
+"""The fake driver's messages: the messages of the plan's flows over a network without loss."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """All that happens until `end_ns`, and how long a message takes, one way (ns)."""
+    """All messages until `end_ns`, and their one-way delay (ns)."""
 
     plan: Plan
     t0_ns: int
@@ -84,7 +84,7 @@ class Traffic:
                 yield f"C,{session.endpoint},{what},{at_ns},"
 
     def _progress(self, number: int, flow: Flow) -> Iterator[str]:
-        """Each second, and at the end, of a flow that is as fast as the network takes it."""
+        """Progress records of a flow that sends as fast as possible: each second and at the end."""
         end_ns = min(flow.stop_ns, self.end_ns)
         marks = [*range(flow.start_ns + SECOND, end_ns, SECOND), end_ns]
         for at_ns in marks if end_ns > flow.start_ns else ():
@@ -108,7 +108,7 @@ def addresses(plan: Plan) -> Mapping[str, str]:
 
 
 def _times(flow: Flow, schedule: Schedule, end_ns: int) -> list[int]:
-    """When a flow sends: ticks by the clock, those that are its own, each with its burst."""
+    """Sending times of a flow: the ticks of its sender, each with its burst."""
     ends_ns = [rate.from_ns for rate in schedule.rates[1:]] + [flow.stop_ns]
     found: list[int] = []
     tick = 0

@@ -1,7 +1,8 @@
-"""Nodes on several hosts: each host's own driver does the work, told over the line to a part there.
+"""Nodes on several hosts: a part on each host runs that host's driver and takes requests over its connection.
 
-What is of one node, namespace or step goes to its host; what is of all goes to each, and comes back as one.
-Hosts have clocks of their own: moments are told in theirs, and what they measured comes back in the lab's.
+A request for one node, namespace or step goes to its host. A request for all goes to each host, and the
+answers are merged. Each host has its own clock: requests carry times on the host's clock, and measured times
+are converted to the lab's clock.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class HostsDriver:
         self._built = False
 
     def open(self) -> operations.Greeting:
-        """A part on each host, whose clock is then known; LabError where one cannot begin."""
+        """Starts a part on each host and estimates the host's clock; LabError if a part cannot start."""
         ways = host_commands.of_run(self._at.run_dir)
         host_commands.note(self._at.state.directory, ways)
         for name, way in ways.items():
@@ -98,7 +99,9 @@ class HostsDriver:
         return found
 
     def configure(self, nodes: Sequence[Node], ports: Sequence[str]) -> dict[str, Any]:
-        """As every host reads it back; at first hosts are joined, and what lies between is measured."""
+        """Configures nodes and returns what every host reads back; the first call also makes the tunnels and
+        measures the underlay.
+        """
         if not self._built:
             self._join()
         wires = _wires(self._at.plan) if not self._built else {}
@@ -118,7 +121,7 @@ class HostsDriver:
         return read
 
     def _join(self) -> None:
-        """Tunnels, from bridge to bridge; as read back."""
+        """Makes the tunnels between the bridges and reads them back."""
         plan = self._at.plan
         tunnels.make(self._at.loop, plan, self._parts)
         if plan.tunnels:
@@ -131,7 +134,7 @@ class HostsDriver:
         return self._entries("qdiscs", netns)
 
     def limit(self, nodes: Sequence[Node]) -> dict[str, Any]:
-        self._counters.clear()  # limits may bring controllers, and those other files
+        self._counters.clear()  # limits may add controllers, which have other files
         return self._joined("limit", self._by_host(nodes))
 
     def counters(self, node: Node) -> operations.Counters:
@@ -144,7 +147,7 @@ class HostsDriver:
 
     def call(self, request: Operation[Answer], *, patience_ns: int = PATIENCE_NS) -> Answer:
         if isinstance(request, operations.Workload):
-            self._estimate()  # t0 is told to each host on its own clock
+            self._estimate()  # each host gets t0 on its own clock
         asked = self._split(request)
         loop = self._at.loop
         answers: list[Message] = []
@@ -210,7 +213,7 @@ class HostsDriver:
             self._places.drop(nodes)
 
     def close(self) -> None:
-        """What is left to fetch, then each part's end; a host that is lost stays written down."""
+        """Fetches the remaining files, then ends each part; the state keeps the record of a lost host."""
         try:
             self._fetch_all()
         finally:
@@ -242,13 +245,13 @@ class HostsDriver:
         return {key: value for answer in answers.values() for key, value in answer["value"].items()}
 
     def _entries(self, verb: str, netns: str) -> list[dict[str, Any]]:
-        """Of a core namespace those of all hosts, each with its `host`."""
+        """Entries of a namespace from every host that has it, each with its `host`."""
         parts = [self._part(host) for host in self._places.netns(netns)]
         answers = ask_all(self._at.loop, verb, {part: {"netns": netns} for part in parts if part.there})
         return [{**entry, "host": name} for name, answer in answers.items() for entry in answer["value"]]
 
     def _split(self, request: Operation[Any]) -> Outgoing:
-        """Who is asked what; LabError where the host of one node is gone."""
+        """Splits a request into one for each part; LabError if the host of a node is lost."""
         if isinstance(request, operations.OfOneNode):
             return [(self._part(self._places.node(request.node)), request)]
         if isinstance(request, operations.Prove):
@@ -284,12 +287,14 @@ class HostsDriver:
         return dataclasses.replace(request, nodes=nodes, links=links)
 
     def _estimate(self) -> None:
-        """One host after the other: what others do at the time makes round trips longer."""
+        """Estimates the hosts' clocks one after the other: work on other hosts lengthens the round trips."""
         for part in self._there():
             together(self._at.loop, f"host {part.name}'s clock", PATIENCE_NS, [(part, part.estimate())])
 
     def _keep_up(self) -> None:
-        """Clocks, records and samples while the load runs: of a host that is lost later, this is kept."""
+        """Fetches clocks, records and samples during the load, so that they are kept if the host is lost
+        later.
+        """
         for part in self._there():
             if part.name not in self._busy:
                 self._busy.add(part.name)
@@ -299,7 +304,9 @@ class HostsDriver:
         self._busy.discard(host)
 
     def _collect(self) -> None:
-        """After the load: last estimates, all records and samples, and how far the clocks may be trusted."""
+        """After the load, fetches the last clock estimates and all records and samples; warns of links that
+        the clocks' error affects.
+        """
         loop = self._at.loop
         loop.until(loop.clock.now_ns() + FETCH_NS, "files under way", lambda: not self._busy)
         parts = self._there()
@@ -322,7 +329,7 @@ class HostsDriver:
         together(self._at.loop, "the hosts' files", FETCH_NS, dialogues)
 
     def _leave(self) -> dict[str, host_commands.Way]:
-        """Every part ends, and says that nothing of it is left; the ways to those that did not."""
+        """Ends every part and waits for its report; returns the ways to the hosts where something is left."""
         ways, left = host_commands.of_run(self._at.run_dir), dict[str, host_commands.Way]()
         answers: dict[str, Message] = {}
         for part in self._there():
@@ -341,7 +348,7 @@ class HostsDriver:
         return left
 
     def _lost(self, host: str, why: str) -> None:
-        """A host is gone: as its nodes' machine going, by the file's policy."""
+        """Treats a lost host as the topology's policy treats a lost machine, for all of its nodes."""
         self._part_events.lost(host, self._places.on(host), why)
 
     def _tell_hosts(self) -> None:
@@ -360,7 +367,9 @@ class HostsDriver:
 
 
 def _begin(plan: Plan, host: str, run_dir: Path) -> Message:
-    """What a part is told: its own nodes whole, of the others what a resolver says of them."""
+    """The first request to a part: its own nodes with all fields, other nodes with names and addresses for
+    the resolver.
+    """
     others = (dataclasses.replace(n, software=(), vm=None) for n in plan.nodes if n.host != host)
     kept = dataclasses.replace(
         of_host(plan, host),
@@ -379,7 +388,7 @@ def _begin(plan: Plan, host: str, run_dir: Path) -> Message:
 
 
 def _wires(plan: Plan) -> dict[str, dict[str, list[str]]]:
-    """By host: the ends of links between two nodes that do not pass the core."""
+    """Ends of the links between two nodes that bypass the core, by host and namespace."""
     found: dict[str, dict[str, list[str]]] = {}
     guests = {node.netns for node in plan.nodes if node.vm is not None}
     for link in plan.links:

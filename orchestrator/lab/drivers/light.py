@@ -74,7 +74,9 @@ class LightDriver:
         return self._launcher.call(operations.Hello())
 
     def create(self, nodes: Sequence[Node], core: str | None) -> dict[str, int]:
-        """A batch at a time; while the launcher makes one, the control groups of the next are made."""
+        """Creates nodes in batches; while the launcher creates one batch, this process makes the control
+        groups of the next.
+        """
         self._limits.need(nodes)
         self._nodes |= {n.name: n for n in nodes}
         inside = self._sandbox()
@@ -112,11 +114,11 @@ class LightDriver:
         return etc_hosts.write(self._at.state.directory / "etc", known.values())
 
     def know(self, others: Iterable[Node]) -> None:
-        """Nodes that another driver makes; from the next change on, this one's find them by name."""
+        """Adds nodes of another driver to the names that light nodes resolve, from the next change on."""
         self._others |= {node.name: node for node in others}
 
     def forget(self, others: Iterable[Node]) -> None:
-        """Nodes of another driver that are gone."""
+        """Removes nodes of another driver from the names that light nodes resolve."""
         for node in others:
             self._others.pop(node.name, None)
 
@@ -181,7 +183,7 @@ class LightDriver:
         return running
 
     def power(self, nodes: Sequence[Node], on: bool) -> None:
-        """Nothing more: a light node is its programs and its links."""
+        """Does nothing: a light node is only its programs and its links."""
 
     def destroy(self, nodes: Sequence[Node] | None) -> None:
         if self._launcher is None:
@@ -198,7 +200,7 @@ class LightDriver:
             self._resolver()
 
     def close(self) -> None:
-        """End the launcher: asked first, told second, killed third."""
+        """Ends the launcher: by a request, then by SIGTERM, then by SIGKILL."""
         if self._process is None:
             return
         if self._launcher and not self._launcher.lost:

@@ -1,7 +1,7 @@
 """Virtual machines beside light nodes: libvirt domains on taps of the core namespace.
 
-All but the machines is the light driver's.
-Machines boot when their wires are there (`configure`); until then they are only defined.
+The light driver does everything except the machines. Machines boot when their wires are there (`configure`);
+until then they are only defined.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class VmDriver:
         )
 
     def open(self) -> operations.Greeting:
-        """The light launcher, and the connection to libvirt: a wrong URI or a missing image ends here."""
+        """Opens the light launcher and the connection to libvirt; fails on a wrong URI or a missing image."""
         about, state = self._light.open(), self._at.state.directory
         account.insist_on_a_way(self._account, state)
         self._account.enters(state)
@@ -85,7 +85,7 @@ class VmDriver:
         return about
 
     def create(self, nodes: Sequence[Node], core: str | None) -> dict[str, int]:
-        """Light nodes now; machines are defined, and boot in `configure`."""
+        """Creates the light nodes and defines the machines, which boot in `configure`."""
         memory.insist(nodes)
         self._light.know(n for n in nodes if n.vm is not None)
         pids = self._light.create([n for n in nodes if n.vm is None], core)
@@ -108,7 +108,7 @@ class VmDriver:
         return self.qdiscs(step.netns)
 
     def configure(self, nodes: Sequence[Node], ports: Sequence[str]) -> dict[str, Any]:
-        """Boots the machines among `nodes`; of one that failed the answer says `failed` and why."""
+        """Boots the machines among `nodes`; the answer of a failed machine is `failed` with the reason."""
         for node in nodes:
             if node.name in self._guests:
                 self._guests[node.name].node = node
@@ -145,7 +145,7 @@ class VmDriver:
         return self._light.counters(node) if node.vm is None else {"cpu": [], "memory": None}
 
     def power(self, nodes: Sequence[Node], on: bool) -> None:
-        """Machines off, with what they wrote fetched first, or booted and configured anew."""
+        """Fetches the machines' files and powers them off, or boots and configures them again."""
         self._light.power([n for n in nodes if n.vm is None], on)
         machines = [self._guests[n.name] for n in nodes if n.name in self._guests]
         for guest, node in ((g, n) for g in machines for n in nodes if n.name == g.name):
@@ -155,7 +155,7 @@ class VmDriver:
 
     def call(self, request: Operation[Answer], *, patience_ns: int = PATIENCE_NS) -> Answer:
         if isinstance(request, operations.Workload):
-            self._open_fleet.collector.estimate_clocks()  # t0 is told to each machine on its own clock
+            self._open_fleet.collector.estimate_clocks()  # each machine gets t0 on its own clock
         answers: list[Message] = []
         self.submit(request, answers.append)
         deadline = self._at.loop.clock.now_ns() + patience_ns
@@ -214,7 +214,7 @@ class VmDriver:
             self._light.close()
 
     def snapshot(self, nodes: Sequence[Node], name: str) -> None:
-        """Keep the machines' memory and disks under a name; they go on afterwards."""
+        """Saves the machines' memory and disks under a name; the machines continue afterwards."""
         self._open_fleet.snapshot([self._machine(n) for n in nodes], name)
 
     def revert(self, nodes: Sequence[Node], name: str) -> None:
@@ -256,7 +256,7 @@ class VmDriver:
         return self._light.submit(dataclasses.replace(request, nodes=light, links=links), on_answer)
 
     def _with_the_off(self, answer: Message) -> Message:
-        """Software of machines that are off, as it was when they went."""
+        """Adds the last known software states of the machines that are off."""
         nodes = answer.setdefault("nodes", {}) if answer.get("ok") else {}
         for guest in self._guests.values():
             if guest.ready:
@@ -269,7 +269,7 @@ class VmDriver:
         return answer
 
     def _image(self, node: Node) -> Image:
-        """As QEMU sees it."""
+        """The node's image, by a path that QEMU's account can read."""
         assert node.vm is not None
         try:
             return self._shown.image(locate(node.vm.image, self._at.agent))

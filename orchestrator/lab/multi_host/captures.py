@@ -1,4 +1,4 @@
-"""A capture on another host: begun and ended there, its packets fetched when it has ended."""
+"""A capture on another host; its packets are fetched when it has ended."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ STOP_NS = 30 * SECOND
 
 
 class HostCapture:
-    """Runs; `listening` at once, since the part answers when it does."""
+    """A running capture; it listens already, since the part answers only then."""
 
     listening = True
 
@@ -21,7 +21,7 @@ class HostCapture:
         self._loop, self._part, self._name, self._run_dir, self._file = loop, part, name, run_dir, file
 
     def stop(self) -> dict[str, int]:
-        """Packets and drops, as counted there; the file here."""
+        """Ends the capture, fetches its file, and returns its counts of packets and drops."""
         answer = ask_all(self._loop, "capture-stop", {self._part: {"name": self._name}}, STOP_NS)
         packets = Packets(self._file, self._part.clock.to_lab)
         try:

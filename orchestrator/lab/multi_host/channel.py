@@ -1,4 +1,6 @@
-"""The home end of the line to a part: requests with answers, news, and the end of either side noticed."""
+"""The lab process's end of the connection to a part: requests, answers, events, and detection of either
+side's end.
+"""
 
 from __future__ import annotations
 
@@ -26,11 +28,11 @@ from orchestrator.lab.operations import Operation
 READ_BYTES = 1 << 18
 GONE_S = 5.0  # from the end of the line to the end of the process that carried it
 PR_SET_PDEATHSIG = 1
-SHOWN = 400  # characters of last words
+SHOWN = 400  # characters of the last error output
 
 
 class Channel:
-    """One part. `lost`: why it cannot be asked any more, None while it can."""
+    """The connection to one part. `lost`: why it has ended, None while it is open."""
 
     def __init__(
         self, loop: Loop, name: str, argv: Sequence[str], log: Path, on_event: OnMessage,
@@ -61,7 +63,7 @@ class Channel:
         return self.ask("submit", encode_operation(request), on_answer, on_event)
 
     def ask(self, verb: str, fields: Message, on_answer: OnMessage, on_event: OnMessage | None = None) -> int:
-        """Any verb of a part; `on_answer` gets {ok, value} or {ok, error}."""
+        """Sends a request with any verb of a part; `on_answer` gets {ok, value} or {ok, error}."""
         if self.lost is not None:
             raise LabError(f"host {self.name}: {verb}: {self.lost}")
         number = next(self._ids)
@@ -70,11 +72,11 @@ class Channel:
         return number
 
     def expect_end(self) -> None:
-        """From now on the end of the line is no news."""
+        """From now on the end of the connection is expected."""
         self._on_lost = lambda _: None
 
     def close(self) -> None:
-        """Nothing more is expected of it."""
+        """Closes the connection."""
         self.expect_end()
         self._lose("the line was closed")
         try:
@@ -84,7 +86,9 @@ class Channel:
             self._process.wait()
 
     def _send(self, message: Message) -> None:
-        """All of it; what comes meanwhile is kept, so that two sides that write never wait for each other."""
+        """Sends the whole line and stores input that arrives meanwhile, so that two writing sides never block
+        each other.
+        """
         data = encode(message)
         self._socket.setblocking(False)
         while data and self.lost is None:
@@ -123,7 +127,7 @@ class Channel:
         self._heard = time.monotonic()
         try:
             self._came += self._buffer.feed(chunk)
-        except ValueError as error:  # a shell's word before our program began
+        except ValueError as error:  # output of a shell before our program started
             self._lose(f"its answer is not ours ({error}); does its shell print something?")
 
     def _deliver(self) -> None:
@@ -176,7 +180,7 @@ def _started(argv: Sequence[str], side: socket.socket, errors: IO[bytes]) -> sub
     try:
         return subprocess.Popen(
             list(argv), stdin=side.fileno(), stdout=side.fileno(), stderr=errors, start_new_session=True,
-            # Without us nobody reads what comes: the part sees the end and takes its nodes away.
+            # Without this process the part reads the end of its input and removes its nodes.
             preexec_fn=lambda: prctl(PR_SET_PDEATHSIG, signal.SIGTERM),
         )  # fmt: skip
     except OSError as error:

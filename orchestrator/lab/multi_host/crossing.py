@@ -1,4 +1,6 @@
-"""What lies between hosts: measured before the run, stated, and held against the links that cross it."""
+"""Measures the underlay between hosts before the run, records it, and compares it with the links that cross
+it.
+"""
 
 from __future__ import annotations
 
@@ -17,17 +19,17 @@ from orchestrator.model import Link, Plan, Tunnel
 
 PROBES, PROBE_NS, PROBE_BYTES = 100, 10 * MILLISECOND, 64
 TRAIN_FRAMES = 200
-SETTLE_NS = SECOND  # longer than any underlay that a lab is worth being run over
-LEAST = 10  # round trips that tell a delay
+SETTLE_NS = SECOND  # longer than the round trip of any useful underlay
+LEAST = 10  # fewest round trips for a delay
 ETHERNET = 14
-MATTERS = 0.1  # of a delay: an error of the clocks beyond that is worth a warning
+MATTERS = 0.1  # share of a delay: a larger error of the clocks causes a warning
 
 
 @dataclass(frozen=True, slots=True)
 class Crossing:
-    """Two hosts. delay_ns: half the median round trip, with what both kernels and tunnels add; jitter_ns:
-    half of what lies between its quartiles; loss: share of round trips; rates: of a train of full frames,
-    at least so much (a part sends no faster than its interpreter lets it).
+    """The underlay between two hosts. delay_ns: half the median round trip, including both kernels and
+    tunnels; jitter_ns: a quarter of the distance of its quartiles; loss: share of round trips; rates: lower
+    bounds, from a train of full frames (the part's interpreter limits its sending rate).
     """
 
     a: str
@@ -42,7 +44,7 @@ class Crossing:
 
 
 def measure(loop: Loop, plan: Plan, parts: Mapping[str, HostPart]) -> list[Crossing]:
-    """All pairs of hosts that a tunnel joins. LabError where no frame passes, or no full one."""
+    """Measures all pairs of hosts that a tunnel joins. LabError if no frame passes, or no full frame."""
     pairs = dict(_pairs(plan))
     if not pairs:
         return []
@@ -70,7 +72,7 @@ def measure(loop: Loop, plan: Plan, parts: Mapping[str, HostPart]) -> list[Cross
 
 
 def _pairs(plan: Plan) -> Iterator[tuple[tuple[str, str], Tunnel]]:
-    """Each pair of hosts once, with a tunnel between them: of several the last, which is as good as any."""
+    """Each pair of hosts with a tunnel between them; of several tunnels any one serves."""
     for tunnel in plan.tunnels:
         for a, b in itertools.combinations(sorted(tunnel.ends), 2):
             yield (a, b), tunnel
@@ -111,14 +113,14 @@ def _crossing(
 
 
 def _rate_bps(train: list[int] | None, size: int) -> int:
-    """Of frames that came back to back; 0 where too few did."""
+    """The rate of frames that were sent back to back; 0 if too few arrived."""
     if not train or len(train) < 2:
         return 0
     return round((len(train) - 1) * size * 8 * SECOND / max(1, train[-1] - train[0]))
 
 
 def as_data(crossings: list[Crossing], clocks: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """For the manifest, each with the error of the two clocks against each other."""
+    """Crossings for the manifest, each with the error between the two clocks."""
     return [
         {**asdict(c), "clock_error_ns": sum(int(clocks[n]["error_ns"]) for n in (c.a, c.b) if n in clocks)}
         for c in crossings
@@ -126,7 +128,7 @@ def as_data(crossings: list[Crossing], clocks: Mapping[str, Mapping[str, Any]]) 
 
 
 def below(plan: Plan, crossings: list[Crossing]) -> list[str]:
-    """Links whose frames may pass between hosts, and that ask for less delay than the hosts' network adds."""
+    """Links whose frames may pass between hosts and whose requested delay is less than the underlay's."""
     return [
         f"{name} asks for {asked / 1e6:.3g} ms, and {c.a} - {c.b} adds {c.delay_ns / 1e6:.3g} ms"
         for name, asked, c in _asked(plan, crossings, lambda c: c.delay_ns)
@@ -135,7 +137,7 @@ def below(plan: Plan, crossings: list[Crossing]) -> list[str]:
 
 
 def doubted(plan: Plan, crossings: list[Crossing], clocks: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Links beside whose delay the error of the clocks matters."""
+    """Links for which the error of the clocks is large against the requested delay."""
     errors = {(d["a"], d["b"]): int(d["clock_error_ns"]) for d in as_data(crossings, clocks)}
     return [
         f"{name} asks for {asked / 1e6:.3g} ms, and clocks of {c.a} and {c.b} are known to "

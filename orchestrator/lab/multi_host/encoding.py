@@ -11,13 +11,13 @@ from orchestrator.lab.errors import LabError
 from orchestrator.lab.jsonlines import Message
 from orchestrator.lab.operations import Operation
 
-SILENCE = "VNET_SILENCE_S"  # environment: without a word for so long, the other side counts as gone
-USUAL_S, LEAST_S = 60.0, 3.0  # a network may be away for some
-BEATS = 12  # words that each says in that time
+SILENCE = "VNET_SILENCE_S"  # environment variable: after this silence the other side counts as lost
+USUAL_S, LEAST_S = 60.0, 3.0  # a network may be down for some seconds
+BEATS = 12  # beats that each side sends in that time
 
 
 def silence_s() -> float:
-    """As the user wants it; LabError where that is no time."""
+    """The silence that the user allows, in seconds; LabError if the variable holds no duration."""
     text = os.environ.get(SILENCE, "")
     try:
         found = float(text or USUAL_S)

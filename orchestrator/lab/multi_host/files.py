@@ -1,4 +1,4 @@
-"""Files of a part into the run directory at home, with their times on the lab's clock."""
+"""Copies files of a part into the lab's run directory and converts their times to the lab's clock."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Packets:
         self._out.write(b"".join(done))
 
     def close(self) -> None:
-        """A record that came cut off stays so: its reader says it."""
+        """Writes an incomplete last record as it is; the reader of the file reports it."""
         self._out.write(self._rest)
         self._out.close()
 
@@ -86,12 +86,14 @@ class Packets:
 
 
 def fetched(path: str, take: Callable[[bytes], None]) -> Fetched:
-    """A file that is read in parts as large as a network likes."""
+    """A file that is fetched in parts of a size that suits a network."""
     return Fetched(path, take, CHUNK_BYTES)
 
 
 def taker(run_dir: Path, name: str, host: str, to_lab: ToLab) -> Callable[[bytes], None]:
-    """What is done with one more file of a host's run directory: samples are joined, the rest is kept."""
+    """Chooses what happens to a file of a host's run directory: samples are merged, other files are
+    stored.
+    """
     top, _, last = name.rpartition("/")
     if top == "raw" and last in SAMPLES:
         return Rows(run_dir / name, to_lab).take

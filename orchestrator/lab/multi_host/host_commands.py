@@ -19,13 +19,13 @@ from orchestrator.model.codec import build
 
 RUN_FILE = "raw/hosts.json"
 STATE_FILE = "hosts.json"
-AT_ONCE_S = 10.0  # at a lab's end: a host that is gone is not waited for
+AT_ONCE_S = 10.0  # at a lab's end, which does not wait for a lost host
 DOWN_S = 180.0  # more than all deadlines of a teardown together
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """`run` starts the part and is the line to it, `down` takes away what it left; both end by themselves."""
+    """`run` starts the part and connects to it, `down` removes what the part left; both end by themselves."""
 
     machine: str  # as the user named it; "" is this machine
     run: tuple[str, ...]
@@ -33,7 +33,7 @@ class Way:
 
 
 def of_run(run_dir: Path) -> dict[str, Way]:
-    """By host; LabError where the run says nothing of them."""
+    """The commands by host; LabError if the run has none."""
     try:
         return _read(run_dir / RUN_FILE)
     except (OSError, ValueError, TypeError) as error:
@@ -41,13 +41,13 @@ def of_run(run_dir: Path) -> dict[str, Way]:
 
 
 def left(state_dir: Path) -> dict[str, Way]:
-    """Hosts on which something of the lab may be."""
+    """Hosts on which parts of the lab may remain."""
     file = state_dir / STATE_FILE
     return _read(file) if file.exists() else {}
 
 
 def note(directory: Path, ways: Mapping[str, Way], name: str = STATE_FILE) -> None:
-    """Write it down; nothing where nothing is left."""
+    """Records these hosts; removes the record if there are none."""
     file = directory / name
     if ways:
         data = {host: dataclasses.asdict(way) for host, way in ways.items()}
@@ -57,7 +57,7 @@ def note(directory: Path, ways: Mapping[str, Way], name: str = STATE_FILE) -> No
 
 
 def down(way: Way, longest_s: float = DOWN_S) -> str | None:
-    """Take away what is left on one host; why it could not be, None where nothing is left."""
+    """Removes what is left on one host; returns the error, None if nothing is left."""
     try:
         done = subprocess.run(
             way.down, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=longest_s, check=False

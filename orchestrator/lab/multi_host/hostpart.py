@@ -1,4 +1,4 @@
-"""One host's part as home sees it: the line to it, its clock, what it has written."""
+"""One host's part in the lab process: its connection, its clock, its files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FETCH_NS = 600 * SECOND  # all files of a host, over a slow network
 
 
 class HostPart:
-    """`argv`: what starts the part there, and is the line to it."""
+    """`argv`: the command that starts the part and carries the connection to it."""
 
     def __init__(
         self, loop: Loop, run_dir: Path, name: str, argv: Sequence[str], on_event: OnMessage,
@@ -47,28 +47,28 @@ class HostPart:
 
     @property
     def there(self) -> bool:
-        """Whether it can be asked."""
+        """Whether the part is connected."""
         return self.channel.lost is None
 
     def estimate(self) -> Dialogue[None]:
-        """A dialogue: its clock against the lab's, once more."""
+        """A dialogue: estimates the host's clock again."""
         self.clock.estimates.append((yield from clocks.estimate(self._loop.clock, ROUNDS)))
 
     def keep_up(self) -> Dialogue[None]:
-        """A dialogue: its clock, and what has come to its records and samples."""
+        """A dialogue: estimates the clock and fetches new records and samples."""
         yield from self.estimate()
         for file in list(self._files.values()):
             yield from file.rest()
 
     def everything(self, names: Sequence[str]) -> Dialogue[None]:
-        """A dialogue: all that its run directory holds but captures, which come when they end."""
+        """A dialogue: fetches the part's run directory without captures, which are fetched when they end."""
         for name in names:
             if not name.startswith("pcap/"):
                 self._follow(name)
         yield from self.keep_up()
 
     def fetch(self, name: str, take: Callable[[bytes], None]) -> None:
-        """One file as it is now; LabError where it cannot be had."""
+        """Fetches one file in its present state; LabError if that fails."""
         dialogue = files.fetched(str(self._run_dir / name), take).rest()
         _, errors = together(self._loop, f"{name} of host {self.name}", FETCH_NS, [(self, dialogue)])
         if errors:
@@ -83,7 +83,9 @@ class HostPart:
 def ask_all(
     loop: Loop, verb: str, asked: Mapping[HostPart, Message], patience_ns: int = PATIENCE_NS
 ) -> dict[str, Message]:
-    """A verb of several parts side by side: whole answers by host; LabError with the first refusal."""
+    """Sends a verb to several parts in parallel and returns the answers by host; LabError with the first
+    error.
+    """
     answers: dict[str, Message] = {}
     for part, fields in asked.items():
         part.channel.ask(verb, fields, partial(answers.__setitem__, part.name))

@@ -32,7 +32,7 @@ from orchestrator.lab.state import Owned, forget_root, owned, state_root
 
 STDIN, STDOUT = 0, 1
 READ_BYTES = 1 << 18
-CLAIM = "part.json"  # in HOME, once the lab's name is this part's
+CLAIM = "part.json"  # in HOME, once this part has claimed the lab's name
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 END_S = 90.0  # more than all deadlines of a teardown together
 POLL_S = 0.05
@@ -40,14 +40,14 @@ POLL_S = 0.05
 
 @dataclass(frozen=True)
 class Claim:
-    """Whose the lab of that name is on this host."""
+    """The lab and the process that hold a name on this host."""
 
     lab: str
     process: Owned
 
 
 class Part:
-    """One line home, one loop, one driver."""
+    """The part: one connection to the lab process, one loop, one driver."""
 
     def __init__(self, home: Path) -> None:
         self.home = home
@@ -58,10 +58,12 @@ class Part:
         self._silence_s = USUAL_S
         self._beats = self.loop.every(round(USUAL_S / BEATS * SECOND), self._beat)
         self._names: tuple[bytes, bytes] | None = None  # of the run directory: at home, here
-        self._last: int | None = None  # the request that ended us
+        self._last: int | None = None  # the request that ended the part
 
     def run(self) -> int:
-        """Serve until home wants no more or is gone; 1 where something could not be taken away."""
+        """Serves until the lab process ends the part or is lost; returns 1 if something could not be
+        removed.
+        """
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, lambda n, _: self.loop.interrupt(Interrupted(signal.Signals(n).name)))
         self.loop.watch(STDIN, self._readable)
@@ -84,14 +86,14 @@ class Part:
         return states(self.home)
 
     def agree(self, silence_s: float) -> None:
-        """Home counts as gone after so long."""
+        """Sets the silence after which the lab process counts as lost."""
         self._silence_s = silence_s
         self._beats.cancelled = True
         self._beats = self.loop.every(round(silence_s / BEATS * SECOND), self._beat)
 
     def claim(self, lab: str, run_dir: str) -> Path:
-        """The lab's name on this host is ours from now on: its run directory here. LabError where it is not
-        free.
+        """Claims the lab's name on this host and returns its run directory here. LabError if the name is
+        taken.
         """
         groups = cgroup.lab_groups(cgroup.this_machine(), lab)
         if there := [*map(str, namespaces.of(lab)), *map(str, groups)]:
@@ -108,7 +110,7 @@ class Part:
         return here
 
     def leave(self, number: int) -> None:
-        """Home wants no more: the answer comes when everything is gone."""
+        """Ends the part; it answers when everything is removed."""
         self._last = number
         raise Interrupted("home wants no more")
 
@@ -143,14 +145,14 @@ class Part:
             self.loop.interrupt(Interrupted(f"not a word from home for {self._silence_s:g} s"))
 
     def _named(self, line: bytes, back: bool = False) -> bytes:
-        """The line with the run directory's name of the side that reads it."""
+        """Replaces the run directory's path in a line by the path on the receiving side."""
         if self._names is None or set(b'"\\') & set(self._names[0]):
             return line
         home, here = self._names
         return line.replace(here, home) if back else line.replace(home, here)
 
     def _remove(self) -> list[str]:
-        """What the driver could not, by name; and HOME. What could not be removed."""
+        """Removes what the driver left, by the lab's name, and HOME; returns the errors."""
         claim, errors = self.home / CLAIM, list[str]()
         if claim.exists():
             lab = json.loads(claim.read_text())["lab"]
@@ -161,15 +163,15 @@ class Part:
 
 
 def states(home: Path) -> Path:
-    """The directory above its lab's state: among labs' states on that host, but none that `vnet ls` lists.
+    """The parent of the lab's state directory; `vnet ls` on that host does not list it.
 
-    Not in HOME: libvirt's sockets have short paths, and QEMU's account passes through no closed directory.
+    It is not in HOME, because libvirt's sockets need short paths and QEMU's account cannot enter HOME.
     """
     return state_root() / f".{hashlib.sha256(os.fsencode(home)).hexdigest()[:8]}"
 
 
 def _destroy(lab: str, home: Path) -> list[str]:
-    """All of that lab; what could not be taken away."""
+    """Removes everything of that lab; returns the errors."""
     above = states(home)
     errors = cleanup.destroy(lab, above).errors
     if errors or not above.exists():
@@ -183,7 +185,7 @@ def _destroy(lab: str, home: Path) -> list[str]:
 
 
 def down(home: Path) -> int:
-    """Take away what a part left that can do it no more; one that lives is asked first."""
+    """Ends a part that still runs, then removes what it left."""
     claim = home / CLAIM
     if claim.exists():
         told: dict[str, Any] = json.loads(claim.read_text())
@@ -192,7 +194,7 @@ def down(home: Path) -> int:
             os.kill(process.pid, signal.SIGTERM)
         deadline = time.monotonic() + END_S
         while process.alive and time.monotonic() < deadline:
-            time.sleep(POLL_S)  # the subject is the part's end, the deadline stands above
+            time.sleep(POLL_S)  # waits for the part's end; the deadline is above
         if home.exists() and (errors := _destroy(told["lab"], home)):
             print("; ".join(errors), file=sys.stderr)  # noqa: T201  # ssh carries it home
             return 1
@@ -205,7 +207,7 @@ VERBS: dict[str, Callable[[Path], int]] = {"run": lambda home: Part(home).run(),
 
 
 def main(argv: Sequence[str]) -> int:
-    """HOME [run | down]."""
+    """Runs the command `HOME [run | down]`."""
     os.environ["PATH"] = PATH
     home = Path(argv[0])
     verb = argv[1] if len(argv) > 1 else "run"

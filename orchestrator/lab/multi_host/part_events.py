@@ -11,7 +11,7 @@ from orchestrator.lab.multi_host.hostpart import HostPart
 
 
 class PartEvents:
-    """`captures`: whom the end of a capture is told to."""
+    """`captures`: the handlers of a capture's end."""
 
     def __init__(self, context: DriverContext, parts: Mapping[str, HostPart]) -> None:
         self._at, self._parts = context, parts
@@ -49,7 +49,9 @@ class PartEvents:
             self.warn(code, text, remedy)
 
     def clocks(self) -> dict[str, dict[str, Any]]:
-        """By host, and of virtual machines by node: against the lab's clock. Told to the lab, too."""
+        """The clocks' offsets from the lab's clock, by host, and by node for virtual machines; also sends
+        them to the lab.
+        """
         hosts = {n: part.clock.facts() for n, part in self._parts.items() if part.clock.estimates}
         machines = {
             node: {**facts, "error_ns": int(facts["error_ns"]) + int(hosts[host]["error_ns"]),
@@ -60,7 +62,7 @@ class PartEvents:
         return hosts
 
     def lost(self, host: str, nodes: Sequence[str], why: str) -> None:
-        """By the file's policy the lab ends, or goes on without that host's nodes."""
+        """Ends the lab, or continues without that host's nodes, by the topology's policy."""
         self._clients.pop(host, None)
         now = self._at.loop.clock.now_ns()
         for node in nodes:

@@ -1,4 +1,6 @@
-"""Which host has what: nodes and their namespaces, devices of the core namespaces, links, text for tools."""
+"""Finds the host of a node, a namespace, a device of a core namespace, a link, or a line of text for a
+tool.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ DEVICE = re.compile(r"\b(?:dev|add) (\S+)|link del(?: dev)? (\S+)")
 
 
 class Places:
-    """Follows nodes that come and go."""
+    """The hosts of nodes and devices; follows added and removed nodes."""
 
     def __init__(self, plan: Plan) -> None:
         self.hosts = [host.name for host in plan.hosts]
@@ -38,38 +40,40 @@ class Places:
             self._ports |= {(node.netns, card.name): card.port for card in node.interfaces if card.port}
 
     def node(self, name: str) -> str:
-        """Its host; the first for a name that nobody has: who is asked there says so."""
+        """The node's host; the first host for an unknown name, whose driver then reports the error."""
         return self._of_node.get(name) or self.hosts[0]
 
     def drop(self, nodes: Iterable[Node]) -> None:
-        """They are gone."""
+        """Removes nodes."""
         for node in nodes:
             self._of_node.pop(node.name, None)
 
     def on(self, host: str) -> list[str]:
-        """The nodes that are there now."""
+        """Names of the nodes that are on a host now."""
         return [name for name, at in self._of_node.items() if at == host]
 
     def netns(self, netns: str) -> list[str]:
-        """A node's is on one host, the core's on each."""
+        """The hosts of a namespace: one for a node's, all for the core's."""
         return self.hosts if netns == self.core else [self._of_netns.get(netns) or self.hosts[0]]
 
     def port(self, name: str) -> str:
         return self._of_device.get(name) or self.hosts[0]
 
     def direction(self, link: str, way: str) -> Direction | None:
-        """For `both` that of forward; None of no link of the plan's."""
+        """The direction of a link, for `both` the forward one; None if the link is not in the plan."""
         return self._directions.get((link, way if way == "reverse" else "forward"))
 
     def link(self, link: str, way: str, netns: str, device: str) -> str:
-        """Host of the device that carries a direction; of a link that came with a node, that of the node."""
+        """Host of the device that carries a direction; for a link of an added node, the node's host."""
         found = self.direction(link, way)
         if found is not None and found.host:
             return found.host
         return self.device(netns, device) or self.hosts[0]
 
     def device(self, netns: str, device: str) -> str | None:
-        """The host of a device of a node, at either end; None of one that several have, as a tunnel's."""
+        """The host of a node's device or port; None for a device that several hosts have, such as a
+        tunnel's.
+        """
         return self._of_netns.get(netns) or self._of_device.get(device)
 
     def port_of(self, netns: str, device: str) -> str | None:

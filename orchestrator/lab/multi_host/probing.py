@@ -1,7 +1,7 @@
 """Frames that prove links, on the hosts where the links are.
 
-Of a link from host to host, what the near host makes of it is proven there, from the node to its port: the
-qdisc. What lies between the hosts is measured by itself (crossing.py), and added to nothing.
+For a link between hosts, the proof covers the qdisc on the near host, from the node to its port. The underlay
+is measured separately (crossing.py) and is not added to any result.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from orchestrator.lab.operations import Operation, Probe, Probed, Prove
 
 
 def split(request: Prove, places: Places, parts: Sequence[HostPart]) -> list[tuple[HostPart, Operation[Any]]]:
-    """Each probe goes to the host of its link, or of the node that the link came with; one of no link (the
-    reference wire) to every host.
+    """Assigns each probe to the host of its link, or of the added node that has the link; a probe without a
+    link (the reference wire) goes to every host.
     """
     of: dict[str, list[Probe]] = {part.name: [] for part in parts}
     for probe in request.probes:
@@ -42,7 +42,9 @@ def _near(probe: Probe, places: Places) -> Probe:
 
 
 def joined(request: Prove, answers: Sequence[Message]) -> Message:
-    """In the order of the request; of what several hosts were asked, the slowest's."""
+    """Merges the answers in the order of the request; of several hosts' answers to one probe, the slowest
+    host's.
+    """
     found: dict[tuple[str, str], Probed] = {}
     for answer in answers:
         if not answer.get("ok"):

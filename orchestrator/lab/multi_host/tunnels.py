@@ -1,7 +1,9 @@
-"""The devices of tunnels: a VXLAN's packets pass in the host's own network, its frames in the lab's.
+"""The devices of tunnels: VXLAN sends its packets through the host's own network and its frames through the
+lab's.
 
-RFC 7348; ip-link(8), bridge(8). VXLAN has neither keys nor passwords: whoever can send to the port is in the
-segment. So the underlay must be a network of its own, or under IPsec or WireGuard (docs/many-machines.md).
+RFC 7348; ip-link(8), bridge(8). VXLAN has neither keys nor passwords: every host that can send to the port
+can send into the segment. So the underlay must be a separate network, or use IPsec or WireGuard
+(docs/many-machines.md).
 """
 
 from __future__ import annotations
@@ -40,7 +42,9 @@ def make(loop: Loop, plan: Plan, parts: Mapping[str, HostPart]) -> None:
 
 
 def addresses_of(plan: Plan, parts: Mapping[str, HostPart]) -> dict[str, str]:
-    """By host: as the plan says, else where ssh reached it; LabError where that is no way for the others."""
+    """Underlay addresses by host: the plan's, else the address that ssh used; LabError if other hosts cannot
+    use it.
+    """
     found = {host.name: host.address or str(parts[host.name].facts["address"]) for host in plan.hosts}
     far = next((address for address in found.values() if address), "")
     for name, address in found.items():
@@ -64,7 +68,7 @@ def _all_there(found: Mapping[str, str]) -> bool:
 
 
 def _source(far: str) -> str:
-    """This machine's address on the way to another."""
+    """The source address of this machine's packets to another."""
     family = socket.AF_INET6 if ":" in far else socket.AF_INET
     with socket.socket(family, socket.SOCK_DGRAM) as probe:
         try:
@@ -75,13 +79,15 @@ def _source(far: str) -> str:
 
 
 def reached_by() -> str:
-    """Where ssh's connection came in; empty for a part that was started without."""
+    """The address at which ssh's connection arrived; empty for a part that was started without ssh."""
     words = os.environ.get("SSH_CONNECTION", "").split()
     return words[2] if len(words) == 4 else ""
 
 
 def make_here(core: str, wanted: Sequence[Mapping[str, Any]]) -> None:
-    """A host's side: devices made in its own network, and put into the core namespace at once."""
+    """Makes a host's tunnel devices: created in the host's own network, and moved into the core namespace at
+    once.
+    """
     made = "".join(link_text(core, one) for one in wanted)
     ends = "".join(ends_text(one) for one in wanted)
     _batch(["ip"], made, wanted)
@@ -91,7 +97,7 @@ def make_here(core: str, wanted: Sequence[Mapping[str, Any]]) -> None:
 
 
 def link_text(core: str, one: Mapping[str, Any]) -> str:
-    """For `ip -batch`."""
+    """The line for `ip -batch` that creates a tunnel's device."""
     learning = "learning" if one["learning"] else "nolearning"
     remote = f" remote {one['remotes'][0]}" if len(one["remotes"]) == 1 else ""
     return (
@@ -101,13 +107,17 @@ def link_text(core: str, one: Mapping[str, Any]) -> str:
 
 
 def port_text(one: Mapping[str, Any]) -> str:
-    """For `ip -batch` in the core namespace: no IPv6 address of its own, as other ports."""
+    """Lines for `ip -batch` in the core namespace: the device becomes a port of its bridge, without an IPv6
+    address.
+    """
     quiet = f"link set dev {one['device']} addrgenmode none\n" if one["mtu"] >= IPV6_LEAST_MTU else ""
     return f"{quiet}link set dev {one['device']} master {one['bridge']} up\n"
 
 
 def ends_text(one: Mapping[str, Any]) -> str:
-    """For `bridge -batch`: of more than two ends, each other one gets what is for nobody known."""
+    """Lines for `bridge -batch`: in a tunnel with more than two ends, frames to unknown addresses go to all
+    other ends.
+    """
     others = one["remotes"] if len(one["remotes"]) > 1 else []
     return "".join(f"fdb append {NOBODY} dev {one['device']} dst {address} self\n" for address in others)
 

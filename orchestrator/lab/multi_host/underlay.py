@@ -1,4 +1,4 @@
-"""What lies between two hosts, measured by frames through a tunnel: the part's side.
+"""Measures the underlay between two hosts by frames through a tunnel: the part's side.
 
 Frames of the proof's kind (local experimental ethertype, a group address that bridges keep to themselves) go
 out of the tunnel's device and come in at the other end's, below its bridge. A probe is sent back at once, so
@@ -26,7 +26,7 @@ ETH_P_ALL = 3
 MARK = b"vNEThost"
 HEAD = struct.Struct("!8sBHHIq")  # MARK, kind, to, from (numbers of hosts), number, sent_ns
 PROBE, ECHO, TRAIN = range(3)
-SO_SNDBUFFORCE, SO_RCVBUFFORCE = 32, 33  # asm-generic/socket.h: beyond what the machine allows by itself
+SO_SNDBUFFORCE, SO_RCVBUFFORCE = 32, 33  # asm-generic/socket.h: exceeds the machine's default limit
 BUFFER_BYTES = 1 << 22  # more than a train of full frames, as the kernel counts them
 FULL = (errno.ENOBUFS, errno.EAGAIN)  # the device's queue, the socket's
 READ_BYTES = 1 << 16
@@ -35,10 +35,10 @@ OUTGOING = 4  # PACKET_OUTGOING of linux/if_packet.h: our own, seen by our own s
 
 @dataclass
 class Heard:
-    """Of one other host. Times are CLOCK_MONOTONIC of the host that counts."""
+    """The frames from one other host. Times are CLOCK_MONOTONIC of the counting host."""
 
-    probes: int = 0  # its own, that came here
-    round_trips_ns: list[int] = field(default_factory=list)  # of ours, that came back
+    probes: int = 0  # its probes that arrived here
+    round_trips_ns: list[int] = field(default_factory=list)  # our probes that came back
     train: list[int] = field(default_factory=list)  # when each frame came
 
 
@@ -70,7 +70,7 @@ class Underlay:
                 self._transmit(goal["device"], message["kind"], goal["host"], number, message["size"])
 
     def heard(self, _: Message) -> dict[str, Any]:
-        """All that came until now, by the other's number; what listened is closed with it."""
+        """Returns the frames received until now, by the other host's number, and closes the sockets."""
         found = {str(n): vars(heard) for n, heard in self._heard.items()}
         for made in self._sockets.values():
             self._loop.unwatch(made.fileno())
@@ -88,7 +88,7 @@ class Underlay:
         try:
             self._sockets[device].send(frame)
         except OSError as error:
-            if error.errno not in FULL:  # what is not sent is lost, and counts so
+            if error.errno not in FULL:  # an unsent frame counts as lost
                 raise LabError(f"tunnel {device}: {error.strerror}") from error
 
     def _readable(self, device: str) -> None:

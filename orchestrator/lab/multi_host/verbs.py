@@ -1,4 +1,4 @@
-"""What home may ask of a part: the driver's verbs, the clock, files, and the underlay."""
+"""The requests that a part serves: the driver's verbs, the clock, files, and the underlay."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ WIRES_NS = 10 * SECOND
 
 
 class Home(Protocol):
-    """Whom a part serves."""
+    """The part's interface to its verbs."""
 
     home: Path
     loop: Loop
@@ -46,7 +46,7 @@ class Home(Protocol):
 
 
 class Verbs:
-    """Of one part; `driver` from `begin` on."""
+    """The verbs of one part; `driver` is set by `begin`."""
 
     def __init__(self, part: Home) -> None:
         self._part = part
@@ -75,7 +75,7 @@ class Verbs:
         return self._opened
 
     def carry_out(self, message: Message) -> None:
-        """One request; its answer now or, of operations, when it comes."""
+        """Carries out one request and answers at once; for an operation when its answer arrives."""
         number, verb = int(message["id"]), str(message["verb"])
         if verb == "leave":
             self._part.leave(number)
@@ -94,7 +94,7 @@ class Verbs:
             self._part.answer(number, {"ok": True, "value": value})
 
     def end(self) -> list[str]:
-        """Take everything away; what failed."""
+        """Removes everything; returns the errors."""
         if self._opened is None:
             return [] if self._state is None else _tried([self._state.release])
         steps: list[Callable[[], object]] = [one.stop for one in self._captures.values()]
@@ -103,7 +103,9 @@ class Verbs:
         return errors + (_tried([self._state.release]) if self._state is not None else [])
 
     def _begin(self, message: Message) -> dict[str, Any]:
-        """Claim the lab's name here, open the driver; who answers, and what this machine is."""
+        """Claims the lab's name here and opens the driver; returns the agent's greeting and the machine's
+        facts.
+        """
         self._part.agree(message["silence_s"])
         plan = build(Plan, message["plan"])
         self._run_dir = self._part.claim(plan.lab, message["run_dir"])
@@ -137,7 +139,9 @@ class Verbs:
         return self.driver.change(build(Step, message["step"]), message["device"])
 
     def _configure(self, message: Message) -> dict[str, Any]:
-        """As the driver does it; wires between nodes of this host pass frames on afterwards."""
+        """Configures nodes through the driver, then waits until wires between nodes of this host forward
+        frames.
+        """
         read = self.driver.configure(_nodes(message), message["ports"])
         if message["wires"]:
             self._part.loop.until(
@@ -153,7 +157,7 @@ class Verbs:
         return {node.name: self.driver.counters(node) for node in _nodes(message)}
 
     def _capture(self, message: Message) -> None:
-        """Begin one, and wait until it listens."""
+        """Starts a capture and waits until it listens."""
         name, died = message["name"], list[str]()
 
         def ended(why: str) -> None:
@@ -185,7 +189,7 @@ class Verbs:
         return self.driver.reached(node) if isinstance(self.driver, Bounded) else []
 
     def _files(self) -> list[str]:
-        """All of the run directory here, by their names in it."""
+        """Paths of all files of the run directory here, relative to it."""
         return sorted(str(p.relative_to(self._run_dir)) for p in self._run_dir.rglob("*") if p.is_file())
 
     def _submit(self, number: int, request: operations.Operation[Any]) -> None:
@@ -216,7 +220,7 @@ def _nodes(message: Message) -> Sequence[Node]:
 
 
 def _tried(steps: Sequence[Callable[[], object]]) -> list[str]:
-    """Each in its turn, whatever became of those before; the errors."""
+    """Calls all functions in order, also after an error; returns the errors."""
     errors = []
     for step in steps:
         try:

@@ -1,4 +1,6 @@
-"""One trial through the driver: the receiver listens, the sender sends, the receiver says what came."""
+"""Carries out one trial through the driver: the receiver listens, the sender sends, the receiver reports its
+counts.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,7 @@ def exchange(call: Call, node: str, frames: Frames, trial: Trial, number: int) -
 
 
 def longest_ns(frames: Frames, trial: Trial) -> int:
-    """When a sender that is too slow gives up; its trial then has fewer frames."""
+    """Time after which a sender that is too slow stops; its trial then has fewer frames."""
     return round(trial.count * SECOND / trial.rate_fps) if trial.rate_fps else 4 * frames.burst_ns + SECOND
 
 

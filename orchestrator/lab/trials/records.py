@@ -1,4 +1,4 @@
-"""What trials leave in raw/: a line a trial, its latencies by bucket, and what the searches found."""
+"""The files of trials in raw/: a line per trial, its latencies by bucket, and the results of the searches."""
 
 from __future__ import annotations
 

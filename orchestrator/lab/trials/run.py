@@ -104,7 +104,7 @@ class Trials:
         return outcome
 
     def _say_slow(self) -> None:
-        """Latency below the throughput's own load is another quantity; the reader has to know."""
+        """Warns if the latency was measured below the throughput's load, since that is another quantity."""
         for node in dict.fromkeys(name for name, _ in sorted(self._slow)):
             sizes = ", ".join(str(size) for name, size in sorted(self._slow) if name == node)
             self._lab.events.warn(Warning(

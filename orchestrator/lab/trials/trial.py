@@ -1,4 +1,4 @@
-"""One trial and what came of it: whether the path lost frames, held them back, or the tester was too slow."""
+"""One trial and its outcome: the path lost frames or delayed them, or the tester was too slow."""
 
 from __future__ import annotations
 

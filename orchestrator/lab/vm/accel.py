@@ -1,4 +1,4 @@
-"""Whether KVM really runs guests here: tried once per host and boot, then remembered.
+"""Tests whether KVM runs guests here, once per host and boot, and caches the result.
 
 /dev/kvm may be there, take a machine, and hang with every ordinary kernel; so first one instruction is run,
 then a whole guest is booted until its agent answers.
@@ -35,7 +35,7 @@ HARDWARE = ("-accel", "kvm", "-cpu", "host")
 
 @dataclass(frozen=True, slots=True)
 class Acceleration:
-    """`why` says in words what was found."""
+    """The result of the test; `why` is its text for the user."""
 
     kvm: bool
     why: str
@@ -44,7 +44,7 @@ class Acceleration:
 def verdict(
     image: Image, account: Account | None = None, shown: Callable[[Image], Image] = lambda image: image
 ) -> Acceleration:
-    """What this machine can do, from the cache where it was found out since the last boot.
+    """The acceleration of this machine, from the cache if it was tested since the last boot.
 
     `account`: as whom QEMU runs; `shown`: an image where that reaches it. A disk image boots too slowly to
     try: the built-in one is taken where it is there; without a whole guest's boot nothing is remembered.
@@ -64,7 +64,7 @@ def verdict(
 
 
 def remembered() -> Acceleration | None:
-    """What was found out since this machine was started, if anything."""
+    """The cached result since this machine's boot, if any."""
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
         known = json.loads(_cache().read_text())
         if known["boot_id"] == BOOT_ID.read_text().strip() and known["host"] == os.uname().nodename:
@@ -96,7 +96,8 @@ def _probe(image: Image, account: Account | None) -> Acceleration:
 
 
 def boots(image: Image, account: Account | None = None, accelerator: Sequence[str] = HARDWARE) -> bool:
-    """Whether a guest's agent says hello in time, run without libvirt, as the account or as who asks.
+    """Boots a guest without libvirt, as the account or as the caller; returns whether its agent answers in
+    time.
 
     It has a serial line, which nobody reads: without a console the tiny image's first program ends at once.
     """
@@ -120,7 +121,7 @@ def boots(image: Image, account: Account | None = None, accelerator: Sequence[st
         finally:
             guest.kill()
             with contextlib.suppress(subprocess.TimeoutExpired):
-                guest.wait(5)  # stuck in the kernel, it is left behind
+                guest.wait(5)  # a process stuck in the kernel cannot be ended
 
 
 def _answers(path: str, guest: subprocess.Popen[bytes]) -> bool:

@@ -18,7 +18,7 @@ from orchestrator.lab.errors import LabError
 from orchestrator.project import PACKAGES
 
 NAMES = ("libvirt-qemu", "qemu")  # Debian's and Fedora's
-# Numbers that no distribution and no container runtime gives away (systemd's UIDS-GIDS.md: unused).
+# Numbers that no distribution and no container runtime assigns (systemd's UIDS-GIDS.md: unused).
 GROUPS_FROM = 0x7000_0000
 
 
@@ -33,11 +33,11 @@ class Account:
 
     @property
     def label(self) -> str:
-        """As libvirt takes it: numbers, since the group has no name."""
+        """The label in libvirt's format: numbers, since the group has no name."""
         return f"+{self.user}:+{self.group}"
 
     def enters(self, directory: Path) -> None:
-        """It may pass through, not list or write; nobody else may but root."""
+        """Lets the account enter the directory, not list or write it; closes it to all others but root."""
         os.chown(directory, 0, self.group)
         directory.chmod(0o710)
 
@@ -46,7 +46,7 @@ class Account:
         file.chmod(0o600)
 
     def reads(self, path: Path) -> bool:
-        """Whether the kernel lets it read the file (or list the directory) at this path."""
+        """Whether the account may read the file (or list the directory) at this path."""
         return self._may("-r", path)
 
     def passes(self, directory: Path) -> bool:
@@ -61,7 +61,7 @@ class Account:
 
 
 def known() -> pwd.struct_passwd | None:
-    """This machine's, if it has one."""
+    """This machine's libvirt account, if it has one."""
     for name in NAMES:
         with contextlib.suppress(KeyError):
             return pwd.getpwnam(name)
@@ -69,7 +69,7 @@ def known() -> pwd.struct_passwd | None:
 
 
 def of_lab(state_dir: Path) -> Account:
-    """The account of the lab with that state directory. LabError where this machine has none."""
+    """The account of the lab with that state directory. LabError if this machine has no such account."""
     user = known()
     if user is None:
         raise LabError(
@@ -81,7 +81,9 @@ def of_lab(state_dir: Path) -> Account:
 
 
 def insist_on_a_way(account: Account, state_dir: Path) -> None:
-    """QEMU opens its disks by their paths. LabError where a directory above the lab's is closed to it."""
+    """Checks that QEMU's account can enter all directories above the lab's. LabError if one is closed
+    to it.
+    """
     for directory in reversed(state_dir.parents):
         if not account.passes(directory):
             raise LabError(

@@ -1,4 +1,6 @@
-"""Machines begun in bulk, some at a time, each followed until its agent answers or its deadline passes."""
+"""Starts machines in bulk, some at a time, and watches each until its agent answers or its deadline
+passes.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ MARGIN_NS = 30 * SECOND  # beyond the machines' own deadlines: for libvirt, whic
 
 @dataclass
 class Boot:
-    """One machine on its way. `error`: why it failed."""
+    """One machine that boots. `error`: why it failed."""
 
     guest: Guest
     deadline_ns: int
@@ -34,7 +36,9 @@ class Boot:
 
 @dataclass
 class BootResult:
-    """Who came up, with what the dialogue brought; who did not, and why. `up_ns`: until the last answered."""
+    """The machines that booted, with their dialogue's result, and those that failed, with the reason.
+    `up_ns`: time until the last answer.
+    """
 
     read: dict[str, dict[str, Any]] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
@@ -42,9 +46,9 @@ class BootResult:
 
 
 class Booting:
-    """Begins machines so that at most `width` are on their way; more would only make each slower.
+    """Starts machines, at most `width` at a time, since more would slow down each.
 
-    `begin` gives the domain; `dialogue` is held with an agent that has answered; `word`: the state meanwhile.
+    `begin` returns the domain; `dialogue` runs with an agent that has answered; `word`: the state meanwhile.
     """
 
     def __init__(
@@ -60,7 +64,7 @@ class Booting:
         self._began_ns = 0
 
     def run(self, guests: Sequence[Guest]) -> BootResult:
-        """Begin all and see each to its end."""
+        """Starts all machines and waits until each has booted or failed."""
         self._waiting.extend(guests)
         longest = sum(g.node.vm.boot_deadline_ns for g in guests if g.node.vm) + MARGIN_NS
         self._began_ns = self._loop.clock.now_ns()
@@ -69,7 +73,7 @@ class Booting:
         return self._result
 
     def _settled(self) -> bool:
-        """One look at everything; whether nothing is left to wait for."""
+        """Checks all machines once; returns whether all have finished."""
         for boot in self._on_the_way:
             self._look(boot)
         for boot in [b for b in self._on_the_way if b.up and b.error is None]:

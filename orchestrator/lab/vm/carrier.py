@@ -1,4 +1,4 @@
-"""The wires of a running machine plugged in or pulled out: the guest sees the carrier come or go."""
+"""Connects or disconnects the wires of a running machine, which changes the guest's carrier."""
 
 from __future__ import annotations
 

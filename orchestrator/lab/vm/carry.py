@@ -1,4 +1,4 @@
-"""Commands carried into machines: qdiscs of bridge VMs set, read back and sampled by their own `tc`."""
+"""Runs commands inside machines: sets, reads back and samples qdiscs of bridge VMs by their own `tc`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ echo 1 > /proc/sys/net/ipv6/conf/br0/disable_ipv6 2>/dev/null || true
 
 
 def run(loop: Loop, guest: Guest, argv: Sequence[str]) -> tuple[int, str, str]:
-    """A command on a machine: its status, output and errors. LabError where it cannot be run."""
+    """Runs a command on a machine; returns its status, output and errors. LabError if it cannot be run."""
     answers: list[tuple[Message, str, str]] = []
     submit(guest, argv, lambda *ended: answers.append(ended))
     subject = f"nodes.{guest.name}: {' '.join(argv)[:60]}"
@@ -48,7 +48,7 @@ def run(loop: Loop, guest: Guest, argv: Sequence[str]) -> tuple[int, str, str]:
 
 
 def submit(guest: Guest, argv: Sequence[str], on_end: Callable[[Message, str, str], None]) -> None:
-    """The same without waiting: `on_end` gets the answer, the output and the errors."""
+    """Runs a command without waiting: `on_end` gets the answer, the output and the errors."""
     said: dict[str, list[bytes]] = {"stdout": [], "stderr": []}
 
     def event(message: Message) -> None:
@@ -64,7 +64,7 @@ def submit(guest: Guest, argv: Sequence[str], on_end: Callable[[Message, str, st
 
 
 def step(loop: Loop, guest: Guest, wanted: Step) -> None:
-    """Give a step's text to the tool inside the machine; LabError with what it says."""
+    """Runs a step's tool inside the machine with the step's text; LabError with the tool's error."""
     shell = f'printf %s "$0" | {TOOLS[wanted.tool]} -batch -'
     status, _, errors = run(loop, guest, ["/bin/sh", "-c", shell, wanted.text])
     if status != 0 or errors.strip():
@@ -72,7 +72,7 @@ def step(loop: Loop, guest: Guest, wanted: Step) -> None:
 
 
 def entries(loop: Loop, guest: Guest, tool: str, *arguments: str) -> list[dict[str, Any]]:
-    """What `TOOL -j ARGUMENTS` says inside the machine."""
+    """The output of `TOOL -j ARGUMENTS` inside the machine."""
     status, out, errors = run(loop, guest, [TOOLS[tool], "-j", *arguments])
     if status != 0:
         raise LabError(f"{tool} {' '.join(arguments)} in nodes.{guest.name}: {errors.strip()}")
@@ -102,7 +102,7 @@ def link_rows(now_ns: int, links: Sequence[Link], netns: str, said: str) -> str:
 
 
 class LinkSampler:
-    """Asks every bridge VM for its qdiscs' counters once a second."""
+    """Reads the qdiscs' counters of every bridge VM once a second."""
 
     def __init__(
         self, loop: Loop, path: Path, guests: Callable[[], list[Guest]], links: Callable[[], Sequence[Link]]

@@ -1,4 +1,4 @@
-"""The clocks of guests against the lab's: estimated from round trips, times carried from one to the other.
+"""Estimates guests' clocks against the lab's from round trips, and converts times between them.
 
 offset = guest's clock - lab's clock, from the fastest of some round trips; its error is half of that trip.
 """
@@ -30,16 +30,16 @@ class Estimate:
 
 @dataclass
 class GuestClock:
-    """What is known of one guest's clock, in the order of time."""
+    """The estimates of one guest's clock, in the order of time."""
 
     estimates: list[Estimate] = field(default_factory=list)
 
     def to_guest(self, lab_ns: int) -> int:
-        """A time of the lab on the guest's clock, by the last estimate."""
+        """Converts a time of the lab to the guest's clock, by the last estimate."""
         return lab_ns + (self.estimates[-1].offset_ns if self.estimates else 0)
 
     def to_lab(self, guest_ns: int) -> int:
-        """A time of the guest on the lab's clock: linear between two estimates, constant outside."""
+        """Converts a time of the guest to the lab's clock: linear between two estimates, constant outside."""
         known = self.estimates
         if not known:
             return guest_ns
@@ -51,7 +51,7 @@ class GuestClock:
         return guest_ns - round(a.offset_ns + share * (b.offset_ns - a.offset_ns))
 
     def forget(self) -> None:
-        """After a machine was started anew or taken back to a snapshot, its clock is another one."""
+        """Forgets all estimates: a machine that was restarted or reverted to a snapshot has a new clock."""
         self.estimates.clear()
 
     def facts(self) -> dict[str, Any]:

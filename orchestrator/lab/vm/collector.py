@@ -1,4 +1,4 @@
-"""What is asked of machines while a lab runs and at its end: their clocks, their records, their logs."""
+"""Fetches from machines, during a lab and at its end: their clocks, their records, their logs."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ class Collector:
 
     def __init__(self, loop: Loop, guests: Mapping[str, Guest], watch: Watch) -> None:
         self._loop, self._guests, self._watch = loop, guests, watch
-        self._busy: set[str] = set()  # machines that are being asked for clock and files
+        self._busy: set[str] = set()  # machines with a request for clock and files in progress
 
     def estimate_clocks(self) -> None:
-        """Once more for each machine; errors only matter where an agent is gone, which is told otherwise."""
+        """Estimates each machine's clock again; ignores errors, since other code reports a lost agent."""
         dialogues = [(g, clocks.estimate(self._loop.clock)) for g in self._guests.values() if g.ready]
         found, _ = together(self._loop, "the machines' clocks", DIALOGUE_NS, dialogues)
         for name, estimate in found.items():
             self._watch.clock(self._guests[name]).estimates.append(estimate)
 
     def keep_up(self) -> None:
-        """Now and then during a run: clocks and files, without waiting for either."""
+        """Fetches clocks and files during a run, without waiting for them."""
         for guest in self._guests.values():
             if guest.ready and guest.name not in self._busy:
                 self._busy.add(guest.name)
@@ -48,7 +48,7 @@ class Collector:
             yield from file.rest()
 
     def collect(self) -> None:
-        """After the load: last estimates, all files, and how far the clocks may be trusted."""
+        """After the load, fetches the last estimates and all files, and warns of inexact clocks."""
         self.fetch([g for g in self._guests.values() if g.ready])
         facts = self._watch.clocks()
         worst = max(facts.items(), key=lambda f: int(f[1]["error_ns"]), default=None)
@@ -62,7 +62,7 @@ class Collector:
             )  # fmt: skip
 
     def fetch(self, guests: Sequence[Guest]) -> None:
-        """A last estimate and all that is in their files by now."""
+        """Fetches a last estimate and the rest of the machines' files."""
         self._loop.until(self._loop.clock.now_ns() + DIALOGUE_NS, "files under way", lambda: not self._busy)
         dialogues = [(g, self._estimate_and_fetch(g)) for g in guests if g.ready]
         _, errors = together(self._loop, "the machines' files", DIALOGUE_NS, dialogues)

@@ -1,4 +1,4 @@
-"""A connection to libvirt: the embedded driver in the lab's state directory, or the URI that is named."""
+"""A connection to libvirt: to the embedded driver in the lab's state directory, or to a given URI."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _running = False
 
 
 def uri_of(uri: str, state_dir: Path) -> str:
-    """The URI that libvirt is given: the embedded driver's files are the lab's own."""
+    """The URI for libvirt; the embedded driver keeps its files in the lab's state directory."""
     return f"{EMBED}?root={state_dir}/v" if uri == EMBED else uri
 
 
@@ -71,7 +71,7 @@ def _serve_events(libvirt: Any) -> None:
 
 
 def cache_directory() -> Path:
-    """Where what was found out about this machine is kept from one lab to the next."""
+    """The directory that caches facts about this machine between labs."""
     base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     return Path(base) / "vnet"
 
@@ -100,8 +100,8 @@ class Connection:
             self._insist_it_is_here(uri)
 
     def _learn(self) -> None:
-        """What QEMU can do, from the cache where that holds. On one processor, always the same: libvirt puts
-        cpuid into the cache, takes what differs for another machine, and each core's own may differ.
+        """Reads QEMU's capabilities, from the cache if it is valid. Always on the same core: libvirt stores
+        cpuid in the cache and treats a difference as another machine, and cores may differ.
         """
         allowed = os.sched_getaffinity(0)
         os.sched_setaffinity(0, {min(allowed)})
@@ -113,7 +113,7 @@ class Connection:
             os.sched_setaffinity(0, allowed)
 
     def _insist_it_is_here(self, uri: str) -> None:
-        """A lab's bridges are on this machine, and its machines' wires must reach them."""
+        """Checks that libvirt runs on this machine, where the lab's bridges are."""
         host, here = str(self.handle.getHostname()), os.uname().nodename
         if host.partition(".")[0] != here.partition(".")[0]:
             self.handle.close()
@@ -136,7 +136,9 @@ class Connection:
 
 
 def _insist_on_room(root: Path) -> None:
-    """QEMU's sockets are below it, as lib/qemu/domain-12-<20 characters>/monitor.sock."""
+    """Checks the length of libvirt's root: QEMU's sockets are below, as lib/qemu/domain-12-<20
+    characters>/monitor.sock.
+    """
     if len(str(root)) > LONGEST_ROOT:
         raise LabError(
             f"{root.parent}: has {len(str(root.parent))} characters; libvirt makes sockets below it, whose "
@@ -146,15 +148,16 @@ def _insist_on_room(root: Path) -> None:
 
 
 def _prepare(root: Path) -> None:
-    """Its settings, and what it found out about QEMU before: asking that takes it over a second, in each lab.
+    """Writes libvirt's settings and links its cache of QEMU's capabilities, which saves over a second in each
+    lab.
 
-    libvirt itself sees whether what it finds there is of this QEMU, this kernel and this processor. By root,
-    as which this process runs: for another account it forks at each look, and where /dev/kvm is closed to
-    that it takes nothing for good (QEMU was then asked anew, for seconds, at every call).
+    libvirt checks that the cache is for this QEMU, this kernel and this processor. It reads the capabilities
+    as root, like this process: for another account it forks at each check and, if /dev/kvm is closed to that
+    account, rejects the cache (each call then took seconds).
     """
     (root / "etc").mkdir(parents=True, exist_ok=True)
     known, link = cache_directory() / "libvirt", root / "cache"
-    with contextlib.suppress(OSError):  # where nothing can be kept, it is asked in each lab
+    with contextlib.suppress(OSError):  # without a cache, each lab reads the capabilities
         known.mkdir(parents=True, exist_ok=True)
     if os.access(known, os.W_OK) and not link.is_symlink():
         link.symlink_to(known)
@@ -163,5 +166,5 @@ def _prepare(root: Path) -> None:
 
 
 def said(error: Exception) -> str:
-    """libvirt's own words, in one line."""
+    """libvirt's error text, in one line."""
     return " ".join(str(error).split())

@@ -37,7 +37,7 @@ Counts = tuple[int, int, int, int]  # rx bytes, rx packets, tx bytes, tx packets
 
 
 def ports(text: str) -> dict[str, Counts]:
-    """Of each device in /proc/net/dev."""
+    """The counters of each device in /proc/net/dev."""
     found = {}
     for line in text.splitlines()[2:]:
         name, _, rest = line.partition(":")
@@ -102,7 +102,7 @@ class Sampler:
                 connection = guest.domain.connect()
                 ((_, stats),) = connection.domainListGetStats([guest.domain], kinds)
             except (self._libvirt.libvirtError, ValueError):
-                continue  # it has just ended, of which the loop is told by its channel
+                continue  # it has just ended; its channel reports that to the loop
             yield self._row(now, guest, stats, wires)
 
     def _row(self, now: int, guest: Guest, stats: dict[str, Any], wires: dict[str, Counts]) -> str:

@@ -1,6 +1,6 @@
-"""Dialogues with many agents at once: each is a generator that yields requests and is sent the answers.
+"""Dialogues with many agents in parallel: each is a generator that yields requests and receives the answers.
 
-So one of several steps reads from top to bottom, and those of 40 guests go on side by side.
+So the code of a dialogue reads from top to bottom, and those of 40 guests run in parallel.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Channel(Protocol):
 
 
 class Party(Protocol):
-    """Whom one talks with: a guest, or a part of a lab on another host."""
+    """The other end of a dialogue: a guest, or a part of a lab on another host."""
 
     @property
     def name(self) -> str: ...
@@ -37,7 +37,7 @@ class Party(Protocol):
 
 
 def begin(guest: Party, dialogue: Dialogue[Any], on_end: OnEnd) -> None:
-    """Start a dialogue; nothing waits for it."""
+    """Starts a dialogue without waiting for its end."""
     _step(guest, dialogue, None, on_end)
 
 
@@ -54,14 +54,16 @@ def _step(guest: Party, dialogue: Dialogue[Any], answer: Message | None, on_end:
 
 
 def ask(request: Operation[Answer]) -> Dialogue[Answer]:
-    """One step of a dialogue: a request's answer; LabError with the agent's text where it says no."""
+    """One step of a dialogue: sends a request and returns its answer; LabError with the agent's text if it
+    refuses.
+    """
     return request.read((yield request))
 
 
 def together(
     loop: Loop, subject: str, patience_ns: int, dialogues: Sequence[tuple[Party, Dialogue[T]]]
 ) -> tuple[dict[str, T], dict[str, str]]:
-    """Hold all dialogues; (results, errors) by node. TimedOut(subject) after `patience_ns`."""
+    """Runs all dialogues; returns (results, errors) by node. TimedOut(subject) after `patience_ns`."""
     results: dict[str, T] = {}
     errors: dict[str, str] = {}
 

@@ -1,4 +1,4 @@
-"""The agents of a lab behind one face: the light launcher and every machine's own."""
+"""One interface to all agents of a lab: the light launcher and every machine's launcher."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from orchestrator.lab.vm.guest import GUEST_LOGS, Guest
 
 
 class Submit(Protocol):
-    """A launcher's."""
+    """A launcher's `submit`."""
 
     def __call__(
         self, request: Operation[Any], on_answer: OnMessage, on_event: OnMessage | None = None
@@ -28,7 +28,7 @@ Outgoing = tuple[Submit, Operation[Any]]
 
 
 class Dispatcher:
-    """Sends a request where it belongs; its answer comes as one. Ids are its own."""
+    """Sends a request to the right launchers and merges their answers. It assigns its own ids."""
 
     def __init__(
         self, light: Submit, guests: Mapping[str, Guest], on_log: Callable[[Guest, str, str], None]
@@ -38,7 +38,7 @@ class Dispatcher:
         self._running: dict[int, tuple[Submit, int]] = {}  # execs, for input and signals
 
     def submit(self, request: Operation[Any], on_answer: OnMessage, on_event: OnMessage | None = None) -> int:
-        """One request; LabError where its node cannot be asked."""
+        """Sends one request; LabError if its node is not running."""
         if isinstance(request, OfOneNode):
             return self._of_node(request, on_answer, on_event)
         if isinstance(request, OfOneExec):
@@ -51,7 +51,7 @@ class Dispatcher:
     def each(
         self, light: Operation[Any], on_answer: OnMessage, of_guest: Callable[[Guest], Operation[Any]]
     ) -> int:
-        """The same operation everywhere, with other fields for each machine."""
+        """Sends an operation to all launchers, with separate fields for each machine."""
         asked: list[Outgoing] = [(self._submit_of(g), of_guest(g)) for g in self._guests.values() if g.ready]
         return self._each(on_answer, [(self._light, light), *asked])
 
@@ -87,7 +87,7 @@ class Dispatcher:
         return self._running[request.target]
 
     def _workload(self, whole: Workload) -> list[Outgoing]:
-        """Each agent its own roles; those of a machine that failed are nobody's."""
+        """Splits a workload by launcher; omits roles of machines that failed."""
         mine = merge.by_node(whole.items)
         light = [i for name, of in mine.items() if name not in self._guests for i in of]
         asked: list[Outgoing] = [(self._light, Workload(light))]
@@ -102,7 +102,9 @@ class Dispatcher:
         return guest.channel.submit
 
     def _each(self, on_answer: OnMessage, asked: list[Outgoing]) -> int:
-        """Ask all; a machine that dies before it answers is left out, the light launcher's death is not."""
+        """Sends all requests; ignores a machine that ends before it answers, but not the light launcher's
+        end.
+        """
         answers: dict[int, Message] = {}
 
         def take(number: int, message: Message) -> None:

@@ -1,4 +1,4 @@
-"""The domain of a node as libvirt is given it: every fact in a frozen value, the text from a template."""
+"""The libvirt domain of a node: its values in a frozen dataclass, its XML from a template."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from orchestrator.lab.limits import Quota
 
-NAMESPACE = "urn:vnet:node:1"  # of our metadata in a domain: what teardown goes by
+NAMESPACE = "urn:vnet:node:1"  # namespace of vNET's metadata in a domain, by which teardown finds it
 EMULATOR = "/usr/bin/qemu-system-x86_64"
 # Translated code that QEMU keeps; without a bound it grows to the size of the guest's memory, and 16 MiB
 # are enough for a kernel, an agent and a broker.
@@ -36,7 +36,7 @@ class Disk:
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """What the template says; paths as QEMU sees them."""
+    """The template's values; paths as QEMU's account reads them."""
 
     name: str
     lab: str
@@ -50,7 +50,7 @@ class Domain:
     kernel: str | None
     initrd: str | None
     append: str
-    owner: str  # whom QEMU runs as: +UID:+GID
+    owner: str  # QEMU's account: +UID:+GID
     cards: tuple[Card, ...]
     disks: tuple[Disk, ...] = ()
     hostdevs: tuple[str, ...] = ()  # PCI addresses, 0000:01:00.0

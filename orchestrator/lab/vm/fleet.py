@@ -1,4 +1,4 @@
-"""All machines of a lab in the phases of their lives: brought up, limited, cut off, taken back, ended."""
+"""All machines of a lab: boots, limits, disconnects, reverts and ends them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Fleet:
         self._at, self._connection, self._machines, self._limits = at, connection, machines, bounds
         self.guests, self._watch, self._rearming = guests, watch, rearming
         self.libvirt = connection.libvirt
-        self._meant: set[str] = set()  # machines whose end is ours
+        self._meant: set[str] = set()  # machines that this process ends
         self.collector = Collector(at.loop, guests, watch)
         # In the core namespace from their first work on; where a daemon starts the domains, in the machine's
         # own, through which it is lent their taps.
@@ -51,7 +51,9 @@ class Fleet:
         self._startup = Startup(at, machines, bounds, self._workers, watch, self._connect, self._meant)
 
     def bring_up(self, guests: Sequence[Guest]) -> dict[str, Any]:
-        """With a lab, or added to it; the agents' answers by node, {failed: why} where there is none."""
+        """Boots or restores machines; returns the agents' answers by node, {failed: why} for machines that
+        failed.
+        """
         self._startup.expect(guests, len(self.guests))
         if self._at.snapshots is None:
             came = self._startup.boot(guests)
@@ -80,7 +82,7 @@ class Fleet:
         self._watch.died(guest, why)
 
     def limit(self, nodes: Sequence[Node]) -> dict[str, Any]:
-        """CPU limits and reservations: kept for the start, or set now where the machine runs."""
+        """Stores CPU limits and reservations for the start, and sets them now if the machine runs."""
         everyone = {g.name: g.node for g in self.guests.values()} | {n.name: n for n in nodes}
         applied = self._limits.plan(nodes, list(everyone.values()))
         for node in nodes:
@@ -96,7 +98,9 @@ class Fleet:
                 self._machines.carrier(guest, port, up)
 
     def power(self, guests: Sequence[Guest], on: bool) -> None:
-        """Off: files fetched, agents asked to quit, what does not end is ended. On: booted anew."""
+        """Off: fetches files, requests the agents to quit, ends machines that remain. On: boots the
+        machines.
+        """
         if on:
             self._power_on([g for g in guests if not g.ready])
             return
@@ -127,7 +131,7 @@ class Fleet:
             raise LabError("; ".join(f"nodes.{name}: {why}" for name, why in wrong.items()))
 
     def _take_leave(self, guests: Sequence[Guest]) -> None:
-        """Sessions end with their machine, and write down what became of their messages."""
+        """Ends the sessions of machines, so that they record the state of their messages."""
         now = self._at.loop.clock.now_ns()
         dialogues = [(guest, _finished()) for guest in guests if self._rearming.ended(guest.name, now)]
         together(self._at.loop, "sessions to leave", END_NS, dialogues)

@@ -1,4 +1,4 @@
-"""One virtual machine of a lab: its node, image, files, domain, channel to its agent, and how far it is."""
+"""One virtual machine of a lab: its node, image, files, domain, channel to its agent, and state."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Guest:
 
     @property
     def ready(self) -> bool:
-        """Whether its agent can be asked."""
+        """Whether its agent answers requests."""
         return self.channel is not None and not self.channel.lost and self.state in ("agent up", "running")
 
     def last_words(self) -> str:

@@ -1,7 +1,7 @@
-"""Taps for a libvirt daemon, which opens them in the machine's own namespace: lent while a domain starts.
+"""Lends taps to a libvirt daemon, which opens them in the machine's own namespace, while a domain starts.
 
-Each goes out of the core namespace under a name that no other lab has, with an alias that says whose it is,
-and comes back with QEMU holding its other end. A crash in between leaves a marked device.
+Each tap leaves the core namespace under a name unique to the lab, with an alias that names its lab, and
+returns when QEMU has opened it. A crash in between leaves a marked device.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def mark(lab: str) -> str:
 
 
 def lend(plan: Plan, cards: Iterable[Interface]) -> None:
-    """Out of the core namespace, to where this process and the daemon are."""
+    """Moves a tap from the core namespace to the namespace of this process and the daemon."""
     lines = []
     for card in cards:
         name = lent_name(plan.lab, card.port)
@@ -40,7 +40,7 @@ def lend(plan: Plan, cards: Iterable[Interface]) -> None:
 
 
 def take_back(plan: Plan, node: str, cards: Iterable[Interface]) -> None:
-    """Into the core namespace again, with name, bridge and all. LabError where one is nowhere."""
+    """Moves taps back to the core namespace and restores name and bridge. LabError if one is missing."""
     from orchestrator.plan.steps import tap_again  # the planner's, which light labs do not load
 
     lent = {entry["ifname"] for entry in marked(plan.lab)}
@@ -56,13 +56,13 @@ def take_back(plan: Plan, node: str, cards: Iterable[Interface]) -> None:
 
 
 def marked(lab: str) -> list[dict[str, object]]:
-    """Devices of this namespace that are lent out by that lab."""
+    """Devices in this namespace that the lab has lent."""
     said = subprocess.run(["ip", "-j", "link", "show"], capture_output=True, text=True, check=False)
     return [e for e in json.loads(said.stdout or "[]") if e.get("ifalias") == mark(lab)]
 
 
 def remove(lab: str) -> list[str]:
-    """Delete what a crash left outside; their names."""
+    """Deletes lent devices that a crash left; returns their names."""
     names = [str(entry["ifname"]) for entry in marked(lab)]
     for name in names:
         _ip(["link", "del", "dev", name])

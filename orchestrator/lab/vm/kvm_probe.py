@@ -1,4 +1,4 @@
-"""Boots the smallest virtual machine there is: one instruction, HLT. A process of its own: it may hang.
+"""Runs a virtual machine with one instruction, HLT, in a separate process, since it may hang.
 
 `ask` starts that process, `python -m orchestrator.lab.vm.kvm_probe`, which prints `ok` or what failed.
 Numbers: uapi/linux/kvm.h, x86-64.
@@ -25,7 +25,7 @@ COMMAND = (sys.executable, "-m", "orchestrator.lab.vm.kvm_probe")
 
 
 def ask(deadline_s: float, command: tuple[str, ...] = COMMAND) -> str:
-    """The probe's answer. A process stuck in the kernel is left behind rather than waited for."""
+    """Runs the probe and returns its answer. Does not wait for a process that hangs in the kernel."""
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     try:
         output, _ = process.communicate(timeout=deadline_s)

@@ -1,4 +1,4 @@
-"""What a lab has left with a libvirt daemon: domains found by our metadata, taps that were lent to it."""
+"""Finds and removes what a lab left at a libvirt daemon: domains with vNET's metadata, lent taps."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SYSTEM_SOCKET = Path("/run/libvirt/libvirt-sock")
 def uri_of(state_dir: Path) -> str | None:
     """The daemon that may still run machines of the lab; None where they were its own processes.
 
-    Without the file that names it, the machine's own daemon is asked, if it has one that this user may ask.
+    Without the file that names it, this is the machine's own daemon, if this user may connect to one.
     """
     try:
         uri = (state_dir / "libvirt").read_text().strip()
@@ -29,7 +29,7 @@ def uri_of(state_dir: Path) -> str | None:
 
 
 def remove(lab: str, state_dir: Path) -> list[str]:
-    """End every domain of the lab, delete its lent taps; what was found. LabError where that fails."""
+    """Ends every domain of the lab and deletes its lent taps; returns their names. LabError if that fails."""
     found = [f"tap {name}" for name in handover.remove(lab)]
     uri = uri_of(state_dir)
     if uri is None:
@@ -48,7 +48,7 @@ def remove(lab: str, state_dir: Path) -> list[str]:
 
 
 def listed(lab: str, state_dir: Path) -> list[str]:
-    """The names of what `remove` would find; empty where nobody can be asked."""
+    """The names of what `remove` would find; empty if no daemon answers."""
     found = [f"tap {entry['ifname']}" for entry in handover.marked(lab)]
     if (uri := uri_of(state_dir)) is None:
         return found
@@ -59,7 +59,7 @@ def listed(lab: str, state_dir: Path) -> list[str]:
 
 
 def _domains(libvirt: Any, uri: str, lab: str, state_dir: Path) -> list[Any]:
-    """Domains that say that they are of this lab, with this state directory."""
+    """Domains whose metadata names this lab and this state directory."""
     return [d for d in libvirt.open(uri).listAllDomains() if _ours(libvirt, d, lab, state_dir)]
 
 

@@ -30,7 +30,7 @@ def directories(lab: str) -> list[Path]:
 
 
 def make_partition(lab: str) -> bool:
-    """Make the lab's groups, which libvirt wants to find; whether this machine has any."""
+    """Makes the lab's groups, which libvirt requires; returns whether this machine has any."""
     if not controllers():
         return False
     for directory in directories(lab):
@@ -100,7 +100,9 @@ class VmLimits:
         return found | ({"weight": shares} if shares is not None else {})
 
     def apply(self, name: str, domain: Any) -> None:
-        """Set what is asked on a running machine and read it back; LabError where libvirt says otherwise."""
+        """Sets the limits of a running machine and reads them back; LabError if libvirt reports other
+        values.
+        """
         limit, shares = self.asked.get(name, (None, None))
         if limit is None and shares is None:
             return

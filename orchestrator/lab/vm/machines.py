@@ -1,4 +1,6 @@
-"""Domains of a lab's machines: made from node and image, started, saved, ended, their wires cut."""
+"""Domains of a lab's machines: creates them from node and image, starts, saves and ends them, disconnects
+wires.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ CONSOLE = "console.log"  # a link to the run's file: the domain is the same in e
 
 
 class Machines:
-    """What is asked of libvirt; slow calls, meant for the workers' threads."""
+    """Calls of libvirt; they are slow and run in the workers' threads."""
 
     def __init__(
         self, plan: Plan, state_dir: Path, connection: Connection, bounds: VmLimits, kvm: bool,
@@ -41,7 +43,7 @@ class Machines:
         self._partition = connection.embedded and limits.make_partition(plan.lab)
 
     def xml(self, guest: Guest, disks: tuple[Disk, ...] = ()) -> str:
-        """The domain of a guest as it is now."""
+        """The XML of a guest's domain in its present state."""
         node, image, vm = guest.node, guest.image, guest.node.vm
         assert vm is not None
         quota, shares = self._limits.asked.get(guest.name, (None, None))
@@ -64,7 +66,7 @@ class Machines:
         return card.port if self._connection.embedded else handover.lent_name(self._plan.lab, card.port)
 
     def prepare(self, guest: Guest) -> str:
-        """Make its files; the domain's text, which is kept beside them."""
+        """Makes the guest's files; returns the domain's XML, which is stored beside them."""
         guest.directory.mkdir(parents=True, exist_ok=True)
         for directory in (guest.directory.parent, guest.directory):
             self._account.enters(directory)
@@ -79,13 +81,17 @@ class Machines:
         return text
 
     def create(self, guest: Guest) -> Any:
-        """Start it; its domain. LabError with libvirt's words, and ours beside them where we know them."""
+        """Starts the machine and returns its domain. LabError with libvirt's text, and a remedy for known
+        errors.
+        """
         text, libvirt = self.prepare(guest), self._libvirt
         held = libvirt.VIR_DOMAIN_START_PAUSED
         return self._begin(guest, held, lambda flags: self._connection.handle.createXML(text, flags))
 
     def save(self, guest: Guest, memory: Path) -> None:
-        """Its memory and devices into a file, which ends it; LabError where that fails."""
+        """Saves the machine's memory and devices to a file, which ends the machine; LabError if that
+        fails.
+        """
         try:
             guest.domain.save(str(memory))
         except self._libvirt.libvirtError as error:
@@ -93,7 +99,9 @@ class Machines:
         guest.domain = None
 
     def restore(self, guest: Guest, memory: Path) -> Any:
-        """Go on from a saved file; its domain. The disk must be as it was then. LabError as `create`."""
+        """Restores a machine from a saved file and returns its domain. The disk must be the one of that time.
+        LabError as `create`.
+        """
 
         def begin(flags: int) -> Any:
             self._connection.handle.restoreFlags(str(memory), None, flags)
@@ -102,7 +110,7 @@ class Machines:
         return self._begin(guest, self._libvirt.VIR_DOMAIN_SAVE_PAUSED, begin)
 
     def _begin(self, guest: Guest, held: int, begin: Callable[[int], Any]) -> Any:
-        """Let libvirt begin it, `held` until it has its wires where these are lent to a daemon."""
+        """Starts the domain; if its taps are lent to a daemon, `held` until they are back."""
         try:
             domain = begin(0) if self._connection.embedded else self._lent(guest, held, begin)
             for sock in guest.directory.glob("*.sock"):
@@ -125,7 +133,7 @@ class Machines:
         return domain
 
     def destroy(self, guest: Guest) -> None:
-        """End it at once; what is already gone is fine."""
+        """Ends the machine at once; ignores one that has ended."""
         if guest.domain is None:
             return
         with contextlib.suppress(self._libvirt.libvirtError):
@@ -157,7 +165,7 @@ class Machines:
             return False
 
     def carrier(self, guest: Guest, port: str, up: bool) -> None:
-        """Plug one of its wires in or pull it out: the guest sees the carrier come or go."""
+        """Connects or disconnects one of the machine's wires, which changes the guest's carrier."""
         (guest.down.discard if up else guest.down.add)(port)
         if guest.domain is None or not guest.ready:
             return  # remembered for its next start
@@ -178,7 +186,7 @@ class Machines:
         return None
 
     def weigh(self, machines: int) -> None:
-        """How many machines the lab has now: together they count as many on a busy host."""
+        """Sets the weight of the lab's machines together, by their present number."""
         if self._partition:
             limits.weigh_partition(self._plan.lab, machines)
 

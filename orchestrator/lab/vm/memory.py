@@ -1,4 +1,4 @@
-"""Memory for machines that are about to be made: refused before they are, not found out by the kernel."""
+"""Checks the free memory before machines are created, so that the kernel does not run out of it later."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from orchestrator.plan.capacity import MEMORY_SHARE, VM_BYTES
 def insist(nodes: Sequence[Node], meminfo: str | None = None) -> None:
     """LabError where the machines among `nodes` need more than is free now: by the planner's figures.
 
-    A lab is held against them before it is made; but memory goes, and machines are added.
+    The planner checks a lab before it is built; later memory may be used and machines added.
     """
     machines = [node for node in nodes if node.vm is not None]
     needed = sum(VM_BYTES + node.vm.memory_bytes for node in machines if node.vm is not None)

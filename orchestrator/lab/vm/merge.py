@@ -1,4 +1,4 @@
-"""One question to many agents, one answer: whose items are whose, and how their answers are joined."""
+"""Splits a request by node and merges the answers of many agents into one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from orchestrator.lab.operations import Item
 
 
 def joined(answers: Iterable[Message]) -> Message:
-    """Numbers are added, tables joined, lists put together; the first refusal is the answer of all."""
+    """Merges answers: adds numbers, joins tables, concatenates lists; returns the first refusal if there is
+    one.
+    """
     found: Message = {"ok": True}
     for answer in answers:
         if not answer.get("ok"):

@@ -1,7 +1,7 @@
-"""Roles on machines that end and begin anew: armed again, and every message of theirs in the records.
+"""Arms the roles of machines that restart, and keeps every message in the records.
 
-The agent of a machine that is up again knows nothing of the scenario. It is given the roles as they were,
-with what the records hold of their flows before; the schedules go on as if nothing had been.
+The agent of a restarted machine has no state of the scenario. It gets the same roles, with the positions of
+their flows from the records; the schedules continue unchanged.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Armed:
 
 @dataclass
 class Rearming:
-    """By machine; nothing is armed again once the load is over."""
+    """The roles by machine; none is armed again after the load."""
 
     records: Path
     t0_ns: int | None = None
@@ -36,12 +36,12 @@ class Rearming:
     of: dict[str, Armed] = field(default_factory=dict)
 
     def armed(self, items: Iterable[Item]) -> None:
-        """A workload, of all nodes."""
+        """Records the roles of a workload, for all nodes."""
         for item in items:
             self.of.setdefault(item["node"], Armed([])).items.append(item)
 
     def ended(self, node: str, now_ns: int) -> list[str]:
-        """The machine is off from now on; the endpoints that went with it, once."""
+        """Records the machine's end and returns its endpoints, once."""
         known = self.of.get(node)
         if known is None or known.ended_ns is not None or self.t0_ns is None or self.over:
             return []
@@ -49,7 +49,7 @@ class Rearming:
         return [workload.endpoint(item) for item in known.items]
 
     def lost(self, node: str, now_ns: int) -> None:
-        """The machine ended without a word; of its sessions at least that they are gone is written down."""
+        """Records the disconnected sessions of a machine that ended unexpectedly."""
         gone = self.ended(node, now_ns)
         with self.records.open("a", newline="") as out:
             writer = csv.writer(out, lineterminator="\n")
@@ -60,7 +60,7 @@ class Rearming:
     def again(self, node: str, clock: Clock, to_guest: Callable[[int], int]) -> Dialogue[None]:
         """A dialogue that arms its roles; none where it has none, or the load is over.
 
-        to_guest: a time of the lab on the machine's clock.
+        to_guest: converts a time of the lab to the machine's clock.
         """
         known, t0_ns = self.of.get(node), self.t0_ns
         if known is None or known.ended_ns is None or t0_ns is None or self.over:

@@ -1,4 +1,4 @@
-"""Files out of a guest: message records in the lab's clock, and the logs of its programs."""
+"""Copies files from a guest: message records with times of the lab's clock, and the logs of its programs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def corrected(line: str, to_lab: Callable[[int], int]) -> str:
 
 
 class Fetched:
-    """A file of a guest that grows, and how much of it we have; `take` gets each new part."""
+    """A growing file of a guest and the size fetched so far; `take` gets each new part."""
 
     def __init__(self, path: str, take: Callable[[bytes], None], chunk_bytes: int = CHUNK_BYTES) -> None:
         self.path = path
@@ -34,7 +34,7 @@ class Fetched:
         self._chunk_bytes = chunk_bytes
 
     def rest(self) -> Dialogue[None]:
-        """A dialogue that brings everything that is there now."""
+        """A dialogue that fetches the file up to its present end."""
         while True:
             answer = yield from ask(Fetch(self.path, self.offset, self._chunk_bytes))
             if (size := answer["size"]) is None:
@@ -55,7 +55,7 @@ class Records:
         self.path: Path | None = None
 
     def forget(self) -> None:
-        """Half a line of a file that has no other half any more."""
+        """Drops an incomplete line whose rest never arrives, since the file is new."""
         self._partial = b""
 
     def take(self, data: bytes) -> None:
@@ -67,7 +67,7 @@ class Records:
 
 
 def appender(path: Path) -> Callable[[bytes], None]:
-    """Takes parts of a log as they are."""
+    """Returns a function that appends parts of a log unchanged."""
 
     def take(data: bytes) -> None:
         with path.open("ab") as out:

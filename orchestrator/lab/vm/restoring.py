@@ -1,8 +1,8 @@
-"""Machines of a campaign's labs go on from snapshots of their booted selves, where that is the faster way.
+"""Restores machines of a campaign's labs from snapshots taken after a boot, if that is faster than a boot.
 
-The lab that boots a machine first saves it as soon as its agent answers, before it is told anything, and goes
-on from that very snapshot; so do the labs after it. All of them begin with the same memory and disk, but for
-clock and random numbers. What was slower to come back than to boot is booted from then on.
+The first lab that boots a machine saves it as soon as its agent answers, before any other request, and
+restores it from that snapshot, as later labs do. All labs begin with the same memory and disk, except clock
+and random numbers. A machine that restores more slowly than it boots is booted from then on.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ EACH_NS = 30 * SECOND  # the longest for one machine's files, beside the others'
 
 
 class Restoring:
-    """One bring-up of a lab's machines with a store."""
+    """One start of a lab's machines with a store of snapshots."""
 
     def __init__(
         self, startup: Startup, machines: Machines, store: Store, loop: Loop, workers: Workers, watch: Watch
@@ -40,7 +40,7 @@ class Restoring:
         self.starts = Starts()
 
     def bring_up(self, guests: Sequence[Guest]) -> BootResult:
-        """Restore what is kept, keep what is not, boot the rest."""
+        """Restores stored machines, boots and stores new ones, boots the rest."""
         keys = self._keys([g for g in guests if not any(i.pci for i in g.node.interfaces)])
         found = {name: self._store.find(key) for name, key in keys.items()}
         kept = {name: entry.directory for name, entry in found.items() if entry and entry.faster}
@@ -53,7 +53,9 @@ class Restoring:
         return joined(came, self._boot(rest))
 
     def _keys(self, guests: Sequence[Guest]) -> dict[str, str]:
-        """By node, of those that can be kept: the memory of a machine with a NIC of the host cannot."""
+        """The store's keys by node; a machine with a NIC of the host has none, since libvirt cannot
+        save it.
+        """
         jobs = [partial(self._key, guest) for guest in guests]
         patience = EACH_NS * (1 + len(guests))
         futures = self._workers.together("the machines' files", patience, jobs)
@@ -85,7 +87,7 @@ class Restoring:
         return came
 
     def _keep(self, guests: Sequence[Guest], keys: Mapping[str, str]) -> BootResult:
-        """Boot them, save them, and go on from what was saved; both times decide what later labs do."""
+        """Boots, saves and restores machines; the two times decide whether later labs restore."""
         if not guests:
             return BootResult()
         booted = self._startup.boot(guests, _hello_is_enough)
@@ -97,7 +99,7 @@ class Restoring:
         return BootResult(back.read, booted.failed)
 
     def _save(self, guests: Sequence[Guest], keys: Mapping[str, str]) -> dict[str, Path]:
-        """Where each now is; who could not be saved is ended, to boot again."""
+        """Saves machines and returns their directories; ends those that could not be saved, to boot again."""
         began = self._loop.clock.now_ns()
         jobs: list[Callable[[], Path]] = []
         for guest in guests:
@@ -126,7 +128,7 @@ class Restoring:
         return place
 
     def _restore(self, guests: Sequence[Guest], places: Mapping[str, Path], how: str) -> BootResult:
-        """Bring them back; who does not come back is ended, and named neither as come nor as failed."""
+        """Restores machines; ends those that fail, which are in neither `read` nor `failed`."""
         if not guests:
             return BootResult()
 
@@ -164,5 +166,5 @@ def _hello_is_enough(_: Guest) -> Dialogue[dict[str, Any]]:
 
 
 def joined(a: BootResult, b: BootResult) -> BootResult:
-    """Both together."""
+    """Merges two results."""
     return BootResult(a.read | b.read, a.failed | b.failed, a.up_ns + b.up_ns)

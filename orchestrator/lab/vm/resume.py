@@ -1,4 +1,4 @@
-"""A machine that goes on from saved memory: it is told the time, and gets random numbers of its own.
+"""Sets the time and a new random seed of a machine that was restored from saved memory.
 
 Its memory holds the clock and the kernel's random state of the moment it was saved: without this the clock
 would be late, and every return to one snapshot would draw the same numbers.

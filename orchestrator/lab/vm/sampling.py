@@ -26,7 +26,7 @@ class Sampling:
         self._qdiscs: LinkSampler | None = None
 
     def start(self, directory: Path, libvirt: Any) -> bool:
-        """Once; whether it began just now."""
+        """Starts sampling, once; returns whether this call started it."""
         if self._machines is not None:
             return False
         clock = self._loop.clock
@@ -39,7 +39,7 @@ class Sampling:
         return True
 
     def stop(self) -> None:
-        """What could not be read is told."""
+        """Stops sampling and warns of counters that could not be read."""
         if self._qdiscs is not None:
             self._qdiscs.stop()
         if self._machines is not None:

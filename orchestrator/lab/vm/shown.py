@@ -1,7 +1,7 @@
-"""Files of an image where QEMU's account reaches them: mounted read only below the lab's state directory.
+"""Mounts files of an image read-only below the lab's state directory, where QEMU's account can read them.
 
-Images lie in the home of who runs vNET, which is closed to QEMU; and libvirt gives what it starts a machine
-from to QEMU's account, which on a mount that is read only it cannot.
+Images are in the home of the user of vNET, which QEMU's account cannot enter. libvirt changes the owner of a
+machine's files to QEMU's account; a read-only mount prevents that.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from orchestrator.lab.vm.account import Account
 
 
 class Shown:
-    """What a lab has shown so far; the mounts end with `close`, or with teardown after a crash."""
+    """The mounts of a lab; they end with `close`, or with teardown after a crash."""
 
     def __init__(self, state_dir: Path, account: Account) -> None:
         self._top, self._account = state_dir / "images", account
         self._files: dict[Path, Path] = {}
 
     def image(self, image: Image) -> Image:
-        """The same image as QEMU sees it. LabError where it may not read a file of it."""
+        """The image with paths that QEMU's account can read. LabError if it cannot read a file."""
         kernel, initrd, disk = map(self._file, (image.kernel, image.initrd, image.disk))
         return replace(image, kernel=kernel, initrd=initrd, disk=disk)
 

@@ -37,7 +37,7 @@ class Snapshots:
         self._connect, self._watch, self._meant, self._running = connect, watch, meant, running
 
     def take(self, guests: Sequence[Guest], name: str) -> None:
-        """Save all side by side, then let all go on."""
+        """Saves all machines in parallel, then restores all."""
         if name == TAKEN:
             raise LabError(f"snapshot {name}: {name}.qcow2 is the machine's own disk; take another name")
         if off := [g.name for g in guests if not g.ready]:
@@ -45,7 +45,7 @@ class Snapshots:
         self._each(guests, f"snapshot {name}", lambda g: self._save(g, name))
 
     def revert(self, guests: Sequence[Guest], name: str) -> None:
-        """End what runs and go on from the snapshot."""
+        """Ends the running machines and restores the snapshot."""
         if missing := [g.name for g in guests if not _memory(g, name).exists()]:
             raise LabError(
                 f"revert: nodes.{missing[0]}: has no snapshot {name}; take one with `vnet snapshot`"

@@ -1,4 +1,4 @@
-"""Machines of a lab come up and are told who they are; one bad machine does not keep the others."""
+"""Boots and configures a lab's machines; one that fails does not delay the others."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DialogueWith = Callable[[Guest], Dialogue[dict[str, Any]]]
 
 
 class Startup:
-    """From a domain to a machine that runs, by booting it."""
+    """Boots domains and configures their machines."""
 
     def __init__(
         self, at: DriverContext, machines: Machines, bounds: VmLimits, workers: Workers, watch: Watch,
@@ -36,16 +36,18 @@ class Startup:
         self._watch, self._connect, self._meant = watch, connect, meant
 
     def expect(self, guests: Sequence[Guest], machines: int) -> None:
-        """They are about to begin; `machines`: how many the lab has in all."""
+        """Prepares the start of machines; `machines`: the number of all machines of the lab."""
         for guest in guests:
-            if guest.channel is not None:  # of a life that ended by itself
+            if guest.channel is not None:  # of a machine that ended by itself
                 self.end(guest)
             self._meant.discard(guest.name)
             self._watch.anew(guest)
         self._machines.weigh(machines)
 
     def settle(self, guests: Sequence[Guest], came: BootResult) -> dict[str, Any]:
-        """The agents' answers by node, {failed: why} for those that did not come up."""
+        """Records the result of a start; returns the agents' answers by node, {failed: why} for those that
+        failed.
+        """
         for guest in guests:
             if guest.name in came.failed:
                 self.end(guest)
@@ -58,20 +60,20 @@ class Startup:
         }
 
     def boot(self, guests: Sequence[Guest], dialogue: DialogueWith | None = None) -> BootResult:
-        """Boot all, and hold the dialogue with each; by default all that it needs to know."""
+        """Boots all machines and runs the dialogue with each; by default `configured`."""
         return self.begin(guests, "booting", self._machines.create, dialogue or self.configured)
 
     def begin(
         self, guests: Sequence[Guest], word: str, begin: Callable[[Guest], Any], dialogue: DialogueWith
     ) -> BootResult:
-        """Begin all in that way; `word` is their state meanwhile."""
+        """Starts all machines by `begin`; `word` is their state meanwhile."""
         at = self._at
         return Booting(
             at.loop, self._workers, WIDTH, word, begin, self._connect, self._watch.state, dialogue
         ).run(guests)
 
     def end(self, guest: Guest) -> None:
-        """Of a machine that did not come up nothing stays."""
+        """Ends a machine that failed to start."""
         self._meant.add(guest.name)
         if guest.channel is not None:
             guest.channel.close()
@@ -80,7 +82,7 @@ class Startup:
         self._workers.together(subject, END_NS, [lambda: self._machines.destroy(guest)])
 
     def configured(self, guest: Guest) -> Dialogue[dict[str, Any]]:
-        """The agent told who it is, and its interfaces; what it reads back."""
+        """A dialogue that sends the agent its node and interfaces; returns the values read back."""
         node = guest.node
         about: operations.NewNode = {
             "name": node.name, "netns": None, "hostname": node.hostname, "cgroup_procs": [],
@@ -92,7 +94,7 @@ class Startup:
         return answer["nodes"][node.name]
 
     def recorded(self, guest: Guest) -> None:
-        """Its QEMU goes into lab.json, so that teardown after a crash finds it, whoever started it."""
+        """Records the machine's QEMU process in lab.json, so that teardown after a crash finds it."""
         if guest.pid is not None:
             self._at.state.forget(guest.pid)
         guest.pid = self._machines.pid(guest)
@@ -112,7 +114,7 @@ class Startup:
 
 
 def _seen(read: dict[str, Any], pid: int | None) -> dict[str, Any]:
-    """What the agent says, in the words of light nodes: no address is an empty one."""
+    """The agent's answer in the format of light nodes, with an empty string for no address."""
     cards = [
         {**i, "address": i.get("address") or "", "prefix": i.get("prefix") or 0}
         for i in read.get("interfaces", [])

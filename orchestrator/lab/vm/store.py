@@ -1,7 +1,7 @@
 """Booted machines that a campaign keeps for the labs after the first: memory and disk, below one directory.
 
-KEY/memory, KEY/disk.qcow2, and last KEY/kept.json: an entry without it is none. An entry gets it only after
-the machine has come back from it, so what is found here has been restored once.
+KEY/memory, KEY/disk.qcow2, and last KEY/kept.json: an entry without kept.json is invalid. It is written only
+after the machine was restored from the entry, so every valid entry has been restored once.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Kept:
 
     @property
     def faster(self) -> bool:
-        """Whether coming back was seen to be faster than booting."""
+        """Whether restoring was faster than booting."""
         return self.restore_ns < self.boot_ns
 
 
@@ -65,7 +65,7 @@ class Store:
         return place
 
     def commit(self, key: str, boot_ns: int, restore_ns: int) -> None:
-        """Make it an entry; of one that is not worth its files only the times stay."""
+        """Makes the directory an entry; keeps only the times if restoring is not faster."""
         place = self.directory / key
         if not Kept(place, boot_ns, restore_ns).faster:
             for file in place.iterdir():
@@ -73,7 +73,7 @@ class Store:
         replace(place / "kept.json", json.dumps({"boot_ns": boot_ns, "restore_ns": restore_ns}) + "\n")
 
     def drop(self, key: str) -> None:
-        """What there is under the key, whole or not, goes."""
+        """Removes everything under the key."""
         place = self.directory / key
         (place / "kept.json").unlink(missing_ok=True)
         if place.exists():

@@ -1,4 +1,6 @@
-"""What the machines' driver tells the lab, as the launcher's events: warnings, states, clocks, deaths."""
+"""Sends the machine driver's events to the lab, in the launcher's format: warnings, states, clocks,
+failures.
+"""
 
 from __future__ import annotations
 
@@ -33,11 +35,11 @@ class Watch:
         self._starts = Starts()
 
     def light(self, message: Message) -> None:
-        """An event of the light launcher."""
+        """Handles an event of the light launcher."""
         self.guest(LIGHT, message)
 
     def guest(self, name: str, message: Message) -> None:
-        """An event of a machine's launcher: counts of clients are added up, the rest is passed on."""
+        """Handles an event of a machine's launcher: sums counts of clients, passes on the rest."""
         if message.get("event") != "clients":
             self._at.on_event(message)
             return
@@ -57,7 +59,7 @@ class Watch:
         self._at.on_event(told)
 
     def died(self, guest: Guest, why: str) -> None:
-        """The end of a machine that nobody asked for."""
+        """Reports the unexpected end of a machine."""
         log = [f"QEMU ended ({why})", f"its console ends: {guest.last_words()}"]
         self._clients.pop(guest.name, None)
         self._at.on_event(
@@ -72,7 +74,7 @@ class Watch:
         )
 
     def starts(self, starts: Starts) -> None:
-        """How machines came up, for the manifest."""
+        """Reports how machines started, for the manifest."""
         self._starts.add(starts)
         self._at.on_event({"event": "starts", "starts": asdict(self._starts)})
 
@@ -80,7 +82,7 @@ class Watch:
         return self._clocks.setdefault(guest.name, GuestClock())
 
     def clocks(self) -> dict[str, dict[str, Any]]:
-        """For the manifest, and told to the lab."""
+        """The clocks' facts for the manifest; also sends them to the lab."""
         facts = {name: clock.facts() for name, clock in self._clocks.items() if clock.estimates}
         self._at.on_event({"event": "clocks", "clocks": facts})
         return facts
@@ -89,11 +91,11 @@ class Watch:
         return list(self._files.get(guest.name, {}).values())
 
     def log(self, guest: Guest, inside: str, path: str) -> None:
-        """A program's log will be at `inside`, and belongs at `path`."""
+        """Fetches a program's log from `inside` to `path`."""
         self._files.setdefault(guest.name, {}).setdefault(inside, Fetched(inside, appender(Path(path))))
 
     def messages(self, path: Path, fleet: HasGuests) -> None:
-        """Message records belong into `path`, from every machine that there is now."""
+        """Fetches the message records of all present machines into `path`."""
         self._path = path
         for guest in fleet.guests.values():
             records = self._records.setdefault(guest.name, Records(self.clock(guest)))
@@ -102,7 +104,7 @@ class Watch:
             files.setdefault(GUEST_MESSAGES, Fetched(GUEST_MESSAGES, records.take))
 
     def anew(self, guest: Guest) -> None:
-        """The machine has begun again: its clock is another one, its files are empty."""
+        """Resets clock and files of a machine that restarts."""
         self.clock(guest).forget()
         self._clients.pop(guest.name, None)
         if guest.name in self._records:

@@ -1,4 +1,6 @@
-"""Devices of the core namespace with machines behind them: whose carrier a step moves, what one leaves."""
+"""Devices in the core namespace of machines: finds those whose carrier a step changes, and those that
+remain.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from orchestrator.model import Link, Step
 
 
 def moved(text: str) -> Iterator[tuple[str, bool]]:
-    """Ports that a step of `ip` sets up (True) or down: the machine behind sees its carrier come or go."""
+    """Ports that a step of `ip` sets up (True) or down, and whose machine's carrier must follow."""
     for line in text.splitlines():
         match line.split():
             case ["link", "set", "dev", port, "up" | "down" as word]:
@@ -19,7 +21,9 @@ def moved(text: str) -> Iterator[tuple[str, bool]]:
 def unplugged(
     core: str, machines: Sequence[Guest], links: Iterable[Link], there: Collection[str]
 ) -> Step | None:
-    """What is left of machines that have ended: a tap stays, and an own bridge and wire with it."""
+    """The step that deletes devices of ended machines: taps, with their bridges and wires; None if there are
+    none.
+    """
     cards = [i for g in machines for i in g.node.interfaces]
     devices = [d for i in cards for d in (i.port, i.bridge) if d in there]
     names = {g.name for g in machines}

@@ -1,4 +1,4 @@
-"""Threads for libvirt's slow calls, inside the lab's core namespace, with the loop told when one is done.
+"""Threads for libvirt's slow calls, inside the lab's core namespace; they wake the loop when a call is done.
 
 libvirt opens a domain's taps, and starts QEMU, in the network namespace of the thread that asks for it.
 """
@@ -40,13 +40,13 @@ class Workers:
         self._pool = ThreadPoolExecutor(count, "libvirt", **settle)
 
     def submit(self, work: Callable[..., T], *arguments: Any) -> Future[T]:
-        """Do it in a thread; the loop wakes up when it is done."""
+        """Runs a job in a thread; wakes the loop when it is done."""
         future = self._pool.submit(work, *arguments)
         future.add_done_callback(lambda _: self._wake())
         return future
 
     def together(self, subject: str, patience_ns: int, jobs: Iterable[Callable[[], T]]) -> list[Future[T]]:
-        """Do all side by side while the loop goes on serving; TimedOut(subject) after `patience_ns`."""
+        """Runs all jobs in parallel while the loop serves; TimedOut(subject) after `patience_ns`."""
         futures = [self.submit(job) for job in jobs]
         deadline = self._loop.clock.now_ns() + patience_ns
         self._loop.until(deadline, subject, lambda: all(f.done() for f in futures))
@@ -65,4 +65,4 @@ class Workers:
         try:
             os.write(self._write, b".")
         except BlockingIOError:
-            return  # full: the loop has enough to wake up for
+            return  # the pipe is full, so the loop wakes up anyway
