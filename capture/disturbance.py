@@ -50,7 +50,7 @@ Found = tuple[str | None, str]  # the finding, or none; what was measured
 
 
 class Unknown(Exception):  # noqa: N818 - an answer, not an error
-    """A rule that cannot be judged, with the reason."""
+    """A rule without a verdict, with the reason."""
 
 
 @dataclass(frozen=True)

@@ -72,7 +72,7 @@ def _of_direction(
 def _doubling(plan: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """Directions that are ever asked to duplicate frames."""
     for link in plan.get("links", ()):
-        yield from ((link["name"], w) for w in WAYS if link[w]["impairment"].get("duplicate"))
+        yield from ((link.get("name"), w) for w in WAYS if link[w]["impairment"].get("duplicate"))
     for event in plan.get("events", ()):
         if event["action"] == "impair":
             ways = [w for w in WAYS if (event["args"].get(w) or {}).get("duplicate")]

@@ -1,4 +1,6 @@
-"""A program with the libraries it needs, from this machine: so it runs in any guest of the same processor."""
+"""Collects a program and its libraries from this machine, so that it runs in any guest of the same
+processor.
+"""
 
 from __future__ import annotations
 

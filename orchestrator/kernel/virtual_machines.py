@@ -1,4 +1,6 @@
-"""What virtual machines need of this machine beside programs: libvirt's Python binding, tap devices."""
+"""Checks what virtual machines need of this machine beside programs: libvirt's Python binding, tap
+devices.
+"""
 
 from __future__ import annotations
 

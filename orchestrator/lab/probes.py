@@ -101,7 +101,7 @@ def _spaced(link: str, name: str, direction: Direction, count: int, longest_ns: 
 
 
 def spaced_size(impairment: Impairment) -> int:
-    """As large as fits the MTU and the spacing; the share of flipped bits is reckoned with it."""
+    """Frame size that fits the MTU and the spacing; the expected share of flipped bits depends on it."""
     full = min(SIZE, _full_frame(impairment))
     if impairment.corrupt or not impairment.rate_bps:
         return full

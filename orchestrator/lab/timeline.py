@@ -127,7 +127,7 @@ def _run(lab: Lab, node: str, event: Event) -> None:
 
 
 def _warn_of_failure(lab: Lab, node: str, label: str, end: str, last: str) -> None:
-    """Once for an event: it may run on thousands of nodes."""
+    """Warns of a failed command once per event, since it may run on thousands of nodes."""
     begin = f"timeline: {label}: failed"
     if not any(warning.text.startswith(begin) for warning in lab.events.warnings):
         text = f"{begin} on {node}, if not on more: {end}{f' ({last})' if last else ''}"

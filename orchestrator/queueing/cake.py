@@ -29,7 +29,9 @@ class CakeRoom:
     shapes = True
 
     def lines(self, wanted: Impairment, at: Place) -> list[str]:
-        """`raw`: Ethernet frames as the other kinds count them, no overhead of a line below."""
+        """tc's line for the queue. `raw`: counts Ethernet frames like the other kinds, without the overhead
+        of a line.
+        """
         cake = _cake(wanted)
         return [
             at.qdisc(

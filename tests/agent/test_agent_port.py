@@ -115,7 +115,7 @@ def test_files_come_out_in_chunks_and_the_clock_is_the_labs(launcher: Launcher, 
     assert data == file.read_bytes()
     assert launcher.do("fetch", path=str(tmp_path / "none"), offset=0, length=1)["size"] is None
     assert (
-        "ask for the file in chunks"
+        "request the file in chunks"
         in launcher.ask("fetch", path=str(file), offset=0, length=49_153)["error"]
     )
     offset = launcher.do("hello")["clock_offset_ns"]

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from orchestrator.campaign.campaign import grown
+from orchestrator.lab.state import NAME_IN_USE, State
 
 PROJECT = Path(__file__).resolve().parents[2]
 FILE = """\
@@ -153,21 +154,20 @@ def test_grown_is_the_same_with_more_cells(change: dict[str, Any], may: bool) ->
     assert grown(before, now) is may
 
 
-def test_two_campaigns_of_one_file_wait_for_each_others_lab(place: Place) -> None:
-    both = [
-        place.start("run", "small.yaml", "--kernel", "fake", "--no-page", "--out", f"results/{name}")
-        for name in ("a", "b")
-    ]
-    said = [process.communicate(timeout=120) for process in both]
-    assert all("4 of 4 runs complete" in out + err for out, err in said), said
-    assert any("waits until that lab has ended" in err for _, err in said), said
-    for name in ("a", "b"):
-        directory = place.cwd / "results" / name
-        lines = [json.loads(line) for line in (directory / "cells.jsonl").read_text().splitlines()]
-        assert [line["state"] for line in lines] == ["complete"] * 4
-        assert sorted(line["run_dir"] for line in lines) == sorted(
-            str(manifest.parent.relative_to(directory)) for manifest in directory.rglob("manifest.json")
-        )
+def test_a_campaign_waits_while_another_lab_has_its_name(place: Place) -> None:
+    another = State(place.cwd / "s" / "pair", "pair", "fake", place.cwd)
+    process = place.start("run", "small.yaml", "--kernel", "fake", "--no-page")
+    assert process.stderr is not None
+    said = next(line for line in process.stderr if NAME_IN_USE in line)
+    assert "waits until that lab has ended" in said and "vnet down" not in said
+    another.release()
+    out, err = process.communicate(timeout=120)
+    assert "4 of 4 runs complete" in out + err
+    lines = place.lines()
+    assert [line["state"] for line in lines] == ["complete"] * 4
+    assert sorted(line["run_dir"] for line in lines) == sorted(
+        str(manifest.parent.relative_to(place.dir)) for manifest in place.dir.rglob("manifest.json")
+    )
 
 
 def test_a_torn_last_line_is_a_cell_in_flight(tmp_path: Path) -> None:

@@ -161,7 +161,7 @@ def test_two_ways_to_say_how_many_are_one_too_many(place: Path) -> None:
     done = CliRunner().invoke(
         campaign_command, ["run", str(place / "c.yaml"), "--on", "local:2", "--jobs", "2"]
     )
-    assert "both say how many runs at a time; leave out one" in str(done.exception)
+    assert "both set the number of parallel runs; leave out one" in str(done.exception)
 
 
 def test_labs_in_real_time_on_one_machine_are_refused(place: Path) -> None:

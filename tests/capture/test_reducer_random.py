@@ -202,7 +202,7 @@ def test_the_table_never_takes_the_place_of_something_else(tmp_path: Path) -> No
     pcap = write(tmp_path / "a.pcap", mixed(3))
     os.mkfifo(tmp_path / "pipe")
     for place in (tmp_path, tmp_path / "pipe"):
-        with pytest.raises(CaptureError, match="no regular file"):
+        with pytest.raises(CaptureError, match="not a regular file"):
             reduce_pcap(pcap, place)
     with pytest.raises(CaptureError, match="No such file"):
         reduce_pcap(pcap, tmp_path / "absent" / "a.parquet")

@@ -45,7 +45,7 @@ def test_reports_see_the_present_names(old: Path) -> None:
     (one,) = read_run(old).proof
     assert PRESENT.items() <= one.items() and not {"asked", "realised", "slack"} & one.keys()
     assert Shelf().table(old / "links.parquet").columns == ["t_ns", "requested_bps", "bps"]
-    assert "delay: 1 passed; tolerance 200 us" in str(verdicts(old))
+    assert "delay: 1 holds; tolerance 200 us" in str(verdicts(old))
 
 
 def test_the_python_api_sees_the_present_names(old: Path) -> None:

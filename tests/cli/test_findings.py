@@ -51,7 +51,7 @@ def test_a_changed_table_is_a_finding_for_every_reader(vnet: CommandLine, run: P
     clean = vnet("report", str(run), "--strict", "--junit", str(xml))
     assert "suspect" not in clean.stderr and not_suspect(xml) == "passed"
     assert api.load(run).manifest["suspect"] is False
-    assert "its seal is whole" in vnet("verify", str(run)).stdout
+    assert "its seal is intact" in vnet("verify", str(run)).stdout
 
     quicken(run)
     done = vnet("report", str(run), "--strict", "--junit", str(xml), status=5)

@@ -34,4 +34,4 @@ def test_hosts_of_the_inventory_in_plan_and_check(vnet: Any, tmp_path: Path) -> 
 
 def test_hosts_that_cannot_be_meant(vnet: Any) -> None:
     assert "names hosts once each" in vnet("plan", PAIR, "--hosts", "a,,b", status=2).stderr
-    assert "--hosts: is of one lab" in vnet("check", CAMPAIGN, "--hosts", "all", status=2).stderr
+    assert "--hosts: applies to one lab" in vnet("check", CAMPAIGN, "--hosts", "all", status=2).stderr

@@ -54,7 +54,7 @@ def test_frames_follow_the_counters(lab: StandIn, client: TestClient) -> None:
 
 def test_groups_are_unfolded_for_who_looks(lab: StandIn, client: TestClient) -> None:
     address = "/api/lab/shown/drawing"
-    assert "nobody looks" in client.get(address).text
+    assert "no page watches" in client.get(address).text
     with client, client.websocket_connect(WS + "/ws/lab/shown", headers=ORIGIN) as socket:
         folded = until(socket, "network")[-1]["drawing"]
         asked = [r["op"] for r in lab.asked].count("inspect")

@@ -91,7 +91,7 @@ def test_nonsense_is_told_with_file_line_and_rule_and_the_run_goes_on(vnet: Any)
         "send.records, line 2: 'hello, records': does not begin with S, R, C or P",
         ": flow 9 is not sent by this software; 0 are",
         "line 4: 'S,0,1,100,17,18,0,1,sent': scheduled_ns is before t0_ns, ",
-        "line 5: 'nonsense 1': begins",
+        "line 5: 'nonsense 1': does not begin",
         "send.records: 80 more lines are invalid",
         "send.send: 9 of 10 messages that were due have no S record that can be: ",
     ):

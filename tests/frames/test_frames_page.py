@@ -76,7 +76,7 @@ def test_the_page_speaks_of_trials_and_not_of_brokers(run: tuple[Path, str]) -> 
     page = (run[0] / "report" / "index.html").read_text()
     places = [
         page.index(f'id="{name}"')
-        for name in ("trust", "headline", "topology", "trials", "method", "provenance", "repeat")
+        for name in ("trust", "headline", "trials", "topology", "method", "provenance", "repeat")
     ]
     assert places == sorted(places)
     for key in ("throughput", "latency", "frame-loss", "back-to-back"):
@@ -101,4 +101,4 @@ def test_a_campaign_of_sizes_is_one_table_with_intervals(tmp_path: Path) -> None
     for size in (64, 1518):
         assert found[size]["repetitions"] == 2
         assert found[size]["value"] == pytest.approx(shaped_fps(size, 100e6), rel=0.03)
-    assert "2 repetitions" in page.read_text() and "Every search" in page.read_text()
+    assert "2 repetitions" in page.read_text() and "All searches" in page.read_text()

@@ -61,7 +61,7 @@ def test_a_kernel_goes_from_one_cache_into_another(tmp_path: Path, cache: Path) 
     done = images("export", "lab-kernel", tmp_path)
     assert done.exit_code == 0, done.output
     file = tmp_path / f"lab-kernel-{NAME}.tar.gz"
-    assert str(file) in done.output and "trust whom you have it from" in done.output
+    assert str(file) in done.output and "check that you trust its source" in done.output
     cache.rename(tmp_path / "elsewhere")
     done = images("import", file)
     assert done.exit_code == 0, done.output

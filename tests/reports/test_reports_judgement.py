@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from synthetic import write_run
 from synthetic_shape import Shape
 
-from capture import manifest, trust
+from capture import manifest, seal, trust
 from orchestrator.campaign.run import outcome
 from orchestrator.cli.errors import DONE, FAILED, INTERRUPTED, SUSPECT
 from orchestrator.cli.run import status_of
@@ -42,13 +43,10 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_page_and_exit_status_never_differ(
     whole: Path, tmp_path: Path, known: dict[str, Any], strict: int, suspect: bool
 ) -> None:
-    run = tmp_path / "run"
-    run.mkdir()
-    for file in whole.iterdir():
-        if file.name != manifest.NAME:
-            (run / file.name).symlink_to(file)
+    run = shutil.copytree(whole, tmp_path / "run", ignore=shutil.ignore_patterns(manifest.NAME))
     manifest.write(run, manifest.read(whole) | {"error": None} | known)
     manifest.reduced(run, trust.judge(run, json.loads((run / "plan.json").read_text()), manifest.read(run)))
+    seal.seal(run)
     ended = outcome(run, None)
     assert (status_of(ended, strict=True), ended.suspect) == (strict, suspect)
     for study in (study_of_run(run), study_of_runs("one", tmp_path, [run])):

@@ -10,7 +10,7 @@ from pages import check_page
 from synthetic import write_run
 from synthetic_shape import Shape
 
-from capture import manifest, trust
+from capture import manifest, seal, trust
 from reports.headline import headline
 from reports.report import report
 from reports.sections.section import words
@@ -25,6 +25,7 @@ def judged(run: Path) -> Path:
     """The run with what its reduction says of it."""
     plan = json.loads((run / "plan.json").read_text())
     manifest.reduced(run, trust.judge(run, plan, manifest.read(run)))
+    seal.seal(run)
     return run
 
 

@@ -105,7 +105,7 @@ def test_verdicts_are_written_once_and_read_by_all(run: Path) -> None:
     of_bytes = [one for one in written["verdicts"] if (one["of"], one["name"]) == ("check", "bytes")]
     assert [one["verdict"] for one in of_bytes] == ["fails"], "beside those that the report itself makes"
     assert known(run)["check"]["fails"] == 1 and known(run)["proof"]["cannot tell"] == 1
-    assert any("1 failed" in text and colour == "red" for text, colour in others(run))
+    assert any("1 fails" in text and colour == "red" for text, colour in others(run))
     assert 'name="bytes"' in junit(run)
     seal.seal(run)
     assert not read_run(run).altered

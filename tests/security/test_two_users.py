@@ -82,7 +82,7 @@ def test_four_labs_of_one_name(accounts: tuple[Account, Account]) -> None:
         assert other.vnet("down", name)[0] == 0
         assert (mine.labs(name), other.labs(name)) == (["up"], [])
         status, said = other.vnet("down", name)
-        assert status == 1 and "nothing of that name is here" in said
+        assert status == 1 and "no such lab" in said
         assert mine.labs(name) == ["up"]
     finally:
         for account in accounts:

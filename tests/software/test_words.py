@@ -30,6 +30,9 @@ ROOMS = (
     "capture/reducer/src/dissect/amqp",
     "capture/reducer/src/dissect.rs",  # the registry
     "reports/papers/",
+    # which kinds send datagrams, segments or bare frames, so that counts of them can be compared
+    "capture/conservation/drops.py",
+    "capture/conservation/stacks.py",
 )
 PARTS = ("orchestrator", "capture", "reports")
 SUFFIXES = {".py", ".rs", ".j2", ".js", ".css", ".md"}

@@ -51,7 +51,7 @@ nodes:
           tc qdisc add dev eth0 root tbf rate 1mbit burst 5kb latency 9ms
           sleep 2; tc qdisc del dev eth0 root
         start: hold
-        expect: exited
+        at_end: exited
       idle: {command: exec sleep 60}
   b: {software: {sink: {udp: {listen: 9000}}}}
 links:

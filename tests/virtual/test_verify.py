@@ -47,7 +47,7 @@ def test_a_changed_packet_is_shown_and_a_package_that_was_another_named(
     done = place.vnet("verify", str(copy))
     assert done.returncode == 1
     assert "first difference: pcap/all.pcap, packet 2" in done.stdout
-    assert "is not as the run left it" in done.stderr
+    assert "was changed after the run" in done.stderr
     assert f"inputs differ: package mosquitto was 1.0-1 0123456789abcdef, is {now};" in done.stderr
 
 
@@ -57,4 +57,4 @@ def test_a_run_in_real_time_is_refused(tmp_path: Path) -> None:
     (tmp_path / "run" / "manifest.json").write_text('{"time": "real", "state": "complete"}')
     done = place.vnet("verify", "run")
     assert done.returncode == 1
-    assert "real time does not repeat" in done.stderr
+    assert "a run in real time cannot repeat" in done.stderr

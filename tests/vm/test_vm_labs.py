@@ -45,7 +45,7 @@ def on_the_console(running: Running, control: Control, name: str) -> None:
     try:
         with browser() as pages:
             page = pages()
-            page.goto(serve.stderr.readline().split()[1])
+            page.goto(serve.stderr.readline().split()[-1])
             page.get_by_role("link", name=running.plan.lab).click()
             page.locator(f"[role=button][aria-label='node {name}']").press("Enter")
             page.get_by_role("button", name="console", exact=True).click()

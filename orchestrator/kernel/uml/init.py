@@ -52,7 +52,7 @@ def run(*words: str) -> None:
 
 
 def make_root(run_dir: str, state: str, modules: str) -> None:
-    """What the lab sees, put together below /run/root and made /; of the host's root only /run is covered."""
+    """Builds the lab's root below /run/root and makes it /; it hides only /run of the host's root."""
     mount("tmpfs", "/run", "size=90%,mode=755")
     for name in ("upper", "work", "root"):
         Path("/run", name).mkdir()

@@ -58,7 +58,9 @@ class VirtualOwner:
         return self._report(reason)
 
     def _guest(self, cores: set[int]) -> str | None:
-        """From boot to end on those cores; why it was ended, None if it ended by itself or was asked to."""
+        """Runs the guest on those cores; returns why it was killed, None if it ended by itself or on
+        request.
+        """
         self.guest = self._boot(cores)
         self.state.record("uml", self.guest.pid)
         try:
@@ -100,7 +102,9 @@ class VirtualOwner:
             )
 
     def _watch(self, watchdog: Watchdog) -> str | None:
-        """Until the guest ends; why it must be ended, None if it ended by itself or was asked to."""
+        """Waits until the guest ends; returns why it must be killed, None if it ended by itself or on
+        request.
+        """
         while self.guest.poll() is None and self.asked is None:
             self._pass_on()
             if reason := watchdog.look():

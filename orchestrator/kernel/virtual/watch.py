@@ -1,8 +1,8 @@
-"""The wall clock's watch over a lab in virtual time: whether its clock still moves, and who holds it.
+"""Watches a lab in virtual time by the wall clock: whether its clock still moves, and which process stops it.
 
-A program that computes without end takes no virtual time, so the lab's clock stands still and nothing in the
-lab can notice. Seen from outside: no file grows. Then our kernel is asked (SIGUSR2) what runs at what virtual
-time; it is never asked while the lab writes, so that a healthy run is left alone.
+A program that computes without end takes no virtual time, so the lab's clock stops and nothing in the lab can
+detect it. From outside, no file grows. Then a SIGUSR2 makes the kernel print the running process and the
+virtual time; no signal is sent while the lab writes, so that a healthy run is not disturbed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ OUTSIDE = ("progress.jsonl", "owner.log", "console.log")  # not written by the l
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """What the kernel said: virtual time since boot (ns), and the process that it runs."""
+    """The kernel's report: virtual time since boot (ns), and the running process."""
 
     time_ns: int
     idle: bool
@@ -86,7 +86,7 @@ class Watchdog:
         return sum(_size(file) for file in files if file.name not in OUTSIDE)
 
     def _lab_time(self) -> int:
-        """Of the last sample of the lab that has arrived (Unix ns); 0 where there is none yet."""
+        """Lab time of the last sample that has arrived (Unix ns); 0 if there is none yet."""
         path = self._raw / "nodes.csv"
         if not path.exists():
             return 0

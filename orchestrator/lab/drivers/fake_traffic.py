@@ -35,7 +35,7 @@ class Traffic:
     delay_ns: int
 
     def messages(self) -> list[Sent]:
-        """In the order of time."""
+        """The messages in the order of time."""
         found = [
             Sent(number, flow, seq, at_ns)
             for number, flow in enumerate(self.plan.flows) if flow.schedule is not None
@@ -96,12 +96,12 @@ class Traffic:
 
 
 def sessions(plan: Plan) -> dict[str, Session]:
-    """By endpoint."""
+    """The plan's sessions by endpoint."""
     return {s.session.endpoint: s.session for n in plan.nodes for s in n.software if s.session is not None}
 
 
 def addresses(plan: Plan) -> Mapping[str, str]:
-    """By endpoint and by node; a node without a network has none."""
+    """Addresses by endpoint and by node; a node without a network has none."""
     found = {node.name: node.interfaces[0].address for node in plan.nodes if node.interfaces}
     places = {s.session.endpoint: n.name for n in plan.nodes for s in n.software if s.session is not None}
     return found | {endpoint: found[node] for endpoint, node in places.items() if node in found}

@@ -14,7 +14,7 @@ from orchestrator.software.frames.trials import Frames
 Limit = Literal["line", "path", "tester", "length"]
 Steps = Generator[Trial, Outcome, "Finding"]
 
-ATTEMPTS = 2  # of a trial that tells of the tester: other work on the machine may have held it up
+ATTEMPTS = 2  # repetitions of a trial that the tester limited: other work on the machine may have delayed it
 HELD_UP = 3  # of one whose frames took too long: a queue that grows does so again, a hold-up need not
 DOUBTFUL = 6  # where the tester has offered more than that before: it must have been held up
 MOST_TRIALS = 40  # of one search; halving from any rate to one frame a trial takes fewer

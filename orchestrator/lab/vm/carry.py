@@ -118,7 +118,7 @@ class LinkSampler:
     def _ask(self) -> None:
         for guest in self._guests():
             if guest.ready:
-                with contextlib.suppress(LabError):  # it has just ended, which is told otherwise
+                with contextlib.suppress(LabError):  # it has just ended, which its channel reports
                     submit(guest, [TOOLS["tc"], "-s", "-j", "qdisc", "show"], self._taker(guest))
 
     def _taker(self, guest: Guest) -> Callable[[Message, str, str], None]:

@@ -20,11 +20,11 @@ nodes:
   a:
     software:
       tx: {udp: {to: [b], push: {size: 1000 B, rate: 50 /s, class: pushed}}}
-      sneak: {start: ramp, expect: exited, command: "A_DOES"}
+      sneak: {start: ramp, at_end: exited, command: "A_DOES"}
   b:
     software:
       sink: {udp: {listen: 9000}}
-      sneak: {start: ramp, expect: exited, command: "B_DOES"}
+      sneak: {start: ramp, at_end: exited, command: "B_DOES"}
   broker:
     segment: lan
     software:

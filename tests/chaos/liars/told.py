@@ -80,7 +80,7 @@ def measured(one: dict[str, Any]) -> str:
 
 
 def proof_better(one: dict[str, Any]) -> None:
-    """What was realised is another link's."""
+    """The measured value is that of another link."""
     if one["link"] == "p" and one["quantity"] == "delay":
         one |= {measured(one): 1e6, "low": 1e6, "high": 1e6}
 

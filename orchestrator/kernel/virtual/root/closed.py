@@ -44,7 +44,7 @@ class ClosedRoot:
 
     @property
     def bytes(self) -> int:
-        """What its files take in a lab's memory."""
+        """Bytes of its files in a lab's memory."""
         files = (one.source.stat().st_size if one.source else len(one.data) for one in self.named)
         return self.archive.stat().st_size + sum(files)
 
@@ -64,7 +64,9 @@ def missing(database: Database) -> list[Missing]:
 
 
 def closed_root(plan: Plan, agent: Path | None, kept: Kept, database: Database | None = None) -> ClosedRoot:
-    """Of a plan, made unless it is kept; Unclosed, with the topology's keys, where it cannot be closed."""
+    """The closed root of a plan, from the cache or newly made; Unclosed names the topology's keys that
+    prevent it.
+    """
     database = database or Database()
     wanted = [*of_the_lab(agent), *of_plan(plan)]
     code = sorted(Path(__file__).parent.glob("*.py"))
@@ -85,7 +87,7 @@ def closed_root(plan: Plan, agent: Path | None, kept: Kept, database: Database |
 
 
 def of_the_lab(agent: Path | None) -> Iterator[Wanted]:
-    """What the lab process is: this interpreter with its library, and the agent."""
+    """The lab process's own files: this interpreter with its library, and the agent."""
     key = "the lab process"
     yield Wanted(interpreter(), "path", key, must=True)
     library = sysconfig.get_path("stdlib")
@@ -118,7 +120,7 @@ def _make(database: Database, closure: Closure, kept: Kept) -> Known:
 
 
 def _bytecode(there: dict[str, Entry], kept: Kept) -> Iterator[Entry]:
-    """For each Python of the closed root, of its own library, and of what is installed for Debian's own."""
+    """Bytecode for each Python of the closed root: of its library and of its installed packages."""
     pythons = sorted(path for path in there if _PYTHON.fullmatch(path))
     for python in pythons:
         version = python.removeprefix("usr/bin/")

@@ -1,4 +1,4 @@
-"""From what is named to packages and files: whose each file is, and what it needs in turn."""
+"""Resolves named files to packages and files, with everything that they need in turn."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class _Closing:
         self._searched: dict[str, None] = {}  # directories of libraries that programs or variables name
 
     def add(self, one: Wanted) -> None:
-        """One more, with all that it needs."""
+        """Adds one wanted thing, with all that it needs."""
         self.unfound += _missing(self._take, one)
 
     def _take(self, one: Wanted) -> None:
@@ -77,7 +77,9 @@ class _Closing:
             self.path(one.name, one.key)
 
     def package(self, name: str, chosen: bool = True) -> None:
-        """An installed package with what it depends on; a compiler recommends its library's headers."""
+        """Adds an installed package with its dependencies; for a development package also recommended ones,
+        such as headers.
+        """
         satisfied = self._db.satisfied_by((name,))
         if satisfied is None or satisfied in self.closure.packages or satisfied in INSTALLERS:
             return
@@ -118,7 +120,9 @@ class _Closing:
                 self.unfound += missing
 
     def _needs(self, file: Path, needs: elf.Needs, key: str) -> None:
-        """What a program outside of packages needs to start; Unclosed with all that is missing of it."""
+        """Adds what a program outside of packages needs to start; Unclosed names everything that is
+        missing.
+        """
         script = file.suffix == ".py" or (bool(needs.interpreter) and not needs.elf)
         if needs.interpreter or needs.libraries or script:
             self.closure.looked.add(file)

@@ -25,7 +25,7 @@ class Needs:
 
 
 def needs(path: Path) -> Needs:
-    """Of a file; nothing of one that is neither an ELF file nor a script."""
+    """The needs of a file; empty if it is neither an ELF file nor a script."""
     with path.open("rb") as file:
         head = file.read(2)
         if head == b"#!":

@@ -79,7 +79,9 @@ def _made_by(database: Database, packages: Iterable[str]) -> set[str]:
 
 
 def accounts_in(script: str) -> Iterator[str]:
-    """Of one script of a shell: the name that each of its calls of adduser and the like ends with."""
+    """Names of the accounts that a shell script makes: the last argument of each call of adduser and the
+    like.
+    """
     text = re.sub(r"(?m)^\s*#.*$", "", script).replace("\\\n", " ")
     for call in _MAKES.findall(text):
         last = re.sub(r"'[^']*'|[<>].*", "", call).split()[-1:]

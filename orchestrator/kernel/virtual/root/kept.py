@@ -1,4 +1,4 @@
-"""What is kept of closed roots from run to run: archives by the hash of what they hold, and who asked."""
+"""The cache of closed roots: archives by the hash of their content, and the roots by request."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Kept:
         self.directory = directory or cache_dir().parent / "roots"
 
     def known(self, asked: str) -> Known | None:
-        """The root of a request, unless one of its files is another by now."""
+        """The cached root of a request; None if one of its files has changed."""
         try:
             found = Known(**json.loads((self.directory / f"{asked}.json").read_text()))
         except (OSError, ValueError, TypeError):  # none yet, or of another form
@@ -57,11 +57,13 @@ class Kept:
         return found
 
     def know(self, asked: str, root: Known) -> None:
-        """For the next time."""
+        """Stores the root of a request."""
         self._write(f"{asked}.json", lambda to: to.write(json.dumps(asdict(root)).encode()))
 
     def archive(self, name: str, write: Callable[[BinaryIO], object]) -> Path:
-        """The archive of that name, written unless it is there; the least used of too many are removed."""
+        """The archive of that name, written if it is missing; removes the least recently used ones beyond the
+        limit.
+        """
         path = self.directory / name
         if not path.exists():
             self._write(name, write)
@@ -70,7 +72,7 @@ class Kept:
         return path
 
     def _write(self, name: str, write: Callable[[BinaryIO], object]) -> None:
-        """Whole or not at all, whoever writes it at the same time."""
+        """Writes a whole file or none, also if other processes write it at the same time."""
         self.directory.mkdir(parents=True, exist_ok=True)
         part = self.directory / f"{name}.part-{os.getpid()}"
         try:
@@ -89,13 +91,13 @@ class Kept:
 
 
 def _used(path: Path) -> float:
-    """When it was used last; 0 where another process has removed it meanwhile."""
+    """Time of the last use; 0 if another process has removed the file."""
     seen = stamp(path)
     return seen[1] / 1e9 if seen else 0.0
 
 
 def stamp(path: Path) -> Stamp | None:
-    """By what a changed file is noticed without reading it."""
+    """Values that change with a file, found without reading it."""
     try:
         about = path.lstat()
     except OSError:
@@ -104,7 +106,7 @@ def stamp(path: Path) -> Stamp | None:
 
 
 def signature(database: Database, wanted: Iterable[Wanted], more: Iterable[str]) -> str:
-    """Of all that decides which packages a plan's root has; equal: the root is the one of last time."""
+    """Hash of all inputs that decide a root's packages; with an equal signature the cached root is valid."""
     said: list[object] = [*more, *(stamp(database.admin / name) for name in _STATE)]
     said += [stamp(database.real(f"/etc/{name}")) for name in ("passwd", "group")]
     said += map(stamp, sorted(database.real(LOCAL_LIBRARY).glob("python3*/dist-packages")))

@@ -1,4 +1,4 @@
-"""Where the machine has what is named: paths link by link, commands, modules, and whether they can run."""
+"""Finds named things on the machine: paths link by link, commands, modules, and whether they can run."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Closure:
 
 
 class Places:
-    """Of one machine, for a closure that grows."""
+    """Finds the places of one machine, for a growing closure."""
 
     def __init__(self, database: Database, closure: Closure) -> None:
         self._db = database
@@ -48,7 +48,7 @@ class Places:
             path = os.path.normpath(Path(path).parent / real.readlink())
 
     def _resolved_above(self, path: str) -> str:
-        """With the directories' links followed: what dpkg lists is below directories of its own."""
+        """The path with links of its directories resolved, as dpkg lists it."""
         above, name = os.path.split(path)
         real = os.path.realpath(self._db.real(above))
         prefix = str(self._db.root)
@@ -56,7 +56,9 @@ class Places:
         return str(Path(inside or "/", name))
 
     def choice(self, link: str) -> str:
-        """Of an alternative: what the closure has, else Debian's first; not what an administrator has set."""
+        """The target of an alternative: one in the closure, else Debian's first; not the administrator's
+        choice.
+        """
         choices = sorted(self._db.alternatives[link].choices, key=lambda one: (-one[1], one[0]))
         there = [one for one in choices if self._db.owner(one[0]) in self._closure.packages]
         return (there or choices)[0][0]
@@ -99,7 +101,7 @@ class Places:
         return None
 
     def owned(self, path: str) -> bool:
-        """Whether a package has it, or what it leads to."""
+        """Whether a package has the path, or the path's link target."""
         return any(step in self._db.alternatives or self._db.owner(step) for step in self.steps(path))
 
     def named(self, path: str) -> bool:
@@ -111,7 +113,7 @@ class Places:
         return self.owned(path) or any(self.named(step) for step in self.steps(path))
 
     def environment(self, path: str) -> str | None:
-        """The virtual environment of Python that a program is of (PEP 405)."""
+        """The virtual environment of Python that a program belongs to (PEP 405)."""
         above = str(Path(path).parent.parent)
         return above if self._db.real(f"{above}/pyvenv.cfg").exists() else None
 

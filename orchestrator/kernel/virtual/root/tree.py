@@ -32,7 +32,7 @@ class Source:
 
 
 def of_packages(database: Database, closure: Closure) -> list[Source]:
-    """Of every package of a closure, in the order of their names."""
+    """Yields the sources of all packages of a closure, by name."""
     found = []
     for name in sorted(closure.packages):
         entries = tuple(_of_package(database, name, closure))
@@ -43,7 +43,7 @@ def of_packages(database: Database, closure: Closure) -> list[Source]:
 
 
 def of_paths(database: Database, closure: Closure, passed_over: str = "", library: str = "") -> list[Source]:
-    """Of every path that the topology names and no package has; Unclosed for those that cannot be read.
+    """Yields the sources of all named paths outside of packages; Unclosed for unreadable ones.
 
     `library`: that of the lab process's Python, of which BESIDE is left out.
     """

@@ -1,4 +1,6 @@
-"""What a lab in virtual time needs and its closed root cannot have: the refusal, with the topology's key."""
+"""The error for things that a lab in virtual time needs and its closed root cannot have, with the topology's
+keys.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,7 @@ class Unclosed(KernelError):  # noqa: N818  # what the root cannot have is the s
 
 
 def refuse(key: str, value: str, rule: str, remedy: str) -> Unclosed:
-    """The exception for one."""
+    """The exception for one missing thing."""
     return Unclosed([Unfound(key, value, rule, remedy)])
 
 

@@ -1,4 +1,4 @@
-"""What a plan's programs are: every file and command that it names, each with the topology's key for it."""
+"""Lists every file and command that a plan's programs name, each with the topology's key."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def _of_argv(argv: tuple[str, ...] | list[str], key: str) -> Iterator[Wanted]:
 
 
 def of_script(name: str, text: str, key: str) -> Iterator[Wanted]:
-    """What a script calls: a shell's commands, Python's modules."""
+    """The commands that a shell script calls, or the modules that a Python script imports."""
     first = text.partition("\n")[0]
     words = tuple(first[2:].split()) if first.startswith("#!") else ()
     said = ""
@@ -151,7 +151,7 @@ def of_script(name: str, text: str, key: str) -> Iterator[Wanted]:
 
 
 def interpreter_of(words: tuple[str, ...]) -> tuple[str, str]:
-    """Of the words after `#!` the program, and the command that it starts if it is `env`."""
+    """The program after `#!`, and the command that it starts if it is `env`."""
     if not words[0].endswith("/env"):
         return words[0], ""
     return words[0], next((word for word in words[1:] if not word.startswith("-") and "=" not in word), "")
