@@ -16,6 +16,8 @@ from orchestrator.kernel.virtual.root.kept import Kept, stamp
 from orchestrator.model import Plan
 
 PACKAGES = ("orchestrator", "capture")  # what the lab process loads
+# Of code and of what nodes run from it; a file left beside them is no input of a run.
+SUFFIXES = {".py", ".sh", ".erl", ".j2", ".json", ".yaml"}
 CODE, IMAGES = "vnet/code", "vnet/images"  # in the guest
 
 
@@ -49,7 +51,7 @@ def image_archive(images: Path, plan: Plan, kept: Kept) -> Path:
 
 
 def _is_code(path: Path) -> bool:
-    return path.is_file() and "__pycache__" not in path.parts
+    return path.suffix in SUFFIXES and path.is_file()
 
 
 def _name(files: Iterable[Path], interpreter_: str) -> str:
