@@ -145,7 +145,7 @@ def test_ls_says_that_a_lab_runs_in_virtual_time(virtual: Any) -> None:
 def test_commands_on_a_lab_in_virtual_time_say_why_they_refuse(virtual: Any, words: str) -> None:
     said = virtual(*words.split(), status=1).stderr
     assert "lab slow: runs in virtual time and takes no commands" in said
-    assert "the timeline of its file does everything" in said
+    assert "put the command into the timeline of its file" in said
 
 
 def test_run_keep_leaves_the_lab_up(vnet: Any) -> None:
