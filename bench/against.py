@@ -30,7 +30,7 @@ from orchestrator.lab import cgroup
 
 END_S = 30.0
 USAGE = {1: "cpuacct.usage", 2: "cpu.stat"}
-# What is run: words after `vnet run`. `--raw`: without tables and page.
+# The arguments of `vnet run` for each case. `--raw` leaves out tables and page.
 CASES = {
     "bring-up: a pair": ("topologies/pair.yaml", "-p", "hold=1s", "--raw"),
     "a whole run: 20 clients, 10 s": (
@@ -50,7 +50,7 @@ class Turn:
 
 @dataclass(frozen=True)
 class Ratio:
-    """Of this checkout to the other one."""
+    """The CPU time of this checkout divided by that of the other one."""
 
     mean: float
     low: float
@@ -92,7 +92,7 @@ def _remove(group: Path) -> None:
 
 
 def ratio(pairs: Sequence[tuple[float, float]]) -> Ratio:
-    """Of at least two pairs (this one's, the other's)."""
+    """The ratio with its interval, from at least two pairs: CPU time of this checkout, and of the other."""
     logs = [math.log(mine / theirs) for mine, theirs in pairs]
     mean = statistics.fmean(logs)
     half = stdtrit(len(logs) - 1, 0.975) * statistics.stdev(logs) / math.sqrt(len(logs))

@@ -3,9 +3,9 @@
     python bench/proofs.py                                   every topology that ships, in virtual time
     python bench/proofs.py --time real --kernel uml FILES    some of them in real time
 
-Of a campaign, as many cells as `--most` whose links differ, evenly chosen. What this machine cannot set
-up, as virtual machines in virtual time, is left out with the reason. Prints a line a lab, every quantity that
-does not hold with its reason, and the shares.
+Takes at most `--most` cells of a campaign, evenly chosen from those whose links differ. Leaves out labs that
+this machine cannot set up (virtual machines in virtual time, for example), and says why. Prints one line for
+each lab, each quantity that does not hold with its reason, and the shares.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ def measured(number: int, out: Path) -> Path:
 
 
 def findings(run: Path) -> list[str]:
-    """What marks a run suspect, after its reduction; an empty list for a run that is not suspect."""
+    """Reduces a run and returns the warnings that make it suspect; empty for a run that is not suspect."""
     subprocess.run([str(VNET), "report", str(run)], stdout=subprocess.DEVNULL, check=True)
     manifest = json.loads((run / "manifest.json").read_text())
     return [str(warning) for warning in manifest["warnings"]] if manifest["suspect"] else []
