@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import polars as pl
 
 from capture import expected
 from capture.coverage import covered
-from capture.manifest import Warned
 from capture.records import BACK, THERE, Records
+from contract.manifest import Warned
+from contract.plan import Plan
 
 MESSAGE = ("flow", "seq")
 DELIVERY = ("flow", "seq", "receiver")
@@ -22,7 +21,7 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def join(records: Records, plan: dict[str, Any]) -> tuple[pl.DataFrame, tuple[Warned, ...]]:
+def join(records: Records, plan: Plan) -> tuple[pl.DataFrame, tuple[Warned, ...]]:
     """The table messages.parquet, and warnings of records that contradict each other.
 
     A receiver is expected to get a message if the plan says so and, where it has to come first, it was there
@@ -51,7 +50,7 @@ def join(records: Records, plan: dict[str, Any]) -> tuple[pl.DataFrame, tuple[Wa
     return rows.sort("scheduled_ns", "flow", "seq", "receiver"), _misfits(records, wanted, plan)
 
 
-def spans(said: pl.DataFrame, plan: dict[str, Any]) -> pl.DataFrame:
+def spans(said: pl.DataFrame, plan: Plan) -> pl.DataFrame:
     """The table spans.parquet from records of kind P: what programs did, and for how long."""
     of_flows = expected.flows(plan).select("flow", "name", "class")
     columns = ("endpoint", "what", "flow", "name", "class", "seq", "t_ns", "duration_ns")
@@ -117,14 +116,14 @@ def _expected_only(rows: pl.DataFrame, reachable: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([kept, alone]).drop("too_early")
 
 
-def _misfits(records: Records, wanted: pl.DataFrame, plan: dict[str, Any]) -> tuple[Warned, ...]:
+def _misfits(records: Records, wanted: pl.DataFrame, plan: Plan) -> tuple[Warned, ...]:
     """Warnings of arrivals without a matching sent message."""
     warnings = []
     known = records.received.join(wanted, on=["flow", "receiver"], how="left")
     if odd := known.filter(pl.col("promise").is_null() | ~expected.its_turn()).height:
         text = f"{odd} messages reached endpoints that the plan does not expect them at; they are left out."
         warnings.append(Warned("reduce-unexpected", text, "Look at who subscribes to what, and who sends."))
-    requests = [number for number, flow in enumerate(plan["flows"]) if flow["pattern"] == "request"]
+    requests = [number for number, flow in enumerate(plan.flows) if flow.pattern == "request"]
     answers = records.received.filter(pl.col("leg") == BACK)
     if odd := answers.filter(~pl.col("flow").is_in(requests)).height:
         text = f"{odd} replies belong to flows that ask for none."

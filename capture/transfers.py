@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import polars as pl
 
 from capture import expected
+from contract.plan import Plan
 
 COLUMNS = (
     "flow", "name", "class", "sender", "receiver", "endpoint", "leg", "t_ns", "bytes", "packets", "lost",
@@ -19,7 +18,7 @@ WINDOWS = (
 )  # fmt: skip
 
 
-def table(progress: pl.DataFrame, plan: dict[str, Any]) -> pl.DataFrame:
+def table(progress: pl.DataFrame, plan: Plan) -> pl.DataFrame:
     """The table transfers.parquet from records of kind B.
 
     receiver: who counted, or the only one that the flow has. bps: bits a second since the record before of
@@ -44,7 +43,7 @@ def table(progress: pl.DataFrame, plan: dict[str, Any]) -> pl.DataFrame:
     )
 
 
-def windows(samples: pl.DataFrame, plan: dict[str, Any]) -> pl.DataFrame:
+def windows(samples: pl.DataFrame, plan: Plan) -> pl.DataFrame:
     """The table windows.parquet from records of kind W: congestion windows, a row a connection and sample."""
     return (
         samples.join(expected.flows(plan), on="flow", how="left")

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from contract.plan import Node, Plan
 from orchestrator.lab.sandbox import SYSTEM, paths_of
-from orchestrator.model import Node, Plan
 from orchestrator.topology import Problem
 
 # What a lab kernel mounts of its own over the machine's files (kernel/uml/init.py, kernel/virtual/guest.py).

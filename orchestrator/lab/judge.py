@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from contract.plan import Direction, Impairment, Link
 from orchestrator import queueing
 from orchestrator.lab import expected, shape
 from orchestrator.lab.intervals import (
@@ -27,7 +28,6 @@ from orchestrator.lab.pooling import alike, pooled
 from orchestrator.lab.probes import FRAMES_PLAIN, directions, spaced_size
 from orchestrator.lab.tolerance import WIDEST, Noise, Tolerances, of_share
 from orchestrator.lab.train import Untold, measured
-from orchestrator.model import Direction, Impairment, Link
 from orchestrator.plan.slots import lone_ns
 
 ENOUGH = 30  # fewer frames cannot show a share or a spread

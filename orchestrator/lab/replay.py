@@ -10,13 +10,13 @@ import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from contract.plan import Direction, Impairment, Link, Step
 from orchestrator import queueing
 from orchestrator.lab import readback, timeline
 from orchestrator.lab.events import Warning
 from orchestrator.lab.judgement import shown
 from orchestrator.lab.lab import Lab
 from orchestrator.lab.probes import BOTH
-from orchestrator.model import Direction, Impairment, Link, Step
 from orchestrator.plan import replay
 from orchestrator.plan.replay import Moment
 from orchestrator.queueing.kind import Entry

@@ -8,13 +8,13 @@ import signal
 from pathlib import Path
 from typing import Any
 
+from contract.plan import Event, Plan
 from orchestrator.lab import at_events, change, links, power
 from orchestrator.lab.clock import MILLISECOND, SECOND
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.events import Warning
 from orchestrator.lab.lab import Lab
 from orchestrator.lab.operations import Exec
-from orchestrator.model import Event, Plan
 
 LATE_NS = 100 * MILLISECOND
 AHEAD_NS = 300 * MILLISECOND  # before an event its queues are read back, so that the event is not late
@@ -145,7 +145,7 @@ def record_live(lab: Lab, action: str, targets: list[str], args: dict[str, Any],
     }  # fmt: skip
     append(lab.run_dir / "raw" / "events.jsonl", record)
     lab.events.emit("event", **record)
-    if lab.manifest.data["t0_ns"] is not None:
+    if lab.manifest.t0_ns is not None:
         text = f"{record['label']}: changed by hand while the scenario ran"
         remedy = "put it into the timeline of the file: then it repeats"
         lab.events.warn(Warning("by-hand", text, remedy, suspect=False))

@@ -10,7 +10,7 @@ from pathlib import Path
 from sys import intern
 from typing import Any
 
-from capture import regular
+from contract import regular
 from reports.metrics.stats import Estimate
 
 

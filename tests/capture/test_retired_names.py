@@ -7,9 +7,12 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from rundirs import whole
 
 import vnet
-from capture import disturbance, rawfile, reduce, retired
+from capture import disturbance, rawfile
+from contract import retired
+from contract.plan import Plan
 from orchestrator.cli.headlines import verdicts
 from reports.judged import FORMAT
 from reports.rundir import read_run
@@ -30,7 +33,7 @@ PRESENT = {"requested": 2e7, "measured": 2e7, "tolerance": 2e5}
 @pytest.fixture
 def old(tmp_path: Path) -> Path:
     (tmp_path / "raw").mkdir()
-    (tmp_path / "plan.json").write_text(json.dumps({"format": reduce.PLAN_FORMAT, "lab": "old", "nodes": []}))
+    (tmp_path / "plan.json").write_text(json.dumps(whole(Plan, {"lab": "old"})))
     (tmp_path / "manifest.json").write_text(json.dumps({"state": "complete", "suspect": False}))
     (tmp_path / "proof.json").write_text(json.dumps([OLD]))
     judged = {"of": "proof", "name": "wan forward delay", "verdict": "holds"}
