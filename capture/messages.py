@@ -9,16 +9,12 @@ from capture.coverage import covered
 from capture.records import BACK, THERE, Records
 from contract.manifest import Warned
 from contract.plan import Plan
+from contract.tables import TABLES
 
 MESSAGE = ("flow", "seq")
 DELIVERY = ("flow", "seq", "receiver")
 NEVER = 2**63 - 1
 READY = ("subscribed", "listening")  # what an endpoint says when it can be reached
-COLUMNS = (
-    "flow", "name", "class", "pattern", "sender", "receiver", "seq", "bytes", "scheduled_ns", "sent_ns",
-    "settled_ns", "attempts", "outcome", "received_ns", "copies", "reordered", "latency_ns", "replied_ns",
-    "replies", "round_trip_ns", "covered", "promise", "late",
-)  # fmt: skip
 
 
 def join(records: Records, plan: Plan) -> tuple[pl.DataFrame, tuple[Warned, ...]]:
@@ -46,15 +42,18 @@ def join(records: Records, plan: Plan) -> tuple[pl.DataFrame, tuple[Warned, ...]
         round_trip_ns=pl.col("replied_ns") - pl.col("scheduled_ns"),
         covered=covered(rows, records.sessions, sessions),
     )
-    rows = rows.with_columns(late=_late()).select(COLUMNS)
+    rows = rows.with_columns(late=_late()).select(TABLES["messages"].names)
     return rows.sort("scheduled_ns", "flow", "seq", "receiver"), _misfits(records, wanted, plan)
 
 
 def spans(said: pl.DataFrame, plan: Plan) -> pl.DataFrame:
     """The table spans.parquet from records of kind P: what programs did, and for how long."""
     of_flows = expected.flows(plan).select("flow", "name", "class")
-    columns = ("endpoint", "what", "flow", "name", "class", "seq", "t_ns", "duration_ns")
-    return said.join(of_flows, on="flow", how="left").select(columns).sort("t_ns", maintain_order=True)
+    return (
+        said.join(of_flows, on="flow", how="left")
+        .select(TABLES["spans"].names)
+        .sort("t_ns", maintain_order=True)
+    )
 
 
 def _arrivals(received: pl.DataFrame) -> pl.DataFrame:

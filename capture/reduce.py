@@ -28,21 +28,12 @@ from capture.conservation import registry
 from capture.conservation.evidence import Evidence, Recorded
 from capture.errors import CaptureError
 from capture.pcap import Counts, reduce_pcap
+from capture.schemas import schema
 from contract import manifest, regular, retired, rundir, seal
 from contract.manifest import Warned
 from contract.plan import Capture, Plan
+from contract.tables import TABLES
 
-EVENTS: dict[str, Any] = {
-    "t_ns": pl.Int64,
-    "planned_ns": pl.Int64,
-    "phase": pl.String,
-    "action": pl.String,
-    "targets": pl.List(pl.String),
-    "args": pl.String,
-    "ok": pl.Boolean,
-    "error": pl.String,
-    "label": pl.String,
-}
 ALTERED = "The figures are made of what it holds now: repeat the run."
 ABSENT = "The run may have ended before it was written; figures that need it are left out."
 
@@ -216,7 +207,7 @@ def _events(done: Reduced, path: Path, plan: Plan) -> None:
     done.warnings += raw.warnings
     rows = [_event(done, line) for line in raw.lines["line"]]
     kept = [row for row in rows if row is not None]
-    done.write("events", pl.DataFrame(kept, schema=EVENTS, orient="row"))
+    done.write("events", pl.DataFrame(kept, schema=schema("events"), orient="row"))
 
 
 def _trials(done: Reduced, raw_dir: Path) -> None:
@@ -236,7 +227,7 @@ def _event(done: Reduced, line: str) -> dict[str, Any] | None:
     """One event's row; args as JSON text, since every action has others."""
     try:
         found = json.loads(line)
-        row = {name: found.get(name) for name in EVENTS}
+        row = {name: found.get(name) for name in TABLES["events"].names}
     except (ValueError, AttributeError):
         text = f"events.jsonl: {line[:60]!r} is no event and was left out."
         done.warnings.append(Warned("reduce-odd-lines", text, rawfile.CUT_REMEDY))

@@ -6,16 +6,7 @@ import polars as pl
 
 from capture import expected
 from contract.plan import Plan
-
-COLUMNS = (
-    "flow", "name", "class", "sender", "receiver", "endpoint", "leg", "t_ns", "bytes", "packets", "lost",
-    "retransmits", "rtt_ns", "bps",
-)  # fmt: skip
-
-WINDOWS = (
-    "flow", "name", "class", "sender", "stream", "t_ns", "segments", "bytes", "threshold", "segment_bytes",
-    "rtt_ns",
-)  # fmt: skip
+from contract.tables import TABLES
 
 
 def table(progress: pl.DataFrame, plan: Plan) -> pl.DataFrame:
@@ -38,7 +29,7 @@ def table(progress: pl.DataFrame, plan: Plan) -> pl.DataFrame:
         .join(expected.flows(plan), on="flow", how="left")
         .join(only, on="flow", how="left")
         .with_columns(receiver=pl.when(pl.col("leg") == 1).then("endpoint").otherwise("receiver"))
-        .select(COLUMNS)
+        .select(TABLES["transfers"].names)
         .sort("t_ns", "flow", "leg", "endpoint", maintain_order=True)
     )
 
@@ -48,6 +39,6 @@ def windows(samples: pl.DataFrame, plan: Plan) -> pl.DataFrame:
     return (
         samples.join(expected.flows(plan), on="flow", how="left")
         .with_columns(bytes=pl.col("segments") * pl.col("segment_bytes"))
-        .select(WINDOWS)
+        .select(TABLES["windows"].names)
         .sort("t_ns", "flow", "stream", maintain_order=True)
     )
