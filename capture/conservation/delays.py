@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import heapq
 import itertools
-import json
 from collections.abc import Iterable, Iterator
 
 import polars as pl
 
 from capture.conservation.check import Compared, Found, Rule
 from capture.conservation.evidence import Evidence
-from contract.codec import build
-from contract.plan import WAYS, Impairment, Link, Plan
+from contract import events
+from contract.plan import Impairment, Link, Plan
 
 MESSAGE_DELAY = Rule(
     "message-delay", "latencies of messages", "the delays of the links on their shortest way",
@@ -122,10 +121,8 @@ def _by_hand(e: Evidence) -> Iterator[tuple[str, str, Impairment]]:
         return
     rows = e.events.filter(pl.col("action") == "impair").select("targets", "args")
     for targets, args in rows.iter_rows():
-        ways = json.loads(args)
-        for way in WAYS:
-            if isinstance(ways.get(way), dict):
-                yield from ((target, way, build(Impairment, ways[way])) for target in targets)
+        for way, one in events.impairments(args):
+            yield from ((target, way, one) for target in targets)
 
 
 def _soonest_ns(impairment: Impairment) -> int:

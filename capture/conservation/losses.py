@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator
 
@@ -11,7 +10,7 @@ import polars as pl
 from capture.conservation.check import WRONG, Compared, Found, Rule
 from capture.conservation.counters import link_steps
 from capture.conservation.evidence import Evidence
-from contract.codec import build
+from contract import events
 from contract.plan import WAYS, Impairment
 
 LINK_LOSS = Rule("link-loss", "frames that links dropped", "the share that the file asks them to lose", WRONG)
@@ -80,9 +79,8 @@ def _changes(e: Evidence) -> Iterator[tuple[int, str, str, Impairment]]:
         return
     rows = e.events.filter((pl.col("action") == "impair") & pl.col("ok")).sort("t_ns")
     for at_ns, targets, args in rows.select("t_ns", "targets", "args").iter_rows():
-        ways = json.loads(args)
-        for target in targets:
-            yield from ((at_ns, target, way, build(Impairment, ways[way])) for way in WAYS if ways.get(way))
+        for way, one in events.impairments(args):
+            yield from ((at_ns, target, way, one) for target in targets)
 
 
 def _correlated(one: Impairment) -> bool:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import numpy as np
 import polars as pl
 
-from contract.codec import build
-from contract.plan import Impairment, Link
+from contract.events import impairments
+from contract.plan import Link
 from reports.metrics.goodput import crossing
 from reports.metrics.load import interval_ns, within
 from reports.metrics.metric import Metric, Of, count, metric
@@ -34,12 +33,11 @@ def requested_rates(run: Run) -> dict[tuple[str, str], Requested]:
     if events is not None:
         done = events.filter((pl.col("action") == "impair") & pl.col("ok")).sort("t_ns")
         for at_ns, targets, args in done.select("t_ns", "targets", "args").iter_rows():
-            for name, wanted in json.loads(args).items():
-                for link in targets if wanted else ():
+            for name, wanted in impairments(args):
+                for link in targets:
                     of = "both" if link in half else name
                     steps = found.setdefault((link, of), [(0, 0)])
-                    rate = build(Impairment, wanted).rate_bps or 0
-                    if steps[-1][1] != rate:
+                    if steps[-1][1] != (rate := wanted.rate_bps or 0):
                         steps.append((at_ns, rate))
     played = run.table("impairments")
     if played is not None:
