@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from ..codec import build
 from .flows import Flow
@@ -38,6 +38,8 @@ class Vm:
 
 @dataclass(frozen=True, slots=True)
 class Node:
+    RETIRED: ClassVar[dict[str, str]] = {"sees": "mounts_read", "writes": "mounts_write"}
+
     name: str
     group: str  # the group's name; a single node's group is itself
     kind: Literal["light", "vm"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -11,12 +12,13 @@ import pytest
 from capture.reduce import reduce_run
 from capture.schemas import schema
 from contract import page
-from contract.plan import NO_PLAN
+from contract.plan import NO_PLAN, PLAN_FORMAT, Node, Plan
 from contract.rundir import FormatError, UnreadableError, read_plan
 from contract.tables import TABLES
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "capture"))
 from conserved import agreeing, written
+from rundirs import whole
 
 
 @pytest.mark.parametrize("name", page.pages())
@@ -60,6 +62,13 @@ def test_a_plan_that_cannot_be_read_says_why(
         (tmp_path / "plan.json").write_text(text)
     with pytest.raises(error, match=said):
         read_plan(tmp_path)
+
+
+def test_a_plan_of_an_earlier_version_is_read_under_the_present_names(tmp_path: Path) -> None:
+    node = whole(Node, {"name": "a"}) | {"sees": ["/srv"], "writes": ["/srv/out"]}
+    (tmp_path / "plan.json").write_text(json.dumps(whole(Plan) | {"format": PLAN_FORMAT, "nodes": [node]}))
+    (read,) = read_plan(tmp_path).nodes
+    assert (read.mounts_read, read.mounts_write) == (("/srv",), ("/srv/out",))
 
 
 def test_no_plan_has_nothing() -> None:
