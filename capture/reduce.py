@@ -123,7 +123,7 @@ def _plan(run_dir: Path) -> dict[str, Any]:
             f"{path}: a plan of format {found}, and this version of vnet reads format {PLAN_FORMAT}; report "
             f"the run with the version that made it: {_made_by(run_dir)}"
         )
-    return plan
+    return retired.plan(plan)
 
 
 def _made_by(run_dir: Path) -> str:

@@ -35,7 +35,7 @@ def judge(run_dir: Path, plan: dict[str, Any], manifest: Contents) -> list[Warne
     if messages is not None:
         known = messages.with_columns(known_ns=clocks.known_ns(messages, plan, manifest))
         found += [*_early(known, plan), *_known(known)]
-        found += _promises(messages, plan)
+        found += _guarantees(messages, plan)
         if manifest.get("time") != "virtual":  # where a modelled core makes programs late, not the machine
             gaps = late.gaps(messages, plan, sessions, events)
             text = late.finding(gaps, _length_ns(messages, manifest))
@@ -145,11 +145,11 @@ def _known(messages: pl.DataFrame) -> Iterator[Warned]:
         )
 
 
-def _promises(messages: pl.DataFrame, plan: dict[str, Any]) -> Iterator[Warned]:
+def _guarantees(messages: pl.DataFrame, plan: dict[str, Any]) -> Iterator[Warned]:
     for v in delivery.verdicts(messages, plan):
         if v.holds is False:
-            text = f"{v.class_}, {v.promise}: the promise did not hold: {v.reason}"
-            yield Warned(f"{TRUST}promise", text, f"{v.rule}; messages.parquet has every message")
+            text = f"{v.class_}, {v.guarantee}: the guarantee did not hold: {v.reason}"
+            yield Warned(f"{TRUST}guarantee", text, f"{v.rule}; messages.parquet has every message")
 
 
 def ticked(nodes: pl.DataFrame) -> bool:

@@ -89,7 +89,7 @@ def _messages(table: pl.DataFrame) -> Iterator[Line]:
     keys = ["traffic_class"]
     counted = table.filter(pl.col("name") == "messages_scheduled")
     if counted.select("scenario", "series", "traffic_class").is_duplicated().any():
-        keys.append("promise")
+        keys.append("guarantee")
     every = [row_of(row) for row in _most(table, "messages_scheduled", keys, counted.height or 1)]
     chosen = sorted(every, key=lambda of: _worst_first(table, _some(of)))[:MOST_CLASSES]
     for of in map(_some, chosen):

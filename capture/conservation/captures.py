@@ -234,5 +234,5 @@ def _held_against(e: Evidence, name: str, stretches: pl.DataFrame) -> Iterator[C
     tags = TAG * int(kept["tagged"] or 0)
     allowed = {"packets": lost, "bytes": lost * int(kept["longest"] or 0) + tags}
     for unit, word in UNITS.items():
-        slack = int(kept[f"{unit}_edge"] or 0) + allowed[unit]
-        yield Compared(name, int(kept[unit] or 0), int(stretches[unit].sum()), word, slack)
+        tolerance = int(kept[f"{unit}_edge"] or 0) + allowed[unit]
+        yield Compared(name, int(kept[unit] or 0), int(stretches[unit].sum()), word, tolerance)

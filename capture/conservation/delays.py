@@ -19,7 +19,7 @@ MESSAGE_DELAY = Rule(
     "at least",
 )  # fmt: skip
 NEAR_NS = (
-    100_000  # a timer of the kernel may fire that early, one a link (kernel/time/hrtimer.c: slack 50 us)
+    100_000  # each link's kernel timer fires early by at most this (kernel/time/hrtimer.c: timer slack 50 us)
 )
 REACH = 4  # jitters that a distribution's table reaches at most (tc-netem(8): 32,767 / 8,192)
 Ways = dict[str, dict[str, int]]  # from a node or segment to its neighbours: ns

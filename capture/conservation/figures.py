@@ -38,7 +38,7 @@ def _messages(e: Evidence, rows: list[Row]) -> Iterator[Compared]:
         return
     for name, table in e.messages.partition_by("class", as_dict=True).items():
         known = said.get(str(name[0]), {})
-        once = table.unique(["flow", "seq", "promise"])
+        once = table.unique(["flow", "seq", "guarantee"])
         expected = table.filter(pl.col("receiver").is_not_null() & (SENT | HERE))
         counted = {
             "messages_scheduled": once.height, "messages_sent": once.filter(SENT).height,
@@ -97,8 +97,9 @@ def payload_is_carried(e: Evidence, summary: Iterable[Row]) -> Found:
     for (link, direction), rows in links.items():
         if len(rows) == len(LINK_FIGURES):
             goodput, carried, peak = (rows[name]["value"] * 1e6 for name in LINK_FIGURES)
-            slack = round(2 * peak / max(1, rows["link_carried"]["n"]))
-            compared.append(Compared(f"{link} {direction}", round(goodput), round(carried), "bit/s", slack))
+            tolerance = round(2 * peak / max(1, rows["link_carried"]["n"]))
+            name = f"{link} {direction}"
+            compared.append(Compared(name, round(goodput), round(carried), "bit/s", tolerance))
     return Found(compared, [] if compared else ["no capture saw a link's payload"])
 
 

@@ -58,8 +58,8 @@ def _of_direction(
     if expected:
         low, high = (_furthest(expected, side) for side in (-1, 1))
         figure = dropped if room else min(dropped, expected)
-        slack = math.ceil(high - expected if figure > expected else expected - low)
-        yield Compared(name, round(figure), round(expected), "frames", slack)
+        tolerance = math.ceil(high - expected if figure > expected else expected - low)
+        yield Compared(name, round(figure), round(expected), "frames", tolerance)
 
 
 def _furthest(mean: float, side: int) -> float:

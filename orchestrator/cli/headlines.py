@@ -15,7 +15,7 @@ from orchestrator.lab import judgement
 MOST_FAILED = 5
 NAMES = 24  # characters of the first column at most, longer names wrap
 BETWEEN = 3
-SUBJECTS = {"promise": "delivery guarantees", "check": "checks of the run"}  # of verdicts.json, in words
+SUBJECTS = {"guarantee": "delivery guarantees", "check": "checks of the run"}  # of verdicts.json, in words
 MOST_NAMED = 2  # links of which the same is said
 
 

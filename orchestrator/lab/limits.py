@@ -164,5 +164,5 @@ class Limits:
         if len(asked) != len(got) or any(
             abs(a - b) >= max(1, tolerance) for a, b in zip(asked, got, strict=True)
         ):
-            raise LabError(f"nodes.{node.name}: {name}: asked {text}, read back {read}")
+            raise LabError(f"nodes.{node.name}: {name}: requested {text}, read back {read}")
         return read

@@ -68,10 +68,10 @@ def _links(lab: Lab) -> dict[str, Any]:
         entry = found.setdefault(
             name, {"a": link.a, "b": link.b, "kind": link.kind, "down": name in lab.down}
         )
-        asked = lab.impairments[name, side]
-        now = queueing.found(read[d.netns], d.carrier, asked)
+        requested = lab.impairments[name, side]
+        now = queueing.found(read[d.netns], d.carrier, requested)
         entry[side] = {
-            "device": d.device, "netns": d.netns, "asked": dataclasses.asdict(asked),
+            "device": d.device, "netns": d.netns, "requested": dataclasses.asdict(requested),
             "read": dataclasses.asdict(now) if now.present else None,
         }  # fmt: skip
     return found

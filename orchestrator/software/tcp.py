@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pydantic import Field
 
 from ..language.scalars import Base, Duration, Positive, text
-from ..model import Flow, Promise, Software
+from ..model import Flow, Guarantee, Software
 from . import peers
 from .checking import Checks, Here
 from .kind import TCP_HEADERS_BYTES, TCP_SEGMENT_BYTES, Bind, Costs, Kind, Planned
@@ -17,7 +17,7 @@ from .sending import expected_messages, rate_words, receivers_of_each
 
 PATTERNS = ("request", "push")
 LARGEST_BYTES = 1 << 20
-PROMISE = Promise(
+GUARANTEE = Guarantee(
     "TCP",
     "TCP: while the connection lasts, no message is lost, delivered twice or overtaken",
     lossless=True,
@@ -78,7 +78,9 @@ def _plan(scene: Scene, all_of_it: Sequence[Placed]) -> Iterator[Planned]:
             ports=peers.ports(placed, to),
         )
         receivers = {peers.set_name(placed): tuple(one.endpoint for one in to)} if to else {}
-        yield Planned(software, tuple(flows(scene, placed, peers.deliveries(placed, to, PROMISE))), receivers)
+        yield Planned(
+            software, tuple(flows(scene, placed, peers.deliveries(placed, to, GUARANTEE))), receivers
+        )
 
 
 def _words(software: Software, sent: Sequence[Flow]) -> str:

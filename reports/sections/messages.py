@@ -6,7 +6,7 @@ from reports.figures import latency, registry
 from reports.sections.section import Page, Part, entries
 from reports.sections.tabular import by_subject
 
-SUBJECT = {"traffic_class": "class", "promise": "guarantee"}
+SUBJECT = {"traffic_class": "class", "guarantee": "guarantee"}
 ACCOUNT = {
     "messages_scheduled": "scheduled",
     "messages_unsent": "never sent",

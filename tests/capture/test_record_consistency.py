@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rundirs import T0, S, flow, node, plan, promise, received, run_dir
+from rundirs import T0, S, flow, guarantee, node, plan, received, run_dir
 
 from capture.reduce import reduce_run
 
@@ -15,9 +15,9 @@ MS = 1_000_000
 SCHEDULE = {"kind": "own", "rates": [{"from_ns": 0, "per_s": 1.0}], "seed": 1}
 NODES = [node("a"), node("b", listens=True), node("c", listens=True)]
 FLOWS = [
-    flow("a", ("b", promise()), name="a.tell", class_="tell", pattern="push") | {"schedule": SCHEDULE},
-    flow("a", ("b", promise()), name="a.ask", class_="ask", pattern="request") | {"schedule": SCHEDULE},
-    flow("a", ("both", promise()), name="a.all", class_="all", pattern="push") | {"schedule": SCHEDULE},
+    flow("a", ("b", guarantee()), name="a.tell", class_="tell", pattern="push") | {"schedule": SCHEDULE},
+    flow("a", ("b", guarantee()), name="a.ask", class_="ask", pattern="request") | {"schedule": SCHEDULE},
+    flow("a", ("both", guarantee()), name="a.all", class_="all", pattern="push") | {"schedule": SCHEDULE},
 ]
 TO = {"b": ["b"], "both": ["b", "c"]}
 MANIFEST = {

@@ -1,4 +1,4 @@
-"""What every driver promises, asked of each: the same lab, the same answers."""
+"""What every driver guarantees, asked of each: the same lab, the same answers."""
 
 from __future__ import annotations
 

@@ -202,7 +202,7 @@ def test_the_bound_of_a_trains_error_holds(rate: int, delay: int, part: int, lim
         assert abs(told.rate_bps / rate - 1) <= told.error + 1e-4
 
 
-def test_slack_is_the_files_else_the_kernels() -> None:
+def test_the_tolerance_is_the_files_else_the_kernels() -> None:
     nothing = ProofSettings()
     assert settle(nothing, kernel="uml", virtual=True, quiet=None) == VIRTUAL
     assert settle(nothing, kernel="host", virtual=False, quiet=None) == HOST

@@ -80,7 +80,7 @@ def test_the_rule(middle: float, half: float, expected: float, tolerance: float)
         assert not least <= middle <= most, "what was measured is outside, too"
 
 
-def test_an_interval_that_is_wider_than_the_slack_is_no_proof() -> None:
+def test_an_interval_wider_than_the_tolerance_is_no_proof() -> None:
     """It was told to hold: 181 frames showed a jitter of 2.7 to 7.2 ms, the tolerance was 0.25 ms."""
     draw = random.Random(3)
     delays = [20 * MS + round(draw.gauss(0, 5 * MS)) for _ in range(181)]

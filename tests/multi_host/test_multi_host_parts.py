@@ -260,7 +260,8 @@ def test_tunnels_are_read_back_on_each_host() -> None:
     plan = two_hosts()
     assert readback.tunnels(plan, [entry("h1"), entry("h2")]) == []
     assert [str(d) for d in readback.tunnels(plan, [entry("h1", mtu=1450)])] == [
-        "hosts.h1.vx-lan.mtu: asked 1500, read back 1450", "hosts.h2.vx-lan: asked present, read back absent",
+        "hosts.h1.vx-lan.mtu: requested 1500, read back 1450",
+        "hosts.h2.vx-lan: requested present, read back absent",
     ]  # fmt: skip
 
 

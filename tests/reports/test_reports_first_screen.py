@@ -76,7 +76,7 @@ def cell(*metrics: Metric, scenario: str = "s", name: str = "one") -> Cell:
 
 
 def of_class(name: str, **values: float) -> list[Metric]:
-    of = Of(traffic_class=name, promise="TCP")
+    of = Of(traffic_class=name, guarantee="TCP")
     return [Metric(key, of, value, "ms", 100, None, None, "") for key, value in values.items()]
 
 
@@ -125,7 +125,7 @@ def test_equal_rows_of_a_campaign_are_one(tmp_path: Path) -> None:
 
 
 def test_a_failing_run_stands_by_itself_and_first() -> None:
-    schema = ("cell", "class", "promise", "rule", "verdict", "expected", "lost", "reason")
+    schema = ("cell", "class", "guarantee", "rule", "verdict", "expected", "lost", "reason")
     rows = [(f"r{n}", "a", "TCP", "at least once", "holds", 10, 0, "") for n in range(5)]
     rows.append(("r9", "a", "TCP", "at least once", "fails", 10, 1, "1 lost"))
     counts = dict.fromkeys(("unanswered", "duplicated", "disordered", "unsent", "unsettled", "late"), 0)

@@ -47,8 +47,8 @@ def test_a_request_and_its_reply() -> None:
     assert flow.deadline_ns == 50_000_000
     (delivery,) = flow.deliveries
     assert plan.receivers[delivery.receivers] == ("server",)
-    promise = delivery.promise
-    assert not (promise.lossless or promise.single or promise.ordered or promise.while_session)
+    guarantee = delivery.guarantee
+    assert not (guarantee.lossless or guarantee.single or guarantee.ordered or guarantee.while_session)
 
 
 def test_the_agent_is_told_addresses_ports_and_patience() -> None:

@@ -113,7 +113,7 @@ def test_the_distance_tells_one_law_from_another() -> None:
     other = [draw.uniform(0, 10e6) for _ in range(1000)]  # of the same mean
     assert shape.distance(other, wanted) > 2 * told
     late = [value + 1e6 for value in same]
-    assert shape.distance(late, wanted) > told > shape.distance(late, wanted, slack_ns=1e6)
+    assert shape.distance(late, wanted) > told > shape.distance(late, wanted, tolerance_ns=1e6)
 
 
 def test_the_distance_is_kolmogorovs() -> None:

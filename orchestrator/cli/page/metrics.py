@@ -105,7 +105,7 @@ _LINK = (
     ("overlimits", "", 3, "Times that the rate kept a packet waiting."),
 )
 _FLOW = (
-    ("settled", "sent_messages", "Messages sent, and settled where that is promised."),
+    ("settled", "sent_messages", "Messages sent, and settled where that is guaranteed."),
     ("received", "received_messages", "Messages that arrived, once for every receiver."),
     ("unsettled", "failed_messages", "Messages of which sending failed."),
     ("lost", "lost_messages", "Messages not there 3 s after they were due, once for every receiver."),
