@@ -25,6 +25,8 @@ NAMES: Mapping[str, Mapping[str, str]] = {
 }
 # Subjects of verdicts.json: {old name: present name}.
 SUBJECTS: Mapping[str, str] = {"promise": "guarantee"}
+# Names of figures in summary.json.
+FIGURES: Mapping[str, str] = {"promise_held": "guarantee_held"}
 # A file's present name: what it was called before.
 FILES: Mapping[str, str] = {
     "disturbance.parquet": "strain.parquet",
@@ -53,6 +55,12 @@ def plan(found: dict[str, Any]) -> dict[str, Any]:
         for flow in found.get("flows", ())
     ]
     return {**found, "flows": flows} if flows else found
+
+
+def figures(found: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The figures of summary.json under their present names."""
+    rows = objects("summary.json", found)
+    return [{**one, "name": FIGURES.get(one["name"], one["name"])} if "name" in one else one for one in rows]
 
 
 def judged(found: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:

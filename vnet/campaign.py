@@ -56,7 +56,7 @@ class Campaign:
     @cached_property
     def summary(self) -> pl.DataFrame:
         """The campaign's figures, over all repetitions."""
-        return files.rows(retired.objects("summary.json", files.read_json(self.path / "summary.json")))
+        return files.rows(retired.figures(files.read_json(self.path / "summary.json")))
 
     def table(self, name: str) -> pl.LazyFrame:
         """That table of all runs that have it, with `cell`, `repetition`, `level_FACTOR`; not read yet."""

@@ -41,7 +41,7 @@ class Run:
     @cached_property
     def summary(self) -> pl.DataFrame:
         """Every headline figure: name, what it is of (a column each), value, unit, n, low, high, method."""
-        return files.rows(retired.objects("summary.json", files.read_json(self.path / "summary.json")))
+        return files.rows(retired.figures(files.read_json(self.path / "summary.json")))
 
     @cached_property
     def proof(self) -> pl.DataFrame:

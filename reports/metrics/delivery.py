@@ -24,7 +24,7 @@ def delivery_metrics(run: Run) -> list[Metric]:
             judged.setdefault(Of(traffic_class=v.class_, guarantee=v.guarantee), []).append(v)
     return [
         count(
-            "promise_held",
+            "guarantee_held",
             of,
             float(all(v.holds for v in found)),
             "1 holds, 0 fails",

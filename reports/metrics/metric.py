@@ -89,7 +89,7 @@ def read(path: Path) -> list[Metric] | None:
     """The metrics of a summary.json; None if there is none, or one of another version."""
     try:
         rows = json.loads(path.read_text(encoding="utf-8"))
-        return [_metric(row) for row in retired.objects("summary.json", rows)]
+        return [_metric(row) for row in retired.figures(rows)]
     except (OSError, ValueError, TypeError, KeyError):
         return None
 

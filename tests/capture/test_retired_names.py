@@ -46,8 +46,8 @@ def old(tmp_path: Path) -> Path:
     (tmp_path / "verdicts.json").write_text(json.dumps(verdict))
     pl.DataFrame({"t_ns": [1], "asked_bps": [7.0], "bps": [6.0]}).write_parquet(tmp_path / "links.parquet")
     pl.DataFrame({"seq": [1], "promise": ["QoS 1"]}).write_parquet(tmp_path / "messages.parquet")
-    figure = flat(Metric("messages_lost", Of(guarantee="QoS 1"), 0.0, "messages", 1, None, None))
-    figure["promise"] = figure.pop("guarantee")
+    figure = flat(Metric("guarantee_held", Of(guarantee="QoS 1"), 1.0, "", 1, None, None, "counted"))
+    figure |= {"name": "promise_held", "promise": figure.pop("guarantee")}
     (tmp_path / "summary.json").write_text(json.dumps([figure]))
     pl.DataFrame({"t_ns": [1], "halted": [1]}).write_parquet(tmp_path / "strain.parquet")
     return tmp_path
@@ -81,7 +81,9 @@ def test_a_promise_of_an_old_run_is_a_delivery_guarantee(old: Path) -> None:
     assert [one.name for one in judged.of(old, "guarantee") or ()] == ["meter: QoS 1"]
     assert loaded.verdicts["of"].to_list() == ["proof", "guarantee"]
     assert loaded.summary["guarantee"].to_list() == ["QoS 1"]
-    assert [one.of for one in read(old / "summary.json") or ()] == [Of(guarantee="QoS 1")]
+    assert loaded.summary["name"].to_list() == ["guarantee_held"]
+    (one,) = read(old / "summary.json") or ()
+    assert (one.name, one.of) == ("guarantee_held", Of(guarantee="QoS 1"))
 
 
 def test_the_plan_of_an_old_run_is_built() -> None:

@@ -26,7 +26,7 @@ RETIRED = {
     r"\buntouched\b": "queue read-back",
     r"\basked_(bps|delay_ns|loss)\b": "requested_...",
     r"[\"']asked[\"']\]|\.asked, link|: asked .*, read back": "requested",
-    r"(?<!new )\bPromise\(|\bPROMISES?\b|[\"'`]promise[\"'`]|trust-promise": "guarantee",
+    r"(?<!new )\bPromise\(|\bPROMISES?\b|[\"'`]promise[\"'`]|trust-promise|promise_held": "guarantee",
     r"\bpromises\.csv\b|\.promised?\b(?!`)|\bpromised?=|\b_?promised?\(": "guarantee",
     r"\b(sees|obeys|writes): ?[\[{]|^ +(sees|writes):$": "mounts, rate_limits_from",
     r"\bexpect: (exited|running)\b": "at_end",

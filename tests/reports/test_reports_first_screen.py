@@ -86,7 +86,9 @@ def test_the_worst_classes_come_first_and_a_dozen_rows_suffice() -> None:
         found += of_class(f"fast{number}", messages_scheduled=9e6, messages_expected=9e6, messages_lost=0,
                           latency_p50=1, latency_p99=1 + number)  # fmt: skip
     found += of_class("lossy", messages_scheduled=10, messages_expected=10, messages_lost=4, latency_p99=2)
-    found += of_class("broken", messages_scheduled=10, messages_expected=10, messages_lost=1, promise_held=0)
+    found += of_class(
+        "broken", messages_scheduled=10, messages_expected=10, messages_lost=1, guarantee_held=0
+    )
     of = Of(event="cut", traffic_class="lossy")
     found += [Metric("interruption_until", of, 3.5, "s", 1, None, None, "")]
     study = Study("t", Path("r"), (cell(*found),), True)

@@ -298,7 +298,7 @@ def test_summary_of_a_whole_run(tmp_path: Path) -> None:
     assert cpu.value == pytest.approx(100 * 0.001 * 20 * 1.25, rel=0.05)  # as the generator made it
     assert (cpu.unit, cpu.n) == ("% of a core", 60)
     of = Of(traffic_class=CLASS, guarantee="QoS 1")
-    lost, held = find(found, "messages_lost", of), find(found, "promise_held", of)
+    lost, held = find(found, "messages_lost", of), find(found, "guarantee_held", of)
     assert lost is not None and lost.value > 0
     assert held is not None and held.value == 0.0
 
@@ -311,7 +311,7 @@ def test_guarantees_of_one_name_have_one_figure_and_all_have_to_hold(tmp_path: P
     (path / "plan.json").write_text(json.dumps(plan))
     run = read_run(path)
     assert sorted(str(v.holds) for v in delivery(run)) == ["False", "True"]
-    held = [m for m in summarise(run) if m.name == "promise_held"]
+    held = [m for m in summarise(run) if m.name == "guarantee_held"]
     assert [(m.of, m.value) for m in held] == [(Of(traffic_class=CLASS, guarantee="QoS 1"), 0.0)]
 
 

@@ -105,7 +105,7 @@ def test_messages_that_a_killed_broker_takes_along_are_lost_at_qos_0_and_counted
     summary = json.loads((run_dir / "summary.json").read_text())
     counted = {row["name"]: row["value"] for row in summary if row["guarantee"] == "QoS 0"}
     assert counted["messages_lost"] == lost.filter(pl.col("receiver").is_not_null()).height
-    assert counted["promise_held"] == 1.0, "at QoS 0 loss is allowed, a duplicate is not"
+    assert counted["guarantee_held"] == 1.0, "at QoS 0 loss is allowed, a duplicate is not"
 
 
 def test_a_suspect_run_says_why_and_fails_under_strict(tmp_path: Path) -> None:
