@@ -42,7 +42,6 @@ OTHERS = {
     "docker save": "Docker's; tests/images/test_oci.py reads archives of that form",
     "export PATH=": "for a shell of the reader's",
     "export VNET_LAB=": "tests/ansible sets it",
-    "git clone": "the address is the reader's",
     "images/hil/machine.sh": "an hour of a nested machine: make test-hil",
     "images/packages.sh": "installs packages: its sets are checked below",
     "open http": "a browser: tests/cli/test_page_browser.py",
