@@ -1,4 +1,4 @@
-"""What the terminal shows after a run: the headline table, the verdicts, and the path of the page."""
+"""Prints the result of a run: the headline table, the verdicts, and the path of the page."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def verdicts(directory: Path, *, failures: bool = True) -> list[tuple[str, str]]
 
 
 def _open(proof: list[dict[str, Any]]) -> list[str]:
-    """Why a quantity cannot be told, and what would tell it, once for all links with the same reason."""
+    """Why quantities cannot be judged, and the remedies, once for all links with the same reason."""
     links: dict[str, list[str]] = {}
     for one in proof:
         if one["verdict"] == verdict.OPEN:

@@ -72,7 +72,7 @@ def _speed(progress: Progress, known: list[PhaseState]) -> float | None:
 
 
 def _rest_s(phase: PhaseState, length_s: float, timed: bool, now_s: float) -> float:
-    """What is left of a phase: of its count where it counts, else of its expected length."""
+    """The rest of a phase: by its count if it has one, else by its expected length."""
     if phase.ended_s is not None:
         return 0.0
     if timed and not phase.done:

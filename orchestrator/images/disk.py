@@ -26,7 +26,7 @@ TOOLS = {
 }
 SETTINGS = GUEST / "debian"
 FORM = 2  # to be raised with every change of what `build` does
-# What would wake up during a measurement.
+# Services that would start work during a measurement.
 MASKED = (
     "apt-daily.timer",
     "apt-daily-upgrade.timer",

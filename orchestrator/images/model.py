@@ -1,4 +1,4 @@
-"""What an image is: a directory with `image.json`, read into frozen data with absolute paths."""
+"""An image: a directory with `image.json`, read into frozen data with absolute paths."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def state_root() -> Path:
 
 
 def read_lab(state_dir: Path) -> dict[str, Any]:
-    """lab.json, or an empty dict where there is none or a crash cut it short."""
+    """lab.json, or an empty dict if it does not exist or a crash truncated it."""
     try:
         data = json.loads((state_dir / "lab.json").read_text())
     except (FileNotFoundError, NotADirectoryError, json.JSONDecodeError):

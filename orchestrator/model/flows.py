@@ -42,7 +42,7 @@ class Schedule:
 
 @dataclass(frozen=True, slots=True)
 class Payload:
-    """What a message is made of: `kind` names a generator of the agent, `bytes` is the exact length."""
+    """The content of a message: `kind` names a generator of the agent, `bytes` is the exact length."""
 
     kind: str
     bytes: int

@@ -34,7 +34,7 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class Impairment:
-    """What one direction of a link does to packets; all zero means a plain wire."""
+    """The impairment of one direction of a link; all zero means a plain wire."""
 
     delay_ns: int = 0
     jitter_ns: int = 0

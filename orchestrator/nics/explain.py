@@ -45,7 +45,7 @@ _TEXTS: tuple[tuple[str, str], ...] = (
 
 
 def explain(text: str) -> str | None:
-    """What a text of libvirt or QEMU about a passed-through NIC means, with the remedy; None if unknown."""
+    """The meaning and remedy of an error of libvirt or QEMU about a passed-through NIC; None if unknown."""
     for pattern, meaning in _TEXTS:
         if match := re.search(pattern, text):
             return meaning.format(**match.groupdict())

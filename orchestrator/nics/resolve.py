@@ -17,7 +17,7 @@ VIRTUAL = re.compile(r"(.+):vf(\d{1,4})")
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Choice:
-    """A NIC for one use of the plan, or why there is none."""
+    """A NIC for one use of the plan, or the reason why none fits."""
 
     use: NicUse
     nic: Nic | None

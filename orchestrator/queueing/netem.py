@@ -167,7 +167,7 @@ def from_options(options: Entry, like: Impairment = _NOTHING) -> Impairment:
 
 
 def _slot(options: Entry, like: Slot | None) -> Slot:
-    """Of a table the kernel tells mean and jitter; which it is, nobody."""
+    """The kernel reports mean and jitter of a table, but not which table it is."""
     packets, size = int(options.get("packets", 0)), int(options.get("bytes", 0))
     if "distribution" in options:
         mean, jitter = (round(options[name] * 1e9) for name in ("distribution", "jitter"))

@@ -39,7 +39,7 @@ def encoded_bytes(encoding: str, signals: int) -> int:
 
 
 def payload_of(wanted: Encoded, otherwise: Payload) -> Payload:
-    """What its messages are made of; `otherwise` where they are not of signals."""
+    """The payload of its messages; `otherwise` if they carry no signals."""
     if wanted.encoding is None or wanted.signals is None:
         return otherwise
     return Payload(wanted.encoding, encoded_bytes(wanted.encoding, wanted.signals))

@@ -31,7 +31,7 @@ class Planned:
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """What one piece of software makes the machine hold, beside the node's own agent."""
+    """The resources of the machine that one piece of software uses, besides the node's own agent."""
 
     memory_bytes: int = 0  # of its program, and of what others hold because of it
     files_at: Mapping[str, int] = field(default_factory=dict)  # role of the other end -> open files there

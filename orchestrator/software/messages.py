@@ -76,7 +76,7 @@ def _check_encoding(report: Checks, wanted: Push, path: Path) -> None:
 def flows(
     scene: Scene, placed: Placed, deliveries: tuple[Delivery, ...], heard_ns: int = 0
 ) -> Iterator[Flow]:
-    """What `placed` sends, each pattern a flow; nothing before its receivers have connected (`heard_ns`)."""
+    """The flows of `placed`, one for each pattern; none begins before its receivers connect (`heard_ns`)."""
     options = options_of(placed.model, placed.kind)
     said = [(key, one) for key in PATTERNS if (one := getattr(options, key, None)) is not None]
     for key, wanted in said:

@@ -29,7 +29,7 @@ class Placed:
 
 @dataclass(frozen=True)
 class Scene:
-    """All that the software of a lab may depend on."""
+    """Everything on which the software of a lab may depend."""
 
     lab: str
     seed: int

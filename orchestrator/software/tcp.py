@@ -25,7 +25,7 @@ GUARANTEE = Guarantee(
     ordered=True,
     while_session=True,
 )
-# What was sent so long ago has arrived or ended the connection: the kernel's 15 retransmissions take 924.6 s
+# Data sent so long ago has arrived or ended the connection: the kernel's 15 retransmissions take 924.6 s
 # (tcp_retries2, Documentation/networking/ip-sysctl.rst).
 PATIENCE_NS = 924_600_000_000
 _LENGTH_BYTES = 4  # before each message

@@ -259,7 +259,7 @@ def _pair_end(text: str, key: Any, value: Any) -> int:
 
 
 def _item_end(text: str, item: Any) -> int:
-    """Of an item of a list in a block."""
+    """The end of an item of a list in a block."""
     if isinstance(item, ScalarNode) or item.flow_style:
         return int(item.end_mark.index)
     return _pairs(text, item)[-1].end if isinstance(item, MappingNode) else _item_end(text, item.value[-1])

@@ -117,5 +117,5 @@ class Queue(Base):
 
     @property
     def bands(self) -> dict[str, Band]:
-        """Of prio or htb, in their order."""
+        """The bands of prio or classes of htb, in their order."""
         return {**(self.prio or {}), **(self.htb or {})}

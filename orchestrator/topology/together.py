@@ -168,7 +168,7 @@ class Together:
                 yield part, path, there
 
     def _nics(self) -> Iterator[tuple[Part, Path, list[str]]]:
-        """Who asks for NICs, and for which."""
+        """The users of NICs, and the NICs that each requests."""
         for name, node in self.model.nodes.items():
             if node.nic:
                 yield ("node", name), ("nodes", name, "nic"), list(node.nic.values())

@@ -16,7 +16,7 @@ from .traces import OwnTrace, TraceError, first_that_sends, read
 from .validation import problems_of
 
 PLACES = {"links": ("both", "forward", "reverse"), "segments": ("medium",)}
-# What a column takes the place of.
+# The key that a column replaces.
 _REPLACED = {"rate_bps": ("rate",), "delay_ns": ("delay", "delays"), "loss": ("loss", "gilbert_elliott")}
 
 

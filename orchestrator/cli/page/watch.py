@@ -76,7 +76,7 @@ class Scrapes:
         self._until = 0.0
 
     async def facts(self, labs: Iterable[str]) -> list[Facts]:
-        """Of each of these labs."""
+        """The facts about each of these labs."""
         wanted = list(labs)
         self._until = time.monotonic() + self._keep_s
         for lab in wanted:
@@ -194,7 +194,7 @@ class Watch:
                 await asyncio.wait_for(at.closed.wait(), due - time.monotonic())
 
     async def _answered(self, asking: asyncio.Task[None]) -> None:
-        """Wait for a lab's answers, and say where there are none: its process may stand still."""
+        """Wait for a lab's answers, and report their absence: the lab's process may be stopped."""
         try:
             done, _ = await asyncio.wait({asking}, timeout=SILENT * self._every_s)
             if not done:

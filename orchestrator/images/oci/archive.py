@@ -1,4 +1,4 @@
-"""What an archive of docker save, podman save or skopeo holds: its settings and layers, by digest."""
+"""Reads an archive of docker save, podman save or skopeo: its settings and layers, by digest."""
 
 from __future__ import annotations
 

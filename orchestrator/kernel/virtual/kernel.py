@@ -37,7 +37,7 @@ from orchestrator.plan.nics import uses_nics
 from orchestrator.project import BUILD_KERNEL, CODE_ROOT, PROJECT
 
 START_NS = 1_767_225_600_000_000_000  # 2026-01-01T00:00:00Z: when every lab in virtual time boots
-# What one system call of a node costs ($VNET_SYSCALL_COST). docs/virtual-time.md says where it is from.
+# Virtual time of one system call of a node ($VNET_SYSCALL_COST); docs/virtual-time.md has the source.
 SYSCALL_NS = 5_000
 # Clock rate against which limits and reservations in MHz are held: a modelled core has none of its own.
 CPU_MHZ = 2_000.0
@@ -56,7 +56,7 @@ REMEDY = f"{BUILD_KERNEL} builds the lab's own kernel (5 minutes, no root)"
 
 @dataclass(frozen=True, slots=True)
 class VirtualBoot:
-    """All that the owner process needs to run one guest. `stage`: name in its directory -> path."""
+    """Everything that the owner process needs to run one guest. `stage`: name in its directory -> path."""
 
     lab: str
     argv: tuple[str, ...]

@@ -73,7 +73,7 @@ def throughput(wanted: Frames, size: int) -> Steps:
         offered = max(offered, outcome.achieved_fps)
         if verdict in ("passed", "tester") and not outcome.ring_dropped and not outcome.held_back:
             low = max(low, min(outcome.achieved_fps, guess))
-            # What came out, where that is less: a queue that grew too slowly to be seen is not throughput.
+            # The delivered rate, if it is lower: a queue that grew too slowly to be seen is not throughput.
             found = max(found, min(low, outcome.delivered_fps))
         if verdict == "passed":
             if guess >= top:

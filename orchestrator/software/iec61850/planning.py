@@ -17,9 +17,9 @@ class Form:
     """How a protocol says what it sends; the functions take what `publish` of the file has read."""
 
     guarantee: Guarantee
-    stream: Callable[[Scene, Placed, Any], dict[str, Any]]  # what both sides are told of it
-    publish: Callable[[Scene, Placed, Any, Interface], dict[str, Any]]  # all that its publisher is told
-    heard: Callable[[Placed, Flow], dict[str, Any]]  # what only its subscribers are told of it
+    stream: Callable[[Scene, Placed, Any], dict[str, Any]]  # settings of both sides
+    publish: Callable[[Scene, Placed, Any, Interface], dict[str, Any]]  # all settings of its publisher
+    heard: Callable[[Placed, Flow], dict[str, Any]]  # settings of its subscribers only
     flow: Callable[[Scene, Placed, Any, tuple[Delivery, ...]], Flow]
 
 

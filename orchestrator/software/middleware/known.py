@@ -27,7 +27,7 @@ class Middleware:
 
 @dataclass(frozen=True, slots=True)
 class Serialiser:
-    """What makes bytes of the object; `size_bytes`: so many, measured for seed 0."""
+    """A serialiser of the object; `size_bytes`: its length, measured for seed 0."""
 
     title: str
     size_bytes: int

@@ -112,7 +112,7 @@ class Report:
         return all(self.reach.reachable(one, node) for one in nodes)
 
     def families(self, node: str) -> set[Family]:
-        """Of a node's addresses; none where the file is too broken to tell."""
+        """The address families of a node; empty if the file has too many mistakes to determine them."""
         lost = self.lost("segments") or self.unsure("links", "between")
         return set() if lost else self.reach.families(node)
 

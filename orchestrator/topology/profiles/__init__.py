@@ -51,7 +51,7 @@ def names(directory: FilePath) -> list[str]:
 
 
 def find(name: str, directory: FilePath) -> Profile:
-    """The profile of that name; ProfileError where there is none, or its file is wrong."""
+    """The profile of that name; ProfileError if there is none, or its file is wrong."""
     known = names(directory)
     if name not in known:
         beside = directory / BESIDE

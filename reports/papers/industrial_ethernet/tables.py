@@ -12,7 +12,7 @@ from reports.papers.published import reference
 from reports.study import Study
 
 ROOM = Path(__file__).parent
-# What stands before the load in a traffic class -> caption
+# The part before the load in a traffic class -> caption
 TAGGING = {
     "untagged": "Table 1. Untagged frames",
     "tagged": "Table 2. Tagged frames, no priority queues in the end nodes",

@@ -27,7 +27,7 @@ PERCENTILES = {"p2": 0.02, "p98": 0.98}
 
 
 def clock_metrics(run: Run) -> list[Metric]:
-    """Of each client: mean of the error, ms, its 2nd and 98th percentile and the largest either way."""
+    """For each client: mean of the error, ms, its 2nd and 98th percentile and the largest either way."""
     found: list[Metric] = []
     for name in CLIENTS:
         log = run.path / "raw" / "logs" / f"device.{name}.log"

@@ -115,7 +115,7 @@ class _Closing:
         for file in _files(real, path, key):
             needs = elf.needs(file)
             missing = _missing(self._needs, file, needs, key)
-            # Of a directory, a library or a text that nobody executes may be one that nobody reads.
+            # A directory, or a library or text that is not executed, may stay unused: its needs are optional.
             if file == real or (needs.interpreter and file.stat().st_mode & 0o111):
                 self.unfound += missing
 
