@@ -161,7 +161,7 @@ def _accounting(nodes: pl.DataFrame) -> Iterator[Warned]:
     if ticked(nodes):
         text = (
             "the lab's kernel counts CPU in ticks of 10 ms, and work that a timer wakes falls between them: "
-            "CPU of nodes may be far from what is shown, and no claim on it is judged"
+            "CPU of nodes may differ far from the shown values, and no claim on it is judged"
         )
         yield Warned(f"{TRUST}ticks", text, "vnet images build lab-kernel: one that counts nanoseconds")
 

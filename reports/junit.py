@@ -134,7 +134,7 @@ def _run(cell: Cell) -> Iterator[Case]:
     manifest = cell.run.manifest
     state = manifest.get("state")
     if state != "complete":
-        why = "nobody wrote its end" if state in (None, "running") else "asked to stop"
+        why = "no end is recorded" if state in (None, "running") else "asked to stop"
         yield Case("run", "complete", "error", f"{state}: {manifest.get('error') or why}")
         return
     yield Case("run", "complete", "passed")

@@ -51,7 +51,7 @@ def groups_have_processes(e: Evidence) -> Found:
     if e.unsuitable:
         return Found(left_out=[e.unsuitable])
     if e.processes is None:
-        return Found(left_out=["nobody added up the times of processes"])
+        return Found(left_out=["the times of processes were not added up"])
     setup_ns = SETUP_NS["virtual" if e.virtual else "real"]
     compared = [
         Compared(f"{node}, at the end", group, processes, "ns", setup_ns + TICK_NS)

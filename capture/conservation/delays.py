@@ -62,7 +62,7 @@ def _doubtful(e: Evidence) -> str:
     if any(node.get("kind", "light") != "light" for node in nodes):
         return "the clocks of virtual machines are their own"
     if any(i.get("nic") for node in nodes for i in node.get("interfaces", ())):
-        return "a NIC of the machine leads by a cable that nobody knows"
+        return "a NIC of the machine leads over a cable to an unknown end"
     if e.events is not None and e.events.filter(action="add").height:
         return "nodes and links were added while the lab ran"
     if any(w.get("corrupt") for _, _, w in _of_links(e.plan)):

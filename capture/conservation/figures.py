@@ -12,7 +12,7 @@ from capture.conservation.evidence import Evidence
 
 SUMMARY_COUNTS = Rule(
     "summary-counts", "counts of summary.json", "those of the tables",
-    "`vnet report` makes summary.json anew; if they still differ, report it as an error of vNET",
+    "`vnet report` makes summary.json again; if they still differ, report it as an error of vNET",
 )  # fmt: skip
 SUMMARY_GOODPUT = Rule("summary-goodput", "goodput of transfers", "the payload that receivers took", WRONG)
 LINK_GOODPUT = Rule("link-goodput", "goodput of links", "what the links carried", WRONG, "at most")

@@ -65,7 +65,7 @@ def _found(carried: pl.DataFrame, nodes: pl.DataFrame, exact: bool) -> Found:
         for row in _sums(kept).iter_rows(named=True):
             compared += _of_node(row, way, exact)
         gone = set(both["node"]) - set(kept["node"])
-        left_out += ["counters began anew in every sample"] * len(gone)
+        left_out += ["counters restarted in every sample"] * len(gone)
     return Found(compared, left_out)
 
 

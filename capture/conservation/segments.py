@@ -175,7 +175,7 @@ def _unknown(plan: dict[str, Any], known: Ports, segment: str, here: set[str]) -
         return "a virtual machine's ports are counted at other times"
     inside = [i for n in plan.get("nodes", ()) for i in n.get("interfaces", ()) if i["segment"] == segment]
     if any(i.get("nic") for i in inside):
-        return "a NIC of the machine is in the segment, whose cable nobody counts"
+        return "a NIC of the machine is in the segment, whose traffic is not counted"
     for node in here:
         elsewhere = {device for device, place in known.devices[node].items() if place != segment}
         if not elsewhere <= known.covered(node):

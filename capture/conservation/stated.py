@@ -14,14 +14,14 @@ from capture.manifest import COMPLETE
 
 EVENTS_PLANNED = Rule(
     "events-planned", "events as they were carried out", "those of the plan",
-    "raw/events.jsonl is not whole: what events did is told of other moments, or not at all",
+    "raw/events.jsonl is incomplete: effects of events are assigned to wrong times, or missing",
 )  # fmt: skip
 PHASES_PLANNED = Rule(
     "phases-planned", "ramp and hold as they were", "those of the plan",
     "figures of the hold are of another time: the manifest is damaged, repeat the run",
 )  # fmt: skip
 PROOF_PLANNED = Rule(
-    "proof-planned", "what links were proven against", "what the plan asks for",
+    "proof-planned", "the values that links were proven against", "the requested values of the plan",
     "the proof is of another lab, or was changed: repeat the run",
 )  # fmt: skip
 PROOF_WORDS = Rule(

@@ -76,7 +76,9 @@ def read_json(path: Path) -> Json:
             f"{path}: {error.strerror}; `vnet campaign run FILE` makes a campaign directory"
         ) from None
     except ValueError as error:
-        raise CampaignError(f"{path}: is damaged ({error}); remove the directory, or mend the file") from None
+        raise CampaignError(
+            f"{path}: is damaged ({error}); remove the directory or correct the file"
+        ) from None
     return value
 
 

@@ -245,8 +245,10 @@ def last_words(run_dir: Path) -> str:
     for name in ("lab.log", "owner.log", "console.log", "remote.log"):
         log = run_dir / "raw" / name
         if log.exists() and (text := log.read_text(errors="replace").strip()):
-            return f"the lab process ended without a word; {log} ends: " + " | ".join(text.splitlines()[-3:])
-    return f"the lab process ended without a word; {run_dir / 'raw'} holds what it left"
+            return f"the lab process ended without an error; {log} ends: " + " | ".join(
+                text.splitlines()[-3:]
+            )
+    return f"the lab process ended without an error; {run_dir / 'raw'} holds what it left"
 
 
 def measured(run_dir: Path) -> bool:

@@ -37,7 +37,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "atlas": ("atlas", "Say which interaction model meets requirements on a network.", "Experiments"),
     "packets": ("packets", "Show dissected packets of a run's capture points.", "Experiments"),
     "reduce": ("reduce", "Reduce a pcap file to a table of packets.", "Experiments"),
-    "doctor": ("doctor", "Say what this machine can do, and what would mend the rest.", "Before a run"),
+    "doctor": ("doctor", "Say what this machine can do, and how to repair the rest.", "Before a run"),
     "check": ("check", "Check a topology file; show all its mistakes at once.", "Before a run"),
     "plan": ("plan", "Show what would be made, with predictions; make nothing.", "Before a run"),
     "graph": ("graph", "Draw a topology file as SVG.", "Before a run"),

@@ -62,7 +62,7 @@ def _within(directory: Path, name: str | None) -> Path | None:
     path = directory / name
     if not path.is_file():
         raise ImageError(
-            f"{path}: missing from the image; remove {directory}, then vnet images build makes it anew"
+            f"{path}: missing from the image; remove {directory}, then vnet images build makes it again"
         )
     return path
 

@@ -187,7 +187,7 @@ def snapshot(lab: Lab, request: Message) -> dict[str, Any]:
 
 
 def down(lab: Lab, _: Message) -> dict[str, Any]:
-    lab.loop.interrupt(Interrupted("asked to go down"))
+    lab.loop.interrupt(Interrupted("requested by vnet down"))
     return {}
 
 

@@ -30,7 +30,7 @@ _TEXTS: tuple[tuple[str, str], ...] = (
     (
         r"Unmanaged PCI device (?P<nic>\S+) must be manually detached from the host",
         "the domain's <hostdev> says managed='no'; vNET always writes managed='yes', so that this domain is "
-        "not vNET's: detach {nic} with `virsh nodedev-detach`, or mend the domain",
+        "not vNET's: detach {nic} with `virsh nodedev-detach`, or correct the domain",
     ),
     (
         r"(vfio|hostdev)[^\n]*Device or resource busy",

@@ -113,7 +113,7 @@ def _times(report: Checks, wanted: BulkOptions, path: Path) -> None:
     start = report.since_start_ns(wanted.start)
     over = report.since_start_ns(LOAD_END)
     if wanted.duration == 0:
-        report.add((*path, "for"), "0 s", "is no time at all", 'write for example "10 s"')
+        report.add((*path, "for"), "0 s", "is not above zero", 'write for example "10 s"')
     if start is None or over is None or wanted.to is None:
         return
     if start >= over:

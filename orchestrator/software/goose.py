@@ -89,7 +89,7 @@ def _check(report: Checks, here: Here, wanted: GoosePublish, path: Path) -> None
     waits = [(("retransmit", index), wait) for index, wait in enumerate(wanted.retransmit)]
     for key, wait in [*waits, (("stable",), wanted.stable)]:
         if wait <= 0:
-            report.add((*path, *key), "0 s", "is no wait at all", 'write for example "2 ms"')
+            report.add((*path, *key), "0 s", "is not above zero", 'write for example "2 ms"')
     lives, longest = wanted.time_allowed_to_live, max([*wanted.retransmit, wanted.stable])
     if lives is not None and (lives % MS_NS or not longest < lives < 2**32 * MS_NS):
         rule = f"must be whole milliseconds and longer than the longest wait, {text_ns(longest)}"

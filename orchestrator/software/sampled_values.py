@@ -99,7 +99,7 @@ def _check(report: Checks, here: Here, wanted: SvPublish, path: Path) -> None:
         rule = f"samples of {wanted.rate:g} /s do not fill whole frames in a second"
         report.add((*path, "asdus"), wanted.asdus, rule, "write a divisor of the rate")
     if wanted.deadline == 0:
-        report.add((*path, "deadline"), "0 s", "is no time at all", 'write for example "3 ms"')
+        report.add((*path, "deadline"), "0 s", "is not above zero", 'write for example "3 ms"')
     key = "asdus" if wanted.signals is None else "signals"
     length = length_bytes(len(wanted.sv_id), wanted.asdus, sample_bytes(wanted))
     check_fits(report, here, wanted, length, (*path, key), "write less in a frame, or a larger `mtu`")

@@ -95,7 +95,7 @@ def check_sending(
     if all(step.rate <= 0 for step in wanted.rate):
         report.add((*path, "rate"), None, "must be more than zero", silent)
     if wanted.deadline == 0:
-        report.add((*path, "deadline"), "0 s", "is no time at all", 'write for example "100 ms"')
+        report.add((*path, "deadline"), "0 s", "is not above zero", 'write for example "100 ms"')
     if wanted.arrivals == "together" and wanted.rate_of == "group" and len(here.nodes) > 1:
         rule = "all senders at the same times have a rate of their own each"
         report.add((*path, "arrivals"), "together", rule, "write `rate_of: client`, or other arrivals")

@@ -43,7 +43,7 @@ class TcpOptions(peers.MarkedPeer):
         1000, le=2**31 - 1, description="Messages that may wait for each receiver's connection."
     )
     request: Request | None = Field(None, description="Messages that each receiver answers.")
-    push: Push | None = Field(None, description="Messages that nobody answers.")
+    push: Push | None = Field(None, description="Messages without an answer.")
 
 
 class Tcp(Base):

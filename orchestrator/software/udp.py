@@ -31,7 +31,7 @@ class UdpOptions(peers.MarkedPeer):
     """Messages over UDP, spoken by the node's agent, every message accounted for."""
 
     request: Request | None = Field(None, description="Messages that each receiver answers.")
-    push: Push | None = Field(None, description="Messages that nobody answers.")
+    push: Push | None = Field(None, description="Messages without an answer.")
     stream: Stream | None = Field(None, description="A continuous feed.")
     rate_limits_from: RateLimitsFrom | None = Field(None, description="to: gateways that may limit its rate.")
 

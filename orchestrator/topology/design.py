@@ -37,7 +37,7 @@ def points_of(block: CampaignBlock, document: Document) -> tuple[list[Point], li
     """
     given = [key for key in KEYS if getattr(block, key) is not None]
     if len(given) > 1:
-        rule = f"stands beside `{given[0]}`"
+        rule = f"conflicts with `{given[0]}`"
         return [], [document.problem((*_BLOCK, given[1]), "", rule, "leave one of them out")]
     if block.search is not None:
         begin = Point(1, {name: search.low for name, search in block.search.items()})

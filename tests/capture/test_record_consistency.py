@@ -82,8 +82,8 @@ WRONG = {
     "were received after the run": [said(), received(0, 1, "b", 3600)],
     "are settled requests that have no reply": [said(1, 1, **SETTLED), received(1, 1, "b", 1.004)],
     "were received more often than they were sent": [said(), *[received(0, 1, "b", 1.1)] * 2],
-    "were received that nobody had to send": [said(), received(0, 100_001, "b", 1.1)],
-    "were received by all, and their sender says that it never sent them": [
+    "were received that no sender was due to send": [said(), received(0, 100_001, "b", 1.1)],
+    "were received by all, although their sender records them as never sent": [
         said(1, 2, sent=0, attempts=0, outcome="unsent"), received(2, 1, "b", 1.1), received(2, 1, "c", 1.1),
     ],
 }  # fmt: skip

@@ -123,7 +123,7 @@ def test_what_would_take_too_long_is_not_begun_and_says_how_long_it_takes() -> N
     lines = [j for j in proven(wires, links(rare), virtual=False) if j.quantity == "loss"]
     assert {j.verdict for j in lines} == {"cannot tell"}
     assert len([c for c in wires.calls if c[0]["link"] == "l0"]) == 1
-    assert all("a longer proof tells it: `proof: {at_most: 1" in j.reason for j in lines)
+    assert all("a longer proof decides: `proof: {at_most: 1" in j.reason for j in lines)
 
 
 def test_all_trains_fit_the_bound() -> None:

@@ -83,7 +83,7 @@ def test_what_stands_beside_and_what_is_not_there(tmp_path: Path) -> None:
         load(tmp_path / "x.yaml")
     said = "\n".join(map(str, caught.value.problems))
     assert "x.yaml:4: links.wan.both.delays: " in said and "cannot be read (No such file" in said
-    assert "links.wan.both.jitter: stands beside `delays`" in said
+    assert "links.wan.both.jitter: conflicts with `delays`" in said
 
 
 def test_the_plan_has_the_table_once_and_tc_its_name(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ class Connection:
 
     @classmethod
     async def open(cls, path: Path, on_event: Listener = lambda _: None) -> Connection:
-        """Connect to `path`; ControlError if nobody listens there."""
+        """Connect to `path`; ControlError if no process listens there."""
         try:
             reader, writer = await asyncio.open_unix_connection(str(path), limit=LINE_BYTES)
         except OSError as error:

@@ -33,12 +33,12 @@ def stream(state_dir: Path, name: str) -> socket.socket:
 
 
 def _through(remote_lab: RemoteLab, state_dir: Path, name: str) -> socket.socket:
-    """Over the owner's ssh connection; where nobody listens there, it ends at once, with the reason."""
+    """Over the owner's ssh connection; where no process listens there, it ends at once, with the reason."""
     ours, theirs = socket.socketpair()
     with theirs:
         command = remote_lab.account.program(remote_lab.code, "stream", remote_lab.home, name)
         Connection.of_owner(remote_lab.machine, state_dir).popen(command, theirs, theirs, subprocess.DEVNULL)
     if ours.recv(1) != b"\n":
         ours.close()
-        raise FileNotFoundError(2, "nobody listens there", name)
+        raise FileNotFoundError(2, "no process listens there", name)
     return ours

@@ -121,7 +121,7 @@ class VirtualKernel:
         if launch.detached:
             raise KernelError(
                 f"lab {launch.plan.lab}: a lab in virtual time does not stay up: while it waits "
-                "for a command its clock would run away; put what is to be done into the timeline, "
+                "for a command its clock would run on; put the commands into the timeline, "
                 "or use --time real"
             )
         raw = launch.run_dir / "raw"

@@ -119,4 +119,4 @@ class VmLimits:
             raise LabError(f"nodes.{name}: CPU limit {wanted}: libvirt refuses: {said(error)}") from error
         wrong = {k: (v, read.get(k)) for k, v in wanted.items() if abs(read.get(k, NO_QUOTA) - v) > 1}
         if wrong:
-            raise LabError(f"nodes.{name}: CPU limit: (asked, read back): {wrong}")
+            raise LabError(f"nodes.{name}: CPU limit: (requested, read back): {wrong}")

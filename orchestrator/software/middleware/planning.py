@@ -57,7 +57,7 @@ def _side(scene: Scene, placed: Placed, all_of_it: Sequence[Placed]) -> Planned:
 def _alone(placed: Placed) -> Note:
     asks = f"{{middleware: {{to: {placed.node}, request: {{rate: 10 /s}}}}}}"
     remedy = f"write `software: {{ask: {asks}}}` somewhere"
-    return Note(f"nodes.{placed.node}.{placed.name}", "nobody connects to it, so nothing is sent", remedy)
+    return Note(f"nodes.{placed.node}.{placed.name}", "no client connects, so nothing is sent", remedy)
 
 
 def _listening(options: MiddlewareOptions, all_of_it: Sequence[Placed]) -> Placed:

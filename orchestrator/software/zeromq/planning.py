@@ -63,7 +63,7 @@ def _sender(scene: Scene, placed: Placed, all_of_it: Sequence[Placed]) -> Planne
     if not mine:
         partner = PARTNERS[socket_of(options)]
         remedy = f"write `software: {{in: {{zeromq: {{{partner}: {placed.node}}}}}}}` somewhere"
-        note = Note(f"nodes.{placed.node}.{placed.name}", "nobody connects to it, so nothing is sent", remedy)
+        note = Note(f"nodes.{placed.node}.{placed.name}", "no client connects, so nothing is sent", remedy)
         return Planned(software, notes=(note,))
     name = f"{placed.node}'s {placed.name} by {placed.kind}"
     heard_ns = max(one.connect_ns for one in mine)

@@ -157,7 +157,7 @@ def _owner(owner: Any, path: Path, directory: FilePath, document: Document, prob
         for side in SIDES if key == "both" else (key,):
             if side != key and side in owner:
                 at = (*path, side)
-                rule = "stands beside `both`"
+                rule = "conflicts with `both`"
                 problems.append(document.problem(at, "", rule, "write forward and reverse, or both"))
                 continue
             found[side] = _merged(profile, side, own)

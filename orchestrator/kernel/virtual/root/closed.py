@@ -58,7 +58,7 @@ def missing(database: Database) -> list[Missing]:
     """The reasons why this machine cannot build a closed root; empty if it can."""
     if (database.admin / "status").exists():
         return []
-    reason = f"{database.admin}/status is not there: this is no Debian, so that no file has a package to name"
+    reason = f"{database.admin}/status is not there: this is no Debian, so no package can be found for a file"
     remedy = "use --time real, or a Debian machine (--kernel ssh://HOST)"
     return [Missing("Debian's database of packages", reason, remedy)]
 
