@@ -32,7 +32,7 @@ def counts_are_rows(e: Evidence, summary: Iterable[Row]) -> Found:
 
 
 def _messages(e: Evidence, rows: list[Row]) -> Iterator[Compared]:
-    """Counts by class, and that scheduled = sent + unsent, expected = received + lost."""
+    """Compares counts by class, and checks scheduled = sent + unsent and expected = received + lost."""
     said = _by(rows, "traffic_class", "messages_")
     if e.messages is None:
         return

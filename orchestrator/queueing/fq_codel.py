@@ -24,7 +24,7 @@ class FqCodelRoom:
         return [at.qdisc(QUEUE, f"fq_codel flows {_fq(wanted).flows} {_settings(wanted)}")]
 
     def changes(self, before: Impairment, after: Impairment, at: Place) -> list[str] | None:
-        """The number of queues cannot change."""
+        """The commands from `before` to `after`; None if the number of queues differs: it cannot change."""
         if _fq(before).flows != _fq(after).flows:
             return None
         return [at.qdisc(QUEUE, f"fq_codel {_settings(after)}")]

@@ -85,7 +85,7 @@ class Ledger:
 
 @dataclass(frozen=True, slots=True)
 class Bind:
-    """A port that software listens on: `key` is where the file says so, below the software's name."""
+    """A port that software listens on; `key` is the place of its setting below the software's name."""
 
     transport: str  # "tcp" or "udp", whose ports are apart
     port: int

@@ -23,7 +23,7 @@ def recipes(directory: Path = DIRECTORY) -> dict[str, Made]:
 
 
 def made(binary: Path) -> Made:
-    """The inputs of a built kernel, as this checkout has them."""
+    """The recipe of this checkout that a built kernel comes from; `older` if it comes from none of them."""
     return recipes().get(record(binary).get("recipe", ""), "older")
 
 
