@@ -18,7 +18,7 @@ from capture.records import Records
 
 SECOND = 1_000_000_000
 # Roles read the clock when the transport has taken a message. Between the two the sender may lose its core
-# for some time slices of Linux (kernel/sched/fair.c: 3 ms and more each). In virtual time nobody takes it.
+# for some time slices of Linux (kernel/sched/fair.c: 3 ms and more each). Virtual time has none.
 STAMPED_NS = {"real": 20_000_000, "virtual": 100_000}
 COLLECTED_NS = 10 * SECOND  # after the drain, in which the last records are written
 MOST_NAMED = 3  # classes in one warning
@@ -63,7 +63,7 @@ def check(records: Records, table: pl.DataFrame, plan: dict[str, Any], manifest:
     sent = records.sent.join(run.flows, on="flow", how="left").sort(MESSAGE, maintain_order=True)
     unsent = _unsent(run)
     found = [*_sent(run, sent), *_delivered(run), *_repeated(run), *_orphans(unsent)]
-    # A flipped bit makes one message's number another's, so that arrivals speak against nobody.
+    # A flipped bit turns one message's number into another's, so arrivals prove no contradiction.
     spoilt = {"there"} if run.corrupts else set()
     named = [(f, key) for key, f in found if f.rows.height]
     return [

@@ -119,7 +119,7 @@ def _messages(found: pl.DataFrame) -> str:
 
 
 def _flipped(plan: dict[str, Any]) -> bool:
-    """Whether some link was asked to flip bits."""
+    """Whether the file requests flipped bits on some link."""
     ways = [link[way]["impairment"] for link in plan.get("links", ()) for way in ("forward", "reverse")]
     return any(way.get("corrupt") for way in ways)
 

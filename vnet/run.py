@@ -20,7 +20,7 @@ JUDGE = "`vnet report DIR` judges the run and writes it"
 
 @dataclass(frozen=True)
 class Run:
-    """Files are read when they are asked for. Errors of all members: LoadError."""
+    """Reads files when they are needed. Errors of all members: LoadError."""
 
     path: Path
 

@@ -102,7 +102,7 @@ def _along(known: dict[str, dict[str, int]], places: list[str]) -> int | None:
 
 
 def _of_links(plan: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Link, direction and each impairment that the file ever asks for."""
+    """Link, direction and each impairment that the file ever requests."""
     for link in plan.get("links", ()):
         yield from ((link.get("name"), way, link[way]["impairment"]) for way in ("forward", "reverse"))
     for event in plan.get("events", ()):

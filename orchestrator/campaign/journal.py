@@ -122,7 +122,7 @@ def in_flight(directory: Path) -> list[Json]:
 
 
 def begin(directory: Path, line: Mapping[str, Any]) -> None:
-    """Note a cell in flight; `slot` in the line tells several at once apart."""
+    """Note a cell in flight; `slot` in the line distinguishes several at once."""
     write_json(_note(directory, line), line)
 
 

@@ -47,7 +47,7 @@ class Outcome:
     error: str | None
     warnings: tuple[Event, ...]
     page: Path | None
-    watchdog: bool = False  # interrupted, but nobody had asked for it
+    watchdog: bool = False  # interrupted without a request of the user
 
 
 def new_run_dir(lab_dir: Path, now: datetime | None = None) -> Path:
@@ -183,7 +183,7 @@ class Loading:
         except BaseException as failure:
             self._failure = failure
             return
-        # What fails here (a panic of a library, too) fails again, and is told, where it is needed.
+        # An error here (a panic of a library, too) occurs again where its result is needed: reported there.
         with suppress(BaseException):
             from reports.figures.drawing import wake
 

@@ -208,7 +208,7 @@ def _short_of(error: Exception) -> int:
         if "failed to map segment" in str(error):
             return errno.ENOMEM
         return next((number for number in SHORT if os.strerror(number) in str(error)), 0)
-    # What libraries in Rust say, without a number of its own
+    # Messages of libraries in Rust, which have no error number of their own
     if told := re.search(r"\(os error (\d+)\)", str(error)):
         return int(told[1])
     return (error.errno or 0) if isinstance(error, OSError) else 0

@@ -85,8 +85,9 @@ def _rest_s(phase: PhaseState, length_s: float, timed: bool, now_s: float) -> fl
 
 
 def _falling(expected_s: float, passed_s: float) -> float:
-    """What is left of an estimate: it falls with the time at first, is half when its time has passed, and
-    never reaches zero, since the phase is not over.
+    """The rest of an estimate: it falls with time at first and is half when its time has passed.
+
+    It never reaches zero, because the phase has not ended.
     """
     return expected_s**2 / (expected_s + passed_s) if expected_s > 0 else 0.0
 

@@ -78,7 +78,7 @@ def build(disk: Disk, say: Callable[[str], None]) -> Image:
 
 
 def _install(root: Path, disk: Disk) -> None:
-    """By apt in the new system, which knows virtual packages, as debootstrap does not; no service starts."""
+    """Installs with apt in the new system, which handles virtual packages (debootstrap does not)."""
     (root / "etc" / "apt" / "sources.list").write_text(one_line_sources())
     policy = root / "usr" / "sbin" / "policy-rc.d"
     policy.write_text("#!/bin/sh\nexit 101\n")

@@ -43,7 +43,7 @@ def _state() -> Path:
 
 
 def resolve(wanted: Sequence[str], keep: Callable[[str], bool]) -> list[Package]:
-    """What apt would install of the wanted packages and, where `keep` says so of a name, of their needs."""
+    """The packages that apt would install for the wanted ones, and the needs of those that `keep` selects."""
     require({"apt-get": "apt", "dpkg-deb": "dpkg"})
     state = _state()
     nothing = state / "no-status"

@@ -74,9 +74,7 @@ def quota(cores: float) -> Quota:
 
 
 def weights(reserved: dict[str, float | None], cores: int, scale: int, least: int) -> dict[str, int]:
-    """A weight per node in proportion to its reservation, empty where nobody reserves;
-    LabError where over-booked.
-    """
+    """A weight per node in proportion to its reservation, empty without any; LabError if overbooked."""
     booked = [r for r in reserved.values() if r is not None]
     if not booked:
         return {}

@@ -49,7 +49,7 @@ def begin(lab: Lab) -> Places:
 
 
 def end(lab: Lab, places: Places) -> None:
-    """Warn of devices whose queues somebody changed, whether or not it was put back."""
+    """Warn of devices whose queues a program changed, even if it restored them."""
     found = list(_changed(lab, places))
     if found:
         named = "; ".join(found[:MOST_SHOWN])

@@ -224,7 +224,7 @@ class Session:
     def _progress(self, message: Message) -> None:
         lab = self._lab
         if not message.get("ok"):
-            return  # the launcher's end is told by itself
+            return  # the launcher's end has its own report
         answer = COUNTS.read(message)
         connected, total = answer["connected"], self._expected
         self._most_connected = max(self._most_connected, connected)

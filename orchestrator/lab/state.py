@@ -16,7 +16,7 @@ from typing import Any
 from orchestrator.lab.errors import LabError
 
 NAME_IN_USE = "the name is in use"  # in the error of a lab whose name another lab has
-MODE = 0o755  # of the state directories: under any umask nobody else writes there
+MODE = 0o755  # of the state directories: under any umask no other user writes there
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,7 +96,7 @@ class Interface:
     mac: str
     mtu: int
     bridge: str | None = None  # where its port is, if not on the segment's own bridge
-    nic: str | None = None  # a NIC of the machine, as the file asks for it: no veth or tap is made
+    nic: str | None = None  # a NIC of the machine, as the file names it: no veth or tap is made
     cable: str | None = (
         None  # the NIC cabled to it, as asked: `port` is its name then; without one `port` is ""
     )
@@ -120,7 +120,7 @@ class Neighbour:
 
     address: str
     mac: str
-    device: str  # of the node that knows it
+    device: str  # of the node that has the entry
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,7 +61,7 @@ class Iommu:
     unsafe_allowed: bool = False  # vfio_iommu_type1 is configured to work without interrupt remapping
     vfio: bool = False
     intel: bool = True  # whose processor: what the kernel's command line needs depends on it
-    asked: bool = False  # the kernel's command line asks for an IOMMU
+    asked: bool = False  # the kernel's command line enables an IOMMU
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from orchestrator.nics.model import Facts, Iommu, Nic
 from orchestrator.plan.nics import NicUse
 
 ENABLE_INTEL = "enable VT-d in the firmware and boot with intel_iommu=on iommu=pt"
-# Linux uses AMD's without being asked, and knows no amd_iommu=on (drivers/iommu/amd/init.c).
+# Linux enables AMD's by default, and has no amd_iommu=on (drivers/iommu/amd/init.c).
 ENABLE_AMD = "enable AMD-Vi (IOMMU) in the firmware; Linux then uses it unasked"
 UNSAFE = "vfio_iommu_type1 allow_unsafe_interrupts=1"
 

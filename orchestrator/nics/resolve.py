@@ -1,4 +1,4 @@
-"""From what a topology asks for to the one NIC that is meant: pure, from facts."""
+"""Resolves a NIC named in a topology to one NIC of the machine: pure, from facts."""
 
 from __future__ import annotations
 

@@ -42,9 +42,9 @@ class Costs:
 
 @dataclass(frozen=True, slots=True)
 class Offered:
-    """What a flow puts on the wire where the clock alone decides when: a leaky bucket of messages.
+    """The traffic of a flow whose times only the clock determines: a leaky bucket of messages.
 
-    Where `per_s` is not said, its schedule has rate and burst.
+    If `per_s` is not set, its schedule has rate and burst.
     """
 
     message_bytes: int  # above Ethernet; of IP without its header, which each fragment has

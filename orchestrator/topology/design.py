@@ -93,7 +93,7 @@ def _at(axis: Axis, share: float) -> Any:
     if isinstance(axis.low, int) and isinstance(axis.high, int):
         return round(value)
     rounded = _rounded(value)
-    if not low <= rounded <= high:  # no value beyond the range that was asked for, by rounding
+    if not low <= rounded <= high:  # no value beyond the requested range, by rounding
         return axis.low if rounded < low else axis.high
     return f"{rounded:.12g} {unit}" if unit else rounded
 

@@ -256,7 +256,7 @@ class Watch:
         )
 
     def _warn(self, warning: Message) -> None:
-        """Each once: the lab tells those before us in its status, and may tell one meanwhile."""
+        """Each event once: the lab's status has the earlier ones, and may repeat one that comes meanwhile."""
         if {"kind": "warning", **warning} not in self._events:
             self._tell("warning", **warning)
 

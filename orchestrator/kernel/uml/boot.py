@@ -37,7 +37,7 @@ SERIAL_IN_GUEST = "/dev/ttyS0"
 
 @dataclass(frozen=True, slots=True)
 class Boot:
-    """Everything the owner process needs to run one guest. `stays`: nobody waits for its end."""
+    """Everything the owner process needs to run one guest. `stays`: no command waits for its end."""
 
     lab: str
     argv: tuple[str, ...]

@@ -89,7 +89,7 @@ class VirtualKernel:
         self.why = "asked for"
 
     def can(self, plan: Plan) -> list[Missing]:
-        """What is missing for `plan`: our kernel, or what it needs of the machine."""
+        """The needs of `plan` that are missing: our kernel, or its needs of the machine."""
         missing = []
         if self.binary is None:
             there = f"{self.others[0].describe()}: knows no" if self.others else "no other knows"
@@ -237,7 +237,7 @@ def command(binary: Path, memory: int, syscall_ns: int, archives: int) -> tuple[
 
 
 def supervised(plan: Plan, release: str, memory: int, syscall_ns: int) -> dict[str, Any]:
-    """What the guest's first process sets and runs, all of it fixed by plan and kernel."""
+    """The settings and command of the guest's first process, all fixed by plan and kernel."""
     argv = [
         interpreter(), "-S", "-s", "-m", "orchestrator.lab", "/vnet/run/plan.json",
         "--run-dir", "/vnet/run", "--state-dir", f"/run/vnet/{plan.lab}", "--agent",

@@ -79,7 +79,7 @@ def throughput(wanted: Frames, size: int) -> Steps:
             if guess >= top:
                 break
         elif verdict == "tester":
-            # No more can be asked of it; where it dropped frames itself, less must be.
+            # It cannot offer more; if it dropped frames itself, it must offer less.
             high, limit = min(high, guess if outcome.ring_dropped else outcome.achieved_fps), "tester"
         else:
             high, limit = min(high, guess), "path"

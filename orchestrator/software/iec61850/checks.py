@@ -1,4 +1,4 @@
-"""The rules of publishers and subscribers: groups, identifiers, names that are alone, and who hears whom."""
+"""The rules of publishers and subscribers: groups, identifiers, unique names, and receivers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sides of an exchange that fit: known libraries, somebody who listens, one thing to do."""
+"""Checks that both sides of an exchange fit: known libraries, a side that listens, one task."""
 
 from __future__ import annotations
 

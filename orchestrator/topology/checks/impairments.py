@@ -8,7 +8,7 @@ from ...model.network import REACH
 from ..impairments import Impairment, Slot
 from .report import Report
 
-# tc before 6.6 knows no ns and cuts fractions of a microsecond; it counts ticks of 64 ns in 32 bits.
+# tc before 6.6 has no ns and truncates fractions of a microsecond; it counts ticks of 64 ns in 32 bits.
 FINEST_DELAY_NS = 1000
 LONGEST_DELAY_NS = 274 * 10**9
 

@@ -136,7 +136,7 @@ class Report:
 
     @property
     def routing(self) -> str:
-        """What the plan's routes are the shortest ways by; "none": it has none."""
+        """The metric by which the plan's routes are shortest; "none": it has none."""
         return (self.model.routing or Routing.model_validate({})).by
 
     def forwards(self, node: str) -> bool:

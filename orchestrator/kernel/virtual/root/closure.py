@@ -230,7 +230,7 @@ class _Closing:
 
 
 def _missing(take: Callable[P, None], *what: P.args, **more: P.kwargs) -> tuple[Unfound, ...]:
-    """What a step does not find."""
+    """The names that a step does not find."""
     try:
         take(*what, **more)
     except Unclosed as error:
