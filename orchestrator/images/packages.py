@@ -43,7 +43,7 @@ def _state() -> Path:
 
 
 def resolve(wanted: Sequence[str], keep: Callable[[str], bool]) -> list[Package]:
-    """The packages that apt would install for the wanted ones, and the needs of those that `keep` selects."""
+    """The wanted packages, and of those that apt installs with them the ones that `keep` selects."""
     require({"apt-get": "apt", "dpkg-deb": "dpkg"})
     state = _state()
     nothing = state / "no-status"

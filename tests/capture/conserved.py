@@ -17,7 +17,7 @@ ZERO = {"impairment": {}, "shared": None}
 
 @dataclass
 class Counts:
-    """What a test changes: rows of samples, (of, time in s) -> counters; packets captured; records."""
+    """The changes of a test: rows of samples, (of, time in s) -> counters; packets captured; records."""
 
     nodes: dict[tuple[str, int], list[int]]  # cpu_ns, rx_bytes, rx_packets, tx_bytes, tx_packets, memory
     links: dict[tuple[str, int], list[int]]  # bytes, packets, dropped, overlimits, backlog bytes, packets

@@ -1,4 +1,4 @@
-"""What disturbed a run: each rule fires beyond its threshold, not below, and says where it cannot tell."""
+"""Each rule on disturbances fires beyond its threshold, not below, and reports when it cannot tell."""
 
 from __future__ import annotations
 

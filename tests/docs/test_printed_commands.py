@@ -64,7 +64,7 @@ STILL = (
     "atlas query",
     "atlas show",
 )
-# Of these: what cannot be run here.
+# Those of them that cannot run here.
 NOT_HERE = {
     "--hosts": "hosts of an inventory",
     "FILE": "stands for a file",

@@ -36,7 +36,7 @@ def main(directory: Path) -> int:
 
 
 def tests(file: Path) -> list[str]:
-    """What the machine's own tests say."""
+    """The results of the machine's own tests."""
     if not file.exists():
         return [f"{file}: the tests inside did not end"]
     suite = next(ElementTree.parse(file).getroot().iter("testsuite"))

@@ -89,7 +89,7 @@ def client(index: int, ramp_ns: int, hold_ns: int, qos: int = 1) -> Software:
 
 
 def meter(index: int, stop_ns: int) -> Flow:
-    """What a client sends: 20 messages a second, all to the first."""
+    """The flow of a client: 20 messages a second, all to the first."""
     return Flow(
         f"client{index}.meter", "client.meter", "publish", f"client{index}", (Delivery("first", GUARANTEE),),
         Payload("metering-xml", 717), Schedule("own", (Rate(0, 20.0),), 7 + index), 0, stop_ns,

@@ -1,4 +1,4 @@
-"""What a lab over several hosts is made of, without hosts."""
+"""The parts of a lab over several hosts, without hosts."""
 
 from __future__ import annotations
 
@@ -209,7 +209,7 @@ def test_links_are_held_against_what_lies_between_and_against_the_clocks() -> No
 
 
 class Told:
-    """Of a part, what its tunnels need."""
+    """A part with the facts that its tunnels need."""
 
     def __init__(self, address: str) -> None:
         self.facts = {"address": address}

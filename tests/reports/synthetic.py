@@ -150,7 +150,7 @@ def plan(shape: Shape) -> Plan:
 
 
 def flow(shape: Shape, index: int) -> Flow:
-    """What one client publishes: by turns with the others, as one stream of ticks."""
+    """The flow of one client, which publishes by turns with the others, as one stream of ticks."""
     name, at = names(shape)[index], topic(shape, index)
     schedule = Schedule("shared", (Rate(0, shape.rate),), shape.seed, index, shape.clients)
     guarantee = Guarantee(

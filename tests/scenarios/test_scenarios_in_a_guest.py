@@ -114,7 +114,7 @@ def test_a_suspect_run_says_why_and_fails_under_strict(tmp_path: Path) -> None:
     run_dir = run_file(tmp_path, file, "--strict", "-p", "hold=2s", status=5)
     manifest = json.loads((run_dir / "manifest.json").read_text())
     assert manifest["suspect"] is True
-    # What others do on the machine at the time.
+    # The load of other processes on the machine at the time.
     of_the_machine = {"trust-steal", "trust-core-steal", "trust-busy", "trust-run-queue", "trust-stalls"}
     assert {w["code"] for w in manifest["warnings"] if w["suspect"]} - of_the_machine == {"proof"}
     page = (run_dir / "report" / "index.html").read_text()

@@ -1,4 +1,4 @@
-"""What holds for every kind of software: a row for each, planned, against what other parts rely on."""
+"""Rules for every kind of software: a row for each, planned, compared with what other parts rely on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all that sends may say: rates in time, arrivals, bursts, deadlines, classes; and its mistakes."""
+"""Keys of all senders: rates in time, arrivals, bursts, deadlines, classes; and their mistakes."""
 
 from __future__ import annotations
 

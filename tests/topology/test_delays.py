@@ -117,5 +117,5 @@ def test_the_distance_tells_one_law_from_another() -> None:
 
 
 def test_the_distance_is_kolmogorovs() -> None:
-    """Of 3 values from a law of 4 equally likely ones, by hand: after 1 the sample has 2/3, the law 1/4."""
+    """3 values of a law with 4 equally likely ones, by hand: after 1 the sample has 2/3, the law 1/4."""
     assert shape.distance([1, 1, 4], [1, 2, 3, 4]) == pytest.approx(2 / 3 - 1 / 4)

@@ -52,7 +52,7 @@ for seq, at in enumerate(flow["times_ns"]):
     if mode == "more": records.write(f"S,{n},{seq + 100000},{line}")
 time.sleep(1e6)
 """
-# What is said of each mode, by the agent of the node ("records") or of both ends together ("trust-").
+# The finding for each mode, by the agent of the node ("records") or of both ends together ("trust-").
 SAID = {
     "honest": (), "late": (),
     "omission": ("records", "scheduled_ns is not when the message was due"),
