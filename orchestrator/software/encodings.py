@@ -18,7 +18,7 @@ LENGTHS = {"villas-json": (101 - 2, 17 + 2), "protobuf": (31, 12)}
 
 
 class Encoded(Base):
-    """What sends messages that may be of signals; their number then says how long each is."""
+    """A sender whose messages may carry signals; their number then determines each message's length."""
 
     encoding: Literal["villas-json", "protobuf"] | None = Field(
         None,

@@ -52,7 +52,7 @@ class MarkedPeer(Peer):
 
 
 def options_of(model: Any, kind: str) -> Any:
-    """What stands below the key of the kind, which is the kind's name; None for software of another."""
+    """The options below the key of the kind, which is the kind's name; None for software of another kind."""
     return getattr(model, kind, None)
 
 

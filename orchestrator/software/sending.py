@@ -1,4 +1,4 @@
-"""What all that sends has in common in the file: how often, how, until when; and the flow made of it."""
+"""The keys that all senders share (rate, arrivals, end), and the flow made from them."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ Rates = Annotated[
 
 
 class Sending(Base):
-    """What is sent, open loop: by the clock, whether or not the last message has arrived."""
+    """The messages, open loop: by the clock, whether or not the last message has arrived."""
 
     rate: Rates = Field(
         description="Messages a second; see `rate_of`. A list of `{from: MOMENT, rate: RATE}` changes it in "

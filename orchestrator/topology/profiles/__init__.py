@@ -189,7 +189,7 @@ def _medium(
 
 
 def _merged(profile: Profile, side: str, own: Values) -> Values:
-    """What stands in the topology wins; a loss model of its own takes the place of the profile's."""
+    """Keys of the topology replace the profile's; a loss model replaces the profile's loss model."""
     values = getattr(profile, side)
     models = {"loss", "loss_correlation", "gilbert_elliott"}
     delays = {"delays", "delay", "jitter", "distribution", "delay_correlation"}
