@@ -32,7 +32,7 @@ class Judged:
 
 
 def read(directory: Path) -> tuple[Judged, ...] | None:
-    """The verdicts of a run or campaign; None if it was not judged yet, or the file is damaged."""
+    """The verdicts of a run or campaign; None if there are none yet, or the file is damaged."""
     try:
         listed: list[dict[str, Any]] = _contents(directory)["verdicts"]
         return tuple(

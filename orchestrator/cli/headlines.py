@@ -78,7 +78,7 @@ def verdicts(directory: Path, *, failures: bool = True) -> list[tuple[str, str]]
 
 
 def _open(proof: list[dict[str, Any]]) -> list[str]:
-    """Why quantities cannot be judged, and the remedies, once for all links with the same reason."""
+    """The reasons for open verdicts, and the remedies, once for all links with the same reason."""
     links: dict[str, list[str]] = {}
     for one in proof:
         if one["verdict"] == verdict.OPEN:
