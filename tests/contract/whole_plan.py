@@ -7,7 +7,7 @@ import types
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from contract.codec import build
-from contract.plan import Plan
+from contract.plan import PLAN_FORMAT, Plan
 
 
 def plan_of(given: dict[str, Any] | None = None) -> Plan:
@@ -20,6 +20,7 @@ def whole(hint: Any, given: Any = None) -> Any:
     origin, args = get_origin(hint), get_args(hint)
     if dataclasses.is_dataclass(hint):
         known, hints = given or {}, get_type_hints(hint)
+        known = {"format": PLAN_FORMAT} | known if hint is Plan else known
         rest = [
             f.name for f in dataclasses.fields(hint) if f.default is f.default_factory is dataclasses.MISSING
         ]
