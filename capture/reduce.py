@@ -40,7 +40,7 @@ ABSENT = "The run may have ended before it was written; figures that need it are
 
 @dataclass(slots=True)
 class Reduced:
-    """What a reduction made: rows per table, counts per capture, warnings (also in the manifest)."""
+    """The result of a reduction: rows per table, counts per capture, warnings (also in the manifest)."""
 
     run_dir: Path
     tables: dict[str, int] = field(default_factory=dict)

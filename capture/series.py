@@ -48,7 +48,7 @@ def stacks(raw: pl.DataFrame, plan: Plan) -> pl.DataFrame:
 
 
 def nodes(raw: pl.DataFrame, plan: Plan) -> pl.DataFrame:
-    """cpu_share is of one core; rates are bits and packets per second as the node sees them."""
+    """The table nodes.parquet: cpu_share is of one core, rates are bits and packets a second of the node."""
     over = ("node",)
     return (
         raw.sort("node", "t_ns")

@@ -18,7 +18,7 @@ def to_json(value: Any, *, indent: int | None = None) -> str:
 
 
 def _fields(value: Any) -> dict[str, Any]:
-    """A dataclass as json asks for it, without the copies of `dataclasses.asdict`."""
+    """A dataclass as a mapping for json, without the copies of `dataclasses.asdict`."""
     return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
 
 

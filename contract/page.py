@@ -51,8 +51,8 @@ Written by reduction (`capture.reduce`), Parquet; made from `contract/tables.py`
 
 `summary.json`: every headline figure, as [{{name, what it is of, value, unit, n, low, high, method,
 limits}}]. What it is of stands in columns of its own, null where they do not apply: `nodes` (set of nodes
-by what they do), `machine`, `traffic_class`, `promise`, `capture`, `bin`, `stream`, `frame_bytes` and others
-(`Of` in `reports/metrics/metric.py`). `limits`: of a search, what kept its result from being higher.
+by what they do), `machine`, `traffic_class`, `guarantee`, `capture`, `bin`, `stream`, `frame_bytes` and
+others (`Of` in `reports/metrics/metric.py`). `limits`: of a search, what kept its result from being higher.
 
 Written by reports: `report/index.html`, `report/figures/*.svg|vl.json`, `report/tables/*.csv`.
 """

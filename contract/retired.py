@@ -19,7 +19,13 @@ NAMES: Mapping[str, Mapping[str, str]] = {
         "asked_loss": "requested_loss",
     },
     "disturbance": {"halted": "stopped"},
+    "messages": {"promise": "guarantee"},
+    "summary.json": {"promise": "guarantee"},
 }
+# Subjects of verdicts.json: {old name: present name}.
+SUBJECTS: Mapping[str, str] = {"promise": "guarantee"}
+# Names of figures in summary.json.
+FIGURES: Mapping[str, str] = {"promise_held": "guarantee_held"}
 # A file's present name: what it was called before.
 FILES: Mapping[str, str] = {
     "disturbance.parquet": "strain.parquet",
@@ -39,6 +45,17 @@ def named(table: str, found: Mapping[str, Any]) -> dict[str, Any]:
     """One object under the present names of its keys."""
     names = NAMES.get(table, {})
     return {names.get(key, key): value for key, value in found.items()}
+
+
+def figures(found: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The figures of summary.json under their present names."""
+    rows = objects("summary.json", found)
+    return [{**one, "name": FIGURES.get(one["name"], one["name"])} if "name" in one else one for one in rows]
+
+
+def judged(found: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The verdicts of verdicts.json under the present names of their subjects."""
+    return [{**one, "of": SUBJECTS.get(one["of"], one["of"])} if "of" in one else {**one} for one in found]
 
 
 def there(path: Path) -> Path | None:

@@ -91,7 +91,7 @@ TABLES = {table.name: table for table in (
         C("round_trip_ns", "i64", "ns", "replied - scheduled", null=True),
         C("covered", "bool", "", "false where the receiver's session, or of what is not published the "
           "sender's or its connection to the receiver, broke with the message on its way"),
-        C("promise", "str", "", "name of the delivery guarantee", null=True),
+        C("guarantee", "str", "", "name of the delivery guarantee", null=True),
         C("late", "bool", "", "the deadline was missed, by coming late or not at all; of a request its "
           "reply's; null where there is none", null=True),
     ), MESSAGES),

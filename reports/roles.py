@@ -75,9 +75,9 @@ def client_endpoints(run: Run) -> list[str]:
     return [session.endpoint for _, _, session in run.plan.sessions() if not session.listens]
 
 
-def promises(run: Run) -> list[str]:
+def guarantees(run: Run) -> list[str]:
     """The names of the delivery guarantees in the plan, each once."""
-    names = [d.promise.name for flow in run.plan.flows for d in flow.deliveries]
+    names = [d.guarantee.name for flow in run.plan.flows for d in flow.deliveries]
     return list(dict.fromkeys(names))
 
 

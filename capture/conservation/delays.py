@@ -19,7 +19,7 @@ MESSAGE_DELAY = Rule(
     "at least",
 )  # fmt: skip
 NEAR_NS = (
-    100_000  # a timer of the kernel may fire that early, one a link (kernel/time/hrtimer.c: slack 50 us)
+    100_000  # each link's kernel timer fires early by at most this (kernel/time/hrtimer.c: timer slack 50 us)
 )
 REACH = 4  # jitters that a distribution's table reaches at most (tc-netem(8): 32,767 / 8,192)
 Ways = dict[str, dict[str, int]]  # from a node or segment to its neighbours: ns
@@ -63,7 +63,7 @@ def _doubtful(e: Evidence) -> str:
     if any(node.kind != "light" for node in nodes):
         return "the clocks of virtual machines are their own"
     if any(i.nic for node in nodes for i in node.interfaces):
-        return "a NIC of the machine leads by a cable that nobody knows"
+        return "a NIC of the machine leads over a cable to an unknown end"
     if e.events is not None and e.events.filter(action="add").height:
         return "nodes and links were added while the lab ran"
     if any(one.corrupt for _, _, one in e.plan.impairments()):

@@ -13,6 +13,7 @@ import polars as pl
 
 from capture import rawfile
 from capture.rawfile import INTEGER, NAME
+from contract import retired
 from contract.manifest import Contents
 from contract.plan import Plan
 
@@ -108,7 +109,8 @@ class Evidence:
             found = json.loads((self.run_dir / "proof.json").read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return []
-        return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+        rows = [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+        return retired.objects("proof.json", rows)
 
     @cached_property
     def peaks(self) -> pl.DataFrame | None:

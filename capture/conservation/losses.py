@@ -13,7 +13,7 @@ from capture.conservation.evidence import Evidence
 from contract import events
 from contract.plan import WAYS, Impairment
 
-LINK_LOSS = Rule("link-loss", "frames that links dropped", "the share that the file asks them to lose", WRONG)
+LINK_LOSS = Rule("link-loss", "frames that links dropped", "the loss that the file requests", WRONG)
 # Chance of a good link to be called wrong: of 700 directions in 1,000 runs none.
 BEYOND = math.log(1e9)
 
@@ -41,7 +41,7 @@ def links_lose_their_share(e: Evidence) -> Found:
                 pl.col("whole") & (pl.col("link") == link.name) & (pl.col("direction") == way)
             )
             compared += _of_direction(f"{link.name} {way}", rows, asked)
-    return Found(compared, [] if compared else ["no link is asked to lose frames, each by its own chance"])
+    return Found(compared, [] if compared else ["no link has independent loss"])
 
 
 def _of_direction(name: str, rows: pl.DataFrame, asked: list[tuple[int, Impairment]]) -> Iterator[Compared]:
@@ -55,8 +55,8 @@ def _of_direction(name: str, rows: pl.DataFrame, asked: list[tuple[int, Impairme
     if expected:
         low, high = (_furthest(expected, side) for side in (-1, 1))
         figure = dropped if room else min(dropped, expected)
-        slack = math.ceil(high - expected if figure > expected else expected - low)
-        yield Compared(name, round(figure), round(expected), "frames", slack)
+        tolerance = math.ceil(high - expected if figure > expected else expected - low)
+        yield Compared(name, round(figure), round(expected), "frames", tolerance)
 
 
 def _furthest(mean: float, side: int) -> float:

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import Field
 
-from contract.plan import Delivery, Promise, Session
+from contract.plan import Delivery, Guarantee, Session
 from contract.plan.family import has_ipv6
 
 from ..language.dscp import Dscp, Pcp, marks
@@ -53,7 +53,7 @@ class MarkedPeer(Peer):
 
 
 def options_of(model: Any, kind: str) -> Any:
-    """What stands below the key of the kind, which is the kind's name; None for software of another."""
+    """The options below the key of the kind, which is the kind's name; None for software of another kind."""
     return getattr(model, kind, None)
 
 
@@ -117,9 +117,9 @@ def set_name(placed: Placed) -> str:
     return f"{', '.join(peer.to or ())} by {placed.kind}{port}"
 
 
-def deliveries(placed: Placed, to: Sequence[Target], promise: Promise) -> tuple[Delivery, ...]:
+def deliveries(placed: Placed, to: Sequence[Target], guarantee: Guarantee) -> tuple[Delivery, ...]:
     """The receivers of `placed` with their delivery guarantee; none for a side that listens."""
-    return (Delivery(set_name(placed), promise),) if to else ()
+    return (Delivery(set_name(placed), guarantee),) if to else ()
 
 
 def session(scene: Scene, placed: Placed, patience_ns: int | None = None) -> Session:

@@ -20,6 +20,7 @@ from contract.plan import (
     Direction,
     Event,
     Flow,
+    Guarantee,
     Impairment,
     Interface,
     Link,
@@ -27,7 +28,6 @@ from contract.plan import (
     Payload,
     Plan,
     Process,
-    Promise,
     Rate,
     Segment,
     Session,
@@ -156,10 +156,10 @@ def plan(shape: Shape) -> Plan:
 
 
 def flow(shape: Shape, index: int) -> Flow:
-    """What one client publishes: by turns with the others, as one stream of ticks."""
+    """The flow of one client, which publishes by turns with the others, as one stream of ticks."""
     name, at = names(shape)[index], topic(shape, index)
     schedule = Schedule("shared", (Rate(0, shape.rate),), shape.seed, index, shape.clients)
-    promise = Promise(
+    guarantee = Guarantee(
         f"QoS {shape.qos}",
         RULES[shape.qos],
         lossless=shape.qos > 0,
@@ -167,7 +167,7 @@ def flow(shape: Shape, index: int) -> Flow:
         while_session=True,
     )
     end = (shape.ramp_s + shape.hold_s) * S
-    deliveries = (Delivery(f"{at} at broker", promise),)
+    deliveries = (Delivery(f"{at} at broker", guarantee),)
     payload = Payload("metering-xml", PAYLOAD)
     return Flow(
         f"{name}.meter",
