@@ -14,13 +14,13 @@ FLOWS = {
     "sender": pl.String,
     "deadline_ns": pl.Int64,
 }
-KEPT = ("lossless", "single", "ordered", "while_session")  # what a promise may hold
+KEPT = ("lossless", "single", "ordered", "while_session")  # what a guarantee may hold
 DELIVERIES = {
     "flow": pl.UInt32,
     "receiver": pl.String,
     "turn": pl.Int64,
     "turns": pl.Int64,
-    "promise": pl.String,
+    "guarantee": pl.String,
     "rule": pl.String,
 } | dict.fromkeys(KEPT, pl.Boolean)
 SESSIONS = {"endpoint": pl.String, "patience_ns": pl.Int64, "bound": pl.Boolean, "waits": pl.Boolean}
@@ -39,12 +39,12 @@ def flows(plan: dict[str, Any]) -> pl.DataFrame:
 
 
 def deliveries(plan: dict[str, Any]) -> pl.DataFrame:
-    """A row a flow and expected receiver, with what it is promised.
+    """A row a flow and expected receiver, with what it is guaranteed.
 
     turn, turns: of a flow that goes round, its messages with seq % turns == turn; else null, all of them.
     """
     rows = [
-        (number, receiver, *_turn(flow, turn, len(receivers)), *_promised(delivery))
+        (number, receiver, *_turn(flow, turn, len(receivers)), *_guaranteed(delivery))
         for number, flow in enumerate(plan["flows"])
         for delivery in flow["deliveries"]
         for receivers in [plan["receivers"][delivery["receivers"]]]
@@ -57,10 +57,10 @@ def deliveries(plan: dict[str, Any]) -> pl.DataFrame:
 def owed(plan: dict[str, Any]) -> pl.DataFrame:
     """`deliveries`, and for each flow a row with receiver null, for messages without expected receiver.
 
-    That is the flow's first promise; a flow that owes nobody has none.
+    That is the flow's first guarantee; a flow that owes nobody has none.
     """
     rows = [
-        (number, None, None, None, *_promised(flow["deliveries"][0]))
+        (number, None, None, None, *_guaranteed(flow["deliveries"][0]))
         for number, flow in enumerate(plan["flows"])
         if flow["deliveries"]
     ]
@@ -76,9 +76,9 @@ def its_turn() -> pl.Expr:
     return pl.col("turns").is_null() | (pl.col("seq") % pl.col("turns") == pl.col("turn"))
 
 
-def _promised(delivery: dict[str, Any]) -> tuple[Any, ...]:
-    promise = delivery["promise"]
-    return (promise["name"], promise["rule"], *(promise[what] for what in KEPT))
+def _guaranteed(delivery: dict[str, Any]) -> tuple[Any, ...]:
+    guarantee = delivery["guarantee"]
+    return (guarantee["name"], guarantee["rule"], *(guarantee[what] for what in KEPT))
 
 
 def sessions(plan: dict[str, Any]) -> pl.DataFrame:

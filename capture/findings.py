@@ -15,7 +15,7 @@ from capture import manifest, seal
 from capture.manifest import Contents, Warned
 
 SEAL, DAMAGED = "seal", "damaged"
-ALTERED = "tables: `vnet report --reduce` makes them anew; plan, manifest and proof only the run itself can"
+ALTERED = "tables: `vnet report --reduce` makes them again; plan, manifest and proof come only from a new run"
 
 
 def read(run_dir: Path) -> Contents:
@@ -60,7 +60,7 @@ def reasons(found: Mapping[str, Any]) -> list[str]:
     why = f": {found['error']}" if found.get("error") else ""
     ended = [] if state == manifest.COMPLETE else [f"the run's state is {state!r}{why}"]
     said = [str(w.get("text", "")) for w in found.get("warnings", ()) if w.get("suspect")]
-    unsaid = ["the manifest says so, and gives no reason"] if found.get("suspect") else []
+    unsaid = ["the manifest marks it, without a reason"] if found.get("suspect") else []
     return ended + said or unsaid
 
 

@@ -64,7 +64,7 @@ class Contents(TypedDict, total=False):
     deadlines_missed: list[dict[str, Any]]
     checks: list[dict[str, Any]]  # name, verdict (holds, fails, cannot tell), text, numbers
     sealed: bool  # a reduction sealed the run: from then on it has to have its seal
-    foreign: int  # messages that came to roles of the agent and were nobody's
+    foreign: int  # messages that came to roles of the agent and belonged to no flow
     totals: dict[str, int]  # messages, as the roles of the agent counted them
     clocks: dict[str, Any]
     hosts: dict[str, Any]

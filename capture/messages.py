@@ -18,7 +18,7 @@ READY = ("subscribed", "listening")  # what an endpoint says when it can be reac
 COLUMNS = (
     "flow", "name", "class", "pattern", "sender", "receiver", "seq", "bytes", "scheduled_ns", "sent_ns",
     "settled_ns", "attempts", "outcome", "received_ns", "copies", "reordered", "latency_ns", "replied_ns",
-    "replies", "round_trip_ns", "covered", "promise", "late",
+    "replies", "round_trip_ns", "covered", "guarantee", "late",
 )  # fmt: skip
 
 
@@ -28,7 +28,7 @@ def join(records: Records, plan: dict[str, Any]) -> tuple[pl.DataFrame, tuple[Wa
     A receiver is expected to get a message if the plan says so and, where it has to come first, it was there
     when the message was sent. A message that nobody is expected to get has one row, with receiver null.
     """
-    wanted = expected.deliveries(plan).select("flow", "receiver", "promise", "turn", "turns")
+    wanted = expected.deliveries(plan).select("flow", "receiver", "guarantee", "turn", "turns")
     sessions = expected.sessions(plan)
     rows = (
         records.sent.unique(MESSAGE, keep="last", maintain_order=True)
@@ -121,7 +121,7 @@ def _misfits(records: Records, wanted: pl.DataFrame, plan: dict[str, Any]) -> tu
     """Warnings of arrivals without a matching sent message."""
     warnings = []
     known = records.received.join(wanted, on=["flow", "receiver"], how="left")
-    if odd := known.filter(pl.col("promise").is_null() | ~expected.its_turn()).height:
+    if odd := known.filter(pl.col("guarantee").is_null() | ~expected.its_turn()).height:
         text = f"{odd} messages reached endpoints that the plan does not expect them at; they are left out."
         warnings.append(Warned("reduce-unexpected", text, "Look at who subscribes to what, and who sends."))
     requests = [number for number, flow in enumerate(plan["flows"]) if flow["pattern"] == "request"]

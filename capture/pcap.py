@@ -104,7 +104,7 @@ def reduce_pcap(
 
 
 def read_counts(table: Path) -> Counts:
-    """What `reduce_pcap` returned for `table`; CaptureError where vnet-reduce did not write it."""
+    """The return value of `reduce_pcap` for `table`; CaptureError if vnet-reduce did not write it."""
     try:
         note = pl.read_parquet_metadata(table).get("vnet")
     except (OSError, pl.exceptions.PolarsError) as error:

@@ -18,7 +18,7 @@ from capture.records import Records
 
 SECOND = 1_000_000_000
 # Roles read the clock when the transport has taken a message. Between the two the sender may lose its core
-# for some time slices of Linux (kernel/sched/fair.c: 3 ms and more each). In virtual time nobody takes it.
+# for some time slices of Linux (kernel/sched/fair.c: 3 ms and more each). Virtual time has none.
 STAMPED_NS = {"real": 20_000_000, "virtual": 100_000}
 COLLECTED_NS = 10 * SECOND  # after the drain, in which the last records are written
 MOST_NAMED = 3  # classes in one warning
@@ -29,9 +29,9 @@ USED = (
     *DELIVERY, "class", "pattern", "scheduled_ns", "sent_ns", "attempts", "outcome", "received_ns", "copies",
     "replied_ns", "replies",
 )  # fmt: skip
-REMEDY = "figures made of these records are wrong: mend whoever wrote them (docs/accounting.md)"
+REMEDY = "figures made of these records are wrong: correct the program that wrote them (docs/accounting.md)"
 AWAY = "The run ended early, or its timeline stopped their senders, whose last records went with them."
-UNRECORDED = "mend the program (docs/accounting.md): a message without an S record is in no figure"
+UNRECORDED = "correct the program (docs/accounting.md): a message without an S record is in no figure"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ def check(records: Records, table: pl.DataFrame, plan: dict[str, Any], manifest:
     sent = records.sent.join(run.flows, on="flow", how="left").sort(MESSAGE, maintain_order=True)
     unsent = _unsent(run)
     found = [*_sent(run, sent), *_delivered(run), *_repeated(run), *_orphans(unsent)]
-    # A flipped bit makes one message's number another's, so that arrivals speak against nobody.
+    # A flipped bit turns one message's number into another's, so arrivals prove no contradiction.
     spoilt = {"there"} if run.corrupts else set()
     named = [(f, key) for key, f in found if f.rows.height]
     return [
@@ -146,7 +146,7 @@ def _sent(run: Run, sent: pl.DataFrame) -> Iterator[tuple[str, Found]]:
         "are `sent` or `settled` and have no time of sending": (
             outcome.is_in(("sent", "settled")) & left.is_null(), (),
         ),
-        "are `settled` and nobody says when": ((outcome == "settled") & settled.is_null(), ()),
+        "are `settled` without a time": ((outcome == "settled") & settled.is_null(), ()),
         "are `unsettled` and say when they were settled": (
             (outcome == "unsettled") & settled.is_not_null()
             & ((pl.col("receivers") <= 1) | (pl.col("pattern") == "publish")), ("settled_ns",),
@@ -202,7 +202,7 @@ def _delivered(run: Run) -> Iterator[tuple[str, Found]]:
         ),
     }  # fmt: skip
     here = (there.is_not_null() | back.is_not_null()).all().over(MESSAGE)
-    what = "were received by all, and their sender says that it never sent them"
+    what = "were received by all, although their sender records them as never sent"
     yield "there", Found(what, rows.filter(never).filter(here), ("received_ns",))
     for what, (wrong, example) in kinds.items():
         yield "there", Found(what, rows.filter(wrong.fill_null(value=False)), example)
@@ -231,7 +231,7 @@ def _repeated(run: Run) -> Iterator[tuple[str, Found]]:
 def _orphans(unsent: pl.DataFrame) -> Iterator[tuple[str, Found]]:
     """Arrivals of messages without a record, though their sender was running and could write one."""
     rows = unsent.filter(~pl.col("away"))
-    yield "there", Found("were received that nobody had to send", rows, ("received_ns",))
+    yield "there", Found("were received that no sender was due to send", rows, ("received_ns",))
 
 
 def _unsent(run: Run) -> pl.DataFrame:
@@ -244,7 +244,7 @@ def _unsent(run: Run) -> pl.DataFrame:
 def _lost_records(unsent: pl.DataFrame) -> Iterator[Warned]:
     """Notes on lost records of stopped senders: the messages are in no figure, but the run is not suspect."""
     if count := unsent.filter("away").height:
-        text = f"{count} messages were received of whose sending no record is left; they are left out."
+        text = f"{count} messages were received without a record of their sending; they are left out."
         yield Warned("reduce-orphans", text, AWAY)
 
 

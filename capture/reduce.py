@@ -52,7 +52,7 @@ ABSENT = "The run may have ended before it was written; figures that need it are
 
 @dataclass(slots=True)
 class Reduced:
-    """What a reduction made: rows per table, counts per capture, warnings (also in the manifest)."""
+    """The result of a reduction: rows per table, counts per capture, warnings (also in the manifest)."""
 
     run_dir: Path
     tables: dict[str, int] = field(default_factory=dict)
@@ -123,7 +123,7 @@ def _plan(run_dir: Path) -> dict[str, Any]:
             f"{path}: a plan of format {found}, and this version of vnet reads format {PLAN_FORMAT}; report "
             f"the run with the version that made it: {_made_by(run_dir)}"
         )
-    return plan
+    return retired.plan(plan)
 
 
 def _made_by(run_dir: Path) -> str:

@@ -57,8 +57,9 @@ def write(path: Path, text: str) -> None:
 
 
 def other_entry(directory: Path, deepest: int = _DEEPEST) -> str | None:
-    """The first entry below the directory, by name, that is no regular file and no directory, and what it
-    is. None where there is none. `deepest`: levels of directories that are looked through.
+    """The first entry below the directory, by name, that is neither a file nor a directory, and its type.
+
+    None if there is no such entry. `deepest`: the number of directory levels to search.
     """
     return _other_entry(directory, "", deepest)
 

@@ -19,7 +19,14 @@ NAMES: Mapping[str, Mapping[str, str]] = {
         "asked_loss": "requested_loss",
     },
     "disturbance": {"halted": "stopped"},
+    "messages": {"promise": "guarantee"},
+    "summary.json": {"promise": "guarantee"},
+    "deliveries": {"promise": "guarantee"},  # of the flows of plan.json
 }
+# Subjects of verdicts.json: {old name: present name}.
+SUBJECTS: Mapping[str, str] = {"promise": "guarantee"}
+# Names of figures in summary.json.
+FIGURES: Mapping[str, str] = {"promise_held": "guarantee_held"}
 # A file's present name: what it was called before.
 FILES: Mapping[str, str] = {
     "disturbance.parquet": "strain.parquet",
@@ -39,6 +46,26 @@ def named(table: str, found: Mapping[str, Any]) -> dict[str, Any]:
     """One object under the present names of its keys."""
     names = NAMES.get(table, {})
     return {names.get(key, key): value for key, value in found.items()}
+
+
+def plan(found: dict[str, Any]) -> dict[str, Any]:
+    """A plan under the present names of its keys."""
+    flows = [
+        {**flow, "deliveries": objects("deliveries", flow["deliveries"])} if "deliveries" in flow else flow
+        for flow in found.get("flows", ())
+    ]
+    return {**found, "flows": flows} if flows else found
+
+
+def figures(found: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The figures of summary.json under their present names."""
+    rows = objects("summary.json", found)
+    return [{**one, "name": FIGURES.get(one["name"], one["name"])} if "name" in one else one for one in rows]
+
+
+def judged(found: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The verdicts of verdicts.json under the present names of their subjects."""
+    return [{**one, "of": SUBJECTS.get(one["of"], one["of"])} if "of" in one else {**one} for one in found]
 
 
 def there(path: Path) -> Path | None:

@@ -49,7 +49,7 @@ def stacks(raw: pl.DataFrame, plan: dict[str, Any]) -> pl.DataFrame:
 
 
 def nodes(raw: pl.DataFrame, plan: dict[str, Any]) -> pl.DataFrame:
-    """cpu_share is of one core; rates are bits and packets per second as the node sees them."""
+    """The table nodes.parquet: cpu_share is of one core, rates are bits and packets a second of the node."""
     over = ("node",)
     return (
         raw.sort("node", "t_ns")

@@ -35,7 +35,7 @@ def judge(run_dir: Path, plan: dict[str, Any], manifest: Contents) -> list[Warne
     if messages is not None:
         known = messages.with_columns(known_ns=clocks.known_ns(messages, plan, manifest))
         found += [*_early(known, plan), *_known(known)]
-        found += _promises(messages, plan)
+        found += _guarantees(messages, plan)
         if manifest.get("time") != "virtual":  # where a modelled core makes programs late, not the machine
             gaps = late.gaps(messages, plan, sessions, events)
             text = late.finding(gaps, _length_ns(messages, manifest))
@@ -119,7 +119,7 @@ def _messages(found: pl.DataFrame) -> str:
 
 
 def _flipped(plan: dict[str, Any]) -> bool:
-    """Whether some link was asked to flip bits."""
+    """Whether the file requests flipped bits on some link."""
     ways = [link[way]["impairment"] for link in plan.get("links", ()) for way in ("forward", "reverse")]
     return any(way.get("corrupt") for way in ways)
 
@@ -145,11 +145,11 @@ def _known(messages: pl.DataFrame) -> Iterator[Warned]:
         )
 
 
-def _promises(messages: pl.DataFrame, plan: dict[str, Any]) -> Iterator[Warned]:
+def _guarantees(messages: pl.DataFrame, plan: dict[str, Any]) -> Iterator[Warned]:
     for v in delivery.verdicts(messages, plan):
         if v.holds is False:
-            text = f"{v.class_}, {v.promise}: the promise did not hold: {v.reason}"
-            yield Warned(f"{TRUST}promise", text, f"{v.rule}; messages.parquet has every message")
+            text = f"{v.class_}, {v.guarantee}: the guarantee did not hold: {v.reason}"
+            yield Warned(f"{TRUST}guarantee", text, f"{v.rule}; messages.parquet has every message")
 
 
 def ticked(nodes: pl.DataFrame) -> bool:
@@ -161,7 +161,7 @@ def _accounting(nodes: pl.DataFrame) -> Iterator[Warned]:
     if ticked(nodes):
         text = (
             "the lab's kernel counts CPU in ticks of 10 ms, and work that a timer wakes falls between them: "
-            "CPU of nodes may be far from what is shown, and no claim on it is judged"
+            "CPU of nodes may differ far from the shown values, and no claim on it is judged"
         )
         yield Warned(f"{TRUST}ticks", text, "vnet images build lab-kernel: one that counts nanoseconds")
 

@@ -1,4 +1,4 @@
-"""The one vocabulary of verdicts: of links' proofs, promises, checks, expectations, and claims of works.
+"""The one vocabulary of verdicts: of links' proofs, guarantees, checks, expectations, and claims of works.
 
 Standard library only: everybody that judges or shows a verdict takes its word from here.
 """

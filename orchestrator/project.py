@@ -13,7 +13,7 @@ AGENT = PROJECT / "target" / "release" / "vnet-agent"
 PROGRAMS = ("images/agent/src", "capture/reducer/src")  # what agent and reducer are built from
 NOTED = CARRIED / "programs.sha256"  # setup.py writes it: what is installed has not got these
 
-# What a user is told to run: an installed vNET has no Makefile.
+# The command to show to a user: an installed vNET has no Makefile.
 BUILD_KERNEL = "vnet images build lab-kernel" if INSTALLED else "make kernel"
 PACKAGES = f"{PROJECT}/images/packages.sh" if INSTALLED else "images/packages.sh"
 BUILD_AGENT = "install vNET again" if INSTALLED else f"run `make setup` in {PROJECT}"

@@ -12,7 +12,7 @@ import polars as pl
 from capture import seal
 from reports.errors import RunDirectoryError
 
-# What reading a value of an unexpected type, name or size raises.
+# Errors raised by reading a value of an unexpected type, name or size.
 BROKEN = (
     ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError,
     pl.exceptions.PolarsError, pl.exceptions.PanicException,

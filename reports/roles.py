@@ -85,9 +85,9 @@ def client_endpoints(run: Run) -> list[str]:
     ]
 
 
-def promises(run: Run) -> list[str]:
+def guarantees(run: Run) -> list[str]:
     """The names of the delivery guarantees in the plan, each once."""
-    names = [d["promise"]["name"] for flow in run.plan.get("flows", []) for d in flow["deliveries"]]
+    names = [d["guarantee"]["name"] for flow in run.plan.get("flows", []) for d in flow["deliveries"]]
     return list(dict.fromkeys(str(name) for name in names))
 
 

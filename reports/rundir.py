@@ -111,7 +111,7 @@ def read_run(path: Path, shelf: Shelf | None = None) -> Run:
     files = _Files(path, shelf, missing)
     return Run(
         path=path,
-        read_plan=partial(shelf.json, path / "plan.json") if plan else dict,
+        read_plan=partial(_plan, shelf, path / "plan.json") if plan else dict,
         read_manifest=partial(_manifest, shelf, path, files.altered) if manifest else dict,
         read_proof=files.proof(),
         tables=files.tables(plan),
@@ -131,6 +131,10 @@ def refuse_others(directory: Path, *deepest: int) -> None:
     if directory.is_dir() and (other := regular.other_entry(directory, *deepest)):
         rule = "runs and campaigns have regular files and directories only"
         raise RunDirectoryError(f"{directory}: {other}; {rule}; remove it, or copy the directory without it")
+
+
+def _plan(shelf: Shelf, file: Path) -> dict[str, Any]:
+    return retired.plan(shelf.json(file))
 
 
 def _manifest(shelf: Shelf, path: Path, altered: tuple[str, ...]) -> dict[str, Any]:

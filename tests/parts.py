@@ -102,7 +102,7 @@ def failures(ended: Ended) -> list[str]:
 
 
 def summary(all_ended: list[Ended]) -> str:
-    """What failed in each part, a line a part, and all counts together."""
+    """The failures of each part, a line a part, and all counts together."""
     lines = []
     for ended in all_ended:
         if ended.status:

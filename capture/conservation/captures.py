@@ -26,7 +26,7 @@ CAPTURE_MATCHES = Rule(
     "the filter may have been changed, or means other frames in the kernel than in a file (VLAN tags)",
 )  # fmt: skip
 CAPTURE_RECEIVED = Rule(
-    "capture-received", "packets that tcpdump captured or says that it lost",
+    "capture-received", "packets that tcpdump captured or reports as lost",
     "those that the kernel's filter let through",
     "figures of the capture lack packets: take a shorter snap length or a narrower filter",
 )  # fmt: skip
@@ -112,7 +112,7 @@ def kernel_has_packets(e: Evidence) -> Found:
         name = capture["name"]
         packets, said = e.packets(name), (e.manifest.get("captures") or {}).get(name) or {}
         if packets is None or said.get("received") is None:
-            left_out.append("no packets, or nobody wrote down how many the kernel counted")
+            left_out.append("no packets, or the kernel's count of them was not recorded")
             continue
         figure = int(said["packets"]) + int(said["dropped_kernel"])
         compared.append(Compared(name, figure, int(said["received"]), "packets", _in_a_block(packets)))
@@ -156,7 +156,7 @@ def _against_interface(e: Evidence, *, filtered: bool) -> Found:
             continue
         stretches = _stretches(counted.timed(steps), e.scenario)
         if stretches.is_empty():
-            left_out.append("counters of the captured interface began anew all the time")
+            left_out.append("counters of the captured interface restarted in every interval")
         else:
             compared += _held_against(e, capture["name"], stretches)
     one = "no capture has a filter" if filtered else "every capture has a filter"
@@ -234,5 +234,5 @@ def _held_against(e: Evidence, name: str, stretches: pl.DataFrame) -> Iterator[C
     tags = TAG * int(kept["tagged"] or 0)
     allowed = {"packets": lost, "bytes": lost * int(kept["longest"] or 0) + tags}
     for unit, word in UNITS.items():
-        slack = int(kept[f"{unit}_edge"] or 0) + allowed[unit]
-        yield Compared(name, int(kept[unit] or 0), int(stretches[unit].sum()), word, slack)
+        tolerance = int(kept[f"{unit}_edge"] or 0) + allowed[unit]
+        yield Compared(name, int(kept[unit] or 0), int(stretches[unit].sum()), word, tolerance)

@@ -81,7 +81,7 @@ def _broken(steps: pl.DataFrame, e: Evidence, key: str) -> pl.DataFrame:
     if at.is_empty():
         return steps
     # An event is carried out within some ms of its time: the interval after it is given up, too. What is down
-    # stays so until the next event: bridges discard frames to it, which nobody counts.
+    # stays so until the next event: bridges discard frames to it without counting them.
     found = steps.sort("begin_ns").join_asof(
         at, left_on="t_ns", right_on="event_ns", by=key, strategy="backward", check_sortedness=False
     )

@@ -21,7 +21,7 @@ DATAGRAMS_SENT = Rule(
 )  # fmt: skip
 KIND = "udp"
 IN, OUT = ("UdpInDatagrams", "Udp6InDatagrams"), ("UdpOutDatagrams", "Udp6OutDatagrams")
-# What the stack refuses after a role has handed it over.
+# The stack may refuse these after a role has sent them.
 REFUSED = ("UdpSndbufErrors", "Udp6SndbufErrors", "IpOutDiscards", "IpOutNoRoutes", "Ip6OutNoRoutes")
 
 

@@ -19,7 +19,7 @@ MESSAGE_DELAY = Rule(
     "at least",
 )  # fmt: skip
 NEAR_NS = (
-    100_000  # a timer of the kernel may fire that early, one a link (kernel/time/hrtimer.c: slack 50 us)
+    100_000  # each link's kernel timer fires early by at most this (kernel/time/hrtimer.c: timer slack 50 us)
 )
 REACH = 4  # jitters that a distribution's table reaches at most (tc-netem(8): 32,767 / 8,192)
 Ways = dict[str, dict[str, int]]  # from a node or segment to its neighbours: ns
@@ -62,7 +62,7 @@ def _doubtful(e: Evidence) -> str:
     if any(node.get("kind", "light") != "light" for node in nodes):
         return "the clocks of virtual machines are their own"
     if any(i.get("nic") for node in nodes for i in node.get("interfaces", ())):
-        return "a NIC of the machine leads by a cable that nobody knows"
+        return "a NIC of the machine leads over a cable to an unknown end"
     if e.events is not None and e.events.filter(action="add").height:
         return "nodes and links were added while the lab ran"
     if any(w.get("corrupt") for _, _, w in _of_links(e.plan)):
@@ -102,7 +102,7 @@ def _along(known: dict[str, dict[str, int]], places: list[str]) -> int | None:
 
 
 def _of_links(plan: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Link, direction and each impairment that the file ever asks for."""
+    """Link, direction and each impairment that the file ever requests."""
     for link in plan.get("links", ()):
         yield from ((link.get("name"), way, link[way]["impairment"]) for way in ("forward", "reverse"))
     for event in plan.get("events", ()):

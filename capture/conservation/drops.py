@@ -46,7 +46,7 @@ def _unknown(e: Evidence) -> str:
         return "no messages, or no counters of links and stacks"
     kinds = {role.get("kind") for node in e.plan.get("nodes", ()) for role in node.get("software", ())}
     if kinds - set(KINDS):
-        return "programs send frames that nobody counts"
+        return "programs send frames that are not counted"
     if any(w.get("protocol", "tcp") != "tcp" for w in _transfers(e.plan)):
         return "transfers over UDP count bytes, not datagrams"
     if (e.messages["bytes"].max() or 0) > ONE_FRAME:  # type: ignore[operator]

@@ -11,7 +11,7 @@ from typing import Any
 
 import polars as pl
 
-from capture import rawfile
+from capture import rawfile, retired
 from capture.manifest import Contents
 from capture.rawfile import INTEGER, NAME
 
@@ -107,7 +107,8 @@ class Evidence:
             found = json.loads((self.run_dir / "proof.json").read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return []
-        return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+        rows = [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+        return retired.objects("proof.json", rows)
 
     @cached_property
     def peaks(self) -> pl.DataFrame | None:

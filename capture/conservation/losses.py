@@ -13,7 +13,7 @@ from capture.conservation.check import WRONG, Compared, Found, Rule
 from capture.conservation.counters import link_steps
 from capture.conservation.evidence import Evidence
 
-LINK_LOSS = Rule("link-loss", "frames that links dropped", "the share that the file asks them to lose", WRONG)
+LINK_LOSS = Rule("link-loss", "frames that links dropped", "the loss that the file requests", WRONG)
 # Chance of a good link to be called wrong: of 700 directions in 1,000 runs none.
 BEYOND = math.log(1e9)
 WAYS = ("forward", "reverse")
@@ -42,7 +42,7 @@ def links_lose_their_share(e: Evidence) -> Found:
                 pl.col("whole") & (pl.col("link") == link.get("name")) & (pl.col("direction") == way)
             )
             compared += _of_direction(f"{link.get('name')} {way}", rows, asked)
-    return Found(compared, [] if compared else ["no link is asked to lose frames, each by its own chance"])
+    return Found(compared, [] if compared else ["no link has independent loss"])
 
 
 def _of_direction(
@@ -58,8 +58,8 @@ def _of_direction(
     if expected:
         low, high = (_furthest(expected, side) for side in (-1, 1))
         figure = dropped if room else min(dropped, expected)
-        slack = math.ceil(high - expected if figure > expected else expected - low)
-        yield Compared(name, round(figure), round(expected), "frames", slack)
+        tolerance = math.ceil(high - expected if figure > expected else expected - low)
+        yield Compared(name, round(figure), round(expected), "frames", tolerance)
 
 
 def _furthest(mean: float, side: int) -> float:

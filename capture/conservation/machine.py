@@ -16,7 +16,7 @@ MACHINE_TIME = Rule(
 SAMPLE_TIMES = Rule(
     "sample-times", "rounds of samples of nodes and of links, and the time that they take",
     "those of the lab's kernel",
-    "rates are of another time than it says: repeat the run, and report it as an error",
+    "rates are of another time than stated: repeat the run, and report it as an error",
 )  # fmt: skip
 COUNTERS_GROW = Rule(
     "counters-grow", "samples in which a counter of a node went down", "those that an event explains",

@@ -23,7 +23,7 @@ MESSAGE_TOTALS = Rule(
 )  # fmt: skip
 MESSAGE_LOSSES = Rule(
     "message-losses", "messages lost", "the frames that links and stacks dropped or held at the end",
-    "something between the nodes drops what nobody counts: losses of this run may be the lab's own",
+    "something between the nodes drops messages without a count: losses of this run may be the lab's own",
     "at most",
 )  # fmt: skip
 # Counters of a node's own stack that say that it threw a packet away.
@@ -123,7 +123,7 @@ def disrupted(e: Evidence) -> str:
         "links or nodes were taken down, which throws frames away uncounted": any(
             event["action"] in DISRUPTING for event in e.plan.get("events", ())
         ),
-        "a router's program may drop packets that nobody counts": any(
+        "a router's program may drop packets that are not counted": any(
             s.get("role") == "router" and s.get("process") for s in software
         ),
         "the stacks of virtual machines may drop frames uncounted": any(

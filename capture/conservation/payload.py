@@ -34,7 +34,7 @@ def node_carries_messages(e: Evidence) -> Found:
             if whole:
                 compared.append(Compared(f"{node} {word}", carried, needed, "bytes"))
             else:
-                left_out.append("a node's counters began anew")
+                left_out.append("a node's counters restarted")
     return Found(compared, left_out if compared or left_out else ["no messages between nodes"])
 
 

@@ -35,7 +35,7 @@ def backlog_fits(e: Evidence) -> Found:
 
 
 def full_links_hold(e: Evidence) -> Found:
-    """A direction that carried its rate and dropped, though no loss was asked for, had a full queue."""
+    """A direction that carried its rate and dropped, although no loss was requested, had a full queue."""
     if e.unsuitable:
         return Found(left_out=[e.unsuitable])
     steps = link_steps(e)

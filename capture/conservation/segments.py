@@ -66,7 +66,7 @@ def segments_pass_on(e: Evidence) -> Found:
 
 
 class Traffic:
-    """What crosses segments' ports, from the samples of nodes and links."""
+    """Counts the traffic across the ports of segments, from the samples of nodes and links."""
 
     def __init__(self, e: Evidence) -> None:
         self._plan = e.plan
@@ -135,8 +135,9 @@ class Traffic:
         return added([self._of_link(link, way, waiting=False) for way in ("forward", "reverse")])
 
     def _at(self, node: str, segment: str, way: str, *, waiting: bool) -> pl.DataFrame:
-        """Of the node's interface there: all that it counted, less what its links elsewhere did; and what its
-        own link there dropped or held, if that is `waiting` to come out.
+        """Counts of the node's interface at this segment: the node's total less those of its other links.
+
+        waiting: includes frames that the node's link here dropped or holds.
         """
         assert self._nodes is not None
         own = self._nodes.filter(node=node).select(
@@ -174,7 +175,7 @@ def _unknown(plan: dict[str, Any], known: Ports, segment: str, here: set[str]) -
         return "a virtual machine's ports are counted at other times"
     inside = [i for n in plan.get("nodes", ()) for i in n.get("interfaces", ()) if i["segment"] == segment]
     if any(i.get("nic") for i in inside):
-        return "a NIC of the machine is in the segment, whose cable nobody counts"
+        return "a NIC of the machine is in the segment, whose traffic is not counted"
     for node in here:
         elsewhere = {device for device, place in known.devices[node].items() if place != segment}
         if not elsewhere <= known.covered(node):

@@ -79,7 +79,7 @@ def _taken(steps: pl.DataFrame, known: Ports, node: str) -> tuple[int, int] | st
         return "a node has interfaces without a link"
     rows = _ways(steps, known, node)
     if rows.is_empty() or not rows["whole"].all():
-        return "counters of a node's links began anew"
+        return "counters of a node's links restarted"
     frames = pl.sum_horizontal("packets", "dropped", "queued").sum()
     by_sample = rows.group_by("sample").agg(frames=frames)["frames"]
     return int(by_sample.sum()), int(by_sample.max())  # type: ignore[arg-type]

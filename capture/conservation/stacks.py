@@ -61,8 +61,8 @@ def interfaces_have_packets(e: Evidence) -> Found:
     for node, size, frames in sums.filter(~pl.col("node").is_in(tagged)).iter_rows():
         known = octets.get(node, 0) + ETHERNET * frames
         strays = STRAY + max(0, frames - packets.get(node, 0))
-        slack = strays * LONGEST + round(OTHER_SHARE * frames) * SHORT
-        compared.append(Compared(node, size, known, "bytes", slack))
+        tolerance = strays * LONGEST + round(OTHER_SHARE * frames) * SHORT
+        compared.append(Compared(node, size, known, "bytes", tolerance))
     return Found(compared, [] if compared else ["no light node"])
 
 

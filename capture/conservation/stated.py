@@ -14,14 +14,14 @@ from capture.manifest import COMPLETE
 
 EVENTS_PLANNED = Rule(
     "events-planned", "events as they were carried out", "those of the plan",
-    "raw/events.jsonl is not whole: what events did is told of other moments, or not at all",
+    "raw/events.jsonl is incomplete: effects of events are assigned to wrong times, or missing",
 )  # fmt: skip
 PHASES_PLANNED = Rule(
     "phases-planned", "ramp and hold as they were", "those of the plan",
     "figures of the hold are of another time: the manifest is damaged, repeat the run",
 )  # fmt: skip
 PROOF_PLANNED = Rule(
-    "proof-planned", "what links were proven against", "what the plan asks for",
+    "proof-planned", "the values that links were proven against", "the requested values of the plan",
     "the proof is of another lab, or was changed: repeat the run",
 )  # fmt: skip
 PROOF_WORDS = Rule(
@@ -40,7 +40,6 @@ QUANTITIES = {
     "loss": ("loss", 10**9), "duplicate": ("duplicate", 10**9), "corrupt": ("corrupt", 10**9),
 }  # fmt: skip
 NEEDED = ("tolerance", "low", "high", "measured")
-EARLIER = {"requested": "asked", "measured": "realised", "tolerance": "slack"}
 ROUNDING = 1e-6
 
 
@@ -115,7 +114,7 @@ def _asked(proof: list[dict[str, Any]], asked: dict[tuple[str, str], dict[str, A
         wanted = round(float(of.get(name) or 0) * times)
         label = f"{one['link']} {one['direction']} {one['quantity']}"
         yield Compared(
-            label, round(float(_said(one, "requested") or 0) * times), wanted, "", round(wanted * ROUNDING)
+            label, round(float(one.get("requested") or 0) * times), wanted, "", round(wanted * ROUNDING)
         )
 
 
@@ -125,7 +124,7 @@ def proof_words_are_intervals(e: Evidence) -> Found:
     """
     known = [
         one for one in e.proof
-        if "needs" in one and None not in [_said(one, name) for name in NEEDED]
+        if "needs" in one and None not in [one.get(name) for name in NEEDED]
         and one.get("quantity") != "distribution"
     ]  # fmt: skip
     if not known:
@@ -136,16 +135,11 @@ def proof_words_are_intervals(e: Evidence) -> Found:
 
 def _within(one: dict[str, Any]) -> bool:
     """Whether the interval is within the tolerance and what the machine itself adds."""
-    reach = (float(_said(one, "tolerance")) + float(one.get("machine") or 0)) * (1 + ROUNDING)
+    reach = (float(one["tolerance"]) + float(one.get("machine") or 0)) * (1 + ROUNDING)
     expected, low, high = float(one["expected"]), float(one["low"]), float(one["high"])
-    measured, rounding = float(_said(one, "measured")), ROUNDING * abs(high)
+    measured, rounding = float(one["measured"]), ROUNDING * abs(high)
     inside = low - rounding <= measured <= high + rounding
     return inside and expected - reach <= low and high <= expected + reach
-
-
-def _said(one: dict[str, Any], name: str) -> Any:
-    """A value of a line of proof.json, also under the name that earlier versions gave it."""
-    return one.get(name, one.get(EARLIER.get(name, "")))
 
 
 def names_are_flows(e: Evidence) -> Found:

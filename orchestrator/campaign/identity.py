@@ -11,7 +11,7 @@ from orchestrator.kernel.facts import find_tool
 from orchestrator.project import CODE_ROOT
 from orchestrator.software.registry import programs
 
-# Left out: what tells of the machine and the moment (manifest, logs, host.csv, the page).
+# Left out: files that depend on the machine and the moment (manifest, logs, host.csv, the page).
 PATTERNS = (
     "pcap/*.pcap",
     "raw/messages.csv",

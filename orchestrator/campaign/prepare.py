@@ -115,7 +115,7 @@ def prepare_plan(request: Request, plan: Plan, bridged: Callable[[], Plan], out:
 
 def _virtual(request: Request, plan: Plan, out: Path) -> Prepared:
     """Prepares a run in virtual time; finds the files that its programs need now, not at their start."""
-    from orchestrator.campaign import closing  # here, as all kernels that are asked for
+    from orchestrator.campaign import closing  # imported only when it is requested
 
     choice, agent = closing.fitted(plan, request.kernel, agent_binary, out)
     return Prepared(request, plan, choice.kernel, choice.why, agent)
@@ -128,7 +128,7 @@ def _elsewhere(
     if contained := [node.name for node in plan.nodes if node.image]:
         rule = "are made of container images, which are not carried to other machines"
         raise KernelError(f"{', '.join(contained)}: {rule}; run the lab here, or run vnet there")
-    from orchestrator.kernel.remote.kernel import RemoteKernel  # here, as all kernels that are asked for
+    from orchestrator.kernel.remote.kernel import RemoteKernel  # imported only when it is requested
 
     kernel = RemoteKernel(machine, agent_binary())
     plan = _bridged(plan, bridged, request, lambda: kernel.examine(plan))
@@ -141,7 +141,7 @@ def _elsewhere(
 
 def _spread(request: Request, plan: Plan, bridged: Callable[[], Plan], out: Path) -> Prepared:
     """Prepares a run over several hosts: examines each host; only the run directory is local."""
-    from orchestrator.kernel.multi_host.kernel import HostsKernel  # here, as all kernels that are asked for
+    from orchestrator.kernel.multi_host.kernel import HostsKernel  # imported only when it is requested
 
     if request.time != "real" or request.kernel not in ("auto", "host"):
         rule = (

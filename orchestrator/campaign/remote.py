@@ -97,7 +97,7 @@ def _start(home: Path) -> Start:
 def down(home: Path) -> int:
     """End the lab of `home`, in order if it can: what it measured stays. No other of that name is touched."""
     if not (home / LAUNCH).exists():
-        return 0  # it was given up before it was told what to do
+        return 0  # it was given up before it received its task
     start = _start(home)
     if read_lab(state_root() / start.state).get("run_dir") == start.run_dir:
         take_down(start.state)

@@ -47,7 +47,7 @@ class Outcome:
     error: str | None
     warnings: tuple[Event, ...]
     page: Path | None
-    watchdog: bool = False  # interrupted, but nobody had asked for it
+    watchdog: bool = False  # interrupted without a request of the user
 
 
 def new_run_dir(lab_dir: Path, now: datetime | None = None) -> Path:
@@ -183,7 +183,7 @@ class Loading:
         except BaseException as failure:
             self._failure = failure
             return
-        # What fails here (a panic of a library, too) fails again, and is told, where it is needed.
+        # An error here (a panic of a library, too) occurs again where its result is needed: reported there.
         with suppress(BaseException):
             from reports.figures.drawing import wake
 
@@ -245,8 +245,10 @@ def last_words(run_dir: Path) -> str:
     for name in ("lab.log", "owner.log", "console.log", "remote.log"):
         log = run_dir / "raw" / name
         if log.exists() and (text := log.read_text(errors="replace").strip()):
-            return f"the lab process ended without a word; {log} ends: " + " | ".join(text.splitlines()[-3:])
-    return f"the lab process ended without a word; {run_dir / 'raw'} holds what it left"
+            return f"the lab process ended without an error; {log} ends: " + " | ".join(
+                text.splitlines()[-3:]
+            )
+    return f"the lab process ended without an error; {run_dir / 'raw'} holds what it left"
 
 
 def measured(run_dir: Path) -> bool:

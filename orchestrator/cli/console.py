@@ -56,7 +56,7 @@ def console_command(lab: str, node: str, log: bool) -> int:
     except FileNotFoundError as error:
         raise CliError(f"console: {name}: its machine is not running; `vnet start {lab} {name}`") from error
     except OSError as error:
-        raise CliError(f"console: {name}: {error.strerror}; is somebody else connected?") from error
+        raise CliError(f"console: {name}: {error.strerror}; another console may be connected") from error
     return DONE
 
 

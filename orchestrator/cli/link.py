@@ -125,7 +125,7 @@ def _impairments(
     links = asked(control, "inspect")["links"]
     if link not in links:
         raise CliError(f'link "{link}": the lab has no such link; its links: {_some(links)}')
-    return {side: completed(links[link][side]["asked"], changes, clear) for side in sides}
+    return {side: completed(links[link][side]["requested"], changes, clear) for side in sides}
 
 
 def completed(now: dict[str, Any], changes: dict[str, Any], clear: bool) -> dict[str, Any]:

@@ -37,7 +37,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "atlas": ("atlas", "Say which interaction model meets requirements on a network.", "Experiments"),
     "packets": ("packets", "Show dissected packets of a run's capture points.", "Experiments"),
     "reduce": ("reduce", "Reduce a pcap file to a table of packets.", "Experiments"),
-    "doctor": ("doctor", "Say what this machine can do, and what would mend the rest.", "Before a run"),
+    "doctor": ("doctor", "Say what this machine can do, and how to repair the rest.", "Before a run"),
     "check": ("check", "Check a topology file; show all its mistakes at once.", "Before a run"),
     "plan": ("plan", "Show what would be made, with predictions; make nothing.", "Before a run"),
     "graph": ("graph", "Draw a topology file as SVG.", "Before a run"),
@@ -208,7 +208,7 @@ def _short_of(error: Exception) -> int:
         if "failed to map segment" in str(error):
             return errno.ENOMEM
         return next((number for number in SHORT if os.strerror(number) in str(error)), 0)
-    # What libraries in Rust say, without a number of its own
+    # Messages of libraries in Rust, which have no error number of their own
     if told := re.search(r"\(os error (\d+)\)", str(error)):
         return int(told[1])
     return (error.errno or 0) if isinstance(error, OSError) else 0

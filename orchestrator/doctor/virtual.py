@@ -32,7 +32,7 @@ def kvm(
         )
     if not os.access(device, os.R_OK | os.W_OK):
         return Finding(
-            "kvm", "missing", f"{device} is not ours to open", slow, "adduser $USER kvm, then log in anew"
+            "kvm", "missing", f"{device} is not ours to open", slow, "adduser $USER kvm, then log in again"
         )
     answer = kvm_probe.ask(deadline_s, probe)
     if answer != "ok":

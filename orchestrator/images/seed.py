@@ -1,4 +1,4 @@
-"""The NoCloud seed of a node with a disk: who it is, what the file asks of cloud-init, and our agent."""
+"""The NoCloud seed of a node with a disk: its identity, the file's settings for cloud-init, and our agent."""
 
 from __future__ import annotations
 

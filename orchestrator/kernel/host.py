@@ -46,7 +46,7 @@ class HostKernel:
         self.images = images
 
     def can(self, plan: Plan) -> list[Missing]:
-        """What is missing for `plan`: rights, kinds of qdisc and link, cgroup controllers."""
+        """Needs of `plan` that the machine lacks: rights, kinds of qdisc and link, cgroup controllers."""
         if not self.facts.root:
             return [Missing("root", "namespaces, links and control groups are made", ROOT_REMEDY, OTHER)]
         if self.facts.namespaces is not None:

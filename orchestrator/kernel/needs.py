@@ -1,4 +1,4 @@
-"""What a plan needs from a kernel, each need with the part of the plan that causes it."""
+"""Lists the needs of a plan, each with the part of the plan that causes it."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ EMBEDDED = ("/usr/lib/x86_64-linux-gnu/libvirt/connection-driver/libvirt_driver_
 
 
 def missing(plan: Plan) -> list[Missing]:
-    """What the plan's virtual machines need and this machine has not; empty for a plan without any."""
+    """The needs of the plan's virtual machines that this machine lacks; empty for a plan without any."""
     first = next((node.name for node in plan.nodes if node.vm is not None), None)
     if first is None:
         return []

@@ -141,7 +141,7 @@ def settle_failed(lab: Lab, failed: dict[str, str]) -> None:
         lab.node_states[name] = f"failed: {why}"
         lab.meant |= {(name, s.name) for s in lab.node(name).software}
         lab.events.warn(Warning(
-            "node-failed", f"nodes.{name}: {why}", "the run went on without it, as the file asks",
+            "node-failed", f"nodes.{name}: {why}", "the run continued without it, as the file requests",
         ))  # fmt: skip
 
 

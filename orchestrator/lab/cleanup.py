@@ -29,7 +29,7 @@ POLL_S = 0.01
 
 @dataclass
 class Removed:
-    """What `destroy` removed, and the errors for the rest."""
+    """The objects that `destroy` removed, and the errors for the rest."""
 
     processes: list[str] = field(default_factory=list)
     domains: list[str] = field(default_factory=list)

@@ -79,7 +79,7 @@ class Tracer(Protocol):
 
 @dataclass(frozen=True)
 class DriverContext:
-    """What a driver works with, and the callbacks for its events."""
+    """The inputs of a driver, and the callbacks for its events."""
 
     plan: Plan
     loop: Loop

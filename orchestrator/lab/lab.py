@@ -51,7 +51,7 @@ class Lab:
     ready: bool = False
     in_scenario: bool = False  # from the start of its software to the end of its drain
     sampling: bool = False  # by a scenario, to the lab's end
-    watched: bool = False  # sampled only because a client of the control socket asked for samples
+    watched: bool = False  # sampled only because a client of the control socket requested samples
     serving: bool = False  # nothing more to do by itself
     captures: dict[str, Running] = field(default_factory=dict)  # those that run now
     connected: tuple[int, int] = (0, 0)  # sessions that connect: now, of all

@@ -9,7 +9,7 @@ from orchestrator.lab.jsonlines import Message
 from orchestrator.lab.lab import Lab
 
 SHOWN_LINES = 5
-RECORDS_REMEDY = "mend the program (docs/accounting.md); such lines are left out, the others count"
+RECORDS_REMEDY = "correct the program (docs/accounting.md); such lines are left out, the others count"
 
 
 class LauncherEvents:

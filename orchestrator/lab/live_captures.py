@@ -1,4 +1,4 @@
-"""Captures that clients turn on and off in a running lab; loaded by the first client that asks for one."""
+"""Captures that clients turn on and off in a running lab; loaded with the first request for one."""
 
 from __future__ import annotations
 

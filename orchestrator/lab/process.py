@@ -267,7 +267,7 @@ def read_plan(path: Path) -> Plan:
 
 
 def print_line(message: Message) -> None:
-    """One JSON line on standard output; nobody may be listening any more."""
+    """Prints one JSON line on standard output, which may have no reader any more."""
     try:
         sys.stdout.buffer.write(encode(message))
         sys.stdout.buffer.flush()

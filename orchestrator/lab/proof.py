@@ -34,7 +34,7 @@ from orchestrator.model.tolerance import ProofSettings
 
 @dataclass(frozen=True)
 class Prover:
-    """Proves links of one lab: in its core namespace, as its file asks, in the kernel that it runs in."""
+    """Proves links of one lab: in its core namespace, as its file requests, in the kernel that it runs in."""
 
     driver: Driver
     netns: str

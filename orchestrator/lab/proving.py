@@ -152,7 +152,7 @@ def told(line: Judgement, first: Sequence[Probe]) -> Judgement:
     if probe is None:
         return line
     whole_s = math.ceil(line.needs / line.directions * probe["interval_ns"] / SECOND)
-    return replace(line, reason=f"{line.reason}; a longer proof tells it: `proof: {{at_most: {whole_s} s}}`")
+    return replace(line, reason=f"{line.reason}; a longer proof decides: `proof: {{at_most: {whole_s} s}}`")
 
 
 def in_time(

@@ -68,10 +68,10 @@ def _links(lab: Lab) -> dict[str, Any]:
         entry = found.setdefault(
             name, {"a": link.a, "b": link.b, "kind": link.kind, "down": name in lab.down}
         )
-        asked = lab.impairments[name, side]
-        now = queueing.found(read[d.netns], d.carrier, asked)
+        requested = lab.impairments[name, side]
+        now = queueing.found(read[d.netns], d.carrier, requested)
         entry[side] = {
-            "device": d.device, "netns": d.netns, "asked": dataclasses.asdict(asked),
+            "device": d.device, "netns": d.netns, "requested": dataclasses.asdict(requested),
             "read": dataclasses.asdict(now) if now.present else None,
         }  # fmt: skip
     return found
@@ -187,7 +187,7 @@ def snapshot(lab: Lab, request: Message) -> dict[str, Any]:
 
 
 def down(lab: Lab, _: Message) -> dict[str, Any]:
-    lab.loop.interrupt(Interrupted("asked to go down"))
+    lab.loop.interrupt(Interrupted("requested by vnet down"))
     return {}
 
 

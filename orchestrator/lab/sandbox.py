@@ -70,7 +70,7 @@ def mounts(node: Node) -> Mounts:
     if node.image:
         if not node.image_root:
             raise LabError(
-                f"node {node.name}: its image {node.image} is not unpacked; start the lab anew with it"
+                f"node {node.name}: its image {node.image} is not unpacked; start the lab again with it"
             )
         return {"read": [], "write": [], "named": [], "root": node.image_root}
     return {

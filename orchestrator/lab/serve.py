@@ -54,7 +54,7 @@ class Server:
         self._clients: dict[int, Client] = {}
         self._queue: deque[tuple[Client, Message]] = deque()
         self._served: Client | None = None
-        self._looking: set[int] = set()  # clients that asked for samples
+        self._looking: set[int] = set()  # clients that requested samples
         self._listener: socket.socket | None = None
 
     def listen(self, path: Path) -> None:
@@ -111,7 +111,7 @@ class Server:
     def _take(self, client: Client, message: Message) -> None:
         op = message.get("op")
         waits = client is self._served or any(client is before for before, _ in self._queue)
-        # These must not wait behind a slow request of somebody else, nor overtake one of their own.
+        # These must not wait behind another client's slow request, nor overtake one of their own.
         if op in ("input", "resize", "signal") and not waits:
             self._answer(client, message)
         else:

@@ -133,7 +133,7 @@ class Session:
         driver = self._lab.driver
         for node in self._lab.nodes.values() if isinstance(driver, Bounded) else ():
             for reached in driver.reached(node) if isinstance(driver, Bounded) else ():
-                remedy = "mend the program, or see `memory_limit`, `process_limit` and docs/security.md"
+                remedy = "correct the program, or see `memory_limit`, `process_limit` and docs/security.md"
                 self._lab.events.warn(Warning("bound", f"nodes.{node.name}: {reached}", remedy))
 
     def _await_fixed_start(self) -> None:
@@ -224,7 +224,7 @@ class Session:
     def _progress(self, message: Message) -> None:
         lab = self._lab
         if not message.get("ok"):
-            return  # the launcher's end is told by itself
+            return  # the launcher's end has its own report
         answer = COUNTS.read(message)
         connected, total = answer["connected"], self._expected
         self._most_connected = max(self._most_connected, connected)
@@ -345,7 +345,7 @@ def settle_failures(lab: Lab, failed: Sequence[power.Failure]) -> None:
         lab.events.warn(Warning(
             "node-failed",
             f"nodes.{node}.{software.name}: {error}",
-            "the run went on without it, as the file asks"
+            "the run continued without it, as the file requests"
         ))  # fmt: skip
 
 

@@ -131,7 +131,7 @@ def _warn_of_failure(lab: Lab, node: str, label: str, end: str, last: str) -> No
     begin = f"timeline: {label}: failed"
     if not any(warning.text.startswith(begin) for warning in lab.events.warnings):
         text = f"{begin} on {node}, if not on more: {end}{f' ({last})' if last else ''}"
-        remedy = "mend the command; where it may fail, end it with `|| true`"
+        remedy = "correct the command; where it may fail, end it with `|| true`"
         lab.events.warn(Warning("command-failed", text, remedy))
 
 

@@ -116,7 +116,7 @@ def spaced(kind: Quantity, value: Any) -> str:
 
 
 def whole(kind: Quantity, value: Any) -> int:
-    """`parse` for the kinds that are integers inside."""
+    """Parses a kind of quantity whose inner unit is an integer."""
     return int(parse(kind, value))
 
 

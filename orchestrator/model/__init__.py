@@ -1,6 +1,6 @@
 """The plan as data: what a lab will be, before anything is made. Standard library only."""
 
-from .flows import Delivery, Flow, Pattern, Payload, Promise, Rate, Schedule, Spread
+from .flows import Delivery, Flow, Guarantee, Pattern, Payload, Rate, Schedule, Spread
 from .hosts import Host, Tunnel
 from .network import Capture, Direction, Impairment, Interface, Link, Neighbour, Route, Segment, Slot
 from .plan import PHASES, PLAN_FORMAT, Event, Node, Note, Phase, Plan, Prediction, Step, Vm
@@ -23,6 +23,7 @@ __all__ = [
     "File",
     "Flow",
     "FqCodel",
+    "Guarantee",
     "Host",
     "Htb",
     "Impairment",
@@ -40,7 +41,6 @@ __all__ = [
     "Probe",
     "Process",
     "Program",
-    "Promise",
     "Rate",
     "Red",
     "Route",

@@ -18,7 +18,7 @@ def to_json(value: Any, *, indent: int | None = None) -> str:
 
 
 def _fields(value: Any) -> dict[str, Any]:
-    """A dataclass as json asks for it, without the copies of `dataclasses.asdict`."""
+    """A dataclass as a mapping for json, without the copies of `dataclasses.asdict`."""
     return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
 
 
@@ -59,8 +59,11 @@ def _dataclass_builder(cls: Any) -> Callable[[Any], Any]:
     hints = get_type_hints(cls)
     names = {f.name for f in dataclasses.fields(cls)}
     builders = {name: _builder(hints[name]) for name in names}
+    retired: dict[str, str] = getattr(cls, "RETIRED", {})  # names of fields in files of earlier versions
 
     def build_one(data: Any) -> Any:
+        if retired:
+            data = {retired.get(key, key): value for key, value in data.items()}
         if unknown := data.keys() - names:
             raise TypeError(f"{cls.__name__} has no field {', '.join(sorted(unknown))}")
         return cls(**{key: builders[key](value) for key, value in data.items()})

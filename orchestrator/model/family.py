@@ -1,4 +1,4 @@
-"""IPv4 and IPv6 told apart: of which one a text is, and what both have a word for. Standard library only."""
+"""Distinguishes IPv4 from IPv6, and names what both have. Standard library only."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DEFAULT = "default"  # the same, of whichever family its neighbour has
 
 
 def family(text: str) -> Family:
-    """Of an address or a subnet in its usual form."""
+    """The family of an address or a subnet in its usual form."""
     return "IPv6" if ":" in text else "IPv4"
 
 

@@ -7,7 +7,7 @@ Times are nanoseconds from the scenario's start, sizes bytes of payload.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 Pattern = Literal["publish", "request", "push", "stream"]
 Spread = Literal["all", "round-robin"]
@@ -42,15 +42,15 @@ class Schedule:
 
 @dataclass(frozen=True, slots=True)
 class Payload:
-    """What a message is made of: `kind` names a generator of the agent, `bytes` is the exact length."""
+    """The content of a message: `kind` names a generator of the agent, `bytes` is the exact length."""
 
     kind: str
     bytes: int
 
 
 @dataclass(frozen=True, slots=True)
-class Promise:
-    """What is owed of every message to every receiver, and in whose words."""
+class Guarantee:
+    """What a protocol guarantees for each message and receiver: the protocol's name for it, and the rule."""
 
     name: str  # how tables call it, in its protocol's own words
     rule: str  # "at least once, so no message is lost"
@@ -62,10 +62,12 @@ class Promise:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """A set of receivers (a key of `Plan.receivers`) and what they are promised."""
+    """A set of receivers (a key of `Plan.receivers`) with the delivery guarantee of their messages."""
+
+    RETIRED: ClassVar[dict[str, str]] = {"promise": "guarantee"}
 
     receivers: str
-    promise: Promise
+    guarantee: Guarantee
 
 
 @dataclass(frozen=True, slots=True)

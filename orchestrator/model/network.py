@@ -34,7 +34,7 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class Impairment:
-    """What one direction of a link does to packets; all zero means a plain wire."""
+    """The impairment of one direction of a link; all zero means a plain wire."""
 
     delay_ns: int = 0
     jitter_ns: int = 0
@@ -96,7 +96,7 @@ class Interface:
     mac: str
     mtu: int
     bridge: str | None = None  # where its port is, if not on the segment's own bridge
-    nic: str | None = None  # a NIC of the machine, as the file asks for it: no veth or tap is made
+    nic: str | None = None  # a NIC of the machine, as the file names it: no veth or tap is made
     cable: str | None = (
         None  # the NIC cabled to it, as asked: `port` is its name then; without one `port` is ""
     )
@@ -120,7 +120,7 @@ class Neighbour:
 
     address: str
     mac: str
-    device: str  # of the node that knows it
+    device: str  # of the node that has the entry
 
 
 @dataclass(frozen=True, slots=True)

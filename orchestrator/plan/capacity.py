@@ -17,7 +17,7 @@ MEMORY_SHARE = 0.9
 
 @dataclass(frozen=True, slots=True)
 class MachineFacts:
-    """What the machine offers; None where it is not known or has no limit."""
+    """The resources of the machine; None if one is unknown or has no limit."""
 
     memory_available_bytes: int | None = None
     open_files: int | None = None  # hard limit of one process (RLIMIT_NOFILE)

@@ -78,7 +78,7 @@ def _links(plan: Plan) -> Iterator[Prediction]:
 
 
 def _correlated(scope: str, wanted: Impairment) -> Iterator[Prediction]:
-    """The shares that netem's correlated draws really give, where they are not the ones asked for."""
+    """The shares that netem's correlated draws really give, where they differ from the requested ones."""
     for name in ("loss", "duplicate", "corrupt", "reorder"):
         chance, correlation = getattr(wanted, name), getattr(wanted, f"{name}_correlation")
         if chance and correlation:

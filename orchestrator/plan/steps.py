@@ -130,7 +130,7 @@ def _narrow(card: Interface, segments: dict[str, Segment]) -> bool:
 
 def _bridges(segments: Iterable[Segment], first: int) -> Iterable[str]:
     for index, segment in enumerate(segments, first):
-        # A spanning tree only if asked for (else check refuses loops), no snooping: it forwards and learns.
+        # A spanning tree only on request (else check refuses loops), no snooping: it forwards and learns.
         options = f"{STP if segment.stp else 'stp_state 0'} mcast_snooping 0"
         mac = bridge_mac(index)
         yield f"link add name {segment.bridge} address {mac} mtu {segment.mtu} type bridge {options}"

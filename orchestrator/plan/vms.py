@@ -31,7 +31,7 @@ def vm(machine: Machine, topology: str) -> Vm | None:
 @cache
 def memory(image: str) -> int:
     """The default memory of a node with this image, bytes; the recipe's for a built-in image."""
-    from ..images.recipe import recipes  # here: a lab of light nodes knows no images
+    from ..images.recipe import recipes  # here, because a lab of light nodes needs no images
 
     ours = recipes()
     return ours[image].memory_mib << 20 if image in ours else MEMORY_OF_OTHERS

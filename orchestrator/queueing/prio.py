@@ -81,7 +81,7 @@ def _bands(wanted: Impairment) -> tuple[Band, ...]:
 
 
 def _kind_of(band: Band) -> object:
-    """What cannot change while packets wait."""
+    """The settings that cannot change while packets wait."""
     return band.name, band.pcp, band.dscp, band.ports
 
 

@@ -29,7 +29,7 @@ class Placed:
 
 @dataclass(frozen=True)
 class Scene:
-    """All that the software of a lab may depend on."""
+    """Everything on which the software of a lab may depend."""
 
     lab: str
     seed: int
@@ -41,7 +41,7 @@ class Scene:
     interfaces: Mapping[str, tuple[Interface, ...]]
     links: tuple[Link, ...]
     subnets: Mapping[str, str]  # of segments, and of links between nodes
-    bottleneck_bps: Callable[[str, str], int]  # lowest rate asked for from one node to another; 0: none is
+    bottleneck_bps: Callable[[str, str], int]  # lowest rate requested from one node to another; 0: none
     ramp_ns: int
     hold_ns: int
     drain_ns: int

@@ -67,7 +67,7 @@ def verify(
 ) -> Comparison:
     """Runs the plan again in a temporary directory and compares; first passes differing inputs to `told`.
 
-    Raises VerifyError where `run_dir` is no finished run in virtual time; as `execute` where the run fails.
+    Raises VerifyError if `run_dir` is no finished run in virtual time; a failing run raises as in `execute`.
     """
     manifest = recorded(run_dir)
     prepared = again(run_dir, manifest)

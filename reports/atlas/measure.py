@@ -78,9 +78,9 @@ def _number(value: Any) -> float:
 
 
 def _delivery(messages: pl.DataFrame, owed: int) -> dict[str, Any]:
-    """What of `owed` updates x receivers arrived, was confirmed, and when; null where nobody confirms.
+    """How many of `owed` updates x receivers arrived and were confirmed, and when; null if nothing confirms.
 
-    Whoever was not there yet, or could not be reached, is owed its updates all the same.
+    Receivers that were absent or unreachable count as owed all the same.
     """
     latency = messages["latency_ns"].drop_nulls().cast(pl.Float64) / SECOND
     confirms = bool((messages["pattern"] == "request").any())

@@ -21,10 +21,10 @@ def delivery_metrics(run: Run) -> list[Metric]:
     judged: dict[Of, list[Verdict]] = {}
     for v in delivery(run):
         if v.holds is not None:
-            judged.setdefault(Of(traffic_class=v.class_, promise=v.promise), []).append(v)
+            judged.setdefault(Of(traffic_class=v.class_, guarantee=v.guarantee), []).append(v)
     return [
         count(
-            "promise_held",
+            "guarantee_held",
             of,
             float(all(v.holds for v in found)),
             "1 holds, 0 fails",

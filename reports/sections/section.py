@@ -83,7 +83,7 @@ class Page:
             return {}
         known = {one.name: one for one in written(self.study.root, "claim") or ()}
         claims = {claim.key: (claim, known.get(claim.title)) for claim in self.paper.claims().claims}
-        if any(one is None for _, one in claims.values()):  # judged by an earlier version, or by nobody
+        if any(one is None for _, one in claims.values()):  # judged by an earlier version, or never
             return self.paper.judged(self.study)
         return {key: (c, Judgement(one.verdict, one.reason)) for key, (c, one) in claims.items() if one}
 

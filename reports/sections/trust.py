@@ -15,7 +15,7 @@ KEPT: dict[str, str] = {HOLDS: "hold", FAILS: "fail", OPEN: "cannot tell", GIVEN
 # Subject of verdicts.json -> its name, and the words for its verdicts; the reader's question first.
 SUBJECTS: dict[str, tuple[str, dict[str, str]]] = {
     "expectation": ("Expectations", KEPT),
-    "promise": ("Delivery guarantees", KEPT),
+    "guarantee": ("Delivery guarantees", KEPT),
     "claim": ("Claims", KEPT),
     "proof": ("Link checks", PASSED),
     "check": ("Checks of the run", PASSED),

@@ -101,13 +101,13 @@ def test_a_server_is_made_ready_once(controller: Controller, bare_server: int) -
 
 
 def _settings_of(root: Path) -> list[str | None]:
-    """What host.yml writes, where it is there."""
+    """The contents of the files that host.yml writes; None for one that does not exist."""
     files = [root / "etc/sysctl.d/60-vnet.conf", root / "etc/security/limits.d/60-vnet.conf"]
     return [file.read_text() if file.exists() else None for file in files]
 
 
 def _kernel_arguments(root: Path) -> str:
-    """What update-grub would take: it reads /etc/default/grub, then the files of grub.d."""
+    """The setting that update-grub would use: it reads /etc/default/grub, then the files of grub.d."""
     script = f". {root}/etc/default/grub; . {root}/etc/default/grub.d/60-vnet.cfg; echo $GRUB_CMDLINE_LINUX"
     return subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True).stdout.strip()
 

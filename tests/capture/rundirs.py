@@ -26,7 +26,7 @@ def node(
     return {"name": name, "group": name.rstrip("0123456789"), "software": [software | more]}
 
 
-def promise(name: str = "all", rule: str = "nothing is lost or doubled", **kept: bool) -> dict[str, Any]:
+def guarantee(name: str = "all", rule: str = "nothing is lost or doubled", **kept: bool) -> dict[str, Any]:
     """MOST unless `kept` says otherwise."""
     return {"name": name, "rule": rule} | MOST | kept
 
@@ -35,11 +35,11 @@ def flow(
     sender: str, *deliveries: tuple[str, dict[str, Any]], name: str = "", class_: str = "",
     pattern: str = "publish", deadline_s: float = 0,
 ) -> dict[str, Any]:  # fmt: skip
-    """deliveries: (set of receivers, promise)."""
+    """deliveries: (set of receivers, guarantee)."""
     payload = {"kind": "bytes", "bytes": 100}
     return {
         "name": name or f"{sender}.meter", "traffic_class": class_ or "meter", "pattern": pattern,
-        "sender": sender, "deliveries": [{"receivers": to, "promise": what} for to, what in deliveries],
+        "sender": sender, "deliveries": [{"receivers": to, "guarantee": what} for to, what in deliveries],
         "payload": payload, "schedule": None, "start_ns": 0, "stop_ns": 100 * S,
         "deadline_ns": round(deadline_s * S), "reply": payload if pattern == "request" else None, "topic": "",
     }  # fmt: skip

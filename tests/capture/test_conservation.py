@@ -319,7 +319,7 @@ def test_a_verdict_names_the_worst_first_and_each_reason_once() -> None:
         "left_out": 0,
         "figure": 10,
         "count": 15,
-        "slack": 1,
+        "tolerance": 1,
     }
     none = judge(RULE, Found(left_out=["no scales", "no scales", "dark"]))
     assert (none.verdict, none.text) == ("cannot tell", "could not be made: no scales (2 times); dark")

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from rundirs import T0, S, flow, node, plan, promise, received, run_dir, session
+from rundirs import T0, S, flow, guarantee, node, plan, received, run_dir, session
 
 from capture import manifest
 from capture.late import Gap, finding
@@ -19,7 +19,7 @@ RATE = 20  # messages a second
 
 def lab(size: int = 100, **of_sender: Any) -> dict[str, Any]:
     sender = node("p", spec={"publish": {"inflight": 5}})
-    of = flow("p", ("s", promise())) | {"payload": {"kind": "bytes", "bytes": size}}
+    of = flow("p", ("s", guarantee())) | {"payload": {"kind": "bytes", "bytes": size}}
     return plan([sender | of_sender, node("s", listens=True)], [of], {"s": ["s"]})
 
 

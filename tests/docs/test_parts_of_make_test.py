@@ -1,4 +1,4 @@
-"""What the Makefile and the order of files say of tests is there: a wrong name would be ignored silently."""
+"""Every file that the Makefile and the order of files name exists: a wrong name would be ignored silently."""
 
 from __future__ import annotations
 

@@ -42,7 +42,6 @@ OTHERS = {
     "docker save": "Docker's; tests/images/test_oci.py reads archives of that form",
     "export PATH=": "for a shell of the reader's",
     "export VNET_LAB=": "tests/ansible sets it",
-    "git clone": "the address is the reader's",
     "images/hil/machine.sh": "an hour of a nested machine: make test-hil",
     "images/packages.sh": "installs packages: its sets are checked below",
     "open http": "a browser: tests/cli/test_page_browser.py",
@@ -65,7 +64,7 @@ STILL = (
     "atlas query",
     "atlas show",
 )
-# Of these: what cannot be run here.
+# Those of them that cannot run here.
 NOT_HERE = {
     "--hosts": "hosts of an inventory",
     "FILE": "stands for a file",

@@ -1,4 +1,4 @@
-"""What the file may say of trials: every mistake is found, with its rule; what is right becomes a plan."""
+"""Trials in the file: every mistake is found, with its rule; a correct file becomes a plan."""
 
 from __future__ import annotations
 

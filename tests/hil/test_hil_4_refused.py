@@ -54,7 +54,7 @@ def machines() -> Iterator[Machines]:
 
 @cache
 def shown() -> Shown:
-    """What QEMU's account sees of the images."""
+    """The images as QEMU's account sees them."""
     return Shown(STATE, account.of_lab(STATE))
 
 

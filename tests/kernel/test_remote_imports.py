@@ -1,4 +1,4 @@
-"""What is carried to another machine finds there a Python, libvirt's binding and jinja2, and nothing else."""
+"""Code copied to another machine needs only Python, libvirt's binding and jinja2 there."""
 
 from __future__ import annotations
 

@@ -137,7 +137,7 @@ def test_a_file_and_an_option_that_mean_two_machines_are_refused(kernel: str) ->
         ("ssh: connect to host lab7 port 2222: Connection refused", "no ssh server listens there"),
         ("ssh: connect to host lab7 port 2222: Connection timed out", "the machine is off, or a firewall"),
         ("ssh: Could not resolve hostname lab7: Name or service not known", "no such name is known"),
-        ("", "ssh ended without a word; `ssh -p 2222 alice@lab7` tries it by hand"),
+        ("", "ssh ended without an error message; `ssh -p 2222 alice@lab7` tries it by hand"),
         ("something new", "something new; `ssh -p 2222 alice@lab7` tries it by hand"),
     ],
 )  # fmt: skip

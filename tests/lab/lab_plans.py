@@ -13,6 +13,7 @@ from orchestrator.model import (
     Direction,
     Event,
     Flow,
+    Guarantee,
     Host,
     Impairment,
     Interface,
@@ -22,7 +23,6 @@ from orchestrator.model import (
     Plan,
     Probe,
     Process,
-    Promise,
     Rate,
     Segment,
     Session,
@@ -73,7 +73,7 @@ def broker() -> Software:
     )  # fmt: skip
 
 
-PROMISE = Promise("QoS 1", "at least once, so no message is lost", lossless=True, while_session=True)
+GUARANTEE = Guarantee("QoS 1", "at least once, so no message is lost", lossless=True, while_session=True)
 
 
 def client(index: int, ramp_ns: int, hold_ns: int, qos: int = 1) -> Software:
@@ -89,9 +89,9 @@ def client(index: int, ramp_ns: int, hold_ns: int, qos: int = 1) -> Software:
 
 
 def meter(index: int, stop_ns: int) -> Flow:
-    """What a client sends: 20 messages a second, all to the first."""
+    """The flow of a client: 20 messages a second, all to the first."""
     return Flow(
-        f"client{index}.meter", "client.meter", "publish", f"client{index}", (Delivery("first", PROMISE),),
+        f"client{index}.meter", "client.meter", "publish", f"client{index}", (Delivery("first", GUARANTEE),),
         Payload("metering-xml", 717), Schedule("own", (Rate(0, 20.0),), 7 + index), 0, stop_ns,
         topic=f"meter/{index}",
     )  # fmt: skip

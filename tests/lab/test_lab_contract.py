@@ -1,4 +1,4 @@
-"""What every driver promises, asked of each: the same lab, the same answers."""
+"""The contract of all drivers: the same lab gives the same answers with each."""
 
 from __future__ import annotations
 

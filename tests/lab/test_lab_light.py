@@ -161,7 +161,7 @@ def test_a_missing_agent_is_a_clear_error(start: Start, tmp_path: Path) -> None:
         "--agent",
         "/nonexistent",
     )
-    assert failed(running) == "agent /nonexistent: No such file or directory; build or install it anew"
+    assert failed(running) == "agent /nonexistent: No such file or directory; build or install it again"
 
 
 def test_a_capture_that_cannot_begin_ends_the_run_before_its_load(start: Start) -> None:

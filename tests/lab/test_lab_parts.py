@@ -102,10 +102,10 @@ def test_every_other_value_is_a_difference(field: str, value: Any) -> None:
 
 def test_a_missing_qdisc_and_one_too_many_are_differences() -> None:
     asked, none = REAL[0][0], [{"kind": "noqueue", "dev": "v", "root": True, "options": {}}]
-    assert str(readback.impairment("w", asked, none, "v")[0]) == "w.v: asked netem, read back noqueue"
+    assert str(readback.impairment("w", asked, none, "v")[0]) == "w.v: requested netem, read back noqueue"
     assert (
         str(readback.impairment("w", Impairment(), entry({}), "v")[0])
-        == "w.v: asked no netem, read back netem"
+        == "w.v: requested no netem, read back netem"
     )
     assert readback.impairment("w", Impairment(), none, "v") == []
 
@@ -117,9 +117,9 @@ def test_devices_that_are_not_as_planned_are_named() -> None:
         {"ifname": "alpha", "mtu": 1500, "flags": []},
     ]
     assert [str(d) for d in readback.core_devices(plan, entries)] == [
-        "segments.lan.br-lan.mtu: asked 1500, read back 1400",
-        "nodes.alpha.alpha.up: asked True, read back False",
-        "nodes.alpha.alpha.bridge: asked br-lan, read back None",
+        "segments.lan.br-lan.mtu: requested 1500, read back 1400",
+        "nodes.alpha.alpha.up: requested True, read back False",
+        "nodes.alpha.alpha.bridge: requested br-lan, read back None",
     ]
     with pytest.raises(LabError, match="not as planned"):
         readback.insist(readback.agents(plan.nodes, {}))

@@ -1,4 +1,4 @@
-"""What the end of a program does to its run: docs/topology.md, *Programs that end*."""
+"""The end of a program and its effect on the run: docs/topology.md, *Programs that end*."""
 
 from __future__ import annotations
 

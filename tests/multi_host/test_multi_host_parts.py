@@ -1,4 +1,4 @@
-"""What a lab over several hosts is made of, without hosts."""
+"""The parts of a lab over several hosts, without hosts."""
 
 from __future__ import annotations
 
@@ -209,7 +209,7 @@ def test_links_are_held_against_what_lies_between_and_against_the_clocks() -> No
 
 
 class Told:
-    """Of a part, what its tunnels need."""
+    """A part with the facts that its tunnels need."""
 
     def __init__(self, address: str) -> None:
         self.facts = {"address": address}
@@ -260,7 +260,8 @@ def test_tunnels_are_read_back_on_each_host() -> None:
     plan = two_hosts()
     assert readback.tunnels(plan, [entry("h1"), entry("h2")]) == []
     assert [str(d) for d in readback.tunnels(plan, [entry("h1", mtu=1450)])] == [
-        "hosts.h1.vx-lan.mtu: asked 1500, read back 1450", "hosts.h2.vx-lan: asked present, read back absent",
+        "hosts.h1.vx-lan.mtu: requested 1500, read back 1450",
+        "hosts.h2.vx-lan: requested present, read back absent",
     ]  # fmt: skip
 
 

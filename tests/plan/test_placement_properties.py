@@ -1,4 +1,4 @@
-"""What holds for every placement: constraints and room are kept, each node stands once, and it repeats."""
+"""Properties of every placement: it keeps constraints and capacity, places each node once, and repeats."""
 
 from __future__ import annotations
 

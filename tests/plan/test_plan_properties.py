@@ -1,4 +1,4 @@
-"""What holds for every plan: unique names and addresses, clients in order, schedules that add up."""
+"""Properties of every plan: unique names and addresses, clients in order, schedules that add up."""
 
 from __future__ import annotations
 

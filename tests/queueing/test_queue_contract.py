@@ -80,7 +80,7 @@ def on_the_host(lab: Any) -> bool:
 
 
 def lacking(lab: Any, *wanted: Impairment) -> str | None:
-    """What the machine's kernel has not of these queues."""
+    """The queues that the machine's kernel lacks."""
     if not on_the_host(lab):
         return None
     kinds = [kind for one in wanted for kind in _kinds_of(set_text("x", one))]

@@ -22,7 +22,7 @@ DEVICE = "wan-a"
 
 
 def tools(*changes: tuple[Impairment, Impairment]) -> list[dict[str, Any]]:
-    """What is read back after these changes."""
+    """The read-back after these changes."""
     fake = FakeTools()
     fake.run("ip", "core", f"link add name {DEVICE} type veth peer name wan-b\n")
     for before, after in changes:

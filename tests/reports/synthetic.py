@@ -17,6 +17,7 @@ from orchestrator.model import (
     Direction,
     Event,
     Flow,
+    Guarantee,
     Impairment,
     Interface,
     Link,
@@ -24,7 +25,6 @@ from orchestrator.model import (
     Payload,
     Plan,
     Process,
-    Promise,
     Rate,
     Segment,
     Session,
@@ -150,10 +150,10 @@ def plan(shape: Shape) -> Plan:
 
 
 def flow(shape: Shape, index: int) -> Flow:
-    """What one client publishes: by turns with the others, as one stream of ticks."""
+    """The flow of one client, which publishes by turns with the others, as one stream of ticks."""
     name, at = names(shape)[index], topic(shape, index)
     schedule = Schedule("shared", (Rate(0, shape.rate),), shape.seed, index, shape.clients)
-    promise = Promise(
+    guarantee = Guarantee(
         f"QoS {shape.qos}",
         RULES[shape.qos],
         lossless=shape.qos > 0,
@@ -161,7 +161,7 @@ def flow(shape: Shape, index: int) -> Flow:
         while_session=True,
     )
     end = (shape.ramp_s + shape.hold_s) * S
-    deliveries = (Delivery(f"{at} at broker", promise),)
+    deliveries = (Delivery(f"{at} at broker", guarantee),)
     payload = Payload("metering-xml", PAYLOAD)
     return Flow(
         f"{name}.meter",

@@ -88,7 +88,7 @@ def test_names_from_the_file_are_escaped(anything: Path) -> None:
 
 def test_messages_by_class_and_what_was_missed(anything: Path) -> None:
     metrics = summarise(read_run(anything))
-    ask, tell = Of(traffic_class=ODD, promise="UDP"), Of(traffic_class="client.tell", promise="TCP")
+    ask, tell = Of(traffic_class=ODD, guarantee="UDP"), Of(traffic_class="client.tell", guarantee="TCP")
     values = {
         name: m.value
         for name in ("scheduled", "unanswered", "late")

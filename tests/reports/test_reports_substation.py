@@ -56,7 +56,7 @@ AGAINST = {  # claim -> the level and figure by which it fails
 
 
 def evidence(*other: tuple[int, str, float]) -> Evidence:
-    """Of the printed figures and some others, by level and name."""
+    """The printed figures and some others, by level and name."""
     found = Evidence(Study("crafted", Path("nowhere"), (), False), CLAIMS.factor)
     figures = {(level, name): v for level, of in PRINTED.items() for name, v in of.items()}
     rows = []

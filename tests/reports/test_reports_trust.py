@@ -1,4 +1,4 @@
-"""What the page says of a run that cannot be trusted in full, and why: the machine, the clock, the CPU."""
+"""The page's first lines for a run that is not fully trusted, and the reasons: machine, clock, CPU."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def test_words_of_earlier_versions_are_translated() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["'held'", "<td>met</td>", "| not judged |", "the promise was met", '"broken"']
+    "text", ["'held'", "<td>met</td>", "| not judged |", "the guarantee was met", '"broken"']
 )
 def test_retired_words_are_found_however_they_are_quoted(text: str) -> None:
     assert RETIRED.search(text)
@@ -141,7 +141,7 @@ def _changed(directory: Path, subject: str, now: str) -> str:
     return str(changed[0]["name"])
 
 
-@pytest.mark.parametrize("subject", ["proof", "promise", "check"])
+@pytest.mark.parametrize("subject", ["proof", "guarantee", "check"])
 def test_nobody_else_judges(run: Path, subject: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A verdict that only the file has is the one that page, terminal, JUnit, status and Python API show."""
     manifest = json.loads((run / "manifest.json").read_text())
@@ -151,7 +151,7 @@ def test_nobody_else_judges(run: Path, subject: str, monkeypatch: pytest.MonkeyP
     name = _changed(run, subject, "cannot tell")
     monkeypatch.setattr("reports.verdicts.write", lambda _study: None)
     page = report(run).read_text()
-    section = {"proof": "proof-section", "promise": "validation", "check": "checks"}[subject]
+    section = {"proof": "proof-section", "guarantee": "validation", "check": "checks"}[subject]
     shown = page[page.index(f'id="{section}"') :]
     assert "cannot tell" in shown[: shown.index("</section>")]
     case = next(

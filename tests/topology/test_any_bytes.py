@@ -1,4 +1,4 @@
-"""Whatever a file holds, the answer is a plan or a TopologyError: fuzzed bytes, mutated files and values."""
+"""For any file the answer is a plan or a TopologyError: fuzzed bytes, mutated files and values."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ LIMIT_S = 1800
 
 @dataclass(frozen=True)
 class Boot:
-    """What an emulated machine boots."""
+    """The files that an emulated machine boots."""
 
     kernel: Path
     initrd: Path
@@ -106,7 +106,7 @@ def command(lab: golden.Lab, binary: Path) -> str:
 
 
 def there(boot: Boot, cpu: str, text: str, known: Path) -> tuple[str, str | None]:
-    """What such a processor is and how long it took; how its run differs from the `known` one, if it does."""
+    """The processor, the time that it took, and the differences of its run from the `known` one."""
     with tempfile.TemporaryDirectory(prefix="vnet-cpu-") as directory:
         share = Path(directory)
         (share / "command").write_text(text)

@@ -50,7 +50,7 @@ class Scene:
         self.rearming.records.write_text(LINES)
 
     def again(self) -> list[dict[str, Any]]:
-        """What the agent of the machine `a` is asked."""
+        """The requests to the agent of the machine `a`."""
         before = len(self.agent.seen)
         again = self.rearming.again("a", self.loop.clock, lambda t: t + 500)
         assert dialogue.together(self.loop, "again", 60 * SECOND, [(self.guest, again)]) == ({"a": None}, {})

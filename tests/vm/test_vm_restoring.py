@@ -69,7 +69,7 @@ class Machines:
 
 
 class Scene:
-    """What one lab has, over a store that outlives it."""
+    """The parts of one lab, over a store that outlives it."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory

@@ -1,4 +1,4 @@
-"""What a guest that took its QEMU over would get: its account, and what comes of each attempt as it."""
+"""The rights of a guest that took its QEMU over: its account, and the result of each attempt as it."""
 
 from __future__ import annotations
 

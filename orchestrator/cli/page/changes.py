@@ -59,7 +59,7 @@ async def _link(connection: Connection, wanted: Json) -> Json:
         links = (await connection.call("inspect"))["links"]
         if name not in links:
             raise RefusedError(f"link {name}: the lab has none of that name")
-        fields |= {side: completed(links[name][side]["asked"], changes, clear) for side in sides}
+        fields |= {side: completed(links[name][side]["requested"], changes, clear) for side in sides}
     if not fields:
         raise RefusedError("link: nothing to change; give a quantity, down or up")
     answer = payload(await connection.call("link", link=name, by=by(WHERE), **fields))

@@ -71,11 +71,11 @@ def _node(node: dict[str, Any]) -> dict[str, Any]:
 def _link(link: dict[str, Any]) -> dict[str, Any]:
     sides = {
         side: {
-            "asked": words(link[side]["asked"]), "rate_bps": link[side]["asked"]["rate_bps"],
+            "requested": words(link[side]["requested"]), "rate_bps": link[side]["requested"]["rate_bps"],
             "read": words(link[side]["read"]) if link[side].get("read") else "plain wire",
-            "delay_ns": link[side]["asked"]["delay_ns"], "loss": link[side]["asked"]["loss"],
-            "brief": brief(link[side]["asked"]),
-            "classes": _classes(link[side]["asked"].get("queue") or {}),
+            "delay_ns": link[side]["requested"]["delay_ns"], "loss": link[side]["requested"]["loss"],
+            "brief": brief(link[side]["requested"]),
+            "classes": _classes(link[side]["requested"].get("queue") or {}),
         }
         for side in SIDES
     }  # fmt: skip
@@ -123,7 +123,10 @@ def planned(plan: dict[str, Any]) -> dict[str, Any]:
     links = {
         link["name"]: {
             "a": link["a"], "b": link["b"], "kind": link["kind"], "down": False,
-            **{side: {"asked": link[side]["impairment"], "read": link[side]["impairment"]} for side in SIDES},
+            **{
+                side: {"requested": link[side]["impairment"], "read": link[side]["impairment"]}
+                for side in SIDES
+            },
         }
         for link in plan["links"]
     }  # fmt: skip

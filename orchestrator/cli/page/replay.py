@@ -22,7 +22,10 @@ class ReplayError(Exception):
 
 
 def about(run_dir: Path, unfolded: Container[str] = ()) -> Json:
-    """{status, plan, network, events, captures, warnings, from_ns, frames}: what stays; frames: how many."""
+    """The parts of a replay that do not change, as {status, plan, network, events, captures, ...}.
+
+    frames: the number of frames to fetch.
+    """
     manifest, plan = _json(run_dir / "manifest.json"), _json(run_dir / "plan.json")
     try:
         found, forward = network.planned(plan), network.routers(plan)

@@ -70,7 +70,7 @@ class HostsKernel:
         return self._last[1]
 
     def can(self, plan: Plan) -> list[Missing]:
-        """What each host lacks for its part."""
+        """The needs of each host's part that the host lacks."""
         answers = self.examine(plan)
         found = [
             Missing(f"on host {name}: {one.what}", one.reason, one.remedy)

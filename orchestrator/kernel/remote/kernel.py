@@ -90,7 +90,7 @@ class RemoteKernel:
         return _answer(self.machine, there, upload.target, said)
 
     def can(self, plan: Plan) -> list[Missing]:
-        """What the other machine lacks, and images that are missing here."""
+        """The needs that the other machine lacks, and images that are missing here."""
         answer = self.examine(plan)
         found = []
         if answer.refused is not None:

@@ -28,7 +28,7 @@ LabCommand = Callable[[Launch, Path], Sequence[str]]
 
 
 def lab_in_guest(launch: Launch, guest_state: Path) -> Sequence[str]:
-    """What the interpreter in the guest, which has its options already, is to run: the lab process."""
+    """The command of the guest's interpreter, which has its options already: the lab process."""
     words = lab_command.arguments(launch, guest_state, launch.agent, prefix="/host")
     return words[words.index("-m") :]
 
@@ -52,7 +52,7 @@ class UmlKernel:
         self.why = why
 
     def can(self, plan: Plan) -> list[Missing]:
-        """What is missing for `plan`: a kernel, its modules, or what it needs of the machine."""
+        """The needs of `plan` that are missing: a kernel, its modules, or its needs of the machine."""
         missing = [] if self.binaries else [missing_kernel(self._passed_over())]
         if self.binaries and (reason := modules_missing(self.binaries[0])):
             missing.append(Missing("modules of the User-Mode Linux kernel", reason, REMEDY))

@@ -154,7 +154,7 @@ class Owner:
         if not self.asked:
             self.deadline = (
                 time.monotonic() + GRACE_S,
-                f"tear down within {GRACE_S:.0f} s of being asked to",
+                f"tear down within {GRACE_S:.0f} s of the request",
             )
         self.asked.append(number)
         if self.booted:

@@ -21,7 +21,7 @@ from orchestrator.lab.jsonlines import Message
 from orchestrator.lab.operations import Answer, OfOneExec, OfOneNode, Operation
 from orchestrator.model import Capture, Node, Step
 
-FIRST_PID = 4_200_000  # above the kernel's largest, so that nobody can take one for a process
+FIRST_PID = 4_200_000  # above the kernel's largest, so that it cannot be mistaken for a process
 
 
 class FakeDriver:

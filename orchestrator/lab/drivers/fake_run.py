@@ -200,7 +200,7 @@ def _slotted_ns(slot: Slot, due_ns: int, number: int, tables: Tables) -> int:
 
 
 def _delay_ns(i: Impairment, number: int, table: Sequence[int] | None = None) -> int:
-    """Delays with the mean and spread asked for: the points of an even distribution in a fixed order."""
+    """Delays with the requested mean and spread: the points of an even distribution in a fixed order."""
     if _marked(number, i.reorder):
         return 0
     share = (number * 0.618_033_988_749_895 + 0.5) % 1.0

@@ -52,7 +52,7 @@ class HostsDriver:
         self._running: dict[int, tuple[HostPart, int]] = {}  # execs, for input and signals
         self._counters: dict[str, operations.Counters] = {}
         self._crossings: list[crossing.Crossing] = []
-        self._busy: set[str] = set()  # hosts that are being asked for clock and files
+        self._busy: set[str] = set()  # hosts with a pending request for clock and files
         self._built = False
 
     def open(self) -> operations.Greeting:

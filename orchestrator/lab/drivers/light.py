@@ -68,7 +68,7 @@ class LightDriver:
                 start_new_session=True,
             )
         except OSError as error:
-            raise LabError(f"agent {self._at.agent}: {error.strerror}; build or install it anew") from error
+            raise LabError(f"agent {self._at.agent}: {error.strerror}; build or install it again") from error
         self._at.state.record("launcher", self._process.pid)
         self._launcher = self._connect(socket, log)
         return self._launcher.call(operations.Hello())

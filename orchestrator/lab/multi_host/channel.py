@@ -185,5 +185,5 @@ def _started(argv: Sequence[str], side: socket.socket, errors: IO[bytes]) -> sub
         )  # fmt: skip
     except OSError as error:
         raise LabError(
-            f"{argv[0]}: {error.strerror}; apt-get install openssh-client, or mend VNET_SSH"
+            f"{argv[0]}: {error.strerror}; apt-get install openssh-client, or correct VNET_SSH"
         ) from error

@@ -21,7 +21,7 @@ PARTS = (nodes, programs, scenario, measuring, machines)
 INTRO = """# Operations of agents
 
 Made from the types in `orchestrator/lab/operations/` (`python -m orchestrator.lab.operations.contract_page`).
-How they travel, and what comes without being asked: [launcher](launcher.md). `?`: may be left out.
+[Launcher](launcher.md) describes the socket and its events. `?`: may be left out.
 """
 
 WIDTH = 150
@@ -45,8 +45,8 @@ def _part(module: types.ModuleType) -> str:
     asked = [kind for kind in own if isinstance(kind, type) and issubclass(kind, Operation)]
     answers = [*map(_answer, asked)]
     shapes = [kind for kind in own if is_typeddict(kind) and kind not in answers]
-    title = (module.__doc__ or "").removeprefix("What the lab process asks ").rstrip(".")
-    return f"\n## Asked {title}\n\n" + "\n".join([*map(_operation, asked), *map(_shape, shapes)])
+    title = (module.__doc__ or "").rstrip(".")
+    return f"\n## {title}\n\n" + "\n".join([*map(_operation, asked), *map(_shape, shapes)])
 
 
 def _operation(kind: Any) -> str:

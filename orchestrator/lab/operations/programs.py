@@ -1,4 +1,4 @@
-"""What the lab process asks of nodes: programs started and stopped, commands, terminals."""
+"""Requests to nodes: programs started and stopped, commands, terminals."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Exec(Operation[ExitStatus]):
 
 @dataclass(frozen=True)
 class Input(Operation[Done]):
-    """What is typed into an exec."""
+    """Input for an exec."""
 
     op = "input"
     target: int  # id of the exec

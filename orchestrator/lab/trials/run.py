@@ -67,7 +67,7 @@ class Trials:
         found, top = 0.0, line_fps(size, wanted.line_rate_bps)
         if "throughput" in wanted.tests:
             yield search.throughput(wanted, size)
-            # No more than the generator was seen to do: what it cannot offer tells nothing of the path.
+            # At most the rate that the generator reached: a rate that it cannot offer does not test the path.
             found, top = self._last.value, min(top, self._last.top_fps)
         if "latency" in wanted.tests and found:
             yield search.latency(wanted, size, found)

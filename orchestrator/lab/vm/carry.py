@@ -17,7 +17,7 @@ from orchestrator.lab.operations import Exec
 from orchestrator.lab.vm.guest import Guest
 from orchestrator.model import Link, Step
 
-# iproute2's own: busybox has a tc of its own that knows no netem, and perhaps stands first in the PATH.
+# iproute2's own: busybox has a tc without netem, which may be first in the PATH.
 TOOLS = {"tc": "/sbin/tc", "ip": "/sbin/ip"}
 PATIENCE_NS = 30 * SECOND
 LINKS_HEADER = "t_ns,link,direction,bytes,packets,dropped,overlimits,backlog_bytes,backlog_packets\n"

@@ -162,7 +162,7 @@ class Restoring:
 
 def _hello_is_enough(_: Guest) -> Dialogue[dict[str, Any]]:
     return {}
-    yield  # a generator that asks nothing
+    yield  # a generator that sends no request
 
 
 def joined(a: BootResult, b: BootResult) -> BootResult:

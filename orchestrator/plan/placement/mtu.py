@@ -33,7 +33,7 @@ def hosts_of(topology: Topology) -> tuple[Host, ...]:
 
 
 def fitted(topology: Topology) -> Topology:
-    """The topology as it is planned: where `oversize: lower` asks for it, with MTUs that fit into tunnels."""
+    """The topology as planned: with MTUs that fit into tunnels if the file says `oversize: lower`."""
     model = topology.model
     if len(model.hosts) < 2 or model.underlay.oversize != "lower":
         return topology

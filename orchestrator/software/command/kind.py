@@ -12,7 +12,7 @@ from .checks import check
 from .file import Command
 from .planning import plan
 
-MEMORY_BYTES = 10_000_000  # a guess: nobody knows what it is
+MEMORY_BYTES = 10_000_000  # a guess: the program is unknown
 
 
 def _words(software: Software, flows: Sequence[Flow]) -> str:

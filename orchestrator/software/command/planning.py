@@ -23,7 +23,7 @@ def plan(scene: Scene, all_of_it: Sequence[Placed]) -> Iterator[Planned]:
             process = _process(scene.values(placed.node), placed.model)
         except TemplateFaultError as error:
             rule = f"a template fails on node {placed.node} ({error})"
-            raise SoftwareError(placed.node, rule, "mend the template") from None
+            raise SoftwareError(placed.node, rule, "correct the template") from None
         software = Software(placed.name, placed.model.role, placed.kind, process)
         yield accounting(scene, placed, software) if placed.endpoint else Planned(software)
 

@@ -19,7 +19,7 @@ OTHERS_BYTES = 13_000_000
 SECOND = 10**9
 _TIMERS = (("ospf", "hello"), ("ospf", "dead"), ("bgp", "keepalive"), ("bgp", "hold"), ("bgp", "connect"))
 BGP_PORT = 179
-ZEBRA = "/usr/lib/frr/zebra"  # on nobody's PATH
+ZEBRA = "/usr/lib/frr/zebra"  # not on the PATH
 IMAGE = "builtin-router"  # the built-in one that has them: images/guest/recipes.toml
 
 

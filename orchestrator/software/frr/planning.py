@@ -61,7 +61,7 @@ def _theirs(scene: Scene, speaker: Speaker) -> Software:
         text = render(speaker.wanted.config or "", scene.values(speaker.node))
     except TemplateFaultError as error:
         rule = f"a template fails on node {speaker.node} ({error})"
-        raise SoftwareError(speaker.node, rule, "mend the template") from None
+        raise SoftwareError(speaker.node, rule, "correct the template") from None
     daemons = [DAEMONS[p] for p in dict.fromkeys(_PROTOCOL.findall(text)) if p in DAEMONS]
     return _software(speaker, text, daemons, sorted(set(scene.subnets.values())), {})
 

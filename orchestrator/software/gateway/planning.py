@@ -15,7 +15,7 @@ from . import overlay
 from .file import GatewayOptions, Governed, ReservationsOptions
 
 PROGRAM = "/proc/self/exe"  # the agent, which starts itself, wherever it lies
-GATEWAY, RESERVATIONS = "gateway", "reservations"  # kinds, and what the agent is asked to be
+GATEWAY, RESERVATIONS = "gateway", "reservations"  # kinds, and the agent's roles for them
 READY_WITHIN_NS = 10 * 10**9
 
 

@@ -21,7 +21,7 @@ HERE = Path(__file__).parent
 PLUGINS = {"mqtt": "rabbitmq_mqtt", "amqp1.0": "rabbitmq_amqp1_0"}
 LONGEST_HEARTBEAT_S = 65535  # two bytes in connection.tune, AMQP 0-9-1
 _SETTING = re.compile(r"[a-z][a-z0-9_]*\.[a-z][a-zA-Z0-9_]*")
-SERVER = "/usr/lib/rabbitmq/bin/rabbitmq-server"  # on nobody's PATH
+SERVER = "/usr/lib/rabbitmq/bin/rabbitmq-server"  # not on the PATH
 
 
 def _check(report: Checks, here: Here, broker: Rabbit) -> None:

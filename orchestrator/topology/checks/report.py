@@ -112,7 +112,7 @@ class Report:
         return all(self.reach.reachable(one, node) for one in nodes)
 
     def families(self, node: str) -> set[Family]:
-        """Of a node's addresses; none where the file is too broken to tell."""
+        """The address families of a node; empty if the file has too many mistakes to determine them."""
         lost = self.lost("segments") or self.unsure("links", "between")
         return set() if lost else self.reach.families(node)
 
@@ -136,7 +136,7 @@ class Report:
 
     @property
     def routing(self) -> str:
-        """What the plan's routes are the shortest ways by; "none": it has none."""
+        """The metric by which the plan's routes are shortest; "none": it has none."""
         return (self.model.routing or Routing.model_validate({})).by
 
     def forwards(self, node: str) -> bool:

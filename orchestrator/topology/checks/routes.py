@@ -85,7 +85,7 @@ def _family(report: Report, network: str) -> Family | None:
 
 
 def _via(report: Report, members: tuple[str, ...], via: str) -> tuple[str, str] | None:
-    """What is wrong with a neighbour, and the remedy."""
+    """The mistake in a neighbour, and the remedy."""
     if is_address(via):
         return _address(report, members, via)
     if via not in report.names.nodes:

@@ -113,7 +113,7 @@ def _place(known: tuple[Subnet, int, str, str]) -> tuple[int, int, int, int]:
 
 
 def _wide_enough(report: Report) -> None:
-    """What IPv6 needs of every link that it passes."""
+    """Checks that every segment and wire with IPv6 has the MTU that IPv6 needs."""
     for name, segment in report.model.segments.items():
         domain = report.domains[name]
         if domain.subnets and family(domain.subnets[0]) == "IPv6":

@@ -18,7 +18,7 @@ GREEDY = "-greedy"
 # Classes of topologies/papers/middleware-native.yaml are called ROLE-PATTERN, and its messages are as long as
 # the object of a serialiser.
 AGENT = "agent "
-# Of topologies/papers/middleware.yaml; another device or network is said with the middleware's name.
+# The defaults of topologies/papers/middleware.yaml; the middleware's name states another device or network.
 USUAL = {"cpu": "0.25 cores", "network": "100 Mbit/s", "delay": "0 ms"}
 OTHERWISE = ", "
 ROLES = ("udp", "tcp", "zeromq", "mqtt", "amqp")
@@ -65,7 +65,7 @@ def _throughput(run: Run, messages: pl.DataFrame, name: str, pattern: str, of: O
 
 
 def _length_ns(flow: dict[str, Any]) -> int:
-    """Of the time in which it is greedy; of a role, in which it sends as much as the link carries."""
+    """The length of the flow's greedy window; for a role, of the window in which it fills the link."""
     if flow["schedule"] is None:
         return int(flow["stop_ns"]) - int(flow["start_ns"])
     rates = flow["schedule"]["rates"]

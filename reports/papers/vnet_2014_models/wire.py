@@ -65,7 +65,7 @@ def _data(there: pl.DataFrame, back: pl.DataFrame, messages: pl.DataFrame) -> li
 
 
 def _repairs(there: pl.DataFrame, back: pl.DataFrame) -> list[Metric]:
-    """TCP's retransmissions as each side sent them, PGM's repairs and what was asked for."""
+    """TCP's retransmissions as each side sent them, PGM's repairs and requests for them."""
     found = [
         count(name, Of(), int(rows["retransmission"].fill_null(False).sum()), "packets", rows.height, "count")
         for name, rows in (("utility_retransmissions", there), ("consumer_retransmissions", back))

@@ -48,7 +48,7 @@ class Liar:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a liar: the figures that are wrong, and the marks that say so."""
+    """The result of a liar: the figures that are wrong, and the marks that reveal them."""
 
     wrong: tuple[str, ...]
     marks: tuple[str, ...]
@@ -61,7 +61,7 @@ class Outcome:
 
     @property
     def codes(self) -> list[str]:
-        """What the marks are called."""
+        """The names of the marks."""
         return sorted({mark.partition(":")[0].removeprefix("trust-") for mark in self.marks})
 
 
@@ -139,7 +139,7 @@ def evaluate(run_dir: Path, *, reduced: bool) -> None:
 
 
 def marks(run_dir: Path) -> set[str]:
-    """All that stands at the top of the run's page, with its code: `trust-records: messages ...`."""
+    """All lines at the top of the run's page, with their codes: `trust-records: messages ...`."""
     codes = {str(w["text"]): str(w["code"]) for w in findings.read(run_dir).get("warnings", ())}
     found = notices(study_of_run(run_dir))
     return {f"{codes.get(one.text, 'page')}: {one.text}" for one in found if one.level != "missing"}

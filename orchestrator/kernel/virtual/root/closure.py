@@ -115,7 +115,7 @@ class _Closing:
         for file in _files(real, path, key):
             needs = elf.needs(file)
             missing = _missing(self._needs, file, needs, key)
-            # Of a directory, a library or a text that nobody executes may be one that nobody reads.
+            # A directory, or a library or text that is not executed, may stay unused: its needs are optional.
             if file == real or (needs.interpreter and file.stat().st_mode & 0o111):
                 self.unfound += missing
 
@@ -230,7 +230,7 @@ class _Closing:
 
 
 def _missing(take: Callable[P, None], *what: P.args, **more: P.kwargs) -> tuple[Unfound, ...]:
-    """What a step does not find."""
+    """The names that a step does not find."""
     try:
         take(*what, **more)
     except Unclosed as error:

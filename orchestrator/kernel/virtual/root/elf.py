@@ -1,4 +1,4 @@
-"""What a program outside of packages needs to start: its loader and libraries, or a script's interpreter."""
+"""Finds what a program outside of packages needs to start: its loader and libraries, or its interpreter."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from orchestrator.kernel.virtual.root.kept import Kept, stamp
 from orchestrator.model import Plan
 
 PACKAGES = ("orchestrator", "capture")  # what the lab process loads
-# Of code and of what nodes run from it; a file left beside them is no input of a run.
+# Files of our code, and files that nodes run from it; other files beside them are no input of a run.
 SUFFIXES = {".py", ".sh", ".erl", ".j2", ".json", ".yaml"}
 CODE, IMAGES = "vnet/code", "vnet/images"  # in the guest
 
