@@ -16,7 +16,13 @@ from orchestrator.lab import cgroup, cpu_contention
 from orchestrator.lab.clock import MILLISECOND, SECOND
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.lab import Lab
-from orchestrator.lab.stopped_processes import EACH, EACH_IN_GUEST, StoppedProcesses
+from orchestrator.lab.stopped_processes import (
+    EACH,
+    EACH_IN_GUEST,
+    EVERY,
+    EVERY_IN_GUEST,
+    StoppedProcesses,
+)
 
 BEAT_NS = 50 * MILLISECOND
 MOST_NODES = 16  # nodes whose agents' waiting time is read
@@ -196,12 +202,15 @@ def beside(lab: Lab) -> Heartbeat | None:
     """
     if lab.manifest.data["time"] != "real" or lab.driver.name == "fake":
         return None
-    counters, each = None, EACH_IN_GUEST
+    counters, looks = None, (EACH_IN_GUEST, EVERY_IN_GUEST)
     if lab.manifest.data["kernel"].get("kind") != "uml":
-        each = EACH
+        looks = (EACH, EVERY)
         counters = Counters(lambda: [os.getpid(), *_unlimited(lab)], cgroup.above(lab.plan.lab))
     return Heartbeat(
-        lab.run_dir / "raw" / INSIDE, lab.loop.clock.offset_ns, counters, StoppedProcesses(os.getpid(), each)
+        lab.run_dir / "raw" / INSIDE,
+        lab.loop.clock.offset_ns,
+        counters,
+        StoppedProcesses(os.getpid(), *looks),
     )
 
 
