@@ -161,15 +161,15 @@ class Heartbeat:
 
     def _beat(self, write: Callable[[str], object]) -> None:
         heart, written = Heart(), 0
-        due = self._due_ns
-        while not self._over:
+        due, over = self._due_ns, False
+        while not over:  # at least one beat: a thread that starts as it is stopped is late, too
             time.sleep(max(0, due - time.monotonic_ns()) / SECOND)
-            now = time.monotonic_ns()
+            now, over = time.monotonic_ns(), self._over
             heart.beat(max(0, now - due))
             due += BEAT_NS * (1 + max(0, now - due) // BEAT_NS)
             if self._stopped is not None:
                 self._most_stopped = max(self._most_stopped, self._stopped.look())
-            if now - written >= SECOND or self._over:
+            if now - written >= SECOND or over:
                 written = now
                 self._write(write, heart, now)
 
