@@ -14,7 +14,7 @@ BINARIES := target/release/vnet-agent target/release/vnet-reduce
 
 # Bytecode, too: where the interpreter may not write it, each command would compile all that it loads.
 setup: packages toolchain $(VENV)/installed $(BINARIES)
-	@$(PY) -m compileall -q orchestrator capture reports vnet
+	@$(PY) -m compileall -q contract orchestrator capture reports vnet
 
 packages:
 	@images/packages.sh run build

@@ -13,6 +13,7 @@ from typing import Any
 import polars as pl
 
 from capture import expected
+from contract.plan import Plan
 
 SHOWN = 20
 SETTLED = ("settled", "sent")
@@ -52,7 +53,7 @@ class Verdict:
     offending: tuple[tuple[str, int, str, str], ...] = ()
 
 
-def verdicts(messages: pl.DataFrame, plan: dict[str, Any]) -> list[Verdict]:
+def verdicts(messages: pl.DataFrame, plan: Plan) -> list[Verdict]:
     """One verdict per class and guarantee, in the order of the plan; `messages` as messages.parquet.
 
     A message that nobody was expected to get counts with the first guarantee of its flow.

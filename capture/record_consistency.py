@@ -13,8 +13,9 @@ from typing import Any
 import polars as pl
 
 from capture import clocks
-from capture.manifest import TRUST, Contents, Warned
 from capture.records import Records
+from contract.manifest import TRUST, Contents, Warned
+from contract.plan import Flow, Plan
 
 SECOND = 1_000_000_000
 # Roles read the clock when the transport has taken a message. Between the two the sender may lose its core
@@ -57,7 +58,7 @@ class Run:
     duplicates: bool
 
 
-def check(records: Records, table: pl.DataFrame, plan: dict[str, Any], manifest: Contents) -> list[Warned]:
+def check(records: Records, table: pl.DataFrame, plan: Plan, manifest: Contents) -> list[Warned]:
     """A warning for each kind of contradiction, with class, number and the first example."""
     run = _run(records, table, plan, manifest)
     sent = records.sent.join(run.flows, on="flow", how="left").sort(MESSAGE, maintain_order=True)
@@ -71,11 +72,11 @@ def check(records: Records, table: pl.DataFrame, plan: dict[str, Any], manifest:
     ] + [*_lost_records(unsent), *_unrecorded(run)]
 
 
-def _run(records: Records, table: pl.DataFrame, plan: dict[str, Any], manifest: Contents) -> Run:
+def _run(records: Records, table: pl.DataFrame, plan: Plan, manifest: Contents) -> Run:
     phases = manifest.get("phases") or {}
     t0_ns = manifest.get("t0_ns") or min((begin for begin, _ in phases.values()), default=None)
     end_ns = max((end for _, end in phases.values()), default=None)
-    asked = list(_impairments(plan))
+    asked = [one for _, _, one in plan.impairments()]
     known = clocks.known_ns(table, plan, manifest) if manifest.get("hosts") else pl.lit(0)
     return Run(
         records,
@@ -84,21 +85,21 @@ def _run(records: Records, table: pl.DataFrame, plan: dict[str, Any], manifest: 
         t0_ns,
         None if end_ns is None else end_ns + COLLECTED_NS,
         STAMPED_NS["virtual" if manifest.get("time") == "virtual" else "real"],
-        corrupts=any(one.get("corrupt") for one in asked),
-        duplicates=any(one.get("duplicate") for one in asked),
+        corrupts=any(one.corrupt for one in asked),
+        duplicates=any(one.duplicate for one in asked),
     )
 
 
-def _flows(plan: dict[str, Any], manifest: Contents) -> pl.DataFrame:
+def _flows(plan: Plan, manifest: Contents) -> pl.DataFrame:
     """A row a flow. away: its sender's node did not live through the run, so records may be missing."""
     away = _away(plan, manifest)
     rows = [
         (
-            number, flow["name"], flow["traffic_class"], flow["pattern"], flow["payload"]["bytes"],
-            flow["start_ns"], flow["stop_ns"], flow["schedule"] is not None,
-            1 if flow.get("spread") == "round-robin" else _receivers(flow, plan), flow["sender"] in away,
+            number, flow.name, flow.traffic_class, flow.pattern, flow.payload.bytes,
+            flow.start_ns, flow.stop_ns, flow.schedule is not None,
+            1 if flow.spread == "round-robin" else _receivers(flow, plan), flow.sender in away,
         )
-        for number, flow in enumerate(plan["flows"])
+        for number, flow in enumerate(plan.flows)
     ]  # fmt: skip
     schema = {
         "flow": pl.UInt32, "flow_name": pl.String, "class": pl.String, "pattern": pl.String,
@@ -108,31 +109,17 @@ def _flows(plan: dict[str, Any], manifest: Contents) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def _receivers(flow: dict[str, Any], plan: dict[str, Any]) -> int:
-    return len({name for one in flow["deliveries"] for name in plan["receivers"][one["receivers"]]})
+def _receivers(flow: Flow, plan: Plan) -> int:
+    return len({name for one in flow.deliveries for name in plan.receivers[one.receivers]})
 
 
-def _away(plan: dict[str, Any], manifest: Contents) -> set[str]:
+def _away(plan: Plan, manifest: Contents) -> set[str]:
     """Endpoints of nodes that the timeline stops, or that failed: their last records went with them."""
     ended = {"stop", "kill", "restart"}
-    nodes = {t for e in plan.get("events", ()) if e["action"] in ended for t in e["targets"]}
+    nodes = {target for event in plan.events if event.action in ended for target in event.targets}
     nodes |= {n for n, state in (manifest.get("nodes") or {}).items() if state.startswith("failed")}
     every = manifest.get("state", "complete") != "complete"
-    return {
-        str(software["session"]["endpoint"])
-        for node in plan["nodes"]
-        for software in node["software"]
-        if software.get("session") is not None and (every or node["name"] in nodes)
-    }
-
-
-def _impairments(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """All impairments that the plan ever requests of links."""
-    for link in plan.get("links", ()):
-        yield from (link[way]["impairment"] for way in ("forward", "reverse"))
-    for event in plan.get("events", ()):
-        if event["action"] == "impair":
-            yield from (event["args"].get(way) or {} for way in ("forward", "reverse"))
+    return {session.endpoint for node, _, session in plan.sessions() if every or node.name in nodes}
 
 
 def _sent(run: Run, sent: pl.DataFrame) -> Iterator[tuple[str, Found]]:

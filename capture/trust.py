@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
 from capture import clocks, delivery, late, trials
-from capture.manifest import TRUST, Contents, Warned
+from contract.manifest import TRUST, Contents, Warned
+from contract.plan import WAYS, Plan
 
 BUSY, BUSY_TIME = 0.9, 0.05  # a machine is overloaded if it is so busy for so much of the scenario
 STOLEN = 0.02  # of the scenario's time, by a hypervisor: CPU and latency show it
@@ -23,7 +23,7 @@ TICK_NS = 10_000_000  # of Debian's user-mode-linux (HZ=100)
 KERNELS = {"lab": "the lab's kernel", "outer": "the machine outside"}
 
 
-def judge(run_dir: Path, plan: dict[str, Any], manifest: Contents) -> list[Warned]:
+def judge(run_dir: Path, plan: Plan, manifest: Contents) -> list[Warned]:
     """All warnings that the run's tables give; an absent table gives none."""
     names = ("host", "messages", "nodes", "findings", "sessions", "events")
     host, messages, nodes, findings, sessions, events = (_table(run_dir, name) for name in names)
@@ -94,7 +94,7 @@ def _core(host: pl.DataFrame, of_trials: bool) -> Iterator[Warned]:
         yield Warned(f"{TRUST}core", text, "lower the load, or VNET_SYSCALL_COST")
 
 
-def _early(messages: pl.DataFrame, plan: dict[str, Any]) -> Iterator[Warned]:
+def _early(messages: pl.DataFrame, plan: Plan) -> Iterator[Warned]:
     """Nothing arrives before it is scheduled, so a latency below zero, and below what the clocks of both ends
     are known to, is an error of the clock; but a number may be another's where a link flips bits.
     """
@@ -118,10 +118,9 @@ def _messages(found: pl.DataFrame) -> str:
     return "1 message" if found.height == 1 else f"{found.height} messages"
 
 
-def _flipped(plan: dict[str, Any]) -> bool:
+def _flipped(plan: Plan) -> bool:
     """Whether the file requests flipped bits on some link."""
-    ways = [link[way]["impairment"] for link in plan.get("links", ()) for way in ("forward", "reverse")]
-    return any(way.get("corrupt") for way in ways)
+    return any(link.way(way).impairment.corrupt for link in plan.links for way in WAYS)
 
 
 def _known(messages: pl.DataFrame) -> Iterator[Warned]:
@@ -145,7 +144,7 @@ def _known(messages: pl.DataFrame) -> Iterator[Warned]:
         )
 
 
-def _guarantees(messages: pl.DataFrame, plan: dict[str, Any]) -> Iterator[Warned]:
+def _guarantees(messages: pl.DataFrame, plan: Plan) -> Iterator[Warned]:
     for v in delivery.verdicts(messages, plan):
         if v.holds is False:
             text = f"{v.class_}, {v.guarantee}: the guarantee did not hold: {v.reason}"
@@ -166,7 +165,7 @@ def _accounting(nodes: pl.DataFrame) -> Iterator[Warned]:
         yield Warned(f"{TRUST}ticks", text, "vnet images build lab-kernel: one that counts nanoseconds")
 
 
-def _tester(findings: pl.DataFrame, plan: dict[str, Any]) -> Iterator[Warned]:
+def _tester(findings: pl.DataFrame, plan: Plan) -> Iterator[Warned]:
     """A generator in software may be slower than the path: then it is itself what was measured."""
     streams = trials.streams(plan)
     if not all(trials.one_clock(plan, stream) for stream in streams):

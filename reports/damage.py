@@ -9,7 +9,7 @@ from pathlib import Path
 
 import polars as pl
 
-from capture import seal
+from contract import seal
 from reports.errors import RunDirectoryError
 
 # Errors raised by reading a value of an unexpected type, name or size.

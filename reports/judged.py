@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from capture import retired, verdict
-from capture.verdict import Verdict
+from contract import retired, verdict
+from contract.verdict import Verdict
 
 NAME = "verdicts.json"
 FORMAT = 1

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal
 from xml.etree import ElementTree
 
-from capture.verdict import FAILS, GIVEN, HOLDS
+from contract.verdict import FAILS, GIVEN, HOLDS
 from reports.cell import Cell
 from reports.judged import Judged
 from reports.study import Study, study_of_campaign, study_of_run

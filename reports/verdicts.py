@@ -12,7 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from capture import findings, regular, verdict
+from contract import findings, regular, verdict
 from reports import judged
 from reports.cell import Cell
 from reports.judged import Judged

@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from capture import retired
+from contract import retired
 
 from . import files
 from .errors import LoadError

@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from capture import findings
+from contract import findings
 
 from .measured import Measured
 

@@ -9,10 +9,12 @@ from typing import Any
 
 import polars as pl
 
-from capture import findings, retired, seal, verdict
-from capture.manifest import Contents
+from contract import findings, retired, rundir, seal, verdict
+from contract.manifest import Contents
+from contract.plan import Plan
 
 from . import files
+from .errors import LoadError
 from .packets import Packets
 
 JUDGE = "`vnet report DIR` judges the run and writes it"
@@ -33,10 +35,12 @@ class Run:
         return dict(findings.known(found, seal.altered(self.path)))
 
     @cached_property
-    def plan(self) -> dict[str, Any]:
+    def plan(self) -> Plan:
         """The plan of the run."""
-        found: dict[str, Any] = files.read_json(self.path / "plan.json")
-        return retired.plan(found)
+        try:
+            return rundir.read_plan(self.path)
+        except rundir.UnreadableError as error:
+            raise LoadError(str(error)) from error
 
     @cached_property
     def summary(self) -> pl.DataFrame:

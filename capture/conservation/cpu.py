@@ -32,7 +32,7 @@ def nodes_fit(e: Evidence) -> Found:
         return Found(left_out=[e.unsuitable])
     if e.nodes is None or e.host is None:
         return Found(left_out=["no samples of nodes and of the lab's kernel"])
-    names = [node["name"] for node in light_nodes(e.plan)]
+    names = [node.name for node in light_nodes(e.plan)]
     rows = e.nodes.filter(pl.col("node").is_in(names)).sort("node", "t_ns")
     lab = e.host.filter(pl.col("where") == "lab").drop_nulls("cores")
     if rows.is_empty() or lab.is_empty():

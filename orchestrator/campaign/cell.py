@@ -16,13 +16,14 @@ from pathlib import Path
 from typing import Any
 
 from capture.errors import CaptureError
+from contract import codec
+from contract.plan import Plan
 from orchestrator.campaign.follow import STOPS
 from orchestrator.campaign.prepare import Prepared, Request, prepare_plan
 from orchestrator.campaign.run import RunError, execute
 from orchestrator.kernel.protocol import KernelError
 from orchestrator.lab.errors import LabError
 from orchestrator.language.problem import TopologyError
-from orchestrator.model import Plan, codec
 
 
 def main() -> int:

@@ -32,9 +32,9 @@ PATTERNS = (
 EXCEPT = frozenset({"host.parquet"})
 PROGRAMS = ("tcpdump", "ip", "tc")  # beside those of the software
 CODE = (
+    "contract",
     "orchestrator/lab",
     "orchestrator/plan",
-    "orchestrator/model",
     "orchestrator/queueing",
     "orchestrator/software",
     "orchestrator/kernel/virtual/guest.py",

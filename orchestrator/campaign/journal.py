@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from capture import findings, manifest
+from contract import findings, manifest
 
 Json = dict[str, Any]
 COMPLETE = ("complete",)

@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
+from contract.manifest import Time
+from contract.plan import Plan
 from orchestrator.campaign import filters
 from orchestrator.campaign.facts import facts
 from orchestrator.campaign.fitting import choose_fitting
@@ -19,7 +21,6 @@ from orchestrator.kernel.needs import needs_of
 from orchestrator.kernel.protocol import KernelError, LabKernel, Launch
 from orchestrator.lab.state import state_root
 from orchestrator.language.uris import RemoteMachine
-from orchestrator.model import Plan
 from orchestrator.plan.build import make_plan
 from orchestrator.plan.capacity import MachineFacts, problems
 from orchestrator.plan.graph import GraphError, graph
@@ -59,6 +60,11 @@ class Prepared:
     kernel: LabKernel
     why: str
     agent: Path
+
+    @property
+    def time(self) -> Time:
+        """The lab's kind of time; the fake kernel has none of its own."""
+        return "virtual" if self.request.time == "virtual" and self.request.kernel != "fake" else "real"
 
     @property
     def state(self) -> str:

@@ -21,6 +21,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from contract import codec
+from contract.plan import Plan
 from orchestrator.campaign.facts import facts
 from orchestrator.campaign.hardware import nic_problems
 from orchestrator.campaign.teardown import TeardownError, take_down
@@ -35,7 +37,6 @@ from orchestrator.kernel.remote.remote_lab import LAUNCH, OWNER, Start
 from orchestrator.kernel.remote.remote_owner import RemoteOwner
 from orchestrator.kernel.uml.kernel import UmlKernel
 from orchestrator.lab.state import Owned, owned, read_lab, state_root
-from orchestrator.model import Plan, codec
 from orchestrator.plan.capacity import problems
 from orchestrator.project import AGENT
 

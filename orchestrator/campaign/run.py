@@ -18,14 +18,15 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from capture import manifest, seal
 from capture.errors import CaptureError
+from contract import manifest, seal
 from orchestrator.campaign.follow import Followed, follow
 from orchestrator.campaign.prepare import Prepared
 from orchestrator.campaign.teardown import TeardownError, take_down
 from orchestrator.campaign.virtual import complete_manifest, record_hashes
 from orchestrator.kernel.protocol import LabHandle
 from orchestrator.lab.state import read_lab, state_root
+from orchestrator.plan.bounds.record import record_bounds
 
 Event = dict[str, Any]
 Observe = Callable[[Event], None]
@@ -116,6 +117,7 @@ def execute(
     keep: the lab stays up after its scenario. Raises KernelError where the lab does not even start.
     """
     launch = prepared.launch(run_dir, scenario=True, keep=keep)
+    record_bounds(run_dir, prepared.plan, prepared.time)
     drawing = prepared.draw(run_dir)
     loading = Loading(observe)
     told = loading if tables else observe
@@ -263,12 +265,10 @@ def _reporting(done: int, total: int) -> Event:
 def evaluate(run_dir: Path, observe: Observe, *, page: bool) -> Path | None:
     """Reduce a run and write its report; the page's path. Raises CaptureError, RunDirectoryError."""
     from capture.reduce import reduce_run
-    from orchestrator.plan.bounds.record import record_bounds
     from reports.report import report
 
     observe({"event": "phase", "phase": "reduce"})
     reduce_run(run_dir)
-    record_bounds(run_dir)
     if not page:
         return None
     observe(_reporting(0, 0))

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from contract.plan import Node, Plan
 from orchestrator.lab.sandbox import SYSTEM, paths_of
-from orchestrator.model import Node, Plan
 from orchestrator.topology import Problem
 
 # Paths over which a lab kernel mounts its own files (kernel/uml/init.py, kernel/virtual/guest.py).

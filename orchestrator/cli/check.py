@@ -20,7 +20,7 @@ from orchestrator.cli.topologies import (
 )
 
 if TYPE_CHECKING:
-    from orchestrator.model import Note, Plan
+    from contract.plan import Note, Plan
     from orchestrator.topology import Campaign, Problem
 
 
@@ -108,8 +108,8 @@ def _examine(
 
 def _absent_images(plan: Plan) -> list[Note]:
     """Images of virtual machines that are not on this machine, unless other hosts carry the lab."""
+    from contract.plan import Note
     from orchestrator.kernel.virtual_machines import missing_images
-    from orchestrator.model import Note
 
     found = [] if plan.hosts else missing_images(plan)
     return [Note("nodes", f"{one.what} ({one.reason}) on this machine", one.remedy) for one in found]

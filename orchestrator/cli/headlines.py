@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from capture import retired, verdict
+from contract import retired, verdict
 from orchestrator.cli.output import console, table
 from orchestrator.lab import judgement
 

@@ -90,8 +90,8 @@ def _links(links: dict[str, Any]) -> Iterator[tuple[str, ...]]:
 
 
 def _words(impairment: dict[str, Any]) -> str:
-    from orchestrator.model import Impairment
-    from orchestrator.model.codec import build
+    from contract.codec import build
+    from contract.plan import Impairment
     from orchestrator.plan.summary import impairment_words
 
     return ", ".join(impairment_words(build(Impairment, impairment))) or "plain wire"

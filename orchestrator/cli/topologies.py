@@ -14,7 +14,7 @@ import click
 from orchestrator.cli.errors import REFUSED, USAGE, CliError
 
 if TYPE_CHECKING:
-    from orchestrator.model import Plan
+    from contract.plan import Plan
 
 F = TypeVar("F", bound=Callable[..., Any])
 

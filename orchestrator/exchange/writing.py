@@ -6,10 +6,10 @@ import ipaddress
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from contract.plan import Plan
 from vnet.topology import Topology
 
 from ..language.problem import Problem, TopologyError
-from ..model import Plan
 from ..plan.build import make_plan
 from ..software.registry import KINDS
 from ..topology.loading import parse

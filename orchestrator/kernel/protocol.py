@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from orchestrator.model import Plan
+from contract.plan import Plan
 
 
 class KernelError(RuntimeError):

@@ -8,9 +8,9 @@ import importlib.util
 from collections.abc import Iterable
 from pathlib import Path
 
+from contract.plan import Plan
 from orchestrator.kernel.protocol import Missing
 from orchestrator.lab.vm import account
-from orchestrator.model import Plan
 from orchestrator.project import BINDINGS
 from orchestrator.project import PACKAGES as PREPARE
 

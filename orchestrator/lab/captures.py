@@ -9,10 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from capture import tcpdump
+from contract.plan import Capture
 from orchestrator.lab.clock import SECOND
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.loop import Loop
-from orchestrator.model import Capture
 
 STOP_NS = 10 * SECOND
 

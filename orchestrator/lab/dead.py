@@ -11,7 +11,7 @@ import socket
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from capture import manifest
+from contract import manifest
 from orchestrator.lab.state import start_ticks
 
 OWNER = "raw/owner.json"

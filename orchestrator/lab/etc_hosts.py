@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from orchestrator.model import Node
+from contract.plan import Node
 
 HOSTS = "/etc/hosts"
 LOCAL = "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n"

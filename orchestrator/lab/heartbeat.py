@@ -200,10 +200,10 @@ def beside(lab: Lab) -> Heartbeat | None:
 
     None in virtual time and for the fake driver.
     """
-    if lab.manifest.data["time"] != "real" or lab.driver.name == "fake":
+    if lab.time != "real" or lab.driver.name == "fake":
         return None
     counters, looks = None, (EACH_IN_GUEST, EVERY_IN_GUEST)
-    if lab.manifest.data["kernel"].get("kind") != "uml":
+    if lab.manifest.kernel.get("kind") != "uml":
         looks = (EACH, EVERY)
         counters = Counters(lambda: [os.getpid(), *_unlimited(lab)], cgroup.above(lab.plan.lab))
     return Heartbeat(

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from contract.plan import Direction, Link
 from orchestrator.lab.intervals import z_for
 from orchestrator.lab.judgement import Judgement, Seen
 from orchestrator.lab.pooling import alike, pooled
 from orchestrator.lab.probes import directions
 from orchestrator.lab.quantities import Quantities, Tables, Within
 from orchestrator.lab.tolerance import Noise, Tolerances
-from orchestrator.model import Direction, Link
 
 Results = dict[tuple[str, str], Seen]
 NO_TABLES: Tables = {}

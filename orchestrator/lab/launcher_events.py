@@ -36,13 +36,13 @@ class LauncherEvents:
             if message.get("pid"):
                 self.lab.pids[str(message["node"])] = int(message["pid"])
         elif event == "clocks":
-            self.lab.manifest.data["clocks"] = message["clocks"]
+            self.lab.manifest.clocks = message["clocks"]
         elif event == "hosts":
-            self.lab.manifest.data["hosts"] = message["hosts"]
+            self.lab.manifest.hosts = message["hosts"]
         elif event == "underlay":
-            self.lab.manifest.data["underlay"] = message["underlay"]
+            self.lab.manifest.underlay = message["underlay"]
         elif event == "starts":
-            self.lab.manifest.data["starts"] = message["starts"]
+            self.lab.manifest.starts = message["starts"]
         elif event == "restarted":
             self.lab.events.emit("restarted", node=message.get("node"), software=message.get("software"))
 

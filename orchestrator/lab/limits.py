@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from contract.plan import Node
 from orchestrator.lab.cgroup import Groups
 from orchestrator.lab.errors import LabError
-from orchestrator.model import Node
 
 PERIOD_US = 100_000
 LONG_PERIOD_US = 1_000_000

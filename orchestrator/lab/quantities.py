@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from contract.plan import Direction, Impairment
 from orchestrator import queueing
 from orchestrator.lab import expected, shape
 from orchestrator.lab.frames_needed import ENOUGH, ROOM, more
@@ -21,7 +22,6 @@ from orchestrator.lab.judgement import Judgement, ProofResult, Seen, shown, verd
 from orchestrator.lab.probes import FRAMES_PLAIN, spaced_size
 from orchestrator.lab.tolerance import WIDEST, Noise, Tolerances, of_share
 from orchestrator.lab.train import Untold, measured
-from orchestrator.model import Direction, Impairment
 from orchestrator.plan.slots import lone_ns
 
 NEAR = 0.1  # Kolmogorov and Smirnov's distance within which delays are distributed as a table says

@@ -8,9 +8,9 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from contract.plan import Impairment, Interface, Node, Plan, Route
 from orchestrator import queueing
 from orchestrator.lab.errors import LabError
-from orchestrator.model import Impairment, Interface, Node, Plan, Route
 
 Entry = dict[str, Any]
 

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from contract.plan import Node
 from orchestrator.lab.cgroup import Groups
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.operations import Mounts, Sandbox
-from orchestrator.model import Node
 
 DISK_BYTES = 512 << 20  # per node: its directory, /tmp, /run, /var/tmp, /dev/shm together
 DISK_SHARE = 4  # these files lie in memory: at most a quarter of it

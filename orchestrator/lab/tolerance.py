@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from contract.plan.tolerance import ProofSettings, Tolerance
 from orchestrator.lab.clock import MILLISECOND
-from orchestrator.model.tolerance import ProofSettings, Tolerance
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ import json
 import subprocess
 from typing import Any
 
+from contract.plan import Step
 from orchestrator.lab.errors import LabError
-from orchestrator.model import Step
 from orchestrator.queueing import half_duplex, htb, matching, shaper
 from orchestrator.queueing.discipline import QUEUE, RATE
 

@@ -13,11 +13,11 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from contract.plan import Impairment
 from orchestrator import queueing
 from orchestrator.lab.clock import SECOND
 from orchestrator.lab.judgement import Seen, shown
 from orchestrator.lab.probes import FRAMES_LEAST, at_once, longest_delay_ns, train_size, transmission_ns
-from orchestrator.model import Impairment
 
 OFFER_FACTOR = 1.1  # a rate shows only if more than the rate was offered
 LATE_SHARE = 0.95  # of the arrivals lie so near the line; the others came late, and the next ones caught up

@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from contract.plan import Plan
+
 from ..language.problem import Problem
-from ..model import Plan
 
 # Beside a guest's own memory: QEMU with its translation cache, its share of kernel and initrd (20 to 45 MB).
 VM_BYTES = 50_000_000

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
-from ..model import Interface
+from contract.plan import Interface
+
 from ..topology.document import File
 
 

@@ -12,8 +12,9 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from ..model import Direction, Flow, Impairment, Neighbour, Node, Plan
-from ..model.codec import build
+from contract.codec import build
+from contract.plan import Direction, Flow, Impairment, Neighbour, Node, Plan
+
 from .netem import FRAME_BYTES
 from .paths import Hop, Paths
 

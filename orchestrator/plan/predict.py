@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from ..model import Flow, Impairment, Node, Plan, Prediction, Software
+from contract.plan import Flow, Impairment, Node, Plan, Prediction, Software
+
 from ..software.kind import Costs
 from ..software.registry import KINDS
 from ..software.sending import expected_messages

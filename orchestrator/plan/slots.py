@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from ..model import Impairment, Slot
+from contract.plan import Impairment, Slot
 
 if TYPE_CHECKING:  # labs load this module, and have the standard library only
     from ..topology.impairments import Slot as FileSlot

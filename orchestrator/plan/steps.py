@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
+from contract.plan import Interface, Link, Plan, Segment, Step
+from contract.plan.family import IPV6_LEAST_MTU
+
 from .. import queueing
-from ..model import Interface, Link, Plan, Segment, Step
-from ..model.family import IPV6_LEAST_MTU
 from ..queueing import half_duplex
 from .half_duplex import MEDIUM, entering
 from .naming import bridge_mac, core_netns, link_macs, node_netns, of_own, port_mac, station_mac

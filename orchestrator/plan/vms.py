@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
+from contract.plan import Direction, Event, Interface, Link, Node, Vm
+
 from .. import queueing
-from ..model import Direction, Event, Interface, Link, Node, Vm
 from ..topology.nodes import Machine
 from .naming import InterfaceNames, bridge_vm_macs, core_netns, node_cgroup, node_netns
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..model import FqCodel, Impairment
+from contract.plan import FqCodel, Impairment
+
 from . import words
 from .discipline import QUEUE, Part, Place, differing, entry
 from .kind import Entry, Mismatch

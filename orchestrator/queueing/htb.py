@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ..model import Band, Impairment
+from contract.plan import Band, Impairment
+
 from . import matching, prio, words
 from .discipline import LEAF, QUEUE, Part, Place, differing, entry, leaf_parts
 from .kind import Entry, Mismatch

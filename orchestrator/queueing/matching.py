@@ -11,7 +11,8 @@ import itertools
 import re
 from collections.abc import Iterator, Sequence
 
-from ..model import Band
+from contract.plan import Band
+
 from .discipline import QUEUE
 from .kind import Entry, Mismatch
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..model import Impairment, Slot
+from contract.plan import Impairment, Slot
+
 from . import words
 from .kind import Entry, Mismatch
 

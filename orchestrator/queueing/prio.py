@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..model import Band, Impairment
+from contract.plan import Band, Impairment
+
 from . import matching
 from .discipline import LEAF, QUEUE, Part, Place, entry, leaf_parts
 from .kind import Entry, Mismatch

@@ -6,7 +6,8 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..model import Impairment
+from contract.plan import Impairment
+
 from . import netem, shaper, words
 from .discipline import DELAY, RATE, Part, Place, Room, entry
 from .kind import Entry, Mismatch

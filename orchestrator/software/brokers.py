@@ -9,10 +9,11 @@ from typing import Annotated
 
 from pydantic import Field
 
+from contract.plan import Flow
+
 from ..language.dscp import Pcp
 from ..language.scalars import Base, Duration, Name, Port, Positive, Size
 from ..language.source import Path
-from ..model import Flow
 from .checking import Checks, Here, joined
 from .kind import TCP_HEADERS_BYTES, Costs
 from .scene import Scene

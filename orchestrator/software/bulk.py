@@ -7,10 +7,11 @@ from typing import Literal
 
 from pydantic import Field
 
+from contract.plan import Delivery, Flow, Guarantee, Payload, Software
+
 from ..language.scalars import Base, Duration, Name, Positive, Rate, Since, Size, text
 from ..language.source import Path
 from ..language.units import text_bps, text_bytes, text_ns
-from ..model import Delivery, Flow, Guarantee, Payload, Software
 from . import peers
 from .checking import Checks, Here
 from .kind import (

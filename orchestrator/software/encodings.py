@@ -6,9 +6,10 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from contract.plan import Payload
+
 from ..language.scalars import Base, Positive
 from ..language.source import Path
-from ..model import Payload
 from .checking import Checks
 
 MOST_SIGNALS = 1000  # in one message: the agent's payload/signals.rs

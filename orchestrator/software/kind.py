@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from contract.plan import Flow, Note, Program, Software
+
 from ..language.scalars import Base
-from ..model import Flow, Note, Program, Software
 from .checking import Checks, Here
 from .foreign import Foreign
 from .scene import Placed, Scene

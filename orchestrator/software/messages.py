@@ -7,9 +7,10 @@ from typing import Any
 
 from pydantic import Field, model_validator
 
+from contract.plan import Delivery, Flow, Pattern, Payload, Spread
+
 from ..language.scalars import Size, Span, fail, text
 from ..language.source import Path
-from ..model import Delivery, Flow, Pattern, Payload, Spread
 from .checking import Checks, Here
 from .encodings import Encoded, check_encoded, payload_of
 from .peers import options_of

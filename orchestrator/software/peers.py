@@ -8,11 +8,12 @@ from typing import Any
 
 from pydantic import Field
 
+from contract.plan import Delivery, Guarantee, Session
+from contract.plan.family import has_ipv6
+
 from ..language.dscp import Dscp, Pcp, marks
 from ..language.scalars import Base, Port, Targets
 from ..language.source import Path
-from ..model import Delivery, Guarantee, Session
-from ..model.family import has_ipv6
 from .checking import Checks, Here, joined
 from .scene import Placed, Scene
 

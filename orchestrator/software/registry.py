@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from ..model import Program
+from contract.plan import Program
+
 from .kind import Kind
 
 

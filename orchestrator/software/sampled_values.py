@@ -8,10 +8,11 @@ from typing import Any
 
 from pydantic import Field
 
+from contract.plan import Delivery, Flow, Guarantee, Interface, Payload
+
 from ..language.scalars import Base, Duration, Frequency, Moment, Name, Positive, Targets, text
 from ..language.source import Path
 from ..language.units import text_ns
-from ..model import Delivery, Flow, Guarantee, Interface, Payload
 from .checking import Checks, Here
 from .iec61850.checks import check_fits
 from .iec61850.file import Appid, Group, Published, Rules

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from contract.plan import Interface, Link
+from contract.plan.family import spoken_to
+
 from ..language.scalars import Moment
-from ..model import Interface, Link
-from ..model.family import spoken_to
 
 LOAD_END = Moment("drain", 0)  # nothing is scheduled at or after
 

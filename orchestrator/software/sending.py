@@ -6,6 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, WithJsonSchema
 
+from contract.plan import Delivery, Flow, Pattern, Payload, Rate, Schedule, Spread
+
 from ..language.scalars import (
     Base,
     Duration,
@@ -18,7 +20,6 @@ from ..language.scalars import (
     text,
 )
 from ..language.units import FREQUENCY, real, text_ns
-from ..model import Delivery, Flow, Pattern, Payload, Rate, Schedule, Spread
 from .checking import Checks, Here
 from .scene import LOAD_END, Placed, Scene
 

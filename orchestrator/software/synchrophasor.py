@@ -8,11 +8,12 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from contract.plan import Delivery, Flow, Guarantee, Payload, Session, Software
+from contract.plan.family import has_ipv6
+
 from ..language.dscp import marks
 from ..language.scalars import Base, Port, Positive, Targets
 from ..language.source import Path
-from ..model import Delivery, Flow, Guarantee, Payload, Session, Software
-from ..model.family import has_ipv6
 from . import peers
 from .checking import Checks, Here
 from .kind import (

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from pydantic import Field
 
+from contract.plan import Flow, Guarantee, Software
+
 from ..language.scalars import Base, Duration, Positive, text
-from ..model import Flow, Guarantee, Software
 from . import peers
 from .checking import Checks, Here
 from .kind import TCP_HEADERS_BYTES, TCP_SEGMENT_BYTES, Bind, Costs, Kind, Planned

@@ -7,8 +7,9 @@ from typing import Any
 
 from pydantic import Field
 
+from contract.plan import Flow, Guarantee, Software
+
 from ..language.scalars import Base, Name, Port
-from ..model import Flow, Guarantee, Software
 from . import peers
 from .checking import Checks, Here
 from .kind import UDP_BYTES, UDP_HEADERS_BYTES, Bind, Costs, Kind, Offered, Planned

@@ -16,9 +16,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 
+from contract.plan.traces import State, Trace
+
 from ..language.beside import LineError
 from ..language.problem import closest
-from ..model.traces import State, Trace
 
 TIMES_NS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
 RATES_BPS = {"bps": 1, "kbps": 10**3, "mbps": 10**6, "gbps": 10**9}

@@ -7,10 +7,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from contract.plan.traces import Trace
+
 from ..language.beside import file_beside, text_of
 from ..language.problem import Problem
 from ..language.source import Document, Path
-from ..model.traces import Trace
 from .impairments import TraceFile
 from .traces import OwnTrace, TraceError, first_that_sends, read
 from .validation import problems_of

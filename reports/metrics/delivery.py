@@ -10,7 +10,7 @@ from reports.rundir import Run
 def delivery(run: Run) -> list[Verdict]:
     """One verdict for each class and guarantee of the run; empty without messages or plan."""
     table = run.table("messages")
-    return [] if table is None or not run.plan else verdicts(table, run.plan)
+    return [] if table is None or not run.planned else verdicts(table, run.plan)
 
 
 def delivery_metrics(run: Run) -> list[Metric]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from sys import intern
 from typing import Any
 
-from capture import regular, retired
+from contract import regular, retired
 from reports.metrics.stats import Estimate
 
 

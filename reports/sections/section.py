@@ -13,7 +13,7 @@ import polars as pl
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from capture.verdict import FAILS, GIVEN, HOLDS
+from contract.verdict import FAILS, GIVEN, HOLDS
 from reports.claims.claim import Claim
 from reports.claims.verdict import Judgement
 from reports.figures.drawing import draw_all, save

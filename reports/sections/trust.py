@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from capture.verdict import FAILS, GIVEN, HOLDS, OPEN, ORDER
+from contract.verdict import FAILS, GIVEN, HOLDS, OPEN, ORDER
 from reports import judged
 from reports.proofs import proven
 from reports.sections.section import Page, Part

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from capture.verdict import ORDER, of_truth
+from contract.verdict import ORDER, of_truth
 from reports.judged import said
 from reports.metrics.delivery import delivery
 from reports.sections.checks import named

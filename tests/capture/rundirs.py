@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
+
+from contract.plan import Plan
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "contract"))
+from whole_plan import plan_of as plan_of
+from whole_plan import whole as whole
 
 S = 1_000_000_000
 T0 = 1_790_000_000 * S
@@ -56,7 +63,8 @@ def plan(
 
 
 def run_dir(path: Path, of: dict[str, Any]) -> Path:
-    """A run directory with that plan, a manifest and an empty raw/."""
+    """A run directory with that plan, made whole, a manifest and an empty raw/."""
+    of = whole(Plan, of)
     (path / "raw").mkdir(parents=True)
     (path / "pcap").mkdir()
     (path / "plan.json").write_text(json.dumps(of))

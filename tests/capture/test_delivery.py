@@ -12,6 +12,7 @@ from rundirs import flow, guarantee, node, plan, received, run_dir, sent, sessio
 
 from capture.delivery import Verdict, verdicts
 from capture.reduce import reduce_run
+from contract import rundir
 
 NOTHING = guarantee("nothing", lossless=False, single=False)
 
@@ -20,7 +21,7 @@ def all_judged(tmp_path: Path, lines: list[str], of: dict[str, Any]) -> list[Ver
     run = run_dir(tmp_path / "run", of)
     (run / "raw" / "messages.csv").write_text("".join(lines))
     reduce_run(run)
-    return verdicts(pl.read_parquet(run / "messages.parquet"), json.loads((run / "plan.json").read_text()))
+    return verdicts(pl.read_parquet(run / "messages.parquet"), rundir.read_plan(run))
 
 
 def judged(

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 from rundirs import T0, S, flow, guarantee, node, plan, run_dir
 
-from capture import disturbance, manifest
+from capture import disturbance
 from capture.reduce import reduce_run
+from contract import manifest
 from reports.report import report
 
 MS = 1_000_000

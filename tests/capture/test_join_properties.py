@@ -9,7 +9,7 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rundirs import flow, guarantee, node, plan
+from rundirs import flow, guarantee, node, plan, plan_of
 
 from capture import messages, records
 from capture.delivery import verdicts
@@ -172,7 +172,7 @@ def read(run: Run) -> records.Records:
 @settings(max_examples=80, deadline=None)
 @given(runs())
 def test_the_join_is_what_the_model_says(run: Run) -> None:
-    table, _ = messages.join(read(run), run.plan)
+    table, _ = messages.join(read(run), plan_of(run.plan))
     wanted = modelled(run)
     found = {(r["flow"], r["seq"], r["receiver"]): r for r in table.iter_rows(named=True)}
     assert len(found) == table.height and set(found) == set(wanted)
@@ -183,8 +183,8 @@ def test_the_join_is_what_the_model_says(run: Run) -> None:
 @settings(max_examples=60, deadline=None)
 @given(runs())
 def test_verdicts_count_what_the_model_counts(run: Run) -> None:
-    table, _ = messages.join(read(run), run.plan)
-    found = {(v.class_, v.guarantee): v for v in verdicts(table, run.plan)}
+    table, _ = messages.join(read(run), plan_of(run.plan))
+    found = {(v.class_, v.guarantee): v for v in verdicts(table, plan_of(run.plan))}
     counted = {
         key: (v.expected, v.lost, v.duplicated, v.disordered, v.unanswered) for key, v in found.items()
     }

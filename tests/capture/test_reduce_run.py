@@ -237,7 +237,7 @@ def test_a_directory_without_plan_is_refused(tmp_path: Path) -> None:
 
 def test_an_older_plan_is_refused_with_the_version_that_reads_it(tmp_path: Path) -> None:
     run = run_dir(tmp_path / "run", {"format": 1, "nodes": []})
-    with pytest.raises(CaptureError, match=r"plan\.json: a plan of format 1, .* format 2; .*does not tell"):
+    with pytest.raises(CaptureError, match=r"its plan is of format 1, .* format 2; .*does not tell"):
         reduce_run(run)
     (run / "manifest.json").write_text(json.dumps({"versions": {"vnet": "0.1.0+g1234567"}}))
     with pytest.raises(CaptureError, match=r"that made it: vnet 0\.1\.0\+g1234567"):

@@ -7,11 +7,13 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from rundirs import whole
 
 import vnet
-from capture import disturbance, rawfile, reduce, retired
+from capture import disturbance, rawfile
+from contract import codec, retired
+from contract.plan import Delivery, Guarantee, Plan
 from orchestrator.cli.headlines import verdicts
-from orchestrator.model import Delivery, Guarantee, codec
 from reports import judged
 from reports.judged import FORMAT
 from reports.metrics.metric import Metric, Of, flat, read
@@ -28,15 +30,15 @@ OLD = {
     "realised": 2e7,
 }
 OLD |= {"low": 1.9e7, "high": 2.1e7, "unit": "ns", "n": 100, "verdict": "holds", "slack": 2e5}
-FLOW = {"deliveries": [{"receivers": "all", "promise": {"name": "QoS 1", "rule": "none is lost"}}]}
+FLOW = {"deliveries": [{"receivers": "all", "guarantee": {"name": "QoS 1", "rule": "none is lost"}}]}
 PRESENT = {"requested": 2e7, "measured": 2e7, "tolerance": 2e5}
 
 
 @pytest.fixture
 def old(tmp_path: Path) -> Path:
     (tmp_path / "raw").mkdir()
-    plan = {"format": reduce.PLAN_FORMAT, "lab": "old", "nodes": [], "flows": [FLOW]}
-    (tmp_path / "plan.json").write_text(json.dumps(plan))
+    plan = json.dumps(whole(Plan, {"lab": "old", "flows": [FLOW]}))
+    (tmp_path / "plan.json").write_text(plan.replace('"guarantee":', '"promise":'))
     (tmp_path / "manifest.json").write_text(json.dumps({"state": "complete", "suspect": False}))
     (tmp_path / "proof.json").write_text(json.dumps([OLD]))
     proven = {"of": "proof", "name": "wan forward delay", "verdict": "holds"}
@@ -73,7 +75,7 @@ def test_a_promise_of_an_old_run_is_a_delivery_guarantee(old: Path) -> None:
     run, loaded = read_run(old), vnet.load(old)
     assert isinstance(loaded, vnet.Run)
     assert guarantees(run) == ["QoS 1"]
-    assert loaded.plan["flows"] == run.plan["flows"]
+    assert loaded.plan.flows == run.plan.flows
     assert Shelf().table(old / "messages.parquet").columns == ["seq", "guarantee"]
     assert loaded.messages.collect_schema().names() == ["seq", "guarantee"]
     assert judged.known(old) == {"proof": {"holds": 1}, "guarantee": {"cannot tell": 1}}
@@ -87,7 +89,7 @@ def test_a_promise_of_an_old_run_is_a_delivery_guarantee(old: Path) -> None:
 
 
 def test_the_plan_of_an_old_run_is_built() -> None:
-    owed = {"receivers": "all", "promise": {"name": "QoS 1", "rule": "none is lost"}}
+    owed = {"receivers": "all", "guarantee": {"name": "QoS 1", "rule": "none is lost"}}
     assert codec.build(Delivery, owed) == Delivery("all", Guarantee("QoS 1", "none is lost"))
 
 

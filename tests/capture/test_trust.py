@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from rundirs import T0, S, flow, guarantee, node, plan, run_dir, sent
 
-from capture import manifest
-from capture.manifest import Warned
 from capture.reduce import reduce_run
+from contract import manifest
+from contract.manifest import Warned
 
 PLAN = plan([node("p"), node("s", listens=True)], [flow("p", ("s", guarantee()))], {"s": ["s"]})
 

@@ -13,7 +13,7 @@ import pytest
 from command_line import TOPOLOGIES, CommandLine
 
 import vnet as api
-from capture import findings
+from contract import findings
 from vnet.lab import Lab, LabError, Spec
 
 PAIR = str(TOPOLOGIES / "pair.yaml")

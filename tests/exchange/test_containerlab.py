@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from containerlab_lab import TOPOLOGY, write
 
+from contract.plan import Plan
 from orchestrator.exchange import writing
 from orchestrator.exchange.containerlab import read
-from orchestrator.model import Plan
 from orchestrator.plan.build import make_plan
 from orchestrator.topology import TopologyError
 from orchestrator.topology.loading import parse

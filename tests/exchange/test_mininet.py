@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from contract.plan import Plan
 from orchestrator.exchange import to_mininet, writing
 from orchestrator.exchange.mininet import read
 from orchestrator.exchange.writing import Written
-from orchestrator.model import Plan
 from orchestrator.plan.build import make_plan
 from orchestrator.topology import TopologyError, load
 from orchestrator.topology.loading import parse

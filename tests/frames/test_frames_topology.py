@@ -6,8 +6,8 @@ import dataclasses
 
 import pytest
 
+from contract.codec import build
 from orchestrator.language.problem import TopologyError
-from orchestrator.model.codec import build
 from orchestrator.plan.build import make_plan
 from orchestrator.software.frames.trials import Frames
 from orchestrator.topology.loading import parse

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from kernel_plans import node, plan
 
+from contract.plan import Plan, Vm
 from orchestrator.campaign.place import machine_of
 from orchestrator.kernel.protocol import KernelError
 from orchestrator.kernel.remote import stage
@@ -20,7 +21,6 @@ from orchestrator.kernel.remote.home import unpack
 from orchestrator.kernel.remote.refusals import explained
 from orchestrator.language.units import UnitError
 from orchestrator.language.uris import RemoteMachine, kernel_machine, libvirt_machine
-from orchestrator.model import Plan, Vm
 from orchestrator.topology import TopologyError
 from orchestrator.topology.loading import parse
 

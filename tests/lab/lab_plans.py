@@ -7,7 +7,7 @@ import os
 import shutil
 from pathlib import Path
 
-from orchestrator.model import (
+from contract.plan import (
     Capture,
     Delivery,
     Direction,
@@ -29,7 +29,7 @@ from orchestrator.model import (
     Software,
     Vm,
 )  # fmt: skip
-from orchestrator.model.flows import Schedule
+from contract.plan.flows import Schedule
 from orchestrator.plan import vms
 from orchestrator.plan.steps import impair_steps, network_steps
 
@@ -64,7 +64,7 @@ def program(name: str, *argv: str, role: str = "utility", **more: object) -> Sof
 
 def broker() -> Software:
     """A real mosquitto that listens on the node's address."""
-    from orchestrator.model import File
+    from contract.plan import File
 
     text = "listener 1883 0.0.0.0\nallow_anonymous true\nuser root\nlog_dest stdout\n"
     return program(

@@ -15,7 +15,7 @@ from lab_plans import MS, SECOND, access, make_plan, mqtt_plan, node, program
 from lab_running import Control, Running
 
 from capture.reduce import reduce_run
-from orchestrator.model import (
+from contract.plan import (
     Delivery,
     Event,
     Flow,
@@ -29,7 +29,7 @@ from orchestrator.model import (
     Slot,
     Software,
 )
-from orchestrator.model.flows import Schedule
+from contract.plan.flows import Schedule
 
 Start = Callable[..., Running]
 

@@ -16,9 +16,9 @@ import pytest
 from lab_plans import MS, SECOND, make_plan, mqtt_plan, node, own, program
 from lab_running import Control, Running, needs_light, served
 
+from contract.plan import Event, Plan, Probe
 from orchestrator.lab import cleanup, namespaces, netfilter
 from orchestrator.lab.cgroup import remove_tree, this_machine
-from orchestrator.model import Event, Plan, Probe
 
 pytestmark = [needs_light, pytest.mark.root]
 Start = Callable[..., Running]

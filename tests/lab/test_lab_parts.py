@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lab_plans import MS, make_plan, mqtt_plan, node
 
+from contract.plan import Impairment
 from orchestrator.lab import apply, cgroup, evidence, limits, mounts, namespaces, readback
 from orchestrator.lab.captures import counts
 from orchestrator.lab.clock import SECOND, JumpingClock
@@ -24,7 +25,6 @@ from orchestrator.lab.impair import merged
 from orchestrator.lab.loop import Loop
 from orchestrator.lab.manifest import Manifest
 from orchestrator.lab.state import State
-from orchestrator.model import Impairment
 from orchestrator.plan.clone import CloneError, clones
 from orchestrator.queueing import change_text
 from orchestrator.queueing.netem import text as netem_text
@@ -301,7 +301,7 @@ def test_a_clone_has_no_part_in_the_scenario() -> None:
 def test_the_manifest_keeps_warnings_that_a_reduction_added(tmp_path: Path) -> None:
     (tmp_path / "raw").mkdir()
     events = Events()
-    manifest = Manifest(make_plan("m", (node("m", 0, "alpha"),)), tmp_path, {}, {})
+    manifest = Manifest(make_plan("m", (node("m", 0, "alpha"),)), tmp_path, {}, {}, "fake")
     events.warn(Warning("late", "came late", "repeat"))
     manifest.write(events)
     path = tmp_path / "manifest.json"

@@ -13,12 +13,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from lab_plans import MS, access, node
 
+from contract.plan import Impairment
+from contract.plan.tolerance import ProofSettings, Tolerance
 from orchestrator.lab import expected, judge, probes, train
 from orchestrator.lab.intervals import mean_interval, normal_quantile, wilson, z_for
 from orchestrator.lab.judgement import Judgement, Seen, shown
 from orchestrator.lab.tolerance import HOST, VIRTUAL, WIDEST, Noise, Tolerances, settle
-from orchestrator.model import Impairment
-from orchestrator.model.tolerance import ProofSettings, Tolerance
 
 PLAIN = Impairment()
 

@@ -156,7 +156,7 @@ def test_looking_adds_no_samples_to_a_scenario(scene, monkeypatch, serving, samp
 def test_what_is_changed_by_hand_says_by_whom_and_marks_a_scenario(scene, tmp_path, t0_ns, marked):
     (tmp_path / "raw").mkdir()
     lab = scene.lab
-    lab.run_dir, lab.manifest = tmp_path, SimpleNamespace(data={"t0_ns": t0_ns})
+    lab.run_dir, lab.manifest = tmp_path, SimpleNamespace(t0_ns=t0_ns)
     record_live(lab, "impair", ["wan"], {}, "ann\x1b[2J" + "a" * 999)
     (kept,) = (tmp_path / "raw" / "events.jsonl").read_text().splitlines()
     assert json.loads(kept)["label"].startswith("live: impair wan (by ann") and len(kept) < 500

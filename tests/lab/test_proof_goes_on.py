@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lab_plans import MS, access, node
 
+from contract.plan import Impairment, Link
+from contract.plan.tolerance import ProofSettings, Tolerance
 from orchestrator.lab.judge import judge
 from orchestrator.lab.judgement import Judgement, Seen, verdict
 from orchestrator.lab.operations import Prove
 from orchestrator.lab.proof import Prover
 from orchestrator.lab.tolerance import HOST
-from orchestrator.model import Impairment, Link
-from orchestrator.model.tolerance import ProofSettings, Tolerance
 
 SECOND = 1000 * MS
 PLAIN = Impairment()

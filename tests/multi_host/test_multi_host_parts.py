@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from lab_plans import MS, access, make_plan, node, on_host
 
+from contract.plan import Host, Impairment, Plan, Step, Tunnel
 from orchestrator.lab import operations, readback
 from orchestrator.lab.clock import MonotonicClock
 from orchestrator.lab.errors import LabError
@@ -28,7 +29,6 @@ from orchestrator.lab.multi_host.parting import of_host
 from orchestrator.lab.multi_host.places import Places
 from orchestrator.lab.multi_host.underlay import TRAIN, Underlay
 from orchestrator.lab.vm.connection import LONGEST_ROOT
-from orchestrator.model import Host, Impairment, Plan, Step, Tunnel
 
 LAB = "spread"
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orchestrator.model import Plan
+from contract.plan import Plan
 from orchestrator.plan.build import make_plan
 from orchestrator.topology import TopologyError
 from orchestrator.topology.loading import parse

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from contract.plan import Impairment, Slot
 from orchestrator import queueing
 from orchestrator.lab.drivers.fake_tools import netem_options
-from orchestrator.model import Impairment, Slot
 from orchestrator.plan.build import make_plan
 from orchestrator.plan.slots import lone_ns, slotted_ns
 from orchestrator.plan.summary import impairment_words

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from contract.plan import Discipline
 from orchestrator.language.problem import TopologyError
-from orchestrator.model import Discipline
 from orchestrator.plan.build import make_plan
 from orchestrator.plan.render import render
 from orchestrator.topology.loading import parse

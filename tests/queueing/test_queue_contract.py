@@ -17,10 +17,10 @@ from lab_running import Control, needs_light, served
 from queue_kinds import ALL, RATED, changed
 from virtual_place import Place, kernel_missing
 
+from contract.codec import build
+from contract.plan import Impairment
 from orchestrator.kernel.facts import host_facts
 from orchestrator.kernel.needs import _kinds_of
-from orchestrator.model import Impairment
-from orchestrator.model.codec import build
 from orchestrator.plan.build import make_plan
 from orchestrator.queueing import set_text
 from orchestrator.topology.loading import parse

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,9 @@ import polars as pl
 from synthetic_shape import CLASS, PAYLOAD, RULES, T0, S, Shape, connect_ns, names, receiver, topic
 from synthetic_tables import events, host, links, messages, nodes, packets, sessions
 
-from orchestrator.model import (
+from contract.codec import to_json
+from contract.plan import (
+    NO_PLAN,
     Capture,
     Delivery,
     Direction,
@@ -30,23 +33,26 @@ from orchestrator.model import (
     Session,
     Software,
 )
-from orchestrator.model.codec import to_json
-from orchestrator.model.flows import Schedule
+from contract.plan.flows import Schedule
 from reports.rundir import Run
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "contract"))
+from whole_plan import plan_of
 
 
 def run_of(
     path: Path = Path("nowhere"),
     *,
-    plan: dict[str, Any] | None = None,
+    plan: dict[str, Any] | Plan | None = None,
     manifest: dict[str, Any] | None = None,
     captures: dict[str, Path] | None = None,
     **tables: pl.DataFrame,
 ) -> Run:
     """A run that holds only these parts."""
+    planned = plan if isinstance(plan, Plan) else NO_PLAN if plan is None else plan_of(plan)
     return Run(
         path,
-        lambda: plan or {},
+        lambda: planned,
         lambda: manifest or {},
         list,
         tables,

@@ -148,5 +148,5 @@ def test_an_old_run_directory_names_the_version_that_reports_it(tmp_path: Path) 
     path = write_run(tmp_path / "run", Shape(hold_s=20))
     plan = json.loads((path / "plan.json").read_text())
     (path / "plan.json").write_text(json.dumps(plan | {"format": 1}))
-    with pytest.raises(RunDirectoryError, match=r"format 1, .* reports format 2; .* made it: vnet 0\.1\.0"):
+    with pytest.raises(RunDirectoryError, match=r"format 1, .* reads format 2; .* made it: vnet 0\.1\.0"):
         read_run(path)

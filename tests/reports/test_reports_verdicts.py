@@ -12,7 +12,7 @@ from synthetic import write_campaign, write_run
 from synthetic_shape import Shape
 
 import vnet
-from capture import seal, verdict
+from contract import seal, verdict
 from orchestrator.cli.headlines import others, verdicts
 from orchestrator.cli.run import strictly
 from reports.judged import NAME, known, untold
@@ -31,9 +31,9 @@ RETIRED = re.compile(
     r"|(?:promise|guarantee|proof|claim|expectation|verdict)s? (?:is|are|was|were|not) (?:held|met|broken)\b",
     re.IGNORECASE,
 )
-CODE = ("capture", "reports", "orchestrator", "vnet", "images", "bench")
+CODE = ("capture", "contract", "reports", "orchestrator", "vnet", "images", "bench")
 KINDS = ("py", "rs", "sh", "j2", "js", "css", "html", "yaml", "yml", "json", "toml")
-TRANSLATES = ROOT / "capture" / "verdict.py"
+TRANSLATES = ROOT / "contract" / "verdict.py"
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mistakes import problems, refused
 
-from orchestrator.model import Plan
+from contract.plan import Plan
 from orchestrator.plan.build import make_plan
 from orchestrator.software.amqp.routing import matches
 from orchestrator.topology import TopologyError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from mistakes import refused
 
-from orchestrator.model import Plan
+from contract.plan import Plan
 from orchestrator.plan.build import make_plan
 from orchestrator.topology.loading import parse
 

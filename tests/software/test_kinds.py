@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.model import Plan
-from orchestrator.model.codec import from_json, to_json
+from contract.codec import from_json, to_json
+from contract.plan import Plan
 from orchestrator.plan.build import make_plan
 from orchestrator.software.registry import KINDS, MODULES, kind_of, programs
 from orchestrator.topology.loading import parse

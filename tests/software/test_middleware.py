@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from mistakes import refused
 
+from contract.plan import Plan
 from orchestrator.campaign.prepare import Request, prepare
-from orchestrator.model import Plan
 from orchestrator.plan.build import make_plan
 from orchestrator.software.middleware import known
 from orchestrator.software.middleware.kind import KIND

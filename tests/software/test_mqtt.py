@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orchestrator.model import Plan
+from contract.plan import Plan
 from orchestrator.plan.build import make_plan
 from orchestrator.software.mqtt.topics import matches
 from orchestrator.topology.loading import parse

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from mistakes import problems, refused
 
-from orchestrator.model import Plan, Process
+from contract.plan import Plan, Process
 from orchestrator.plan.build import make_plan
 from orchestrator.topology.loading import parse
 

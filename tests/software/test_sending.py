@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from mistakes import refused
 
-from orchestrator.model import Flow, Plan, Rate
+from contract.plan import Flow, Plan, Rate
 from orchestrator.plan.build import make_plan
 from orchestrator.software.sending import expected_messages
 from orchestrator.topology.loading import parse

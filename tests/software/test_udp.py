@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 from mistakes import refused
 
-from orchestrator.model import Payload, Plan
+from contract.plan import Payload, Plan
 from orchestrator.plan.build import make_plan
 from orchestrator.software.udp import KIND
 from orchestrator.topology.loading import parse

@@ -67,7 +67,7 @@ def test_the_reference_page_is_current() -> None:
 
 
 def test_importing_the_package_loads_neither_yaml_nor_pydantic() -> None:
-    code = "import sys, orchestrator.topology, orchestrator.model; m = sys.modules\n"
+    code = "import sys, orchestrator.topology, contract.plan; m = sys.modules\n"
     code += "print('pydantic' in m, 'ruamel.yaml' in m)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert done.stdout.split() == ["False", "False"]

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from contract.codec import from_json, to_json
+from contract.plan import Plan
 from orchestrator.kernel.needs import needs_of
-from orchestrator.model import Plan
-from orchestrator.model.codec import from_json, to_json
 from orchestrator.plan.build import make_plan
 from orchestrator.plan.render import render
 from orchestrator.topology import TopologyError

@@ -20,9 +20,9 @@ from vm_escapes import got_out, is_nobody
 from vm_running import Start, qemu_pid, up
 from vm_talking import execute
 
+from contract.codec import to_json
+from contract.plan import Direction, Impairment, Link, Segment
 from orchestrator.lab import cgroup
-from orchestrator.model import Direction, Impairment, Link, Segment
-from orchestrator.model.codec import to_json
 from orchestrator.plan.naming import InterfaceNames
 from orchestrator.plan.steps import impair_steps, network_steps
 from orchestrator.plan.vms import in_bridge_vm, own_link
@@ -291,7 +291,7 @@ def test_a_link_without_netem_in_the_host_runs_through_a_bridge_vm_and_is_proven
 
 
 def test_programs_in_machines_have_their_logs_and_failures_show_them(start: Start) -> None:
-    from orchestrator.model import Probe
+    from contract.plan import Probe
 
     bad = program("bad", "sh", "-c", "echo the cause; exit 3", ready=Probe(log="never"))
     running = start(make_plan(own("vmlog"), (machine(node(own("vmlog"), 0, "a", (bad,))),)))

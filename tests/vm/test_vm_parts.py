@@ -14,6 +14,7 @@ import pytest
 from lab_plans import MS, SECOND, own
 from vm_agents import Agent, guest_of
 
+from contract.plan import Direction, Impairment, Link
 from orchestrator.lab.clock import MonotonicClock
 from orchestrator.lab.launcher import Launcher
 from orchestrator.lab.loop import Loop
@@ -26,7 +27,6 @@ from orchestrator.lab.vm.dispatcher import Dispatcher
 from orchestrator.lab.vm.guest import Guest
 from orchestrator.lab.vm.records import Fetched, Records, corrected
 from orchestrator.lab.vm.workers import Workers
-from orchestrator.model import Direction, Impairment, Link
 
 
 @pytest.fixture

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from contract.codec import from_json, to_json
+from contract.plan import Plan
 from orchestrator.images.recipe import recipes
 from orchestrator.kernel import lab_command, needs
 from orchestrator.kernel.protocol import Launch
 from orchestrator.lab.probes import spaced_probes
-from orchestrator.model import Plan
-from orchestrator.model.codec import from_json, to_json
 from orchestrator.plan.build import make_plan
 from orchestrator.plan.capacity import MachineFacts, problems
 from orchestrator.plan.clone import CloneError, clones

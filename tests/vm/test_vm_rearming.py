@@ -15,11 +15,11 @@ from lab_running import Control, Running, needs_vm, until
 from vm_agents import Agent, guest_of
 from vm_running import Start, qemu_pid
 
+from contract.plan import Event
 from orchestrator.lab.clock import MonotonicClock
 from orchestrator.lab.loop import Loop
 from orchestrator.lab.vm import dialogue
 from orchestrator.lab.vm.rearming import Rearming, recorded
-from orchestrator.model import Event
 
 LINES = """\
 S,4,0,90,10,11,12,1,settled

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from contract.rundir import UnreadableError
 from orchestrator.cli.add import fields, new_nodes
 from orchestrator.cli.control import ControlError, payload
 from orchestrator.cli.errors import CliError
@@ -86,8 +87,8 @@ async def _add(connection: Connection, wanted: Json) -> Json:
     now = (await connection.call("inspect"))["nodes"]
     try:
         clones = await asyncio.to_thread(new_nodes, run_dir, now, group, count, idle=bool(wanted.get("idle")))
-    except (OSError, ValueError, KeyError) as error:
-        raise RefusedError(f"add: {run_dir}/plan.json: cannot be read: {error}") from error
+    except UnreadableError as error:
+        raise RefusedError(f"add: {error}") from error
     added: list[str] = []
     for clone in clones:
         try:

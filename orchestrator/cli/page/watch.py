@@ -11,6 +11,8 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from contract.codec import from_json
+from contract.plan import Plan
 from orchestrator.cli.control import ControlError, Message
 from orchestrator.cli.page import network
 from orchestrator.cli.page.flows import Flows
@@ -207,7 +209,7 @@ class Watch:
         text = await whole(fetch, "plan.json")
         if text is None:
             return
-        plan = await asyncio.to_thread(json.loads, text)
+        plan = await asyncio.to_thread(from_json, Plan, text.decode())
         self._routers = network.routers(plan)
         self._flows = Flows(network.flows(plan))
         self._tell("plan", **network.timeline(plan))

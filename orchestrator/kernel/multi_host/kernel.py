@@ -15,6 +15,8 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
+from contract import codec
+from contract.plan import Host, Plan
 from orchestrator.kernel import detached, lab_command
 from orchestrator.kernel.choose import NoKernel
 from orchestrator.kernel.host import HostKernel
@@ -27,7 +29,6 @@ from orchestrator.lab.multi_host import host_commands
 from orchestrator.lab.multi_host.parting import of_host
 from orchestrator.language.problem import Problem
 from orchestrator.language.uris import RemoteMachine, kernel_machine
-from orchestrator.model import Host, Plan, codec
 from orchestrator.project import CODE_ROOT
 
 PART = "orchestrator.lab.multi_host.part"

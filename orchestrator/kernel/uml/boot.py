@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from contract.plan import Plan
 from orchestrator.kernel.protocol import KernelError
 from orchestrator.kernel.uml.binaries import UmlBinary
 from orchestrator.kernel.uml.outer import available_bytes
 from orchestrator.lab.sandbox import LAB_SHARE
-from orchestrator.model import Plan
 
 INIT = Path(__file__).with_name("init.py")
 MIB = 1 << 20

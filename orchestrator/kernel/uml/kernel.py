@@ -10,6 +10,8 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from contract import codec
+from contract.plan import Plan
 from orchestrator.kernel import detached, lab_command
 from orchestrator.kernel.machine import machine
 from orchestrator.kernel.process import end, session_members
@@ -17,7 +19,6 @@ from orchestrator.kernel.protocol import KernelError, Launch, Missing
 from orchestrator.kernel.uml import boot, needs
 from orchestrator.kernel.uml.binaries import UmlBinary, find_binaries, too_old
 from orchestrator.lab.state import Owned, processes
-from orchestrator.model import Plan, codec
 from orchestrator.plan.nics import uses_nics
 from orchestrator.project import BUILD_KERNEL, CODE_ROOT
 

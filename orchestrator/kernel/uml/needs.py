@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from contract.plan import Plan
 from orchestrator.kernel.protocol import KernelError, Missing
 from orchestrator.kernel.uml import boot
-from orchestrator.model import Plan
 
 MOUNT = Path("/bin/mount")  # what a guest starts with; set-uid, so that it acts for the owner of the file
 

@@ -22,6 +22,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from contract import codec
 from orchestrator.kernel.lines import LineStream
 from orchestrator.kernel.owning import emit, emit_end, watch_endings
 from orchestrator.kernel.process import end, session_members
@@ -33,7 +34,6 @@ from orchestrator.lab.errors import LabError
 from orchestrator.lab.heartbeat import OUTER, Counters, Heartbeat, of_process
 from orchestrator.lab.loop import Calls
 from orchestrator.lab.state import State
-from orchestrator.model import codec
 
 PR_SET_PDEATHSIG = 1
 SERIAL_WINDOW = 2048  # a guest's line stalls for ever if more than its 4096 bytes of buffer arrive at once

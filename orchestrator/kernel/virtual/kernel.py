@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from contract import codec
+from contract.plan import Plan
 from orchestrator.images import cpio
 from orchestrator.images.cpio import Entry
 from orchestrator.kernel import detached, lab_command
@@ -32,7 +34,6 @@ from orchestrator.kernel.virtual.root.kept import Kept
 from orchestrator.kernel.virtual.root.ours import code_archive, image_archive
 from orchestrator.kernel.virtual.root.wanted import of_plan
 from orchestrator.language.units import DURATION, UnitError, whole
-from orchestrator.model import Plan, codec
 from orchestrator.plan.nics import uses_nics
 from orchestrator.project import BUILD_KERNEL, CODE_ROOT, PROJECT
 

@@ -8,6 +8,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
+from contract.plan import Capture, Impairment, Slot
 from orchestrator import queueing
 from orchestrator.lab import operations, workload
 from orchestrator.lab.clock import SECOND
@@ -21,7 +22,6 @@ from orchestrator.lab.intervals import normal_quantile
 from orchestrator.lab.jsonlines import Message
 from orchestrator.lab.operations import Operation, Outstanding, Probe, Probed, Totals
 from orchestrator.lab.probes import directions
-from orchestrator.model import Capture, Impairment, Slot
 from orchestrator.plan.slots import Tables
 
 CLASSES = "t_ns,link,direction,class,bytes,packets,dropped,overlimits,marked,backlog_bytes,backlog_packets"

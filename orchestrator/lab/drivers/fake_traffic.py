@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from contract.plan import Flow, Plan, Session
+from contract.plan.flows import Schedule
 from orchestrator.lab.clock import MILLISECOND, SECOND
-from orchestrator.model import Flow, Plan, Session
-from orchestrator.model.flows import Schedule
 
 TRANSIT_NS = MILLISECOND
 MOST_MESSAGES = 20_000  # of a flow: a fake hour at a high rate would not take milliseconds

@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from contract.plan import Capture, Node, Plan, Step
 from orchestrator.lab import operations, readback
 from orchestrator.lab.clock import SECOND
 from orchestrator.lab.driver import PATIENCE_NS, CaptureProcess, DriverContext, OnMessage
@@ -31,7 +32,6 @@ from orchestrator.lab.multi_host.places import Places
 from orchestrator.lab.operations import Answer, Operation
 from orchestrator.lab.vm import merge
 from orchestrator.lab.vm.dialogue import begin, together
-from orchestrator.model import Capture, Node, Plan, Step
 
 KEEP_UP_NS = 10 * SECOND
 LEAVE_NS = 120 * SECOND

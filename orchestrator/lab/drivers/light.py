@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from contract.plan import Capture, Node, Step
+from contract.plan.family import speaks_ipv6
 from orchestrator.lab import carriers, cgroup, etc_hosts, netfilter, node_config, operations, sandbox, tools
 from orchestrator.lab.captures import TcpdumpCapture
 from orchestrator.lab.changer import Changers
@@ -23,8 +25,6 @@ from orchestrator.lab.limits import Limits
 from orchestrator.lab.operations import Answer, Operation
 from orchestrator.lab.own_groups import OwnGroups, limited, occupied
 from orchestrator.lab.traceroute import Traceroute, TracerouteResult, traceroute
-from orchestrator.model import Capture, Node, Step
-from orchestrator.model.family import speaks_ipv6
 
 OPEN_NS = 15 * SECOND
 END_NS = 5 * SECOND

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from contract.plan import Capture, Node, Step
 from orchestrator.images import Image, ImageError, locate
 from orchestrator.lab import operations
 from orchestrator.lab.clock import SECOND
@@ -32,7 +33,6 @@ from orchestrator.lab.vm.rearming import Rearming
 from orchestrator.lab.vm.sampling import Sampling
 from orchestrator.lab.vm.shown import Shown
 from orchestrator.lab.vm.watch import Watch
-from orchestrator.model import Capture, Node, Step
 
 
 class VmDriver:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from capture.ethernet import line_fps
+from contract import codec
 from orchestrator.lab.events import Warning
 from orchestrator.lab.lab import Lab
 from orchestrator.lab.trials import search
@@ -13,7 +14,6 @@ from orchestrator.lab.trials.exchange import exchange
 from orchestrator.lab.trials.records import Records
 from orchestrator.lab.trials.search import Finding, Steps
 from orchestrator.lab.trials.trial import Outcome, Trial
-from orchestrator.model import codec
 from orchestrator.software.frames.trials import KIND_NAME, Frames
 
 

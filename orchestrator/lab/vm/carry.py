@@ -9,13 +9,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from contract.plan import Link, Step
 from orchestrator.lab.clock import SECOND
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.jsonlines import Message
 from orchestrator.lab.loop import Loop
 from orchestrator.lab.operations import Exec
 from orchestrator.lab.vm.guest import Guest
-from orchestrator.model import Link, Step
 
 # iproute2's own: busybox has a tc without netem, which may be first in the PATH.
 TOOLS = {"tc": "/sbin/tc", "ip": "/sbin/ip"}

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+from contract.plan import Node
 from orchestrator.lab.clock import SECOND
 from orchestrator.lab.driver import DriverContext
 from orchestrator.lab.errors import LabError
@@ -26,7 +27,6 @@ from orchestrator.lab.vm.startup import END_NS, Startup
 from orchestrator.lab.vm.store import Store
 from orchestrator.lab.vm.watch import Watch
 from orchestrator.lab.vm.workers import Workers
-from orchestrator.model import Node
 
 THREADS = 40  # `destroy` waits two seconds inside libvirt, and does nothing meanwhile
 QUIT_NS = 10 * SECOND

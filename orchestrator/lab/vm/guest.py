@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from contract.plan import Node
 from orchestrator.images import Image
 from orchestrator.lab.launcher import Launcher
 from orchestrator.lab.operations import SoftwareState
-from orchestrator.model import Node
 
 CONSOLE_LINES = 8
 _TAIL_BYTES = 4096

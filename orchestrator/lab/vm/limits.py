@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from contract.plan import Node
 from orchestrator.lab import cgroup
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.limits import SHARES_PER_CORE, Quota, cores_of, quota, weights
 from orchestrator.lab.vm.connection import controllers, said
-from orchestrator.model import Node
 
 NO_QUOTA = -1
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from contract.plan import Interface, Plan
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.operations import Quit
 from orchestrator.lab.vm import files, handover, limits
@@ -20,7 +21,6 @@ from orchestrator.lab.vm.connection import Connection, said
 from orchestrator.lab.vm.domain import QBOOT, Card, Disk, Domain, render
 from orchestrator.lab.vm.guest import Guest
 from orchestrator.lab.vm.limits import VmLimits
-from orchestrator.model import Interface, Plan
 from orchestrator.nics import explain
 
 GONE_S = 10.0

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from contract.plan.family import speaks_ipv6
 from orchestrator.lab import node_config, operations
 from orchestrator.lab.clock import SECOND
 from orchestrator.lab.driver import DriverContext
@@ -18,7 +19,6 @@ from orchestrator.lab.vm.limits import VmLimits
 from orchestrator.lab.vm.machines import Machines
 from orchestrator.lab.vm.watch import Watch
 from orchestrator.lab.vm.workers import Workers
-from orchestrator.model.family import speaks_ipv6
 
 END_NS = 120 * SECOND
 WIDTH = 2 * (os.cpu_count() or 1)

@@ -7,9 +7,10 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from contract.plan import Band, Direction, Flow, Node, Plan, Software
+from contract.plan.family import family
+
 from ...language.units import text_ns
-from ...model import Band, Direction, Flow, Node, Plan, Software
-from ...model.family import family
 from ...software.kind import Offered, Shares
 from ...software.registry import KINDS
 from ..paths import Path, Paths

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from contract.plan import Link, Note, Plan
+
 from ...language.units import text_ns
-from ...model import Link, Note, Plan
 from ...topology.hosts import Underlay
 from .tunnels import overhead
 

@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from contract.plan import Host, Link, Node
+
 from ...language.problem import Problem as Mistake
 from ...language.problem import TopologyError
 from ...language.units import text_bytes
-from ...model import Host, Link, Node
 from ...software.kind import Costs
 from ...topology.loading import Topology
 from ...topology.together import Part, Together

@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from contract.plan import Delivery, Flow, Guarantee, Payload, Session, Software
+
 from ...language.source import Path
-from ...model import Delivery, Flow, Guarantee, Payload, Session, Software
 from ..accounting import to_send, told
 from ..checking import Checks, Here, joined
 from ..kind import Planned

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from contract.plan import File, Probe, Process, Software
+
 from ...language.template_rules import TemplateFaultError
 from ...language.templates import render
-from ...model import File, Probe, Process, Software
 from ..kind import Planned, SoftwareError
 from ..scene import Placed, Scene
 from .accounts import accounting

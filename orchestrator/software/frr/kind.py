@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from contract.plan import Flow, Program, Software
+
 from ...language.source import Path
 from ...language.templates import fault
-from ...model import Flow, Program, Software
 from ..checking import Checks, Here
 from ..kind import Bind, Costs, Kind
 from .file import Frr, Router

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from contract.plan import File, Probe, Process, Software
+from contract.plan.family import EVERYWHERE, FAMILIES, Family, family
+
 from ...language.template_rules import TemplateFaultError
 from ...language.templates import render
-from ...model import File, Probe, Process, Software
-from ...model.family import EVERYWHERE, FAMILIES, Family, family
 from ..kind import Planned, SoftwareError
 from ..programs import template
 from ..scene import Placed, Scene

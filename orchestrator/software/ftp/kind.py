@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from contract.plan import Flow, Program, Software
+
 from ...language.units import text_bytes
-from ...model import Flow, Program, Software
 from .. import peers
 from ..accounting import numbered
 from ..checking import Checks, Here, light

@@ -6,8 +6,9 @@ import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from ...model import Delivery, File, Flow, Guarantee, Payload, Probe, Process, Session, Software
-from ...model.family import has_ipv6
+from contract.plan import Delivery, File, Flow, Guarantee, Payload, Probe, Process, Session, Software
+from contract.plan.family import has_ipv6
+
 from .. import peers
 from ..accounting import to_send, told
 from ..kind import Planned, SoftwareError

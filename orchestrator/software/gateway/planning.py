@@ -6,8 +6,9 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
+from contract.plan import Band, Direction, File, Probe, Process, Software
+
 from ...language.units import text_bps
-from ...model import Band, Direction, File, Probe, Process, Software
 from ..kind import Planned, SoftwareError
 from ..programs import READY
 from ..scene import Placed, Scene

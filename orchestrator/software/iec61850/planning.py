@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ...model import Delivery, Flow, Guarantee, Interface, Session, Software
+from contract.plan import Delivery, Flow, Guarantee, Interface, Session, Software
+
 from ..kind import Ledger, Planned, SoftwareError
 from ..scene import Placed, Scene
 from .file import Published, options_of

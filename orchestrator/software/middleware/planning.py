@@ -7,7 +7,8 @@ import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from ...model import Delivery, File, Flow, Guarantee, Note, Payload, Probe, Process, Session, Software
+from contract.plan import Delivery, File, Flow, Guarantee, Note, Payload, Probe, Process, Session, Software
+
 from ...project import PROJECT
 from ..accounting import to_send, told
 from ..kind import Planned, SoftwareError

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from ...model import Delivery, Guarantee
+from contract.plan import Delivery, Guarantee
+
 from .topics import matches
 
 SHARED = "$share/"  # one of a group of subscribers gets each message, which one is the broker's choice

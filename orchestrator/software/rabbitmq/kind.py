@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from ...model import File, Flow, Probe, Process, Program, Software
+from contract.plan import File, Flow, Probe, Process, Program, Software
+
 from ..checking import Checks, Here
 from ..kind import Bind, Costs, Kind, Planned
 from ..mqtt.file import PROTOCOL as MQTT

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ...model import Delivery, Guarantee, Note, Session, Software
-from ...model.family import has_ipv6
+from contract.plan import Delivery, Guarantee, Note, Session, Software
+from contract.plan.family import has_ipv6
+
 from ..kind import Planned
 from ..messages import flows, timeout_ns
 from ..scene import Placed, Scene

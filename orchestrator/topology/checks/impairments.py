@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from contract.plan.network import REACH
+
 from ...language.source import Path
 from ...language.units import text_ns
-from ...model.network import REACH
 from ..impairments import Impairment, Slot
 from .report import Report
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterator
 
+from contract.plan.family import DEFAULT, EVERYWHERE, Family, Subnet, family, is_address, overlap
+
 from ...language.source import Path
-from ...model.family import DEFAULT, EVERYWHERE, Family, Subnet, family, is_address, overlap
 from ..nodes import Machine, Route
 from .report import Report
 

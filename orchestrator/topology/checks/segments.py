@@ -5,9 +5,10 @@ from __future__ import annotations
 import ipaddress
 from collections import Counter
 
+from contract.plan.family import IPV6_LEAST_MTU, Subnet, family, overlap
+from contract.plan.hosts import BRIDGE_PORTS
+
 from ...language.source import Path
-from ...model.family import IPV6_LEAST_MTU, Subnet, family, overlap
-from ...model.hosts import BRIDGE_PORTS
 from ..expansion import Domain, hosts
 from .report import Report
 

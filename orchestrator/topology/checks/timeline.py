@@ -11,7 +11,7 @@ from .. import profiles
 from ..actions import ACTIONS, action_of
 from ..document import Event
 from ..impairments import Impairment
-from ..phases import Phases, phases
+from ..phases import Phases
 from ..selection import absent, select_all
 from .report import Report
 
@@ -45,7 +45,7 @@ def check(report: Report) -> None:
     run = report.model.run
     if run.ramp is not None and run.connect_interval is not None:
         report.add(("run", "ramp"), None, "conflicts with connect_interval", "keep one of them")
-    lengths = phases(report.model, report.names)
+    lengths = report.lengths
     for index, event in zip(report.events(), report.model.timeline, strict=True):
         path = ("timeline", index)
         action = action_of(event)

@@ -37,7 +37,7 @@ def delays(run: Run) -> pl.DataFrame | None:
     messages of other PISAs meanwhile are left out.
     """
     held = held_messages(run)
-    if held is None or run.plan.get("reference") != ROOM:
+    if held is None or run.plan.reference != ROOM:
         return None
     named = pl.coalesce(*(pl.when(which).then(pl.lit(name)) for name, which in STREAMS.items()))
     rows = held.drop_nulls("received_ns").with_columns(stream=named).drop_nulls("stream")

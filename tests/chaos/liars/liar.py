@@ -10,11 +10,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
-from capture import findings, manifest, seal
 from capture.conservation import registry
 from capture.conservation.evidence import Evidence
 from capture.errors import CaptureError
 from capture.reduce import reduce_run
+from contract import findings, manifest, seal
+from contract.rundir import read_plan
 from liars.figures import Figures, figures, wrong
 from orchestrator.plan.bounds.record import record_bounds
 from reports.damage import told as told_of
@@ -130,7 +131,7 @@ def evaluate(run_dir: Path, *, reduced: bool) -> None:
     with told_of(run_dir):
         if reduced:
             reduce_run(run_dir)
-        record_bounds(run_dir)
+        record_bounds(run_dir, read_plan(run_dir), str(manifest.read(run_dir).get("time", "real")))
         run = read_run(run_dir)
         write(summarise(run), run_dir / "summary.json")
         seal.renew(run_dir, ["summary.json"])

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
-from capture import seal
+from contract import seal
 from liars.files import MESSAGES, MS, document, rows
 from liars.liar import Liar
 from liars.records import moved, of_flow

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from contract.plan import Plan
 from orchestrator.images import cpio
 from orchestrator.images.cpio import Entry
 from orchestrator.kernel.protocol import Missing
@@ -22,7 +23,6 @@ from orchestrator.kernel.virtual.root.dpkg import Database
 from orchestrator.kernel.virtual.root.kept import Kept, Known, signature, stamp
 from orchestrator.kernel.virtual.root.places import LIBRARIES, LOCAL_LIBRARY, Closure
 from orchestrator.kernel.virtual.root.wanted import Wanted, of_plan
-from orchestrator.model import Plan
 
 FORM = "1"  # of what is made here: another makes other archives of the same files
 # Programs that every node has: a shell, the usual small programs, and those that build and capture a lab.

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from orchestrator.model import Node, Plan, Process
+from contract.plan import Node, Plan, Process
 
 TIMELINE = "timeline"
 # Shells and interpreters whose argument after -c is a script of theirs.

@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from capture import regular
+from contract import regular
 
 NAME = "seal.json"
 WRITTEN = ("plan.json", "manifest.json", "proof.json")  # by the lab

@@ -14,6 +14,8 @@ from .queues import Discipline
 # netem sends at once what would leave before it came.
 REACH = {"uniform": 1.0, "normal": 4.0, "pareto": 1.0, "paretonormal": 1.503}
 
+WAYS = ("forward", "reverse")  # of a link
+
 
 @dataclass(frozen=True, slots=True)
 class Slot:
@@ -176,6 +178,10 @@ class Link:
     nics: tuple[str, str] | None = None  # the wire is a pair of NICs cabled to each other, as asked: a's, b's
     subnet: str | None = None  # of a link between two nodes
     cost: int = 1  # of the hop over it, for routes by cost and for routing daemons
+
+    def way(self, name: str) -> Direction:
+        """Its direction of that name: forward or reverse."""
+        return self.forward if name == "forward" else self.reverse
 
     @property
     def half_duplex(self) -> bool:

@@ -21,7 +21,6 @@ NAMES: Mapping[str, Mapping[str, str]] = {
     "disturbance": {"halted": "stopped"},
     "messages": {"promise": "guarantee"},
     "summary.json": {"promise": "guarantee"},
-    "deliveries": {"promise": "guarantee"},  # of the flows of plan.json
 }
 # Subjects of verdicts.json: {old name: present name}.
 SUBJECTS: Mapping[str, str] = {"promise": "guarantee"}
@@ -46,15 +45,6 @@ def named(table: str, found: Mapping[str, Any]) -> dict[str, Any]:
     """One object under the present names of its keys."""
     names = NAMES.get(table, {})
     return {names.get(key, key): value for key, value in found.items()}
-
-
-def plan(found: dict[str, Any]) -> dict[str, Any]:
-    """A plan under the present names of its keys."""
-    flows = [
-        {**flow, "deliveries": objects("deliveries", flow["deliveries"])} if "deliveries" in flow else flow
-        for flow in found.get("flows", ())
-    ]
-    return {**found, "flows": flows} if flows else found
 
 
 def figures(found: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:

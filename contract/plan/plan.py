@@ -6,13 +6,15 @@ Times are nanoseconds, rates bits per second, sizes bytes, shares in [0, 1]; del
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
+from ..codec import build
 from .flows import Flow
 from .hosts import Host, Tunnel
-from .network import Capture, Interface, Link, Neighbour, Route, Segment
-from .software import Program, Software
+from .network import WAYS, Capture, Impairment, Interface, Link, Neighbour, Route, Segment
+from .software import Program, Session, Software
 from .tolerance import ProofSettings
 from .traces import Trace
 
@@ -36,6 +38,8 @@ class Vm:
 
 @dataclass(frozen=True, slots=True)
 class Node:
+    RETIRED: ClassVar[dict[str, str]] = {"sees": "mounts_read", "writes": "mounts_write"}
+
     name: str
     group: str  # the group's name; a single node's group is itself
     kind: Literal["light", "vm"]
@@ -78,6 +82,13 @@ class Event:
     # limit: {"cpu_limit_mhz": ...} or {"cpu_limit_cores": ...}
     # flap, partition and "down for" are expanded into link-down/link-up by the planner
     label: str = ""
+
+    def impairments(self) -> Iterator[tuple[str, str, Impairment]]:
+        """Link, direction and impairment of each that an `impair` sets."""
+        found = [(way, self.args.get(way)) for way in WAYS] if self.action == "impair" else []
+        for way, given in found:
+            if given:
+                yield from ((link, way, build(Impairment, given)) for link in self.targets)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,3 +153,25 @@ class Plan:
     hosts: tuple[Host, ...] = ()  # that carry the lab together; none: it is whole on one machine
     tunnels: tuple[Tunnel, ...] = ()  # between hosts
     format: int = PLAN_FORMAT
+
+    def sessions(self) -> Iterator[tuple[Node, Software, Session]]:
+        """Every session with its software and node."""
+        for node in self.nodes:
+            yield from ((node, one, one.session) for one in node.software if one.session is not None)
+
+    def homes(self) -> dict[str, str]:
+        """The node of each session, by the session's endpoint."""
+        return {session.endpoint: node.name for node, _, session in self.sessions()}
+
+    def impairments(self) -> Iterator[tuple[str, str, Impairment]]:
+        """Link, direction and impairment of each that the file ever requests: at first, and by its events."""
+        for link in self.links:
+            yield from ((link.name, way, link.way(way).impairment) for way in WAYS)
+        for event in self.events:
+            yield from event.impairments()
+
+
+NO_PLAN = Plan(  # of a run directory whose plan cannot be read
+    lab="", core_netns="", seed=0, topology="", parameters={}, reference=None, scenario=None, segments=(),
+    nodes=(), links=(), captures=(), events=(), ramp_ns=0, hold_ns=0, drain_ns=0, steps=(), predictions=(),
+)  # fmt: skip

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, Literal, TypedDict, cast
 
-from capture import regular
+from contract import regular
 
 NAME = "manifest.json"
 COMPLETE = "complete"  # the one state that puts a result in no doubt
@@ -21,6 +21,9 @@ CHECK = "check-"  # of those that a report gives of summary.json
 ALTERED = "altered"  # of one that had been changed before: no later reduction takes it back
 
 
+Time = Literal["real", "virtual"]
+
+
 class Kernel(TypedDict, total=False):
     """The lab's kernel; the last two are for virtual time."""
 
@@ -28,7 +31,7 @@ class Kernel(TypedDict, total=False):
     release: str
     why: str
     machine: str  # URL, of a lab on another machine
-    time: str
+    time: Time
     start_ns: int
     syscall_ns: int
 
@@ -48,7 +51,7 @@ class Contents(TypedDict, total=False):
     parameters: dict[str, Any]
     seed: int
     kernel: Kernel
-    time: str
+    time: Time
     versions: dict[str, str]
     host: dict[str, Any]
     machine: dict[str, Any]
@@ -82,6 +85,48 @@ class Warned:
     suspect: bool = False
 
 
+@dataclass(kw_only=True)
+class Record:
+    """The manifest of a run that goes on: its lab process fills it in and writes `contents`."""
+
+    lab: str
+    run: str
+    driver: str
+    topology: str
+    reference: str | None
+    scenario: str | None
+    parameters: dict[str, Any]
+    seed: int
+    kernel: Kernel
+    time: Time
+    host: dict[str, Any]
+    state: str = "running"
+    error: str | None = None
+    versions: dict[str, str] = field(default_factory=dict)
+    t0_ns: int | None = None
+    phases: dict[str, list[int]] = field(default_factory=dict)
+    nodes: dict[str, str] = field(default_factory=dict)
+    captures: dict[str, dict[str, Any]] = field(default_factory=dict)
+    limits: dict[str, dict[str, Any]] = field(default_factory=dict)
+    deadlines_missed: list[dict[str, Any]] = field(default_factory=list)
+    # Left out where nothing is known of it.
+    foreign: int | None = None
+    totals: dict[str, int] | None = None
+    clocks: dict[str, Any] | None = None
+    hosts: dict[str, Any] | None = None
+    underlay: list[dict[str, Any]] | None = None
+    starts: dict[str, Any] | None = None
+
+    def contents(self, warnings: list[dict[str, Any]]) -> Contents:
+        """What the file says, but for `suspect`, which `write` adds."""
+        known = {one.name: getattr(self, one.name) for one in fields(Record)}
+        said = {name: value for name, value in known.items() if value is not None or name not in OPTIONAL}
+        return cast(Contents, said | {"warnings": warnings})
+
+
+OPTIONAL = ("foreign", "totals", "clocks", "hosts", "underlay", "starts")
+
+
 def read(run_dir: Path) -> Contents:
     """The manifest's content; empty if there is none yet."""
     path = run_dir / NAME
@@ -102,7 +147,7 @@ def copy(run_dir: Path, text: str) -> None:
     if not (run_dir / "seal.json").exists():
         regular.write(path, text)
         return
-    from capture import seal  # of a run that was reduced, so not inside the lab's kernel
+    from contract import seal  # of a run that was reduced, so not inside the lab's kernel
 
     seal.lift(run_dir, NAME)
     regular.write(path, text)

@@ -11,8 +11,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from capture import manifest, seal
-from capture.manifest import Contents, Warned
+from contract import manifest, seal
+from contract.manifest import Contents, Warned
 
 SEAL, DAMAGED = "seal", "damaged"
 ALTERED = "tables: `vnet report --reduce` makes them again; plan, manifest and proof come only from a new run"

@@ -2,16 +2,18 @@
 
 from .flows import Delivery, Flow, Guarantee, Pattern, Payload, Rate, Schedule, Spread
 from .hosts import Host, Tunnel
-from .network import Capture, Direction, Impairment, Interface, Link, Neighbour, Route, Segment, Slot
-from .plan import PHASES, PLAN_FORMAT, Event, Node, Note, Phase, Plan, Prediction, Step, Vm
+from .network import WAYS, Capture, Direction, Impairment, Interface, Link, Neighbour, Route, Segment, Slot
+from .plan import NO_PLAN, PHASES, PLAN_FORMAT, Event, Node, Note, Phase, Plan, Prediction, Step, Vm
 from .queues import Band, Cake, Discipline, Fifo, FqCodel, Htb, Prio, Red
 from .software import REFLECT_DSCP, File, Probe, Process, Program, Session, Software
 from .traces import State, Trace
 
 __all__ = [
+    "NO_PLAN",
     "PHASES",
     "PLAN_FORMAT",
     "REFLECT_DSCP",
+    "WAYS",
     "Band",
     "Cake",
     "Capture",
