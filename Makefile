@@ -13,7 +13,8 @@ BINARIES := target/release/vnet-agent target/release/vnet-reduce
 .PHONY: goldens setup demo check-fast test-all examples pictures papers atlas mutate chaos soak fuzz test test-bare test-fresh test-hil test-hosts test-servers check check-and-rust types bench wheel deb container test-container site gallery figures middleware clean kernel lock packages toolchain format
 
 # Bytecode, too: where the interpreter may not write it, each command would compile all that it loads.
-setup: packages toolchain $(VENV)/installed $(BINARIES)
+setup: packages toolchain
+	@$(MAKE) --no-print-directory -j 2 $(VENV)/installed $(BINARIES)
 	@$(PY) -m compileall -q orchestrator capture reports vnet
 
 packages:
@@ -76,8 +77,9 @@ atlas: setup
 # - All others compute (labs in virtual time have a core each; no lab at all): a process a core. These and the checks take what WAITING
 #   leaves of the cores: BEHIND gives a core to a lab in real time first, which is then disturbed less than by its equals.
 WAITING := $(addprefix tests/,agent ansible bare cli doctor frames images kernel lab nics remote security multi_host vm \
-  vnet queueing/test_queue_live.py queueing/test_traces_live.py scenarios/test_scenarios_in_a_guest.py)
-ALONE := $(addprefix tests/,scenarios/test_fidelity.py virtual/test_timers.py virtual/test_bound.py)
+  vnet queueing/test_queue_live.py queueing/test_traces_live.py scenarios/test_scenarios_in_a_guest.py \
+  virtual/test_timers.py)
+ALONE := $(addprefix tests/,scenarios/test_fidelity.py virtual/test_bound.py)
 # CI=true: Hypothesis draws the same examples each time and does not judge how slow a busy machine draws them.
 PYTEST := env CI=true PYTHONPATH=tests/order tests/run.sh $(PY) -p longest_first
 BEHIND := nice -n 5
@@ -244,16 +246,18 @@ middleware:
 	@images/packages.sh middleware
 	@CACHE=$(CACHE) images/middleware/build.sh $(if $(TEST),--test)
 
-# The interpreter must be readable by every user who runs labs, so Debian's own comes first.
+# The interpreter must be readable by every user who runs labs, so Debian's own comes first. pip would compile on one core; files that
+# are templates, or for other versions of Python, cannot be compiled.
 $(VENV)/installed: requirements.lock pyproject.toml
 	@python=$$(images/python.sh); \
 	echo "setup: Python environment with $$python"; \
 	[ -x $(PY) ] || $$python -m venv $(VENV); \
-	$(VENV)/bin/pip install --quiet --require-hashes -r requirements.lock; \
+	$(VENV)/bin/pip install --quiet --no-compile --require-hashes -r requirements.lock; \
 	$(VENV)/bin/pip install --quiet --no-deps --no-build-isolation -e .; \
+	$(PY) -m compileall -qq -j 0 $(VENV)/lib || true; \
 	touch $@
 
-$(BINARIES) &: $(RUST_SOURCES) | $(VENV)/installed
+$(BINARIES) &: $(RUST_SOURCES)
 	@echo "setup: Rust build (about 3 minutes the first time; cached in $(CARGO_TARGET_DIR))"
 	@cargo build --release --locked --quiet
 	@install -D -t target/release $(addprefix $(CARGO_TARGET_DIR)/release/,$(notdir $(BINARIES)))
