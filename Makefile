@@ -79,7 +79,7 @@ atlas: setup
 WAITING := $(addprefix tests/,agent ansible bare cli doctor frames images kernel lab nics remote security multi_host vm \
   vnet queueing/test_queue_live.py queueing/test_traces_live.py scenarios/test_scenarios_in_a_guest.py \
   virtual/test_timers.py)
-ALONE := $(addprefix tests/,scenarios/test_fidelity.py virtual/test_bound.py)
+ALONE := $(addprefix tests/,scenarios/test_fidelity.py virtual/test_bound.py chaos/test_liars_real.py)
 # CI=true: Hypothesis draws the same examples each time and does not judge how slow a busy machine draws them.
 PYTEST := env CI=true PYTHONPATH=tests/order tests/run.sh $(PY) -p longest_first
 BEHIND := nice -n 5
