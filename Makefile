@@ -73,17 +73,18 @@ atlas: setup
 # (half a minute), and an ssh server that only the tests start.
 # A part that fails stops no other: tests/parts.py shows at the end what failed in each of them. The tests of one file run in one process.
 # - WAITING are files of labs that wait more than they compute (real time, virtual machines, the command line): more processes than cores.
-# - ALONE measures times of a real lab, which a busy machine lengthens, or takes every core: one test after the other, once all else is done.
-# - All others compute (labs in virtual time have a core each; no lab at all): a process a core. These and the checks take what WAITING
-#   leaves of the cores: BEHIND gives a core to a lab in real time first, which is then disturbed less than by its equals.
+#   They leave cores idle, so the checks and what belongs to no other part run beside them, in one process less than there are cores.
+# - COMPUTING are labs in virtual time, which take a core each: a process a core, once all of those have ended.
+# - ALONE measures times of a real lab, which a busy machine lengthens, or takes every core: one test after the other.
 WAITING := $(addprefix tests/,agent ansible bare cli doctor frames images kernel lab nics remote security multi_host vm \
   vnet queueing/test_queue_live.py queueing/test_traces_live.py scenarios/test_scenarios_in_a_guest.py \
   virtual/test_timers.py)
+COMPUTING := $(addprefix tests/,goldens queueing virtual)
 ALONE := $(addprefix tests/,scenarios/test_fidelity.py virtual/test_bound.py chaos/test_liars_real.py)
 # CI=true: Hypothesis draws the same examples each time and does not judge how slow a busy machine draws them.
-PYTEST := env CI=true PYTHONPATH=tests/order tests/run.sh $(PY) -p longest_first
-BEHIND := nice -n 5
+PYTEST := CI=true PYTHONPATH=tests/order tests/run.sh $(PY) -p longest_first
 SIDE_BY_SIDE := --dist loadfile --no-loadscope-reorder -n
+BUT = $(patsubst %,--ignore=%,$(1))
 RUST_TESTS := cargo test --release --locked --quiet --no-fail-fast
 RUST_TESTED = "Rust's tests: $(RUST_TESTS) || { echo 'tests: those of Rust once more, one after the other:'; $(RUST_TESTS) -- --test-threads 1; }"
 test test-all: setup
@@ -92,9 +93,11 @@ test test-all: setup
 	@[ "$$(id -u)" -ne 0 ] || { images/packages.sh vm debian far page slurm && for image in builtin builtin-router; do $(VENV)/bin/vnet images build $$image; done; }
 	@$(PY) tests/parts.py --side-by-side 2 \
 	  "side by side, waiting: $(PYTEST) $(SWEEPS) $(SIDE_BY_SIDE) $$((2 * $$(nproc))) $(WAITING)" \
-	  "checks and Rust's tests: $(BEHIND) make --no-print-directory check-and-rust" \
-	  "side by side, computing: $(BEHIND) $(PYTEST) $(SWEEPS) $(SIDE_BY_SIDE) $$(nproc) $(patsubst %,--ignore=%,$(ALONE) $(WAITING))" \
-	  --side-by-side 1 "alone: $(PYTEST) $(SWEEPS) $(ALONE)" $(LIVED_IN)
+	  "checks and Rust's tests: make --no-print-directory check-and-rust" \
+	  "beside those that wait: $(PYTEST) $(SWEEPS) $(SIDE_BY_SIDE) $$(($$(nproc) > 2 ? $$(nproc) - 1 : 1)) $(call BUT,$(WAITING) $(COMPUTING) $(ALONE))" \
+	  --side-by-side 1 \
+	  "side by side, computing: $(PYTEST) $(SWEEPS) $(SIDE_BY_SIDE) $$(nproc) $(COMPUTING) $(call BUT,$(WAITING) $(ALONE))" \
+	  "alone: $(PYTEST) $(SWEEPS) $(ALONE)" $(LIVED_IN)
 
 # Long searches and repetitions, too (the marker `sweep`), and the goldens in a Debian that has other software installed (root).
 test-all: SWEEPS := -m ''

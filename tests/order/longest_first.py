@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-# Below tests/, of both parts of `make test` that run files side by side.
+# Below tests/, of all parts of `make test` that run files side by side.
 LONGEST = (
     "scenarios/test_scenarios_in_a_guest.py",
     "ansible/test_ansible_playbooks.py",
