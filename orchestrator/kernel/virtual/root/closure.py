@@ -189,7 +189,7 @@ class _Closing:
             if self._db.owner(end) is not None:
                 return
             if (fault := elf.fault(self._db.real(end))) is not None:
-                raise refuse(one.key, end, fault[0], f"{fault[1]}, or {REAL}")
+                raise refuse(one.key, end, *fault)  # in real time it could not start, either
             words = elf.needs(self._db.real(end))
             if words.elf or not words.interpreter or self._places.fault(words.interpreter[0]) is not None:
                 return
