@@ -65,7 +65,6 @@ STILL = (
     "new --",
     "atlas query",
     "atlas show",
-    "atlas page",
     "images export",
 )
 # Of these: what cannot be run here.
@@ -197,7 +196,7 @@ def to_run() -> dict[str, str]:
 
 
 def test_each_line_runs_or_is_listed_with_the_reason() -> None:
-    known = ("run topologies/", "campaign run broker.yaml", "up topologies/")
+    known = ("run topologies/", "campaign run broker.yaml", "up topologies/", "atlas page")
     assert [f"{page}: vnet {line}" for line, page in to_run().items() if not line.startswith(known)] == [], (
         "run it (STILL, to_run), or say why not in who_runs_it.py"
     )
@@ -234,7 +233,7 @@ def test_a_lab_ends_well_as_printed(line: str, page: str, tmp_path: Path) -> Non
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-3000:]
-    assert line.startswith("up ") or list(tmp_path.glob("results/*/*/report/index.html"))
+    assert line.startswith(("up ", "atlas page")) or list(tmp_path.glob("results/*/*/report/index.html"))
 
 
 def test_what_makes_no_lab_runs_as_printed(tmp_path: Path) -> None:
