@@ -83,6 +83,8 @@ def _examine(
         campaign = load_campaign(file, parameters)
         found: dict[Note, None] = {}
         for cell in campaign.cells:
+            if cell.repetition > 1:  # the same plan with another seed
+                break
             plan = make_plan(cell.loaded, None, cell.seed)
             insist_it_fits(plan)
             found |= dict.fromkeys([*plan.notes, *_absent_images(plan)])
