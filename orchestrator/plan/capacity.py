@@ -11,6 +11,8 @@ from ..model import Plan
 
 # Beside a guest's own memory: QEMU with its translation cache, its share of kernel and initrd (20 to 45 MB).
 VM_BYTES = 50_000_000
+# Of a machine with a disk, once booted: its linked clone (16 MB of `debian`, 19 after cloud-init) and seed.
+DISK_BYTES = 25_000_000
 # The largest share of free memory that a lab may take; the rest is for the run's output and the machine.
 MEMORY_SHARE = 0.9
 
@@ -26,6 +28,8 @@ class MachineFacts:
     neighbour_entries: int | None = None  # net.ipv4.neigh.default.gc_thresh3, one table for all namespaces
     disk_available_bytes: int | None = None  # where the run directory is
     cores: int | None = None  # of the kernel that the lab runs in
+    machines_disk_bytes: int | None = None  # free where disks of virtual machines are kept
+    machines_disk_place: str = ""
 
 
 def problems(plan: Plan, facts: MachineFacts) -> list[Problem]:
@@ -83,6 +87,13 @@ def _disk(plan: Plan, facts: MachineFacts) -> Iterator[Problem]:
         yield _problem(
             plan, "captures", "", rule, "shorten the hold, lower `snaplen`, or choose another --results"
         )
+    needed, free = _total(plan, "disks"), facts.machines_disk_bytes
+    if free is not None and needed > free:
+        rule = (
+            f"disks of virtual machines take about {needed / 1e6:.0f} MB once booted, {free / 1e6:.0f} MB "
+            f"are free at {facts.machines_disk_place}"
+        )
+        yield _problem(plan, "disks", "", rule, "free disk space, or set VNET_DISK_DIR")
 
 
 def _ports(plan: Plan, facts: MachineFacts) -> Iterator[Problem]:
