@@ -9,6 +9,7 @@ from ..model import Flow, Impairment, Node, Plan, Prediction, Software
 from ..software.kind import Costs
 from ..software.registry import KINDS
 from ..software.sending import expected_messages
+from . import vm_prices
 from .capacity import DISK_BYTES, VM_BYTES
 from .correlation import effective_share
 from .paths import Paths, pairs
@@ -93,6 +94,7 @@ def _machine(plan: Plan, software: list[Software], costs: list[Costs]) -> Iterat
     yield Prediction("memory", "lab", float(memory), "B")
     if disks := sum(n.vm is not None and has_disk(n.vm.image) for n in plan.nodes):
         yield Prediction("disks", "lab", float(disks * DISK_BYTES), "B")
+    yield from vm_prices.predictions(plan.nodes)
     # One process a node, its programs, a tcpdump a capture, the lab process and the launcher.
     processes = len(plan.nodes) + programs + len(plan.captures) + 2
     yield Prediction("processes", "lab", float(processes), "processes")

@@ -94,6 +94,7 @@ def test_a_command_on_a_node_and_the_state_of_a_lab_wait_for_nobody(scene, monke
 
     monkeypatch.setitem(requests.WHEN_READY, "inspect", slow)
     monkeypatch.setitem(requests.ANYTIME, "status", lambda *_: {})
+    monkeypatch.setitem(requests.WHEN_READY, "set", lambda *_: {})
     first, second, third = scene.client(), scene.client(), scene.client()
     first.sendall(line(1, "inspect"))
     scene.until(lambda: bool(seen))

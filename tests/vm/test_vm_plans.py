@@ -163,6 +163,42 @@ def test_memory_that_is_not_there_is_refused_with_what_the_machines_take(file: P
     assert problems(plan, MachineFacts(memory_available_bytes=4 << 30)) == []
 
 
+MANY = """
+name: many
+segments: {lan: {subnet: 10.1.0.0/16}}
+groups: {m: {count: 300, segment: lan, kind: vm, image: IMAGE}}
+"""
+
+
+def test_three_hundred_machines_are_priced_by_what_was_measured(file: Path) -> None:
+    file.write_text(MANY.replace("IMAGE", "builtin-tiny"))
+    found = {p.name: p for p in make_plan(load(file)).predictions}
+    assert found["memory as measured"].value == 300 * 71e6 < found["memory"].value
+    assert found["memory as measured"].scope == "300 of 300 machines"
+    assert found["boot CPU, emulated"].value == pytest.approx(465)
+    assert found["idle CPU, emulated"].value == pytest.approx(126)
+    file.write_text(MANY.replace("IMAGE", "debian"))
+    found = {p.name: p for p in make_plan(load(file)).predictions}
+    assert "memory as measured" not in found, "nobody has measured it, so nothing is said"
+    assert found["disks"].value == 300 * DISK_BYTES
+
+
+@pytest.mark.parametrize(
+    ("free_gb", "told"),
+    [
+        (40, "(214 of these machines fit, or all with 66 MiB each)"),
+        (20, "(107 of these machines fit)"),
+        (0.2, "or free memory"),
+    ],
+)
+def test_machines_that_do_not_fit_are_refused_with_the_setting_that_would(
+    file: Path, free_gb: float, told: str
+) -> None:
+    file.write_text(MANY.replace("IMAGE", "builtin"))
+    (problem,) = problems(make_plan(load(file)), MachineFacts(memory_available_bytes=int(free_gb * 1e9)))
+    assert str(problem).endswith(told)
+
+
 def test_disks_that_do_not_fit_once_booted_are_refused(file: Path) -> None:
     file.write_text(
         "name: d\nsegments: {lan: {subnet: 10.1.0.0/24}}\n"

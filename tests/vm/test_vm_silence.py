@@ -11,9 +11,10 @@ from lab_plans import SECOND
 from vm_agents import FakeChannel, Told, guest_of
 
 from orchestrator.lab.clock import JumpingClock
+from orchestrator.lab.drivers.vm import state_without_answer
 from orchestrator.lab.errors import LabError, TimedOut
 from orchestrator.lab.loop import Loop
-from orchestrator.lab.operations import Exec, Finish, Hello, ReadClock, Software
+from orchestrator.lab.operations import Exec, Finish, Hello, ReadClock, Software, SoftwareState
 from orchestrator.lab.vm import dialogue, pauses
 from orchestrator.lab.vm.dispatcher import LOOK_NS, WORK_NS, Dispatcher
 from orchestrator.lab.vm.guest import Guest
@@ -98,6 +99,23 @@ def test_hellos_find_it_without_a_request_and_end_a_command_that_waits(scene: Sc
     scene.channels["mute"].answer()
     assert scene.guests["mute"].state == "running" and len(answers) == 1
     scene.silence.stop()
+
+
+@pytest.mark.parametrize(
+    ("state", "last", "told"),
+    [
+        ("silent: no answer", "ready", "unknown"),
+        ("paused: no space", "failed", "unknown"),
+        ("stopped", "ready", "exited"),
+        ("failed: its machine ended", "failed", "failed"),
+    ],
+)
+def test_nobody_can_tell_the_state_of_a_program_whose_machine_is_silent(
+    scene: Scene, state: str, last: Any, told: str
+) -> None:
+    scene.guests["mute"].state = state
+    known: SoftwareState = {"state": last, "pid": 7, "status": None, "restarts": 0}
+    assert state_without_answer(scene.guests["mute"], known) == told
 
 
 def test_the_last_records_are_asked_of_a_silent_machine_too(scene: Scene) -> None:

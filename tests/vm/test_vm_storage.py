@@ -52,6 +52,9 @@ def test_a_lab_begins_with_an_empty_directory_and_takes_only_its_own_away(
     assert storage.remove(state) == [] and state.is_dir(), "a file that names another directory moves nothing"
     (state / "disks").write_text(f"{place}\n")
     assert storage.remove(state) == [str(place)] and (disks / "other-1").is_dir()
+    (disks / "other-1").rmdir()
+    storage.make(state)
+    assert storage.remove(state) == [str(place)] and disks.is_dir(), "the user chose it, so it stays"
 
 
 def test_teardown_after_a_crash_removes_disks(

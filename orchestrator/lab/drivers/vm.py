@@ -288,7 +288,7 @@ class VmDriver:
                 guest.software = nodes.get(guest.name, {})
             elif answer.get("ok"):
                 nodes[guest.name] = {
-                    name: {**state, "state": _state_without_answer(guest, state)}
+                    name: {**state, "state": state_without_answer(guest, state)}
                     for name, state in guest.software.items()
                 }
         return answer
@@ -305,7 +305,7 @@ class VmDriver:
             raise LabError(f"nodes.{node.name}.image: {error}") from error
 
 
-def _state_without_answer(guest: Guest, last: operations.SoftwareState) -> str:
+def state_without_answer(guest: Guest, last: operations.SoftwareState) -> str:
     """The state of a program whose machine gives no answer: it ended with its machine, or nobody can tell."""
     if guest.up:
         return "unknown"

@@ -54,8 +54,10 @@ def remove(state_dir: Path) -> list[str]:
     if place.name != of_lab(state_dir).name or not place.is_dir():
         return []
     shutil.rmtree(place)
-    with contextlib.suppress(OSError):  # another lab's directory is in it
-        place.parent.rmdir()
+    if place.parent == DEFAULT:  # a directory that the user chose stays
+        with contextlib.suppress(OSError):  # another lab's directory is in it
+            DEFAULT.rmdir()
+            DEFAULT.parent.rmdir()
     return [str(place)]
 
 
