@@ -35,6 +35,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "verify": ("verify", "Run a run in virtual time again and compare every byte.", "Experiments"),
     "report": ("report", "Write the report page of a run or campaign again.", "Experiments"),
     "atlas": ("atlas", "Say which interaction model meets requirements on a network.", "Experiments"),
+    "results": ("results", "List, remove and archive runs by age, size and verdict.", "Experiments"),
     "packets": ("packets", "Show dissected packets of a run's capture points.", "Experiments"),
     "reduce": ("reduce", "Reduce a pcap file to a table of packets.", "Experiments"),
     "doctor": ("doctor", "Say what this machine can do, and how to repair the rest.", "Before a run"),

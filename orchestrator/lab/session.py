@@ -250,8 +250,9 @@ class Session:
             if software.process is None or (node, software.name) in lab.meant:
                 continue
             known = states.get(node, {}).get(software.name)
-            if known is None and lab.node_states.get(node, "").startswith("failed"):
-                continue  # a node that is gone: what became of it has been said
+            gone = known is None or known["state"] == "unknown"
+            if gone and lab.node_states.get(node, "").startswith(("failed", "silent", "paused")):
+                continue  # a node that is gone or does not answer: a warning says so
             state, status = (known["state"], known["status"]) if known else ("absent", None)
             fine = ("starting", "ready") if software.process.expect == "running" else ("exited",)
             if state not in fine:

@@ -10,9 +10,11 @@ from contract.plan import Flow, Impairment, Node, Plan, Prediction, Software
 from ..software.kind import Costs
 from ..software.registry import KINDS
 from ..software.sending import expected_messages
-from .capacity import VM_BYTES
+from . import vm_prices
+from .capacity import DISK_BYTES, VM_BYTES
 from .correlation import effective_share
 from .paths import Paths, pairs
+from .vms import has_disk
 
 # Measured by bench/memory.py (Linux 6.18, x86-64), rounded up. A light node: 0.15 MB (PSS) of an idle agent,
 # 0.23 MB of one with a client; 0.45 to 0.51 MB that the kernel holds for namespaces, interfaces and stacks.
@@ -91,6 +93,9 @@ def _machine(plan: Plan, software: list[Software], costs: list[Costs]) -> Iterat
     memory = LAB_BYTES + CAPTURE_BYTES * len(plan.captures) + sum(c.memory_bytes for c in costs)
     memory += sum(NODE_BYTES if n.vm is None else VM_BYTES + n.vm.memory_bytes for n in plan.nodes)
     yield Prediction("memory", "lab", float(memory), "B")
+    if disks := sum(n.vm is not None and has_disk(n.vm.image) for n in plan.nodes):
+        yield Prediction("disks", "lab", float(disks * DISK_BYTES), "B")
+    yield from vm_prices.predictions(plan.nodes)
     # One process a node, its programs, a tcpdump a capture, the lab process and the launcher.
     processes = len(plan.nodes) + programs + len(plan.captures) + 2
     yield Prediction("processes", "lab", float(processes), "processes")

@@ -38,6 +38,13 @@ def memory(image: str) -> int:
     return ours[image].memory_mib << 20 if image in ours else MEMORY_OF_OTHERS
 
 
+def has_disk(image: str) -> bool:
+    """Whether its machines have disks of their own; a built-in initramfs lives in memory."""
+    from ..images.recipe import Recipe, recipes
+
+    return not isinstance(recipes().get(image), Recipe)
+
+
 def _image(image: str, topology: str) -> str:
     """A name stays one; what looks like a file becomes an absolute path: the lab process runs elsewhere."""
     if "/" not in image and not image.endswith((".qcow2", ".img")):

@@ -91,6 +91,8 @@ def test_a_server_is_made_ready_once(controller: Controller, bare_server: int) -
     assert play(lab_host_users=["games", "news"]).changed() >= 5
     assert "vm.nr_hugepages = 64" in (inside / "etc/sysctl.d/60-vnet.conf").read_text()
     assert "@vnet - nofile 65536" in (inside / "etc/security/limits.d/60-vnet.conf").read_text()
+    groups = (inside / "etc/group").read_text().splitlines()
+    assert {g.split(":")[0] for g in groups if "games" in g.rpartition(":")[2].split(",")} == {"vnet"}
     assert _kernel_arguments(inside) == "quiet intel_iommu=on iommu=pt"
     assert (inside / "usr/sbin/mosquitto").exists()
     assert {link.name for link in started.iterdir()} == before

@@ -109,9 +109,12 @@ class LightDriver:
             state_root, self._at.run_dir, self._resolver(), self._node_limits.limits.disk_bytes
         )
 
+    def known(self) -> list[Node]:
+        """All nodes that light nodes resolve by name."""
+        return list({**self._nodes, **self._others}.values())
+
     def _resolver(self) -> dict[str, str]:
-        known = {**self._nodes, **self._others}
-        return etc_hosts.write(self._at.state.directory / "etc", known.values())
+        return etc_hosts.write(self._at.state.directory / "etc", self.known())
 
     def know(self, others: Iterable[Node]) -> None:
         """Adds nodes of another driver to the names that light nodes resolve, from the next change on."""

@@ -40,7 +40,7 @@ class Stop(Operation[ExitStatus]):
 
 
 class SoftwareState(TypedDict):
-    state: Literal["starting", "ready", "exited", "failed"]
+    state: Literal["starting", "ready", "exited", "failed", "unknown"]  # unknown: its machine does not answer
     pid: int | None
     status: int | None
     restarts: int

@@ -38,9 +38,13 @@ echo 1 > /proc/sys/net/ipv6/conf/br0/disable_ipv6 2>/dev/null || true
 def run(loop: Loop, guest: Guest, argv: Sequence[str]) -> tuple[int, str, str]:
     """Runs a command on a machine; returns its status, output and errors. LabError if it cannot be run."""
     answers: list[tuple[Message, str, str]] = []
+    if not guest.ready:
+        raise LabError(guest.unfit(argv[0]))
     submit(guest, argv, lambda *ended: answers.append(ended))
     subject = f"nodes.{guest.name}: {' '.join(argv)[:60]}"
-    loop.until(loop.clock.now_ns() + PATIENCE_NS, subject, lambda: bool(answers))
+    loop.until(loop.clock.now_ns() + PATIENCE_NS, subject, lambda: bool(answers) or not guest.ready)
+    if not answers:
+        raise LabError(guest.unfit(argv[0]))
     answer, out, errors = answers[0]
     if not answer.get("ok"):
         raise LabError(f"{subject}: {answer.get('error')}")

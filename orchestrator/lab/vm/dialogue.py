@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from typing import Any, Protocol, TypeVar
 
+from orchestrator.lab.clock import SECOND
 from orchestrator.lab.driver import OnMessage
-from orchestrator.lab.errors import LabError
+from orchestrator.lab.errors import LabError, TimedOut
 from orchestrator.lab.jsonlines import Message
 from orchestrator.lab.loop import Loop
 from orchestrator.lab.operations import Answer, Operation
@@ -61,13 +62,18 @@ def ask(request: Operation[Answer]) -> Dialogue[Answer]:
 
 
 def together(
-    loop: Loop, subject: str, patience_ns: int, dialogues: Sequence[tuple[Party, Dialogue[T]]]
-) -> tuple[dict[str, T], dict[str, str]]:
-    """Runs all dialogues; returns (results, errors) by node. TimedOut(subject) after `patience_ns`."""
+    loop: Loop, subject: str, patience_ns: int, dialogues: Sequence[tuple[Party, Dialogue[T]]],
+    *, each: bool = False,
+) -> tuple[dict[str, T], dict[str, str]]:  # fmt: skip
+    """Runs all dialogues; returns (results, errors) by node. TimedOut(subject) after `patience_ns`; with
+    `each`, that is an error of the nodes that did not answer.
+    """
     results: dict[str, T] = {}
     errors: dict[str, str] = {}
 
     def ended(name: str, value: Any, error: str | None) -> None:
+        if name in errors:
+            return  # an answer after the patience
         if error is None:
             results[name] = value
         else:
@@ -75,7 +81,12 @@ def together(
 
     for guest, dialogue in dialogues:
         begin(guest, dialogue, lambda value, error, n=guest.name: ended(n, value, error))  # type: ignore[misc]
-    loop.until(
-        loop.clock.now_ns() + patience_ns, subject, lambda: len(results) + len(errors) == len(dialogues)
-    )
-    return results, errors
+    began = loop.clock.now_ns()
+    try:
+        loop.until(began + patience_ns, subject, lambda: len(results) + len(errors) == len(dialogues))
+    except TimedOut:
+        if not each:
+            raise
+        for name in (guest.name for guest, _ in dialogues if guest.name not in results):
+            errors.setdefault(name, f"{subject}: no answer for {patience_ns / SECOND:g} s")
+    return dict(results), dict(errors)

@@ -67,8 +67,9 @@ class Machines:
 
     def prepare(self, guest: Guest) -> str:
         """Makes the guest's files; returns the domain's XML, which is stored beside them."""
-        guest.directory.mkdir(parents=True, exist_ok=True)
-        for directory in (guest.directory.parent, guest.directory):
+        for directory in (guest.directory, guest.storage):
+            directory.mkdir(parents=True, exist_ok=True)
+            self._account.enters(directory.parent)
             self._account.enters(directory)
         link = guest.directory / CONSOLE
         link.unlink(missing_ok=True)
