@@ -209,6 +209,8 @@ container: deb
 # What is handed out: wheel, Debian package and image, each with its bill of materials (CycloneDX, FILE.cdx.json), and all their
 # sums; audited and built twice before (docs/installing.md). Root.
 release: setup audit reproducible container
+	@images/packages.sh release
+	@lintian --fail-on error,warning dist/vnet_*.deb
 	@cd dist && sha256sum $$(ls *.whl *.deb *.oci.tar *.cdx.json) >SHA256SUMS && cat SHA256SUMS
 
 # Known holes in what both locks pin; what cannot be looked up here is said.
