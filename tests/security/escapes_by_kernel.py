@@ -220,7 +220,9 @@ def _read_there(top: str, skip: tuple[str, ...]) -> list[str]:
             about = os.lstat(path)
             if not stat.S_ISREG(about.st_mode) or about.st_mode & 0o004:
                 continue
-            if path.endswith("/hot_add"):  # reading it makes a device of the machine: that it is there is enough
+            if path.endswith(
+                "/hot_add"
+            ):  # reading it makes a device of the machine: that it is there is enough
                 found.append(path)
                 continue
             with contextlib.suppress(OSError):
