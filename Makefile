@@ -10,7 +10,7 @@ PY := $(VENV)/bin/python
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find images/agent capture/reducer -name '*.rs' -o -name Cargo.toml)
 BINARIES := target/release/vnet-agent target/release/vnet-reduce
 
-.PHONY: goldens setup demo check-fast test-all examples pictures papers atlas mutate chaos soak fuzz test test-bare test-fresh test-hil test-hosts test-servers check check-and-rust types bench wheel deb container test-container site gallery figures middleware clean kernel lock packages toolchain format
+.PHONY: goldens setup demo check-fast test-all examples pictures papers atlas mutate chaos soak fuzz test test-bare test-fresh test-hil test-hosts test-servers check check-and-rust types bench wheel deb container release audit reproducible test-container site gallery figures middleware clean kernel lock packages toolchain format
 
 # Bytecode, too: where the interpreter may not write it, each command would compile all that it loads.
 setup: packages toolchain
@@ -202,9 +202,7 @@ test-bare:
 
 # For machines without this tree (docs/installing.md): a wheel with agent and reducer; a Debian package with its Python packages, too.
 wheel: setup
-	@rm -rf build dist/*.whl
-	@$(VENV)/bin/pip wheel --quiet --no-deps --no-build-isolation -w dist .
-	@rm -rf build
+	@images/wheel.sh dist
 	@ls -sh dist/*.whl
 
 deb: wheel
@@ -215,6 +213,21 @@ deb: wheel
 container: deb
 	@images/packages.sh container
 	@images/container.sh dist
+
+# What is handed out: wheel, Debian package and image, each with its bill of materials (CycloneDX, FILE.cdx.json), and all their
+# sums; audited and built twice before (docs/installing.md). Root.
+release: setup audit reproducible container
+	@images/packages.sh release
+	@lintian --allow-root --fail-on none dist/vnet_*.deb
+	@cd dist && sha256sum $$(ls *.whl *.deb *.oci.tar *.cdx.json) >SHA256SUMS && cat SHA256SUMS
+
+# Known holes in what both locks pin; what cannot be looked up here is said.
+audit:
+	@images/audit.sh
+
+# Wheel and Debian package, built twice: their bytes are equal.
+reproducible: setup
+	@images/reproducible.sh deb
 
 test-container: container
 	@tests/bare/contained.sh dist/vnet-*.oci.tar

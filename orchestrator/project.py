@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from pathlib import Path
 
 CODE_ROOT = Path(__file__).resolve().parents[1]  # holds `orchestrator`: a checkout, or site-packages
@@ -18,6 +19,14 @@ BUILD_KERNEL = "vnet images build lab-kernel" if INSTALLED else "make kernel"
 PACKAGES = f"{PROJECT}/images/packages.sh" if INSTALLED else "images/packages.sh"
 BUILD_AGENT = "install vNET again" if INSTALLED else f"run `make setup` in {PROJECT}"
 BINDINGS = 'pip install "vnet-testbed[vm]"' if INSTALLED else "make setup"
+
+
+OTHERS_WRITE = 0o022  # modes by which a group and all others write
+
+
+def keep_others_out() -> None:
+    """From here on only this account writes what this process and its children make, under any umask."""
+    os.umask(os.umask(0o077) | OTHERS_WRITE)
 
 
 def programs_digest() -> str:

@@ -24,10 +24,12 @@ from orchestrator.campaign.run import RunError, execute
 from orchestrator.kernel.protocol import KernelError
 from orchestrator.lab.errors import LabError
 from orchestrator.language.problem import TopologyError
+from orchestrator.project import keep_others_out
 
 
 def main() -> int:
     """Run the cell; the state and error of its end are the last line."""
+    keep_others_out()
     told = json.loads(sys.stdin.buffer.readline())
     for number in STOPS:  # as Ctrl-C, also while there is no lab and where who began the campaign ignores it
         signal.signal(number, signal.default_int_handler)

@@ -38,7 +38,7 @@ from orchestrator.kernel.remote.remote_owner import RemoteOwner
 from orchestrator.kernel.uml.kernel import UmlKernel
 from orchestrator.lab.state import Owned, owned, read_lab, state_root
 from orchestrator.plan.capacity import problems
-from orchestrator.project import AGENT
+from orchestrator.project import AGENT, keep_others_out
 
 OWNER_S = 60.0  # an owner that is alone tears its lab down meanwhile
 
@@ -164,6 +164,7 @@ VERBS: dict[str, Callable[..., int]] = {
 
 def main(argv: Sequence[str]) -> int:
     """Runs one verb; prints an expected error as one line on standard error."""
+    keep_others_out()
     try:
         return check() if argv[0] == "check" else VERBS[argv[0]](Path(argv[1]), *argv[2:])
     except (KernelError, TeardownError, OSError) as error:

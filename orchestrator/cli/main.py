@@ -20,6 +20,7 @@ from click.shell_completion import CompletionItem
 
 from orchestrator.cli.errors import DONE, FAILED, INTERRUPTED, CliError
 from orchestrator.cli.output import say
+from orchestrator.project import keep_others_out
 
 # A command is short: what it loads stays to its end, where the system takes its memory back at once. To look
 # for garbage in it, and to take it apart object by object, costs 0.1 s.
@@ -154,6 +155,7 @@ def vnet() -> None:
 
 def main(argv: list[str] | None = None) -> int:
     """Run one command line; returns its exit status."""
+    keep_others_out()
     try:
         status = vnet.main(args=argv, prog_name="vnet", standalone_mode=False)
         sys.stdout.flush()

@@ -140,7 +140,7 @@ def _size(text: str | None) -> tuple[int, int] | None:
     try:
         wanted = json.loads(text or "")
         rows, cols = int(wanted["rows"]), int(wanted["cols"])
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, LookupError, TypeError, OverflowError, RecursionError):
         return None
     return (rows, cols) if 0 < rows <= MOST and 0 < cols <= MOST else None
 

@@ -29,6 +29,7 @@ from orchestrator.lab.loop import Loop
 from orchestrator.lab.multi_host.encoding import BEATS, USUAL_S
 from orchestrator.lab.multi_host.verbs import Verbs
 from orchestrator.lab.state import Owned, forget_root, owned, state_root
+from orchestrator.project import keep_others_out
 
 STDIN, STDOUT = 0, 1
 READ_BYTES = 1 << 18
@@ -208,6 +209,7 @@ VERBS: dict[str, Callable[[Path], int]] = {"run": lambda home: Part(home).run(),
 
 def main(argv: Sequence[str]) -> int:
     """Runs the command `HOME [run | down]`."""
+    keep_others_out()
     os.environ["PATH"] = PATH
     home = Path(argv[0])
     verb = argv[1] if len(argv) > 1 else "run"

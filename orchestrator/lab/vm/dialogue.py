@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeVar
 from orchestrator.lab.clock import SECOND
 from orchestrator.lab.driver import OnMessage
 from orchestrator.lab.errors import LabError, TimedOut
-from orchestrator.lab.jsonlines import Message
+from orchestrator.lab.jsonlines import STRANGE, Message
 from orchestrator.lab.loop import Loop
 from orchestrator.lab.operations import Answer, Operation
 
@@ -52,6 +52,8 @@ def _step(guest: Party, dialogue: Dialogue[Any], answer: Message | None, on_end:
         on_end(end.value, None)
     except LabError as error:
         on_end(None, str(error))
+    except STRANGE as error:
+        on_end(None, f"its answer is none of an agent: {type(error).__name__}: {str(error)[:200]}")
 
 
 def ask(request: Operation[Answer]) -> Dialogue[Answer]:

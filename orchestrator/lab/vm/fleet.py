@@ -17,6 +17,7 @@ from orchestrator.lab.vm.collector import Collector
 from orchestrator.lab.vm.connection import Connection
 from orchestrator.lab.vm.dialogue import Dialogue, ask, together
 from orchestrator.lab.vm.guest import Guest
+from orchestrator.lab.vm.guest_channel import GuestChannel
 from orchestrator.lab.vm.limits import VmLimits
 from orchestrator.lab.vm.machines import Machines, taps
 from orchestrator.lab.vm.names import Names
@@ -74,8 +75,8 @@ class Fleet:
 
     def _connect(self, guest: Guest) -> Launcher:
         name = guest.name
-        return Launcher(
-            self._at.loop, guest.directory / "agent.sock",
+        return GuestChannel(
+            self._at.loop, guest.directory / "agent.sock", name,
             lambda message: self._watch.guest(name, message), lambda why: self._lost(guest, why),
         )  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -73,7 +74,9 @@ class Guest:
     def last_words(self) -> str:
         """The end of its console, for error texts."""
         try:
-            tail = self.console_log.read_bytes()[-_TAIL_BYTES:].decode(errors="replace")
+            with self.console_log.open("rb") as log:  # it may be as long as its disk has room
+                log.seek(max(0, log.seek(0, os.SEEK_END) - _TAIL_BYTES))
+                tail = log.read(_TAIL_BYTES).decode(errors="replace")
         except FileNotFoundError:
             tail = ""
         lines = [line.strip() for line in _ESCAPES.sub("", tail).splitlines() if line.strip()]
