@@ -1,4 +1,4 @@
-"""What a machine of Kathará is given by its startup scripts and directory; the scripts are run for their effect."""
+"""What a machine of Kathará is given by its directory and its startup scripts, run for their effect."""
 
 from __future__ import annotations
 

@@ -20,7 +20,10 @@ from .startup import Startup
 TOOL = "Mininet"
 HERE = Path(__file__).parent
 PATIENCE_S = 30
-_START = "import sys; sys.path.insert(0, {place!r}); from mininet_recorder.main import main; sys.path.pop(0); main({file!r}, {stop}, {words!r})"  # fmt: skip  # noqa: E501
+_START = (
+    "import sys; sys.path.insert(0, {place!r}); from mininet_recorder.main import main; sys.path.pop(0); "
+    "main({file!r}, {stop}, {words!r})"
+)
 
 
 def read(

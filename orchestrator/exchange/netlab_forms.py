@@ -1,4 +1,4 @@
-"""The forms of netlab's topologies: dotted keys, groups of groups, links as text, lists, mappings and groups."""
+"""The forms of netlab's topologies: dotted keys, groups of groups, links in text, lists and mappings."""
 
 from __future__ import annotations
 
@@ -133,7 +133,8 @@ class Groups:
     ) -> tuple[dict[str, Any], list[tuple[str, str]]]:
         """What the node's groups say of it, outer groups below inner ones; and keys that are not known."""
         mine = sorted(
-            ((members[node], name) for name, members in self._members.items() if node in members), reverse=True,
+            ((members[node], name) for name, members in self._members.items() if node in members),
+            reverse=True,
             key=lambda one: one[0],
         )  # fmt: skip
         found: dict[str, Any] = {}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from ..language.scalars import LONGEST_NAME
@@ -95,9 +94,7 @@ class Network:
     lines: list[Wire] = field(default_factory=list)  # of two LANs, or of a machine to one
     left: list[str] = field(default_factory=list)
     changed: list[str] = field(default_factory=list)
-    expect: dict[str, Any] = field(default_factory=dict)  # by name, as our files say it
     source: str = ""  # the file that was read
-    directory: Path | None = None  # that relative paths of `keys` lead from
 
     def join(self, wire: Wire) -> None:
         """Add a wire; one end on a LAN makes the other a member of it."""

@@ -42,8 +42,8 @@ SYSTEM = (
     "/etc/localtime",
 )
 DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom", "/dev/random")
-# By machine: the audit architecture (linux/audit.h), and system calls that make processes: clone, fork, vfork,
-# clone3; of clone only threads are let through.
+# By machine: the audit architecture (linux/audit.h), and system calls that make processes: clone, (fork,
+# vfork,) clone3; of clone only threads are let through.
 MACHINES = {"x86_64": (0xC000003E, 56, (57, 58), 435), "aarch64": (0xC00000B7, 220, (), 435)}
 CLONE_THREAD, ALLOW, EPERM, ENOSYS = 0x10000, 0x7FFF0000, 0x50000 | 1, 0x50000 | 38
 
@@ -146,7 +146,7 @@ def main(root: str, shown: str, directory: str, *argv: str) -> int:
     try:
         _own_namespaces()
     except OSError as error:
-        print(error, file=sys.stderr)
+        sys.stderr.write(f"{error}\n")
         return UNAVAILABLE
     child = os.fork()  # the first process of its own namespace: with it all others end
     if child:
@@ -166,7 +166,7 @@ def main(root: str, shown: str, directory: str, *argv: str) -> int:
             {"PATH": "/usr/bin:/bin", "HOME": "/tmp", "LANG": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"},
         )
     except OSError as error:
-        print(error, file=sys.stderr)
+        sys.stderr.write(f"{error}\n")
     os._exit(UNAVAILABLE)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from .linux.commands import act, bare
 from .network import Machine
@@ -20,7 +21,7 @@ _SILENT = HARMLESS | {"ethtool"}  # nothing of the network depends on them
 
 @dataclass
 class Startup:
-    """Runs commands of one machine. `place` names a line of the script; `own` takes commands of the tool first."""
+    """Runs commands of one machine. `place` names a line; `own` takes commands of the tool first."""
 
     machine: Machine
     hostname: str
@@ -102,4 +103,4 @@ def _tagged(words: Sequence[str]) -> bool:
         return "vlan" in words and not {"show", "del"} & set(words)
     if bare(words[0]) == "ovs-vsctl":
         return any(word.startswith(("tag=", "trunks=", "vlan_mode=")) for word in words)
-    return any(a == "vlan_filtering" and b in ("1", "on") for a, b in zip(words, words[1:], strict=False))
+    return any(a == "vlan_filtering" and b in ("1", "on") for a, b in pairwise(words))

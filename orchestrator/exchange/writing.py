@@ -5,7 +5,6 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from vnet.topology import Topology
 
@@ -63,8 +62,7 @@ def _text(network: Network, topology: Topology) -> str:
 
 
 def _checked(network: Network, topology: Topology, file: str) -> Plan:
-    place = str((network.directory or Path()) / Path(file).name)
-    return make_plan(parse(place, _text(network, topology).encode()))
+    return make_plan(parse(file, _text(network, topology).encode()))
 
 
 def _planned(network: Network, bare: Topology, changed: list[str], file: str) -> Written:
@@ -78,8 +76,6 @@ def _planned(network: Network, bare: Topology, changed: list[str], file: str) ->
         _completed(bare, machine, names[machine.name], addresses)
     if any(machine.kind or machine.software for machine in network.machines.values()):
         bare.set(routing="none")
-    if network.expect:
-        bare.set(expect=network.expect)
     _checked(network, bare, file)
     return Written(_text(network, bare), tuple(changed))
 
@@ -121,8 +117,8 @@ def _best(network: Network, changed: list[str]) -> None:
         best: dict[str, Route] = {}
         for route in sorted(machine.routes, key=lambda one: one.metric):
             if best.setdefault(route.to, route) is not route:
-                said = f"{machine.name}: the route to {route.to} by {route.via}, of a higher metric ({route.metric})"
-                changed.append(f"{said}, is not here")
+                said = f"{machine.name}: the route to {route.to} by {route.via}"
+                changed.append(f"{said}, of a higher metric ({route.metric}), is not here")
         machine.routes = [route for route in machine.routes if best[route.to] is route]
 
 

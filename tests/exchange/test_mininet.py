@@ -119,4 +119,4 @@ def test_a_script_that_fails_later_may_stop_at_its_start(tmp_path: Path) -> None
     with pytest.raises(TopologyError, match=r"Routed.py:34: fails \(ValueError.*--stop-at-start"):
         imported(tmp_path, script)
     network = read(tmp_path / "Routed.py", stop_at_start=True)
-    assert len(network.machines) == 3 and any("line 31: the script is stopped" in one for one in network.left)
+    assert len(network.machines) == 3 and any("line 30: the script is stopped" in one for one in network.left)

@@ -105,9 +105,8 @@ def route(machine: Machine, words: Sequence[str]) -> int | None:
             metric = int(value) if value.isdigit() else 0
         elif word in ("dev", "mss", "window", "irtt"):
             next(given, None)
-        elif word not in ("reinstate", "mod", "dyn"):
-            if via is not None or is_a(ipaddress.ip_address, word):
-                return None
+        elif word not in ("reinstate", "mod", "dyn") and is_a(ipaddress.ip_address, word):
+            return None
     if mask is None and not host and target not in ("default", "0.0.0.0") and "/" not in target:
         classed = by_class(target)  # a network by its class, unless it has host bits
         network = None if classed is None else ipaddress.ip_interface(classed)

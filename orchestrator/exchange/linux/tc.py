@@ -9,23 +9,16 @@ from typing import Any
 from ..network import Machine
 
 _NUMBER = re.compile(r"([\d.]+)([a-zA-Z%]*)")
-# tc's units (man tc): of rates, those that end in "bps" are bytes a second; of times, without one microseconds.
+# tc's units (man tc): rates that end in "bps" are bytes a second; a time without one is in microseconds.
 _RATES = {
     "": 1, "bit": 1, "kbit": 1e3, "mbit": 1e6, "gbit": 1e9, "tbit": 1e12, "kibit": 1024, "mibit": 1024**2,
     "bps": 8, "kbps": 8e3, "mbps": 8e6, "gbps": 8e9,
 }  # fmt: skip
 _TIMES = {
-    "": 1e3,
-    "us": 1e3,
-    "usec": 1e3,
-    "usecs": 1e3,
-    "ms": 1e6,
-    "msec": 1e6,
-    "msecs": 1e6,
-    "s": 1e9,
-    "sec": 1e9,
-    "secs": 1e9,
-}
+    "": 1e3, "us": 1e3, "usec": 1e3, "usecs": 1e3, "ms": 1e6, "msec": 1e6, "msecs": 1e6,
+    "s": 1e9, "sec": 1e9, "secs": 1e9,
+}  # fmt: skip
+DISTRIBUTIONS = ("uniform", "normal", "pareto", "paretonormal")
 _PERCENT = {
     "loss": "loss",
     "drop": "loss",
@@ -52,13 +45,13 @@ def tc(machine: Machine, words: Sequence[str]) -> int | None:
     at = plain.index(kind)
     if not _placed(plain[2:at]):
         return None
-    found = dict((_netem if kind == "netem" else _tbf)(plain[at + 1 :]))
+    found: dict[str | None, Any] = dict((_netem if kind == "netem" else _tbf)(plain[at + 1 :]))
     if None in found or not found:
         return None
     own = {} if "root" in plain[:at] and command != "change" else machine.queues.get(port, {})
     if "parent" in plain[:at] and not own:
         return None  # of one class of traffic
-    machine.queues[port] = {**own, **found}
+    machine.queues[port] = {**own, **{key: value for key, value in found.items() if key}}
     return 0
 
 
@@ -85,21 +78,26 @@ def _netem(words: Sequence[str]) -> Iterator[tuple[str | None, Any]]:
             if waiting and _NUMBER.fullmatch(waiting[0]):
                 yield "jitter", duration(waiting.pop(0))
             if waiting and _NUMBER.fullmatch(waiting[0]):
-                yield None, None  # a correlation
+                yield "delay_correlation", _share(waiting.pop(0))
+        elif word == "distribution" and waiting and waiting[0] in DISTRIBUTIONS:
+            yield "distribution", waiting.pop(0)
         elif word in _PERCENT and waiting:
             if waiting[0] == "random":
                 waiting.pop(0)
             found = _NUMBER.fullmatch(waiting.pop(0)) if waiting else None
             yield (_PERCENT[word], f"{found[1]} %") if found and found[2] in ("", "%") else (None, None)
             if waiting and _NUMBER.fullmatch(waiting[0]):
-                correlation = waiting.pop(0)
-                yield from () if correlation.rstrip("%").strip("0.") == "" else ((None, None),)
+                yield f"{_PERCENT[word]}_correlation", _share(waiting.pop(0))
         elif word == "rate" and waiting:
             yield "rate", rate(waiting.pop(0))
         elif word == "limit" and waiting and waiting[0].isdigit():
             yield "limit", int(waiting.pop(0))
         else:
             yield None, None
+
+
+def _share(text: str) -> str:
+    return f"{text.rstrip('%')} %"
 
 
 def _tbf(words: Sequence[str]) -> Iterator[tuple[str | None, Any]]:

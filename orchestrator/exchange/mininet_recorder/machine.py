@@ -38,13 +38,13 @@ def keep_away() -> None:
         setattr(subprocess, name, refused)
     for name in ("call", "check_call", "getstatusoutput"):
         setattr(subprocess, name, lambda *words, **keys: refused(*words, **keys).returncode)
-    subprocess.check_output = lambda *words, **keys: ended(keys).stdout if refused(*words) else b""  # type: ignore[assignment]
+    subprocess.check_output = lambda *words, **keys: ended(keys).stdout if refused(*words) else b""
     subprocess.getoutput = lambda *words, **_keys: str(refused(*words) and "")
-    os.system = lambda command: int(refused(command).returncode)  # type: ignore[assignment]
-    os.popen = lambda command, *_rest: _lines(command)  # type: ignore[assignment]
+    os.system = lambda command: int(refused(command).returncode)
+    os.popen = lambda command, *_rest: _lines(command)
     os.getuid = os.geteuid = lambda: 0  # scripts want root, and need none here
-    time.sleep = lambda _seconds: None  # type: ignore[assignment]
-    builtins.input = _asked  # type: ignore[assignment]
+    time.sleep = lambda _seconds: None
+    builtins.input = _asked
 
 
 def _lines(command: str) -> Any:

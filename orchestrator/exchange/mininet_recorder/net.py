@@ -15,8 +15,11 @@ from .topologies import Topo
 NETS: list[Net] = []
 STOP_AT_START = [False]
 # Of the constructor: without an effect on a network of ours.
-QUIET_KEYS = frozenset("switch controller host link intf build xterms cleanup inNamespace autoSetMacs "
-                       "autoStaticArp autoPinCpus listenPort waitConnected".split())  # fmt: skip
+QUIET_KEYS = frozenset((
+    "switch", "controller", "host", "link", "intf", "build", "xterms", "cleanup", "inNamespace",
+    "autoSetMacs",
+    "autoStaticArp", "autoPinCpus", "listenPort", "waitConnected",
+))  # fmt: skip
 
 
 class BuiltError(BaseException):
@@ -44,7 +47,7 @@ class Net(Recorded):
     KEPT = frozenset({"terms"})
 
     def __init__(self, topo: Any = None, switch: Any = None, host: Any = None, controller: Any = None,
-                 link: Any = None, intf: Any = None, build: bool = True, ipBase: str = "10.0.0.0/8",  # noqa: N803
+                 link: Any = None, intf: Any = None, build: bool = True, ipBase: str = "10.0.0.0/8",
                  **keys: Any) -> None:  # fmt: skip
         self.nameToNode: dict[str, Node] = {}
         self.wires: list[Link] = []
@@ -67,7 +70,7 @@ class Net(Recorded):
     def __str__(self) -> str:
         return "net"
 
-    def buildFromTopo(self, topo: Any = None) -> None:  # noqa: N802
+    def buildFromTopo(self, topo: Any = None) -> None:
         """Add what the topology has."""
         if isinstance(topo, type) and issubclass(topo, Topo):
             topo = topo()
@@ -79,7 +82,7 @@ class Net(Recorded):
                 made = getattr(self, step)(*args, **params)
                 made.__dict__["line"] = line
 
-    def addHost(self, name: str, cls: Any = None, **params: Any) -> Node:  # noqa: N802
+    def addHost(self, name: str, cls: Any = None, **params: Any) -> Node:
         """Add a host, on the next address."""
         params.setdefault("ip", f"{self.base[self.next]}/{self.base.prefixlen}")
         self.next += 1
@@ -89,7 +92,7 @@ class Net(Recorded):
         self.hosts.append(node)
         return node
 
-    def addSwitch(self, name: str, cls: Any = None, **params: Any) -> Node:  # noqa: N802
+    def addSwitch(self, name: str, cls: Any = None, **params: Any) -> Node:
         """Add a switch."""
         node = self._node(name, cls or self.classes["switch"], Switch, params)
         for key in sorted(params.keys() - SWITCH_QUIET - {"stp"}):
@@ -97,7 +100,7 @@ class Net(Recorded):
         self.switches.append(node)
         return node
 
-    def addNode(self, name: str, **params: Any) -> Node:  # noqa: N802
+    def addNode(self, name: str, **params: Any) -> Node:
         """As a Topo's."""
         return self.addHost(name, **params)
 
@@ -117,17 +120,17 @@ class Net(Recorded):
         self.nameToNode[name] = node
         return node
 
-    def addController(self, name: Any = "c0", *_args: Any, **_params: Any) -> Stub:  # noqa: N802
+    def addController(self, name: Any = "c0", *_args: Any, **_params: Any) -> Stub:
         """Bridges here learn by themselves."""
         leave(f"controller {name if isinstance(name, str) else getattr(name, '__name__', 'c0')}")
         return Stub("controller", True)
 
-    def addNAT(self, name: str = "nat0", connect: Any = True, **_params: Any) -> Stub:  # noqa: N802
+    def addNAT(self, name: str = "nat0", connect: Any = True, **_params: Any) -> Stub:
         """The lab has no way out."""
         leave(f"NAT {name}: a lab is joined to no other network")
         return Stub("NAT", True)
 
-    def addLink(self, node1: Any, node2: Any, port1: Any = None, port2: Any = None, cls: Any = None,  # noqa: N802
+    def addLink(self, node1: Any, node2: Any, port1: Any = None, port2: Any = None, cls: Any = None,
                 **params: Any) -> Link:  # fmt: skip
         """Join two nodes."""
         ends = [node if isinstance(node, Node) else self.nameToNode[str(node)] for node in (node1, node2)]
@@ -163,7 +166,7 @@ class Net(Recorded):
         return link
 
     def _as_mn(self, own: dict[str, Any]) -> bool:
-        """Whether `mn --custom` would be given --link tc: it builds the network, and the file says a bandwidth."""
+        """Whether `mn --custom` would be given --link tc: the file says a bandwidth."""
         wanted = self.custom and any(own.get(key) for key in IMPAIRMENTS)
         if wanted:
             change("bandwidth, delay and the like count, as with `mn --link tc`")
@@ -178,11 +181,11 @@ class Net(Recorded):
                     intf.node.interfaces.remove(intf)
                     intf.node.__dict__.setdefault("gone", []).append(intf)
 
-    def delLink(self, link: Link) -> None:  # noqa: N802
+    def delLink(self, link: Link) -> None:
         """Take a link away."""
         self.drop(link)
 
-    def delLinkBetween(self, node1: Any, node2: Any, index: Any = 0, allLinks: bool = False) -> Any:  # noqa: N802, N803
+    def delLinkBetween(self, node1: Any, node2: Any, index: Any = 0, allLinks: bool = False) -> Any:
         """Take one link of two nodes away, or all."""
         found = self.linksBetween(node1, node2)
         gone = found if allLinks else [found[index]]
@@ -190,12 +193,12 @@ class Net(Recorded):
             self.drop(link)
         return gone if allLinks else gone[0]
 
-    def linksBetween(self, node1: Any, node2: Any) -> list[Link]:  # noqa: N802
+    def linksBetween(self, node1: Any, node2: Any) -> list[Link]:
         """The links of two nodes."""
         wanted = {str(node1), str(node2)}
         return [link for link in self.wires if {link.intf1.node.name, link.intf2.node.name} == wanted]
 
-    def delNode(self, node: Any, nodes: Any = None) -> bool:  # noqa: N802
+    def delNode(self, node: Any, nodes: Any = None) -> bool:
         """Take a node away, with its links."""
         name = str(node)
         if self.nameToNode.pop(name, None) is None:
@@ -206,10 +209,10 @@ class Net(Recorded):
         self.switches[:] = [one for one in self.switches if one.name != name]
         return True
 
-    delHost = delSwitch = delNode  # noqa: N815
-    delController = quiet(True)  # noqa: N815
+    delHost = delSwitch = delNode
+    delController = quiet(True)
 
-    def configLinkStatus(self, src: str, dst: str, status: str) -> None:  # noqa: N802
+    def configLinkStatus(self, src: str, dst: str, status: str) -> None:
         """Turn the links of two nodes off or on."""
         found = self.linksBetween(src, dst)
         if not found:
@@ -222,7 +225,7 @@ class Net(Recorded):
         """All links."""
         return list(self.wires)
 
-    def getNodeByName(self, *names: Any) -> Any:  # noqa: N802
+    def getNodeByName(self, *names: Any) -> Any:
         """One node, or several."""
         return self.nameToNode[names[0]] if len(names) == 1 else [self.nameToNode[name] for name in names]
 
@@ -279,18 +282,18 @@ class Net(Recorded):
         self.start()
         return test(*args, **keys)
 
-    stop = stopXterms = startTerms = configHosts = staticArp = waitConnected = interact = quiet()  # noqa: N815
-    configureControlNetwork = quiet()  # noqa: N815
-    pingAll = silent("pingAll", 0.0)  # noqa: N815
+    stop = stopXterms = startTerms = configHosts = staticArp = waitConnected = interact = quiet()
+    configureControlNetwork = quiet()
+    pingAll = silent("pingAll", 0.0)
     ping = silent("ping", 0.0)
-    pingPair = silent("pingPair", 0.0)  # noqa: N815
-    pingFull = silent("pingFull", [])  # noqa: N815
-    pingAllFull = silent("pingAllFull", [])  # noqa: N815
-    pingPairFull = silent("pingPairFull", [])  # noqa: N815
+    pingPair = silent("pingPair", 0.0)
+    pingFull = silent("pingFull", [])
+    pingAllFull = silent("pingAllFull", [])
+    pingPairFull = silent("pingPairFull", [])
     iperf = silent("iperf", ["0 bits/sec", "0 bits/sec"])
-    runCpuLimitTest = silent("runCpuLimitTest", [])  # noqa: N815
+    runCpuLimitTest = silent("runCpuLimitTest", [])
     monitor = quiet(())
-    randMac = quiet("00:00:00:00:00:01")  # noqa: N815
+    randMac = quiet("00:00:00:00:00:01")
 
     def recorded(self) -> dict[str, Any]:
         """As JSON has it."""

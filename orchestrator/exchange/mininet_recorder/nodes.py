@@ -9,10 +9,22 @@ from .stubs import Recorded, quiet, silent
 
 IMPAIRMENTS = ("bw", "delay", "jitter", "loss", "max_queue_size")  # of TCIntf, what carries over
 # Of a host: carried over, or without a counterpart that matters (names of programs and places).
-HOST_KEYS = frozenset("ip mac defaultRoute cpu cls inNamespace dimage".split()) - {"dimage"}
-WITHOUT_EFFECT = frozenset("inNamespace isSwitch isController privateDirs_ xterm hostname".split())
+HOST_KEYS = frozenset(["ip", "mac", "defaultRoute", "cpu", "cls", "inNamespace", "dimage"]) - {"dimage"}
+WITHOUT_EFFECT = frozenset(["inNamespace", "isSwitch", "isController", "privateDirs_", "xterm", "hostname"])
 SWITCH_QUIET = frozenset(
-    "dpid listenPort protocols failMode datapath inband reconnectms opts verbose batch ip".split()
+    [
+        "dpid",
+        "listenPort",
+        "protocols",
+        "failMode",
+        "datapath",
+        "inband",
+        "reconnectms",
+        "opts",
+        "verbose",
+        "batch",
+        "ip",
+    ]
 )
 
 
@@ -47,12 +59,12 @@ class Intf(Recorded):
             self.ifconfig("down")
         return {}
 
-    def setIP(self, ipstr: str, prefixLen: Any = None) -> str:  # noqa: N802, N803
+    def setIP(self, ipstr: str, prefixLen: Any = None) -> str:
         """Give it an address."""
         self.node.setIP(ipstr, prefixLen or 8, self)
         return ""
 
-    def setMAC(self, mac: str) -> None:  # noqa: N802
+    def setMAC(self, mac: str) -> None:
         """MACs are the plan's."""
         leave(f"{self.name}: the MAC {mac} is the plan's here")
 
@@ -64,19 +76,19 @@ class Intf(Recorded):
         """As the node's."""
         return str(self.node.cmd(*words, **keys))
 
-    def IP(self) -> str:  # noqa: N802
+    def IP(self) -> str:
         """Its address."""
         return str(self.node.IP(self))
 
     ip = property(IP)
 
-    def MAC(self) -> str:  # noqa: N802
+    def MAC(self) -> str:
         """None is known."""
         return "00:00:00:00:00:00"
 
     mac = property(MAC)
 
-    def isUp(self, setUp: bool = False) -> bool:  # noqa: N802, N803
+    def isUp(self, setUp: bool = False) -> bool:
         """Whether it is on."""
         return True
 
@@ -86,7 +98,7 @@ class Intf(Recorded):
             self.link.delete()
 
     rename = silent("rename")
-    updateIP = updateMAC = updateAddr = quiet("")  # noqa: N815
+    updateIP = updateMAC = updateAddr = quiet("")
     status = quiet("OK")
 
 
@@ -116,9 +128,9 @@ class Node(Recorded):
     """A host or switch: its parameters, its interfaces, and the commands that it was given."""
 
     KEPT = frozenset({"waiting", "shell", "pollOut", "readbuf", "execed", "lastCmd", "cpu_"})
-    portBase = 0  # noqa: N815
+    portBase = 0
 
-    def __init__(self, name: str, inNamespace: bool = True, **params: Any) -> None:  # noqa: N803
+    def __init__(self, name: str, inNamespace: bool = True, **params: Any) -> None:
         self.name, self.params, self.line = name, params, here()
         self.inNamespace = inNamespace
         self.interfaces: list[Intf] = []
@@ -152,7 +164,7 @@ class Node(Recorded):
         self.commands.append((here(), " ".join(map(str, given))))
         return ""
 
-    cmdPrint = sendCmd = cmd  # noqa: N815  # Mininet's names
+    cmdPrint = sendCmd = cmd  # Mininet's names
 
     def pexec(self, *words: Any, **keys: Any) -> tuple[str, str, int]:
         """Output, errors, status."""
@@ -166,36 +178,36 @@ class Node(Recorded):
         self.cmd(*words, **keys)
         return ended(keys)
 
-    def setIP(self, ip: str, prefixLen: Any = 8, intf: Any = None) -> str:  # noqa: N802, N803
+    def setIP(self, ip: str, prefixLen: Any = 8, intf: Any = None) -> str:
         """Give an interface an address in place of its own; without a name the first."""
         port = str(intf) if intf else self._first()
         self.commands.append((here(), f"ifconfig {port} {ip if '/' in str(ip) else f'{ip}/{prefixLen}'}"))
         self.addresses[port] = str(ip)
         return ""
 
-    def setDefaultRoute(self, intf: Any = None) -> None:  # noqa: N802
+    def setDefaultRoute(self, intf: Any = None) -> None:
         """Record the route."""
         given = str(intf)
         self.commands.append(
             (here(), f"ip route replace default {given if ' ' in given else f'dev {given}'}")
         )
 
-    def setHostRoute(self, ip: str, intf: Any) -> None:  # noqa: N802
+    def setHostRoute(self, ip: str, intf: Any) -> None:
         """Record the route."""
         self.commands.append((here(), f"route add -host {ip} dev {intf}"))
 
-    def setMAC(self, mac: str, intf: Any = None) -> None:  # noqa: N802
+    def setMAC(self, mac: str, intf: Any = None) -> None:
         """MACs are the plan's."""
         leave(f"{self.name}: the MAC {mac} is the plan's here")
 
-    def IP(self, intf: Any = None) -> str:  # noqa: N802
+    def IP(self, intf: Any = None) -> str:
         """An interface's address, by default the first one's."""
         first = self._first()
         port = str(intf) if intf else first
         given = self.addresses.get(port) or (self.params.get("ip") if port == first else "") or ""
         return str(given).partition("/")[0]
 
-    def MAC(self, _intf: Any = None) -> str:  # noqa: N802
+    def MAC(self, _intf: Any = None) -> str:
         """None is known."""
         return str(self.params.get("mac") or "00:00:00:00:00:00")
 
@@ -224,13 +236,13 @@ class Node(Recorded):
         """Interfaces, also those whose link is gone."""
         return [*self.interfaces, *self.__dict__.get("gone", [])]
 
-    defaultIntf = intf  # noqa: N815
+    defaultIntf = intf
 
-    def intfList(self) -> list[Intf]:  # noqa: N802
+    def intfList(self) -> list[Intf]:
         """Interfaces in their order."""
         return list(self.interfaces)
 
-    def intfNames(self) -> list[str]:  # noqa: N802
+    def intfNames(self) -> list[str]:
         """Their names."""
         return [one.name for one in self.interfaces]
 
@@ -245,11 +257,11 @@ class Node(Recorded):
         return {one: one.port for one in self.interfaces}
 
     @property
-    def nameToIntf(self) -> dict[str, Intf]:  # noqa: N802
+    def nameToIntf(self) -> dict[str, Intf]:
         """Interfaces by name."""
         return {one.name: one for one in self.interfaces}
 
-    def connectionsTo(self, node: Any) -> list[tuple[Intf, Intf]]:  # noqa: N802
+    def connectionsTo(self, node: Any) -> list[tuple[Intf, Intf]]:
         """Pairs of interfaces of the links to a node."""
         found = []
         for intf in self.interfaces:
@@ -259,19 +271,19 @@ class Node(Recorded):
                 found.append((intf, far))
         return found
 
-    def linkTo(self, node: Any, **params: Any) -> Any:  # noqa: N802
+    def linkTo(self, node: Any, **params: Any) -> Any:
         """A link without a Mininet."""
         leave(f"{call_text(f'{self}.linkTo', (node,), params)} is not done")
 
-    setARP = silent("setARP", "")  # noqa: N815
-    addIntf = silent("addIntf")  # noqa: N815
-    setParam = silent("setParam")  # noqa: N815
-    moveIntf = silent("moveIntf")  # noqa: N815
-    deleteIntfs = silent("deleteIntfs")  # noqa: N815
-    configDefault = quiet()  # noqa: N815
-    terminate = cleanup = start = stop = sendInt = monitor = quiet("")  # noqa: N815
-    waitOutput = read = waitReadable = quiet("")  # noqa: N815
-    intfIsUp = quiet(True)  # noqa: N815
+    setARP = silent("setARP", "")
+    addIntf = silent("addIntf")
+    setParam = silent("setParam")
+    moveIntf = silent("moveIntf")
+    deleteIntfs = silent("deleteIntfs")
+    configDefault = quiet()
+    terminate = cleanup = start = stop = sendInt = monitor = quiet("")
+    waitOutput = read = waitReadable = quiet("")
+    intfIsUp = quiet(True)
     pid = 1
 
 
@@ -290,17 +302,17 @@ class CPULimitedHost(Node):
             self.setCPUs(cores)
         return super().config(**params)
 
-    def setCPUFrac(self, f: Any, sched: Any = None) -> None:  # noqa: N802
+    def setCPUFrac(self, f: Any, sched: Any = None) -> None:
         """A share of all CPUs."""
         self.share = float(f) if f and float(f) > 0 else None
 
-    setCPUs = silent("setCPUs")  # noqa: N815
+    setCPUs = silent("setCPUs")
 
 
 class Switch(Node):
     """A switch."""
 
-    portBase = 1  # noqa: N815
+    portBase = 1
     dpid = "1"
 
     attach = silent("attach")

@@ -8,13 +8,50 @@ from .said import SCRIPT, call_text, here, leave
 
 # Of Mininet's modules: they print, log or talk to the user, and change nothing of a network.
 SILENT = frozenset(
-    (
-        "setLogLevel info debug output error warn warning lg MininetLogger CLI dumpNodeConnections "
-        "dumpNetConnections dumpNodes dumpPorts cleanup Cleanup ensureRoot natural naturalSeq customClass "
-        "specialClass numCores custom makeNumeric fixLimits isShellBuiltin macColonHex ipStr ipParse "
-        "Controller OVSController RemoteController NOX Ryu NullController DefaultController "
-        "makeTerm makeTerms cleanUpScreens runX11 tunnelX11 VERSION"
-    ).split()
+    [
+        "setLogLevel",
+        "info",
+        "debug",
+        "output",
+        "error",
+        "warn",
+        "warning",
+        "lg",
+        "MininetLogger",
+        "CLI",
+        "dumpNodeConnections",
+        "dumpNetConnections",
+        "dumpNodes",
+        "dumpPorts",
+        "cleanup",
+        "Cleanup",
+        "ensureRoot",
+        "natural",
+        "naturalSeq",
+        "customClass",
+        "specialClass",
+        "numCores",
+        "custom",
+        "makeNumeric",
+        "fixLimits",
+        "isShellBuiltin",
+        "macColonHex",
+        "ipStr",
+        "ipParse",
+        "Controller",
+        "OVSController",
+        "RemoteController",
+        "NOX",
+        "Ryu",
+        "NullController",
+        "DefaultController",
+        "makeTerm",
+        "makeTerms",
+        "cleanUpScreens",
+        "runX11",
+        "tunnelX11",
+        "VERSION",
+    ]
 )
 
 
@@ -80,6 +117,7 @@ class Recorded:
     def __setattr__(self, name: str, value: Any) -> None:
         if name in self.__dict__ and name not in self.KEPT and _from_script():
             leave(f"{self}.{name} = {value!s:.40} is not taken over")
+            return
         self.__dict__[name] = value
 
 

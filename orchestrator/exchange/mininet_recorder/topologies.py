@@ -27,23 +27,23 @@ class Topo(Recorded):
     def _step(self, name: str, args: tuple[Any, ...], keys: dict[str, Any]) -> None:
         self.steps.append((name, args, keys, here()))
 
-    def addHost(self, name: str, **params: Any) -> str:  # noqa: N802
+    def addHost(self, name: str, **params: Any) -> str:
         """As Mininet's."""
         self._step("addHost", (name,), {**self.hopts, **params})
         return name
 
-    def addSwitch(self, name: str, **params: Any) -> str:  # noqa: N802
+    def addSwitch(self, name: str, **params: Any) -> str:
         """As Mininet's."""
         self._step("addSwitch", (name,), {**self.sopts, **params})
         return name
 
-    def addNode(self, name: str, **params: Any) -> str:  # noqa: N802
+    def addNode(self, name: str, **params: Any) -> str:
         """A host, unless it says that it is a switch."""
         return (
             self.addSwitch(name, **params) if params.pop("isSwitch", False) else self.addHost(name, **params)
         )
 
-    def addLink(self, node1: str, node2: str, port1: Any = None, port2: Any = None, **params: Any) -> Any:  # noqa: N802
+    def addLink(self, node1: str, node2: str, port1: Any = None, port2: Any = None, **params: Any) -> Any:
         """As Mininet's."""
         keys = {**self.lopts, "port1": port1, "port2": port2, **params}
         self._step("addLink", (node1, node2), keys)
@@ -65,20 +65,20 @@ class Topo(Recorded):
         found = self._names("addHost", "addSwitch")
         return sorted(found) if sort else found
 
-    def links(self, sort: bool = False, withKeys: bool = False, withInfo: bool = False) -> list[Any]:  # noqa: N803
+    def links(self, sort: bool = False, withKeys: bool = False, withInfo: bool = False) -> list[Any]:
         """Ends of the links so far."""
         found = [(args, keys) for step, args, keys, _ in self.steps if step == "addLink"]
         return [(*args, keys) if withInfo else args for args, keys in found]
 
-    def isSwitch(self, name: str) -> bool:  # noqa: N802
+    def isSwitch(self, name: str) -> bool:
         """Whether it is one."""
         return name in self._names("addSwitch")
 
-    def nodeInfo(self, name: str) -> dict[str, Any]:  # noqa: N802
+    def nodeInfo(self, name: str) -> dict[str, Any]:
         """Its parameters, which may be changed."""
         return next(keys for step, args, keys, _ in self.steps if step != "addLink" and args[0] == name)
 
-    def linkInfo(self, src: str, dst: str, key: Any = None) -> dict[str, Any]:  # noqa: N802
+    def linkInfo(self, src: str, dst: str, key: Any = None) -> dict[str, Any]:
         """Parameters of the link between two, which may be changed."""
         return next(
             keys for step, args, keys, _ in self.steps if step == "addLink" and set(args) == {src, dst}

@@ -1,4 +1,4 @@
-"""Programs whose output follows from their words: echo, seq, hostname, cat of a text that the script wrote."""
+"""Programs whose output follows from their words: echo, seq, hostname, cat of what the script wrote."""
 
 from __future__ import annotations
 
@@ -9,8 +9,33 @@ from .values import UNKNOWN, Answer, known
 
 MOST_NUMBERS = 10_000  # of `seq`
 QUIET = frozenset(
-    "sleep wait set shopt ulimit umask trap export local readonly clear stty tput date mkdir touch chmod chown "
-    "cd pushd popd true : logger rm".split()
+    [
+        "sleep",
+        "wait",
+        "set",
+        "shopt",
+        "ulimit",
+        "umask",
+        "trap",
+        "export",
+        "local",
+        "readonly",
+        "clear",
+        "stty",
+        "tput",
+        "date",
+        "mkdir",
+        "touch",
+        "chmod",
+        "chown",
+        "cd",
+        "pushd",
+        "popd",
+        "true",
+        ":",
+        "logger",
+        "rm",
+    ]
 )
 Program = Callable[[Sequence[str], str], Answer]
 
@@ -133,5 +158,5 @@ def _tr(words: Sequence[str], stdin: str) -> Answer:
 
 _PROGRAMS: dict[str, Program] = {
     "echo": _echo, "printf": _printf, "seq": _seq, "grep": _grep, "cut": _cut, "tr": _tr,
-    "basename": lambda words, _: Answer(0, words[0].rpartition("/")[2] + "\n" if len(words) == 1 else UNKNOWN),
+    "basename": lambda words, _: Answer(0, f"{words[0].rpartition('/')[2]}\n" if words[:1] else UNKNOWN),
 }  # fmt: skip

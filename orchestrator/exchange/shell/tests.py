@@ -45,10 +45,8 @@ def _compared(left: str, operator: str, right: str, patterns: bool) -> bool | No
             return None
     if operator not in ("=", "==", "!="):
         return None
-    if patterns:
-        same = matches(left, right)
-    else:
-        same = left == right if known(left) and known(right) else None
+    whole = left == right if known(left) and known(right) else None
+    same = matches(left, right) if patterns else whole
     return same if operator != "!=" else opposite(same)
 
 

@@ -17,7 +17,7 @@ class Answer:
     output: str = ""
 
 
-# What a command does in the lab: its words, the line of the script, its standard input. None: not known there.
+# What a command does in the lab: its words, the script's line, its standard input. None: not known there.
 Act = Callable[[Sequence[str], int, str], Answer | None]
 NOT_KNOWN = Answer(None, UNKNOWN)
 
