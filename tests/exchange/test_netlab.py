@@ -125,3 +125,46 @@ def test_frr_stands_for_other_devices_where_that_is_asked_for(tmp_path: Path) ->
 def test_what_cannot_be_is_refused_with_its_line(tmp_path: Path, old: str, new: str, said: str) -> None:
     with pytest.raises(TopologyError, match=said):
         _read(tmp_path, TOPOLOGY.replace(old, new, 1))
+
+
+FRR = "defaults.device: frr\nmodule: [ospf]\nnodes: [r1, r2, r3]\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "links", "segments"),
+    [
+        (f"{FRR}links: [[r1, r2, r3]]\n", set(), {"lan-1": 3}),
+        (f"{FRR}links: [r1-r2-r3]\n", set(), {"lan-1": 3}),
+        (f"{FRR}links: [{{group: core, members: [r1-r2, r2-r3]}}]\n", {"r1-r2", "r2-r3"}, {}),
+        (f"{FRR}links: {{core: [r1-r2], edge: [[r2, r3], r1]}}\n", {"r1-r2", "r2-r3"}, {"lan-3": 1}),
+        (f"{FRR}links: [r1-r2, {{r2: , r3: , disable: true}}, r2-r3]\n", {"r1-r2", "r2-r3"}, {}),
+        ("defaults.device: frr\ngroups: {_auto_create: true, g: [a, b]}\nlinks: [a-b]\n", {"a-b"}, {}),
+        (
+            "defaults.device: frr\ngroups.g: {_auto_create: true, members: [a, b]}\nlinks: [a-b]\n",
+            {"a-b"},
+            {},
+        ),
+    ],
+)
+def test_links_and_groups_in_all_their_forms(
+    text: str, links: set[str], segments: dict[str, int], tmp_path: Path
+) -> None:
+    plan, _, _ = _read(tmp_path, text)
+    assert {link.name for link in plan.links} == links
+    members = {
+        s.name: sum(i.segment == s.name for n in plan.nodes for i in n.interfaces) for s in plan.segments
+    }
+    assert members == segments
+
+
+def test_groups_are_merged_in_depth_and_inner_ones_count(tmp_path: Path) -> None:
+    text = (
+        "defaults.device: frr\nmodule: [bgp]\nnodes: {a: {bgp.rr: true}, b: , d: , e: {bgp.originate: []}, x: {bgp.as: 1}}\n"
+        "groups:\n  g1: [a, b]\n  g2: {members: [d, g1, g3], bgp.as: 65000, module: [bgp, ospf]}\n"
+        "  g3: {members: ['~e'], bgp: {as: 65001}}\nlinks: [a-b, b-d, d-e, e-x]\n"
+    )
+    plan, written, _ = _read(tmp_path, text)
+    lines = [line.strip() for line in written.splitlines() if "as:" in line]
+    assert lines == ["as: 65000"] * 3 + ["as: 65001", "as: 1"], written
+    daemons = {n.name: n.software[0].process.env["DAEMONS"] for n in plan.nodes}  # type: ignore[union-attr]
+    assert daemons["a"] == "zebra ospfd bgpd" and daemons["x"] == "zebra bgpd"

@@ -1,4 +1,4 @@
-"""Startup scripts are run for their effect: conditions, loops, functions, and all spellings of ip and ifconfig."""
+"""Startup scripts are run for their effect: conditions, loops, functions, spellings of ip and ifconfig."""
 
 from __future__ import annotations
 

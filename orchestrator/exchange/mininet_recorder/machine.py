@@ -21,7 +21,7 @@ def ended(keys: dict[str, Any]) -> Any:
         communicate=lambda *_, **_k: (empty, empty), terminate=lambda: None, kill=lambda: None,
         send_signal=lambda _n: None, stdin=None, args=[],
     )  # fmt: skip
-    if keys.get("stdout") is not None:
+    if keys.get("stdout") is not None or keys.get("piped"):
         done.stdout = lines
     return done
 
@@ -38,7 +38,7 @@ def keep_away() -> None:
         setattr(subprocess, name, refused)
     for name in ("call", "check_call", "getstatusoutput"):
         setattr(subprocess, name, lambda *words, **keys: refused(*words, **keys).returncode)
-    subprocess.check_output = lambda *words, **keys: ended(keys).stdout if refused(*words) else b""
+    setattr(subprocess, "check_output", lambda *words, **keys: ended(keys).stdout if refused(*words) else b"")  # noqa: B010
     subprocess.getoutput = lambda *words, **_keys: str(refused(*words) and "")
     os.system = lambda command: int(refused(command).returncode)
     os.popen = lambda command, *_rest: _lines(command)

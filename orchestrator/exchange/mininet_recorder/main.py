@@ -139,6 +139,7 @@ def _of_python_2(failure: BaseException) -> bool:
         "urllib2",
         "StringIO",
         "commands",
+        "Tkinter",
         "httplib",
         "thread",
         "cPickle",

@@ -8,7 +8,7 @@ import re
 from typing import Any
 
 from .nodes import IMPAIRMENTS, SWITCH_QUIET, CPULimitedHost, Intf, Link, Node, Stp, Switch, TCIntf
-from .said import call_text, change, here, leave
+from .said import LEFT, call_text, change, here, leave
 from .stubs import Recorded, Stub, quiet, silent
 from .topologies import Topo
 
@@ -282,6 +282,7 @@ class Net(Recorded):
         self.start()
         return test(*args, **keys)
 
+    init = staticmethod(lambda: None)
     stop = stopXterms = startTerms = configHosts = staticArp = waitConnected = interact = quiet()
     configureControlNetwork = quiet()
     pingAll = silent("pingAll", 0.0)
@@ -306,8 +307,15 @@ class Net(Recorded):
                 }
                 for one in self.switches
             ],
-            "links": [self._link(link) for link in self.wires],
+            "links": [self._link(link) for link in self.wires if self._inside(link)],
         }  # fmt: skip
+
+    def _inside(self, link: Link) -> bool:
+        """Whether both ends are nodes of the network; a node of the machine itself is outside."""
+        outside = [end.node.name for end in (link.intf1, link.intf2) if end.node.name not in self.nameToNode]
+        if outside:
+            LEFT.append(f"line {link.line}: a link to {outside[0]}, which is outside of the network")
+        return not outside
 
     def _host(self, host: Node) -> dict[str, Any]:
         ip = host.params.get("ip")

@@ -176,7 +176,7 @@ class Node(Recorded):
         from .machine import ended
 
         self.cmd(*words, **keys)
-        return ended(keys)
+        return ended({**keys, "piped": True})
 
     def setIP(self, ip: str, prefixLen: Any = 8, intf: Any = None) -> str:
         """Give an interface an address in place of its own; without a name the first."""
@@ -314,6 +314,7 @@ class Switch(Node):
 
     portBase = 1
     dpid = "1"
+    setup = classmethod(lambda _cls, *_words: None)
 
     attach = silent("attach")
     detach = silent("detach")
