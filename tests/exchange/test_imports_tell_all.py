@@ -262,6 +262,16 @@ def test_arguments_go_through(tmp_path: Path) -> None:
     assert len(mininet.read(tmp_path / "x.py", ("4",)).machines) == 4
 
 
+def test_an_address_stays_with_its_interface_when_the_link_goes(tmp_path: Path) -> None:
+    (tmp_path / "x.py").write_text(
+        "from mininet.net import Mininet\nnet = Mininet()\nh1, h2 = net.addHost('h1'), net.addHost('h2')\n"
+        "one = net.addLink(h1, h2)\nnet.start()\nnet.delLink(one)\nnet.addLink(h1, h2, intfName1='x')\n"
+    )
+    network = mininet.read(tmp_path / "x.py")
+    assert network.machines["h1"].addresses == {"h1-eth0": ["10.0.0.1/8"]}
+    assert network.wires[0].ends == (("h1", "x"), ("h2", "h2-eth0"))
+
+
 READERS: dict[str, Read] = {
     "containerlab": containerlab.read, "kathara": kathara.read, "mininet": mininet.read, "netlab": netlab.read,
     "compose": compose.read, "mahimahi": mahimahi.read,

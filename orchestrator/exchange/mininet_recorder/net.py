@@ -266,6 +266,7 @@ class Net(Recorded):
         if self.topo is not None:
             self.buildFromTopo(self.topo)
         for host in self.hosts:
+            host.__dict__["configured"] = [intf.name for intf in host.interfaces[:1]]
             host.config(**host.params)
             if host.params.get("mac"):
                 leave(f"{host.name}: the MAC {host.params['mac']} is the plan's here")
@@ -319,9 +320,8 @@ class Net(Recorded):
 
     def _host(self, host: Node) -> dict[str, Any]:
         ip = host.params.get("ip")
-        addresses = (
-            {host.interfaces[0].name: ip if "/" in ip else f"{ip}/8"} if ip and host.interfaces else {}
-        )
+        first = host.__dict__.get("configured") or [intf.name for intf in host.interfaces[:1]]
+        addresses = {name: ip if "/" in ip else f"{ip}/8" for name in first} if ip else {}
         share = getattr(host, "share", None) if isinstance(host, CPULimitedHost) else None
         return {
             "name": host.name, "addresses": addresses, "commands": host.commands, "line": host.line,
