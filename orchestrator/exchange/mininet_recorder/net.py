@@ -321,7 +321,7 @@ class Net(Recorded):
     def _host(self, host: Node) -> dict[str, Any]:
         ip = host.params.get("ip")
         first = host.__dict__.get("configured") or [intf.name for intf in host.interfaces[:1]]
-        addresses = {name: ip if "/" in ip else f"{ip}/8" for name in first} if ip else {}
+        addresses = dict.fromkeys(first, ip if "/" in ip else f"{ip}/8") if ip else {}
         share = getattr(host, "share", None) if isinstance(host, CPULimitedHost) else None
         return {
             "name": host.name, "addresses": addresses, "commands": host.commands, "line": host.line,
