@@ -31,6 +31,7 @@ class Settings:
     env: dict[str, str]
     workdir: str  # "": it names none
     user: str  # "": root
+    entrypoint: tuple[str, ...] = ()  # of `argv`, what a command of one's own does not replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,8 +218,9 @@ def _settings(name: str, config: Any) -> Settings:
     workdir, user = given.get("WorkingDir") or "", given.get("User") or ""
     if not isinstance(workdir, str) or not isinstance(user, str) or (workdir and not workdir.startswith("/")):
         raise ImageError(f"{name}: WorkingDir or User is not a text that can be used; correct the image")
-    argv = (*_texts(name, given, "Entrypoint"), *_texts(name, given, "Cmd"))
-    return Settings(argv, env, workdir, user)
+    entrypoint = tuple(_texts(name, given, "Entrypoint"))
+    argv = (*entrypoint, *_texts(name, given, "Cmd"))
+    return Settings(argv, env, workdir, user, entrypoint)
 
 
 def _texts(name: str, given: dict[str, Any], key: str) -> list[str]:
