@@ -17,9 +17,10 @@ VERDICTS = {HOLDS: "#0072B2", FAILS: "#D55E00", OPEN: "#6F6F6F"}
 
 
 def proof_data(study: Study) -> pl.DataFrame:
-    """Numeric checks of at most 24 places (link and direction) for each quantity; one dot for each run.
+    """Numeric checks of at most 24 places (link and direction) for each quantity, those that fail first; one
+    dot for each run.
 
-    Of many runs, 40 evenly chosen ones, and for each place the first 40 failures in the others.
+    Of more than 40 runs it shows 40, evenly chosen, and for each place the first 40 failures of the others.
     """
     known = _named(proven(study), "least")
     if known.is_empty():
@@ -35,15 +36,16 @@ def proof_data(study: Study) -> pl.DataFrame:
 
 def _dots(study: Study, shown: pl.DataFrame, some_fail: bool) -> pl.DataFrame:
     """The dots of the places shown; `some_fail`: also look for failures in runs that are not chosen."""
-    step = -(-len(study.cells) // MOST_RUNS)
+    runs = len(study.cells)
+    even = {n * runs // MOST_RUNS for n in range(MOST_RUNS)} if runs > MOST_RUNS else set(range(runs))
     chosen, failed = list[pl.DataFrame](), list[pl.DataFrame]()
     for number, cell in enumerate(study.cells):
-        if number % step and not some_fail:
+        if number not in even and not some_fail:
             continue
         rows = _named(of_cell(cell), "measured").join(
             shown, on=["what", "place"], how="semi", maintain_order="left"
         )
-        if number % step == 0:
+        if number in even:
             chosen.append(rows)
         else:
             more = pl.concat([*failed, rows.filter(pl.col("verdict") == "fails")])
@@ -91,7 +93,7 @@ def _panel(rows: pl.DataFrame) -> AnyChart:
 
 SPECS = (
     Spec(
-        "proof",
+        "proof-chart",
         "Links: requested and measured",
         "Vertical line: expected value; thin grey line: requested value, where different. Dot with its 95 % "
         "interval: measured with probe frames before the scenario. More than 40 runs: 40 evenly chosen ones, "

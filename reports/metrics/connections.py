@@ -18,8 +18,9 @@ def connections(table: pl.DataFrame) -> pl.DataFrame:
 
     Rows stream, source, destination (address and port), app, seconds, mbps (payload of both directions over
     the connection's time), payload_bytes, packets, retransmissions, end. handshake_ms: from SYN to the ACK
-    that completes it. rtt_ms: the sum of the smoothed round trips to both ends, which is the whole path
-    wherever the capture is; null if one end never acknowledged data.
+    that completes it. rtt_ms: the sum of the smoothed round trips from the capture to both ends; the whole
+    path only where both ends send data (else one part is the handshake's). Null if one end acknowledged
+    nothing.
     """
     span = pl.col("last_ns") - pl.col("first_ns")
     ways = ("forward", "reverse")

@@ -10,5 +10,10 @@ from reports.virtual import statement
 def section(page: Page) -> Part:
     names = set(page.study.compared.get_column("name").to_list())
     return page.part(
-        "method", "Method", trials=of_trials(page.study), names=names, statement=statement(page.study)
+        "method",
+        "Method",
+        trials=of_trials(page.study),
+        names=names,
+        statement=statement(page.study),
+        ticked=any(cell.run.ticked for cell in page.study.cells),
     )

@@ -59,6 +59,7 @@ class Page:
     links: dict[str, str] = field(default_factory=dict)  # cell name -> its own page, relative
     tables: dict[str, str] = field(default_factory=dict)  # file -> title, of the tables written so far
     placed: set[str] = field(default_factory=set)  # keys of figures that stand above, and not again below
+    _written: set[str] = field(default_factory=set)  # files of tables, the figures' included
 
     @cached_property
     def notices(self) -> list[Notice]:
@@ -106,6 +107,7 @@ class Page:
         if isinstance(figure, Absent):
             return Figure(spec, Markup(), figure.reason, ())
         files = (f"figures/{spec.key}.svg", f"figures/{spec.key}.vl.json", f"tables/{spec.key}.csv")
+        self._claim(files[-1])
         save(figure, self.folder)
         return Figure(spec, Markup(inline(figure.svg, spec.key, spec.title)), "", files)
 
@@ -116,10 +118,17 @@ class Page:
     def write_parts(self, key: str, title: str, parts: Iterable[pl.DataFrame]) -> str:
         """Like `write`, for a table in parts with the same columns."""
         file = f"tables/{key}.csv"
+        self._claim(file)
         (self.folder / "tables").mkdir(parents=True, exist_ok=True)
         write_parts(parts, self.folder / file)
         self.tables[file] = title
         return file
+
+    def _claim(self, file: str) -> None:
+        """Raises ValueError if the page already wrote a table of this name: the first would be lost."""
+        if file in self._written:
+            raise ValueError(f"{file}: the page has two tables of this name; rename one of them")
+        self._written.add(file)
 
     def part(self, anchor: str, title: str, entries: Sequence[tuple[str, str]] = (), **context: Any) -> Part:
         """The part that the template ANCHOR.html.j2 in this folder renders from the context."""

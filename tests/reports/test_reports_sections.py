@@ -22,6 +22,8 @@ from reports.metrics.transfers import transfer_metrics
 from reports.report import report
 from reports.rundir import read_run
 from reports.sections.registry import SECTIONS
+from reports.sections.section import Page
+from reports.study import study_of_run
 from reports.svg import slim
 
 ALWAYS = ["trust", "headline", "method", "provenance", "repeat"]
@@ -46,6 +48,21 @@ def test_a_run_of_anything_has_a_section_for_all_that_it_did(anything: Path) -> 
     found = sections(page_of(anything))
     wanted = ["validation", "messages", "transfers", "links", "time", "nodes", "connections", "packets"]
     assert [name for name in found if name not in ALWAYS] == [*wanted, "proof-section", "checks"]
+
+
+def test_proof_csv_has_every_check_of_the_links(anything: Path) -> None:
+    """The chart beside it once wrote its own data, of fewer checks, to the same file."""
+    judged = json.loads((anything / "proof.json").read_text())
+    table = pl.read_csv(anything / "report" / "tables" / "proof.csv", infer_schema_length=None)
+    assert len(judged) == table.height > 0
+    assert set(table.get_column("quantity")) == {one["quantity"] for one in judged}
+
+
+def test_a_page_does_not_write_two_tables_of_one_name(tmp_path: Path) -> None:
+    page = Page(study_of_run(write_run(tmp_path / "run", Shape(hold_s=5))), tmp_path / "report")
+    page.write("loss", "Loss", pl.DataFrame({"a": [1]}))
+    with pytest.raises(ValueError, match="two tables of this name"):
+        page.write("loss", "Loss by link", pl.DataFrame({"a": [2]}))
 
 
 def test_contents_list_names_the_sections_that_are_there(anything: Path) -> None:
