@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import heapq
 import itertools
-import json
-from collections.abc import Iterable, Iterator
-from typing import Any
 
 import polars as pl
 
 from capture.conservation.check import Compared, Found, Rule
 from capture.conservation.evidence import Evidence
+from capture.conservation.ways import brokers, homes, impairments, least_from, ways
 
 MESSAGE_DELAY = Rule(
     "message-delay", "latencies of messages", "the delays of the links on their shortest way",
@@ -21,33 +18,31 @@ MESSAGE_DELAY = Rule(
 NEAR_NS = (
     100_000  # a timer of the kernel may fire that early, one a link (kernel/time/hrtimer.c: slack 50 us)
 )
-REACH = 4  # jitters that a distribution's table reaches at most (tc-netem(8): 32,767 / 8,192)
-Ways = dict[str, dict[str, int]]  # from a node or segment to its neighbours: ns
 
 
 def none_is_too_soon(e: Evidence) -> Found:
     """The shortest latency of each flow and receiver, and the shortest round trip of each request: a message
     that goes by a broker or another way has no shorter one.
     """
-    if why := e.unsuitable or _doubtful(e):
+    if why := e.unsuitable or doubtful(e):
         return Found(left_out=[why])
     if e.messages is None:
         return Found(left_out=["no messages"])
-    ways, homes = _ways(e), _homes(e.plan)
-    brokers = _brokers(e.plan)
+    near, home_of = ways(e), homes(e.plan)
+    broker_of = brokers(e.plan)
     flows = e.messages.drop_nulls("receiver").group_by("name", "sender", "receiver", "pattern")
     least = flows.agg(pl.col("latency_ns").min(), pl.col("round_trip_ns").min()).sort("name", "receiver")
     known: dict[str, dict[str, int]] = {}
     compared = []
     for name, sender, receiver, pattern, there, both in least.iter_rows():
-        stops = [homes.get(sender), homes.get(receiver)]
-        if pattern == "publish" and (via := [brokers.get(sender), brokers.get(receiver)]) and all(via):
+        stops = [home_of.get(sender), home_of.get(receiver)]
+        if pattern == "publish" and (via := [broker_of.get(sender), broker_of.get(receiver)]) and all(via):
             stops[1:1] = via
         if None in stops:
             continue
         places = [str(stop) for stop in stops]
         for place in places:
-            known.setdefault(place, _from(ways, place))
+            known.setdefault(place, least_from(near, place))
         out, back = _along(known, places), _along(known, places[::-1])
         if there is not None and out:
             compared.append(Compared(f"{name} to {receiver}", there, out, "ns", NEAR_NS))
@@ -56,7 +51,7 @@ def none_is_too_soon(e: Evidence) -> Found:
     return Found(compared, [] if compared else ["no message has to cross a link with a delay"])
 
 
-def _doubtful(e: Evidence) -> str:
+def doubtful(e: Evidence) -> str:
     """Why a latency may be below the links' delay; "" if it may not."""
     nodes = e.plan.get("nodes", ())
     if any(node.get("kind", "light") != "light" for node in nodes):
@@ -65,125 +60,12 @@ def _doubtful(e: Evidence) -> str:
         return "a NIC of the machine leads by a cable that nobody knows"
     if e.events is not None and e.events.filter(action="add").height:
         return "nodes and links were added while the lab ran"
-    if any(w.get("corrupt") for _, _, w in _of_links(e.plan)):
+    if any(w.get("corrupt") for _, _, w in impairments(e.plan)):
         return "a link flips bits: a message's number becomes another's"
     return ""
-
-
-def _homes(plan: dict[str, Any]) -> dict[str, str]:
-    """The node of each endpoint."""
-    return {
-        str(role["session"]["endpoint"]): f"node {node['name']}"
-        for node in plan.get("nodes", ())
-        for role in node.get("software", ())
-        if role.get("session")
-    }
-
-
-def _brokers(plan: dict[str, Any]) -> dict[str, str]:
-    """The node of the broker that each endpoint speaks to, by its address."""
-    owners = {
-        card["address"]: f"node {node['name']}"
-        for node in plan.get("nodes", ())
-        for card in node.get("interfaces", ())
-    }
-    return {
-        str(role["session"]["endpoint"]): owners[broker]
-        for node in plan.get("nodes", ())
-        for role in node.get("software", ())
-        if role.get("session") and (broker := (role.get("spec") or {}).get("broker")) in owners
-    }
 
 
 def _along(known: dict[str, dict[str, int]], places: list[str]) -> int | None:
     """The least delay from each place to the next; None where one cannot be reached."""
     parts = [known[a].get(b) for a, b in itertools.pairwise(places)]
     return None if None in parts else sum(part for part in parts if part is not None)
-
-
-def _of_links(plan: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Link, direction and each impairment that the file ever asks for."""
-    for link in plan.get("links", ()):
-        yield from ((link.get("name"), way, link[way]["impairment"]) for way in ("forward", "reverse"))
-    for event in plan.get("events", ()):
-        if event["action"] == "impair":
-            ways = [(way, event["args"].get(way)) for way in ("forward", "reverse")]
-            yield from ((target, way, set_) for target in event["targets"] for way, set_ in ways if set_)
-
-
-def _ways(e: Evidence) -> Ways:
-    """Least delays between neighbours, over the whole run."""
-    asked = [*_of_links(e.plan), *_by_hand(e)]
-    least: dict[tuple[str, str], int] = {}
-    for link, way, impairment in asked:
-        soonest = _soonest_ns(impairment)
-        least[link, way] = min(least.get((link, way), soonest), soonest)
-    found: Ways = {}
-    on_links = set()
-    for link in e.plan.get("links", ()):
-        if "a" not in link or "b" not in link:
-            continue
-        a, b = _ends(link)
-        if link.get("kind") == "access":
-            on_links.add((a, b))
-        for way, here, there in (("forward", a, b), ("reverse", b, a)):
-            traced = link[way].get("trace") is not None or link.get("kind") == "medium"
-            _join(found, here, there, 0 if traced else least[link.get("name"), way])
-    wires = {link.get("name") for link in e.plan.get("links", ()) if link.get("kind") == "nodes"}
-    for node in e.plan.get("nodes", ()):
-        for card in node.get("interfaces", ()):
-            if card["segment"] in wires:
-                continue
-            a, b = f"node {node['name']}", f"segment {card['segment']}"
-            if (a, b) not in on_links:
-                _join(found, a, b, 0)
-                _join(found, b, a, 0)
-    return found
-
-
-def _by_hand(e: Evidence) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Impairments that commands changed while the lab ran, by its events."""
-    if e.events is None:
-        return
-    rows = e.events.filter(pl.col("action") == "impair").select("targets", "args")
-    for targets, args in rows.iter_rows():
-        ways = json.loads(args)
-        for way in ("forward", "reverse"):
-            if isinstance(ways.get(way), dict):
-                yield from ((target, way, ways[way]) for target in targets)
-
-
-def _soonest_ns(impairment: dict[str, Any]) -> int:
-    """The least delay: netem's jitter can shorten the delay, and reordered packets have none."""
-    if impairment.get("reorder") or impairment.get("slot"):
-        return 0
-    reach = 1 if impairment.get("distribution", "uniform") == "uniform" else REACH
-    jitter = int(impairment.get("jitter_ns") or 0)
-    return max(0, int(impairment.get("delay_ns") or 0) - reach * jitter)
-
-
-def _ends(link: dict[str, Any]) -> tuple[str, str]:
-    a, b = ("node", "node") if link.get("kind") == "nodes" else ("segment", "segment")
-    a = "node" if link.get("kind") == "access" else a
-    return f"{a} {link['a']}", f"{b} {link['b']}"
-
-
-def _join(ways: Ways, a: str, b: str, ns: int) -> None:
-    near = ways.setdefault(a, {})
-    near[b] = min(near.get(b, ns), ns)
-
-
-def _from(ways: Ways, start: str) -> dict[str, int]:
-    """The least delay to every place that can be reached (Dijkstra's)."""
-    known: dict[str, int] = {}
-    edge: list[tuple[int, str]] = [(0, start)]
-    while edge:
-        ns, place = heapq.heappop(edge)
-        if place in known:
-            continue
-        known[place] = ns
-        near: Iterable[tuple[str, int]] = ways.get(place, {}).items()
-        for other, more in near:
-            if other not in known:
-                heapq.heappush(edge, (ns + more, other))
-    return known
