@@ -10,7 +10,7 @@ import polars as pl
 from capture.conservation.check import Compared, Found, Rule
 from capture.conservation.delays import NEAR_NS, doubtful
 from capture.conservation.evidence import Evidence
-from capture.conservation.ways import ends, homes, impairments, least_delays, least_from, ways
+from capture.conservation.ways import brokers, ends, homes, impairments, least_delays, least_from, ways
 
 CAPTURE_TIMES = Rule(
     "capture-times", "times from a message's due time to its capture, and from there to its receipt",
@@ -57,7 +57,7 @@ def _joined(messages: pl.DataFrame, seen: pl.DataFrame) -> pl.DataFrame:
     """Messages that were captured; `last_ns`: when the last receiver had it, null where one never did."""
     received = pl.col("received_ns")
     every = messages.group_by("flow", "seq", "scheduled_ns").agg(
-        pl.col("name", "sender").first(),
+        pl.col("name", "sender", "pattern").first(),
         pl.col("receiver").drop_nulls().unique().sort(),
         last_ns=pl.when(received.null_count() == 0).then(received.max()),
     )
@@ -76,13 +76,15 @@ def _compared(
     for name, sender, ns in _least(before, "sender"):
         if (bound := known.before(sender, passes)) is not None:
             yield Compared(f"{capture}, {name} until its capture", ns, bound, "ns", slack)
-    for name, receivers, ns in _least(after, "receiver"):
-        if (bound := known.after(receivers, passes)) is not None:
+    onward = after.with_columns(of=pl.struct("sender", "receiver", "pattern"))
+    for name, of, ns in _least(onward, "of"):
+        heads_on = known.heads_on(of["sender"], of["receiver"], of["pattern"], passes)
+        if (bound := known.after(of["receiver"], passes) if heads_on else None) is not None:
             yield Compared(f"{capture}, {name} after its capture", ns, bound, "ns", slack)
 
 
 def _least(rows: pl.DataFrame, end: str) -> Iterator[tuple[str, Any, int]]:
-    """Name, sender or receivers, and the shortest time of each flow, but for one in a hundred."""
+    """Name, `end` and the shortest time of each flow, but for one in a hundred."""
     of = rows.group_by("name", end).agg(pl.col("ns").sort())
     for name, who, times in of.sort("name").iter_rows():
         yield name, who, times[len(times) // OUTLIERS]
@@ -97,7 +99,7 @@ class _Places:
 
     def __init__(self, e: Evidence) -> None:
         self._plan = e.plan
-        self._ways, self._homes = ways(e), homes(e.plan)
+        self._ways, self._homes, self._brokers = ways(e), homes(e.plan), brokers(e.plan)
         self._delays = least_delays(e)
         self._known: dict[str, Least] = {}
 
@@ -130,6 +132,30 @@ class _Places:
         found = [self._between(home, near) for near, _, _ in passes]
         sums = [ns + delay for ns, (_, delay, _) in zip(found, passes, strict=True) if ns is not None]
         return min(sums, default=None)
+
+    def heads_on(self, sender: str, receivers: list[str], pattern: str, passes: list[_Pass]) -> bool:
+        """Whether a message is captured on its way to a receiver, and not a copy that goes elsewhere: bridges
+        flood frames to ends that they do not know, brokers publish to programs that record nothing.
+
+        So of what is published only the way to the broker counts: at an end of it, or on a link with a delay.
+        """
+        home = self._homes.get(sender)
+        aims = [self._homes.get(one) for one in receivers]
+        if pattern == "publish":
+            aims = [self._brokers.get(sender)]
+            at_an_end = {near for near, _, _ in passes} & {home, *aims}
+            if not at_an_end and not all(delay for _, delay, _ in passes):
+                return False
+        whole = [self._between(home, aim) for aim in aims]
+        return any(
+            ns is not None and ns == self._past(home, aim, passes)
+            for ns, aim in zip(whole, aims, strict=True)
+        )
+
+    def _past(self, home: str | None, aim: str | None, passes: list[_Pass]) -> int | None:
+        """The least delay from one place to another past the capture point."""
+        found = [(self._between(home, near), delay, self._between(far, aim)) for near, delay, far in passes]
+        return min((a + delay + b for a, delay, b in found if a is not None and b is not None), default=None)
 
     def after(self, receivers: list[str], passes: list[_Pass]) -> int | None:
         """The least delay from a capture to any of the receivers."""

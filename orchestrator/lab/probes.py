@@ -123,8 +123,8 @@ def _train(link: str, name: str, direction: Direction, share: int) -> Probe:
     """The frames of a train: a head until more frames wait than the jitter explains, then those that show the
     rate.
 
-    They are sent back to back if the queue holds enough of them, or empties within a millisecond; else at
-    1.5 times the rate, so that drops of the queue do not shorten the train.
+    They are sent back to back if the queue holds enough of them, and does not empty within a millisecond;
+    else at 1.5 times the rate, so that drops of the queue do not shorten the train.
     """
     requested = direction.impairment
     size = train_size(requested)
@@ -134,7 +134,8 @@ def _train(link: str, name: str, direction: Direction, share: int) -> Probe:
     room = requested.limit_packets - head - 1
     if room >= min(told, TRAIN_FRAMES_ENOUGH) and requested.queue is None:
         held = min(told, room)
-        told, interval = told if held * spacing < TRAIN_SHORT_NS else held, 0
+        short = held * spacing < TRAIN_SHORT_NS
+        told, interval = (told, max(1, spacing * 2 // 3)) if short else (held, 0)
     else:
         head, interval = 3 * head, spacing * 2 // 3
         told = told * 3 // 2
