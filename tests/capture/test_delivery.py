@@ -165,6 +165,9 @@ def test_what_was_lost_with_its_session_is_lost_though_nobody_settled_it(tmp_pat
     found = judged(tmp_path, lines)
     assert (found.holds, found.expected, found.lost, found.uncovered) == (True, 2, 1, 1)
     assert "1 lost or unanswered while a session broke, of which nothing is promised" in found.reason
+    sender = [sent(0, 1, 10, "unsettled"), session("p", "failed", 40), session("p", "connected", 41)]
+    found = judged(tmp_path / "sender", [*sender, *outage(12)[3:]])
+    assert (found.holds, found.expected, found.lost, found.uncovered) == (True, 2, 1, 1), "whenever it breaks"
     kept = judged(tmp_path / "kept", lines, patience_s=None)
     assert (kept.holds, kept.expected, kept.lost, kept.unsettled) == (True, 1, 0, 1), "it may still come"
 
