@@ -137,7 +137,7 @@ def _reason(judged: int, broken: pl.DataFrame, promised: bool, counts: dict[str,
     elif not promised:
         says.append(f"nothing is promised of {judged} deliveries: they are counted")
     elif not says:
-        says.append(f"holds for all {judged} deliveries")
+        says.append(f"holds for all {judged - counts['uncovered']} deliveries")
     notes = (
         ("unsent", "scheduled but never sent"),
         ("unsettled", "not settled when the run ended"),

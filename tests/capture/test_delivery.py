@@ -164,6 +164,7 @@ def test_what_was_lost_with_its_session_is_lost_though_nobody_settled_it(tmp_pat
     lines = [sent(0, 1, 10, "unsettled"), *outage(12)[1:]]
     found = judged(tmp_path, lines)
     assert (found.holds, found.expected, found.lost, found.uncovered) == (True, 2, 1, 1)
+    assert found.reason.startswith("holds for all 1 deliveries; 1 not settled")
     assert "1 lost or unanswered while a session broke, of which nothing is promised" in found.reason
     sender = [sent(0, 1, 10, "unsettled"), session("p", "failed", 40), session("p", "connected", 41)]
     found = judged(tmp_path / "sender", [*sender, *outage(12)[3:]])
