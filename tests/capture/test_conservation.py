@@ -277,7 +277,7 @@ def test_a_cut_table_and_a_cut_pcap_are_found(tmp_path: Path) -> None:
     }
 
 
-def with_link(run: Path, **impairment: int) -> Path:
+def with_link(run: Path, **impairment: float) -> Path:
     """The run, with an impairment of the link from a."""
     plan = json.loads((run / "plan.json").read_text())
     plan["links"][0]["forward"]["impairment"] = impairment
