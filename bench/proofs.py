@@ -21,10 +21,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from contract.plan import Plan
 from orchestrator.campaign.prepare import Request, prepare_plan
 from orchestrator.campaign.run import execute, make_dir
 from orchestrator.kernel.protocol import KernelError
-from orchestrator.model import Plan
 from orchestrator.plan.build import make_plan
 from orchestrator.topology import Topology, TopologyError, load, load_campaign
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from capture.verdict import FAILS, HOLDS
+from contract.verdict import FAILS, HOLDS
 from reports.lines import lines
 from reports.metrics.compare import called
 from reports.numbers import FEW, measured
@@ -40,20 +40,6 @@ def conditions_of(study: Study) -> list[tuple[str, str]]:
     return list(dict.fromkeys((c.scenario, c.series) for c in study.cells))
 
 
-def as_text(rows: list[Row]) -> str:
-    """The table in aligned columns, for a terminal."""
-    if not rows:
-        return ""
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    texts = [
-        "  ".join(
-            c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(r, widths, strict=True))
-        )
-        for r in rows
-    ]
-    return "\n".join([texts[0], "  ".join("-" * w for w in widths), *texts[1:]])
-
-
 def _of(table: pl.DataFrame, name: str, of: dict[str, str]) -> list[dict[str, Any]]:
     return table.filter(called(name, **of)).to_dicts()
 
@@ -61,7 +47,7 @@ def _of(table: pl.DataFrame, name: str, of: dict[str, str]) -> list[dict[str, An
 def _cell(row: dict[str, Any] | None) -> str:
     if row is None:
         return "-"
-    if row["name"] == "promise_held":
+    if row["name"] == "guarantee_held":
         kept, repetitions = round(row["value"] * row["repetitions"]), row["repetitions"]
         if repetitions == 1:
             return HOLDS if kept else FAILS

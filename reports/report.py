@@ -5,22 +5,21 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import cast
 
-from capture import manifest, regular, seal
 from capture.conservation import registry
 from capture.conservation.evidence import Evidence
-from capture.manifest import Contents
+from contract import manifest, regular, seal
+from contract.manifest import Contents
 from reports import judged, verdicts
 from reports.damage import told
 from reports.metrics.metric import write
 from reports.page import Tell, render
 from reports.rundir import Run
 from reports.sections.section import Page
-from reports.study import Study, study_of_campaign, study_of_run, study_of_runs
+from reports.study import Study, study_of_campaign, study_of_run
 
 # Files that a page links; section.py writes them.
 FILES = re.compile(r'href="((?:figures|tables)/\w[\w.-]*)"')
@@ -56,11 +55,6 @@ def campaign_report(campaign_dir: Path) -> Path:
     """Write summary.json and report/ of a campaign and its runs; returns the campaign's page."""
     with told(campaign_dir):
         return _set_report(study_of_campaign(campaign_dir))
-
-
-def set_report(title: str, root: Path, run_dirs: Sequence[Path]) -> Path:
-    """Write a report that compares some runs below `root`; returns the page."""
-    return _set_report(study_of_runs(title, root, run_dirs))
 
 
 def _set_report(study: Study) -> Path:

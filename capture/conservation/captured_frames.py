@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import polars as pl
 
@@ -12,6 +11,7 @@ from capture.conservation.check import Compared, Found, Rule
 from capture.conservation.counters import light_nodes
 from capture.conservation.evidence import Evidence, Span
 from capture.conservation.segments import Traffic
+from contract.plan import Capture
 
 CAPTURE_FRAMES = Rule(
     "capture-frames", "captured packets", "the frames that the interface counted",
@@ -44,8 +44,8 @@ def _against_interface(e: Evidence, *, filtered: bool) -> Found:
     counted = _Counted(e)
     compared: list[Compared] = []
     left_out = []
-    for capture in e.plan.get("captures", ()):
-        if bool(capture.get("filter")) != filtered:
+    for capture in e.plan.captures:
+        if bool(capture.filter) != filtered:
             continue
         if why := _why_not(e, capture):
             left_out.append(why)
@@ -57,17 +57,17 @@ def _against_interface(e: Evidence, *, filtered: bool) -> Found:
         timed = counted.timed(steps)
         stretches = _stretches(timed, e.scenario)
         if stretches.is_empty():
-            left_out.append("counters of the captured interface began anew all the time")
+            left_out.append("counters of the captured interface restarted in every interval")
             continue
-        compared += _held_against(e, capture["name"], stretches)
+        compared += _held_against(e, capture.name, stretches)
         if e.virtual:
-            compared += _by_sample(e, capture["name"], timed, most=filtered)
+            compared += _by_sample(e, capture.name, timed, most=filtered)
     one = "no capture has a filter" if filtered else "every capture has a filter"
     return Found(compared, left_out or none_planned(e) or ([] if compared else [one]))
 
 
-def _why_not(e: Evidence, capture: dict[str, Any]) -> str:
-    if e.scenario is None or e.packets(capture["name"]) is None:
+def _why_not(e: Evidence, capture: Capture) -> str:
+    if e.scenario is None or e.packets(capture.name) is None:
         return "no packets, or no phases of the scenario"
     return ""
 
@@ -79,22 +79,22 @@ class _Counted:
         self._traffic = Traffic(e)
         self._plan = e.plan
 
-    def at(self, capture: dict[str, Any]) -> pl.DataFrame | str:
+    def at(self, capture: Capture) -> pl.DataFrame | str:
         """sample, packets, bytes, whole; or why nothing counts just that interface.
 
         A node's port and a link's end show both ways, a bridge each frame that enters the segment, once.
         """
-        kind, _, target = str(capture.get("at", "")).partition(" ")
+        kind, _, target = capture.at.partition(" ")
         if kind == "segment":
             flow = self._traffic.of(target)
             return flow if isinstance(flow, str) else flow.into
         if kind == "link":
             return self._traffic.both_ways(target)
-        node = next((n for n in light_nodes(self._plan) if n["name"] == target), None)
-        cards = [] if node is None else node.get("interfaces", ())
-        if not cards or not cards[0].get("port"):
+        node = next((n for n in light_nodes(self._plan) if n.name == target), None)
+        cards = () if node is None else node.interfaces
+        if not cards or not cards[0].port:
             return "a captured node has no port in the lab's kernel"
-        return self._traffic.at_port(target, cards[0]["segment"])
+        return self._traffic.at_port(target, cards[0].segment)
 
     def timed(self, steps: pl.DataFrame) -> pl.DataFrame:
         """With begin_ns and t_ns of each sample of the nodes."""
@@ -135,8 +135,8 @@ def _held_against(e: Evidence, name: str, stretches: pl.DataFrame) -> Iterator[C
     allowed = _lost(e, name, packets)
     allowed["bytes"] += TAG * int(kept["tagged"] or 0)
     for unit, word in UNITS.items():
-        slack = int(kept[f"{unit}_edge"] or 0) + allowed[unit]
-        yield Compared(name, int(kept[unit] or 0), int(stretches[unit].sum()), word, slack)
+        tolerance = int(kept[f"{unit}_edge"] or 0) + allowed[unit]
+        yield Compared(name, int(kept[unit] or 0), int(stretches[unit].sum()), word, tolerance)
 
 
 def _lost(e: Evidence, name: str, packets: pl.LazyFrame) -> dict[str, int]:
@@ -172,6 +172,6 @@ def _by_sample(e: Evidence, name: str, steps: pl.DataFrame, *, most: bool) -> It
         differ = differ if most else differ.abs()
         worst = both.sort(differ - pl.col("tags") if unit == "bytes" else differ).row(-1, named=True)
         at_edge = rows.filter(pl.col("t_ns").is_in([worst["begin_ns"], worst["t_ns"]]))
-        slack = allowed[unit] + (at_edge.height if unit == "packets" else int(at_edge["wire"].sum()))
-        slack += int(worst["tags"]) if unit == "bytes" else 0
-        yield Compared(f"{name}, one sample", int(worst[f"{unit}_seen"]), int(worst[unit]), word, slack)
+        tolerance = allowed[unit] + (at_edge.height if unit == "packets" else int(at_edge["wire"].sum()))
+        tolerance += int(worst["tags"]) if unit == "bytes" else 0
+        yield Compared(f"{name}, one sample", int(worst[f"{unit}_seen"]), int(worst[unit]), word, tolerance)

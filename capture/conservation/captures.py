@@ -13,7 +13,7 @@ CAPTURE_MATCHES = Rule(
     "the filter may have been changed, or means other frames in the kernel than in a file (VLAN tags)",
 )  # fmt: skip
 CAPTURE_RECEIVED = Rule(
-    "capture-received", "packets that tcpdump captured or says that it lost",
+    "capture-received", "packets that tcpdump captured or reports as lost",
     "those that the kernel's filter let through",
     "figures of the capture lack packets: take a shorter snap length or a narrower filter",
 )  # fmt: skip
@@ -31,8 +31,8 @@ FILE_HEADER, PACKET_HEADER = 24, 16  # bytes of a pcap file, as tcpdump writes i
 def sizes_fill_the_file(e: Evidence) -> Found:
     """The captured bytes of all packets and the pcap headers add up to the size of the file."""
     compared, left_out = [], []
-    for capture in e.plan.get("captures", ()):
-        packets, size = e.packets(capture["name"]), e.pcap_bytes.get(capture["name"])
+    for capture in e.plan.captures:
+        packets, size = e.packets(capture.name), e.pcap_bytes.get(capture.name)
         if packets is None or size is None:
             left_out.append("no pcap was reduced, or it was cut")
             continue
@@ -40,15 +40,15 @@ def sizes_fill_the_file(e: Evidence) -> Found:
             packets.select(pl.len(), pl.col("captured_bytes").cast(pl.Int64).sum()).collect().row(0)
         )
         table = FILE_HEADER + PACKET_HEADER * rows + int(captured or 0)
-        compared.append(Compared(capture["name"], table, size, "bytes"))
+        compared.append(Compared(capture.name, table, size, "bytes"))
     return Found(compared, left_out or none_planned(e))
 
 
 def table_has_packets(e: Evidence) -> Found:
     """The table has as many rows as tcpdump captured packets, and its layers add up to the frames."""
     compared, left_out = [], []
-    for capture in e.plan.get("captures", ()):
-        name = capture["name"]
+    for capture in e.plan.captures:
+        name = capture.name
         packets, said = e.packets(name), (e.manifest.get("captures") or {}).get(name)
         if packets is None or said is None:
             left_out.append("no packets, or tcpdump did not say how many it captured")
@@ -65,7 +65,7 @@ def table_has_packets(e: Evidence) -> Found:
 
 def none_planned(e: Evidence) -> list[str]:
     """The reason of a run without capture points."""
-    return [] if e.plan.get("captures") else ["the run has no capture point"]
+    return [] if e.plan.captures else ["the run has no capture point"]
 
 
 def filter_matches(e: Evidence) -> Found:
@@ -73,10 +73,10 @@ def filter_matches(e: Evidence) -> Found:
     if e.manifest.get("driver") == "fake":
         return Found(left_out=[e.unsuitable])
     compared, left_out = [], []
-    for capture in e.plan.get("captures", ()):
-        name = capture["name"]
+    for capture in e.plan.captures:
+        name = capture.name
         packets, matching = e.packets(name), e.matching.get(name)
-        if not capture.get("filter"):
+        if not capture.filter:
             continue
         if packets is None or matching is None:
             left_out.append("no pcap was reduced, or tcpdump did not count")
@@ -93,11 +93,11 @@ def filter_matches(e: Evidence) -> Found:
 def kernel_has_packets(e: Evidence) -> Found:
     """tcpdump has all packets that the kernel passed, but for the kernel's last block, lost when it ends."""
     compared, left_out = [], []
-    for capture in e.plan.get("captures", ()):
-        name = capture["name"]
+    for capture in e.plan.captures:
+        name = capture.name
         packets, said = e.packets(name), (e.manifest.get("captures") or {}).get(name) or {}
         if packets is None or said.get("received") is None:
-            left_out.append("no packets, or nobody wrote down how many the kernel counted")
+            left_out.append("no packets, or the kernel's count of them was not recorded")
             continue
         figure = int(said["packets"]) + int(said["dropped_kernel"])
         compared.append(Compared(name, figure, int(said["received"]), "packets", _in_a_block(packets)))

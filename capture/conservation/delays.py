@@ -8,7 +8,7 @@ import polars as pl
 
 from capture.conservation.check import Compared, Found, Rule
 from capture.conservation.evidence import Evidence
-from capture.conservation.ways import brokers, homes, impairments, least_from, ways
+from capture.conservation.ways import brokers, homes, least_from, ways
 
 MESSAGE_DELAY = Rule(
     "message-delay", "latencies of messages", "the delays of the links on their shortest way",
@@ -16,7 +16,7 @@ MESSAGE_DELAY = Rule(
     "at least",
 )  # fmt: skip
 NEAR_NS = (
-    100_000  # a timer of the kernel may fire that early, one a link (kernel/time/hrtimer.c: slack 50 us)
+    100_000  # each link's kernel timer fires early by at most this (kernel/time/hrtimer.c: timer slack 50 us)
 )
 
 
@@ -53,14 +53,14 @@ def none_is_too_soon(e: Evidence) -> Found:
 
 def doubtful(e: Evidence) -> str:
     """Why a latency may be below the links' delay; "" if it may not."""
-    nodes = e.plan.get("nodes", ())
-    if any(node.get("kind", "light") != "light" for node in nodes):
+    nodes = e.plan.nodes
+    if any(node.kind != "light" for node in nodes):
         return "the clocks of virtual machines are their own"
-    if any(i.get("nic") for node in nodes for i in node.get("interfaces", ())):
-        return "a NIC of the machine leads by a cable that nobody knows"
+    if any(i.nic for node in nodes for i in node.interfaces):
+        return "a NIC of the machine leads over a cable to an unknown end"
     if e.events is not None and e.events.filter(action="add").height:
         return "nodes and links were added while the lab ran"
-    if any(w.get("corrupt") for _, _, w in impairments(e.plan)):
+    if any(one.corrupt for _, _, one in e.plan.impairments()):
         return "a link flips bits: a message's number becomes another's"
     return ""
 

@@ -10,7 +10,8 @@ import polars as pl
 from capture.conservation.check import Compared, Found, Rule
 from capture.conservation.delays import NEAR_NS, doubtful
 from capture.conservation.evidence import Evidence
-from capture.conservation.ways import brokers, ends, homes, impairments, least_delays, least_from, ways
+from capture.conservation.ways import brokers, ends, homes, least_delays, least_from, ways
+from contract.plan import WAYS, Capture, Plan
 
 CAPTURE_TIMES = Rule(
     "capture-times", "times from a message's due time to its capture, and from there to its receipt",
@@ -34,21 +35,21 @@ def packets_pass_in_time(e: Evidence) -> Found:
     if e.messages is None:
         return Found(left_out=["no messages"])
     known, compared, left_out = _Places(e), list[Compared](), list[str]()
-    for capture in e.plan.get("captures", ()):
-        seen = e.seen.get(capture["name"])
+    for capture in e.plan.captures:
+        seen = e.seen.get(capture.name)
         passes = known.passes(capture)
         if isinstance(passes, str):
             left_out.append(passes)
         elif seen is None or (rows := _joined(e.messages, seen)).is_empty():
             left_out.append("a capture has no message that can be read")
         else:
-            compared += _compared(e, capture["name"], rows, known, passes)
+            compared += _compared(e, capture.name, rows, known, passes)
     none = ["the run has no capture point"]
     return Found(compared, left_out or ([] if compared else none))
 
 
-def _repeated(plan: dict[str, Any]) -> str:
-    if any(one.get("duplicate") for _, _, one in impairments(plan)):
+def _repeated(plan: Plan) -> str:
+    if any(one.duplicate for _, _, one in plan.impairments()):
         return "a link duplicates frames: the later one may be captured first"
     return ""
 
@@ -70,17 +71,17 @@ def _joined(messages: pl.DataFrame, seen: pl.DataFrame) -> pl.DataFrame:
 def _compared(
     e: Evidence, capture: str, rows: pl.DataFrame, known: _Places, passes: list[_Pass]
 ) -> Iterator[Compared]:
-    slack = NEAR_NS if e.virtual else CLOCK_NS
+    tolerance = NEAR_NS if e.virtual else CLOCK_NS
     after = rows.drop_nulls("last_ns").with_columns(ns=pl.col("last_ns") - pl.col("seen_ns"))
     before = rows.with_columns(ns=pl.col("seen_ns") - pl.col("scheduled_ns"))
     for name, sender, ns in _least(before, "sender"):
         if (bound := known.before(sender, passes)) is not None:
-            yield Compared(f"{capture}, {name} until its capture", ns, bound, "ns", slack)
+            yield Compared(f"{capture}, {name} until its capture", ns, bound, "ns", tolerance)
     onward = after.with_columns(of=pl.struct("sender", "receiver", "pattern"))
     for name, of, ns in _least(onward, "of"):
         heads_on = known.heads_on(of["sender"], of["receiver"], of["pattern"], passes)
         if (bound := known.after(of["receiver"], passes) if heads_on else None) is not None:
-            yield Compared(f"{capture}, {name} after its capture", ns, bound, "ns", slack)
+            yield Compared(f"{capture}, {name} after its capture", ns, bound, "ns", tolerance)
 
 
 def _least(rows: pl.DataFrame, end: str) -> Iterator[tuple[str, Any, int]]:
@@ -103,28 +104,24 @@ class _Places:
         self._delays = least_delays(e)
         self._known: dict[str, Least] = {}
 
-    def passes(self, capture: dict[str, Any]) -> list[_Pass] | str:
+    def passes(self, capture: Capture) -> list[_Pass] | str:
         """The ways past a capture point, or why they are not known.
 
         A device shows frames that leave it after its queue, and those that come in from the far end after
         that end's queue: at either end of a link each direction is seen with its delay over.
         """
-        place = capture.get("netns"), capture.get("device")
-        for link in self._plan.get("links", ()):
-            both = [link[way] for way in ("forward", "reverse")]
-            at = {(way.get(f"{end}netns"), way.get(f"{end}device")) for way in both for end in ("", "far_")}
-            if place not in at and capture.get("at") != f"link {link.get('name')}":
+        place = capture.netns, capture.device
+        for link in self._plan.links:
+            both = (link.forward, link.reverse)
+            at = {(way.netns, way.device) for way in both} | {(way.far_netns, way.far_device) for way in both}
+            if place not in at and capture.at != f"link {link.name}":
                 continue
-            if (
-                place not in at
-                or "a" not in link
-                or any(way.get("shared") or way.get("enter") for way in both)
-            ):
+            if place not in at or any(way.shared or way.enter for way in both):
                 return "the ends of a captured link share one transmitter, or are inside a virtual machine"
             a, b = ends(link)
-            there, back = (self._delays[link["name"], way] for way in ("forward", "reverse"))
+            there, back = (self._delays[link.name, way] for way in WAYS)
             return [(a, there, b), (b, back, a)]
-        return [(str(capture["at"]), 0, str(capture["at"]))]
+        return [(capture.at, 0, capture.at)]
 
     def before(self, sender: str, passes: list[_Pass]) -> int | None:
         """The least delay from a sender until its frames are captured; None if they never are."""

@@ -16,17 +16,20 @@ from pathlib import Path
 from typing import Any
 
 from capture.errors import CaptureError
+from contract import codec
+from contract.plan import Plan
 from orchestrator.campaign.follow import STOPS
 from orchestrator.campaign.prepare import Prepared, Request, prepare_plan
 from orchestrator.campaign.run import RunError, execute
 from orchestrator.kernel.protocol import KernelError
 from orchestrator.lab.errors import LabError
 from orchestrator.language.problem import TopologyError
-from orchestrator.model import Plan, codec
+from orchestrator.project import keep_others_out
 
 
 def main() -> int:
     """Run the cell; the state and error of its end are the last line."""
+    keep_others_out()
     told = json.loads(sys.stdin.buffer.readline())
     for number in STOPS:  # as Ctrl-C, also while there is no lab and where who began the campaign ignores it
         signal.signal(number, signal.default_int_handler)

@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from contract.plan import Plan
 from orchestrator.campaign import filters
 from orchestrator.campaign.fitting import choose_fitting
 from orchestrator.kernel.choose import Choice, NoKernel
@@ -21,7 +22,6 @@ from orchestrator.kernel.virtual.root.wanted import TIMELINE
 from orchestrator.language.problem import Problem, TopologyError, shown
 from orchestrator.language.source import Document, read_document
 from orchestrator.language.source import Path as Keys
-from orchestrator.model import Plan
 from orchestrator.software.registry import KINDS
 from orchestrator.topology.loading import read_bytes
 

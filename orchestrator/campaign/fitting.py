@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from contract.plan import Plan
 from orchestrator.campaign import filters, visible
 from orchestrator.campaign.facts import facts
 from orchestrator.campaign.hardware import nic_problems
@@ -12,7 +13,6 @@ from orchestrator.campaign.place import machine_of
 from orchestrator.kernel.choose import Choice, NoKernel, choose
 from orchestrator.kernel.protocol import LabKernel
 from orchestrator.language.problem import Problem, TopologyError
-from orchestrator.model import Plan
 from orchestrator.plan.capacity import problems
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from contract.plan import Plan
 from orchestrator.language.problem import Problem
-from orchestrator.model import Plan
 from orchestrator.plan.nics import NicUse, nic_uses
 
 

@@ -11,7 +11,7 @@ from orchestrator.kernel.facts import find_tool
 from orchestrator.project import CODE_ROOT
 from orchestrator.software.registry import programs
 
-# Left out: what tells of the machine and the moment (manifest, logs, host.csv, the page).
+# Left out: files that depend on the machine and the moment (manifest, logs, host.csv, the page).
 PATTERNS = (
     "pcap/*.pcap",
     "raw/messages.csv",
@@ -32,9 +32,9 @@ PATTERNS = (
 EXCEPT = frozenset({"host.parquet"})
 PROGRAMS = ("tcpdump", "ip", "tc")  # beside those of the software
 CODE = (
+    "contract",
     "orchestrator/lab",
     "orchestrator/plan",
-    "orchestrator/model",
     "orchestrator/queueing",
     "orchestrator/software",
     "orchestrator/kernel/virtual/guest.py",

@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
+from contract.manifest import Time
+from contract.plan import Plan
 from orchestrator.campaign import filters
 from orchestrator.campaign.facts import facts
 from orchestrator.campaign.fitting import choose_fitting
@@ -19,7 +21,6 @@ from orchestrator.kernel.needs import needs_of
 from orchestrator.kernel.protocol import KernelError, LabKernel, Launch
 from orchestrator.lab.state import state_root
 from orchestrator.language.uris import RemoteMachine
-from orchestrator.model import Plan
 from orchestrator.plan.build import make_plan
 from orchestrator.plan.capacity import MachineFacts, problems
 from orchestrator.plan.graph import GraphError, graph
@@ -59,6 +60,11 @@ class Prepared:
     kernel: LabKernel
     why: str
     agent: Path
+
+    @property
+    def time(self) -> Time:
+        """The lab's kind of time; the fake kernel has none of its own."""
+        return "virtual" if self.request.time == "virtual" and self.request.kernel != "fake" else "real"
 
     @property
     def state(self) -> str:
@@ -115,7 +121,7 @@ def prepare_plan(request: Request, plan: Plan, bridged: Callable[[], Plan], out:
 
 def _virtual(request: Request, plan: Plan, out: Path) -> Prepared:
     """Prepares a run in virtual time; finds the files that its programs need now, not at their start."""
-    from orchestrator.campaign import closing  # here, as all kernels that are asked for
+    from orchestrator.campaign import closing  # imported only when it is requested
 
     choice, agent = closing.fitted(plan, request.kernel, agent_binary, out)
     return Prepared(request, plan, choice.kernel, choice.why, agent)
@@ -128,7 +134,7 @@ def _elsewhere(
     if contained := [node.name for node in plan.nodes if node.image]:
         rule = "are made of container images, which are not carried to other machines"
         raise KernelError(f"{', '.join(contained)}: {rule}; run the lab here, or run vnet there")
-    from orchestrator.kernel.remote.kernel import RemoteKernel  # here, as all kernels that are asked for
+    from orchestrator.kernel.remote.kernel import RemoteKernel  # imported only when it is requested
 
     kernel = RemoteKernel(machine, agent_binary())
     plan = _bridged(plan, bridged, request, lambda: kernel.examine(plan))
@@ -141,7 +147,7 @@ def _elsewhere(
 
 def _spread(request: Request, plan: Plan, bridged: Callable[[], Plan], out: Path) -> Prepared:
     """Prepares a run over several hosts: examines each host; only the run directory is local."""
-    from orchestrator.kernel.multi_host.kernel import HostsKernel  # here, as all kernels that are asked for
+    from orchestrator.kernel.multi_host.kernel import HostsKernel  # imported only when it is requested
 
     if request.time != "real" or request.kernel not in ("auto", "host"):
         rule = (

@@ -21,6 +21,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from contract import codec
+from contract.plan import Plan
 from orchestrator.campaign.facts import facts
 from orchestrator.campaign.hardware import nic_problems
 from orchestrator.campaign.teardown import TeardownError, take_down
@@ -35,9 +37,8 @@ from orchestrator.kernel.remote.remote_lab import LAUNCH, OWNER, Start
 from orchestrator.kernel.remote.remote_owner import RemoteOwner
 from orchestrator.kernel.uml.kernel import UmlKernel
 from orchestrator.lab.state import Owned, owned, read_lab, state_root
-from orchestrator.model import Plan, codec
 from orchestrator.plan.capacity import problems
-from orchestrator.project import AGENT
+from orchestrator.project import AGENT, keep_others_out
 
 OWNER_S = 60.0  # an owner that is alone tears its lab down meanwhile
 
@@ -97,7 +98,7 @@ def _start(home: Path) -> Start:
 def down(home: Path) -> int:
     """End the lab of `home`, in order if it can: what it measured stays. No other of that name is touched."""
     if not (home / LAUNCH).exists():
-        return 0  # it was given up before it was told what to do
+        return 0  # it was given up before it received its task
     start = _start(home)
     if read_lab(state_root() / start.state).get("run_dir") == start.run_dir:
         take_down(start.state)
@@ -163,6 +164,7 @@ VERBS: dict[str, Callable[..., int]] = {
 
 def main(argv: Sequence[str]) -> int:
     """Runs one verb; prints an expected error as one line on standard error."""
+    keep_others_out()
     try:
         return check() if argv[0] == "check" else VERBS[argv[0]](Path(argv[1]), *argv[2:])
     except (KernelError, TeardownError, OSError) as error:

@@ -18,14 +18,15 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from capture import manifest, seal
 from capture.errors import CaptureError
+from contract import manifest, seal
 from orchestrator.campaign.follow import Followed, follow
 from orchestrator.campaign.prepare import Prepared
 from orchestrator.campaign.teardown import TeardownError, take_down
 from orchestrator.campaign.virtual import complete_manifest, record_hashes
 from orchestrator.kernel.protocol import LabHandle
 from orchestrator.lab.state import read_lab, state_root
+from orchestrator.plan.bounds.record import record_bounds
 
 Event = dict[str, Any]
 Observe = Callable[[Event], None]
@@ -47,7 +48,7 @@ class Outcome:
     error: str | None
     warnings: tuple[Event, ...]
     page: Path | None
-    watchdog: bool = False  # interrupted, but nobody had asked for it
+    watchdog: bool = False  # interrupted without a request of the user
 
 
 def new_run_dir(lab_dir: Path, now: datetime | None = None) -> Path:
@@ -116,6 +117,7 @@ def execute(
     keep: the lab stays up after its scenario. Raises KernelError where the lab does not even start.
     """
     launch = prepared.launch(run_dir, scenario=True, keep=keep)
+    record_bounds(run_dir, prepared.plan, prepared.time)
     drawing = prepared.draw(run_dir)
     loading = Loading(observe)
     told = loading if tables else observe
@@ -183,7 +185,7 @@ class Loading:
         except BaseException as failure:
             self._failure = failure
             return
-        # What fails here (a panic of a library, too) fails again, and is told, where it is needed.
+        # An error here (a panic of a library, too) occurs again where its result is needed: reported there.
         with suppress(BaseException):
             from reports.figures.drawing import wake
 
@@ -245,8 +247,10 @@ def last_words(run_dir: Path) -> str:
     for name in ("lab.log", "owner.log", "console.log", "remote.log"):
         log = run_dir / "raw" / name
         if log.exists() and (text := log.read_text(errors="replace").strip()):
-            return f"the lab process ended without a word; {log} ends: " + " | ".join(text.splitlines()[-3:])
-    return f"the lab process ended without a word; {run_dir / 'raw'} holds what it left"
+            return f"the lab process ended without an error; {log} ends: " + " | ".join(
+                text.splitlines()[-3:]
+            )
+    return f"the lab process ended without an error; {run_dir / 'raw'} holds what it left"
 
 
 def measured(run_dir: Path) -> bool:
@@ -261,12 +265,10 @@ def _reporting(done: int, total: int) -> Event:
 def evaluate(run_dir: Path, observe: Observe, *, page: bool) -> Path | None:
     """Reduce a run and write its report; the page's path. Raises CaptureError, RunDirectoryError."""
     from capture.reduce import reduce_run
-    from orchestrator.plan.bounds.record import record_bounds
     from reports.report import report
 
     observe({"event": "phase", "phase": "reduce"})
     reduce_run(run_dir)
-    record_bounds(run_dir)
     if not page:
         return None
     observe(_reporting(0, 0))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from capture import manifest
+from contract import manifest
 from orchestrator.campaign.identity import common, identical_set
 from orchestrator.campaign.prepare import Prepared
 from orchestrator.kernel.machine import machine

@@ -14,7 +14,7 @@ import click
 from orchestrator.cli.errors import REFUSED, USAGE, CliError
 
 if TYPE_CHECKING:
-    from orchestrator.model import Plan
+    from contract.plan import Plan
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -138,7 +138,7 @@ def time_option(command: F) -> F:
 
 
 def fits_in(time_mode: str) -> Callable[[Plan], None]:
-    """What refuses a plan that does not fit this machine, in real or in virtual time; makes no lab."""
+    """Refuses a plan that does not fit this machine, in real or in virtual time; makes no lab."""
     if time_mode == "virtual":
         from orchestrator.campaign import closing
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from contract.plan import Plan
 from orchestrator.kernel.host import HostKernel
 from orchestrator.kernel.protocol import KernelError, LabKernel, Missing
 from orchestrator.kernel.uml.kernel import UmlKernel
-from orchestrator.model import Plan
 
 KERNELS: Mapping[str, Callable[[], LabKernel]] = {
     "host": HostKernel,

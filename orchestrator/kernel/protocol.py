@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from orchestrator.model import Plan
+from contract.plan import Plan
 
 
 class KernelError(RuntimeError):
@@ -88,7 +88,7 @@ class LabKernel(Protocol):
     why: str  # why it was taken, in words; stands in the manifest
 
     def can(self, plan: Plan) -> list[Missing]:
-        """What `plan` needs and this kernel lacks; empty if it supports the plan."""
+        """The needs of `plan` that this kernel lacks; empty if it supports the plan."""
         ...
 
     def describe(self) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from contract.codec import build
+from contract.plan import Impairment
+from contract.plan.network import REACH
 from orchestrator.lab.errors import LabError
 from orchestrator.language.units import text_ns
-from orchestrator.model import Impairment
-from orchestrator.model.codec import build
-from orchestrator.model.network import REACH
 from orchestrator.plan.queues import impossible
 
 FIELDS = {f.name for f in dataclasses.fields(Impairment)}

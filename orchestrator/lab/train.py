@@ -14,11 +14,11 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from contract.plan import Impairment
 from orchestrator import queueing
 from orchestrator.lab.clock import SECOND
 from orchestrator.lab.judgement import Seen, shown
 from orchestrator.lab.probes import FRAMES_LEAST, at_once, longest_delay_ns, train_size, transmission_ns
-from orchestrator.model import Impairment
 
 OFFER_FACTOR = 1.1  # a rate shows only if more than the rate was offered
 LATE_SHARE = 0.95  # of the arrivals lie so near the line; the others came late, and the next ones caught up
@@ -38,7 +38,7 @@ class Realised:
 
 @dataclass(frozen=True, slots=True)
 class Untold:
-    """Why a train tells no rate."""
+    """The reason why a train measures no rate."""
 
     reason: str
     frames: int
@@ -118,7 +118,7 @@ class _Line:
 
 
 def _line(requested: Impairment, waited: Sequence[int], train: Seen) -> _Line:
-    """Frames with a flipped bit and second copies took their time too, but their arrivals are not told: each
+    """Frames with a flipped bit and second copies took time too, but their arrivals are not reported: each
     leaves a hole. Where holes can be seen, every frame is put where it was in the train; else as many are
     assumed as the whole train has on average.
     """

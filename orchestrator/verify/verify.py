@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from capture import regular
+from contract import codec, regular
+from contract.plan import Plan
 from orchestrator.campaign.identity import digest, identical_set
 from orchestrator.campaign.prepare import Prepared, Request, agent_binary
 from orchestrator.campaign.run import execute
@@ -17,7 +18,6 @@ from orchestrator.campaign.virtual import inputs_of
 from orchestrator.kernel.choose import NoKernel
 from orchestrator.kernel.uml.binaries import UmlBinary, find_binaries
 from orchestrator.kernel.virtual.kernel import VirtualKernel, is_ours
-from orchestrator.model import Plan, codec
 from orchestrator.project import BUILD_KERNEL
 from orchestrator.verify.difference import Difference, first_difference
 
@@ -67,7 +67,7 @@ def verify(
 ) -> Comparison:
     """Runs the plan again in a temporary directory and compares; first passes differing inputs to `told`.
 
-    Raises VerifyError where `run_dir` is no finished run in virtual time; as `execute` where the run fails.
+    Raises VerifyError if `run_dir` is no finished run in virtual time; a failing run raises as in `execute`.
     """
     manifest = recorded(run_dir)
     prepared = again(run_dir, manifest)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from capture.verdict import HOLDS, ORDER, Verdict
+from contract.verdict import HOLDS, ORDER, Verdict
 from reports import judged
 from reports.proofs import proven
 from reports.sections.section import Page, Part
@@ -13,7 +13,7 @@ SHOWN = 2  # notes that stand in the open; every reason to suspect a run does
 # Subject of verdicts.json -> its title; the reader's question first.
 SUBJECTS: dict[str, str] = {
     "expectation": "Expectations",
-    "promise": "Delivery guarantees",
+    "guarantee": "Delivery guarantees",
     "claim": "Claims",
     "proof": "Link checks",
     "check": "Checks of the run",

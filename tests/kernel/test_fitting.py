@@ -8,10 +8,10 @@ import pytest
 from kernel_plans import facts, plan
 from test_kernel_choose import UML, kernels
 
+from contract.plan import Plan, Prediction
 from orchestrator.campaign import fitting
 from orchestrator.campaign.facts import facts as machine_facts
 from orchestrator.kernel.uml.kernel import UmlKernel
-from orchestrator.model import Plan, Prediction
 from orchestrator.plan.capacity import MachineFacts
 
 KERNEL = Path(__file__).parents[2] / "orchestrator" / "kernel"

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from kernel_plans import ALL_KINDS, DELAYED, facts, link, node, plan
 
+from contract.plan import Event, Step
 from orchestrator.kernel.choose import NoKernel, choose
 from orchestrator.kernel.host import HostKernel
 from orchestrator.kernel.needs import needs_of
@@ -15,7 +16,6 @@ from orchestrator.kernel.protocol import KernelError
 from orchestrator.kernel.uml.binaries import UmlBinary
 from orchestrator.kernel.uml.kernel import UmlKernel
 from orchestrator.kernel.virtual.kernel import VirtualKernel
-from orchestrator.model import Event, Step
 
 UML = UmlBinary(Path("/usr/bin/linux.uml"), "7.3.4-lab", "built", None)
 NO_NETEM = {**ALL_KINDS, "netem": "Specified qdisc kind is unknown."}

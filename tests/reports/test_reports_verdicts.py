@@ -12,7 +12,7 @@ from synthetic import write_campaign, write_run
 from synthetic_shape import Shape
 
 import vnet
-from capture import seal, verdict
+from contract import seal, verdict
 from orchestrator.cli.headlines import others, verdicts
 from orchestrator.cli.run import strictly
 from reports.judged import NAME, known, untold
@@ -32,9 +32,9 @@ RETIRED = re.compile(
     r"|(?:link|every|all|of the run) checks? (?:has |have )?(?:passed|failed)\b",
     re.IGNORECASE,
 )
-CODE = ("capture", "reports", "orchestrator", "vnet", "images", "bench")
+CODE = ("capture", "contract", "reports", "orchestrator", "vnet", "images", "bench")
 KINDS = ("py", "rs", "sh", "j2", "js", "css", "html", "yaml", "yml", "json", "toml")
-TRANSLATES = ROOT / "capture" / "verdict.py"
+TRANSLATES = ROOT / "contract" / "verdict.py"
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def test_words_of_earlier_versions_are_translated() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["'held'", "<td>met</td>", "| not judged |", "the promise was met", '"broken"', "every check passed"],
+    ["'held'", "<td>met</td>", "| not judged |", "the guarantee was met", '"broken"', "every check passed"],
 )
 def test_retired_words_are_found_however_they_are_quoted(text: str) -> None:
     assert RETIRED.search(text)
@@ -156,7 +156,7 @@ def _changed(directory: Path, subject: str, now: str) -> str:
     return str(changed[0]["name"])
 
 
-@pytest.mark.parametrize("subject", ["proof", "promise", "check"])
+@pytest.mark.parametrize("subject", ["proof", "guarantee", "check"])
 def test_nobody_else_judges(run: Path, subject: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A verdict that only the file has is the one that page, terminal, JUnit, status and Python API show."""
     manifest = json.loads((run / "manifest.json").read_text())
@@ -166,7 +166,7 @@ def test_nobody_else_judges(run: Path, subject: str, monkeypatch: pytest.MonkeyP
     name = _changed(run, subject, "cannot tell")
     monkeypatch.setattr("reports.verdicts.write", lambda _study: None)
     page = report(run).read_text()
-    section = {"proof": "proof-section", "promise": "validation", "check": "checks"}[subject]
+    section = {"proof": "proof-section", "guarantee": "validation", "check": "checks"}[subject]
     shown = page[page.index(f'id="{section}"') :]
     assert "cannot tell" in shown[: shown.index("</section>")]
     case = next(

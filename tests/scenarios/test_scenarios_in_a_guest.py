@@ -104,9 +104,9 @@ def test_messages_that_a_killed_broker_takes_along_are_lost_at_qos_0_and_counted
     assert 0 < lost.height < messages.height and messages["copies"].max() == 1
     assert messages["outcome"].is_in(["sent", "unsent"]).all(), "every message has an end"
     summary = json.loads((run_dir / "summary.json").read_text())
-    counted = {row["name"]: row["value"] for row in summary if row["promise"] == "QoS 0"}
+    counted = {row["name"]: row["value"] for row in summary if row["guarantee"] == "QoS 0"}
     assert counted["messages_lost"] == lost.filter(pl.col("receiver").is_not_null()).height
-    assert counted["promise_held"] == 1.0, "at QoS 0 loss is allowed, a duplicate is not"
+    assert counted["guarantee_held"] == 1.0, "at QoS 0 loss is allowed, a duplicate is not"
 
 
 @pytest.mark.skipif(

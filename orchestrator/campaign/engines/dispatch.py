@@ -19,7 +19,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from capture import manifest
+from contract import codec, manifest
 from orchestrator.campaign import journal
 from orchestrator.campaign.cells import Todo
 from orchestrator.campaign.engines.engine import Engine, EngineError
@@ -33,7 +33,6 @@ from orchestrator.campaign.prepare import bridged_plan
 from orchestrator.campaign.run import Observe, make_dir
 from orchestrator.campaign.settings import Settings, request_of
 from orchestrator.kernel.remote.home import unpack
-from orchestrator.model import codec
 from orchestrator.plan.build import make_plan
 from orchestrator.topology import Cell
 

@@ -21,7 +21,7 @@ from orchestrator.lab.meminfo import available_bytes
 from orchestrator.nics.facts import look
 from orchestrator.project import CODE_ROOT, programs_digest
 
-CODE = ("orchestrator", "capture", "reports")
+CODE = ("orchestrator", "capture", "contract", "reports")
 
 
 def versions() -> dict[str, str]:

@@ -50,7 +50,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Facts:
-    """What a worker reports about itself. boot: equal for all workers on one machine."""
+    """The facts that a worker reports about itself. boot: equal for all workers on one machine."""
 
     machine: str
     boot: str

@@ -15,6 +15,8 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
+from contract import codec
+from contract.plan import Host, Plan
 from orchestrator.kernel import detached, lab_command
 from orchestrator.kernel.choose import NoKernel
 from orchestrator.kernel.host import HostKernel
@@ -27,7 +29,6 @@ from orchestrator.lab.multi_host import host_commands
 from orchestrator.lab.multi_host.parting import of_host
 from orchestrator.language.problem import Problem
 from orchestrator.language.uris import RemoteMachine, kernel_machine
-from orchestrator.model import Host, Plan, codec
 from orchestrator.project import CODE_ROOT
 
 PART = "orchestrator.lab.multi_host.part"
@@ -70,7 +71,7 @@ class HostsKernel:
         return self._last[1]
 
     def can(self, plan: Plan) -> list[Missing]:
-        """What each host lacks for its part."""
+        """The needs of each host's part that the host lacks."""
         answers = self.examine(plan)
         found = [
             Missing(f"on host {name}: {one.what}", one.reason, one.remedy)

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from contract import codec
+from contract.plan import Plan
 from orchestrator.kernel import detached
 from orchestrator.kernel.choose import NoKernel
 from orchestrator.kernel.protocol import KernelError, Launch, Missing
@@ -25,7 +27,6 @@ from orchestrator.kernel.remote.remote_lab import RemoteLab
 from orchestrator.kernel.remote.ssh import Connection
 from orchestrator.language.problem import Problem
 from orchestrator.language.uris import RemoteMachine, libvirt_machine
-from orchestrator.model import Plan, codec
 from orchestrator.project import CODE_ROOT
 
 CHECK_S = 120.0  # a tenth of a second in which kinds of links are tried; a loaded machine takes long
@@ -90,7 +91,7 @@ class RemoteKernel:
         return _answer(self.machine, there, upload.target, said)
 
     def can(self, plan: Plan) -> list[Missing]:
-        """What the other machine lacks, and images that are missing here."""
+        """The needs that the other machine lacks, and images that are missing here."""
         answer = self.examine(plan)
         found = []
         if answer.refused is not None:
