@@ -4,24 +4,30 @@ from __future__ import annotations
 
 import polars as pl
 
+FOR_EVER = 2**62  # ns
+
 
 def covered(rows: pl.DataFrame, said: pl.DataFrame, sessions: pl.DataFrame) -> pl.Series:
-    """For each row of `rows` (pattern, sender, receiver, sent_ns, settled_ns): no session broke meanwhile.
+    """For each row of `rows` (pattern, sender, receiver, sent_ns, settled_ns, outcome): no session broke
+    meanwhile.
 
     said: what became of sessions (endpoint, what, t_ns, peer: of the one connection to it, "": of all).
     sessions: the plan's (endpoint, patience_ns); a message that was sent longer than the patience before the
     session's end had its chance. Sessions are the receiver's and, where nothing is published and so nobody
-    stands between, also the sender's: a connection that either end may break.
+    stands between, also the sender's: a connection that either end may break. What a sender published and
+    never settled is forgotten with its session, whenever that ends.
     """
     at_ns = pl.max_horizontal("sent_ns", "settled_ns")
     over_ns = rows.select(at_ns.max()).item() or 0
-    keyed = rows.with_row_index("row").select("row", "pattern", "sender", "receiver", at_ns=at_ns)
+    keyed = rows.with_row_index("row").select("row", "pattern", "sender", "receiver", "outcome", at_ns=at_ns)
     reached = keyed.drop_nulls().sort("at_ns")
+    owed = reached.filter((pl.col("pattern") == "publish") & (pl.col("outcome") == "unsettled"))
     direct = reached.filter(pl.col("pattern") != "publish")
     patience, ends = sessions.drop_nulls("patience_ns"), _ends(said, over_ns)
     broke = [
         _broke(reached, "receiver", patience, "receiver", ends),
         *(_broke(direct, "sender", patience, end, ends) for end in ("receiver", "sender")),
+        _broke(owed, "sender", patience.with_columns(patience_ns=pl.lit(FOR_EVER)), "sender", ends),
     ]
     marked = pl.concat(broke).unique().with_columns(hit=True)
     return keyed.join(marked, on="row", how="left", maintain_order="left")["hit"].is_null()

@@ -1,7 +1,8 @@
 """Whether guarantees hold, judged message by message: nothing lost, doubled, or out of its order.
 
-Judged is what was sent and settled, and what arrived all the same; what its sender never sent, or was still
-sending at the end, is counted and left out. Where loss is allowed nothing needs to be waited for: all that
+Judged is what was sent and settled, what arrived all the same, and what was lost with its session: nobody
+settles that any more. What its sender never sent, or was still sending at the end, is counted and left
+out. Where loss is allowed nothing needs to be waited for: all that
 was sent is judged.
 """
 
@@ -73,10 +74,10 @@ def _verdict(which: dict[str, Any], rows: pl.DataFrame) -> Verdict:
     sent = pl.col("sent_ns").fill_null(0) > 0
     settled = pl.col("outcome").is_in(SETTLED) | ~pl.lit(which["lossless"])
     here = pl.col("received_ns").is_not_null() | pl.col("replied_ns").is_not_null()
-    judged = rows.filter(pl.col("receiver").is_not_null() & ((sent & settled) | here))
+    let_go = ~pl.col("covered") & pl.lit(which["while_session"])
+    judged = rows.filter(pl.col("receiver").is_not_null() & ((sent & (settled | let_go)) | here))
     unanswered = (pl.col("pattern") == "request") & pl.col("replied_ns").is_null() & settled
     missing = judged.filter(~here | unanswered)
-    let_go = ~pl.col("covered") & pl.lit(which["while_session"])
     asked = pl.col("pattern") == "request"
     owed = missing.filter(~let_go)
     found = {
@@ -138,7 +139,7 @@ def _reason(judged: int, broken: pl.DataFrame, guaranteed: bool, counts: dict[st
     elif not guaranteed:
         says.append(f"nothing is guaranteed for {judged} deliveries: they are counted")
     elif not says:
-        says.append(f"holds for all {judged} deliveries")
+        says.append(f"holds for all {judged - counts['uncovered']} deliveries")
     notes = (
         ("unsent", "scheduled but never sent"),
         ("unsettled", "not settled when the run ended"),

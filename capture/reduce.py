@@ -12,6 +12,7 @@ import polars as pl
 
 from capture import (
     disturbance,
+    message_frames,
     messages,
     possible,
     rawfile,
@@ -49,6 +50,7 @@ class Reduced:
     recorded: Recorded | None = None
     pcap_bytes: dict[str, int] = field(default_factory=dict)
     matching: dict[str, int] = field(default_factory=dict)
+    seen: dict[str, pl.DataFrame] = field(default_factory=dict)
 
     def write(self, name: str, table: pl.DataFrame) -> None:
         """The table under its final name only once it is whole."""
@@ -86,7 +88,7 @@ def reduce_run(run_dir: Path) -> Reduced:
     done.warnings += [*trust.judge(run_dir, plan, said), *possible.judge(run_dir, said)]
     disturbances, checks = disturbance.judge(run_dir, said, plan)
     conserved = registry.of_tables(
-        Evidence(run_dir, plan, said, done.recorded, done.pcap_bytes, done.matching)
+        Evidence(run_dir, plan, said, done.recorded, done.pcap_bytes, done.matching, done.seen)
     )
     done.warnings += [*disturbances, *registry.findings(conserved)]
     manifest.reduced(run_dir, done.warnings, [*checks, *map(asdict, conserved)])
@@ -257,6 +259,7 @@ def _capture(done: Reduced, capture: Capture, apps: Mapping[str, tuple[int, ...]
     done.warnings += _doubts(name, counts)
     if not counts.truncated:
         done.pcap_bytes[name] = pcap.stat().st_size
+        done.seen[name] = message_frames.first_seen(pcap)
     if capture.filter and (count := tcpdump.matching(pcap, capture.filter)) is not None:
         done.matching[name] = count
     if not capture.keep and not counts.truncated:

@@ -90,7 +90,8 @@ TABLES = {table.name: table for table in (
         C("replies", "i64", "", "how many"),
         C("round_trip_ns", "i64", "ns", "replied - scheduled", null=True),
         C("covered", "bool", "", "false where the receiver's session, or of what is not published the "
-          "sender's or its connection to the receiver, broke with the message on its way"),
+          "sender's or its connection to the receiver, broke with the message on its way; and of what was "
+          "published and never settled, where the sender's session ended later"),
         C("guarantee", "str", "", "name of the delivery guarantee", null=True),
         C("late", "bool", "", "the deadline was missed, by coming late or not at all; of a request its "
           "reply's; null where there is none", null=True),

@@ -37,7 +37,8 @@ class Recorded:
 @dataclass(frozen=True)
 class Evidence:
     """recorded: None where the run has no records. pcap_bytes: sizes of the files that were reduced now.
-    matching: how many of their packets match their capture's filter when it is applied again."""
+    matching: how many of their packets match their capture's filter when it is applied again. seen: when each
+    point captured a message first (capture.message_frames)."""
 
     run_dir: Path
     plan: Plan
@@ -45,6 +46,7 @@ class Evidence:
     recorded: Recorded | None = None
     pcap_bytes: Mapping[str, int] = field(default_factory=dict)
     matching: Mapping[str, int] = field(default_factory=dict)
+    seen: Mapping[str, pl.DataFrame] = field(default_factory=dict)
 
     @property
     def virtual(self) -> bool:

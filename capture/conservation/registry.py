@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterable
 
 from capture.conservation import (
+    captured_frames,
     captures,
     cpu,
     datagrams,
@@ -18,6 +19,7 @@ from capture.conservation import (
     losses,
     machine,
     messages,
+    passing,
     payload,
     queues,
     segments,
@@ -42,12 +44,13 @@ TABLES: dict[Rule, Callable[[Evidence], Found]] = {
     sends.LINK_FORWARDED: sends.links_take_forwarded,
     segments.SEGMENT_FRAMES: segments.segments_pass_on,
     payload.NODE_PAYLOAD: payload.node_carries_messages,
-    captures.CAPTURE_FRAMES: captures.packets_are_frames,
-    captures.CAPTURE_FILTERED: captures.filtered_are_frames,
+    captured_frames.CAPTURE_FRAMES: captured_frames.packets_are_frames,
+    captured_frames.CAPTURE_FILTERED: captured_frames.filtered_are_frames,
     captures.CAPTURE_MATCHES: captures.filter_matches,
     captures.CAPTURE_RECEIVED: captures.kernel_has_packets,
     captures.CAPTURE_ROWS: captures.table_has_packets,
     captures.CAPTURE_BYTES: captures.sizes_fill_the_file,
+    passing.CAPTURE_TIMES: passing.packets_pass_in_time,
     cpu.NODE_CPU: cpu.nodes_fit,
     cpu.NODE_CPU_PROCESSES: cpu.groups_have_processes,
     datagrams.DATAGRAMS_RECEIVED: datagrams.arrivals_were_handed_over,

@@ -8,10 +8,11 @@ distance of arrivals from a straight line shows.
 
 from __future__ import annotations
 
+import itertools
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from contract.plan import Impairment
 from orchestrator import queueing
@@ -21,6 +22,7 @@ from orchestrator.lab.probes import FRAMES_LEAST, at_once, longest_delay_ns, tra
 
 OFFER_FACTOR = 1.1  # a rate shows only if more than the rate was offered
 LATE_SHARE = 0.95  # of the arrivals lie so near the line; the others came late, and the next ones caught up
+PLAIN = 0.25  # of a frame's time: so near a multiple of it is the time between two arrivals
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,20 +52,16 @@ def measured(requested: Impairment, train: Seen | None) -> Realised | Untold:
     waited = _waited(requested, train)
     if len(waited) < FRAMES_LEAST:
         return Untold(_why_none(requested, train), len(waited))
-    size, spacing = train_size(requested), _spacing(waited)
-    # Frames with a flipped bit and second copies took time too, but their arrivals are not reported.
-    counted = (train.received + train.duplicates) / len(train.arrivals_ns)
-    rate = size * 8 * SECOND / spacing * counted
+    size, found = train_size(requested), _line(requested, waited, train)
+    rate = size * 8 * SECOND / found.spacing_ns
     offered = offered_bps(train, size)
     if offered < OFFER_FACTOR * queueing.lone_bps(requested):
         return Untold(too_slow(offered), len(waited))
-    late, span = _late(waited, spacing), waited[-1] - waited[0]
+    late, span = found.late_ns, waited[-1] - waited[0]
     # Where the queue is hardly longer than the delay, frames that were late look like frames that waited.
     if requested.limit_packets * transmission_ns(size, requested) - longest_delay_ns(requested) <= 2 * late:
         return Untold(_why_none(requested, train), len(waited))
-    hidden = abs(1 - 1 / counted)
-    holes = 2 * math.sqrt(hidden * (1 - hidden) / (len(waited) / 2)) if hidden else 0.0
-    return Realised(rate, 2 * late / (span / 2) + holes, len(waited), span, late)
+    return Realised(rate, 2 * late / (span / 2) + found.holes, len(waited), span, late)
 
 
 def _pairs(train: Seen) -> list[tuple[int, int]]:
@@ -108,14 +106,63 @@ def offered_bps(train: Seen, size: int) -> float:
     return float("inf") if span <= 0 else (train.sent - 1) * size * 8 * SECOND / span
 
 
-def _spacing(arrivals: Sequence[int]) -> float:
-    """Time between arrivals: the median over pairs that lie half the train apart."""
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """The straight line through arrivals. holes: the error, as a share, of not knowing which frames of the
+    train are not among them.
+    """
+
+    spacing_ns: float
+    late_ns: float
+    holes: float
+
+
+def _line(requested: Impairment, waited: Sequence[int], train: Seen) -> _Line:
+    """Frames with a flipped bit and second copies took time too, but their arrivals are not reported: each
+    leaves a hole. Where holes can be seen, every frame is put where it was in the train; else as many are
+    assumed as the whole train has on average.
+    """
+    hidden = train.received + train.duplicates - len(train.arrivals_ns)
+    if not hidden and not requested.corrupt:
+        return _straight(waited, range(len(waited)), 0.0)
+    most = train.sent + train.duplicates - len(train.arrivals_ns)  # a bit of the address may be flipped, too
+    if (places := _places(waited, most)) is not None:
+        return _straight(waited, places, 0.0)
+    share = hidden / (hidden + len(train.arrivals_ns))
+    holes = 2 * math.sqrt(share * (1 - share) / (len(waited) / 2))
+    found = _straight(waited, range(len(waited)), holes)
+    return replace(found, spacing_ns=found.spacing_ns * (1 - share))
+
+
+def _places(arrivals: Sequence[int], most: int) -> list[int] | None:
+    """Each frame's place in the train: times between arrivals are whole multiples of the shortest usual one.
+    None where they are not, or where there would be more holes than `most`, the frames that are not told.
+    """
+    gaps = [b - a for a, b in itertools.pairwise(arrivals)]
+    one = statistics.median(gaps)  # most frames follow the one before them
+    steps = [round(gap / one) for gap in gaps] if one > 0 else [0]
+    if any(step < 1 or abs(gap - step * one) > PLAIN * one for gap, step in zip(gaps, steps, strict=False)):
+        return None
+    places = list(itertools.accumulate(steps, initial=0))
+    return places if places[-1] - len(gaps) <= most else None
+
+
+def _straight(arrivals: Sequence[int], places: Sequence[int], holes: float) -> _Line:
+    spacing = _spacing(arrivals, places)
+    return _Line(spacing, _late(arrivals, places, spacing), holes)
+
+
+def _spacing(arrivals: Sequence[int], places: Sequence[int]) -> float:
+    """Time between frames: the median over pairs of arrivals that lie half the train apart."""
     half = len(arrivals) // 2
-    return statistics.median(b - a for a, b in zip(arrivals, arrivals[half:], strict=False)) / half or 1e-9
+    pairs = list(zip(arrivals, arrivals[half:], places, places[half:], strict=False))
+    if all(to - at == half for _, _, at, to in pairs):
+        return statistics.median(b - a for a, b, _, _ in pairs) / half or 1e-9
+    return statistics.median((b - a) / (to - at) for a, b, at, to in pairs) or 1e-9
 
 
-def _late(arrivals: Sequence[int], spacing: float) -> float:
-    away = [at - spacing * n for n, at in enumerate(arrivals)]
+def _late(arrivals: Sequence[int], places: Sequence[int], spacing: float) -> float:
+    away = [at - spacing * n for n, at in zip(places, arrivals, strict=True)]
     middle = statistics.median(away)
     distances = sorted(abs(d - middle) for d in away)
     return distances[min(len(distances) - 1, int(LATE_SHARE * len(distances)))]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contract.verdict import FAILS, HOLDS
+from contract.verdict import of_truth
 from reports.figures import registry
 from reports.metrics.bounds import Bounded, bounded
 from reports.sections.section import Page, Part, entries
@@ -36,18 +36,13 @@ def section(page: Page) -> Part | None:
 def _row(one: Bounded) -> tuple[str, ...]:
     why = one.doubt or one.why
     if not one.worst_ns:
-        return (one.traffic_class, "", "", "", "", "", "no bound", why)
+        return (one.traffic_class, "", "", "", "", "", of_truth(None), f"no bound: {why}")
     largest, used = "", ""
     if one.largest_ns is not None:
         largest, used = _us(one.largest_ns), f"{one.largest_ns / one.worst_ns:.0%}"
     counted = (f"{one.count:,}", largest, _us(one.worst_ns), used, f"{one.over:,}")
-    return (one.traffic_class, *counted, _verdict(one), why)
-
-
-def _verdict(one: Bounded) -> str:
-    if not one.count:
-        return "nothing measured"
-    return FAILS if one.over else HOLDS
+    reason = why if one.count else "; ".join(("nothing measured", *([why] if why else [])))
+    return (one.traffic_class, *counted, of_truth(not one.over if one.count else None), reason)
 
 
 def _us(ns: int) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contract.verdict import FAILS, GIVEN, HOLDS, OPEN, ORDER
+from contract.verdict import HOLDS, ORDER, Verdict
 from reports import judged
 from reports.proofs import proven
 from reports.sections.section import Page, Part
@@ -10,17 +10,15 @@ from reports.trials import of_trials
 from reports.warnings import Notice
 
 SHOWN = 2  # notes that stand in the open; every reason to suspect a run does
-PASSED: dict[str, str] = {HOLDS: "passed", FAILS: "failed", OPEN: "cannot tell"}
-KEPT: dict[str, str] = {HOLDS: "hold", FAILS: "fail", OPEN: "cannot tell", GIVEN: "by construction"}
-# Subject of verdicts.json -> its name, and the words for its verdicts; the reader's question first.
-SUBJECTS: dict[str, tuple[str, dict[str, str]]] = {
-    "expectation": ("Expectations", KEPT),
-    "guarantee": ("Delivery guarantees", KEPT),
-    "claim": ("Claims", KEPT),
-    "proof": ("Link checks", PASSED),
-    "check": ("Checks of the run", PASSED),
+# Subject of verdicts.json -> its title; the reader's question first.
+SUBJECTS: dict[str, str] = {
+    "expectation": "Expectations",
+    "guarantee": "Delivery guarantees",
+    "claim": "Claims",
+    "proof": "Link checks",
+    "check": "Checks of the run",
 }
-Words = list[tuple[str, str, int]]  # a verdict, the word for it, and their number
+Counted = list[tuple[Verdict, int]]  # a verdict, and the number of them
 
 
 def section(page: Page) -> Part:
@@ -50,15 +48,13 @@ def _parted(notices: list[Notice]) -> tuple[list[Notice], list[Notice]]:
     return [*grave, *notes[:SHOWN]], notes[SHOWN:]
 
 
-def _judged(page: Page) -> list[tuple[str, Words]]:
+def _judged(page: Page) -> list[tuple[str, Counted]]:
     """Each subject with its verdicts, the worst first; empty where nothing was judged."""
     counts = judged.known(page.study.root)
     names = [*SUBJECTS, *(of for of in counts if of not in SUBJECTS)]
-    found: list[tuple[str, Words]] = []
+    found: list[tuple[str, Counted]] = []
     for of in names:
-        title, words = SUBJECTS.get(of, (f"{of.capitalize()}s", {}))
         known = counts.get(of, {})
-        listed: Words = [(one, words.get(one, one), known[one]) for one in ORDER if known.get(one)]
-        if listed:
-            found.append((title, listed))
+        if listed := [(one, known[one]) for one in ORDER if known.get(one)]:
+            found.append((SUBJECTS.get(of, f"{of.capitalize()}s"), listed))
     return found

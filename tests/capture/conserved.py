@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import struct
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ class Counts:
     received: int = RATE * SECONDS  # by the kernel's filter
     processes_ns: dict[str, int] = field(default_factory=lambda: {"a": 40_000, "b": 90_000})
     forwarded: int = 0
+    captured_late: dict[int, float] = field(default_factory=dict)  # seconds, by number
 
 
 def agreeing() -> Counts:
@@ -79,8 +81,7 @@ def written(path: Path, counts: Counts, time: str = "virtual", wanted: str = "",
     # Two cores, which idle.
     rows = [f"{T0 + at * S},0,0,0,{2 * at * S},0,0,0,0,0.1,1000000,2\n" for at in range(SECONDS + 1)]
     (raw / "host.csv").write_text("".join(rows))
-    data = ethernet(ipv4(udp(b"\0" * SIZE), 17))
-    write(run / "pcap" / "b.pcap", [Frame(data, T0 + round(at(n) * S)) for n in counts.captured])
+    write(run / "pcap" / "b.pcap", [frame(n, counts.captured_late.get(n, 0.0)) for n in counts.captured])
     said = {"packets": len(counts.captured), "received": counts.received}
     said |= {"dropped_kernel": 0, "dropped_interface": 0}
     phases = {"hold": [T0, T0 + SECONDS * S], "drain": [T0 + SECONDS * S, T0 + SECONDS * S]}
@@ -88,6 +89,13 @@ def written(path: Path, counts: Counts, time: str = "virtual", wanted: str = "",
     whole |= {"captures": {"b": said}, "totals": counts.totals} | manifest
     (run / "manifest.json").write_text(json.dumps(whole))
     return run
+
+
+def frame(number: int, late: float) -> Frame:
+    """The frame of a message, with the header of the agent's payload, captured so late."""
+    due = T0 + round(at(number) * S)
+    header = b"vNET" + struct.pack(">BxxxIIqI", 2, 0, number, due, 0)
+    return Frame(ethernet(ipv4(udp(header.ljust(SIZE, b"\0")), 17)), due + round(late * S))
 
 
 def at(number: int) -> float:

@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 import pytest
 from conserved import FRAME, RATE, SECONDS, SIZE, Counts, agreeing, written
+from frames import write
 from rundirs import T0, S
 
 from capture.conservation import registry
@@ -82,6 +83,19 @@ def frames_gone_in_a_segment(counts: Counts) -> None:
             row[1:3] = [row[1] - 3 * FRAME, row[2] - 3]
 
 
+def clock_of_captures_late(counts: Counts) -> None:
+    counts.captured_late = dict.fromkeys(counts.captured, 0.02)
+
+
+def clock_of_captures_early(counts: Counts) -> None:
+    counts.captured_late = dict.fromkeys(counts.captured, -0.02)
+
+
+def captured_in_the_next_sample(counts: Counts) -> None:
+    """The number of the whole run is right."""
+    counts.captured_late = {29: 0.06}
+
+
 def more_cpu_than_there_is(counts: Counts) -> None:
     counts.nodes["a", SECONDS][0] = 2 * SECONDS * 10**9 + 10**8
 
@@ -118,6 +132,9 @@ def cpu_of_the_wrong_group(counts: Counts) -> None:
         (packet_too_many, {"capture-frames"}),
         (lost_without_a_drop, {"message-losses"}),
         (record_lost, {"message-totals", "message-losses"}),
+        (clock_of_captures_late, {"capture-times"}),
+        (clock_of_captures_early, {"capture-times"}),
+        (captured_in_the_next_sample, {"capture-frames", "capture-times"}),
         (frames_gone_in_a_segment, {"segment-frames", "capture-frames"}),
         (more_cpu_than_there_is, {"node-cpu"}),
         (link_took_more_than_came, {"link-frames"}),
@@ -260,6 +277,43 @@ def test_a_cut_table_and_a_cut_pcap_are_found(tmp_path: Path) -> None:
         "capture-rows",
         "capture-bytes",
     }
+
+
+def with_link(run: Path, **impairment: float) -> Path:
+    """The run, with an impairment of the link from a."""
+    plan = json.loads((run / "plan.json").read_text())
+    plan["links"][0]["forward"]["impairment"] = impairment
+    (run / "plan.json").write_text(json.dumps(plan))
+    return run
+
+
+def test_a_capture_sees_a_message_when_the_delays_before_it_are_over(tmp_path: Path) -> None:
+    late = agreeing()
+    late.captured_late = dict.fromkeys(late.captured, 0.0005)
+    assert failing(with_link(written(tmp_path / "good", late), delay_ns=500_000)) == set()
+    found = checked(with_link(written(tmp_path / "early", late), delay_ns=700_000))["capture-times"]
+    assert found["verdict"] == "fails"
+    assert "b, a.meter until its capture: 500,000 against 700,000 ns" in found["text"]
+    # One in a hundred may be captured again after its receipt; of 50, none may.
+    late.captured_late[7] = 0.02
+    found = checked(with_link(written(tmp_path / "one", late), delay_ns=500_000))["capture-times"]
+    assert "b, a.meter after its capture: -19,000,000 against 0 ns" in found["text"]
+
+
+def test_in_real_time_the_clock_of_a_capture_may_be_off_by_10_ms(tmp_path: Path) -> None:
+    for late, found in ((0.009, set()), (0.02, {"capture-times"}), (-0.02, {"capture-times"})):
+        counts = agreeing()
+        counts.captured_late = dict.fromkeys(counts.captured, late)
+        assert failing(written(tmp_path / str(late), counts, "real")) == found
+
+
+def test_messages_that_cannot_be_read_in_a_capture_say_so(tmp_path: Path) -> None:
+    run = written(tmp_path / "twice", agreeing())
+    found = checked(with_link(run, duplicate=0.1))["capture-times"]
+    assert (found["verdict"], "a link duplicates frames" in found["text"]) == ("cannot tell", True)
+    write(run / "pcap" / "b.pcap", [])
+    said = checked(with_link(run))["capture-times"]
+    assert said["text"] == "could not be made: a capture has no message that can be read"
 
 
 def test_records_that_no_table_has_are_found(tmp_path: Path) -> None:

@@ -179,6 +179,49 @@ def test_jitter_does_not_hide_a_gigabit() -> None:
         assert line.low is not None and line.high is not None and line.high / line.low < 1.001
 
 
+def without(train: Seen, share: float, seed: int = 1) -> Seen:
+    """The train with so many frames damaged: they take their time, and nobody knows when they came."""
+    draw = random.Random(seed)
+    kept = [n for n in range(len(train.arrivals_ns)) if draw.random() >= share]
+    hidden = len(train.arrivals_ns) - len(kept)
+    delays, arrivals = ([values[n] for n in kept] for values in (train.delays_ns, train.arrivals_ns))
+    return Seen(train.sent, train.received, 0, hidden, delays, arrivals)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.001, 0.01, 0.1, 0.3])
+@pytest.mark.parametrize("rate", [10**6, 20_000_000, 10**9])
+def test_damaged_frames_leave_holes_that_are_counted(rate: int, share: float) -> None:
+    """The error of guessing their number was more than the tolerance at a fast rate."""
+    asked = Impairment(delay_ns=10 * MS, rate_bps=rate, corrupt=share, limit_packets=13_672)
+    whole = burst(asked, rate, offered_bps=10 * rate, late_ns=256)
+    line = judged(asked, frames(1000, 10 * MS, 0), without(whole, share), VIRTUAL)["rate"]
+    assert line.verdict == "holds" and line.low is not None and line.high is not None
+    wrong = burst(asked, 1.006 * rate, offered_bps=10 * rate, late_ns=256)
+    assert judged(asked, frames(1000, 10 * MS, 0), without(wrong, share), VIRTUAL)["rate"].verdict == "fails"
+
+
+def test_holes_that_cannot_be_seen_widen_the_interval() -> None:
+    """Arrivals that are late by more than a frame's time: as many holes as there are on average."""
+    asked = Impairment(delay_ns=10 * MS, rate_bps=10**9, corrupt=0.1, limit_packets=13_672)
+    late = without(burst(asked, 1e9, late_ns=20_000), 0.1)
+    told = train.measured(asked, late)
+    assert isinstance(told, train.Realised) and told.error > 0.02
+    assert abs(told.rate_bps / 1e9 - 1) < told.error
+
+
+def test_a_queue_of_a_tenth_of_a_millisecond_tells_its_rate() -> None:
+    """1,000 frames of 127 bytes at 10 Gbit/s, with arrivals known to 256 ns: the train goes on for longer."""
+    asked = Impairment(rate_bps=10**10, limit_packets=1000, frame_bytes=131)
+    link = access("p", "wire", node("p", 0, "alpha"), asked, PLAIN)
+    (probe,) = probes.burst_probes([link])
+    assert probe["count"] > 10 * asked.limit_packets and 0 < probe["interval_ns"] < 101 / 1.1
+    rate = expected.rate_bps(asked)
+    seen = burst(asked, rate, offered_bps=1.15 * rate, late_ns=256)
+    assert judged(asked, frames(100, 0, 0), seen, VIRTUAL)["rate"].verdict == "holds"
+    fast = burst(asked, 1.007 * rate, offered_bps=1.15 * rate, late_ns=256)
+    assert judged(asked, frames(100, 0, 0), fast, VIRTUAL)["rate"].verdict == "fails"
+
+
 def test_a_queue_that_is_shorter_than_the_jitter_says_so() -> None:
     asked = Impairment(delay_ns=10 * MS, jitter_ns=5 * MS, rate_bps=10**9, limit_packets=20)
     line = judged(asked, frames(1000, 10 * MS, 5 * MS), burst(asked, 1e9))["rate"]

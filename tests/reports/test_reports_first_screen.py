@@ -58,8 +58,8 @@ def test_what_was_judged_is_on_the_first_screen(tmp_path: Path) -> None:
     made = write_run(tmp_path / "run", replace(SHAPE, loss=0.1, suspect=True))
     first = first_screen(check_page(report(made)))
     assert "<strong>Suspect.</strong>" in first
-    assert re.search(r'Delivery guarantees <span class="chip bad">1 fail</span>', first)
-    assert re.search(r"Link checks <span class=.chip bad.>1 failed</span>", first)
+    assert re.search(r'Delivery guarantees <span class="chip bad">1 fails</span>', first)
+    assert re.search(r"Link checks <span class=.chip bad.>1 fails</span>", first)
 
 
 def test_explanations_are_folded(run: Path) -> None:

@@ -28,7 +28,8 @@ ROOT = Path(__file__).parents[2]
 RETIRED = re.compile(
     r"not judged|cannot be judged|not be judged|unjudged"
     r"|[\"'>|*] ?(?:does not hold|do not hold|held|met|broken) ?[\"'<|*]"
-    r"|(?:promise|guarantee|proof|claim|expectation|verdict)s? (?:is|are|was|were|not) (?:held|met|broken)\b",
+    r"|(?:promise|guarantee|proof|claim|expectation|verdict)s? (?:is|are|was|were|not) (?:held|met|broken)\b"
+    r"|(?:link|every|all|of the run) checks? (?:has |have )?(?:passed|failed)\b",
     re.IGNORECASE,
 )
 CODE = ("capture", "contract", "reports", "orchestrator", "vnet", "images", "bench")
@@ -50,7 +51,8 @@ def test_words_of_earlier_versions_are_translated() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["'held'", "<td>met</td>", "| not judged |", "the guarantee was met", '"broken"']
+    "text",
+    ["'held'", "<td>met</td>", "| not judged |", "the guarantee was met", '"broken"', "every check passed"],
 )
 def test_retired_words_are_found_however_they_are_quoted(text: str) -> None:
     assert RETIRED.search(text)
@@ -68,6 +70,19 @@ def test_retired_words_are_nowhere() -> None:
         for match in RETIRED.finditer(file.read_text(encoding="utf-8"))
     }
     assert not found
+
+
+CHIP = re.compile(r'<span class="chip [a-z]+">(?:[\d,]+ )?(.*?)</span>')
+
+
+def test_chips_of_a_page_have_the_words_of_the_terminal(tmp_path: Path) -> None:
+    """They said `passed`, `failed`, `hold` and `fail` where the terminal says `holds` and `fails`."""
+    shapes = [Shape(clients=3, hold_s=8, loss=loss, suspect=bool(loss)) for loss in (0.0, 0.1)]
+    run = write_run(tmp_path / "run", shapes[1])
+    _earlier(run)
+    words = set(CHIP.findall(report(run).read_text()))
+    words |= set(CHIP.findall(campaign_report(write_campaign(tmp_path / "campaign", shapes)).read_text()))
+    assert {"holds", "fails", "cannot tell"} <= words <= set(verdict.ORDER)
 
 
 def _earlier(run: Path) -> None:

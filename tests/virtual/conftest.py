@@ -8,6 +8,16 @@ from pathlib import Path
 import pytest
 from virtual_place import Place, Ran, kernel_missing
 
+# A run takes as long as the machine needs, whatever else it does, and its result is the same: limits only end
+# what hangs. Two runs of 100 s on an idle core were more than pytest's 300 s beside eight other programs.
+LONGEST_S = 1200
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if Path(__file__).parent in item.path.parents and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(LONGEST_S))
+
 
 @pytest.fixture(scope="session", autouse=True)
 def _kernel() -> None:

@@ -37,7 +37,7 @@ def test_six_hundred_clients_of_one_broker_all_connect(tmp_path: Path) -> None:
     (tmp_path / "many.yaml").write_text(LAB)
     done = place.vnet("run", "many.yaml", "--time", "virtual", "--raw", "--out", "out", timeout_s=500)
     assert done.returncode == 0, done.stderr
-    (run,) = (tmp_path / "out").glob("many/*")
+    run = tmp_path / "out"
     assert "neighbor table overflow" not in (run / "raw" / "console.log").read_text(errors="replace")
     reduce_run(run)
     sessions = pl.read_parquet(run / "sessions.parquet")

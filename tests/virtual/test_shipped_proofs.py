@@ -14,10 +14,8 @@ from virtual_place import PROJECT
 SHIPPED = sorted(
     file for part in ("", "papers", "atlas") for file in (PROJECT / "topologies" / part).glob("*.yaml")
 )
-# What no number of frames shows, by quantity; each text begins the reason of its line in proof.json. The
-# last: the rate of a queue of 0.1 ms (interaction-models' ideal network), and rates beside `corrupt`, whose
-# trains have holes (reserve-corruption).
-HIDDEN = (("rate", "slots let frames go together"), ("rate", "this machine adds"))
+# What no number of frames shows, by quantity; the text begins the reason of its line in proof.json.
+HIDDEN = (("rate", "slots let frames go together"),)
 
 
 def _bench() -> ModuleType:

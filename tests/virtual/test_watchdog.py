@@ -28,9 +28,10 @@ while True:
 
 
 class Kernel:
-    """A process that answers SIGUSR2 as our kernel does; `times`: virtual times that it tells, one by one."""
+    """A process that answers SIGUSR2 as our kernel does; `times`: virtual times that it tells, one by one;
+    None: an answer that cannot be read."""
 
-    def __init__(self, raw: Path, times: list[int]) -> None:
+    def __init__(self, raw: Path, times: list[int | None]) -> None:
         self.console = raw / "console.log"
         argv = [sys.executable, "-c", ANSWERING.format(times=times)]
         with self.console.open("wb") as out:
@@ -43,7 +44,7 @@ class Kernel:
         self.process.wait()
 
 
-def watch(raw: Path, times: list[int], at: list[float]) -> list[str | None]:
+def watch(raw: Path, times: list[int | None], at: list[float]) -> list[str | None]:
     """The watchdog's answer at each of the clock's times; patience 10 s."""
     now = iter([0.0, 0.0, *at])
     kernel = Kernel(raw, times)
@@ -63,6 +64,17 @@ def test_a_clock_that_stands_is_ended_with_the_name_of_who_runs(tmp_path: Path) 
 
 def test_a_slow_lab_is_left_alone(tmp_path: Path) -> None:
     assert watch(tmp_path, [5, 6, 6, 7], [6.0, 11.0, 17.0, 22.0]) == [None] * 4
+
+
+def test_a_slow_lab_whose_kernel_did_not_answer_at_first_is_left_alone(tmp_path: Path) -> None:
+    """One answer tells nothing: on a busy machine such labs were ended."""
+    assert watch(tmp_path, [None, 5, 6], [6.0, 11.0, 17.0]) == [None] * 3
+
+
+def test_a_kernel_that_never_answers_is_ended_after_twice_the_patience(tmp_path: Path) -> None:
+    said = watch(tmp_path, [None] * 3, [6.0, 11.0, 20.0])
+    assert said[:2] == [None, None]
+    assert said[2] == "nothing was written for 20 s and the guest's kernel does not answer"
 
 
 def test_a_lab_that_sleeps_on_beyond_its_scenario_is_ended(tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ class Place:
         return {**os.environ, **state, "COLUMNS": "110", **self.env}
 
     def vnet(
-        self, *arguments: str, before: tuple[str, ...] = (), timeout_s: float = 300.0
+        self, *arguments: str, before: tuple[str, ...] = (), timeout_s: float = 1000.0
     ) -> subprocess.CompletedProcess[str]:
         """The command line in a process of its own; `before`: a program that starts it."""
         argv = [*before, sys.executable, "-m", "orchestrator.cli.main", *arguments]

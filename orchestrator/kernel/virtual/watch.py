@@ -70,12 +70,23 @@ class Watchdog:
             self._seen, self._since, self._asked = written, now, None
             return None
         stood = now - self._since
-        if stood >= self._stall_s / 2 and self._asked is None:
-            self._asked = self._ask()
-        if stood < self._stall_s:
+        if stood < self._stall_s / 2 or (self._asked is not None and stood < self._stall_s):
             return None
-        answer = self._ask()
-        if answer and self._asked and answer.time_ns > self._asked.time_ns:
+        return self._judged(now, stood)
+
+    def _judged(self, now: float, stood: float) -> str | None:
+        """Compares two answers, half the patience apart. A kernel that does not answer, since others take its
+        core, gets twice the patience.
+        """
+        first, answer = self._asked, self._ask()
+        if answer is None:
+            return _stands(None, stood) if stood >= 2 * self._stall_s else None
+        if first is None:
+            self._asked = answer
+            if stood >= self._stall_s:
+                self._since = now - self._stall_s / 2
+            return None
+        if answer.time_ns > first.time_ns:
             self._since, self._asked = now, None  # slow, but its clock moves
             return None
         return _stands(answer, stood)

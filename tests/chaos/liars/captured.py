@@ -120,6 +120,16 @@ LIARS = (
         "the capture's clock is 20 ms late",
         of_point("rs", lambda packets: [one.later(20 * MS) for one in packets]),
     ),
+    Liar(
+        "capture-clock-early",
+        "the capture's clock is 20 ms early",
+        of_point("l", lambda packets: [one.later(-20 * MS) for one in packets]),
+    ),
+    Liar(
+        "capture-clock-near",
+        "the capture's clock is 2 ms late",
+        of_point("b", lambda packets: [one.later(2 * MS) for one in packets]),
+    ),
     Liar("packet-sizes-halved", "packets say half their size on the wire", of_point("l", shorter)),
     Liar("capture-empty", "a capture has no packet", of_point("b", lambda packets: [])),
 )

@@ -105,19 +105,19 @@ def link_down(_: CommandLine, __: Path) -> None:
 
 
 LIARS = (
-    Real("real-receiver-stopped", "a receiver stands still for 1.5 s", ("trust-halted",), still("b")),
+    Real("real-receiver-stopped", "a receiver stands still for 1.5 s", ("trust-stopped",), still("b")),
     Real("real-sender-stopped", "a sender stands still for 1.5 s", ("trust-sender",), still("p")),
     Real(
         "real-capture-stopped",
         "tcpdump stands still for 1.5 s",
-        ("trust-halted",),
+        ("trust-stopped",),
         of_command("tcpdump", 1.5),
     ),
     Real("real-capture-killed", "tcpdump is killed", ("collect", "capture"), killed("tcpdump")),
     Real(
         "real-launcher-stopped",
         "what samples counters and writes records stands still for 1.5 s",
-        ("trust-halted",),
+        ("trust-stopped",),
         of_command("vnet-agent", 1.5),
     ),
     Real("real-quota", "a container's quota leaves the lab a tenth of a core", ("trust-throttling",), quota),

@@ -1,0 +1,177 @@
+"""Compares captured packets with the frames and bytes that the captured interface counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import polars as pl
+
+from capture.conservation.captures import none_planned
+from capture.conservation.check import Compared, Found, Rule
+from capture.conservation.counters import light_nodes
+from capture.conservation.evidence import Evidence, Span
+from capture.conservation.segments import Traffic
+from contract.plan import Capture
+
+CAPTURE_FRAMES = Rule(
+    "capture-frames", "captured packets", "the frames that the interface counted",
+    "figures of the capture lack packets, or have too many: take a shorter snap length or a narrower filter",
+)  # fmt: skip
+CAPTURE_FILTERED = Rule(
+    "capture-filtered", "packets that a filter let through", "the frames that the interface counted",
+    "figures of the capture have packets too many: report it as an error of vNET", "at most",
+)  # fmt: skip
+UNITS = {"packets": "frames", "bytes": "bytes"}
+TAG = 4  # bytes, of IEEE 802.1Q
+EDGE_NS = 50_000_000  # in real time: between the kernel's stamp of a packet and the time of a sample
+
+
+def packets_are_frames(e: Evidence) -> Found:
+    """Compares the packets of a capture without filter, between the first and the last sample, with the
+    frames that the interface counted.
+    """
+    return _against_interface(e, filtered=False)
+
+
+def filtered_are_frames(e: Evidence) -> Found:
+    """A capture with a filter has at most the frames that the interface counted."""
+    return _against_interface(e, filtered=True)
+
+
+def _against_interface(e: Evidence, *, filtered: bool) -> Found:
+    if e.unsuitable:
+        return Found(left_out=[e.unsuitable])
+    counted = _Counted(e)
+    compared: list[Compared] = []
+    left_out = []
+    for capture in e.plan.captures:
+        if bool(capture.filter) != filtered:
+            continue
+        if why := _why_not(e, capture):
+            left_out.append(why)
+            continue
+        steps = counted.at(capture)
+        if isinstance(steps, str):
+            left_out.append(steps)
+            continue
+        timed = counted.timed(steps)
+        stretches = _stretches(timed, e.scenario)
+        if stretches.is_empty():
+            left_out.append("counters of the captured interface restarted in every interval")
+            continue
+        compared += _held_against(e, capture.name, stretches)
+        if e.virtual:
+            compared += _by_sample(e, capture.name, timed, most=filtered)
+    one = "no capture has a filter" if filtered else "every capture has a filter"
+    return Found(compared, left_out or none_planned(e) or ([] if compared else [one]))
+
+
+def _why_not(e: Evidence, capture: Capture) -> str:
+    if e.scenario is None or e.packets(capture.name) is None:
+        return "no packets, or no phases of the scenario"
+    return ""
+
+
+class _Counted:
+    """The growth of frames and bytes at capture points, from the samples of nodes and links."""
+
+    def __init__(self, e: Evidence) -> None:
+        self._traffic = Traffic(e)
+        self._plan = e.plan
+
+    def at(self, capture: Capture) -> pl.DataFrame | str:
+        """sample, packets, bytes, whole; or why nothing counts just that interface.
+
+        A node's port and a link's end show both ways, a bridge each frame that enters the segment, once.
+        """
+        kind, _, target = capture.at.partition(" ")
+        if kind == "segment":
+            flow = self._traffic.of(target)
+            return flow if isinstance(flow, str) else flow.into
+        if kind == "link":
+            return self._traffic.both_ways(target)
+        node = next((n for n in light_nodes(self._plan) if n.name == target), None)
+        cards = () if node is None else node.interfaces
+        if not cards or not cards[0].port:
+            return "a captured node has no port in the lab's kernel"
+        return self._traffic.at_port(target, cards[0].segment)
+
+    def timed(self, steps: pl.DataFrame) -> pl.DataFrame:
+        """With begin_ns and t_ns of each sample of the nodes."""
+        return steps.join(self._traffic.times, on="sample", how="inner").sort("sample")
+
+
+def _stretches(steps: pl.DataFrame, scenario: Span | None) -> pl.DataFrame:
+    """first_ns, last_ns, packets, bytes of samples in a row whose counters did not begin anew.
+
+    Until the end of the scenario: afterwards the capture is stopped, at a time that nobody wrote down.
+    """
+    end = scenario[1] if scenario is not None else 0
+    kept = steps.filter(pl.col("whole") & (pl.col("t_ns") <= end)).sort("sample")
+    broken = (pl.col("sample").diff() != 1).fill_null(True).cum_sum().alias("stretch")
+    return kept.group_by(broken).agg(
+        first_ns=pl.col("begin_ns").first(), last_ns=pl.col("t_ns").last(),
+        packets=pl.col("packets").sum(), bytes=pl.col("bytes").sum(),
+    ).sort("first_ns")  # fmt: skip
+
+
+def _held_against(e: Evidence, name: str, stretches: pl.DataFrame) -> Iterator[Compared]:
+    """Packets with the very time of a sample may be in it or not: so many may differ, in real time all within
+    50 ms of it, and always as many as tcpdump says that it lost.
+    """
+    packets = e.packets(name)
+    assert packets is not None
+    edge = 0 if e.virtual else EDGE_NS
+    spans = list(stretches.select("first_ns", "last_ns").iter_rows())
+    t, size = pl.col("t_ns"), pl.col("wire_bytes").cast(pl.Int64)
+    inside = pl.any_horizontal((t > first) & (t <= last) for first, last in spans)
+    doubtful = pl.any_horizontal(t.is_between(at - edge, at + edge) for span in spans for at in span)
+    kept = packets.select(
+        packets=inside.sum(), bytes=size.filter(inside).sum(),
+        packets_edge=doubtful.sum(), bytes_edge=size.filter(doubtful).sum(),
+        tagged=(inside & pl.col("vlan").is_not_null()).sum(),
+    ).collect().row(0, named=True)  # fmt: skip
+    # Inside the kernel a tag stands beside the frame (skb_vlan_tag): captures have it, counters may not.
+    allowed = _lost(e, name, packets)
+    allowed["bytes"] += TAG * int(kept["tagged"] or 0)
+    for unit, word in UNITS.items():
+        tolerance = int(kept[f"{unit}_edge"] or 0) + allowed[unit]
+        yield Compared(name, int(kept[unit] or 0), int(stretches[unit].sum()), word, tolerance)
+
+
+def _lost(e: Evidence, name: str, packets: pl.LazyFrame) -> dict[str, int]:
+    """The most packets and bytes that tcpdump says it lost."""
+    said = (e.manifest.get("captures") or {}).get(name) or {}
+    lost = sum(int(said.get(k) or 0) for k in ("dropped_kernel", "dropped_interface"))
+    longest = packets.select(pl.col("wire_bytes").max()).collect().item() if lost else 0
+    return {"packets": lost, "bytes": lost * int(longest or 0)}
+
+
+def _by_sample(e: Evidence, name: str, steps: pl.DataFrame, *, most: bool) -> Iterator[Compared]:
+    """The sample whose packets differ most from the counters: a clock that is off moves packets from one
+    sample to the next, and their number in a whole run differs by those at its two ends at most. most: it
+    may have fewer packets.
+    """
+    packets = e.packets(name)
+    assert packets is not None
+    end = e.scenario[1] if e.scenario is not None else 0
+    kept = steps.filter(pl.col("whole") & (pl.col("t_ns") <= end)).sort("begin_ns")
+    t, size = pl.col("t_ns"), pl.col("wire_bytes").cast(pl.Int64)
+    rows = packets.select(t, wire=size, tagged=pl.col("vlan").is_not_null()).sort("t_ns").collect()
+    spans = kept.select("sample", "begin_ns", last_ns="t_ns")
+    placed = rows.join_asof(
+        spans, left_on="t_ns", right_on="begin_ns", strategy="backward", allow_exact_matches=False
+    ).filter(pl.col("t_ns") <= pl.col("last_ns"))
+    seen = placed.group_by("sample").agg(
+        packets_seen=pl.len().cast(pl.Int64), bytes_seen=pl.col("wire").sum(),
+        tags=TAG * pl.col("tagged").sum(),
+    )  # fmt: skip
+    allowed, both = _lost(e, name, packets), kept.join(seen, on="sample", how="left").fill_null(0)
+    for unit, word in UNITS.items():
+        differ = pl.col(f"{unit}_seen") - pl.col(unit)
+        differ = differ if most else differ.abs()
+        worst = both.sort(differ - pl.col("tags") if unit == "bytes" else differ).row(-1, named=True)
+        at_edge = rows.filter(pl.col("t_ns").is_in([worst["begin_ns"], worst["t_ns"]]))
+        tolerance = allowed[unit] + (at_edge.height if unit == "packets" else int(at_edge["wire"].sum()))
+        tolerance += int(worst["tags"]) if unit == "bytes" else 0
+        yield Compared(f"{name}, one sample", int(worst[f"{unit}_seen"]), int(worst[unit]), word, tolerance)

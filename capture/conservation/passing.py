@@ -1,0 +1,167 @@
+"""Compares the times at which captures saw messages with the times of their sending and receipt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import polars as pl
+
+from capture.conservation.check import Compared, Found, Rule
+from capture.conservation.delays import NEAR_NS, doubtful
+from capture.conservation.evidence import Evidence
+from capture.conservation.ways import brokers, ends, homes, least_delays, least_from, ways
+from contract.plan import WAYS, Capture, Plan
+
+CAPTURE_TIMES = Rule(
+    "capture-times", "times from a message's due time to its capture, and from there to its receipt",
+    "the delays of the links in between",
+    "times of the captured packets are wrong, so are figures made of them: repeat the run", "at least",
+)  # fmt: skip
+CLOCK_NS = 10_000_000  # the clock of captures may be off by that in real time (finding `clock-set`)
+OUTLIERS = 100  # of so many messages one may be captured again, after its receipt, as TCP repeats segments
+Least = dict[str, int]  # place: the least delay from or to another
+
+
+def packets_pass_in_time(e: Evidence) -> Found:
+    """A capture sees a message no sooner than the links let it come there from its sender, and the receiver
+    gets it no sooner than they let it go on.
+
+    Where messages wait nowhere, both bounds are near, so that a clock which is off by more than the waiting
+    breaks one of them.
+    """
+    if why := e.unsuitable or doubtful(e) or _repeated(e.plan):
+        return Found(left_out=[why])
+    if e.messages is None:
+        return Found(left_out=["no messages"])
+    known, compared, left_out = _Places(e), list[Compared](), list[str]()
+    for capture in e.plan.captures:
+        seen = e.seen.get(capture.name)
+        passes = known.passes(capture)
+        if isinstance(passes, str):
+            left_out.append(passes)
+        elif seen is None or (rows := _joined(e.messages, seen)).is_empty():
+            left_out.append("a capture has no message that can be read")
+        else:
+            compared += _compared(e, capture.name, rows, known, passes)
+    none = ["the run has no capture point"]
+    return Found(compared, left_out or ([] if compared else none))
+
+
+def _repeated(plan: Plan) -> str:
+    if any(one.duplicate for _, _, one in plan.impairments()):
+        return "a link duplicates frames: the later one may be captured first"
+    return ""
+
+
+def _joined(messages: pl.DataFrame, seen: pl.DataFrame) -> pl.DataFrame:
+    """Messages that were captured; `last_ns`: when the last receiver had it, null where one never did."""
+    received = pl.col("received_ns")
+    every = messages.group_by("flow", "seq", "scheduled_ns").agg(
+        pl.col("name", "sender", "pattern").first(),
+        pl.col("receiver").drop_nulls().unique().sort(),
+        last_ns=pl.when(received.null_count() == 0).then(received.max()),
+    )
+    keys = ["flow", "seq", "scheduled_ns"]
+    return every.with_columns(pl.col("flow").cast(pl.UInt32), pl.col("seq").cast(pl.Int64)).join(
+        seen, on=keys, how="inner"
+    )
+
+
+def _compared(
+    e: Evidence, capture: str, rows: pl.DataFrame, known: _Places, passes: list[_Pass]
+) -> Iterator[Compared]:
+    tolerance = NEAR_NS if e.virtual else CLOCK_NS
+    after = rows.drop_nulls("last_ns").with_columns(ns=pl.col("last_ns") - pl.col("seen_ns"))
+    before = rows.with_columns(ns=pl.col("seen_ns") - pl.col("scheduled_ns"))
+    for name, sender, ns in _least(before, "sender"):
+        if (bound := known.before(sender, passes)) is not None:
+            yield Compared(f"{capture}, {name} until its capture", ns, bound, "ns", tolerance)
+    onward = after.with_columns(of=pl.struct("sender", "receiver", "pattern"))
+    for name, of, ns in _least(onward, "of"):
+        heads_on = known.heads_on(of["sender"], of["receiver"], of["pattern"], passes)
+        if (bound := known.after(of["receiver"], passes) if heads_on else None) is not None:
+            yield Compared(f"{capture}, {name} after its capture", ns, bound, "ns", tolerance)
+
+
+def _least(rows: pl.DataFrame, end: str) -> Iterator[tuple[str, Any, int]]:
+    """Name, `end` and the shortest time of each flow, but for one in a hundred."""
+    of = rows.group_by("name", end).agg(pl.col("ns").sort())
+    for name, who, times in of.sort("name").iter_rows():
+        yield name, who, times[len(times) // OUTLIERS]
+
+
+# One way past a capture point: the place before it, the delay until there, the place behind it.
+_Pass = tuple[str, int, str]
+
+
+class _Places:
+    """The least delays between the places of a lab, each looked up once."""
+
+    def __init__(self, e: Evidence) -> None:
+        self._plan = e.plan
+        self._ways, self._homes, self._brokers = ways(e), homes(e.plan), brokers(e.plan)
+        self._delays = least_delays(e)
+        self._known: dict[str, Least] = {}
+
+    def passes(self, capture: Capture) -> list[_Pass] | str:
+        """The ways past a capture point, or why they are not known.
+
+        A device shows frames that leave it after its queue, and those that come in from the far end after
+        that end's queue: at either end of a link each direction is seen with its delay over.
+        """
+        place = capture.netns, capture.device
+        for link in self._plan.links:
+            both = (link.forward, link.reverse)
+            at = {(way.netns, way.device) for way in both} | {(way.far_netns, way.far_device) for way in both}
+            if place not in at and capture.at != f"link {link.name}":
+                continue
+            if place not in at or any(way.shared or way.enter for way in both):
+                return "the ends of a captured link share one transmitter, or are inside a virtual machine"
+            a, b = ends(link)
+            there, back = (self._delays[link.name, way] for way in WAYS)
+            return [(a, there, b), (b, back, a)]
+        return [(capture.at, 0, capture.at)]
+
+    def before(self, sender: str, passes: list[_Pass]) -> int | None:
+        """The least delay from a sender until its frames are captured; None if they never are."""
+        home = self._homes.get(sender)
+        found = [self._between(home, near) for near, _, _ in passes]
+        sums = [ns + delay for ns, (_, delay, _) in zip(found, passes, strict=True) if ns is not None]
+        return min(sums, default=None)
+
+    def heads_on(self, sender: str, receivers: list[str], pattern: str, passes: list[_Pass]) -> bool:
+        """Whether a message is captured on its way to a receiver, and not a copy that goes elsewhere: bridges
+        flood frames to ends that they do not know, brokers publish to programs that record nothing.
+
+        So of what is published only the way to the broker counts: at an end of it, or on a link with a delay.
+        """
+        home = self._homes.get(sender)
+        aims = [self._homes.get(one) for one in receivers]
+        if pattern == "publish":
+            aims = [self._brokers.get(sender)]
+            at_an_end = {near for near, _, _ in passes} & {home, *aims}
+            if not at_an_end and not all(delay for _, delay, _ in passes):
+                return False
+        whole = [self._between(home, aim) for aim in aims]
+        return any(
+            ns is not None and ns == self._past(home, aim, passes)
+            for ns, aim in zip(whole, aims, strict=True)
+        )
+
+    def _past(self, home: str | None, aim: str | None, passes: list[_Pass]) -> int | None:
+        """The least delay from one place to another past the capture point."""
+        found = [(self._between(home, near), delay, self._between(far, aim)) for near, delay, far in passes]
+        return min((a + delay + b for a, delay, b in found if a is not None and b is not None), default=None)
+
+    def after(self, receivers: list[str], passes: list[_Pass]) -> int | None:
+        """The least delay from a capture to any of the receivers."""
+        found = [self._between(far, self._homes.get(one)) for one in receivers for _, _, far in passes]
+        return min((ns for ns in found if ns is not None), default=None)
+
+    def _between(self, start: str | None, end: str | None) -> int | None:
+        if start is None or end is None:
+            return None
+        if start not in self._known:
+            self._known[start] = least_from(self._ways, start)
+        return self._known[start].get(end)

@@ -1,0 +1,112 @@
+"""The least delay from each node and segment to every other, by the links of the plan."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator
+
+import polars as pl
+
+from capture.conservation.evidence import Evidence
+from contract import events
+from contract.plan import WAYS, Impairment, Link, Plan
+
+REACH = 4  # jitters that a distribution's table reaches at most (tc-netem(8): 32,767 / 8,192)
+Ways = dict[str, dict[str, int]]  # from a node or segment to its neighbours: ns
+
+
+def homes(plan: Plan) -> dict[str, str]:
+    """The node of each endpoint, as a place."""
+    return {endpoint: f"node {name}" for endpoint, name in plan.homes().items()}
+
+
+def brokers(plan: Plan) -> dict[str, str]:
+    """The node of the broker that each endpoint speaks to, by its address."""
+    owners = {card.address: f"node {node.name}" for node in plan.nodes for card in node.interfaces}
+    return {
+        session.endpoint: owners[broker]
+        for _, role, session in plan.sessions()
+        if (broker := role.spec.get("broker")) in owners
+    }
+
+
+def least_delays(e: Evidence) -> dict[tuple[str, str], int]:
+    """The least delay of each link and direction over the whole run; 0 where a trace or a medium sets it."""
+    least: dict[tuple[str, str], int] = {}
+    for name, way, impairment in [*e.plan.impairments(), *_by_hand(e)]:
+        soonest = soonest_ns(impairment)
+        least[name, way] = min(least.get((name, way), soonest), soonest)
+    for link in e.plan.links:
+        for way in WAYS:
+            if link.way(way).trace is not None or link.kind == "medium":
+                least[link.name, way] = 0
+    return least
+
+
+def ways(e: Evidence) -> Ways:
+    """Least delays between neighbours, over the whole run."""
+    least = least_delays(e)
+    found: Ways = {}
+    on_links = set()
+    for link in e.plan.links:
+        a, b = ends(link)
+        if link.kind == "access":
+            on_links.add((a, b))
+        for way, here, there in (("forward", a, b), ("reverse", b, a)):
+            _join(found, here, there, least[link.name, way])
+    wires = {link.name for link in e.plan.links if link.kind == "nodes"}
+    for node in e.plan.nodes:
+        for card in node.interfaces:
+            if card.segment in wires:
+                continue
+            a, b = f"node {node.name}", f"segment {card.segment}"
+            if (a, b) not in on_links:
+                _join(found, a, b, 0)
+                _join(found, b, a, 0)
+    return found
+
+
+def _by_hand(e: Evidence) -> Iterator[tuple[str, str, Impairment]]:
+    """Impairments that commands changed while the lab ran, by its events."""
+    if e.events is None:
+        return
+    rows = e.events.filter(pl.col("action") == "impair").select("targets", "args")
+    for targets, args in rows.iter_rows():
+        for way, one in events.impairments(args):
+            yield from ((target, way, one) for target in targets)
+
+
+def soonest_ns(impairment: Impairment) -> int:
+    """The least delay: netem's jitter can shorten the delay, and reordered packets have none."""
+    if impairment.reorder or impairment.slot:
+        return 0
+    reach = 1 if impairment.distribution == "uniform" else REACH
+    return max(0, impairment.delay_ns - reach * impairment.jitter_ns)
+
+
+def ends(link: Link) -> tuple[str, str]:
+    """The places that a link joins: a node's own end for links of nodes."""
+    a, b = ("node", "node") if link.kind == "nodes" else ("segment", "segment")
+    a = "node" if link.kind == "access" else a
+    return f"{a} {link.a}", f"{b} {link.b}"
+
+
+def _join(ways: Ways, a: str, b: str, ns: int) -> None:
+    near = ways.setdefault(a, {})
+    near[b] = min(near.get(b, ns), ns)
+
+
+def least_from(ways: Ways, start: str) -> dict[str, int]:
+    """The least delay to every place that can be reached (Dijkstra's)."""
+    known: dict[str, int] = {}
+    edge: list[tuple[int, str]] = [(0, start)]
+    while edge:
+        ns, place = heapq.heappop(edge)
+        if place in known:
+            continue
+        known[place] = ns
+        near: Iterable[tuple[str, int]] = ways.get(place, {}).items()
+        for other, more in near:
+            if other not in known:
+                heapq.heappush(edge, (ns + more, other))
+    return known
