@@ -16,7 +16,7 @@ class Host:
     """A machine that carries a part of the lab; None is an unknown value."""
 
     name: str  # as in the inventory
-    machine: str = ""  # ssh://[USER@]HOST[:PORT][/KERNEL]; "" is this machine
+    machine: str = ""  # `ssh://[USER@]HOST[:PORT][/KERNEL]`; "" is this machine
     address: str = ""  # by which the other hosts reach it in the underlay; "": as it says itself
     cores: float | None = None
     core_mhz: float | None = None  # clock of one core

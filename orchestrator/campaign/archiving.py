@@ -10,29 +10,29 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-from orchestrator.campaign.held import Held, HeldError, insist_it_has_ended, remove
+from orchestrator.campaign.held import Entry, EntryError, insist_it_has_ended, remove
 
-LEVEL = 6  # gzip's own default; a capture of MQTT messages shrinks to a fifth or less
+LEVEL = 6  # gzip's own default; a capture of small messages shrinks to a fifth or less
 PIECE = 1 << 20
 
 
-def archive(held: Held, to: Path) -> Path:
+def archive(held: Entry, to: Path) -> Path:
     """Writes TO/LAB.RUN.tar.gz (of a campaign TO/NAME.tar.gz), reads it back, and removes the directory.
 
-    HeldError if it is running, the file exists, or there is no room; the directory stays then.
+    EntryError if it is running, the file exists, or there is no room; the directory stays then.
     """
     insist_it_has_ended(held)
     target = to / f"{_name(held)}.tar.gz"
     try:
         to.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise HeldError(
+        raise EntryError(
             f"{to}: cannot be made: {error.strerror}; name another directory with --to"
         ) from error
     if target.exists():
-        raise HeldError(f"{target}: is there already; move it, or name another directory with --to")
+        raise EntryError(f"{target}: is there already; move it, or name another directory with --to")
     if to.resolve().is_relative_to(held.path.resolve()):
-        raise HeldError(f"{to}: lies in {held.path}, which is removed; name another directory with --to")
+        raise EntryError(f"{to}: lies in {held.path}, which is removed; name another directory with --to")
     part = target.with_name(target.name + ".part")
     try:
         written = _write(held.path, part)
@@ -40,11 +40,11 @@ def archive(held: Held, to: Path) -> Path:
     except OSError as error:
         part.unlink(missing_ok=True)
         free = shutil.disk_usage(to).free / 1e6
-        raise HeldError(
+        raise EntryError(
             f"{target}: cannot be written ({error.strerror or error}), {free:.0f} MB are free there; free "
             "some, or name another directory with --to; the run is as it was"
         ) from error
-    except HeldError:
+    except EntryError:
         part.unlink(missing_ok=True)
         raise
     part.rename(target)
@@ -52,7 +52,7 @@ def archive(held: Held, to: Path) -> Path:
     return target
 
 
-def _name(held: Held) -> str:
+def _name(held: Entry) -> str:
     return held.path.name if held.kind == "campaign" else f"{held.path.parent.name}.{held.path.name}"
 
 
@@ -73,7 +73,7 @@ def _write(directory: Path, part: Path) -> dict[str, str]:
 
 
 def _compare(directory: Path, written: dict[str, str], part: Path) -> None:
-    """HeldError unless the archive holds exactly these files with these contents."""
+    """EntryError unless the archive holds exactly these files with these contents."""
     found: dict[str, str] = {}
     with tarfile.open(part) as tar:
         for member in tar:
@@ -82,7 +82,7 @@ def _compare(directory: Path, written: dict[str, str], part: Path) -> None:
                 found[member.name] = _hash(content)
     # A hard link to another file of the run is a member without content; runs have none.
     if wrong := sorted(n for n in written.keys() | found.keys() if written.get(n) != found.get(n)):
-        raise HeldError(
+        raise EntryError(
             f"{directory}: {wrong[0]} differs in the archive from the file (of {len(wrong)}): it changed "
             "meanwhile; is somebody writing there? The run is as it was"
         )

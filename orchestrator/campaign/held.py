@@ -22,16 +22,16 @@ from reports import judged
 RUN, CAMPAIGN = "run", "campaign"
 DEEPEST = 4  # levels below the directory where an entry may be: results/LAB/RUN has two
 # What an entry can be, the worst first; the word of an entry is the first that one of its runs has.
-RUNNING, SUSPECT, UNJUDGED = "running", "suspect", "unjudged"
-WORDS = (RUNNING, "failed", "interrupted", SUSPECT, verdict.FAILS, verdict.OPEN, UNJUDGED, verdict.HOLDS)
+RUNNING, SUSPECT, NO_VERDICT = "running", "suspect", "no verdict"
+WORDS = (RUNNING, "failed", "interrupted", SUSPECT, verdict.FAILS, verdict.OPEN, NO_VERDICT, verdict.HOLDS)
 
 
-class HeldError(Exception):
+class EntryError(Exception):
     """An entry that cannot be removed or archived; the text is place, value, rule, remedy."""
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class Entry:
     """One entry. `ended_s`: Unix time of the newest manifest or journal in it."""
 
     path: Path
@@ -54,23 +54,25 @@ class Choice:
     larger_bytes: int | None = None
     words: tuple[str, ...] = ()
 
-    def takes(self, held: Held, now_s: float) -> bool:
+    def takes(self, held: Entry, now_s: float) -> bool:
         old = self.older_s is None or held.age_s(now_s) >= self.older_s
         large = self.larger_bytes is None or held.size_bytes >= self.larger_bytes
         return old and large and (not self.words or held.word in self.words)
 
 
-def chosen(directory: Path, choice: Choice, now_s: float | None = None) -> list[Held]:
-    """The entries below a directory that the choice takes, the largest first; HeldError without it."""
+def chosen(directory: Path, choice: Choice, now_s: float | None = None) -> list[Entry]:
+    """The entries below a directory that the choice takes, the largest first; EntryError without it."""
     if not directory.is_dir():
-        raise HeldError(f"{directory}: no such directory; name the one that runs were written to (--results)")
+        raise EntryError(
+            f"{directory}: no such directory; name the one that runs were written to (--results)"
+        )
     now = time.time() if now_s is None else now_s
     found = [held for path, kind in _entries(directory, DEEPEST) if (held := _held(path, kind))]
     return sorted((h for h in found if choice.takes(h, now)), key=lambda h: (-h.size_bytes, h.path))
 
 
-def remove(held: Held) -> None:
-    """Removes an entry. HeldError if it is running, or has become something else since it was listed."""
+def remove(held: Entry) -> None:
+    """Removes an entry. EntryError if it is running, or has become something else since it was listed."""
     insist_it_has_ended(held)
     shutil.rmtree(held.path)
     if held.kind == RUN:
@@ -78,13 +80,13 @@ def remove(held: Held) -> None:
             held.path.parent.rmdir()
 
 
-def insist_it_has_ended(held: Held) -> None:
-    """HeldError if a run of the entry is running now."""
+def insist_it_has_ended(held: Entry) -> None:
+    """EntryError if a run of the entry is running now."""
     now = _held(held.path, held.kind)
     if now is None:
-        raise HeldError(f"{held.path}: is no {held.kind} any more; list again")
+        raise EntryError(f"{held.path}: is no {held.kind} any more; list again")
     if now.word == RUNNING:
-        raise HeldError(
+        raise EntryError(
             f"{held.path}: is running; wait, or end it (`vnet ls`), or if it is of another machine, there"
         )
 
@@ -101,7 +103,7 @@ def _entries(directory: Path, depth: int) -> Iterator[tuple[Path, str]]:
                 yield from _entries(entry, depth - 1)
 
 
-def _held(path: Path, kind: str) -> Held | None:
+def _held(path: Path, kind: str) -> Entry | None:
     """The facts of an entry; None if it is none."""
     if not path.is_dir():
         return None
@@ -112,8 +114,8 @@ def _held(path: Path, kind: str) -> Held | None:
         words.append(RUNNING)
     size, captures = _sizes(path)
     times = [m.stat().st_mtime for m in (*marks, path / "campaign.json", path / "plan.json") if m.is_file()]
-    word = next((w for w in WORDS if w in words), UNJUDGED)
-    return Held(path, kind, len(runs), size, captures, max(times, default=0.0), word)
+    word = next((w for w in WORDS if w in words), NO_VERDICT)
+    return Entry(path, kind, len(runs), size, captures, max(times, default=0.0), word)
 
 
 def _word(run: Path) -> str:
@@ -129,12 +131,12 @@ def _word(run: Path) -> str:
     if known.get("suspect"):
         return SUSPECT
     counted = judged.known(run)
-    of_run = [counted.get(of, {}) for of in ("proof", "promise", "check")]
+    of_run = [counted.get(of, {}) for of in ("proof", "guarantee", "check")]
     if any(words.get(verdict.FAILS) for words in of_run):
         return verdict.FAILS
     if judged.untold(counted):
         return verdict.OPEN
-    return verdict.HOLDS if any(words.get(verdict.HOLDS) for words in of_run) else UNJUDGED
+    return verdict.HOLDS if any(words.get(verdict.HOLDS) for words in of_run) else NO_VERDICT
 
 
 def _is_locked(campaign: Path) -> bool:

@@ -14,10 +14,10 @@ from orchestrator.cli.output import console, json_option, note, print_json, tabl
 from orchestrator.cli.quantities import AGE, SIZE
 
 if TYPE_CHECKING:
-    from orchestrator.campaign.held import Held
+    from orchestrator.campaign.held import Entry
 
 # The words of orchestrator.campaign.held.WORDS, which --help does not load; a test compares them.
-WORDS = ("running", "failed", "interrupted", "suspect", "fails", "cannot tell", "unjudged", "holds")
+WORDS = ("running", "failed", "interrupted", "suspect", "fails", "cannot tell", "no verdict", "holds")
 
 
 def _choice(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -40,7 +40,7 @@ def results_command() -> None:
     """List, remove and archive runs and campaigns by age, size and verdict.
 
     A campaign is one entry with all its runs. Its verdict, and a run's, is the worst that is in it: running,
-    failed, interrupted, suspect, fails, cannot tell, unjudged, holds.
+    failed, interrupted, suspect, fails, cannot tell, no verdict, holds.
     """
 
 
@@ -114,7 +114,7 @@ def archive_command(
 
 def _meant(
     what: str, directory: Path, older: int | None, larger: int | None, words: tuple[str, ...]
-) -> list[Held]:
+) -> list[Entry]:
     """The entries that are to go, shown; without a condition it would be all of them."""
     if older is None and larger is None and not words:
         raise CliError(f"{what}: no condition: give --older, --larger or --verdict", USAGE)
@@ -123,24 +123,24 @@ def _meant(
     return found
 
 
-def _chosen(directory: Path, older: int | None, larger: int | None, words: tuple[str, ...]) -> list[Held]:
+def _chosen(directory: Path, older: int | None, larger: int | None, words: tuple[str, ...]) -> list[Entry]:
     from orchestrator.campaign import held
 
     try:
         return held.chosen(directory, held.Choice(None if older is None else older / 1e9, larger, words))
-    except held.HeldError as error:
+    except held.EntryError as error:
         raise CliError(str(error), USAGE) from None
 
 
-def _each(found: list[Held], done: str, act: Callable[[Held], object]) -> int:
+def _each(found: list[Entry], done: str, act: Callable[[Entry], object]) -> int:
     """Acts on each entry; what one refuses is said, and the others go on."""
-    from orchestrator.campaign.held import HeldError
+    from orchestrator.campaign.held import EntryError
 
-    went: list[Held] = []
+    went: list[Entry] = []
     for one in found:
         try:
             act(one)
-        except (HeldError, OSError) as error:
+        except (EntryError, OSError) as error:
             note(str(error))
         else:
             went.append(one)
@@ -148,7 +148,7 @@ def _each(found: list[Held], done: str, act: Callable[[Held], object]) -> int:
     return DONE if len(went) == len(found) else FAILED
 
 
-def _show(found: list[Held], now: float) -> None:
+def _show(found: list[Entry], now: float) -> None:
     if not found:
         return
     rows = [
@@ -167,14 +167,14 @@ def _show(found: list[Held], now: float) -> None:
     console().print(table(heads, rows, right=("runs", "size", "captures", "age")))
 
 
-def _facts(held: Held, now: float) -> dict[str, Any]:
+def _facts(held: Entry, now: float) -> dict[str, Any]:
     return {
         "path": str(held.path), "kind": held.kind, "runs": held.runs, "size_bytes": held.size_bytes,
         "captures_bytes": held.captures_bytes, "age_s": round(held.age_s(now)), "verdict": held.word,
     }  # fmt: skip
 
 
-def _sum(found: list[Held]) -> str:
+def _sum(found: list[Entry]) -> str:
     entries = f"{len(found)} {'entry' if len(found) == 1 else 'entries'}"
     return f"{entries}, {_size(sum(h.size_bytes for h in found))}"
 

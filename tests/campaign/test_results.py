@@ -40,7 +40,7 @@ def top(tmp_path: Path) -> Path:
     made = tmp_path / "results"
     run(made / "pair" / "good", verdicts={"proof": {"holds": 3}}, days=40)
     run(made / "pair" / "bad", verdicts={"proof": {"holds": 3, "fails": 1}}, days=2, capture_bytes=3_000_000)
-    run(made / "pair" / "open", verdicts={"promise": {"cannot tell": 1, "holds": 9}}, days=1)
+    run(made / "pair" / "open", verdicts={"guarantee": {"cannot tell": 1, "holds": 9}}, days=1)
     run(made / "pair" / "odd", suspect=True, verdicts={"proof": {"holds": 3}})
     run(made / "field" / "cut", state="interrupted", days=100)
     run(made / "field" / "new", verdicts={})
@@ -59,7 +59,7 @@ def names(top: Path, **choice: Any) -> dict[str, str]:
 def test_each_entry_has_the_worst_word_that_is_in_it(top: Path) -> None:
     assert names(top) == {
         "good": "holds", "bad": "fails", "open": "cannot tell", "odd": "suspect", "cut": "interrupted",
-        "new": "unjudged", "study": "fails",
+        "new": "no verdict", "study": "fails",
     }  # fmt: skip
     first, *_ = held.chosen(top, held.Choice())
     assert first.path.name == "bad" and first.captures_bytes >= 3_000_000, "the largest first"
@@ -167,18 +167,18 @@ def test_an_archive_that_cannot_be_written_leaves_the_run(
     with monkeypatch.context() as patched:
         patched.setattr(archiving.tarfile.TarFile, "add", full)
         with pytest.raises(
-            held.HeldError, match=r"cannot be written .No space left on device.*the run is as it was"
+            held.EntryError, match=r"cannot be written .No space left on device.*the run is as it was"
         ):
             archiving.archive(one, tmp_path / "kept")
     with monkeypatch.context() as patched:
-        patched.setattr(archiving, "_compare", lambda *_: (_ for _ in ()).throw(held.HeldError("differs")))
-        with pytest.raises(held.HeldError, match="differs"):
+        patched.setattr(archiving, "_compare", lambda *_: (_ for _ in ()).throw(held.EntryError("differs")))
+        with pytest.raises(held.EntryError, match="differs"):
             archiving.archive(one, tmp_path / "kept")
     assert list((tmp_path / "kept").iterdir()) == [] and one.path.is_dir()
     (tmp_path / "kept" / "pair.bad.tar.gz").touch()
-    with pytest.raises(held.HeldError, match="is there already"):
+    with pytest.raises(held.EntryError, match="is there already"):
         archiving.archive(one, tmp_path / "kept")
-    with pytest.raises(held.HeldError, match="which is removed"):
+    with pytest.raises(held.EntryError, match="which is removed"):
         archiving.archive(one, one.path / "inside")
     assert one.path.is_dir()
 
@@ -188,5 +188,5 @@ def test_a_file_that_changes_while_it_is_packed_is_noticed(top: Path, tmp_path: 
     part = tmp_path / "x.part"
     written = archiving._write(one.path, part)
     name = next(n for n in written if n.endswith("wan.pcap"))
-    with pytest.raises(held.HeldError, match=r"wan.pcap differs in the archive from the file \(of 1\)"):
+    with pytest.raises(held.EntryError, match=r"wan.pcap differs in the archive from the file \(of 1\)"):
         archiving._compare(one.path, {**written, name: "another"}, part)

@@ -65,7 +65,7 @@ WRONG = {
     "were sent before they were due": [said(sent=T0 + S - 1)],
     "were settled before they were sent": [said(settled=T0 + S, outcome="settled")],
     "have no time of sending": [said(sent=0)],
-    "nobody says when": [said(outcome="settled")],
+    "are `settled` without a time": [said(outcome="settled")],
     "have a time of sending": [said(outcome="unsent")],
     "have another size than the plan's": [said(bytes=100_000)],
     "were due outside of their flow's time": [said(101)],

@@ -44,6 +44,7 @@ MADE = {
     "demo": ".ci/run",
     "test": ".ci/run, and this test is a part of it",
     "middleware": "an hour of downloads and Java: by hand, before tests/cli/test_real_middleware.py",
+    "release": "minutes: make reproducible compares two builds; the image as for container",
     "papers": "hours, by hand: the published examples come from it",
     "wheel": "minutes, with the package: make test-fresh",
     "deb": "minutes: make test-fresh installs and uses it",

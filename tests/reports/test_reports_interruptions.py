@@ -7,7 +7,7 @@ import pytest
 from synthetic import run_of
 from synthetic_tables import MESSAGES
 
-from capture.reduce import EVENTS
+from capture.schemas import schema
 from reports.metrics.interruptions import events, interruption_metrics
 from reports.metrics.metric import find
 
@@ -39,7 +39,7 @@ def measured(rows: list[dict[str, object]], *happened: dict[str, object]) -> dic
     run = run_of(
         manifest=MANIFEST,
         messages=pl.DataFrame(rows, schema=MESSAGES),
-        events=pl.DataFrame(happened, schema=EVENTS),
+        events=pl.DataFrame(happened, schema=schema("events")),
     )
     found = interruption_metrics(run)
     assert all(find(found, m.name, m.of) is m for m in found)
@@ -150,7 +150,7 @@ def test_the_flow_that_suffers_most_and_the_replies_of_requests() -> None:
 def test_events_of_one_moment_and_label_are_one_and_names_are_told_apart() -> None:
     happened = [event(S, "link-down"), event(S, "link-down"), event(2 * S, "link-down")]
     happened += [event(3 * S, "run", "look"), event(4 * S, "kill", ok=False), event(30 * S, "link-up")]
-    run = run_of(manifest=MANIFEST, events=pl.DataFrame(happened, schema=EVENTS))
+    run = run_of(manifest=MANIFEST, events=pl.DataFrame(happened, schema=schema("events")))
     assert [(e.label, e.from_ns - T0, e.until_ns - T0) for e in events(run)] == [
         ("cut", S, 2 * S), ("cut (2)", 2 * S, 20 * S)
     ]  # fmt: skip

@@ -114,7 +114,7 @@ def test_a_thing_is_declared_in_one_way(old: str, new: str) -> None:
         ("heartbeat: 5 s", "heartbeat: 1500 ms", f"{READER}.heartbeat", "whole seconds"),
         (CONSUME, "reconnect: 1 s", READER, "neither publishes nor consumes"),
         (CONSUME, f"consume: {{prefetch: 0, {KEYS}", f"{EATS}.prefetch", "at least 1"),
-        (CONSUME, f"consume: {{prefetch: 5, acknowledge: false, {KEYS}", f"{EATS}.prefetch", "nothing is"),
+        (CONSUME, f"consume: {{prefetch: 5, acknowledge: false, {KEYS}", f"{EATS}.prefetch", "acknowledge is off"),
         (CONSUME, "consume: {exchange: meters}", f"{EATS}.keys", "gets nothing of a topic exchange"),
         (CONSUME, 'consume: {keys: ["#"], queue: x}', f"{EATS}.keys", "takes no bindings"),
         (CONSUME, "consume: {}", f"{EATS}", "nothing can come"),
@@ -126,7 +126,7 @@ def test_a_thing_is_declared_in_one_way(old: str, new: str) -> None:
         ("meter.{index}", "meter.#", f"{SAYS}.key", "no wildcards"),
         ('exchange: meters, key: "meter.{index}"', 'exchange: ""', f"{SAYS}.key", "the name of a queue"),
         ("rate: 10 /s", "rate: 10 /s, payload_size: 27 B", f"{SAYS}.payload_size", "from 28 to"),
-        ("rate: 10 /s", "rate: 10 /s, confirms: false, inflight: 5", f"{SAYS}.inflight", "nothing is"),
+        ("rate: 10 /s", "rate: 10 /s, confirms: false, inflight: 5", f"{SAYS}.inflight", "confirms is off"),
         ("rate: 10 /s", "rate: 0 /s", f"{SAYS}.rate", "more than zero"),
     ],
 )  # fmt: skip

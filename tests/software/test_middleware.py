@@ -113,7 +113,7 @@ def test_nobody_may_connect() -> None:
     plan = make_plan(
         parse("alone.yaml", (alone[:start] + "  station: {segment: near}\n" + alone[end:]).encode())
     )
-    assert any("nobody connects to it" in str(note) for note in plan.notes)
+    assert any("no client connects" in str(note) for note in plan.notes)
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,7 @@ ROOMS = (
     "orchestrator/software/goose.py",
     "orchestrator/software/iec61850/",
     "orchestrator/software/sampled_values.py",
+    "orchestrator/exchange/netlab",  # the keys of its files
     "capture/reducer/src/dissect/iec61850.rs",
     "capture/reducer/src/dissect/mqtt",
     "capture/reducer/src/dissect/amqp",

@@ -51,4 +51,4 @@ def test_one_wrong_point_among_many_is_named(tmp_path: Path) -> None:
     with pytest.raises(TopologyError) as error:
         load_campaign(file)
     (problem,) = error.value.problems
-    assert problem.path.endswith("backpressure of point 3") and "stands beside delay" in problem.rule
+    assert problem.path.endswith("backpressure of point 3") and "conflicts with delay" in problem.rule

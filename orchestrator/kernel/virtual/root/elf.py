@@ -42,7 +42,7 @@ def needs(path: Path) -> Needs:
 def fault(path: Path) -> tuple[str, str] | None:
     """Why Linux could not execute a file that is there and executable, and the remedy; None if it could.
 
-    What has neither an ELF head nor `#!` is not judged: a shell runs such a text itself.
+    What has neither an ELF head nor `#!` is not checked: a shell runs such a text itself.
     """
     with path.open("rb") as file:
         head = file.read(4096)
