@@ -21,11 +21,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from orchestrator.campaign.prepare import Request, prepare_plan
-from orchestrator.campaign.run import execute, make_dir
 from orchestrator.kernel.protocol import KernelError
 from orchestrator.model import Plan
 from orchestrator.plan.build import make_plan
+from orchestrator.run.directories import make_dir
+from orchestrator.run.prepare import Request, prepare_plan
+from orchestrator.run.run import execute
 from orchestrator.topology import Topology, TopologyError, load, load_campaign
 
 Loaded = TypeVar("Loaded")

@@ -2,9 +2,9 @@
 
 Runs `vnet run` under the kernel `fake` and watches the calls of its main thread. A *step* is a call from a
 function of one module to a function of another one, counted once however often it happens, as a reader reads
-it once. A step is a *return* if the module that it leads to was entered before and left again. Steps count from
-the modules that order a run (command line, campaign, run, kernels): what parses, plans, reduces and draws is
-entered, and not followed. The lab's own process is not watched.
+it once. A step is a *return* if the module that it leads to was entered before and left again. Steps count
+from the modules that order a run (command line, campaign, run, kernels): what parses, plans, reduces and
+draws is entered, and not followed. The lab's own process is not watched.
 """
 
 from __future__ import annotations
@@ -69,7 +69,9 @@ class Walk:
     def text(self) -> str:
         """The two counts, and the modules that the steps lead to."""
         modules = {to for _, (to, _) in self.steps}
-        return f"{len(self.steps)} steps between modules, {self.returns} of them returns; {len(modules)} modules"
+        return (
+            f"{len(self.steps)} steps between modules, {self.returns} of them returns; {len(modules)} modules"
+        )
 
 
 def walked(tree: Path) -> Walk:

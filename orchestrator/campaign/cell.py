@@ -16,13 +16,14 @@ from pathlib import Path
 from typing import Any
 
 from capture.errors import CaptureError
-from orchestrator.campaign.follow import STOPS
-from orchestrator.campaign.prepare import Prepared, Request, prepare_plan
-from orchestrator.campaign.run import RunError, execute
 from orchestrator.kernel.protocol import KernelError
 from orchestrator.lab.errors import LabError
 from orchestrator.language.problem import TopologyError
 from orchestrator.model import Plan, codec
+from orchestrator.run.directories import RunError
+from orchestrator.run.follow import STOPS
+from orchestrator.run.prepare import Prepared, Request, prepare_plan
+from orchestrator.run.run import execute
 
 
 def main() -> int:

@@ -28,9 +28,9 @@ from orchestrator.cli.topologies import (
 )
 
 if TYPE_CHECKING:
-    from orchestrator.campaign.prepare import Prepared
-    from orchestrator.campaign.run import Outcome
     from orchestrator.cli.progress import Progress
+    from orchestrator.run.ending import Outcome
+    from orchestrator.run.prepare import Prepared
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -82,11 +82,13 @@ def run_command(
     refuse_host_clock(time_mode, kernel)
     if raw and junit:
         raise CliError("--raw --junit: verdicts need the tables; leave out one of the two", USAGE)
-    look_ahead(kernel if time_mode == "real" else "uml")
-    from orchestrator.campaign.prepare import Request, prepare
-    from orchestrator.campaign.run import execute
+    from orchestrator.kernel.ahead import look_ahead
+
+    look_ahead(kernel if time_mode == "real" else "")
     from orchestrator.cli.progress import planned
     from orchestrator.cli.views import view
+    from orchestrator.run.prepare import Request, prepare
+    from orchestrator.run.run import execute
 
     with judged(junit, file) as judge, failures():
         prepared = prepare(Request(file, parameters, seed, kernel, lab, time_mode, hosts=hosts), place.disk)
@@ -103,32 +105,13 @@ def run_command(
     return status_of(outcome, strict)
 
 
-def look_ahead(kernel: str) -> None:
-    """Start to probe this machine's kernel, and the lab process, while the modules that plan a lab load."""
-    import contextlib
-    import os
-    import threading
-
-    from orchestrator.kernel import prestart
-    from orchestrator.kernel.facts import host_facts
-
-    def look() -> None:
-        with contextlib.suppress(OSError):  # whoever needs the facts reads them again, and reports the error
-            host_facts()
-
-    if kernel in ("auto", "host"):
-        if os.geteuid() == 0:  # only root makes labs in this kernel
-            prestart.begin()
-        threading.Thread(target=look, daemon=True).start()
-
-
 def expected() -> tuple[type[Exception], ...]:
     """Exceptions with a text for the user; called after a failure, since the imports are heavy."""
     from capture.errors import CaptureError
-    from orchestrator.campaign.run import RunError
-    from orchestrator.campaign.teardown import TeardownError
     from orchestrator.kernel.protocol import KernelError
     from orchestrator.lab.errors import LabError
+    from orchestrator.run.directories import RunError
+    from orchestrator.run.teardown import TeardownError
     from reports.errors import RunDirectoryError
 
     return KernelError, LabError, RunError, TeardownError, CaptureError, RunDirectoryError
@@ -137,7 +120,7 @@ def expected() -> tuple[type[Exception], ...]:
 @contextmanager
 def failures() -> Iterator[None]:
     """Expected failures of preparing and running, each with its exit status."""
-    from orchestrator.kernel.choose import NoKernel
+    from orchestrator.kernel.protocol import NoKernel
 
     try:
         with refusals():

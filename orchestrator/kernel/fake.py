@@ -6,11 +6,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Self
 
-from orchestrator.kernel import lab_command
+from orchestrator.kernel import lab_command, limits
 from orchestrator.kernel.facts import HostFacts
 from orchestrator.kernel.host import HostKernel
-from orchestrator.kernel.protocol import Launch, Missing
+from orchestrator.kernel.protocol import Fit, Launch, Missing, Wish
 from orchestrator.model import Plan
 from orchestrator.plan.nics import uses_nics
 
@@ -24,6 +25,15 @@ class FakeKernel(HostKernel):
 
     def __init__(self) -> None:
         super().__init__(HostFacts("none", root=False, namespaces=None), _fake_lab)
+
+    @classmethod
+    def of(cls, plan: Plan, wish: Wish) -> Self:
+        """No machine's kernel."""
+        return cls()
+
+    def examine(self, plan: Plan, wish: Wish) -> Fit:
+        """Whether this machine is large enough for the plan; netem need not be placed."""
+        return limits.fit(plan, self.can(plan), self.name, wish.out)
 
     def can(self, plan: Plan) -> list[Missing]:
         """Supports everything except real NICs, since it makes nothing."""

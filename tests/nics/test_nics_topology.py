@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.campaign.fitting import insist_it_fits
-from orchestrator.campaign.hardware import nic_problems
-from orchestrator.campaign.place import machine_of
+from orchestrator.kernel.limits import nic_problems
+from orchestrator.kernel.place import machine_of
 from orchestrator.model import Plan
 from orchestrator.model.codec import from_json, to_json
 from orchestrator.plan.build import make_plan
 from orchestrator.plan.nics import nic_uses
+from orchestrator.run.prepare import insist_it_fits
 from orchestrator.topology import TopologyError
 from orchestrator.topology.loading import parse
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from mistakes import refused
 
-from orchestrator.campaign.prepare import Request, prepare
 from orchestrator.model import Plan
 from orchestrator.plan.build import make_plan
+from orchestrator.run.prepare import Request, prepare
 from orchestrator.software.middleware import known
 from orchestrator.software.middleware.kind import KIND
 from orchestrator.topology import TopologyError

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from orchestrator.lab.sandbox import SYSTEM, paths_of
+from orchestrator.language.problem import Problem
 from orchestrator.model import Node, Plan
-from orchestrator.topology import Problem
 
 # What a lab kernel mounts of its own over the machine's files (kernel/uml/init.py, kernel/virtual/guest.py).
 OF_GUEST = ("/dev", "/proc", "/run", "/sys", "/tmp")

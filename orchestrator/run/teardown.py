@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from orchestrator.kernel.protocol import KernelError
+from orchestrator.kernel.registry import recorded
 from orchestrator.lab import dead
 from orchestrator.lab.cleanup import Removed, destroy
 from orchestrator.lab.multi_host import host_commands
@@ -46,15 +47,9 @@ def _take_down(lab: str, politely: bool) -> Removed:
         _ask(state_dir / "control.sock", owner)
         _gone(owner, FETCHED_S if elsewhere else ASKED_S)
     try:
-        if elsewhere:
-            from orchestrator.kernel.remote.home import cleanup_remote
-
-            cleanup_remote(state_dir)
-            return Removed()  # of what it was nothing was here
-        if about.get("kernel") == "uml":
-            from orchestrator.kernel.uml.kernel import cleanup_uml
-
-            cleanup_uml(state_dir)
+        kernel = recorded(str(about.get("kernel", "")))
+        if kernel is not None and kernel.clean(state_dir):
+            return Removed()
     except (KernelError, OSError) as error:
         raise TeardownError(f"lab {lab}: {error}") from error
     elsewhere_still = _on_hosts(state_dir)
