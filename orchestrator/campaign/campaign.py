@@ -16,7 +16,7 @@ from orchestrator.campaign.engines.engine import Engine
 from orchestrator.campaign.journal import CampaignError, Json
 from orchestrator.campaign.searching import further
 from orchestrator.campaign.settings import Settings
-from orchestrator.run.ending import Observe
+from orchestrator.run.run import Observe
 from orchestrator.topology import Campaign, load_campaign
 from orchestrator.topology.search import Trial
 

@@ -16,10 +16,9 @@ from orchestrator.campaign.snapshots import snapshots
 from orchestrator.kernel.protocol import KernelError
 from orchestrator.lab.state import NAME_IN_USE, in_use, state_root
 from orchestrator.run.directories import RunError, make_dir
-from orchestrator.run.ending import ENDED, Observe
 from orchestrator.run.prepare import Prepared, Request, prepare
-from orchestrator.run.run import execute
-from orchestrator.run.teardown import take_down
+from orchestrator.run.run import Observe, execute
+from orchestrator.run.teardown import ENDED, take_down
 from orchestrator.topology import Cell
 
 LOOK_S = 0.5  # between two looks at whether a lab's name is free

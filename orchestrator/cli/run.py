@@ -29,8 +29,8 @@ from orchestrator.cli.topologies import (
 
 if TYPE_CHECKING:
     from orchestrator.cli.progress import Progress
-    from orchestrator.run.ending import Outcome
     from orchestrator.run.prepare import Prepared
+    from orchestrator.run.run import Outcome
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -7,28 +7,35 @@ lab this module adds the phases `reduce` and `report`, `signal` (Ctrl-C) and `ti
 from __future__ import annotations
 
 import shlex
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from capture import manifest
+from capture import manifest, seal
 from capture.errors import CaptureError
 from orchestrator.kernel.ahead import Loading
 from orchestrator.run.directories import RunError
-from orchestrator.run.ending import (
-    Event,
-    Observe,
-    Outcome,
-    close,
-    last_words,
-    measured,
-    outcome,
-    reap,
-    scenario_over,
-    tear_down,
-)  # fmt: skip
 from orchestrator.run.follow import Followed, follow
-from orchestrator.run.identity import record_hashes
+from orchestrator.run.identity import complete_manifest, record_hashes
 from orchestrator.run.prepare import Prepared
-from orchestrator.run.teardown import take_down
+from orchestrator.run.teardown import ENDED, reap, take_down, tear_down
+
+Event = dict[str, Any]
+Observe = Callable[[Event], None]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The outcome of a run. `page` is None if there was nothing to report."""
+
+    run_dir: Path
+    state: str  # complete, interrupted, failed
+    suspect: bool
+    error: str | None
+    warnings: tuple[Event, ...]
+    page: Path | None
+    watchdog: bool = False  # interrupted, but nobody had asked for it
 
 
 def execute(
@@ -48,7 +55,7 @@ def execute(
     drawing, loading = prepared.draw(run_dir), Loading(observe)
     watch = loading if tables else observe
     handle, followed = follow(lambda: prepared.kernel.start(launch), watch, scenario_over if keep else None)
-    tear_down(prepared, run_dir, handle, followed, observe)
+    tear_down(prepared.state, run_dir, handle, followed, observe)
     drawing.join()
     loading.join()
     ended = close(prepared, run_dir, followed)
@@ -103,3 +110,54 @@ def evaluate(run_dir: Path, observe: Observe, *, page: bool) -> Path | None:
     written = report(run_dir, lambda done, total: observe(reporting(done, total)))
     observe({"event": "end", "status": 0})
     return written
+
+
+def scenario_over(event: Event) -> bool:
+    """Whether the event shows that a lab that stays up has finished its scenario."""
+    return event.get("event") == "phase" and event.get("serving") is True
+
+
+def close(prepared: Prepared, run_dir: Path, followed: Followed) -> manifest.Contents:
+    """The manifest, complete, and the run sealed if there is something to reduce."""
+    ended = settle(run_dir, followed)
+    complete_manifest(run_dir, prepared)
+    if measured(run_dir):  # what is changed before the first reduction is seen by it
+        seal.seal(run_dir, records=ended.get("state") != "running")
+    return ended
+
+
+def settle(run_dir: Path, followed: Followed) -> manifest.Contents:
+    """The manifest after the end; writes the end of a lab that could not do so itself."""
+    found = manifest.read(run_dir)
+    if found.get("state") in ENDED or (followed.last is not None and found):
+        return found
+    state = "interrupted" if followed.interrupted else "failed"
+    return manifest.ended(run_dir, state, "; ".join(followed.errors) or last_words(run_dir))
+
+
+def last_words(run_dir: Path) -> str:
+    """The end of the log of a lab process that ended without an error event."""
+    for name in ("lab.log", "owner.log", "console.log", "remote.log"):
+        log = run_dir / "raw" / name
+        if log.exists() and (text := log.read_text(errors="replace").strip()):
+            return f"the lab process ended without a word; {log} ends: " + " | ".join(text.splitlines()[-3:])
+    return f"the lab process ended without a word; {run_dir / 'raw'} holds what it left"
+
+
+def measured(run_dir: Path) -> bool:
+    """Whether the scenario had begun, so that there is something to reduce."""
+    return bool(manifest.read(run_dir).get("t0_ns")) and (run_dir / "plan.json").exists()
+
+
+def outcome(run_dir: Path, page: Path | None) -> Outcome:
+    """The outcome of a run by its manifest, with the warnings that the reduction added."""
+    found = manifest.read(run_dir)
+    return Outcome(
+        run_dir,
+        str(found["state"]),
+        bool(found["suspect"]),
+        found["error"],
+        tuple(found.get("warnings", ())),
+        page,
+        found.get("ended_by") == "watchdog",
+    )

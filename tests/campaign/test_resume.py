@@ -17,7 +17,7 @@ from orchestrator.campaign.cells import recover
 from orchestrator.campaign.settings import Settings
 from orchestrator.cli.campaign import doubts, said, status_of
 from orchestrator.kernel import ahead
-from orchestrator.run.ending import Outcome
+from orchestrator.run.run import Outcome
 from orchestrator.topology import load_campaign
 
 PAIR = Path(__file__).resolve().parents[2] / "topologies" / "pair.yaml"

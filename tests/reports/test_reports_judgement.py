@@ -14,7 +14,7 @@ from synthetic_shape import Shape
 from capture import manifest, seal, trust
 from orchestrator.cli.errors import DONE, FAILED, INTERRUPTED, SUSPECT
 from orchestrator.cli.run import status_of
-from orchestrator.run.ending import outcome
+from orchestrator.run.run import outcome
 from reports.sections.section import Page
 from reports.sections.trust import section
 from reports.study import study_of_run, study_of_runs

@@ -34,9 +34,9 @@ from orchestrator.language.kernels import apart
 from orchestrator.model import codec
 from orchestrator.plan.build import make_plan
 from orchestrator.run.directories import make_dir
-from orchestrator.run.ending import Observe
 from orchestrator.run.follow import STOPS
 from orchestrator.run.prepare import bridged_plan
+from orchestrator.run.run import Observe
 from orchestrator.topology import Cell
 
 if TYPE_CHECKING:
