@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 from kernel_plans import ALL_KINDS, DELAYED, facts, link, node, plan
 
+from orchestrator.kernel import registry
+from orchestrator.kernel.fake import FakeKernel
 from orchestrator.kernel.host import HostKernel
 from orchestrator.kernel.needs import needs_of
 from orchestrator.kernel.protocol import KernelError, NoKernel, Wish
@@ -15,7 +19,10 @@ from orchestrator.kernel.registry import choose
 from orchestrator.kernel.uml.binaries import UmlBinary
 from orchestrator.kernel.uml.kernel import UmlKernel
 from orchestrator.kernel.virtual.kernel import VirtualKernel
-from orchestrator.model import Event, Step
+from orchestrator.language.kernels import KERNELS, LOCAL, Kind
+from orchestrator.model import Event, Host, Step
+
+ROOT = Path(__file__).parents[2]
 
 UML = UmlBinary(Path("/usr/bin/linux.uml"), "7.3.4-lab", "built", None)
 NO_NETEM = {**ALL_KINDS, "netem": "Specified qdisc kind is unknown."}
@@ -114,3 +121,57 @@ def test_the_fallback_does_not_pretend_to_virtual_time(tmp_path):
     assert "6.12.117-lab, built by make kernel from its fallback source: knows no virtual" in str(
         refusal.value
     )
+
+
+class Own(FakeKernel):
+    """A kernel that is one class and one line of the table."""
+
+    name = "own"
+
+
+def test_a_new_kernel_is_one_class_and_one_line(monkeypatch):
+    line = Kind("own", f"{Own.__module__}:Own", listed=False)
+    monkeypatch.setattr(registry, "KERNELS", (*KERNELS, line))
+    choice = choose(plan(), Wish("own"))
+    assert (choice.kernel.name, choice.why) == ("own", f"{Own().describe()}: asked for")
+    assert registry.recorded("own") is Own
+
+
+def test_each_line_of_the_table_has_its_class():
+    for kind in KERNELS:
+        module, _, name = kind.place.partition(":")
+        assert getattr(import_module(module), name).name == kind.name
+
+
+@pytest.mark.parametrize(
+    ("wish", "names"),
+    [(Wish(), ["host", "uml"]), (Wish("fake"), ["fake"]), (Wish("fake", "virtual"), ["fake"]),
+     (Wish("uml"), ["uml"]), (Wish("auto", "virtual"), ["uml"]), (Wish("host", "virtual"), [])],
+)  # fmt: skip
+def test_which_kernels_of_this_machine_are_meant(wish, names):
+    assert [kernel.name for kernel in registry.meant(plan(), wish)] == names
+
+
+def test_several_hosts_have_no_virtual_time():
+    hosts = plan(hosts=(Host("h1", "ssh://lab7"),))
+    with pytest.raises(KernelError, match="hosts have kernels and clocks of their own, not --time virtual"):
+        choose(hosts, Wish(time="virtual"))
+
+
+def test_a_dead_lab_is_taken_away_by_the_kernel_that_its_record_names():
+    assert registry.recorded("uml") is UmlKernel
+    assert registry.recorded("host") is HostKernel
+    assert registry.recorded("ssh://root@lab7").__name__ == "RemoteKernel"
+    assert registry.recorded("") is None
+
+
+def test_kernels_are_named_in_one_place():
+    names, found = {kind.name for kind in LOCAL}, []
+    for file in sorted((ROOT / "orchestrator").rglob("*.py")):
+        text = file.read_text()
+        lists = ast.walk(ast.parse(text)) if sum(f'"{name}"' in text for name in names) > 1 else ()
+        for one_list in lists:
+            if isinstance(one_list, ast.Tuple | ast.List | ast.Set):
+                words = {one.value for one in one_list.elts if isinstance(one, ast.Constant)}
+                found += [f"{file.relative_to(ROOT)}:{one_list.lineno}"] * (len(words & names) > 1)
+    assert not found, f"{found}: take the names from orchestrator/language/kernels.py"
