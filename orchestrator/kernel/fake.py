@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Self
 
 from orchestrator.kernel import lab_command, limits
 from orchestrator.kernel.facts import HostFacts
@@ -25,11 +24,6 @@ class FakeKernel(HostKernel):
 
     def __init__(self) -> None:
         super().__init__(HostFacts("none", root=False, namespaces=None), _fake_lab)
-
-    @classmethod
-    def of(cls, plan: Plan, wish: Wish) -> Self:
-        """No machine's kernel."""
-        return cls()
 
     def examine(self, plan: Plan, wish: Wish) -> Fit:
         """Whether this machine is large enough for the plan; netem need not be placed."""

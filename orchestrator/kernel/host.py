@@ -49,7 +49,10 @@ class HostKernel(LabKernel):
     @classmethod
     def of(cls, plan: Plan, wish: Wish) -> Self:
         """The kernel of this machine."""
-        return cls(images=lambda _: []) if wish.carried else cls()
+        kernel = cls()
+        if wish.carried:
+            kernel.images = lambda _: []
+        return kernel
 
     def examine(self, plan: Plan, wish: Wish) -> Fit:
         """Whether this machine's kernel can carry the plan, with netem in bridge VMs where it has none."""

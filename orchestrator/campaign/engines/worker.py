@@ -18,10 +18,9 @@ from pathlib import Path
 
 from distributed import Worker, get_worker
 
-from orchestrator.campaign.engines.captures import CAPTURES
 from orchestrator.campaign.engines.job import Event, Job
 from orchestrator.campaign.engines.notes import BOOT, ENGINE, Note, read_note, settle, write_note
-from orchestrator.campaign.engines.task import Result, Task
+from orchestrator.campaign.engines.task import CAPTURES, Result, Task
 from orchestrator.campaign.journal import FINISHED
 from orchestrator.lab.errors import LabError
 from orchestrator.run.directories import make_dir
