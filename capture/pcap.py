@@ -10,8 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-import polars as pl
-
 from capture.errors import CaptureError
 
 PROJECT = Path(__file__).resolve().parent.parent
@@ -100,20 +98,5 @@ def reduce_pcap(
             or f"{pcap}: vnet-reduce ended with {done.returncode}"
         )
         raise CaptureError(said)
-    return _counts(done.stdout)
-
-
-def read_counts(table: Path) -> Counts:
-    """What `reduce_pcap` returned for `table`; CaptureError where vnet-reduce did not write it."""
-    try:
-        note = pl.read_parquet_metadata(table).get("vnet")
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise CaptureError(f"{table}: {error}") from error
-    if note is None:
-        raise CaptureError(f"{table}: vnet-reduce did not write it; reduce the capture again")
-    return _counts(note)
-
-
-def _counts(text: str) -> Counts:
-    found = json.loads(text)
-    return Counts(**{field.name: found[field.name] for field in fields(Counts)})
+    told = json.loads(done.stdout)
+    return Counts(**{field.name: told[field.name] for field in fields(Counts)})

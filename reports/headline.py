@@ -40,20 +40,6 @@ def conditions_of(study: Study) -> list[tuple[str, str]]:
     return list(dict.fromkeys((c.scenario, c.series) for c in study.cells))
 
 
-def as_text(rows: list[Row]) -> str:
-    """The table in aligned columns, for a terminal."""
-    if not rows:
-        return ""
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    texts = [
-        "  ".join(
-            c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(r, widths, strict=True))
-        )
-        for r in rows
-    ]
-    return "\n".join([texts[0], "  ".join("-" * w for w in widths), *texts[1:]])
-
-
 def _of(table: pl.DataFrame, name: str, of: dict[str, str]) -> list[dict[str, Any]]:
     return table.filter(called(name, **of)).to_dicts()
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import cast
@@ -20,7 +19,7 @@ from reports.metrics.metric import write
 from reports.page import Tell, render
 from reports.rundir import Run
 from reports.sections.section import Page
-from reports.study import Study, study_of_campaign, study_of_run, study_of_runs
+from reports.study import Study, study_of_campaign, study_of_run
 
 # Files that a page links; section.py writes them.
 FILES = re.compile(r'href="((?:figures|tables)/\w[\w.-]*)"')
@@ -55,21 +54,12 @@ def _check(run: Run) -> bool:
 def campaign_report(campaign_dir: Path) -> Path:
     """Write summary.json and report/ of a campaign and its runs; returns the campaign's page."""
     with told(campaign_dir):
-        return _set_report(study_of_campaign(campaign_dir))
-
-
-def set_report(title: str, root: Path, run_dirs: Sequence[Path]) -> Path:
-    """Write a report that compares some runs below `root`; returns the page."""
-    return _set_report(study_of_runs(title, root, run_dirs))
-
-
-def _set_report(study: Study) -> Path:
-    study.root.mkdir(parents=True, exist_ok=True)
-    rows = json.dumps(study.compared.to_dicts(), indent=1)
-    regular.write(study.root / "summary.json", rows + "\n")
-    links = _links(study)
-    verdicts.write(study)
-    return _write(study, links, _silent)
+        study = study_of_campaign(campaign_dir)
+        rows = json.dumps(study.compared.to_dicts(), indent=1)
+        regular.write(study.root / "summary.json", rows + "\n")
+        links = _links(study)
+        verdicts.write(study)
+        return _write(study, links, _silent)
 
 
 def _write(study: Study, links: dict[str, str], tell: Tell) -> Path:

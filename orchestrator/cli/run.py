@@ -14,17 +14,10 @@ from orchestrator.cli.junit import judged, junit_option
 from orchestrator.cli.output import json_option, note, print_json
 from orchestrator.cli.topologies import (
     Place,
-    file_argument,
-    hosts_option,
-    kernel_option,
-    lab_option,
-    parameters_option,
-    place_options,
+    lab_options,
     refusals,
     refuse_host_clock,
     refuse_to_stay,
-    seed_option,
-    time_option,
 )
 
 if TYPE_CHECKING:
@@ -42,14 +35,7 @@ def strict_option(command: F) -> F:
 
 
 @click.command("run")
-@file_argument
-@parameters_option
-@seed_option
-@kernel_option
-@time_option
-@place_options("LAB/TIME")
-@lab_option
-@hosts_option
+@lab_options
 @click.option("--keep", is_flag=True, help="Leave the lab up afterwards, for a closer look.")
 @click.option("--raw", is_flag=True, help="Only measure: `vnet report DIR` makes tables and page, anywhere.")
 @junit_option

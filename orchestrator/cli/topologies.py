@@ -208,3 +208,13 @@ def place_options(below: str) -> Callable[[F], F]:
         return cast(F, click.option("--out", type=path, help="The very directory to make.")(results))
 
     return decorate
+
+
+def lab_options(command: F) -> F:
+    """FILE and the options of every command that makes a lab."""
+    for option in (
+        hosts_option, lab_option, place_options("LAB/TIME"), time_option, kernel_option, seed_option,
+        parameters_option, file_argument,
+    ):  # fmt: skip
+        command = option(command)
+    return command

@@ -11,27 +11,13 @@ from orchestrator.cli.output import json_option, note, print_json
 from orchestrator.cli.run import failures, free, introduce
 from orchestrator.cli.topologies import (
     Place,
-    file_argument,
-    hosts_option,
-    kernel_option,
-    lab_option,
-    parameters_option,
-    place_options,
+    lab_options,
     refuse_to_stay,
-    seed_option,
-    time_option,
 )
 
 
 @click.command("up")
-@file_argument
-@parameters_option
-@seed_option
-@kernel_option
-@time_option
-@place_options("LAB/TIME")
-@lab_option
-@hosts_option
+@lab_options
 @json_option
 def up_command(
     file: Path,

@@ -23,6 +23,8 @@ from orchestrator.project import AGENT, BUILD_AGENT
 from orchestrator.run import filters
 from orchestrator.topology import Problem, Topology, TopologyError, load
 
+_KEPT: dict[str, list[LabKernel]] = {}  # by the lab's time, for checks of many plans
+
 
 @dataclass(frozen=True)
 class Request:
@@ -103,22 +105,15 @@ def insist_it_fits(plan: Plan, time: str = "real", out: Path = Path()) -> None:
     found = filters.planned(plan)
     if time == "virtual" or not (plan.hosts or machine_of(plan)):
         wish = Wish(time=time, out=out)
+        kernels = _KEPT.get(time) or made(HERE, plan, wish)
+        if time == "virtual":  # most cells of a campaign see the same files
+            _KEPT[time] = kernels
         try:
-            found += choose(plan, wish, _shared(plan, wish)).fit.problems
+            found += choose(plan, wish, kernels).fit.problems
         except NoKernel as error:
             found += error.problems or limits.on_any(plan, out)
     if found:
         raise TopologyError(found)
-
-
-_SHARED: dict[str, list[LabKernel]] = {}
-
-
-def _shared(plan: Plan, wish: Wish) -> list[LabKernel]:
-    """In virtual time the kernel object that all cells of a campaign share: most see the same files."""
-    if wish.time != "virtual":
-        return made(HERE, plan, wish)
-    return _SHARED.get(wish.time) or _SHARED.setdefault(wish.time, made(HERE, plan, wish))
 
 
 def with_images(plan: Plan) -> Plan:

@@ -12,10 +12,9 @@ from orchestrator.plan.bounds.network import Hop, Server, Stream
 
 
 def test_a_leaky_bucket_at_a_rate_latency_server_is_section_1_4_1() -> None:
-    """Delay T + b/R, backlog b + rT, output (r, b + rT)."""
+    """Delay T + b/R, output (r, b + rT)."""
     arrivals, server = Bucket(1000.0, 100.0), RateLatency(500.0, 2.0)
     assert server.delay_s(arrivals) == 2.0 + 1000 / 500
-    assert server.backlog_bits(arrivals) == 1000 + 100 * 2
     assert server.output(arrivals) == Bucket(1200.0, 100.0)
 
 
@@ -36,7 +35,6 @@ def test_priority_is_proposition_1_3_4() -> None:
 
 def test_an_unstable_server_has_no_bound() -> None:
     assert math.isinf(RateLatency(10.0).delay_s(Bucket(1.0, 10.0)))
-    assert math.isinf(RateLatency(10.0).backlog_bits(Bucket(1.0, 11.0)))
     assert math.isinf(busy_s(10.0, Bucket(1.0, 10.0)))
     assert busy_s(10.0, Bucket(6.0, 4.0)) == 1.0
 

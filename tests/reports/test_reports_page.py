@@ -18,10 +18,10 @@ from synthetic_shape import Shape
 
 from orchestrator.cli.campaign import refused
 from orchestrator.cli.errors import CliError
-from reports.headline import as_text, headline
+from reports.headline import headline
 from reports.metrics.metric import OF
 from reports.provenance import provenance
-from reports.report import campaign_report, report, set_report
+from reports.report import campaign_report, report
 from reports.rundir import TABLES, RunDirectoryError
 from reports.study import study_of_campaign
 
@@ -278,12 +278,6 @@ def test_a_scenario_of_an_instant_has_no_plot_over_time(tmp_path: Path) -> None:
     assert all(file.stat().st_size < 1 << 20 for file in (run / "report" / "figures").iterdir())
 
 
-def test_a_set_of_runs(tmp_path: Path) -> None:
-    runs = [write_run(tmp_path / f"run{q}", Shape(qos=q, hold_s=20)) for q in (0, 1)]
-    page = set_report("two levels", tmp_path / "set", runs)
-    assert "two levels" in check_page(page)
-
-
 def test_headline_of_run_and_campaign(campaign: Path, tmp_path: Path) -> None:
     rows = headline(campaign)
     assert rows[0] == ("with 95 % intervals", "QoS 0", "QoS 1", "QoS 2")
@@ -293,8 +287,6 @@ def test_headline_of_run_and_campaign(campaign: Path, tmp_path: Path) -> None:
     assert "machine busy, %" in found
     one = write_run(tmp_path / "run", dataclasses.replace(Shape(), loss=0.1, hold_s=20))
     assert ("delivery guarantee", "fails") in headline(one)
-    lines = as_text(rows).splitlines()
-    assert len({len(line) for line in lines}) == 1 and len(lines) == len(rows) + 1
 
 
 def test_a_campaign_of_an_earlier_version_is_refused_and_left_as_it_is(

@@ -40,10 +40,6 @@ class RateLatency:
         """The horizontal deviation (theorem 1.4.2; for these curves T + b/R, section 1.4.1)."""
         return self.latency_s + arrivals.bits / self.bps if self.stable(arrivals) else math.inf
 
-    def backlog_bits(self, arrivals: Bucket) -> float:
-        """The vertical deviation (theorem 1.4.1): b + r T."""
-        return arrivals.bits + arrivals.bps * self.latency_s if self.stable(arrivals) else math.inf
-
     def output(self, arrivals: Bucket) -> Bucket:
         """The output of all arrivals together (theorem 1.4.3): the burst grows by r T."""
         return arrivals.spread(self.latency_s)
