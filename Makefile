@@ -10,11 +10,12 @@ PY := $(VENV)/bin/python
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find images/agent capture/reducer -name '*.rs' -o -name Cargo.toml)
 BINARIES := target/release/vnet-agent target/release/vnet-reduce
 
-.PHONY: goldens setup demo check-fast test-all examples pictures papers atlas mutate chaos soak fuzz test test-bare test-fresh test-hil test-hosts test-servers check check-and-rust types bench wheel deb container test-container site gallery figures middleware clean kernel lock packages toolchain format walk
+.PHONY: goldens setup demo check-fast test-all examples pictures papers atlas mutate chaos soak fuzz test test-bare test-fresh test-hil test-hosts test-servers check check-and-rust types bench wheel deb container release audit reproducible test-container site gallery figures middleware clean kernel lock packages toolchain format walk
 
 # Bytecode, too: where the interpreter may not write it, each command would compile all that it loads.
-setup: packages toolchain $(VENV)/installed $(BINARIES)
-	@$(PY) -m compileall -q orchestrator capture reports vnet
+setup: packages toolchain
+	@$(MAKE) --no-print-directory -j 2 $(VENV)/installed $(BINARIES)
+	@$(PY) -m compileall -q contract orchestrator capture reports vnet
 
 packages:
 	@images/packages.sh run build
@@ -72,23 +73,30 @@ atlas: setup
 # (half a minute), and an ssh server that only the tests start.
 # A part that fails stops no other: tests/parts.py shows at the end what failed in each of them. The tests of one file run in one process.
 # - WAITING are files of labs that wait more than they compute (real time, virtual machines, the command line): more processes than cores.
+#   They leave cores idle, so the checks and what belongs to no other part run beside them, in one process less than there are cores.
+# - COMPUTING are labs in virtual time, which take a core each: a process a core, once all of those have ended.
 # - ALONE measures times of a real lab, which a busy machine lengthens, or takes every core: one test after the other.
-# - All others compute (labs in virtual time have a core each; no lab at all): a process a core.
 WAITING := $(addprefix tests/,agent ansible bare cli doctor frames images kernel lab nics remote security multi_host vm \
-  vnet queueing/test_queue_live.py queueing/test_traces_live.py scenarios/test_scenarios_in_a_guest.py)
-ALONE := $(addprefix tests/,scenarios/test_fidelity.py virtual/test_timers.py virtual/test_bound.py)
+  vnet queueing/test_queue_live.py queueing/test_traces_live.py scenarios/test_scenarios_in_a_guest.py \
+  virtual/test_timers.py)
+COMPUTING := $(addprefix tests/,goldens queueing virtual)
+ALONE := $(addprefix tests/,scenarios/test_fidelity.py virtual/test_bound.py chaos/test_liars_real.py)
 # CI=true: Hypothesis draws the same examples each time and does not judge how slow a busy machine draws them.
 PYTEST := CI=true PYTHONPATH=tests/order tests/run.sh $(PY) -p longest_first
 SIDE_BY_SIDE := --dist loadfile --no-loadscope-reorder -n
+BUT = $(patsubst %,--ignore=%,$(1))
 RUST_TESTS := cargo test --release --locked --quiet --no-fail-fast
 RUST_TESTED = "Rust's tests: $(RUST_TESTS) || { echo 'tests: those of Rust once more, one after the other:'; $(RUST_TESTS) -- --test-threads 1; }"
 test test-all: setup
 	@images/packages.sh kernel chaos
 	@images/kernel/build.sh || [ $$? -eq 4 ]
 	@[ "$$(id -u)" -ne 0 ] || { images/packages.sh vm debian far page slurm && for image in builtin builtin-router; do $(VENV)/bin/vnet images build $$image; done; }
-	@$(PY) tests/parts.py "checks and Rust's tests: make --no-print-directory check-and-rust" \
-	  "side by side, computing: $(PYTEST) $(SWEEPS) $(SIDE_BY_SIDE) $$(nproc) $(patsubst %,--ignore=%,$(ALONE) $(WAITING))" \
+	@$(PY) tests/parts.py --side-by-side 2 \
 	  "side by side, waiting: $(PYTEST) $(SWEEPS) $(SIDE_BY_SIDE) $$((2 * $$(nproc))) $(WAITING)" \
+	  "checks and Rust's tests: make --no-print-directory check-and-rust" \
+	  "beside those that wait: $(PYTEST) $(SWEEPS) $(SIDE_BY_SIDE) $$(($$(nproc) > 2 ? $$(nproc) - 1 : 1)) $(call BUT,$(WAITING) $(COMPUTING) $(ALONE))" \
+	  --side-by-side 1 \
+	  "side by side, computing: $(PYTEST) $(SWEEPS) $(SIDE_BY_SIDE) $$(nproc) $(COMPUTING) $(call BUT,$(WAITING) $(ALONE))" \
 	  "alone: $(PYTEST) $(SWEEPS) $(ALONE)" $(LIVED_IN)
 
 # Long searches and repetitions, too (the marker `sweep`), and the goldens in a Debian that has other software installed (root).
@@ -198,9 +206,7 @@ test-bare:
 
 # For machines without this tree (docs/installing.md): a wheel with agent and reducer; a Debian package with its Python packages, too.
 wheel: setup
-	@rm -rf build dist/*.whl
-	@$(VENV)/bin/pip wheel --quiet --no-deps --no-build-isolation -w dist .
-	@rm -rf build
+	@images/wheel.sh dist
 	@ls -sh dist/*.whl
 
 deb: wheel
@@ -211,6 +217,21 @@ deb: wheel
 container: deb
 	@images/packages.sh container
 	@images/container.sh dist
+
+# What is handed out: wheel, Debian package and image, each with its bill of materials (CycloneDX, FILE.cdx.json), and all their
+# sums; audited and built twice before (docs/installing.md). Root.
+release: setup audit reproducible container
+	@images/packages.sh release
+	@lintian --allow-root --fail-on none dist/vnet_*.deb
+	@cd dist && sha256sum $$(ls *.whl *.deb *.oci.tar *.cdx.json) >SHA256SUMS && cat SHA256SUMS
+
+# Known holes in what both locks pin; what cannot be looked up here is said.
+audit:
+	@images/audit.sh
+
+# Wheel and Debian package, built twice: their bytes are equal.
+reproducible: setup
+	@images/reproducible.sh deb
 
 test-container: container
 	@tests/bare/contained.sh dist/vnet-*.oci.tar
@@ -245,16 +266,18 @@ middleware:
 	@images/packages.sh middleware
 	@CACHE=$(CACHE) images/middleware/build.sh $(if $(TEST),--test)
 
-# The interpreter must be readable by every user who runs labs, so Debian's own comes first.
+# The interpreter must be readable by every user who runs labs, so Debian's own comes first. pip would compile on one core; files that
+# are templates, or for other versions of Python, cannot be compiled.
 $(VENV)/installed: requirements.lock pyproject.toml
 	@python=$$(images/python.sh); \
 	echo "setup: Python environment with $$python"; \
 	[ -x $(PY) ] || $$python -m venv $(VENV); \
-	$(VENV)/bin/pip install --quiet --require-hashes -r requirements.lock; \
+	$(VENV)/bin/pip install --quiet --no-compile --require-hashes -r requirements.lock; \
 	$(VENV)/bin/pip install --quiet --no-deps --no-build-isolation -e .; \
+	$(PY) -m compileall -qq -j 0 $(VENV)/lib || true; \
 	touch $@
 
-$(BINARIES) &: $(RUST_SOURCES) | $(VENV)/installed
+$(BINARIES) &: $(RUST_SOURCES)
 	@echo "setup: Rust build (about 3 minutes the first time; cached in $(CARGO_TARGET_DIR))"
 	@cargo build --release --locked --quiet
 	@install -D -t target/release $(addprefix $(CARGO_TARGET_DIR)/release/,$(notdir $(BINARIES)))

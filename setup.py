@@ -1,4 +1,4 @@
-"""What a wheel holds beside Python: agent, reducer, recipes of kernels and guests, examples."""
+"""The files of a wheel besides Python: agent, reducer, recipes of kernels and guests, examples."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from commands import ROOT, VNET, timed
 
-from capture import seal
+from contract import seal
 
 COUNTS = (10, 100, 1000)
 ALLOWED_MB = 1000  # whatever the number of runs

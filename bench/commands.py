@@ -18,7 +18,7 @@ _LAST_LINES = 20
 
 
 def name() -> str:
-    """Of the benchmark, for its texts."""
+    """The benchmark's name, for its messages."""
     return Path(sys.argv[0]).name
 
 
@@ -43,7 +43,7 @@ def tool(program: str) -> str:
 
 
 def reads(*argv: str) -> str:
-    """What a command prints; SystemExit with the end of what it says where it fails."""
+    """The output of a command; SystemExit with the end of its error output if it fails."""
     done = subprocess.run(argv, capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"})
     if done.returncode != 0:
         said = done.stderr.splitlines() or done.stdout.splitlines() or ["it said nothing"]
@@ -52,7 +52,7 @@ def reads(*argv: str) -> str:
 
 
 def timed(*argv: str) -> float:
-    """Seconds on the wall clock of a command, which may speak on the standard error only."""
+    """The wall-clock seconds of a command, which may write to standard error only."""
     start = time.monotonic()
     status = subprocess.run(argv, stdout=sys.stderr).returncode
     if status == CANNOT and str(VNET) in argv:

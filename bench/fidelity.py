@@ -74,7 +74,7 @@ def run(arguments: list[str], out: Path) -> Path:
 
 
 def figures(run_dir: Path) -> Figures:
-    """Of the hold alone, where all clients are connected."""
+    """Figures of the hold alone, where all clients are connected."""
     manifest = json.loads((run_dir / "manifest.json").read_text())
     start, end = manifest["phases"]["hold"]
     seconds = (end - start) / 1e9

@@ -18,7 +18,7 @@ try:
 except ImportError as error:
     sys.exit(f"mininet_peer.py: {sys.executable}: {error}; Mininet is Debian's: images/packages.sh bench")
 
-# What LinuxBridge and Mininet call; without one of them it fails far inside.
+# Programs that LinuxBridge and Mininet call; without one of them they fail with an obscure error.
 PROGRAMS = ("brctl", "sysctl", "ifconfig", "mnexec", "ip")
 
 

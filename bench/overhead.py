@@ -1,4 +1,4 @@
-"""What `vnet run` spends outside ramp and hold at 350 nodes on the host kernel."""
+"""Measures the time that `vnet run` spends outside ramp and hold, at 350 nodes on the host kernel."""
 
 from __future__ import annotations
 

@@ -20,6 +20,8 @@ from typing import Any
 from commands import ROOT, VNET
 from websockets.sync.client import connect
 
+from contract.plan import Plan
+
 NODES = 350
 SECONDS = 20
 ALLOWED_SHARE = 0.05  # of a core
@@ -35,10 +37,11 @@ class Lab(socketserver.ThreadingUnixStreamServer):
     daemon_threads = True
 
     def __init__(self, state: Path, run_dir: Path) -> None:
+        from contract.rundir import read_plan
         from orchestrator.cli.page import network
 
         self.run_dir = run_dir
-        self.plan = json.loads((run_dir / "plan.json").read_text())
+        self.plan = read_plan(run_dir)
         self.inspected = network.planned(self.plan)
         super().__init__(str(state / "control.sock"), Client)
         threading.Thread(target=self.serve_forever, daemon=True).start()
@@ -64,17 +67,17 @@ class Client(socketserver.StreamRequestHandler):
             self.wfile.write(json.dumps({"id": request["id"], "ok": True, **answer}).encode() + b"\n")
 
 
-def grow(raw: Path, plan: dict[str, Any], second: int) -> None:
+def grow(raw: Path, plan: Plan, second: int) -> None:
     """A second's samples of every node and link, and 100 messages."""
     at = (1_800_000_000 + second) * 10**9
     with (raw / "nodes.csv").open("a") as file:
-        for n, node in enumerate(plan["nodes"]):
+        for n, node in enumerate(plan.nodes):
             cpu_ns, sums = second * (n + 1) * 10**5, f"{second * 999},{second},{second * 99},{second}"
-            file.write(f"{at},{node['name']},{cpu_ns},{sums},3000000\n")
+            file.write(f"{at},{node.name},{cpu_ns},{sums},3000000\n")
     with (raw / "links.csv").open("a") as file:
-        for link in plan["links"]:
+        for link in plan.links:
             for side in ("forward", "reverse"):
-                file.write(f"{at},{link['name']},{side},{second * 10**5},{second * 100},0,0,0,0\n")
+                file.write(f"{at},{link.name},{side},{second * 10**5},{second * 100},0,0,0,0\n")
     with (raw / "messages.csv").open("a") as file:
         for n in range(100):
             number = second * 100 + n
@@ -92,7 +95,7 @@ class Served:
     """A live page of a lab of so many nodes that runs and writes."""
 
     def __init__(self, home: Path) -> None:
-        from orchestrator.model.codec import to_json
+        from contract.codec import to_json
         from orchestrator.plan.build import make_plan
         from orchestrator.topology import load
 

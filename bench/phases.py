@@ -24,7 +24,7 @@ Times = dict[str, float]
 
 
 def cpu_ms(pid: int) -> float:
-    """Of all threads; 0 for a process that is gone."""
+    """CPU time of all threads; 0 for a process that has ended."""
     try:
         threads = [
             (task / "schedstat").read_text().split()[0] for task in Path(f"/proc/{pid}/task").iterdir()

@@ -21,8 +21,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from contract.plan import Plan
 from orchestrator.kernel.protocol import KernelError
-from orchestrator.model import Plan
 from orchestrator.plan.build import make_plan
 from orchestrator.run.directories import make_dir
 from orchestrator.run.prepare import Request, prepare_plan

@@ -24,6 +24,7 @@ from commands import ROOT, as_root
 NODES, TURNS, PSS_SAMPLES = 350, 5, 20
 DISK_BYTES = 64 << 20
 READY_S = 15.0
+AGENT = ROOT / "target" / "release" / "vnet-agent"
 
 
 @dataclass(frozen=True)
@@ -41,13 +42,12 @@ class Launcher:
 
     def __init__(self, directory: Path) -> None:
         path = directory / "agent.sock"
-        agent = ROOT / "target" / "release" / "vnet-agent"
-        self.process = subprocess.Popen([str(agent), "launch", "--socket", str(path)])
+        self.process = subprocess.Popen([str(AGENT), "launch", "--socket", str(path)])
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         deadline = time.monotonic() + READY_S
         while self._socket.connect_ex(str(path)) != 0:
             if time.monotonic() > deadline or self.process.poll() is not None:
-                raise SystemExit(f"sandbox.py: {agent}: does not listen; run `make setup`")
+                raise SystemExit(f"sandbox.py: {AGENT}: does not listen; run `make setup`")
             time.sleep(0.002)
         self._answers = self._socket.makefile("rb")
 

@@ -1,4 +1,4 @@
-"""What one system call of a node costs on this machine's own kernel: the source of virtual time's cost model.
+"""Measures the cost of one system call of a node, the source of virtual time's cost model.
 
 Runs scenario 1 without impairments on the host kernel (root) and counts, with `perf stat` in the hold, system
 calls and CPU time of broker, subscriber and some publishers. CPU time / system calls = the cost of one call

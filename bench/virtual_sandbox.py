@@ -25,7 +25,7 @@ TOPOLOGY = ROOT / "topologies" / "mqtt-many-to-one.yaml"
 PARAMETERS = ("clients=100", "hold=60s", "connect_interval=20ms")
 TURNS = 3
 DRIVER, WITH, WITHOUT = Path("orchestrator/lab/drivers/light.py"), "inside = self._sandbox()", "inside = None"
-PARTS = ("orchestrator", "capture", "reports", "vnet", "target/release")
+PARTS = ("orchestrator", "capture", "contract", "reports", "vnet", "target/release")
 USAGE = {1: "cpuacct.usage", 2: "cpu.stat"}
 
 

@@ -61,7 +61,7 @@ def vnet(count: int, image: str, out: Path) -> Lab:
 
 
 def boot_seconds(progress: Path) -> dict[str, float]:
-    """Of each machine, from when it is about to be made to its agent's answer."""
+    """For each machine, the time from its creation to its agent's answer."""
     told = [e for e in map(json.loads, progress.read_text().splitlines()) if e["event"] == "node-state"]
     at = {
         state: {e["node"]: e["t_ns"] for e in told if e["state"] == state}

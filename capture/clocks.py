@@ -2,37 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
 
 import polars as pl
 
-from capture.manifest import Contents
+from contract.manifest import Contents
+from contract.plan import Node, Plan
 
-Node = dict[str, Any]
 
-
-def known_ns(messages: pl.DataFrame, plan: dict[str, Any], manifest: Contents) -> pl.Series:
+def known_ns(messages: pl.DataFrame, plan: Plan, manifest: Contents) -> pl.Series:
     """By message, in ns: 0 where both ends have one clock; else the sum of what the clocks that differ are
     known to (the manifest's `clocks`): those of both hosts, and those of both ends that are machines.
     """
     errors = {name: int(one.get("error_ns") or 0) for name, one in (manifest.get("clocks") or {}).items()}
     hosts = {name: errors.get(name, 0) for name in manifest.get("hosts") or {}}
-    nodes = plan.get("nodes", ())
-    known = _sum(_by_end(nodes, lambda node: str(node.get("host") or "")), hosts)
-    if any(node.get("kind") == "vm" for node in nodes):
-        known += _sum(_by_end(nodes, lambda node: node["name"] if node.get("kind") == "vm" else ""), errors)
+    nodes = plan.nodes
+    known = _sum(_by_end(nodes, lambda node: node.host), hosts)
+    if any(node.kind == "vm" for node in nodes):
+        known += _sum(_by_end(nodes, lambda node: node.name if node.kind == "vm" else ""), errors)
     return messages.select(known_ns=known).get_column("known_ns")
 
 
-def _by_end(nodes: list[Node], clock: Callable[[Node], str]) -> dict[str, str]:
+def _by_end(nodes: Iterable[Node], clock: Callable[[Node], str]) -> dict[str, str]:
     """The clock of each sender and receiver, by node name and by session."""
     return {
         end: clock(node)
         for node in nodes
         for end in (
-            str(node["name"]),
-            *(str(s["session"]["endpoint"]) for s in node.get("software", ()) if s.get("session")),
+            node.name,
+            *(s.session.endpoint for s in node.software if s.session),
         )
     }
 

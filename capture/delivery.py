@@ -1,4 +1,4 @@
-"""Whether promises hold, judged message by message: nothing lost, doubled, or out of its order.
+"""Whether guarantees hold, judged message by message: nothing lost, doubled, or out of its order.
 
 Judged is what was sent and settled, and what arrived all the same; what its sender never sent, or was still
 sending at the end, is counted and left out. Where loss is allowed nothing needs to be waited for: all that
@@ -13,28 +13,30 @@ from typing import Any
 import polars as pl
 
 from capture import expected
+from contract.plan import Plan
 
 SHOWN = 20
 SETTLED = ("settled", "sent")
-OWED = ("class", "promise", *expected.KEPT)
+OWED = ("class", "guarantee", *expected.KEPT)
 MESSAGE = ("flow", "seq")
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """One promise to one class of traffic; counts are of messages x expected receivers, unsent and unsettled
-    of messages.
+    """The verdict on one delivery guarantee of one class of traffic.
+
+    Counts are of messages x expected receivers; `unsent` and `unsettled` count messages.
 
     holds: None where nothing can tell, `reason` says why. lost, duplicated and disordered: all that
-    was found, also where nothing is promised of it. lost: neither there nor answered. unanswered:
+    was found, also where nothing is guaranteed for it. lost: neither there nor answered. unanswered:
     requests that got no reply, the lost ones too. uncovered: of both, those on their way when a session
-    broke with which the promise ends. late: past their deadline, or never there, whether or not anything is
-    promised. promised: whether anything is; else all is counted and there is no verdict.
+    broke with which the guarantee ends. late: past their deadline, or never there, whether or not anything is
+    guaranteed. guaranteed: whether anything is; else all is counted and there is no verdict.
     offending: (flow, seq, receiver, lost|unanswered|duplicated|disordered) of the first violations.
     """
 
     class_: str
-    promise: str
+    guarantee: str
     holds: bool | None
     rule: str
     reason: str
@@ -47,16 +49,16 @@ class Verdict:
     uncovered: int = 0
     late: int = 0
     unanswered: int = 0
-    promised: bool = True
+    guaranteed: bool = True
     offending: tuple[tuple[str, int, str, str], ...] = ()
 
 
-def verdicts(messages: pl.DataFrame, plan: dict[str, Any]) -> list[Verdict]:
-    """One verdict per class and promise, in the order of the plan; `messages` as messages.parquet.
+def verdicts(messages: pl.DataFrame, plan: Plan) -> list[Verdict]:
+    """One verdict per class and guarantee, in the order of the plan; `messages` as messages.parquet.
 
-    A message that nobody was expected to get counts with the first promise of its flow.
+    A message that nobody was expected to get counts with the first guarantee of its flow.
     """
-    rows = messages.drop("promise").join(
+    rows = messages.drop("guarantee").join(
         expected.owed(plan), on=["flow", "receiver"], how="inner", nulls_equal=True
     )
     order = rows.group_by(OWED).agg(pl.col("flow").min(), pl.col("rule").first()).sort("flow", *OWED)
@@ -92,11 +94,11 @@ def _verdict(which: dict[str, Any], rows: pl.DataFrame) -> Verdict:
     }
     return Verdict(
         class_=which["class"],
-        promise=which["promise"],
-        holds=broken.is_empty() if judged.height and _promised(which) else None,
-        promised=_promised(which),
+        guarantee=which["guarantee"],
+        holds=broken.is_empty() if judged.height and _guaranteed(which) else None,
+        guaranteed=_guaranteed(which),
         rule=which["rule"],
-        reason=_reason(judged.height, broken, _promised(which), counts),
+        reason=_reason(judged.height, broken, _guaranteed(which), counts),
         expected=judged.height,
         lost=missing.filter(~here).height,
         unanswered=missing.filter(asked).height,
@@ -108,12 +110,12 @@ def _verdict(which: dict[str, Any], rows: pl.DataFrame) -> Verdict:
     )
 
 
-def _promised(which: dict[str, Any]) -> bool:
+def _guaranteed(which: dict[str, Any]) -> bool:
     return bool(which["lossless"] or which["single"] or which["ordered"])
 
 
 def _broken(which: dict[str, Any], found: dict[str, pl.DataFrame]) -> pl.DataFrame:
-    """The violations of what is promised: flow (its name), seq, receiver, what."""
+    """The violations of what is guaranteed: flow (its name), seq, receiver, what."""
     against = {
         "lost": which["lossless"],
         "unanswered": which["lossless"],
@@ -128,18 +130,18 @@ def _broken(which: dict[str, Any], found: dict[str, pl.DataFrame]) -> pl.DataFra
     )
 
 
-def _reason(judged: int, broken: pl.DataFrame, promised: bool, counts: dict[str, int]) -> str:
+def _reason(judged: int, broken: pl.DataFrame, guaranteed: bool, counts: dict[str, int]) -> str:
     violations = dict(broken["what"].value_counts().iter_rows())
     says = [f"{number} {what}" for what, number in sorted(violations.items())]
     if judged == 0:
         says.append("cannot tell: no message was sent to an expected receiver and settled")
-    elif not promised:
-        says.append(f"nothing is promised of {judged} deliveries: they are counted")
+    elif not guaranteed:
+        says.append(f"nothing is guaranteed for {judged} deliveries: they are counted")
     elif not says:
         says.append(f"holds for all {judged} deliveries")
     notes = (
         ("unsent", "scheduled but never sent"),
         ("unsettled", "not settled when the run ended"),
-        ("uncovered", "lost or unanswered while a session broke, of which nothing is promised"),
+        ("uncovered", "lost or unanswered while a session broke, of which nothing is guaranteed"),
     )
     return "; ".join([*says, *(f"{counts[name]} {text}" for name, text in notes if counts[name])])

@@ -15,9 +15,11 @@ from typing import Any
 
 import polars as pl
 
-from capture import retired, trials
-from capture.manifest import TRUST, Contents, Warned
+from capture import trials
 from capture.rawfile import INTEGER, OPTIONAL
+from contract import retired
+from contract.manifest import TRUST, Contents, Warned
+from contract.plan import Plan
 
 SECOND = 1_000_000_000
 EDGE_NS = 300_000_000  # heartbeats begin and ends so long beside the scenario
@@ -185,7 +187,7 @@ OF_TRIALS = ("stalls", "run-queue", "core-busy")  # a generator of frames takes 
 Judged = tuple[list[Warned], list[dict[str, Any]]]
 
 
-def judge(run_dir: Path, manifest: Contents, plan: dict[str, Any]) -> Judged:
+def judge(run_dir: Path, manifest: Contents, plan: Plan) -> Judged:
     """Findings, and every check with its verdict; none where no heartbeats were written, as in virtual time,
     in which nothing disturbs a lab.
     """
@@ -223,7 +225,7 @@ def _answer(rule: Any, s: Disturbance) -> tuple[str, str]:
     return ("holds", said) if finding is None else ("fails", finding)
 
 
-def _rules(where: str, manifest: Contents, plan: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+def _rules(where: str, manifest: Contents, plan: Plan) -> Iterator[tuple[str, Any]]:
     """A lab process in a guest counts beats alone: the guest's counters are not the machine's."""
     inside = manifest.get("kernel", {}).get("kind") == "uml"
     if where == "outer" and not inside:
@@ -237,10 +239,10 @@ def _rules(where: str, manifest: Contents, plan: dict[str, Any]) -> Iterator[tup
             yield name, rule
 
 
-def _stops(plan: dict[str, Any]) -> bool:
+def _stops(plan: Plan) -> bool:
     """Whether the topology's timeline stops processes."""
-    runs = (event for event in plan.get("events", ()) if event["action"] == "run")
-    return any(STOP.search(" ".join(map(str, event["args"].get("argv", ())))) for event in runs)
+    runs = (event for event in plan.events if event.action == "run")
+    return any(STOP.search(" ".join(map(str, event.args.get("argv", ())))) for event in runs)
 
 
 def _of(run_dir: Path, table: pl.DataFrame, manifest: Contents, where: str) -> Disturbance:

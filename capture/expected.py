@@ -6,6 +6,8 @@ from typing import Any
 
 import polars as pl
 
+from contract.plan import Delivery, Flow, Plan
+
 FLOWS = {
     "flow": pl.UInt32,
     "name": pl.String,
@@ -14,61 +16,61 @@ FLOWS = {
     "sender": pl.String,
     "deadline_ns": pl.Int64,
 }
-KEPT = ("lossless", "single", "ordered", "while_session")  # what a promise may hold
+KEPT = ("lossless", "single", "ordered", "while_session")  # what a guarantee may hold
 DELIVERIES = {
     "flow": pl.UInt32,
     "receiver": pl.String,
     "turn": pl.Int64,
     "turns": pl.Int64,
-    "promise": pl.String,
+    "guarantee": pl.String,
     "rule": pl.String,
 } | dict.fromkeys(KEPT, pl.Boolean)
 SESSIONS = {"endpoint": pl.String, "patience_ns": pl.Int64, "bound": pl.Boolean, "waits": pl.Boolean}
 
 
-def flows(plan: dict[str, Any]) -> pl.DataFrame:
+def flows(plan: Plan) -> pl.DataFrame:
     """A row a flow, by number; deadline_ns null where none is set."""
     rows = [
         (
-            number, flow["name"], flow["traffic_class"], flow["pattern"], flow["sender"],
-            flow["deadline_ns"] or None,
+            number, flow.name, flow.traffic_class, flow.pattern, flow.sender,
+            flow.deadline_ns or None,
         )
-        for number, flow in enumerate(plan["flows"])
+        for number, flow in enumerate(plan.flows)
     ]  # fmt: skip
     return pl.DataFrame(rows, schema=FLOWS, orient="row")
 
 
-def deliveries(plan: dict[str, Any]) -> pl.DataFrame:
-    """A row a flow and expected receiver, with what it is promised.
+def deliveries(plan: Plan) -> pl.DataFrame:
+    """A row a flow and expected receiver, with what it is guaranteed.
 
     turn, turns: of a flow that goes round, its messages with seq % turns == turn; else null, all of them.
     """
     rows = [
-        (number, receiver, *_turn(flow, turn, len(receivers)), *_promised(delivery))
-        for number, flow in enumerate(plan["flows"])
-        for delivery in flow["deliveries"]
-        for receivers in [plan["receivers"][delivery["receivers"]]]
+        (number, receiver, *_turn(flow, turn, len(receivers)), *_guaranteed(delivery))
+        for number, flow in enumerate(plan.flows)
+        for delivery in flow.deliveries
+        for receivers in [plan.receivers[delivery.receivers]]
         for turn, receiver in enumerate(receivers)
     ]
     table = pl.DataFrame(rows, schema=DELIVERIES, orient="row")
     return table.unique(["flow", "receiver"], keep="first", maintain_order=True)
 
 
-def owed(plan: dict[str, Any]) -> pl.DataFrame:
+def owed(plan: Plan) -> pl.DataFrame:
     """`deliveries`, and for each flow a row with receiver null, for messages without expected receiver.
 
-    That is the flow's first promise; a flow that owes nobody has none.
+    That is the flow's first guarantee; a flow that owes nobody has none.
     """
     rows = [
-        (number, None, None, None, *_promised(flow["deliveries"][0]))
-        for number, flow in enumerate(plan["flows"])
-        if flow["deliveries"]
+        (number, None, None, None, *_guaranteed(flow.deliveries[0]))
+        for number, flow in enumerate(plan.flows)
+        if flow.deliveries
     ]
     return pl.concat([deliveries(plan), pl.DataFrame(rows, schema=DELIVERIES, orient="row")])
 
 
-def _turn(flow: dict[str, Any], turn: int, turns: int) -> tuple[int | None, int | None]:
-    return (turn, turns) if flow.get("spread") == "round-robin" else (None, None)
+def _turn(flow: Flow, turn: int, turns: int) -> tuple[int | None, int | None]:
+    return (turn, turns) if flow.spread == "round-robin" else (None, None)
 
 
 def its_turn() -> pl.Expr:
@@ -76,12 +78,12 @@ def its_turn() -> pl.Expr:
     return pl.col("turns").is_null() | (pl.col("seq") % pl.col("turns") == pl.col("turn"))
 
 
-def _promised(delivery: dict[str, Any]) -> tuple[Any, ...]:
-    promise = delivery["promise"]
-    return (promise["name"], promise["rule"], *(promise[what] for what in KEPT))
+def _guaranteed(delivery: Delivery) -> tuple[Any, ...]:
+    guarantee = delivery.guarantee
+    return (guarantee.name, guarantee.rule, *(getattr(guarantee, what) for what in KEPT))
 
 
-def sessions(plan: dict[str, Any]) -> pl.DataFrame:
+def sessions(plan: Plan) -> pl.DataFrame:
     """A row a session; patience_ns null where it outlives connections.
 
     bound: a role of the agent that listens before anything is sent. waits: one that has to come first, and
@@ -89,12 +91,10 @@ def sessions(plan: dict[str, Any]) -> pl.DataFrame:
     """
     rows = [
         (
-            session["endpoint"], session["patience_ns"],
-            session["listens"] and not software.get("process"),
-            not session["listens"] and not software.get("process"),
+            session.endpoint, session.patience_ns,
+            session.listens and not software.process,
+            not session.listens and not software.process,
         )
-        for node in plan["nodes"]
-        for software in node["software"]
-        if (session := software.get("session")) is not None
+        for _, software, session in plan.sessions()
     ]  # fmt: skip
     return pl.DataFrame(rows, schema=SESSIONS, orient="row")

@@ -24,8 +24,8 @@ LOOKED_AT = 96  # bytes by which a frame is known again: addresses, numbers, che
 def hops(first: Path, second: Path) -> pl.DataFrame:
     """Every IPv4 frame of `first`: t_ns, source, wire_bytes, delay_ns until `second` saw it, else null.
 
-    Bridges leave frames as they are, and IP numbers its packets, so that the bytes name it. Frames whose
-    bytes come twice at one of the points are left out. CaptureError where a file is no pcap.
+    Bridges do not change frames and IP packets carry an identifier, so a frame's bytes identify it. Frames
+    whose bytes occur twice at one of the points are left out. CaptureError if a file is no pcap.
     """
     one, two = (_table(path) for path in (first, second))
     there = two.select("frame", there_ns="t_ns")

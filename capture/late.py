@@ -13,6 +13,8 @@ from typing import Any
 
 import polars as pl
 
+from contract.plan import WAYS, Plan
+
 LATE_NS = 50_000_000  # later than timers and other programs' slices make it
 GAP_NS = 200_000_000  # one of which is worth a mark, however long the run
 SHARE = 0.01  # of the scenario: then the 99th percentile is of the gaps
@@ -37,7 +39,7 @@ class Gap:
 
 
 def gaps(
-    messages: pl.DataFrame, plan: dict[str, Any], sessions: pl.DataFrame | None, events: pl.DataFrame | None
+    messages: pl.DataFrame, plan: Plan, sessions: pl.DataFrame | None, events: pl.DataFrame | None
 ) -> list[Gap]:
     """The gaps that nothing in the run's records explains, the longest first."""
     senders = _senders(plan)
@@ -63,20 +65,15 @@ def gaps(
     ]
 
 
-def _senders(plan: dict[str, Any]) -> dict[str, int]:
+def _senders(plan: Plan) -> dict[str, int]:
     """Endpoints whose messages the agent itself sends, on nodes without a limit of CPU: how many of their
     messages may be under way before they wait.
     """
     return {
-        str(software["session"]["endpoint"]): _window(software.get("spec") or {})
-        for node in plan["nodes"]
-        for software in node["software"]
-        if software.get("process") is None and software.get("session") and not _limited(node)
+        session.endpoint: _window(software.spec)
+        for node, software, session in plan.sessions()
+        if software.process is None and node.cpu_limit_cores is None and node.cpu_limit_mhz is None
     }
-
-
-def _limited(node: dict[str, Any]) -> bool:
-    return any(node.get(name) is not None for name in ("cpu_limit_cores", "cpu_limit_mhz"))
 
 
 def _window(spec: dict[str, Any]) -> int:
@@ -84,10 +81,10 @@ def _window(spec: dict[str, Any]) -> int:
     return int(sends.get("inflight") or 1) if isinstance(sends, dict) else 1
 
 
-def _slowest_bps(plan: dict[str, Any]) -> float | None:
+def _slowest_bps(plan: Plan) -> float | None:
     """The lowest rate of all links; None where none has one."""
-    ways = [link[way]["impairment"] for link in plan.get("links", ()) for way in ("forward", "reverse")]
-    return min((float(way["rate_bps"]) for way in ways if way.get("rate_bps")), default=None)
+    rates = [link.way(way).impairment.rate_bps for link in plan.links for way in WAYS]
+    return min((float(rate) for rate in rates if rate), default=None)
 
 
 def _explained(gap: Gap, own: pl.DataFrame, window: int, slowest: float | None) -> bool:

@@ -2,33 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import polars as pl
 
 from capture import expected
 from capture.coverage import covered
-from capture.manifest import Warned
 from capture.records import BACK, THERE, Records
+from contract.manifest import Warned
+from contract.plan import Plan
+from contract.tables import TABLES
 
 MESSAGE = ("flow", "seq")
 DELIVERY = ("flow", "seq", "receiver")
 NEVER = 2**63 - 1
 READY = ("subscribed", "listening")  # what an endpoint says when it can be reached
-COLUMNS = (
-    "flow", "name", "class", "pattern", "sender", "receiver", "seq", "bytes", "scheduled_ns", "sent_ns",
-    "settled_ns", "attempts", "outcome", "received_ns", "copies", "reordered", "latency_ns", "replied_ns",
-    "replies", "round_trip_ns", "covered", "promise", "late",
-)  # fmt: skip
 
 
-def join(records: Records, plan: dict[str, Any]) -> tuple[pl.DataFrame, tuple[Warned, ...]]:
+def join(records: Records, plan: Plan) -> tuple[pl.DataFrame, tuple[Warned, ...]]:
     """The table messages.parquet, and warnings of records that contradict each other.
 
     A receiver is expected to get a message if the plan says so and, where it has to come first, it was there
     when the message was sent. A message that nobody is expected to get has one row, with receiver null.
     """
-    wanted = expected.deliveries(plan).select("flow", "receiver", "promise", "turn", "turns")
+    wanted = expected.deliveries(plan).select("flow", "receiver", "guarantee", "turn", "turns")
     sessions = expected.sessions(plan)
     rows = (
         records.sent.unique(MESSAGE, keep="last", maintain_order=True)
@@ -47,15 +42,18 @@ def join(records: Records, plan: dict[str, Any]) -> tuple[pl.DataFrame, tuple[Wa
         round_trip_ns=pl.col("replied_ns") - pl.col("scheduled_ns"),
         covered=covered(rows, records.sessions, sessions),
     )
-    rows = rows.with_columns(late=_late()).select(COLUMNS)
+    rows = rows.with_columns(late=_late()).select(TABLES["messages"].names)
     return rows.sort("scheduled_ns", "flow", "seq", "receiver"), _misfits(records, wanted, plan)
 
 
-def spans(said: pl.DataFrame, plan: dict[str, Any]) -> pl.DataFrame:
+def spans(said: pl.DataFrame, plan: Plan) -> pl.DataFrame:
     """The table spans.parquet from records of kind P: what programs did, and for how long."""
     of_flows = expected.flows(plan).select("flow", "name", "class")
-    columns = ("endpoint", "what", "flow", "name", "class", "seq", "t_ns", "duration_ns")
-    return said.join(of_flows, on="flow", how="left").select(columns).sort("t_ns", maintain_order=True)
+    return (
+        said.join(of_flows, on="flow", how="left")
+        .select(TABLES["spans"].names)
+        .sort("t_ns", maintain_order=True)
+    )
 
 
 def _arrivals(received: pl.DataFrame) -> pl.DataFrame:
@@ -117,14 +115,14 @@ def _expected_only(rows: pl.DataFrame, reachable: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([kept, alone]).drop("too_early")
 
 
-def _misfits(records: Records, wanted: pl.DataFrame, plan: dict[str, Any]) -> tuple[Warned, ...]:
+def _misfits(records: Records, wanted: pl.DataFrame, plan: Plan) -> tuple[Warned, ...]:
     """Warnings of arrivals without a matching sent message."""
     warnings = []
     known = records.received.join(wanted, on=["flow", "receiver"], how="left")
-    if odd := known.filter(pl.col("promise").is_null() | ~expected.its_turn()).height:
+    if odd := known.filter(pl.col("guarantee").is_null() | ~expected.its_turn()).height:
         text = f"{odd} messages reached endpoints that the plan does not expect them at; they are left out."
         warnings.append(Warned("reduce-unexpected", text, "Look at who subscribes to what, and who sends."))
-    requests = [number for number, flow in enumerate(plan["flows"]) if flow["pattern"] == "request"]
+    requests = [number for number, flow in enumerate(plan.flows) if flow.pattern == "request"]
     answers = records.received.filter(pl.col("leg") == BACK)
     if odd := answers.filter(~pl.col("flow").is_in(requests)).height:
         text = f"{odd} replies belong to flows that ask for none."

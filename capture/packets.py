@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 from capture.errors import CaptureError
+from contract import rundir
 
 ROOT = "Running as user"  # what tshark says of every call by root
 
 
 def points(run_dir: Path) -> list[str]:
     """The run's capture points, by its plan."""
-    plan = json.loads((run_dir / "plan.json").read_text())
-    return [capture["name"] for capture in plan["captures"]]
+    return [capture.name for capture in rundir.read_plan(run_dir).captures]
 
 
 def packets(
@@ -38,7 +37,7 @@ def packets(
 def _pcap(run_dir: Path, point: str) -> Path:
     try:
         known = points(run_dir)
-    except (OSError, ValueError, KeyError) as error:
+    except rundir.UnreadableError as error:
         raise CaptureError(f"{run_dir}: {error}; it has to be a run directory with its plan.json") from error
     if point not in known:
         raise CaptureError(f"{run_dir}: no capture point {point!r}; it has {', '.join(known) or 'none'}")

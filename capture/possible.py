@@ -10,7 +10,7 @@ from pathlib import Path
 
 import polars as pl
 
-from capture.manifest import TRUST, Contents, Warned
+from contract.manifest import TRUST, Contents, Warned
 
 COUNTERS = {  # of each table; what counts bytes is also held against MOST_BPS
     "nodes": ("cpu_ns", "rx_bytes", "rx_packets", "tx_bytes", "tx_packets", "memory_bytes"),

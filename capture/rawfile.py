@@ -9,7 +9,7 @@ from pathlib import Path
 
 import polars as pl
 
-from capture.manifest import Warned
+from contract.manifest import Warned
 
 # A byte that no record holds: the whole line is then one field.
 UNIT_SEPARATOR = "\x1f"

@@ -13,12 +13,13 @@ from typing import Any
 import polars as pl
 
 from capture import clocks
-from capture.manifest import TRUST, Contents, Warned
 from capture.records import Records
+from contract.manifest import TRUST, Contents, Warned
+from contract.plan import Flow, Plan
 
 SECOND = 1_000_000_000
 # Roles read the clock when the transport has taken a message. Between the two the sender may lose its core
-# for some time slices of Linux (kernel/sched/fair.c: 3 ms and more each). In virtual time nobody takes it.
+# for some time slices of Linux (kernel/sched/fair.c: 3 ms and more each). Virtual time has none.
 STAMPED_NS = {"real": 20_000_000, "virtual": 100_000}
 COLLECTED_NS = 10 * SECOND  # after the drain, in which the last records are written
 MOST_NAMED = 3  # classes in one warning
@@ -29,9 +30,9 @@ USED = (
     *DELIVERY, "class", "pattern", "scheduled_ns", "sent_ns", "attempts", "outcome", "received_ns", "copies",
     "replied_ns", "replies",
 )  # fmt: skip
-REMEDY = "figures made of these records are wrong: mend whoever wrote them (docs/accounting.md)"
+REMEDY = "figures made of these records are wrong: correct the program that wrote them (docs/accounting.md)"
 AWAY = "The run ended early, or its timeline stopped their senders, whose last records went with them."
-UNRECORDED = "mend the program (docs/accounting.md): a message without an S record is in no figure"
+UNRECORDED = "correct the program (docs/accounting.md): a message without an S record is in no figure"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +58,13 @@ class Run:
     duplicates: bool
 
 
-def check(records: Records, table: pl.DataFrame, plan: dict[str, Any], manifest: Contents) -> list[Warned]:
+def check(records: Records, table: pl.DataFrame, plan: Plan, manifest: Contents) -> list[Warned]:
     """A warning for each kind of contradiction, with class, number and the first example."""
     run = _run(records, table, plan, manifest)
     sent = records.sent.join(run.flows, on="flow", how="left").sort(MESSAGE, maintain_order=True)
     unsent = _unsent(run)
     found = [*_sent(run, sent), *_delivered(run), *_repeated(run), *_orphans(unsent)]
-    # A flipped bit makes one message's number another's, so that arrivals speak against nobody.
+    # A flipped bit turns one message's number into another's, so arrivals prove no contradiction.
     spoilt = {"there"} if run.corrupts else set()
     named = [(f, key) for key, f in found if f.rows.height]
     return [
@@ -71,11 +72,11 @@ def check(records: Records, table: pl.DataFrame, plan: dict[str, Any], manifest:
     ] + [*_lost_records(unsent), *_unrecorded(run)]
 
 
-def _run(records: Records, table: pl.DataFrame, plan: dict[str, Any], manifest: Contents) -> Run:
+def _run(records: Records, table: pl.DataFrame, plan: Plan, manifest: Contents) -> Run:
     phases = manifest.get("phases") or {}
     t0_ns = manifest.get("t0_ns") or min((begin for begin, _ in phases.values()), default=None)
     end_ns = max((end for _, end in phases.values()), default=None)
-    asked = list(_impairments(plan))
+    asked = [one for _, _, one in plan.impairments()]
     known = clocks.known_ns(table, plan, manifest) if manifest.get("hosts") else pl.lit(0)
     return Run(
         records,
@@ -84,21 +85,21 @@ def _run(records: Records, table: pl.DataFrame, plan: dict[str, Any], manifest: 
         t0_ns,
         None if end_ns is None else end_ns + COLLECTED_NS,
         STAMPED_NS["virtual" if manifest.get("time") == "virtual" else "real"],
-        corrupts=any(one.get("corrupt") for one in asked),
-        duplicates=any(one.get("duplicate") for one in asked),
+        corrupts=any(one.corrupt for one in asked),
+        duplicates=any(one.duplicate for one in asked),
     )
 
 
-def _flows(plan: dict[str, Any], manifest: Contents) -> pl.DataFrame:
+def _flows(plan: Plan, manifest: Contents) -> pl.DataFrame:
     """A row a flow. away: its sender's node did not live through the run, so records may be missing."""
     away = _away(plan, manifest)
     rows = [
         (
-            number, flow["name"], flow["traffic_class"], flow["pattern"], flow["payload"]["bytes"],
-            flow["start_ns"], flow["stop_ns"], flow["schedule"] is not None,
-            1 if flow.get("spread") == "round-robin" else _receivers(flow, plan), flow["sender"] in away,
+            number, flow.name, flow.traffic_class, flow.pattern, flow.payload.bytes,
+            flow.start_ns, flow.stop_ns, flow.schedule is not None,
+            1 if flow.spread == "round-robin" else _receivers(flow, plan), flow.sender in away,
         )
-        for number, flow in enumerate(plan["flows"])
+        for number, flow in enumerate(plan.flows)
     ]  # fmt: skip
     schema = {
         "flow": pl.UInt32, "flow_name": pl.String, "class": pl.String, "pattern": pl.String,
@@ -108,31 +109,17 @@ def _flows(plan: dict[str, Any], manifest: Contents) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def _receivers(flow: dict[str, Any], plan: dict[str, Any]) -> int:
-    return len({name for one in flow["deliveries"] for name in plan["receivers"][one["receivers"]]})
+def _receivers(flow: Flow, plan: Plan) -> int:
+    return len({name for one in flow.deliveries for name in plan.receivers[one.receivers]})
 
 
-def _away(plan: dict[str, Any], manifest: Contents) -> set[str]:
+def _away(plan: Plan, manifest: Contents) -> set[str]:
     """Endpoints of nodes that the timeline stops, or that failed: their last records went with them."""
     ended = {"stop", "kill", "restart"}
-    nodes = {t for e in plan.get("events", ()) if e["action"] in ended for t in e["targets"]}
+    nodes = {target for event in plan.events if event.action in ended for target in event.targets}
     nodes |= {n for n, state in (manifest.get("nodes") or {}).items() if state.startswith("failed")}
     every = manifest.get("state", "complete") != "complete"
-    return {
-        str(software["session"]["endpoint"])
-        for node in plan["nodes"]
-        for software in node["software"]
-        if software.get("session") is not None and (every or node["name"] in nodes)
-    }
-
-
-def _impairments(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """All impairments that the plan ever requests of links."""
-    for link in plan.get("links", ()):
-        yield from (link[way]["impairment"] for way in ("forward", "reverse"))
-    for event in plan.get("events", ()):
-        if event["action"] == "impair":
-            yield from (event["args"].get(way) or {} for way in ("forward", "reverse"))
+    return {session.endpoint for node, _, session in plan.sessions() if every or node.name in nodes}
 
 
 def _sent(run: Run, sent: pl.DataFrame) -> Iterator[tuple[str, Found]]:
@@ -146,7 +133,7 @@ def _sent(run: Run, sent: pl.DataFrame) -> Iterator[tuple[str, Found]]:
         "are `sent` or `settled` and have no time of sending": (
             outcome.is_in(("sent", "settled")) & left.is_null(), (),
         ),
-        "are `settled` and nobody says when": ((outcome == "settled") & settled.is_null(), ()),
+        "are `settled` without a time": ((outcome == "settled") & settled.is_null(), ()),
         "are `unsettled` and say when they were settled": (
             (outcome == "unsettled") & settled.is_not_null()
             & ((pl.col("receivers") <= 1) | (pl.col("pattern") == "publish")), ("settled_ns",),
@@ -202,7 +189,7 @@ def _delivered(run: Run) -> Iterator[tuple[str, Found]]:
         ),
     }  # fmt: skip
     here = (there.is_not_null() | back.is_not_null()).all().over(MESSAGE)
-    what = "were received by all, and their sender says that it never sent them"
+    what = "were received by all, although their sender records them as never sent"
     yield "there", Found(what, rows.filter(never).filter(here), ("received_ns",))
     for what, (wrong, example) in kinds.items():
         yield "there", Found(what, rows.filter(wrong.fill_null(value=False)), example)
@@ -231,7 +218,7 @@ def _repeated(run: Run) -> Iterator[tuple[str, Found]]:
 def _orphans(unsent: pl.DataFrame) -> Iterator[tuple[str, Found]]:
     """Arrivals of messages without a record, though their sender was running and could write one."""
     rows = unsent.filter(~pl.col("away"))
-    yield "there", Found("were received that nobody had to send", rows, ("received_ns",))
+    yield "there", Found("were received that no sender was due to send", rows, ("received_ns",))
 
 
 def _unsent(run: Run) -> pl.DataFrame:
@@ -244,7 +231,7 @@ def _unsent(run: Run) -> pl.DataFrame:
 def _lost_records(unsent: pl.DataFrame) -> Iterator[Warned]:
     """Notes on lost records of stopped senders: the messages are in no figure, but the run is not suspect."""
     if count := unsent.filter("away").height:
-        text = f"{count} messages were received of whose sending no record is left; they are left out."
+        text = f"{count} messages were received without a record of their sending; they are left out."
         yield Warned("reduce-orphans", text, AWAY)
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import polars as pl
 
 from capture import rawfile
-from capture.manifest import Warned
 from capture.rawfile import INTEGER, NAME, OPTIONAL, Raw
+from contract.manifest import Warned
 
 SENT = {
     "kind": "S",

@@ -12,16 +12,12 @@ import polars as pl
 
 from capture import (
     disturbance,
-    manifest,
     messages,
     possible,
     rawfile,
     record_consistency,
     records,
-    regular,
     requested,
-    retired,
-    seal,
     series,
     tcpdump,
     transfers,
@@ -31,28 +27,28 @@ from capture import (
 from capture.conservation import registry
 from capture.conservation.evidence import Evidence, Recorded
 from capture.errors import CaptureError
-from capture.manifest import Warned
 from capture.pcap import Counts, reduce_pcap
+from contract import manifest, regular, retired, rundir, seal
+from contract.manifest import Warned
+from contract.plan import Capture, Plan
+from contract.tables import TABLES, Kind
 
-EVENTS: dict[str, Any] = {
-    "t_ns": pl.Int64,
-    "planned_ns": pl.Int64,
-    "phase": pl.String,
-    "action": pl.String,
-    "targets": pl.List(pl.String),
-    "args": pl.String,
-    "ok": pl.Boolean,
-    "error": pl.String,
-    "label": pl.String,
-}
-PLAN_FORMAT = 2
 ALTERED = "The figures are made of what it holds now: repeat the run."
 ABSENT = "The run may have ended before it was written; figures that need it are left out."
+KINDS: Mapping[Kind, pl.DataType] = {
+    "u8": pl.UInt8(), "u32": pl.UInt32(), "i64": pl.Int64(), "f64": pl.Float64(), "str": pl.String(),
+    "bool": pl.Boolean(), "list[str]": pl.List(pl.String),
+}  # fmt: skip
+
+
+def schema(name: str) -> dict[str, pl.DataType]:
+    """Columns that every table of that name has, with their types."""
+    return {one.name: KINDS[one.kind] for one in TABLES[name].columns if not one.absent}
 
 
 @dataclass(slots=True)
 class Reduced:
-    """What a reduction made: rows per table, counts per capture, warnings (also in the manifest)."""
+    """The result of a reduction: rows per table, counts per capture, warnings (also in the manifest)."""
 
     run_dir: Path
     tables: dict[str, int] = field(default_factory=dict)
@@ -76,7 +72,10 @@ def reduce_run(run_dir: Path) -> Reduced:
     """
     if other := regular.other_entry(run_dir):
         raise CaptureError(f"{run_dir}: {other}; a run has regular files and directories only; remove it")
-    plan = _plan(run_dir)
+    try:
+        plan = rundir.read_plan(run_dir)
+    except rundir.UnreadableError as error:
+        raise CaptureError(str(error)) from error
     done = Reduced(run_dir, warnings=_altered(run_dir))
     raw = run_dir / "raw"
     _if_present(done, raw / "nodes.csv", plan, _nodes)
@@ -89,7 +88,7 @@ def reduce_run(run_dir: Path) -> Reduced:
         _stacks(done, path, plan)
     if trials.planned(plan):
         _trials(done, run_dir / "raw")
-    for capture in plan["captures"]:
+    for capture in plan.captures:
         _capture(done, capture, _apps(plan))
     said = manifest.read(run_dir)
     done.warnings += [*trust.judge(run_dir, plan, said), *possible.judge(run_dir, said)]
@@ -111,55 +110,32 @@ def _altered(run_dir: Path) -> list[Warned]:
     ]
 
 
-def _plan(run_dir: Path) -> dict[str, Any]:
-    path = run_dir / "plan.json"
-    try:
-        plan: dict[str, Any] = json.loads(path.read_text())
-        found = plan["format"]
-    except (OSError, ValueError, LookupError, TypeError) as error:
-        raise CaptureError(f"{path}: {error!r}; a run directory holds the plan that it ran") from error
-    if found != PLAN_FORMAT:
-        raise CaptureError(
-            f"{path}: a plan of format {found}, and this version of vnet reads format {PLAN_FORMAT}; report "
-            f"the run with the version that made it: {_made_by(run_dir)}"
-        )
-    return plan
-
-
-def _made_by(run_dir: Path) -> str:
-    """The version that the run's manifest names."""
-    try:
-        return f"vnet {manifest.read(run_dir)['versions']['vnet']}"
-    except (OSError, ValueError, LookupError, TypeError):
-        return "its manifest.json does not tell which"
-
-
-def _apps(plan: dict[str, Any]) -> dict[str, tuple[int, ...]]:
+def _apps(plan: Plan) -> dict[str, tuple[int, ...]]:
     """The ports of each application protocol, by the plan's software."""
     spoken: dict[str, set[int]] = {}
-    for node in plan["nodes"]:
-        for software in node["software"]:
-            for protocol, ports in software["ports"].items():
+    for node in plan.nodes:
+        for software in node.software:
+            for protocol, ports in software.ports.items():
                 spoken.setdefault(protocol, set()).update(ports)
     return {protocol: tuple(sorted(ports)) for protocol, ports in sorted(spoken.items())}
 
 
-Work = Callable[[Reduced, Path, dict[str, Any]], None]
+Work = Callable[[Reduced, Path, Plan], None]
 
 
-def _if_present(done: Reduced, path: Path, plan: dict[str, Any], work: Work) -> None:
+def _if_present(done: Reduced, path: Path, plan: Plan, work: Work) -> None:
     if path.exists():
         work(done, path, plan)
-    elif path.stem not in ("links", "events") or plan.get(path.stem):
+    elif path.stem not in ("links", "events") or getattr(plan, path.stem):
         # without links or events in the plan, nothing is written of them
         done.warnings.append(Warned("reduce-absent", f"raw/{path.name} is absent.", ABSENT))
 
 
-def _nodes(done: Reduced, path: Path, plan: dict[str, Any]) -> None:
+def _nodes(done: Reduced, path: Path, plan: Plan) -> None:
     done.write("nodes", series.nodes(_both(done, path, series.NODES), plan))
 
 
-def _links(done: Reduced, path: Path, plan: dict[str, Any]) -> None:
+def _links(done: Reduced, path: Path, plan: Plan) -> None:
     below = path.with_name("classes.csv")
     classes = _both(done, below, series.CLASSES) if below.exists() else None
     samples = series.links(_both(done, path, series.LINKS), classes)
@@ -211,8 +187,8 @@ def _disturbance(done: Reduced, raw_dir: Path) -> None:
         done.write("disturbance", pl.concat(tables).sort("t_ns", maintain_order=True))
 
 
-def _messages(done: Reduced, path: Path, plan: dict[str, Any]) -> None:
-    found = records.read(path, len(plan["flows"]))
+def _messages(done: Reduced, path: Path, plan: Plan) -> None:
+    found = records.read(path, len(plan.flows))
     table, misfits = messages.join(found, plan)
     done.warnings += [*found.warnings, *misfits]
     replies = found.received.filter(pl.col("leg") == records.BACK).height
@@ -228,18 +204,18 @@ def _messages(done: Reduced, path: Path, plan: dict[str, Any]) -> None:
         done.write("spans", messages.spans(found.spans, plan))
 
 
-def _stacks(done: Reduced, path: Path, plan: dict[str, Any]) -> None:
+def _stacks(done: Reduced, path: Path, plan: Plan) -> None:
     raw = rawfile.table(path, series.STACKS)
     done.warnings += raw.warnings
     done.write("stacks", series.stacks(raw.lines, plan))
 
 
-def _events(done: Reduced, path: Path, plan: dict[str, Any]) -> None:
+def _events(done: Reduced, path: Path, plan: Plan) -> None:
     raw = rawfile.read(path)
     done.warnings += raw.warnings
     rows = [_event(done, line) for line in raw.lines["line"]]
     kept = [row for row in rows if row is not None]
-    done.write("events", pl.DataFrame(kept, schema=EVENTS, orient="row"))
+    done.write("events", pl.DataFrame(kept, schema=schema("events"), orient="row"))
 
 
 def _trials(done: Reduced, raw_dir: Path) -> None:
@@ -259,7 +235,7 @@ def _event(done: Reduced, line: str) -> dict[str, Any] | None:
     """One event's row; args as JSON text, since every action has others."""
     try:
         found = json.loads(line)
-        row = {name: found.get(name) for name in EVENTS}
+        row = {name: found.get(name) for name in TABLES["events"].names}
     except (ValueError, AttributeError):
         text = f"events.jsonl: {line[:60]!r} is no event and was left out."
         done.warnings.append(Warned("reduce-odd-lines", text, rawfile.CUT_REMEDY))
@@ -267,8 +243,8 @@ def _event(done: Reduced, line: str) -> dict[str, Any] | None:
     return row | {"args": json.dumps(found.get("args") or {})}
 
 
-def _capture(done: Reduced, capture: dict[str, Any], apps: Mapping[str, tuple[int, ...]]) -> None:
-    name = capture["name"]
+def _capture(done: Reduced, capture: Capture, apps: Mapping[str, tuple[int, ...]]) -> None:
+    name = capture.name
     pcap = done.run_dir / "pcap" / f"{name}.pcap"
     table = done.run_dir / "packets" / f"{name}.parquet"
     if not pcap.exists():
@@ -289,9 +265,9 @@ def _capture(done: Reduced, capture: dict[str, Any], apps: Mapping[str, tuple[in
     done.warnings += _doubts(name, counts)
     if not counts.truncated:
         done.pcap_bytes[name] = pcap.stat().st_size
-    if capture.get("filter") and (count := tcpdump.matching(pcap, capture["filter"])) is not None:
+    if capture.filter and (count := tcpdump.matching(pcap, capture.filter)) is not None:
         done.matching[name] = count
-    if not capture["keep"] and not counts.truncated:
+    if not capture.keep and not counts.truncated:
         pcap.unlink()
 
 

@@ -33,7 +33,10 @@ def beside(samples: pl.DataFrame, changes: pl.DataFrame) -> pl.DataFrame:
 
 
 def _means(t_ns: pl.Series, requested: pl.DataFrame, column: str) -> NDArray[np.float64]:
-    """Of a quantity that holds from change to change, between one sample and the next; the first has none."""
+    """Mean values between each sample and the next, of a quantity that is constant between changes.
+
+    The first sample has no mean.
+    """
     begins = requested["planned_ns"].to_numpy()
     values = requested[column].cast(pl.Float64).fill_null(float("nan")).to_numpy()
     at = t_ns.to_numpy()

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import polars as pl
 
 from capture.rawfile import DECIMAL, INTEGER, NAME
+from contract.plan import Plan
 
 NODES = {"t_ns": INTEGER, "node": NAME} | dict.fromkeys(
     ("cpu_ns", "rx_bytes", "rx_packets", "tx_bytes", "tx_packets", "memory_bytes"), INTEGER
@@ -37,19 +36,19 @@ def _per_second(column: str, over: tuple[str, ...], factor: int = 1) -> pl.Expr:
     return _step(column, over) * (factor * 1e9) / _step("t_ns", over)
 
 
-def _group(plan: dict[str, Any]) -> pl.Expr:
+def _group(plan: Plan) -> pl.Expr:
     """The group of the row's node; null if the plan does not have the node."""
-    groups = {node["name"]: node["group"] for node in plan["nodes"]}
+    groups = {node.name: node.group for node in plan.nodes}
     return pl.col("node").replace_strict(groups, default=None, return_dtype=pl.String).alias("group")
 
 
-def stacks(raw: pl.DataFrame, plan: dict[str, Any]) -> pl.DataFrame:
+def stacks(raw: pl.DataFrame, plan: Plan) -> pl.DataFrame:
     """node, counter, value (its growth over the scenario), group."""
     return raw.with_columns(_group(plan)).sort("node", "counter", maintain_order=True)
 
 
-def nodes(raw: pl.DataFrame, plan: dict[str, Any]) -> pl.DataFrame:
-    """cpu_share is of one core; rates are bits and packets per second as the node sees them."""
+def nodes(raw: pl.DataFrame, plan: Plan) -> pl.DataFrame:
+    """The table nodes.parquet: cpu_share is of one core, rates are bits and packets a second of the node."""
     over = ("node",)
     return (
         raw.sort("node", "t_ns")

@@ -13,7 +13,7 @@ from typing import Protocol
 
 # The kernel's ring: 16 MiB hold 0.1 s of a full gigabit, enough for tcpdump to be scheduled in between.
 BUFFER_KIB = 16 * 1024
-# tcpdump hears of packets when a block of the ring is full or a second old, and forgets at its end the block
+# tcpdump reads packets when a block of the ring is full or a second old, and at its end discards the block
 # in hand: to be stopped so long after the last packet that matters (measured: else the tail is lost).
 SETTLE_NS = 1_200_000_000
 # tcpdump's own maximum; what a capture without `snaplen` gets.

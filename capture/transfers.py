@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import polars as pl
 
 from capture import expected
-
-COLUMNS = (
-    "flow", "name", "class", "sender", "receiver", "endpoint", "leg", "t_ns", "bytes", "packets", "lost",
-    "retransmits", "rtt_ns", "bps",
-)  # fmt: skip
-
-WINDOWS = (
-    "flow", "name", "class", "sender", "stream", "t_ns", "segments", "bytes", "threshold", "segment_bytes",
-    "rtt_ns",
-)  # fmt: skip
+from contract.plan import Plan
+from contract.tables import TABLES
 
 
-def table(progress: pl.DataFrame, plan: dict[str, Any]) -> pl.DataFrame:
+def table(progress: pl.DataFrame, plan: Plan) -> pl.DataFrame:
     """The table transfers.parquet from records of kind B.
 
     receiver: who counted, or the only one that the flow has. bps: bits a second since the record before of
@@ -39,16 +29,16 @@ def table(progress: pl.DataFrame, plan: dict[str, Any]) -> pl.DataFrame:
         .join(expected.flows(plan), on="flow", how="left")
         .join(only, on="flow", how="left")
         .with_columns(receiver=pl.when(pl.col("leg") == 1).then("endpoint").otherwise("receiver"))
-        .select(COLUMNS)
+        .select(TABLES["transfers"].names)
         .sort("t_ns", "flow", "leg", "endpoint", maintain_order=True)
     )
 
 
-def windows(samples: pl.DataFrame, plan: dict[str, Any]) -> pl.DataFrame:
+def windows(samples: pl.DataFrame, plan: Plan) -> pl.DataFrame:
     """The table windows.parquet from records of kind W: congestion windows, a row a connection and sample."""
     return (
         samples.join(expected.flows(plan), on="flow", how="left")
         .with_columns(bytes=pl.col("segments") * pl.col("segment_bytes"))
-        .select(WINDOWS)
+        .select(TABLES["windows"].names)
         .sort("t_ns", "flow", "stream", maintain_order=True)
     )

@@ -7,6 +7,7 @@ from typing import Any
 import polars as pl
 
 from capture.rawfile import DECIMAL, INTEGER, NAME, OPTIONAL
+from contract.plan import Plan
 
 KIND = "frames"  # of the software whose trials these are
 WORD = "[a-z-]+"
@@ -35,24 +36,24 @@ FINDINGS = {
 }
 
 
-def planned(plan: dict[str, Any]) -> bool:
+def planned(plan: Plan) -> bool:
     """Whether the plan has trials at all."""
-    return any(s["kind"] == KIND for node in plan["nodes"] for s in node["software"])
+    return any(s.kind == KIND for node in plan.nodes for s in node.software)
 
 
-def streams(plan: dict[str, Any]) -> dict[str, dict[str, Any]]:
+def streams(plan: Plan) -> dict[str, dict[str, Any]]:
     """The settings of each stream of test frames, by its label NODE.SOFTWARE."""
     return {
-        f"{node['name']}.{software['name']}": software["spec"]
-        for node in plan.get("nodes", ())
-        for software in node.get("software", ())
-        if software.get("kind") == KIND
+        f"{node.name}.{software.name}": software.spec
+        for node in plan.nodes
+        for software in node.software
+        if software.kind == KIND
     }
 
 
-def one_clock(plan: dict[str, Any], stream: str) -> bool:
+def one_clock(plan: Plan, stream: str) -> bool:
     """Whether sender and receiver are in one kernel; else their clocks' offset would be in every latency."""
-    kinds = {node["name"]: node.get("kind") for node in plan.get("nodes", ())}
+    kinds = {node.name: node.kind for node in plan.nodes}
     ends = {stream.split(".")[0], *(frames["to"] for name, frames in streams(plan).items() if name == stream)}
     return not any(kinds.get(node) == "vm" for node in ends)
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
 from capture import clocks, delivery, late, trials
-from capture.manifest import TRUST, Contents, Warned
+from contract.manifest import TRUST, Contents, Warned
+from contract.plan import WAYS, Plan
 
 BUSY, BUSY_TIME = 0.9, 0.05  # a machine is overloaded if it is so busy for so much of the scenario
 STOLEN = 0.02  # of the scenario's time, by a hypervisor: CPU and latency show it
@@ -23,7 +23,7 @@ TICK_NS = 10_000_000  # of Debian's user-mode-linux (HZ=100)
 KERNELS = {"lab": "the lab's kernel", "outer": "the machine outside"}
 
 
-def judge(run_dir: Path, plan: dict[str, Any], manifest: Contents) -> list[Warned]:
+def judge(run_dir: Path, plan: Plan, manifest: Contents) -> list[Warned]:
     """All warnings that the run's tables give; an absent table gives none."""
     names = ("host", "messages", "nodes", "findings", "sessions", "events")
     host, messages, nodes, findings, sessions, events = (_table(run_dir, name) for name in names)
@@ -35,7 +35,7 @@ def judge(run_dir: Path, plan: dict[str, Any], manifest: Contents) -> list[Warne
     if messages is not None:
         known = messages.with_columns(known_ns=clocks.known_ns(messages, plan, manifest))
         found += [*_early(known, plan), *_known(known)]
-        found += _promises(messages, plan)
+        found += _guarantees(messages, plan)
         if manifest.get("time") != "virtual":  # where a modelled core makes programs late, not the machine
             gaps = late.gaps(messages, plan, sessions, events)
             text = late.finding(gaps, _length_ns(messages, manifest))
@@ -94,7 +94,7 @@ def _core(host: pl.DataFrame, of_trials: bool) -> Iterator[Warned]:
         yield Warned(f"{TRUST}core", text, "lower the load, or VNET_SYSCALL_COST")
 
 
-def _early(messages: pl.DataFrame, plan: dict[str, Any]) -> Iterator[Warned]:
+def _early(messages: pl.DataFrame, plan: Plan) -> Iterator[Warned]:
     """Nothing arrives before it is scheduled, so a latency below zero, and below what the clocks of both ends
     are known to, is an error of the clock; but a number may be another's where a link flips bits.
     """
@@ -118,10 +118,9 @@ def _messages(found: pl.DataFrame) -> str:
     return "1 message" if found.height == 1 else f"{found.height} messages"
 
 
-def _flipped(plan: dict[str, Any]) -> bool:
-    """Whether some link was asked to flip bits."""
-    ways = [link[way]["impairment"] for link in plan.get("links", ()) for way in ("forward", "reverse")]
-    return any(way.get("corrupt") for way in ways)
+def _flipped(plan: Plan) -> bool:
+    """Whether the file requests flipped bits on some link."""
+    return any(link.way(way).impairment.corrupt for link in plan.links for way in WAYS)
 
 
 def _known(messages: pl.DataFrame) -> Iterator[Warned]:
@@ -145,11 +144,11 @@ def _known(messages: pl.DataFrame) -> Iterator[Warned]:
         )
 
 
-def _promises(messages: pl.DataFrame, plan: dict[str, Any]) -> Iterator[Warned]:
+def _guarantees(messages: pl.DataFrame, plan: Plan) -> Iterator[Warned]:
     for v in delivery.verdicts(messages, plan):
         if v.holds is False:
-            text = f"{v.class_}, {v.promise}: the promise did not hold: {v.reason}"
-            yield Warned(f"{TRUST}promise", text, f"{v.rule}; messages.parquet has every message")
+            text = f"{v.class_}, {v.guarantee}: the guarantee did not hold: {v.reason}"
+            yield Warned(f"{TRUST}guarantee", text, f"{v.rule}; messages.parquet has every message")
 
 
 def ticked(nodes: pl.DataFrame) -> bool:
@@ -161,12 +160,12 @@ def _accounting(nodes: pl.DataFrame) -> Iterator[Warned]:
     if ticked(nodes):
         text = (
             "the lab's kernel counts CPU in ticks of 10 ms, and work that a timer wakes falls between them: "
-            "CPU of nodes may be far from what is shown, and no claim on it is judged"
+            "CPU of nodes may differ far from the shown values, and no claim on it is judged"
         )
         yield Warned(f"{TRUST}ticks", text, "vnet images build lab-kernel: one that counts nanoseconds")
 
 
-def _tester(findings: pl.DataFrame, plan: dict[str, Any]) -> Iterator[Warned]:
+def _tester(findings: pl.DataFrame, plan: Plan) -> Iterator[Warned]:
     """A generator in software may be slower than the path: then it is itself what was measured."""
     streams = trials.streams(plan)
     if not all(trials.one_clock(plan, stream) for stream in streams):

@@ -16,7 +16,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 WIDTH = 100
-GENERATED = ("docs/topology.md", "docs/gallery.md", "docs/contracts/operations.md")
+GENERATED = (
+    "docs/topology.md",
+    "docs/gallery.md",
+    "docs/contracts/operations.md",
+    *(f"docs/contracts/{name}.md" for name in ("plan", "manifest", "tables")),
+)
 ITEM = re.compile(r"(?:[-*+]|\d+[.)]) +")
 # What begins something else than text, or may: headings, tables, quotes, HTML, images, definitions of links.
 OTHER = re.compile(r"#{1,6} |\||>|<|!\[|\[[^\]]+\]: |(?:[-*_] ?){3,}$|:::")

@@ -48,3 +48,4 @@ cp -a "$root/." "$("${store[@]}" mount "$container")/" # `buildah add` would mak
 rm -f "$dist/vnet-$version.oci.tar"
 "${store[@]}" commit --quiet --format oci --disable-compression=false "$container" "oci-archive:$dist/vnet-$version.oci.tar:vnet:$version" >/dev/null
 ls -sh "$dist/vnet-$version.oci.tar"
+"$tree/.venv/bin/python" "$tree/images/sbom.py" image "$dist/vnet-$version.oci.tar" "$root"

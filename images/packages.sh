@@ -13,6 +13,7 @@ declare -A sets=(
   [hil]="debootstrap cpio busybox-static e2fsprogs kmod openssh-client"
   [page]="chromium prometheus"
   [chaos]="strace"
+  [release]="lintian"
   [fuzz]="g++ xz-utils"
   [bench]="mininet bridge-utils procps netsniff-ng linux-perf" # Mininet's LinuxBridge calls brctl and sysctl
   [clock]="chrony linuxptp" # topologies/papers/reserve-7-clock.yaml; chrony replaces the system's time daemon, so no other set includes it

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from pathlib import Path
 
 CODE_ROOT = Path(__file__).resolve().parents[1]  # holds `orchestrator`: a checkout, or site-packages
@@ -13,11 +14,19 @@ AGENT = PROJECT / "target" / "release" / "vnet-agent"
 PROGRAMS = ("images/agent/src", "capture/reducer/src")  # what agent and reducer are built from
 NOTED = CARRIED / "programs.sha256"  # setup.py writes it: what is installed has not got these
 
-# What a user is told to run: an installed vNET has no Makefile.
+# The command to show to a user: an installed vNET has no Makefile.
 BUILD_KERNEL = "vnet images build lab-kernel" if INSTALLED else "make kernel"
 PACKAGES = f"{PROJECT}/images/packages.sh" if INSTALLED else "images/packages.sh"
 BUILD_AGENT = "install vNET again" if INSTALLED else f"run `make setup` in {PROJECT}"
 BINDINGS = 'pip install "vnet-testbed[vm]"' if INSTALLED else "make setup"
+
+
+OTHERS_WRITE = 0o022  # modes by which a group and all others write
+
+
+def keep_others_out() -> None:
+    """From here on only this account writes what this process and its children make, under any umask."""
+    os.umask(os.umask(0o077) | OTHERS_WRITE)
 
 
 def programs_digest() -> str:

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import polars as pl
 
-from capture import seal
+from contract import seal
 from reports.errors import RunDirectoryError
 
-# What reading a value of an unexpected type, name or size raises.
+# Errors raised by reading a value of an unexpected type, name or size.
 BROKEN = (
     ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError,
     pl.exceptions.PolarsError, pl.exceptions.PanicException,

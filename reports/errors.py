@@ -1,4 +1,4 @@
-"""What can be wrong with a run directory; of its own module, since it is imported where no table is read."""
+"""Errors of run directories, in a module of their own, because modules that read no tables import it."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from capture.verdict import FAILS, HOLDS
+from contract.verdict import FAILS, HOLDS
 from reports.lines import lines
 from reports.metrics.compare import called
 from reports.numbers import FEW, measured
@@ -47,7 +47,7 @@ def _of(table: pl.DataFrame, name: str, of: dict[str, str]) -> list[dict[str, An
 def _cell(row: dict[str, Any] | None) -> str:
     if row is None:
         return "-"
-    if row["name"] == "promise_held":
+    if row["name"] == "guarantee_held":
         kept, repetitions = round(row["value"] * row["repetitions"]), row["repetitions"]
         if repetitions == 1:
             return HOLDS if kept else FAILS

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from capture import verdict
-from capture.verdict import Verdict
+from contract import retired, verdict
+from contract.verdict import Verdict
 
 NAME = "verdicts.json"
 FORMAT = 1
-Subject = Literal["proof", "promise", "check", "claim"]
+Subject = Literal["proof", "guarantee", "check", "claim"]
 Counts = dict[str, dict[str, int]]  # {"proof": {"holds": 6}}
 
 
@@ -32,7 +32,7 @@ class Judged:
 
 
 def read(directory: Path) -> tuple[Judged, ...] | None:
-    """The verdicts of a run or campaign; None where nobody has judged it yet, or the file is damaged."""
+    """The verdicts of a run or campaign; None if there are none yet, or the file is damaged."""
     try:
         listed: list[dict[str, Any]] = _contents(directory)["verdicts"]
         return tuple(
@@ -42,7 +42,7 @@ def read(directory: Path) -> tuple[Judged, ...] | None:
                 verdict.word(one["verdict"]),
                 str(one.get("reason") or ""),
             )
-            for one in listed
+            for one in retired.judged(listed)
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
@@ -82,17 +82,20 @@ def counts(found: Iterable[Judged]) -> Counts:
 def known(directory: Path) -> Counts:
     """The counts of a directory that has been judged, of a campaign those of all its runs; else empty."""
     try:
-        return {str(of): dict(words) for of, words in _contents(directory)["counts"].items()}
+        return {
+            retired.SUBJECTS.get(str(of), str(of)): dict(words)
+            for of, words in _contents(directory)["counts"].items()
+        }
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return {}
 
 
 def untold(judged: Counts) -> int:
-    """How many verdicts on proofs and promises are `cannot tell`.
+    """How many verdicts on proofs and guarantees are `cannot tell`.
 
     Claims of works need many runs, and a check that could not be made is a note: neither counts.
     """
-    return sum(words.get(verdict.OPEN, 0) for of, words in judged.items() if of in ("proof", "promise"))
+    return sum(words.get(verdict.OPEN, 0) for of, words in judged.items() if of in ("proof", "guarantee"))
 
 
 def _contents(directory: Path) -> dict[str, Any]:

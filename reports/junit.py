@@ -1,8 +1,8 @@
 """verdicts.json of a run or a campaign as a JUnit file, which continuous integration shows.
 
-A case passes only where something was judged and holds. A promise, proof or claim that fails is a failure; a
-run that failed, or that is suspect, is an error: its figures cannot be trusted, whatever they say. What
-cannot be told, or was not run, is skipped, with the reason.
+A case passes only if its verdict is `holds`. A guarantee, proof or claim that fails is a failure. A run that
+failed or is suspect is an error, because its figures cannot be trusted. A case that was not run, or whose
+verdict is `cannot tell`, is skipped, with the reason.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal
 from xml.etree import ElementTree
 
-from capture.verdict import FAILS, GIVEN, HOLDS
+from contract.verdict import FAILS, GIVEN, HOLDS
 from reports.cell import Cell
 from reports.judged import Judged
 from reports.study import Study, study_of_campaign, study_of_run
@@ -28,7 +28,7 @@ WORDS: dict[str, Word] = {HOLDS: "passed", GIVEN: "passed", FAILS: "failure"}
 class Case:
     """One verdict: of what, how it came out, and why."""
 
-    of: str  # run, proof, promise, check, claim
+    of: str  # run, proof, guarantee, check, claim
     name: str
     word: Word
     reason: str = ""
@@ -134,7 +134,7 @@ def _run(cell: Cell) -> Iterator[Case]:
     manifest = cell.run.manifest
     state = manifest.get("state")
     if state != "complete":
-        why = "nobody wrote its end" if state in (None, "running") else "asked to stop"
+        why = "no end is recorded" if state in (None, "running") else "asked to stop"
         yield Case("run", "complete", "error", f"{state}: {manifest.get('error') or why}")
         return
     yield Case("run", "complete", "passed")

@@ -33,7 +33,7 @@ FAULTS = {  # rows only where a condition has some
     "messages_duplicated": "messages duplicated",
     "messages_reordered": "messages reordered",
 }
-GUARANTEE = {"promise_held": "delivery guarantee"}
+GUARANTEE = {"guarantee_held": "delivery guarantee"}
 CAPTURED = {
     "connections": "TCP connections",
     "handshake_p50": "TCP handshake p50, ms",
@@ -89,7 +89,7 @@ def _messages(table: pl.DataFrame) -> Iterator[Line]:
     keys = ["traffic_class"]
     counted = table.filter(pl.col("name") == "messages_scheduled")
     if counted.select("scenario", "series", "traffic_class").is_duplicated().any():
-        keys.append("promise")
+        keys.append("guarantee")
     every = [row_of(row) for row in _most(table, "messages_scheduled", keys, counted.height or 1)]
     chosen = sorted(every, key=lambda of: _worst_first(table, _some(of)))[:MOST_CLASSES]
     for of in map(_some, chosen):
@@ -103,7 +103,7 @@ def _some(of: dict[str, str]) -> dict[str, str]:
 
 def _worst_first(table: pl.DataFrame, of: dict[str, str]) -> tuple[float, ...]:
     """Sorts broken guarantees first, then by the shares of lost and late messages, then by latency."""
-    held = _rows(table, "promise_held", of).get_column("value")
+    held = _rows(table, "guarantee_held", of).get_column("value")
     broken = 0.0 if held.is_empty() else 1.0 - float(held.min() or 0.0)  # type: ignore[arg-type]  # floats
     expected = max(1.0, _largest(table, "messages_expected", of))
     shares = [_largest(table, name, of) / expected for name in ("messages_lost", "messages_late")]
@@ -118,7 +118,7 @@ def _of_class(table: pl.DataFrame, of: dict[str, str], before: str) -> Iterator[
         kind = "round_trip" if not _rows(table, "round_trip_p50", of).is_empty() else "latency"
         times = {name: text for name, text in TIMES.items() if name.startswith(kind)}
         rows = times | {"messages_lost": COUNTS["messages_lost"]} | FAULTS
-        if _rows(table, "promise_held", of).filter(pl.col("value") < 1).height:
+        if _rows(table, "guarantee_held", of).filter(pl.col("value") < 1).height:
             rows |= GUARANTEE
     for name, text in rows.items():
         if name not in FAULTS or _largest(table, name, of) > 0:

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from capture.verdict import FAILS, HOLDS, OPEN
+from contract.verdict import FAILS, HOLDS, OPEN
 from reports.cell import Cell
 from reports.judged import said
 from reports.study import Study

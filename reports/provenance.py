@@ -31,19 +31,19 @@ def facts(run: Run) -> list[Pair]:
     m, plan = run.manifest, run.plan
     kernel, host = m.get("kernel") or {}, m.get("host") or {}
     pairs: list[Pair] = [
-        ("topology", str(plan.get("topology") or "")),
+        ("topology", plan.topology),
         ("lab", run.lab),
-        ("seed", str(m.get("seed", plan.get("seed", "")))),
+        ("seed", str(m.get("seed", plan.seed if run.planned else ""))),
         ("lab kernel", _kernel(kernel)),
         ("machine", _machine(kernel, host)),
         ("time", _time(run)),
         ("host", _host(host)),
         ("made on", _host(m.get("machine") or {})),
-        ("nodes", str(len(plan.get("nodes", [])) or "")),
+        ("nodes", str(len(plan.nodes) or "")),
         ("start of virtual machines", _starts(m.get("starts") or {})),
         ("state", str(m.get("state") or "unknown: the manifest is missing")),
     ]
-    parameters = m.get("parameters") or plan.get("parameters") or {}
+    parameters = m.get("parameters") or plan.parameters
     pairs += [(f"parameter {name}", str(value)) for name, value in sorted(parameters.items())]
     pairs += [(f"version of {name}", str(v)) for name, v in sorted((m.get("versions") or {}).items())]
     return [(name, value) for name, value in pairs if value]
@@ -92,11 +92,11 @@ def _host(host: dict[str, Any]) -> str:
 
 def command(run: Run) -> str:
     """The command that repeats this run: same file, parameters, seed and lab kernel."""
-    words = ["vnet", "run", str(run.plan.get("topology") or "FILE")]
-    parameters = run.manifest.get("parameters") or run.plan.get("parameters") or {}
+    words = ["vnet", "run", run.plan.topology or "FILE"]
+    parameters = run.manifest.get("parameters") or run.plan.parameters
     for name, value in sorted(parameters.items()):
         words += ["-p", f"{name}={value}"]
-    words += ["--seed", str(run.manifest.get("seed", run.plan.get("seed", 0)))]
+    words += ["--seed", str(run.manifest.get("seed", run.plan.seed))]
     if run.virtual:
         return shlex.join([*words, "--time", "virtual"])
     kernel = run.manifest.get("kernel") or {}

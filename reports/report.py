@@ -9,10 +9,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import cast
 
-from capture import manifest, regular, seal
 from capture.conservation import registry
 from capture.conservation.evidence import Evidence
-from capture.manifest import Contents
+from contract import manifest, regular, seal
+from contract.manifest import Contents
 from reports import judged, verdicts
 from reports.damage import told
 from reports.metrics.metric import write

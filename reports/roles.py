@@ -50,14 +50,14 @@ class Span:
 def roles(run: Run) -> Roles:
     """The roles of the plan's nodes, from their software (brokers, servers) and flows (clients)."""
     plan, owner = run.plan, node_of_endpoint(run)
-    flows = plan.get("flows", [])
-    used = {delivery["receivers"] for flow in flows for delivery in flow["deliveries"]}
-    sends = {owner.get(flow["sender"], flow["sender"]) for flow in flows}
-    gets = {owner.get(e, e) for name in used for e in plan.get("receivers", {}).get(name, ())}
+    flows = plan.flows
+    used = {delivery.receivers for flow in flows for delivery in flow.deliveries}
+    sends = {owner.get(flow.sender, flow.sender) for flow in flows}
+    gets = {owner.get(e, e) for name in used for e in plan.receivers.get(name, ())}
     found: dict[str, list[str]] = {k: [] for k in ("broker", "server", "sends", "gets", "both")}
-    for node in plan.get("nodes", []):
-        name = str(node["name"])
-        does = {s.get("role") for s in node.get("software", [])}
+    for node in plan.nodes:
+        name = node.name
+        does = {s.role for s in node.software}
         acts = "both" if name in sends & gets else "sends" if name in sends else "gets"
         kind = "broker" if "broker" in does else "server" if "server" in does else acts
         if kind in ("broker", "server") or name in sends | gets:
@@ -67,33 +67,23 @@ def roles(run: Run) -> Roles:
 
 def node_of_endpoint(run: Run) -> dict[str, str]:
     """The node of each session, by the session's name in records."""
-    return {
-        str(s["session"]["endpoint"]): str(n["name"])
-        for n in run.plan.get("nodes", [])
-        for s in n.get("software", [])
-        if s.get("session")
-    }
+    return run.plan.homes()
 
 
 def client_endpoints(run: Run) -> list[str]:
     """Endpoints of the sessions that connect to others; the ramp counts them."""
-    return [
-        str(s["session"]["endpoint"])
-        for n in run.plan.get("nodes", [])
-        for s in n.get("software", [])
-        if s.get("session") and not s["session"].get("listens")
-    ]
+    return [session.endpoint for _, _, session in run.plan.sessions() if not session.listens]
 
 
-def promises(run: Run) -> list[str]:
+def guarantees(run: Run) -> list[str]:
     """The names of the delivery guarantees in the plan, each once."""
-    names = [d["promise"]["name"] for flow in run.plan.get("flows", []) for d in flow["deliveries"]]
-    return list(dict.fromkeys(str(name) for name in names))
+    names = [d.guarantee.name for flow in run.plan.flows for d in flow.deliveries]
+    return list(dict.fromkeys(names))
 
 
 def scenario(run: Run) -> str:
     """The scenario's name in the reference, from the word "scenario" on; else the name of the lab."""
-    named = run.plan.get("scenario")
+    named = run.plan.scenario
     return re.sub("^.*?(?=scenario)", "", str(named)).replace("_", " ") if named else run.lab
 
 

@@ -14,8 +14,9 @@ from typing import Any
 
 import polars as pl
 
-from capture import findings, regular, retired, seal, trials, trust, verdict
-from capture.reduce import PLAN_FORMAT
+from capture import trials, trust
+from contract import findings, regular, retired, rundir, seal, verdict
+from contract.plan import NO_PLAN, Plan
 from reports.errors import RunDirectoryError as RunDirectoryError
 from reports.shelf import Shelf, Tables
 
@@ -31,7 +32,7 @@ class Run:
     """One run on disk. `tables` and `captures` hold only files that exist and can be read."""
 
     path: Path
-    read_plan: Callable[[], dict[str, Any]] = field(repr=False, compare=False)
+    read_plan: Callable[[], Plan] = field(repr=False, compare=False)
     read_manifest: Callable[[], dict[str, Any]] = field(repr=False, compare=False)
     read_proof: Callable[[], list[dict[str, Any]]] = field(repr=False, compare=False)
     tables: Mapping[str, pl.DataFrame]
@@ -48,9 +49,14 @@ class Run:
         return self.read_bounds()
 
     @property
-    def plan(self) -> dict[str, Any]:
-        """The plan of the run; empty if it cannot be read."""
+    def plan(self) -> Plan:
+        """The plan of the run; NO_PLAN if it cannot be read."""
         return self.read_plan()
+
+    @property
+    def planned(self) -> bool:
+        """Whether the plan can be read."""
+        return self.plan is not NO_PLAN
 
     @property
     def manifest(self) -> dict[str, Any]:
@@ -73,7 +79,7 @@ class Run:
     @cached_property
     def of_trials(self) -> bool:
         """Whether the plan has trials of a path."""
-        return bool(self.plan) and trials.planned(self.plan)
+        return trials.planned(self.plan)
 
     @property
     def virtual(self) -> bool:
@@ -95,23 +101,17 @@ def read_run(path: Path, shelf: Shelf | None = None) -> Run:
     refuse_others(path)
     missing: list[str] = []
     shelf = shelf or Shelf()
-    plan = _json(path / "plan.json", {}, missing)
+    plan = _plan(path, shelf, missing)
     manifest = _json(path / "manifest.json", {}, missing)
-    if not plan and not manifest:
+    if plan is NO_PLAN and not manifest:
         raise RunDirectoryError(
             f"{path}: holds neither a readable plan.json nor a manifest.json; "
             "a report needs a run directory (results/LAB/RUN)"
         )
-    if plan and plan.get("format") != PLAN_FORMAT:
-        made_by = (manifest.get("versions") or {}).get("vnet", "(its manifest.json does not name it)")
-        raise RunDirectoryError(
-            f"{path}: its plan is of format {plan.get('format')}, and this version of vnet reports format "
-            f"{PLAN_FORMAT}; report the run with the version that made it: vnet {made_by}"
-        )
     files = _Files(path, shelf, missing)
     return Run(
         path=path,
-        read_plan=partial(shelf.json, path / "plan.json") if plan else dict,
+        read_plan=(lambda: NO_PLAN) if plan is NO_PLAN else partial(shelf.plan, path),
         read_manifest=partial(_manifest, shelf, path, files.altered) if manifest else dict,
         read_proof=files.proof(),
         tables=files.tables(plan),
@@ -120,7 +120,7 @@ def read_run(path: Path, shelf: Shelf | None = None) -> Run:
         read_bounds=files.bounds(),
         missing=tuple(missing),
         altered=files.altered,
-        lab=str(plan.get("lab") or manifest.get("lab") or path.parent.name),
+        lab=plan.lab or str(manifest.get("lab") or path.parent.name),
     )
 
 
@@ -158,15 +158,15 @@ class _Files:
         file = self._path / "proof.json"
         return partial(self._shelf.json, file) if _json(file, [], self._missing) else list
 
-    def tables(self, plan: dict[str, Any]) -> Tables:
+    def tables(self, plan: Plan) -> Tables:
         """The tables that exist."""
         found: dict[str, Path] = {}
-        for name in (*TABLES, *(TRIAL_TABLES if plan and trials.planned(plan) else ())):
+        for name in (*TABLES, *(TRIAL_TABLES if trials.planned(plan) else ())):
             file = self._path / f"{name}.parquet"
             if file.exists():
                 if self._readable(file):
                     found[name] = file
-            elif not plan or _leaves(plan, name):
+            elif plan is NO_PLAN or _leaves(plan, name):
                 self._missing.append(
                     f"{file.name} is not there (the run was not reduced, or ended too early)"
                 )
@@ -194,6 +194,18 @@ def _rows(file: Path) -> int:
     return int(pl.scan_parquet(file).select(pl.len()).collect().item())
 
 
+def _plan(path: Path, shelf: Shelf, missing: list[str]) -> Plan:
+    try:
+        return shelf.plan(path)
+    except rundir.FormatError as error:
+        raise RunDirectoryError(str(error)) from error
+    except FileNotFoundError:
+        missing.append(f"{rundir.PLAN} is not there")
+    except (OSError, rundir.UnreadableError) as error:
+        missing.append(f"{rundir.PLAN} cannot be read: {error}")
+    return NO_PLAN
+
+
 def _json(path: Path, absent: Any, missing: list[str]) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
@@ -204,30 +216,27 @@ def _json(path: Path, absent: Any, missing: list[str]) -> Any:
     return absent
 
 
-def _leaves(plan: dict[str, Any], table: str) -> bool:
+def _leaves(plan: Plan, table: str) -> bool:
     """Whether every run of the plan writes that table: a timeline writes events, bulk flows write transfers
     and, if the file requests them, congestion windows.
     """
     if table in ("stacks", "spans"):
         return False  # earlier versions and some programs do not write them
     if table == "events":
-        return bool(plan.get("events"))
+        return bool(plan.events)
     if table == "impairments":
-        return bool(plan.get("traces"))
+        return bool(plan.traces)
     if table == "transfers":
-        return any(flow.get("schedule") is None for flow in plan.get("flows", []))
+        return any(flow.schedule is None for flow in plan.flows)
     if table == "windows":
-        asked = (
-            s.get("spec", {}).get("window_ns") for n in plan.get("nodes", []) for s in n.get("software", [])
-        )
-        return any(asked)
+        return any(s.spec.get("window_ns") for n in plan.nodes for s in n.software)
     return True
 
 
-def _captures(path: Path, plan: dict[str, Any], missing: list[str]) -> dict[str, Path]:
+def _captures(path: Path, plan: Plan, missing: list[str]) -> dict[str, Path]:
     """Reduced captures in the order of the plan, then any others."""
     there = {file.stem: file for file in sorted((path / "packets").glob("*.parquet"))}
-    planned = [str(c["name"]) for c in plan.get("captures", [])]
+    planned = [one.name for one in plan.captures]
     found: dict[str, Path] = {}
     for name in [*planned, *there]:
         if name not in there:

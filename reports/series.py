@@ -15,7 +15,7 @@ Levels = dict[str, Any]
 
 def parameters(run: Run) -> Levels:
     """The parameters of the run."""
-    return dict(run.manifest.get("parameters") or run.plan.get("parameters") or {})
+    return dict(run.manifest.get("parameters") or run.plan.parameters)
 
 
 def by_number(name: str) -> list[tuple[str, float]]:
@@ -31,15 +31,15 @@ def series(runs: Sequence[tuple[Run, Levels]]) -> list[str]:
     Factors that the scenario's name or the rows show already (topology, frame sizes of trials) are left out.
     """
     varying = [name for name in _varying([levels for _, levels in runs]) if not _told(name, runs)]
-    promised = {name for name in varying if _is_the_promise(name, runs)}
+    guaranteed = {name for name in varying if _is_the_guarantee(name, runs)}
     found = []
     for run, levels in runs:
         words = [
-            _promise(run) if name in promised else f"{name} {levels[name]}"
+            _guarantee(run) if name in guaranteed else f"{name} {levels[name]}"
             for name in varying
             if name in levels
         ]
-        found.append(", ".join(words) or _promise(run))
+        found.append(", ".join(words) or _guarantee(run))
     return found
 
 
@@ -66,14 +66,14 @@ def _told(name: str, runs: Sequence[tuple[Run, Levels]]) -> bool:
     )
 
 
-def _is_the_promise(name: str, runs: Sequence[tuple[Run, Levels]]) -> bool:
+def _is_the_guarantee(name: str, runs: Sequence[tuple[Run, Levels]]) -> bool:
     """Whether each level of the factor has one delivery guarantee of its own."""
-    pairs = {(json.dumps(levels.get(name)), tuple(roles.promises(run))) for run, levels in runs}
-    levels, promises = {level for level, _ in pairs}, {promise for _, promise in pairs}
-    return len(pairs) == len(levels) == len(promises) and all(len(promise) == 1 for promise in promises)
+    pairs = {(json.dumps(levels.get(name)), tuple(roles.guarantees(run))) for run, levels in runs}
+    levels, guarantees = {level for level, _ in pairs}, {names for _, names in pairs}
+    return len(pairs) == len(levels) == len(guarantees) and all(len(names) == 1 for names in guarantees)
 
 
-def _promise(run: Run) -> str:
+def _guarantee(run: Run) -> str:
     """The guarantee of all messages of a run; in words where they have several, or none."""
-    found = roles.promises(run)
+    found = roles.guarantees(run)
     return found[0] if len(found) == 1 else "all messages" if found else "measured"

@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 
 import polars as pl
 
-from capture import retired
+from contract import retired, rundir
+from contract.plan import Plan
 
 T = TypeVar("T")
 JSON_TIMES = 4  # times the bytes of its file, in memory
@@ -44,6 +45,11 @@ class Shelf:
         """The contents of a JSON file."""
         size = JSON_TIMES * path.stat().st_size
         return self.get(path, lambda file: json.loads(file.read_text(encoding="utf-8")), lambda _: size)
+
+    def plan(self, run_dir: Path) -> Plan:
+        """The plan of a run; UnreadableError."""
+        size = JSON_TIMES * (run_dir / rundir.PLAN).stat().st_size
+        return self.get(run_dir / rundir.PLAN, lambda file: rundir.read_plan(file.parent), lambda _: size)
 
     def table(self, path: Path) -> pl.DataFrame:
         """The contents of a Parquet file."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
-from capture import regular
+from contract import regular
 
 # First characters of a formula (OWASP, CSV injection; full-width forms too). Text that begins with the mark
 # gets a second one, so that a reader who removes one apostrophe has the original text.

@@ -12,23 +12,23 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from capture import findings, regular, verdict
+from contract import findings, regular, verdict
 from reports import judged
 from reports.cell import Cell
 from reports.judged import Judged
 from reports.papers import paper_of
-from reports.sections.validation import promises
+from reports.sections.validation import guarantees
 from reports.study import Study, study_of_campaign, study_of_run
 
 
-def of_cell(cell: Cell, promised: Iterable[dict[str, Any]]) -> Iterator[Judged]:
-    """Verdicts on a run by itself; `promised`: rows of `promises` that are its own."""
+def of_cell(cell: Cell, guaranteed: Iterable[dict[str, Any]]) -> Iterator[Judged]:
+    """Verdicts on a run by itself; `guaranteed`: rows of `guarantees` that are its own."""
     for one in cell.run.proof:
         name = f"{one['link']} {one['direction']} {one['quantity']}"
         yield Judged("proof", name, verdict.word(one["verdict"]), str(one.get("reason") or ""))
-    for row in promised:
+    for row in guaranteed:
         reason = ": ".join(part for part in (row["rule"], row["reason"]) if part)
-        yield Judged("promise", f"{row['class']}: {row['promise']}", verdict.word(row["verdict"]), reason)
+        yield Judged("guarantee", f"{row['class']}: {row['guarantee']}", verdict.word(row["verdict"]), reason)
     checks: list[dict[str, Any]] = cell.run.manifest.get("checks") or []
     for check in checks:
         yield Judged(
@@ -46,7 +46,7 @@ def of_claims(study: Study) -> Iterator[Judged]:
 def by_cell(study: Study) -> dict[str, tuple[Judged, ...]]:
     """Verdicts on each run of a study, made anew."""
     rows: dict[str, list[dict[str, Any]]] = {}
-    for row in promises(study).to_dicts():
+    for row in guarantees(study).to_dicts():
         rows.setdefault(str(row["cell"]), []).append(row)
     return {cell.name: tuple(of_cell(cell, rows.get(cell.name, ()))) for cell in study.cells}
 

@@ -58,7 +58,7 @@ def _joined(found: list[Notice]) -> list[Notice]:
 
 
 def _of_machines(study: Study) -> Iterator[Notice]:
-    """A notice if figures depend on the machine of the run, or if that cannot be told."""
+    """A notice if figures depend on the machine of the run, or if this is unknown."""
     differing = [effect for effect in study.hosts if effect.significant]
     if differing:
         text = f"{len(differing)} of {len(study.hosts)} figures depend on the machine of the run"

@@ -1,7 +1,8 @@
 """Runs the parts of a test run, whatever each of them answers, and shows at the end all that failed.
 
-`python tests/parts.py [--side-by-side N] 'NAME: COMMAND' ...` Each command runs in bash: one after the
-other, or N at the same time. The status is 1 if one of them failed.
+`python tests/parts.py [[--side-by-side N] 'NAME: COMMAND' ...] ...` Each command runs in bash, one after the
+other; those after `--side-by-side N` run N at the same time, in the order in which they stand, once all
+before them have ended. The status is 1 if one of them failed.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 from threading import Thread
 from typing import TextIO
 
+OPTION = "--side-by-side"
 OPEN_S = 2.0  # how long the output is read after the command's end: a process that it left may keep it open
 SHOWN = 30  # lines of a failed part whose output names no failed tests: what a compiler or a linter says last
 PYTEST_ENDS = re.compile(r"^=*\s*((?:\d+ [a-z]+, )*\d+ [a-z]+) in [0-9.]+s")  # "5 passed, 1 skipped in 3.2s"
@@ -33,6 +35,14 @@ class Part:
 
 
 @dataclass(frozen=True)
+class Group:
+    """Parts of which so many run at the same time."""
+
+    workers: int
+    parts: list[Part]
+
+
+@dataclass(frozen=True)
 class Ended:
     """How a part ended: its status, its seconds and all lines that it printed."""
 
@@ -42,21 +52,31 @@ class Ended:
     lines: tuple[str, ...]
 
 
-def parse(words: list[str]) -> list[Part]:
-    """`NAME: COMMAND` each; ValueError where a word is none."""
-    parts = []
-    for word in words:
-        name, colon, command = word.partition(": ")
-        if not colon or not command.strip():
-            raise ValueError(f'{word!r} is no part; write "NAME: COMMAND"')
-        parts.append(Part(name, command))
-    return parts
+def parse(word: str) -> Part:
+    """`NAME: COMMAND`; ValueError where the word is none."""
+    name, colon, command = word.partition(": ")
+    if not colon or not command.strip():
+        raise ValueError(f'{word!r} is no part; write "NAME: COMMAND"')
+    return Part(name, command)
+
+
+def groups(words: list[str]) -> list[Group]:
+    """The parts; each `--side-by-side N` begins a new group."""
+    found, rest = [Group(1, [])], iter(words)
+    for word in rest:
+        if word == OPTION:
+            found.append(Group(int(next(rest, "")), []))
+        else:
+            found[-1].parts.append(parse(word))
+    return [group for group in found if group.parts]
 
 
 def run(part: Part, show: bool) -> Ended:
     """The part's end; its lines are shown as they come, or all at once when it has ended."""
     began = time.monotonic()
     lines: list[str] = []
+    if not show:
+        print(f"tests: {part.name} begins\n", end="", flush=True)  # in one write: parts begin together
     argv = ["bash", "-euo", "pipefail", "-c", part.command]
     process = subprocess.Popen(
         argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
@@ -102,7 +122,7 @@ def failures(ended: Ended) -> list[str]:
 
 
 def summary(all_ended: list[Ended]) -> str:
-    """What failed in each part, a line a part, and all counts together."""
+    """The failures of each part, a line a part, and all counts together."""
     lines = []
     for ended in all_ended:
         if ended.status:
@@ -122,13 +142,11 @@ def say(found: Counter[str]) -> str:
 
 
 def main(words: list[str]) -> int:
-    workers = 1
-    if words[:1] == ["--side-by-side"]:
-        workers, words = int(words[1]), words[2:]
-    parts = parse(words)
     began = time.monotonic()
-    with ThreadPoolExecutor(workers) as pool:
-        all_ended = list(pool.map(lambda part: run(part, show=workers == 1), parts))
+    all_ended: list[Ended] = []
+    for group in groups(words):
+        with ThreadPoolExecutor(group.workers) as pool:
+            all_ended += pool.map(lambda part, show=group.workers == 1: run(part, show), group.parts)
     print(summary(all_ended))
     total = sum(map(counts, all_ended), Counter[str]())
     failed = [ended.part.name for ended in all_ended if ended.status]

@@ -52,7 +52,7 @@ def load(directory: str | Path) -> Run | Campaign:
 
 
 def _refuse_others(directory: Path, *deepest: int) -> None:
-    from capture import regular
+    from contract import regular
 
     if other := regular.other_entry(directory, *deepest):
         rule = "runs and campaigns have regular files and directories only"

@@ -10,6 +10,8 @@ from typing import Any
 
 import polars as pl
 
+from contract import retired
+
 from . import files
 from .errors import LoadError
 from .run import Run
@@ -54,7 +56,7 @@ class Campaign:
     @cached_property
     def summary(self) -> pl.DataFrame:
         """The campaign's figures, over all repetitions."""
-        return files.rows(files.read_json(self.path / "summary.json"))
+        return files.rows(retired.figures(files.read_json(self.path / "summary.json")))
 
     def table(self, name: str) -> pl.LazyFrame:
         """That table of all runs that have it, with `cell`, `repetition`, `level_FACTOR`; not read yet."""

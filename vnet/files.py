@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from capture import retired
+from contract import retired
 
 from .errors import LoadError
 

@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from capture import findings
+from contract import findings
 
 from .measured import Measured
 
@@ -26,7 +26,7 @@ SHOWN = 20  # lines of a command's output in a failure
 
 
 class LabError(AssertionError):
-    """A command of `vnet`, or on a node, that failed: a failed assertion of the test that asked for it."""
+    """A command of `vnet`, or on a node, that failed: a failed assertion of the test that ran it."""
 
 
 class UnableError(Exception):
@@ -309,7 +309,7 @@ class Lab:
 
 
 def spec_of(topology: Path, parameters: Mapping[str, Any], **how: Any) -> Spec:
-    """A Spec with its parameters as texts; virtual time runs the scenario, for nothing else can be asked."""
+    """A Spec with its parameters as texts; in virtual time it runs the scenario, the only possible task."""
     given = tuple((name, str(value)) for name, value in parameters.items())
     scenario = bool(how.pop("scenario", False)) or how.get("time") == "virtual"
     return Spec(topology, given, scenario=scenario, **how)

@@ -43,7 +43,7 @@ class Packets:
 
 
 def _insist(display_filter: str) -> None:
-    """Whether tshark takes the filter is asked of an empty capture: pyshark's own answer may get lost."""
+    """Whether tshark accepts the filter, tested with an empty capture: pyshark's own answer may get lost."""
     with tempfile.NamedTemporaryFile(suffix=".pcap") as empty:
         empty.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1))
         empty.flush()
@@ -86,7 +86,7 @@ def _let_go(capture: Any) -> str | None:
     try:
         capture.close()
     except TSharkCrashException as error:
-        # asyncio's 255: the process was reaped by somebody else (pyshark's transport), its status is lost
+        # asyncio's 255: another waiter (pyshark's transport) reaped the process, its status is lost
         return None if "(retcode: 255)" in str(error) else str(error)
     finally:
         capture._running_processes.clear()  # else it is closed again, with noise, when it is collected

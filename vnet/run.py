@@ -9,10 +9,12 @@ from typing import Any
 
 import polars as pl
 
-from capture import findings, retired, seal, verdict
-from capture.manifest import Contents
+from contract import findings, retired, rundir, seal, verdict
+from contract.manifest import Contents
+from contract.plan import Plan
 
 from . import files
+from .errors import LoadError
 from .packets import Packets
 
 JUDGE = "`vnet report DIR` judges the run and writes it"
@@ -20,7 +22,7 @@ JUDGE = "`vnet report DIR` judges the run and writes it"
 
 @dataclass(frozen=True)
 class Run:
-    """Files are read when they are asked for. Errors of all members: LoadError."""
+    """Reads files when they are needed. Errors of all members: LoadError."""
 
     path: Path
 
@@ -33,15 +35,17 @@ class Run:
         return dict(findings.known(found, seal.altered(self.path)))
 
     @cached_property
-    def plan(self) -> dict[str, Any]:
+    def plan(self) -> Plan:
         """The plan of the run."""
-        found: dict[str, Any] = files.read_json(self.path / "plan.json")
-        return found
+        try:
+            return rundir.read_plan(self.path)
+        except rundir.UnreadableError as error:
+            raise LoadError(str(error)) from error
 
     @cached_property
     def summary(self) -> pl.DataFrame:
         """Every headline figure: name, what it is of (a column each), value, unit, n, low, high, method."""
-        return files.rows(files.read_json(self.path / "summary.json"))
+        return files.rows(retired.figures(files.read_json(self.path / "summary.json")))
 
     @cached_property
     def proof(self) -> pl.DataFrame:
@@ -52,11 +56,12 @@ class Run:
 
     @cached_property
     def verdicts(self) -> pl.DataFrame:
-        """Every verdict: of (proof, promise, check, claim), name, verdict (holds, fails, cannot tell; of
+        """Every verdict: of (proof, guarantee, check, claim), name, verdict (holds, fails, cannot tell; of
         claims also by construction), reason. Runs of earlier versions have them once `vnet report` has judged
         them.
         """
-        return files.rows(_in_todays_words(files.read_json(self.path / "verdicts.json", JUDGE)["verdicts"]))
+        found = files.read_json(self.path / "verdicts.json", JUDGE)["verdicts"]
+        return files.rows(_in_todays_words(retired.judged(found)))
 
     @property
     def tables(self) -> list[str]:

@@ -136,7 +136,7 @@ def _plain_keys(keys: Mapping[str, Any]) -> Data:
 
 
 def _plain(value: Any) -> Any:
-    """What YAML has words for; a `timedelta` becomes a duration."""
+    """Converts a value to what YAML can express; a `timedelta` becomes a duration."""
     if isinstance(value, Mapping):
         return {str(key): _plain(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):

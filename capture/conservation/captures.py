@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import polars as pl
 
@@ -12,6 +11,7 @@ from capture.conservation.counters import light_nodes
 from capture.conservation.evidence import Evidence, Span
 from capture.conservation.segments import Traffic
 from capture.tcpdump import SETTLE_NS
+from contract.plan import Capture
 
 CAPTURE_FRAMES = Rule(
     "capture-frames", "captured packets", "the frames that the interface counted",
@@ -26,7 +26,7 @@ CAPTURE_MATCHES = Rule(
     "the filter may have been changed, or means other frames in the kernel than in a file (VLAN tags)",
 )  # fmt: skip
 CAPTURE_RECEIVED = Rule(
-    "capture-received", "packets that tcpdump captured or says that it lost",
+    "capture-received", "packets that tcpdump captured or reports as lost",
     "those that the kernel's filter let through",
     "figures of the capture lack packets: take a shorter snap length or a narrower filter",
 )  # fmt: skip
@@ -47,8 +47,8 @@ EDGE_NS = 50_000_000  # in real time: between the kernel's stamp of a packet and
 def sizes_fill_the_file(e: Evidence) -> Found:
     """The captured bytes of all packets and the pcap headers add up to the size of the file."""
     compared, left_out = [], []
-    for capture in e.plan.get("captures", ()):
-        packets, size = e.packets(capture["name"]), e.pcap_bytes.get(capture["name"])
+    for capture in e.plan.captures:
+        packets, size = e.packets(capture.name), e.pcap_bytes.get(capture.name)
         if packets is None or size is None:
             left_out.append("no pcap was reduced, or it was cut")
             continue
@@ -56,15 +56,15 @@ def sizes_fill_the_file(e: Evidence) -> Found:
             packets.select(pl.len(), pl.col("captured_bytes").cast(pl.Int64).sum()).collect().row(0)
         )
         table = FILE_HEADER + PACKET_HEADER * rows + int(captured or 0)
-        compared.append(Compared(capture["name"], table, size, "bytes"))
+        compared.append(Compared(capture.name, table, size, "bytes"))
     return Found(compared, left_out or _none(e))
 
 
 def table_has_packets(e: Evidence) -> Found:
     """The table has as many rows as tcpdump captured packets, and its layers add up to the frames."""
     compared, left_out = [], []
-    for capture in e.plan.get("captures", ()):
-        name = capture["name"]
+    for capture in e.plan.captures:
+        name = capture.name
         packets, said = e.packets(name), (e.manifest.get("captures") or {}).get(name)
         if packets is None or said is None:
             left_out.append("no packets, or tcpdump did not say how many it captured")
@@ -80,7 +80,7 @@ def table_has_packets(e: Evidence) -> Found:
 
 
 def _none(e: Evidence) -> list[str]:
-    return [] if e.plan.get("captures") else ["the run has no capture point"]
+    return [] if e.plan.captures else ["the run has no capture point"]
 
 
 def filter_matches(e: Evidence) -> Found:
@@ -88,10 +88,10 @@ def filter_matches(e: Evidence) -> Found:
     if e.manifest.get("driver") == "fake":
         return Found(left_out=[e.unsuitable])
     compared, left_out = [], []
-    for capture in e.plan.get("captures", ()):
-        name = capture["name"]
+    for capture in e.plan.captures:
+        name = capture.name
         packets, matching = e.packets(name), e.matching.get(name)
-        if not capture.get("filter"):
+        if not capture.filter:
             continue
         if packets is None or matching is None:
             left_out.append("no pcap was reduced, or tcpdump did not count")
@@ -108,11 +108,11 @@ def filter_matches(e: Evidence) -> Found:
 def kernel_has_packets(e: Evidence) -> Found:
     """tcpdump has all packets that the kernel passed, but for the kernel's last block, lost when it ends."""
     compared, left_out = [], []
-    for capture in e.plan.get("captures", ()):
-        name = capture["name"]
+    for capture in e.plan.captures:
+        name = capture.name
         packets, said = e.packets(name), (e.manifest.get("captures") or {}).get(name) or {}
         if packets is None or said.get("received") is None:
-            left_out.append("no packets, or nobody wrote down how many the kernel counted")
+            left_out.append("no packets, or the kernel's count of them was not recorded")
             continue
         figure = int(said["packets"]) + int(said["dropped_kernel"])
         compared.append(Compared(name, figure, int(said["received"]), "packets", _in_a_block(packets)))
@@ -144,8 +144,8 @@ def _against_interface(e: Evidence, *, filtered: bool) -> Found:
     counted = _Counted(e)
     compared: list[Compared] = []
     left_out = []
-    for capture in e.plan.get("captures", ()):
-        if bool(capture.get("filter")) != filtered:
+    for capture in e.plan.captures:
+        if bool(capture.filter) != filtered:
             continue
         if why := _why_not(e, capture):
             left_out.append(why)
@@ -156,15 +156,15 @@ def _against_interface(e: Evidence, *, filtered: bool) -> Found:
             continue
         stretches = _stretches(counted.timed(steps), e.scenario)
         if stretches.is_empty():
-            left_out.append("counters of the captured interface began anew all the time")
+            left_out.append("counters of the captured interface restarted in every interval")
         else:
-            compared += _held_against(e, capture["name"], stretches)
+            compared += _held_against(e, capture.name, stretches)
     one = "no capture has a filter" if filtered else "every capture has a filter"
     return Found(compared, left_out or _none(e) or ([] if compared else [one]))
 
 
-def _why_not(e: Evidence, capture: dict[str, Any]) -> str:
-    if e.scenario is None or e.packets(capture["name"]) is None:
+def _why_not(e: Evidence, capture: Capture) -> str:
+    if e.scenario is None or e.packets(capture.name) is None:
         return "no packets, or no phases of the scenario"
     return ""
 
@@ -176,22 +176,22 @@ class _Counted:
         self._traffic = Traffic(e)
         self._plan = e.plan
 
-    def at(self, capture: dict[str, Any]) -> pl.DataFrame | str:
+    def at(self, capture: Capture) -> pl.DataFrame | str:
         """sample, packets, bytes, whole; or why nothing counts just that interface.
 
         A node's port and a link's end show both ways, a bridge each frame that enters the segment, once.
         """
-        kind, _, target = str(capture.get("at", "")).partition(" ")
+        kind, _, target = capture.at.partition(" ")
         if kind == "segment":
             flow = self._traffic.of(target)
             return flow if isinstance(flow, str) else flow.into
         if kind == "link":
             return self._traffic.both_ways(target)
-        node = next((n for n in light_nodes(self._plan) if n["name"] == target), None)
-        cards = [] if node is None else node.get("interfaces", ())
-        if not cards or not cards[0].get("port"):
+        node = next((n for n in light_nodes(self._plan) if n.name == target), None)
+        cards = () if node is None else node.interfaces
+        if not cards or not cards[0].port:
             return "a captured node has no port in the lab's kernel"
-        return self._traffic.at_port(target, cards[0]["segment"])
+        return self._traffic.at_port(target, cards[0].segment)
 
     def timed(self, steps: pl.DataFrame) -> pl.DataFrame:
         """With begin_ns and t_ns of each sample of the nodes."""
@@ -234,5 +234,5 @@ def _held_against(e: Evidence, name: str, stretches: pl.DataFrame) -> Iterator[C
     tags = TAG * int(kept["tagged"] or 0)
     allowed = {"packets": lost, "bytes": lost * int(kept["longest"] or 0) + tags}
     for unit, word in UNITS.items():
-        slack = int(kept[f"{unit}_edge"] or 0) + allowed[unit]
-        yield Compared(name, int(kept[unit] or 0), int(stretches[unit].sum()), word, slack)
+        tolerance = int(kept[f"{unit}_edge"] or 0) + allowed[unit]
+        yield Compared(name, int(kept[unit] or 0), int(stretches[unit].sum()), word, tolerance)

@@ -24,18 +24,21 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """A figure of one subject and its independent count; `slack`: how far apart they may be."""
+    """A figure of one subject and its independent count.
+
+    tolerance: the largest difference that still counts as equal.
+    """
 
     of: str
     figure: int
     count: int
     unit: str
-    slack: int = 0
+    tolerance: int = 0
 
     def agrees(self, relation: Relation) -> bool:
         above = self.figure - self.count
-        return (relation == "at most" or above >= -self.slack) and (
-            relation == "at least" or above <= self.slack
+        return (relation == "at most" or above >= -self.tolerance) and (
+            relation == "at least" or above <= self.tolerance
         )
 
 
@@ -66,15 +69,15 @@ def judge(rule: Rule, found: Found) -> Check:
     }  # fmt: skip
     if wrong:
         worst = sorted(wrong, key=lambda one: (-abs(one.figure - one.count), one.of))
-        numbers |= {"figure": worst[0].figure, "count": worst[0].count, "slack": worst[0].slack}
+        numbers |= {"figure": worst[0].figure, "count": worst[0].count, "tolerance": worst[0].tolerance}
         return Check(rule.name, "fails", f"{_rule(rule, must=True)}, but {_listed(worst)}", numbers)
     why = f"; {_reasons(found.left_out)}" if found.left_out else ""
     if not found.compared:
         return Check(
             rule.name, "cannot tell", f"could not be made: {why[2:] or 'nothing to compare'}", numbers
         )
-    loosest = max(found.compared, key=lambda one: one.slack)
-    allowed = f" (at most {loosest.slack:,} {loosest.unit} apart allowed)" if loosest.slack else ""
+    loosest = max(found.compared, key=lambda one: one.tolerance)
+    allowed = f" (at most {loosest.tolerance:,} {loosest.unit} apart allowed)" if loosest.tolerance else ""
     return Check(rule.name, "holds", f"{_rule(rule)}: {len(found.compared)} compared{allowed}{why}", numbers)
 
 
@@ -88,14 +91,14 @@ def _rule(rule: Rule, *, must: bool = False) -> str:
 
 def _listed(wrong: Sequence[Compared]) -> str:
     named = [
-        f"{one.of}: {one.figure:,} against {one.count:,} {one.unit}{_slack(one)}" for one in wrong[:NAMED]
+        f"{one.of}: {one.figure:,} against {one.count:,} {one.unit}{_tolerance(one)}" for one in wrong[:NAMED]
     ]
     rest = f"; and {len(wrong) - NAMED} more" if len(wrong) > NAMED else ""
     return f"{'; '.join(named)}{rest}"
 
 
-def _slack(one: Compared) -> str:
-    return f" ({one.slack:,} apart allowed)" if one.slack else ""
+def _tolerance(one: Compared) -> str:
+    return f" ({one.tolerance:,} apart allowed)" if one.tolerance else ""
 
 
 def _reasons(left_out: Sequence[str]) -> str:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import polars as pl
 
 from capture.conservation.evidence import Evidence
+from contract.plan import Node, Plan
 
 NODE = ("rx_bytes", "rx_packets", "tx_bytes", "tx_packets")
 LINK = ("bytes", "packets", "dropped")
@@ -16,9 +15,9 @@ BREAKING = ("impair", "link-down", "link-up", "start", "stop", "kill", "restart"
 DOWN = ("link-down", "stop", "kill")
 
 
-def light_nodes(plan: dict[str, Any]) -> list[dict[str, Any]]:
+def light_nodes(plan: Plan) -> list[Node]:
     """Light nodes, whose interfaces the lab's kernel counts, all at one moment."""
-    return [node for node in plan.get("nodes", ()) if node.get("kind", "light") == "light"]
+    return [node for node in plan.nodes if node.kind == "light"]
 
 
 def node_steps(e: Evidence) -> pl.DataFrame | None:
@@ -53,7 +52,7 @@ def _samples(e: Evidence) -> pl.DataFrame | None:
     """The rows of light nodes with the number of their sample, from 1."""
     if e.nodes is None:
         return None
-    names = [node["name"] for node in light_nodes(e.plan)]
+    names = [node.name for node in light_nodes(e.plan)]
     rows = e.nodes.filter(pl.col("node").is_in(names)).sort("node", "t_ns")
     return rows.with_columns(sample=pl.col("t_ns").rank("dense").cast(pl.Int64))
 
@@ -81,7 +80,7 @@ def _broken(steps: pl.DataFrame, e: Evidence, key: str) -> pl.DataFrame:
     if at.is_empty():
         return steps
     # An event is carried out within some ms of its time: the interval after it is given up, too. What is down
-    # stays so until the next event: bridges discard frames to it, which nobody counts.
+    # stays so until the next event: bridges discard frames to it without counting them.
     found = steps.sort("begin_ns").join_asof(
         at, left_on="t_ns", right_on="event_ns", by=key, strategy="backward", check_sortedness=False
     )

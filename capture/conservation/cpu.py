@@ -18,7 +18,7 @@ NODE_CPU_PROCESSES = Rule(
     "node-cpu-processes", "CPU time by nodes' control groups", "that of the processes in them, by /proc",
     "CPU of nodes is wrong: repeat the run, and report it as an error", "at least",
 )  # fmt: skip
-# What a node's process takes before it is in the group of its node: in a lab kernel that itself waits for its
+# A node's process may use this much CPU before it joins its node's group, in a lab kernel that waits for its
 # machine 40 ms were seen, which the kernel counts as the process's.
 SETUP_NS = {"real": 500_000_000, "virtual": 100_000_000}
 TICK_NS = 10_000_000  # of kernels that count CPU so coarsely (HZ=100)
@@ -32,7 +32,7 @@ def nodes_fit(e: Evidence) -> Found:
         return Found(left_out=[e.unsuitable])
     if e.nodes is None or e.host is None:
         return Found(left_out=["no samples of nodes and of the lab's kernel"])
-    names = [node["name"] for node in light_nodes(e.plan)]
+    names = [node.name for node in light_nodes(e.plan)]
     rows = e.nodes.filter(pl.col("node").is_in(names)).sort("node", "t_ns")
     lab = e.host.filter(pl.col("where") == "lab").drop_nulls("cores")
     if rows.is_empty() or lab.is_empty():
@@ -51,7 +51,7 @@ def groups_have_processes(e: Evidence) -> Found:
     if e.unsuitable:
         return Found(left_out=[e.unsuitable])
     if e.processes is None:
-        return Found(left_out=["nobody added up the times of processes"])
+        return Found(left_out=["the times of processes were not added up"])
     setup_ns = SETUP_NS["virtual" if e.virtual else "real"]
     compared = [
         Compared(f"{node}, at the end", group, processes, "ns", setup_ns + TICK_NS)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import polars as pl
 
 from capture.conservation.check import WRONG, Compared, Found, Rule
 from capture.conservation.evidence import Evidence
 from capture.conservation.messages import ENDING
+from contract.plan import WAYS, Plan
 
 DATAGRAMS_RECEIVED = Rule(
     "datagrams-received", "datagrams that UDP roles wrote down as received",
@@ -21,7 +21,7 @@ DATAGRAMS_SENT = Rule(
 )  # fmt: skip
 KIND = "udp"
 IN, OUT = ("UdpInDatagrams", "Udp6InDatagrams"), ("UdpOutDatagrams", "Udp6OutDatagrams")
-# What the stack refuses after a role has handed it over.
+# The stack may refuse these after a role has sent them.
 REFUSED = ("UdpSndbufErrors", "Udp6SndbufErrors", "IpOutDiscards", "IpOutNoRoutes", "Ip6OutNoRoutes")
 
 
@@ -72,31 +72,26 @@ def _unknown(e: Evidence) -> str:
         return e.unsuitable
     if e.messages is None or e.stacks is None:
         return "no messages, or no counters of stacks"
-    if any(event["action"] in ENDING for event in e.plan.get("events", ())):
+    if any(event.action in ENDING for event in e.plan.events):
         return "programs were ended by the timeline, and what they had recorded with them"
-    if any(way["impairment"].get("corrupt") for li in e.plan.get("links", ()) for way in _ways(li)):
+    if any(li.way(way).impairment.corrupt for li in e.plan.links for way in WAYS):
         return "a link flips bits: frames come that are no message any more"
     return ""
 
 
-def _ways(link: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    return link["forward"], link["reverse"]
-
-
-def _roles(plan: dict[str, Any]) -> dict[str, str]:
+def _roles(plan: Plan) -> dict[str, str]:
     """The light node of each endpoint that is a UDP role of the agent."""
     return {
-        str(role["session"]["endpoint"]): str(node["name"])
-        for node in plan.get("nodes", ()) if node.get("kind", "light") == "light"
-        for role in node.get("software", ())
-        if role.get("session") and role.get("kind") == KIND and not role.get("process")
-    }  # fmt: skip
+        session.endpoint: node.name
+        for node, role, session in plan.sessions()
+        if node.kind == "light" and role.kind == KIND and not role.process
+    }
 
 
-def _only_roles(plan: dict[str, Any]) -> set[str]:
+def _only_roles(plan: Plan) -> set[str]:
     return {
-        str(node["name"]) for node in plan.get("nodes", ())
-        if all(role.get("kind") == KIND and not role.get("process") for role in node.get("software", ()))
+        node.name for node in plan.nodes
+        if all(role.kind == KIND and not role.process for role in node.software)
     }  # fmt: skip
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import heapq
 import itertools
-import json
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 import polars as pl
 
 from capture.conservation.check import Compared, Found, Rule
 from capture.conservation.evidence import Evidence
+from contract import events
+from contract.plan import Impairment, Link, Plan
 
 MESSAGE_DELAY = Rule(
     "message-delay", "latencies of messages", "the delays of the links on their shortest way",
@@ -19,7 +19,7 @@ MESSAGE_DELAY = Rule(
     "at least",
 )  # fmt: skip
 NEAR_NS = (
-    100_000  # a timer of the kernel may fire that early, one a link (kernel/time/hrtimer.c: slack 50 us)
+    100_000  # each link's kernel timer fires early by at most this (kernel/time/hrtimer.c: timer slack 50 us)
 )
 REACH = 4  # jitters that a distribution's table reaches at most (tc-netem(8): 32,767 / 8,192)
 Ways = dict[str, dict[str, int]]  # from a node or segment to its neighbours: ns
@@ -33,7 +33,8 @@ def none_is_too_soon(e: Evidence) -> Found:
         return Found(left_out=[why])
     if e.messages is None:
         return Found(left_out=["no messages"])
-    ways, homes = _ways(e), _homes(e.plan)
+    ways = _ways(e)
+    homes = {endpoint: f"node {name}" for endpoint, name in e.plan.homes().items()}
     brokers = _brokers(e.plan)
     flows = e.messages.drop_nulls("receiver").group_by("name", "sender", "receiver", "pattern")
     least = flows.agg(pl.col("latency_ns").min(), pl.col("round_trip_ns").min()).sort("name", "receiver")
@@ -58,40 +59,25 @@ def none_is_too_soon(e: Evidence) -> Found:
 
 def _doubtful(e: Evidence) -> str:
     """Why a latency may be below the links' delay; "" if it may not."""
-    nodes = e.plan.get("nodes", ())
-    if any(node.get("kind", "light") != "light" for node in nodes):
+    nodes = e.plan.nodes
+    if any(node.kind != "light" for node in nodes):
         return "the clocks of virtual machines are their own"
-    if any(i.get("nic") for node in nodes for i in node.get("interfaces", ())):
-        return "a NIC of the machine leads by a cable that nobody knows"
+    if any(i.nic for node in nodes for i in node.interfaces):
+        return "a NIC of the machine leads over a cable to an unknown end"
     if e.events is not None and e.events.filter(action="add").height:
         return "nodes and links were added while the lab ran"
-    if any(w.get("corrupt") for _, _, w in _of_links(e.plan)):
+    if any(one.corrupt for _, _, one in e.plan.impairments()):
         return "a link flips bits: a message's number becomes another's"
     return ""
 
 
-def _homes(plan: dict[str, Any]) -> dict[str, str]:
-    """The node of each endpoint."""
-    return {
-        str(role["session"]["endpoint"]): f"node {node['name']}"
-        for node in plan.get("nodes", ())
-        for role in node.get("software", ())
-        if role.get("session")
-    }
-
-
-def _brokers(plan: dict[str, Any]) -> dict[str, str]:
+def _brokers(plan: Plan) -> dict[str, str]:
     """The node of the broker that each endpoint speaks to, by its address."""
-    owners = {
-        card["address"]: f"node {node['name']}"
-        for node in plan.get("nodes", ())
-        for card in node.get("interfaces", ())
-    }
+    owners = {card.address: f"node {node.name}" for node in plan.nodes for card in node.interfaces}
     return {
-        str(role["session"]["endpoint"]): owners[broker]
-        for node in plan.get("nodes", ())
-        for role in node.get("software", ())
-        if role.get("session") and (broker := (role.get("spec") or {}).get("broker")) in owners
+        session.endpoint: owners[broker]
+        for _, role, session in plan.sessions()
+        if (broker := role.spec.get("broker")) in owners
     }
 
 
@@ -101,71 +87,56 @@ def _along(known: dict[str, dict[str, int]], places: list[str]) -> int | None:
     return None if None in parts else sum(part for part in parts if part is not None)
 
 
-def _of_links(plan: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Link, direction and each impairment that the file ever asks for."""
-    for link in plan.get("links", ()):
-        yield from ((link.get("name"), way, link[way]["impairment"]) for way in ("forward", "reverse"))
-    for event in plan.get("events", ()):
-        if event["action"] == "impair":
-            ways = [(way, event["args"].get(way)) for way in ("forward", "reverse")]
-            yield from ((target, way, set_) for target in event["targets"] for way, set_ in ways if set_)
-
-
 def _ways(e: Evidence) -> Ways:
     """Least delays between neighbours, over the whole run."""
-    asked = [*_of_links(e.plan), *_by_hand(e)]
+    asked = [*e.plan.impairments(), *_by_hand(e)]
     least: dict[tuple[str, str], int] = {}
-    for link, way, impairment in asked:
+    for name, way, impairment in asked:
         soonest = _soonest_ns(impairment)
-        least[link, way] = min(least.get((link, way), soonest), soonest)
+        least[name, way] = min(least.get((name, way), soonest), soonest)
     found: Ways = {}
     on_links = set()
-    for link in e.plan.get("links", ()):
-        if "a" not in link or "b" not in link:
-            continue
+    for link in e.plan.links:
         a, b = _ends(link)
-        if link.get("kind") == "access":
+        if link.kind == "access":
             on_links.add((a, b))
         for way, here, there in (("forward", a, b), ("reverse", b, a)):
-            traced = link[way].get("trace") is not None or link.get("kind") == "medium"
-            _join(found, here, there, 0 if traced else least[link.get("name"), way])
-    wires = {link.get("name") for link in e.plan.get("links", ()) if link.get("kind") == "nodes"}
-    for node in e.plan.get("nodes", ()):
-        for card in node.get("interfaces", ()):
-            if card["segment"] in wires:
+            traced = link.way(way).trace is not None or link.kind == "medium"
+            _join(found, here, there, 0 if traced else least[link.name, way])
+    wires = {link.name for link in e.plan.links if link.kind == "nodes"}
+    for node in e.plan.nodes:
+        for card in node.interfaces:
+            if card.segment in wires:
                 continue
-            a, b = f"node {node['name']}", f"segment {card['segment']}"
+            a, b = f"node {node.name}", f"segment {card.segment}"
             if (a, b) not in on_links:
                 _join(found, a, b, 0)
                 _join(found, b, a, 0)
     return found
 
 
-def _by_hand(e: Evidence) -> Iterator[tuple[str, str, dict[str, Any]]]:
+def _by_hand(e: Evidence) -> Iterator[tuple[str, str, Impairment]]:
     """Impairments that commands changed while the lab ran, by its events."""
     if e.events is None:
         return
     rows = e.events.filter(pl.col("action") == "impair").select("targets", "args")
     for targets, args in rows.iter_rows():
-        ways = json.loads(args)
-        for way in ("forward", "reverse"):
-            if isinstance(ways.get(way), dict):
-                yield from ((target, way, ways[way]) for target in targets)
+        for way, one in events.impairments(args):
+            yield from ((target, way, one) for target in targets)
 
 
-def _soonest_ns(impairment: dict[str, Any]) -> int:
+def _soonest_ns(impairment: Impairment) -> int:
     """The least delay: netem's jitter can shorten the delay, and reordered packets have none."""
-    if impairment.get("reorder") or impairment.get("slot"):
+    if impairment.reorder or impairment.slot:
         return 0
-    reach = 1 if impairment.get("distribution", "uniform") == "uniform" else REACH
-    jitter = int(impairment.get("jitter_ns") or 0)
-    return max(0, int(impairment.get("delay_ns") or 0) - reach * jitter)
+    reach = 1 if impairment.distribution == "uniform" else REACH
+    return max(0, impairment.delay_ns - reach * impairment.jitter_ns)
 
 
-def _ends(link: dict[str, Any]) -> tuple[str, str]:
-    a, b = ("node", "node") if link.get("kind") == "nodes" else ("segment", "segment")
-    a = "node" if link.get("kind") == "access" else a
-    return f"{a} {link['a']}", f"{b} {link['b']}"
+def _ends(link: Link) -> tuple[str, str]:
+    a, b = ("node", "node") if link.kind == "nodes" else ("segment", "segment")
+    a = "node" if link.kind == "access" else a
+    return f"{a} {link.a}", f"{b} {link.b}"
 
 
 def _join(ways: Ways, a: str, b: str, ns: int) -> None:

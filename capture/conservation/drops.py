@@ -9,6 +9,7 @@ import polars as pl
 
 from capture.conservation.check import WRONG, Compared, Found, Rule
 from capture.conservation.evidence import Evidence
+from contract.plan import Plan
 
 LINK_DROPS = Rule(
     "link-drops", "frames that a link to a node dropped",
@@ -44,9 +45,9 @@ def drops_are_missed(e: Evidence) -> Found:
 def _unknown(e: Evidence) -> str:
     if e.messages is None or e.links is None or e.stacks is None:
         return "no messages, or no counters of links and stacks"
-    kinds = {role.get("kind") for node in e.plan.get("nodes", ()) for role in node.get("software", ())}
+    kinds = {role.kind for node in e.plan.nodes for role in node.software}
     if kinds - set(KINDS):
-        return "programs send frames that nobody counts"
+        return "programs send frames that are not counted"
     if any(w.get("protocol", "tcp") != "tcp" for w in _transfers(e.plan)):
         return "transfers over UDP count bytes, not datagrams"
     if (e.messages["bytes"].max() or 0) > ONE_FRAME:  # type: ignore[operator]
@@ -54,28 +55,25 @@ def _unknown(e: Evidence) -> str:
     return ""
 
 
-def _transfers(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    for node in plan.get("nodes", ()):
-        yield from (role["spec"] for role in node.get("software", ()) if role.get("kind") == "bulk")
+def _transfers(plan: Plan) -> Iterator[dict[str, Any]]:
+    for node in plan.nodes:
+        yield from (role.spec for role in node.software if role.kind == "bulk")
 
 
-def _to_nodes(plan: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
+def _to_nodes(plan: Plan) -> Iterator[tuple[str, str, str]]:
     """Link, direction and the node that it leads to."""
-    ends = {node["name"] for node in plan.get("nodes", ()) if not node.get("forward")}
-    for link in plan.get("links", ()):
+    ends = {node.name for node in plan.nodes if not node.forward}
+    for link in plan.links:
         for way, end in WAYS.items():
-            of_node = link.get("kind") == "nodes" or (link.get("kind") == "access" and end == "a")
-            if of_node and link.get(end) in ends and not link[way].get("shared"):
-                yield str(link.get("name")), way, str(link[end])
+            of_node = link.kind == "nodes" or (link.kind == "access" and end == "a")
+            if of_node and getattr(link, end) in ends and not link.way(way).shared:
+                yield link.name, way, getattr(link, end)
 
 
 def _lost(e: Evidence) -> dict[str, int]:
     """For each node: lost messages to it, lost replies to its requests, and all retransmissions."""
     assert e.messages is not None
-    homes = {
-        str(role["session"]["endpoint"]): str(node["name"])
-        for node in e.plan.get("nodes", ()) for role in node.get("software", ()) if role.get("session")
-    }  # fmt: skip
+    homes = e.plan.homes()
     tried = pl.col("attempts").clip(1)
     there = e.messages.select(end="receiver", count=tried - pl.col("copies").cast(pl.Int64).clip(0, 1))
     back = e.messages.filter(pl.col("pattern") == "request").select(

@@ -12,8 +12,10 @@ from typing import Any
 import polars as pl
 
 from capture import rawfile
-from capture.manifest import Contents
 from capture.rawfile import INTEGER, NAME
+from contract import retired
+from contract.manifest import Contents
+from contract.plan import Plan
 
 Span = tuple[int, int]
 PEAKS = {"t_ns": INTEGER, "node": NAME, "memory_bytes": INTEGER}
@@ -38,7 +40,7 @@ class Evidence:
     matching: how many of their packets match their capture's filter when it is applied again."""
 
     run_dir: Path
-    plan: dict[str, Any]
+    plan: Plan
     manifest: Contents
     recorded: Recorded | None = None
     pcap_bytes: Mapping[str, int] = field(default_factory=dict)
@@ -54,7 +56,7 @@ class Evidence:
         """Why no counters of this lab can be compared; "" if they can."""
         if self.manifest.get("driver") == "fake":
             return "the fake driver's figures are invented"
-        if self.plan.get("hosts"):
+        if self.plan.hosts:
             return "the lab is over several hosts, whose counters are not read at one time"
         return ""
 
@@ -107,7 +109,8 @@ class Evidence:
             found = json.loads((self.run_dir / "proof.json").read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return []
-        return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+        rows = [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+        return retired.objects("proof.json", rows)
 
     @cached_property
     def peaks(self) -> pl.DataFrame | None:

@@ -12,7 +12,7 @@ from capture.conservation.evidence import Evidence
 
 SUMMARY_COUNTS = Rule(
     "summary-counts", "counts of summary.json", "those of the tables",
-    "`vnet report` makes summary.json anew; if they still differ, report it as an error of vNET",
+    "`vnet report` makes summary.json again; if they still differ, report it as an error of vNET",
 )  # fmt: skip
 SUMMARY_GOODPUT = Rule("summary-goodput", "goodput of transfers", "the payload that receivers took", WRONG)
 LINK_GOODPUT = Rule("link-goodput", "goodput of links", "what the links carried", WRONG, "at most")
@@ -32,13 +32,13 @@ def counts_are_rows(e: Evidence, summary: Iterable[Row]) -> Found:
 
 
 def _messages(e: Evidence, rows: list[Row]) -> Iterator[Compared]:
-    """Counts by class, and that scheduled = sent + unsent, expected = received + lost."""
+    """Compares counts by class, and checks scheduled = sent + unsent and expected = received + lost."""
     said = _by(rows, "traffic_class", "messages_")
     if e.messages is None:
         return
     for name, table in e.messages.partition_by("class", as_dict=True).items():
         known = said.get(str(name[0]), {})
-        once = table.unique(["flow", "seq", "promise"])
+        once = table.unique(["flow", "seq", "guarantee"])
         expected = table.filter(pl.col("receiver").is_not_null() & (SENT | HERE))
         counted = {
             "messages_scheduled": once.height, "messages_sent": once.filter(SENT).height,
@@ -97,8 +97,9 @@ def payload_is_carried(e: Evidence, summary: Iterable[Row]) -> Found:
     for (link, direction), rows in links.items():
         if len(rows) == len(LINK_FIGURES):
             goodput, carried, peak = (rows[name]["value"] * 1e6 for name in LINK_FIGURES)
-            slack = round(2 * peak / max(1, rows["link_carried"]["n"]))
-            compared.append(Compared(f"{link} {direction}", round(goodput), round(carried), "bit/s", slack))
+            tolerance = round(2 * peak / max(1, rows["link_carried"]["n"]))
+            name = f"{link} {direction}"
+            compared.append(Compared(name, round(goodput), round(carried), "bit/s", tolerance))
     return Found(compared, [] if compared else ["no capture saw a link's payload"])
 
 

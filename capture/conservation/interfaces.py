@@ -65,7 +65,7 @@ def _found(carried: pl.DataFrame, nodes: pl.DataFrame, exact: bool) -> Found:
         for row in _sums(kept).iter_rows(named=True):
             compared += _of_node(row, way, exact)
         gone = set(both["node"]) - set(kept["node"])
-        left_out += ["counters began anew in every sample"] * len(gone)
+        left_out += ["counters restarted in every sample"] * len(gone)
     return Found(compared, left_out)
 
 
@@ -76,7 +76,10 @@ def _sums(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _of_node(row: dict[str, Any], way: str, exact: bool) -> Iterator[Compared]:
-    """In real time counters are read one after the other: what passes within one sample is let differ."""
+    """Compares a node's counters with those of its links.
+
+    In real time counters are read one after the other, so they may differ by the busiest sample's traffic.
+    """
     for unit, word in UNITS.items():
-        slack = 0 if exact else max(row[f"most_{unit}"], row[f"most_own_{unit}"])
-        yield Compared(f"{row['node']} {WAYS[way]}", row[f"own_{unit}"], row[unit], word, slack)
+        tolerance = 0 if exact else max(row[f"most_{unit}"], row[f"most_own_{unit}"])
+        yield Compared(f"{row['node']} {WAYS[way]}", row[f"own_{unit}"], row[unit], word, tolerance)

@@ -24,7 +24,7 @@ def cpu_goes_on(e: Evidence) -> Found:
     if e.unsuitable:
         return Found(left_out=[e.unsuitable])
     if e.processes is None or e.nodes is None:
-        return Found(left_out=["nobody read the nodes' control groups at the end"])
+        return Found(left_out=["the nodes' control groups were not read at the end"])
     ends = e.processes.select("node", "group_ns", end_ns="t_ns")
     before = e.nodes.join(ends, on="node").filter(pl.col("t_ns") <= pl.col("end_ns")).sort("node", "t_ns")
     last = before.with_columns(step=pl.col("cpu_ns").diff().over("node")).group_by("node").agg(

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import polars as pl
 
 from capture.conservation.check import WRONG, Compared, Found, Rule
 from capture.conservation.evidence import Evidence
 from capture.conservation.segments import Port, Traffic, added
+from contract.plan import Plan
 
 TAKEN = "frames that directions of links let out, dropped or hold"
 LINK_FRAMES = Rule("link-frames", TAKEN, "those that the only other port of their segment put in", WRONG)
@@ -17,7 +17,6 @@ LINK_FRAMES_MOST = Rule(
     "link-most-frames", f"{TAKEN}, of segments with more ports", "those that all other ports put in", WRONG,
     "at most",
 )  # fmt: skip
-WAYS = ("forward", "reverse")
 
 
 def link_is_other_port(e: Evidence) -> Found:
@@ -37,11 +36,11 @@ def _against_ports(e: Evidence, *, two: bool) -> Found:
         return Found(left_out=["links were added and proven, with frames that came by no port"])
     traffic, compared, left_out = Traffic(e), list[Compared](), list[str]()
     doubling = set(_doubling(e.plan))
-    for segment in e.plan.get("segments", ()):
-        if segment.get("stp"):
+    for segment in e.plan.segments:
+        if segment.stp:
             left_out.append("spanning tree discards frames at ports that it blocks")
             continue
-        ports = traffic.ports(segment["name"])
+        ports = traffic.ports(segment.name)
         if isinstance(ports, str):
             left_out.append(ports)
             continue
@@ -69,11 +68,6 @@ def _of_direction(
         yield Compared(" ".join(way), figure, count, "frames", 0 if exact else most)
 
 
-def _doubling(plan: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def _doubling(plan: Plan) -> Iterator[tuple[str, str]]:
     """Directions that are ever asked to duplicate frames."""
-    for link in plan.get("links", ()):
-        yield from ((link.get("name"), w) for w in WAYS if link[w]["impairment"].get("duplicate"))
-    for event in plan.get("events", ()):
-        if event["action"] == "impair":
-            ways = [w for w in WAYS if (event["args"].get(w) or {}).get("duplicate")]
-            yield from ((target, w) for target in event["targets"] for w in ways)
+    return ((link, way) for link, way, one in plan.impairments() if one.duplicate)

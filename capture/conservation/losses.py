@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator
-from typing import Any
 
 import polars as pl
 
 from capture.conservation.check import WRONG, Compared, Found, Rule
 from capture.conservation.counters import link_steps
 from capture.conservation.evidence import Evidence
+from contract import events
+from contract.plan import WAYS, Impairment
 
-LINK_LOSS = Rule("link-loss", "frames that links dropped", "the share that the file asks them to lose", WRONG)
+LINK_LOSS = Rule("link-loss", "frames that links dropped", "the loss that the file requests", WRONG)
 # Chance of a good link to be called wrong: of 700 directions in 1,000 runs none.
 BEYOND = math.log(1e9)
-WAYS = ("forward", "reverse")
 
 
 def links_lose_their_share(e: Evidence) -> Found:
@@ -28,38 +27,36 @@ def links_lose_their_share(e: Evidence) -> Found:
         return Found(left_out=["no counters of links"])
     compared = list[Compared]()
     changes = list(_changes(e))
-    for link in e.plan.get("links", ()):
+    for link in e.plan.links:
         for way in WAYS:
-            if link[way].get("shared") or link[way].get("trace") is not None or link.get("kind") == "medium":
+            if link.way(way).shared or link.way(way).trace is not None or link.kind == "medium":
                 continue
             asked = [
-                (0, link[way]["impairment"]),
-                *((t, i) for t, n, w, i in changes if (n, w) == (link.get("name"), way)),
+                (0, link.way(way).impairment),
+                *((t, i) for t, n, w, i in changes if (n, w) == (link.name, way)),
             ]
-            if any(_correlated(one) for _, one in asked) or not any(one.get("loss") for _, one in asked):
+            if any(_correlated(one) for _, one in asked) or not any(one.loss for _, one in asked):
                 continue
             rows = steps.filter(
-                pl.col("whole") & (pl.col("link") == link.get("name")) & (pl.col("direction") == way)
+                pl.col("whole") & (pl.col("link") == link.name) & (pl.col("direction") == way)
             )
-            compared += _of_direction(f"{link.get('name')} {way}", rows, asked)
-    return Found(compared, [] if compared else ["no link is asked to lose frames, each by its own chance"])
+            compared += _of_direction(f"{link.name} {way}", rows, asked)
+    return Found(compared, [] if compared else ["no link has independent loss"])
 
 
-def _of_direction(
-    name: str, rows: pl.DataFrame, asked: list[tuple[int, dict[str, Any]]]
-) -> Iterator[Compared]:
+def _of_direction(name: str, rows: pl.DataFrame, asked: list[tuple[int, Impairment]]) -> Iterator[Compared]:
     dropped = expected = 0.0
     room = True
     for end_ns, packets, lost in rows.select("t_ns", "packets", "dropped").iter_rows():
         _, now = max((one for one in asked if one[0] <= end_ns), key=lambda one: one[0])
         dropped += lost
-        expected += (packets + lost) * float(now.get("loss") or 0)
-        room = room and packets + lost <= (now.get("limit_packets") or 0) and not now.get("queue")
+        expected += (packets + lost) * now.loss
+        room = room and packets + lost <= (now.limit_packets or 0) and not now.queue
     if expected:
         low, high = (_furthest(expected, side) for side in (-1, 1))
         figure = dropped if room else min(dropped, expected)
-        slack = math.ceil(high - expected if figure > expected else expected - low)
-        yield Compared(name, round(figure), round(expected), "frames", slack)
+        tolerance = math.ceil(high - expected if figure > expected else expected - low)
+        yield Compared(name, round(figure), round(expected), "frames", tolerance)
 
 
 def _furthest(mean: float, side: int) -> float:
@@ -76,16 +73,15 @@ def _furthest(mean: float, side: int) -> float:
     return far
 
 
-def _changes(e: Evidence) -> Iterator[tuple[int, str, str, dict[str, Any]]]:
+def _changes(e: Evidence) -> Iterator[tuple[int, str, str, Impairment]]:
     """Changes of impairments by the run's events: time, link, direction, impairment from then on."""
     if e.events is None:
         return
     rows = e.events.filter((pl.col("action") == "impair") & pl.col("ok")).sort("t_ns")
     for at_ns, targets, args in rows.select("t_ns", "targets", "args").iter_rows():
-        ways = json.loads(args)
-        for target in targets:
-            yield from ((at_ns, target, way, ways[way]) for way in WAYS if ways.get(way))
+        for way, one in events.impairments(args):
+            yield from ((at_ns, target, way, one) for target in targets)
 
 
-def _correlated(impairment: dict[str, Any]) -> bool:
-    return any(impairment.get(name) for name in ("loss_correlation", "gemodel", "duplicate"))
+def _correlated(one: Impairment) -> bool:
+    return bool(one.loss_correlation or one.gemodel or one.duplicate)

@@ -16,7 +16,7 @@ MACHINE_TIME = Rule(
 SAMPLE_TIMES = Rule(
     "sample-times", "rounds of samples of nodes and of links, and the time that they take",
     "those of the lab's kernel",
-    "rates are of another time than it says: repeat the run, and report it as an error",
+    "rates are of another time than stated: repeat the run, and report it as an error",
 )  # fmt: skip
 COUNTERS_GROW = Rule(
     "counters-grow", "samples in which a counter of a node went down", "those that an event explains",
@@ -58,7 +58,7 @@ def samples_take_one_time(e: Evidence) -> Found:
         return Found(left_out=[e.unsuitable])
     if e.host is None:
         return Found(left_out=["no samples of the lab's kernel"])
-    names = [node["name"] for node in light_nodes(e.plan)]
+    names = [node.name for node in light_nodes(e.plan)]
     nodes = None if e.nodes is None else e.nodes.filter(pl.col("node").is_in(names))
     lab = e.host.filter(where="lab")
     kernel, rounds = _span(lab), lab["t_ns"].n_unique()
@@ -97,7 +97,7 @@ def nodes_fit_memory(e: Evidence) -> Found:
     there = (e.manifest.get("host") or {}).get("memory_bytes")
     if e.nodes is None or not there:
         return Found(left_out=["no samples of nodes, or the manifest does not tell the kernel's memory"])
-    names = [node["name"] for node in light_nodes(e.plan)]
+    names = [node.name for node in light_nodes(e.plan)]
     rows = e.nodes.filter(pl.col("node").is_in(names)).group_by("t_ns").agg(pl.col("memory_bytes").sum())
     if rows.is_empty():
         return Found(left_out=["no samples of light nodes"])

@@ -5,13 +5,13 @@ with dropped frames.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import polars as pl
 
 from capture import expected
 from capture.conservation.check import Compared, Found, Rule
 from capture.conservation.evidence import Evidence
+from contract.plan import WAYS, Plan, Session, Software
 
 MESSAGE_ROWS = Rule(
     "message-rows", "messages of the table", "the records of them",
@@ -23,7 +23,7 @@ MESSAGE_TOTALS = Rule(
 )  # fmt: skip
 MESSAGE_LOSSES = Rule(
     "message-losses", "messages lost", "the frames that links and stacks dropped or held at the end",
-    "something between the nodes drops what nobody counts: losses of this run may be the lab's own",
+    "something between the nodes drops messages without a count: losses of this run may be the lab's own",
     "at most",
 )  # fmt: skip
 # Counters of a node's own stack that say that it threw a packet away.
@@ -55,15 +55,15 @@ def records_are_counted(e: Evidence) -> Found:
         return Found(left_out=["the run does not say what its programs counted"])
     if e.recorded is None:
         return Found(left_out=["the run has no records of messages"])
-    if e.plan.get("hosts") or any(n.get("kind", "light") != "light" for n in e.plan.get("nodes", ())):
+    if e.plan.hosts or any(n.kind != "light" for n in e.plan.nodes):
         return Found(left_out=["what programs in machines or on other hosts counted may be gone with them"])
-    if any(event["action"] in ENDING for event in e.plan.get("events", ())):
+    if any(event.action in ENDING for event in e.plan.events):
         return Found(left_out=["programs were ended by the timeline, and what they had counted with them"])
     if _own_programs(e.plan):
         return Found(left_out=["programs of the user's own are counted by their records alone"])
     arrived = e.recorded.arrivals + e.recorded.replies
     compared = [Compared("messages received", arrived, int(totals["received"]), "messages")]
-    if any(_LIMITED & s.get("spec", {}).keys() for s in agents(e.plan)):
+    if any(_LIMITED & software.spec.keys() for software, _ in agents(e.plan)):
         return Found(compared, ["senders with rate limits leave out messages that were due"])
     scheduled = Compared("messages scheduled", e.recorded.sent, int(totals["scheduled"]), "messages")
     return Found([scheduled, *compared])
@@ -73,7 +73,7 @@ def lost_were_dropped(e: Evidence) -> Found:
     """At most as many datagrams were lost as frames were dropped or still queued."""
     if why := e.unsuitable or disrupted(e):
         return Found(left_out=[why])
-    counted = e.links if e.plan.get("links") else e.nodes  # a lab without links drops in stacks alone
+    counted = e.links if e.plan.links else e.nodes  # a lab without links drops in stacks alone
     if e.messages is None or counted is None:
         return Found(left_out=["no messages, or no counters of links"])
     last_ns = int(counted["t_ns"].max())  # type: ignore[arg-type]
@@ -102,7 +102,7 @@ def _lost(e: Evidence, last_ns: int) -> int | None:
 def of_datagrams(e: Evidence) -> pl.DataFrame:
     """Messages that the agent's roles sent to each other as datagrams from end to end."""
     assert e.messages is not None
-    roles = [s["session"]["endpoint"] for s in agents(e.plan)]
+    roles = [session.endpoint for _, session in agents(e.plan)]
     of = expected.deliveries(e.plan).filter(~pl.col("lossless"))["flow"].unique()
     return e.messages.filter(
         (pl.col("outcome") == "sent") & (pl.col("pattern") != "publish") & pl.col("flow").is_in(of.to_list())
@@ -112,22 +112,22 @@ def of_datagrams(e: Evidence) -> pl.DataFrame:
 
 def disrupted(e: Evidence) -> str:
     """Why lost messages may have no dropped frame; "" if each has one."""
-    nodes, links = e.plan.get("nodes", ()), e.plan.get("links", ())
-    ways = [link[way]["impairment"] for link in links for way in ("forward", "reverse")]
-    software = [s for node in nodes for s in node.get("software", ())]
+    nodes, links = e.plan.nodes, e.plan.links
+    ways = [link.way(way).impairment for link in links for way in WAYS]
+    software = [s for node in nodes for s in node.software]
     reasons = {
         "a node's CPU is limited: messages may wait unread in its sockets": any(
-            node.get("cpu_limit_cores") or node.get("cpu_limit_mhz") for node in nodes
+            node.cpu_limit_cores or node.cpu_limit_mhz for node in nodes
         ),
-        "a link flips bits: frames get lost that no link has dropped": any(w.get("corrupt") for w in ways),
+        "a link flips bits: frames get lost that no link has dropped": any(w.corrupt for w in ways),
         "links or nodes were taken down, which throws frames away uncounted": any(
-            event["action"] in DISRUPTING for event in e.plan.get("events", ())
+            event.action in DISRUPTING for event in e.plan.events
         ),
-        "a router's program may drop packets that nobody counts": any(
-            s.get("role") == "router" and s.get("process") for s in software
+        "a router's program may drop packets that are not counted": any(
+            s.role == "router" and s.process for s in software
         ),
         "the stacks of virtual machines may drop frames uncounted": any(
-            node.get("kind", "light") != "light" for node in nodes
+            node.kind != "light" for node in nodes
         ),
         "a receiver said that it lost frames": e.overrun,
     }
@@ -140,15 +140,10 @@ def _thrown_away(e: Evidence) -> int:
     return int(e.stacks.filter(pl.col("counter").str.contains(THROWN_AWAY))["value"].sum())
 
 
-def agents(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def agents(plan: Plan) -> Iterator[tuple[Software, Session]]:
     """Roles of the agent's that have a session."""
-    for node in plan.get("nodes", ()):
-        yield from (s for s in node.get("software", ()) if s.get("session") and not s.get("process"))
+    return ((software, session) for _, software, session in plan.sessions() if not software.process)
 
 
-def _own_programs(plan: dict[str, Any]) -> bool:
-    return any(
-        s.get("session") and s.get("process")
-        for node in plan.get("nodes", ())
-        for s in node.get("software", ())
-    )
+def _own_programs(plan: Plan) -> bool:
+    return any(software.process for _, software, _ in plan.sessions())

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import polars as pl
 
 from capture.conservation.check import WRONG, Compared, Found, Rule
-from capture.conservation.counters import light_nodes, node_steps
+from capture.conservation.counters import node_steps
 from capture.conservation.evidence import Evidence
+from contract.plan import Plan
 
 NODE_PAYLOAD = Rule(
     "node-payload", "bytes of nodes' interfaces", "the payload that nodes exchanged", WRONG, "at least"
@@ -34,7 +34,7 @@ def node_carries_messages(e: Evidence) -> Found:
             if whole:
                 compared.append(Compared(f"{node} {word}", carried, needed, "bytes"))
             else:
-                left_out.append("a node's counters began anew")
+                left_out.append("a node's counters restarted")
     return Found(compared, left_out if compared or left_out else ["no messages between nodes"])
 
 
@@ -97,18 +97,13 @@ def _summed(parts: list[pl.DataFrame]) -> pl.DataFrame:
     return pl.concat([empty, *parts]).drop_nulls().group_by("node").agg(pl.col("payload").sum())
 
 
-def _homes(plan: dict[str, Any]) -> dict[str, str]:
+def _homes(plan: Plan) -> dict[str, str]:
     """The node of each endpoint."""
-    return {
-        str(software["session"]["endpoint"]): str(node["name"])
-        for node in light_nodes(plan)
-        for software in node.get("software", ())
-        if software.get("session")
-    }
+    return {s.endpoint: node.name for node, _, s in plan.sessions() if node.kind == "light"}
 
 
-def _go_betweens(plan: dict[str, Any]) -> list[str]:
+def _go_betweens(plan: Plan) -> list[str]:
     return [
-        str(node["name"]) for node in plan.get("nodes", ())
-        if any(software.get("role") in GO_BETWEENS for software in node.get("software", ()))
+        node.name for node in plan.nodes
+        if any(software.role in GO_BETWEENS for software in node.software)
     ]  # fmt: skip

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import polars as pl
 
 from capture.conservation.counters import light_nodes
+from contract.plan import WAYS, Plan
 
 PORTS = {"node": pl.String, "device": pl.String, "link": pl.String, "direction": pl.String, "way": pl.String}
 
@@ -35,22 +35,22 @@ class Ports:
         return (rows["link"][0], rows["direction"][0]) if one else None
 
 
-def ports(plan: dict[str, Any]) -> Ports:
+def ports(plan: Plan) -> Ports:
     """The ports of light nodes; without half duplex links and media, whose ends share one counter."""
-    owners = {node["netns"]: node["name"] for node in light_nodes(plan) if "netns" in node}
+    owners = {node.netns: node.name for node in light_nodes(plan)}
     rows = []
-    for link in plan.get("links", ()):
-        for direction in ("forward", "reverse"):
-            d = link[direction]
-            if d.get("shared") or link.get("kind") == "medium":
+    for link in plan.links:
+        for direction in WAYS:
+            d = link.way(direction)
+            if d.shared or link.kind == "medium":
                 continue
-            ends = (("tx", d.get("netns"), d.get("device")), ("rx", d.get("far_netns"), d.get("far_device")))
+            ends = (("tx", d.netns, d.device), ("rx", d.far_netns, d.far_device))
             rows += [
-                (owners[netns], device, link["name"], direction, way)
+                (owners[netns], device, link.name, direction, way)
                 for way, netns, device in ends if netns in owners
             ]  # fmt: skip
     devices = {
-        node["name"]: {i["name"].partition(".")[0]: i["segment"] for i in node.get("interfaces", ())}
+        node.name: {i.name.partition(".")[0]: i.segment for i in node.interfaces}
         for node in light_nodes(plan)
     }
     return Ports(pl.DataFrame(rows, schema=PORTS, orient="row"), devices)

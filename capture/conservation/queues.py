@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import polars as pl
 
 from capture.conservation.check import WRONG, Compared, Found, Rule
 from capture.conservation.counters import link_steps
 from capture.conservation.evidence import Evidence
+from contract.plan import WAYS, Impairment, Plan
 
 LINK_BACKLOG = Rule("link-backlog", "packets that wait in a link", "what its queues hold", WRONG, "at most")
 LINK_FULL = Rule(
@@ -16,7 +15,6 @@ LINK_FULL = Rule(
 )
 FULL = 0.995  # of the rate, over a sample: then a queue is empty for 0.5 % of the time
 FEWEST = 5  # such samples
-WAYS = ("forward", "reverse")
 
 
 def backlog_fits(e: Evidence) -> Found:
@@ -35,20 +33,14 @@ def backlog_fits(e: Evidence) -> Found:
 
 
 def full_links_hold(e: Evidence) -> Found:
-    """A direction that carried its rate and dropped, though no loss was asked for, had a full queue."""
+    """A direction that carried its rate and dropped, although no loss was requested, had a full queue."""
     if e.unsuitable:
         return Found(left_out=[e.unsuitable])
     steps = link_steps(e)
     if steps is None:
         return Found(left_out=["no counters of links"])
-    rates = {
-        (n, way): int(i["rate_bps"])
-        for n, way, i in _asked(e.plan)
-        if i.get("rate_bps") and not i.get("loss")
-    }
-    changed = {
-        t for event in e.plan.get("events", ()) if event["action"] == "impair" for t in event["targets"]
-    }
+    rates = {(name, way): one.rate_bps for name, way, one in _asked(e.plan) if one.rate_bps and not one.loss}
+    changed = {t for event in e.plan.events if event.action == "impair" for t in event.targets}
     compared = []
     for (link, direction), rows in steps.partition_by("link", "direction", as_dict=True).items():
         rate = rates.get((str(link), str(direction)))
@@ -62,31 +54,26 @@ def full_links_hold(e: Evidence) -> Found:
     return Found(compared, [] if compared else ["no queue was full"])
 
 
-def _asked(plan: dict[str, Any]) -> list[tuple[str, str, dict[str, Any]]]:
+def _asked(plan: Plan) -> list[tuple[str, str, Impairment]]:
     return [
-        (str(link.get("name")), way, link[way]["impairment"])
-        for link in plan.get("links", ()) for way in WAYS
-        if not link[way].get("shared") and link[way].get("trace") is None
-        and not link[way]["impairment"].get("gemodel")
+        (link.name, way, link.way(way).impairment)
+        for link in plan.links for way in WAYS
+        if not link.way(way).shared and link.way(way).trace is None
+        and not link.way(way).impairment.gemodel
     ]  # fmt: skip
 
 
-def _limits(plan: dict[str, Any]) -> dict[tuple[str, str], int]:
+def _limits(plan: Plan) -> dict[tuple[str, str], int]:
     """Limits by direction: the packets that netem and the queue behind it hold; leaves out queues of bytes
     or classes.
     """
     found: dict[tuple[str, str], int] = {}
     asked = _asked(plan)
-    for event in plan.get("events", ()):
-        if event["action"] == "impair":
-            asked += [
-                (t, w, event["args"][w]) for t in event["targets"] for w in WAYS if event["args"].get(w)
-            ]
-    unknown = {
-        (name, way) for name, way, wanted in asked if wanted.get("queue") or not wanted.get("limit_packets")
-    }
+    for event in plan.events:
+        asked += event.impairments()
+    unknown = {(name, way) for name, way, wanted in asked if wanted.queue or not wanted.limit_packets}
     known = {(name, way) for name, way, _ in _asked(plan)}
     for name, way, wanted in asked:
         if (name, way) in known - unknown:
-            found[name, way] = max(found.get((name, way), 0), 2 * int(wanted["limit_packets"]) + 2)
+            found[name, way] = max(found.get((name, way), 0), 2 * (wanted.limit_packets or 0) + 2)
     return found

@@ -28,7 +28,7 @@ from capture.conservation import (
 )
 from capture.conservation.check import Check, Found, Rule, judge
 from capture.conservation.evidence import Evidence
-from capture.manifest import TRUST, Warned
+from contract.manifest import TRUST, Warned
 
 TABLES: dict[Rule, Callable[[Evidence], Found]] = {
     messages.MESSAGE_TOTALS: messages.records_are_counted,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import polars as pl
 
@@ -11,6 +10,7 @@ from capture.conservation.check import WRONG, Compared, Found, Rule
 from capture.conservation.counters import link_steps, node_steps
 from capture.conservation.evidence import Evidence
 from capture.conservation.ports import Ports, ports
+from contract.plan import WAYS, Link, Plan
 
 SEGMENT_FRAMES = Rule(
     "segment-frames",
@@ -47,11 +47,11 @@ def segments_pass_on(e: Evidence) -> Found:
         return Found(left_out=[e.unsuitable])
     traffic = Traffic(e)
     compared, left_out = [], []
-    for segment in e.plan.get("segments", ()):
-        if segment.get("stp"):
+    for segment in e.plan.segments:
+        if segment.stp:
             left_out.append("spanning tree discards frames at ports that it blocks")
             continue
-        flow = traffic.of(segment["name"])
+        flow = traffic.of(segment.name)
         if isinstance(flow, str):
             left_out.append(flow)
             continue
@@ -61,12 +61,12 @@ def segments_pass_on(e: Evidence) -> Found:
         if both.height:
             into, out = int(both["packets"].sum()), int(both["packets_out"].sum())
             most = int(both["packets"].max())  # type: ignore[arg-type]
-            compared.append(Compared(segment["name"], out, into, "frames", 0 if e.virtual else most))
+            compared.append(Compared(segment.name, out, into, "frames", 0 if e.virtual else most))
     return Found(compared, left_out or ([] if compared else ["the lab has no segments"]))
 
 
 class Traffic:
-    """What crosses segments' ports, from the samples of nodes and links."""
+    """Counts the traffic across the ports of segments, from the samples of nodes and links."""
 
     def __init__(self, e: Evidence) -> None:
         self._plan = e.plan
@@ -85,9 +85,7 @@ class Traffic:
         """The segment's ports to nodes and to links, or why their frames are not known."""
         if self._nodes is None or self._links is None:
             return "no counters of nodes and links"
-        if any(
-            _shared(li) and segment in (li["a"], li["b"], li["name"]) for li in self._plan.get("links", ())
-        ):
+        if any(_shared(li) and segment in (li.a, li.b, li.name) for li in self._plan.links):
             return "a segment's frames share a medium"
         here = {name for name, devices in self._ports.devices.items() if segment in devices.values()}
         if why := _unknown(self._plan, self._ports, segment, here):
@@ -97,13 +95,13 @@ class Traffic:
             into = self._at(node, segment, "tx", waiting=False)
             out = self._at(node, segment, "rx", waiting=True)
             found.append(Port(into, out, self._ports.way_into(node, segment)))
-        for link in self._plan.get("links", ()):
-            if link.get("kind") == "segments" and segment in (link["a"], link["b"]):
-                leaving = "forward" if link["a"] == segment else "reverse"
+        for link in self._plan.links:
+            if link.kind == "segments" and segment in (link.a, link.b):
+                leaving = "forward" if link.a == segment else "reverse"
                 entering = "reverse" if leaving == "forward" else "forward"
-                into = self._of_link(link["name"], entering, waiting=False)
-                out = self._of_link(link["name"], leaving, waiting=True)
-                found.append(Port(into, out, (link["name"], leaving)))
+                into = self._of_link(link.name, entering, waiting=False)
+                out = self._of_link(link.name, leaving, waiting=True)
+                found.append(Port(into, out, (link.name, leaving)))
         return found
 
     @property
@@ -129,14 +127,15 @@ class Traffic:
         """The frames of both directions of a link, or why they are not known."""
         if self._links is None:
             return "no counters of links"
-        found = next((li for li in self._plan.get("links", ()) if li["name"] == link), None)
+        found = next((li for li in self._plan.links if li.name == link), None)
         if found is None or _shared(found):
             return "the ends of a captured link share one transmitter"
-        return added([self._of_link(link, way, waiting=False) for way in ("forward", "reverse")])
+        return added([self._of_link(link, way, waiting=False) for way in WAYS])
 
     def _at(self, node: str, segment: str, way: str, *, waiting: bool) -> pl.DataFrame:
-        """Of the node's interface there: all that it counted, less what its links elsewhere did; and what its
-        own link there dropped or held, if that is `waiting` to come out.
+        """Counts of the node's interface at this segment: the node's total less those of its other links.
+
+        waiting: includes frames that the node's link here dropped or holds.
         """
         assert self._nodes is not None
         own = self._nodes.filter(node=node).select(
@@ -162,19 +161,19 @@ class Traffic:
         return rows.select("sample", packets=packets, bytes=pl.col("bytes"), whole="whole")
 
 
-def _shared(link: dict[str, Any]) -> bool:
+def _shared(link: Link) -> bool:
     """Whether both its ends send by one transmitter."""
-    return bool(link["forward"].get("shared")) or link.get("kind") == "medium"
+    return bool(link.forward.shared) or link.kind == "medium"
 
 
-def _unknown(plan: dict[str, Any], known: Ports, segment: str, here: set[str]) -> str:
+def _unknown(plan: Plan, known: Ports, segment: str, here: set[str]) -> str:
     """Why the frames of some port of the segment cannot be distinguished from others."""
-    others = [n for n in plan.get("nodes", ()) if n["name"] not in known.devices]
-    if any(i["segment"] == segment for n in others for i in n.get("interfaces", ())):
+    others = [n for n in plan.nodes if n.name not in known.devices]
+    if any(i.segment == segment for n in others for i in n.interfaces):
         return "a virtual machine's ports are counted at other times"
-    inside = [i for n in plan.get("nodes", ()) for i in n.get("interfaces", ()) if i["segment"] == segment]
-    if any(i.get("nic") for i in inside):
-        return "a NIC of the machine is in the segment, whose cable nobody counts"
+    inside = [i for n in plan.nodes for i in n.interfaces if i.segment == segment]
+    if any(i.nic for i in inside):
+        return "a NIC of the machine is in the segment, whose traffic is not counted"
     for node in here:
         elsewhere = {device for device, place in known.devices[node].items() if place != segment}
         if not elsewhere <= known.covered(node):

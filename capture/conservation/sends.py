@@ -28,7 +28,7 @@ def links_take_messages(e: Evidence) -> Found:
     steps = link_steps(e)
     if steps is None or e.messages is None:
         return Found(left_out=["no messages, or no counters of links"])
-    known, homes = ports(e.plan), _homes(e)
+    known, homes = ports(e.plan), e.plan.homes()
     first_ns, last_ns = int(steps["begin_ns"].min()), int(steps["t_ns"].max())  # type: ignore[arg-type]
     rows = of_datagrams(e).filter(pl.col("sent_ns").is_between(first_ns, last_ns, closed="right"))
     place = {end: pl.col(end).replace_strict(homes, default=None, return_dtype=pl.String) for end in ENDS}
@@ -79,7 +79,7 @@ def _taken(steps: pl.DataFrame, known: Ports, node: str) -> tuple[int, int] | st
         return "a node has interfaces without a link"
     rows = _ways(steps, known, node)
     if rows.is_empty() or not rows["whole"].all():
-        return "counters of a node's links began anew"
+        return "counters of a node's links restarted"
     frames = pl.sum_horizontal("packets", "dropped", "queued").sum()
     by_sample = rows.group_by("sample").agg(frames=frames)["frames"]
     return int(by_sample.sum()), int(by_sample.max())  # type: ignore[arg-type]
@@ -89,13 +89,3 @@ def _ways(rows: pl.DataFrame, known: Ports, node: str) -> pl.DataFrame:
     """Those of the directions that lead out of the node."""
     out = known.rows.filter(node=node, way="tx").select("link", "direction").unique()
     return rows.join(out, on=["link", "direction"], how="semi")
-
-
-def _homes(e: Evidence) -> dict[str, str]:
-    """The node of each endpoint."""
-    return {
-        str(role["session"]["endpoint"]): str(node["name"])
-        for node in e.plan.get("nodes", ())
-        for role in node.get("software", ())
-        if role.get("session")
-    }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import polars as pl
 
@@ -11,6 +10,7 @@ from capture.conservation.check import WRONG, Compared, Found, Rule
 from capture.conservation.counters import light_nodes, node_steps
 from capture.conservation.evidence import Evidence
 from capture.conservation.ports import ports
+from contract.plan import WAYS, Link, Plan, Software
 
 STACK_REPEATS = Rule(
     "stack-repeats", "TCP segments that a stack sent again", "those of fast and slow repetition",
@@ -61,8 +61,8 @@ def interfaces_have_packets(e: Evidence) -> Found:
     for node, size, frames in sums.filter(~pl.col("node").is_in(tagged)).iter_rows():
         known = octets.get(node, 0) + ETHERNET * frames
         strays = STRAY + max(0, frames - packets.get(node, 0))
-        slack = strays * LONGEST + round(OTHER_SHARE * frames) * SHORT
-        compared.append(Compared(node, size, known, "bytes", slack))
+        tolerance = strays * LONGEST + round(OTHER_SHARE * frames) * SHORT
+        compared.append(Compared(node, size, known, "bytes", tolerance))
     return Found(compared, [] if compared else ["no light node"])
 
 
@@ -73,8 +73,8 @@ def links_have_packets(e: Evidence) -> Found:
     if e.links is None or e.stacks is None:
         return Found(left_out=["no counters of links, or none of stacks"])
     sent, compared, left_out = _counted(e, SENT), list[Compared](), list[str]()
-    own = {node["name"] for node in light_nodes(e.plan) if any(map(_of_user, node.get("software", ())))}
-    doubling = {link.get("name") for link in e.plan.get("links", ()) if _doubles(link)}
+    own = {node.name for node in light_nodes(e.plan) if any(map(_of_user, node.software))}
+    doubling = {link.name for link in e.plan.links if _doubles(link)}
     out = ports(e.plan).rows.filter((pl.col("way") == "tx") & ~pl.col("link").is_in(list(doubling)))
     taken = out.unique(["node", "link", "direction"]).join(_taken(e.links), on=["link", "direction"])
     for node, count in taken.group_by("node").agg(pl.col("frames").sum()).sort("node").iter_rows():
@@ -103,21 +103,19 @@ def _counted(e: Evidence, counters: Iterable[str]) -> dict[str, int]:
     return dict(rows.group_by("node").agg(pl.col("value").sum()).iter_rows())
 
 
-def _bare(plan: dict[str, Any]) -> str:
-    kinds = {role.get("kind") for node in plan.get("nodes", ()) for role in node.get("software", ())}
+def _bare(plan: Plan) -> str:
+    kinds = {role.kind for node in plan.nodes for role in node.software}
     return "programs send frames that are no packets" if kinds & set(BARE) else ""
 
 
-def _tagged(plan: dict[str, Any]) -> list[str]:
+def _tagged(plan: Plan) -> list[str]:
     """Nodes with tagged interfaces: counters may leave tags out."""
-    return [
-        n["name"] for n in plan.get("nodes", ()) if any("." in i["name"] for i in n.get("interfaces", ()))
-    ]
+    return [n.name for n in plan.nodes if any("." in i.name for i in n.interfaces)]
 
 
-def _of_user(role: dict[str, Any]) -> bool:
-    return bool(role.get("process")) and role.get("role") not in ("broker", "server")
+def _of_user(role: Software) -> bool:
+    return bool(role.process) and role.role not in ("broker", "server")
 
 
-def _doubles(link: dict[str, Any]) -> bool:
-    return any(link[way]["impairment"].get("duplicate") for way in ("forward", "reverse"))
+def _doubles(link: Link) -> bool:
+    return any(link.way(way).impairment.duplicate for way in WAYS)

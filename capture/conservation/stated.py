@@ -10,18 +10,19 @@ import polars as pl
 from capture import trials
 from capture.conservation.check import Compared, Found, Rule
 from capture.conservation.evidence import Evidence
-from capture.manifest import COMPLETE
+from contract.manifest import COMPLETE
+from contract.plan import WAYS, Impairment
 
 EVENTS_PLANNED = Rule(
     "events-planned", "events as they were carried out", "those of the plan",
-    "raw/events.jsonl is not whole: what events did is told of other moments, or not at all",
+    "raw/events.jsonl is incomplete: effects of events are assigned to wrong times, or missing",
 )  # fmt: skip
 PHASES_PLANNED = Rule(
     "phases-planned", "ramp and hold as they were", "those of the plan",
     "figures of the hold are of another time: the manifest is damaged, repeat the run",
 )  # fmt: skip
 PROOF_PLANNED = Rule(
-    "proof-planned", "what links were proven against", "what the plan asks for",
+    "proof-planned", "the values that links were proven against", "the requested values of the plan",
     "the proof is of another lab, or was changed: repeat the run",
 )  # fmt: skip
 PROOF_WORDS = Rule(
@@ -40,7 +41,6 @@ QUANTITIES = {
     "loss": ("loss", 10**9), "duplicate": ("duplicate", 10**9), "corrupt": ("corrupt", 10**9),
 }  # fmt: skip
 NEEDED = ("tolerance", "low", "high", "measured")
-EARLIER = {"requested": "asked", "measured": "realised", "tolerance": "slack"}
 ROUNDING = 1e-6
 
 
@@ -50,9 +50,7 @@ def events_are_planned(e: Evidence) -> Found:
     """
     if e.manifest.get("state") != COMPLETE or not e.manifest.get("phases"):
         return Found(left_out=["the run has not come to its end"])
-    if "events" not in e.plan:
-        return Found(left_out=["the plan does not say which"])
-    planned = len(e.plan["events"])
+    planned = len(e.plan.events)
     if e.events is None:
         return Found([Compared("events", 0, planned, "events")])
     other = pl.col("label").str.starts_with(BY_HAND).fill_null(False) | (pl.col("action") == PLAYED)
@@ -73,14 +71,12 @@ def phases_are_planned(e: Evidence) -> Found:
     phases = e.manifest.get("phases") or {}
     if e.manifest.get("state") != COMPLETE or not {"ramp", "hold", "drain"} <= phases.keys():
         return Found(left_out=["the run has not come to its end"])
-    if not {"ramp_ns", "hold_ns"} <= e.plan.keys():
-        return Found(left_out=["the plan does not say how long they are"])
     if trials.planned(e.plan):
         return Found(left_out=["trials make the hold as long as they need"])
     ramp, hold, drain = (phases[name] for name in ("ramp", "hold", "drain"))
     return Found([
-        Compared("ramp", ramp[1] - ramp[0], int(e.plan["ramp_ns"]), "ns"),
-        Compared("hold", hold[1] - hold[0], int(e.plan["hold_ns"]), "ns"),
+        Compared("ramp", ramp[1] - ramp[0], e.plan.ramp_ns, "ns"),
+        Compared("hold", hold[1] - hold[0], e.plan.hold_ns, "ns"),
         Compared("the hold's begin", hold[0], ramp[1], "ns"),
         Compared("the drain's begin", drain[0], hold[1], "ns"),
         Compared("the beginning", ramp[0], int(e.manifest.get("t0_ns") or 0), "ns"),
@@ -92,30 +88,25 @@ def proof_is_of_plan(e: Evidence) -> Found:
     if not (proof := e.proof):
         return Found(left_out=["no link was proven"])
     asked = {
-        (link.get("name"), way): link[way]["impairment"]
-        for link in e.plan.get("links", ())
-        for way in ("forward", "reverse")
-        if link[way].get("trace") is None
+        (link.name, way): link.way(way).impairment
+        for link in e.plan.links
+        for way in WAYS
+        if link.way(way).trace is None
     }
     compared = list(_asked(proof, asked))
     return Found(compared, [] if compared else ["no link has a quantity that the plan names"])
 
 
-def _asked(proof: list[dict[str, Any]], asked: dict[tuple[str, str], dict[str, Any]]) -> Iterator[Compared]:
+def _asked(proof: list[dict[str, Any]], asked: dict[tuple[str, str], Impairment]) -> Iterator[Compared]:
     for one in proof:
         of = asked.get((str(one.get("link")), str(one.get("direction"))))
         name, times = QUANTITIES.get(str(one.get("quantity")), ("", 1))
-        if (
-            of is None
-            or not name
-            or (name == "loss" and of.get("gemodel"))
-            or (name == "delay_ns" and of.get("slot"))
-        ):
+        if of is None or not name or (name == "loss" and of.gemodel) or (name == "delay_ns" and of.slot):
             continue
-        wanted = round(float(of.get(name) or 0) * times)
+        wanted = round(float(getattr(of, name) or 0) * times)
         label = f"{one['link']} {one['direction']} {one['quantity']}"
         yield Compared(
-            label, round(float(_said(one, "requested") or 0) * times), wanted, "", round(wanted * ROUNDING)
+            label, round(float(one.get("requested") or 0) * times), wanted, "", round(wanted * ROUNDING)
         )
 
 
@@ -125,7 +116,7 @@ def proof_words_are_intervals(e: Evidence) -> Found:
     """
     known = [
         one for one in e.proof
-        if "needs" in one and None not in [_said(one, name) for name in NEEDED]
+        if "needs" in one and None not in [one.get(name) for name in NEEDED]
         and one.get("quantity") != "distribution"
     ]  # fmt: skip
     if not known:
@@ -136,21 +127,16 @@ def proof_words_are_intervals(e: Evidence) -> Found:
 
 def _within(one: dict[str, Any]) -> bool:
     """Whether the interval is within the tolerance and what the machine itself adds."""
-    reach = (float(_said(one, "tolerance")) + float(one.get("machine") or 0)) * (1 + ROUNDING)
+    reach = (float(one["tolerance"]) + float(one.get("machine") or 0)) * (1 + ROUNDING)
     expected, low, high = float(one["expected"]), float(one["low"]), float(one["high"])
-    measured, rounding = float(_said(one, "measured")), ROUNDING * abs(high)
+    measured, rounding = float(one["measured"]), ROUNDING * abs(high)
     inside = low - rounding <= measured <= high + rounding
     return inside and expected - reach <= low and high <= expected + reach
 
 
-def _said(one: dict[str, Any], name: str) -> Any:
-    """A value of a line of proof.json, also under the name that earlier versions gave it."""
-    return one.get(name, one.get(EARLIER.get(name, "")))
-
-
 def names_are_flows(e: Evidence) -> Found:
     """A figure names its flow: each has a name of its own."""
-    names = [str(flow["name"]) for flow in e.plan.get("flows", ())]
+    names = [flow.name for flow in e.plan.flows]
     if not names:
         return Found(left_out=["the plan has no flows"])
     return Found([Compared("names", len(set(names)), len(names), "flows")])

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import polars as pl
 
 from capture.conservation.check import WRONG, Compared, Found, Rule
 from capture.conservation.counters import light_nodes, node_steps
 from capture.conservation.evidence import Evidence
-from capture.manifest import COMPLETE
+from contract.manifest import COMPLETE
+from contract.plan import Plan, Software
 
 TRANSFER_ENDS = Rule(
     "transfer-ends", "bytes that receivers of transfers took", "those that senders gave", WRONG
@@ -45,10 +44,10 @@ def ends_agree(e: Evidence) -> Found:
     broken = (
         e.overrun
         or e.manifest.get("state") != COMPLETE
-        or any(event["action"] in BREAKING for event in e.plan.get("events", ()))
+        or any(event.action in BREAKING for event in e.plan.events)
     )
     end_ns = 0 if broken or e.scenario is None else e.scenario[1] - OVER_NS
-    tcp = {name for name, role in _senders(e.plan).items() if role["spec"].get("protocol", "tcp") == "tcp"}
+    tcp = {name for name, role in _senders(e.plan).items() if role.spec.get("protocol", "tcp") == "tcp"}
     compared = []
     for name, there, at_ns, here in both.select("name", "bytes", "t_ns", "bytes_sent").iter_rows():
         whole = name in tcp and at_ns < end_ns
@@ -68,14 +67,14 @@ def nodes_sent_them(e: Evidence) -> Found:
     of = dict(gave.group_by("sender").agg(pl.col("bytes").sum()).iter_rows())
     compared = []
     for node in light_nodes(e.plan):
-        roles = node.get("software", ())
-        if not roles or any(role.get("kind") != KIND or not role["spec"].get("to") for role in roles):
+        roles = node.software
+        if not roles or any(role.kind != KIND or not role.spec.get("to") for role in roles):
             continue
-        sent = steps.filter(pl.col("whole") & (pl.col("node") == node["name"]))
+        sent = steps.filter(pl.col("whole") & (pl.col("node") == node.name))
         size, frames = (int(sent[column].sum()) for column in ("tx_bytes", "tx_packets"))
-        payload = max(0, size - HEADERS * frames - SEGMENT * again.get(node["name"], 0))
-        given = sum(of.get(str(role["session"]["endpoint"]), 0) for role in roles if role.get("session"))
-        compared.append(Compared(node["name"], payload, given, "bytes"))
+        payload = max(0, size - HEADERS * frames - SEGMENT * again.get(node.name, 0))
+        given = sum(of.get(role.session.endpoint, 0) for role in roles if role.session)
+        compared.append(Compared(node.name, payload, given, "bytes"))
     return Found(compared, [] if compared else ["no node has senders of transfers alone"])
 
 
@@ -93,11 +92,7 @@ def records_are_a_second_apart(e: Evidence) -> Found:
     return Found(compared, [] if compared else ["no transfer has enough records"])
 
 
-def _senders(plan: dict[str, Any]) -> dict[str, dict[str, Any]]:
+def _senders(plan: Plan) -> dict[str, Software]:
     """The software of each flow of a transfer, by the flow's name."""
-    roles = {
-        str(role["session"]["endpoint"]): role
-        for node in plan.get("nodes", ()) for role in node.get("software", ())
-        if role.get("session") and role.get("kind") == KIND
-    }  # fmt: skip
-    return {str(f["name"]): roles[f["sender"]] for f in plan.get("flows", ()) if f["sender"] in roles}
+    roles = {session.endpoint: role for _, role, session in plan.sessions() if role.kind == KIND}
+    return {f.name: roles[f.sender] for f in plan.flows if f.sender in roles}

@@ -42,7 +42,7 @@ SOURCES = {
     "agent": ("images/agent", "Cargo.lock"),
     "reducer": ("capture/reducer", "Cargo.lock"),
     "kernel": ("images/kernel",),
-    "orchestrator": ("orchestrator",),
+    "orchestrator": ("orchestrator", "contract"),
     "capture": ("capture",),
     "reports": ("reports",),
 }

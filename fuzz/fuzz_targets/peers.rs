@@ -1,4 +1,4 @@
-//! What peers and programs send to a node.
+//! Bytes that peers and programs send to a node.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| vnet_agent::fuzzing::bytes_of_others(data));

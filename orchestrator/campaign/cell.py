@@ -16,10 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from capture.errors import CaptureError
+from contract import codec
+from contract.plan import Plan
 from orchestrator.kernel.protocol import KernelError
 from orchestrator.lab.errors import LabError
 from orchestrator.language.problem import TopologyError
-from orchestrator.model import Plan, codec
+from orchestrator.project import keep_others_out
 from orchestrator.run.directories import RunError
 from orchestrator.run.follow import STOPS
 from orchestrator.run.prepare import Prepared, Request, prepare_plan
@@ -28,6 +30,7 @@ from orchestrator.run.run import execute
 
 def main() -> int:
     """Run the cell; the state and error of its end are the last line."""
+    keep_others_out()
     told = json.loads(sys.stdin.buffer.readline())
     for number in STOPS:  # as Ctrl-C, also while there is no lab and where who began the campaign ignores it
         signal.signal(number, signal.default_int_handler)

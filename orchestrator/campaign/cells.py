@@ -7,8 +7,8 @@ import socket
 import time
 from pathlib import Path
 
-from capture import manifest
 from capture.errors import CaptureError
+from contract import manifest
 from orchestrator.campaign import journal
 from orchestrator.campaign.journal import Json
 from orchestrator.campaign.settings import Settings, request_of

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from capture import findings, manifest
+from contract import findings, manifest
 
 Json = dict[str, Any]
 COMPLETE = ("complete",)
@@ -76,7 +76,9 @@ def read_json(path: Path) -> Json:
             f"{path}: {error.strerror}; `vnet campaign run FILE` makes a campaign directory"
         ) from None
     except ValueError as error:
-        raise CampaignError(f"{path}: is damaged ({error}); remove the directory, or mend the file") from None
+        raise CampaignError(
+            f"{path}: is damaged ({error}); remove the directory or correct the file"
+        ) from None
     return value
 
 
@@ -120,7 +122,7 @@ def in_flight(directory: Path) -> list[Json]:
 
 
 def begin(directory: Path, line: Mapping[str, Any]) -> None:
-    """Note a cell in flight; `slot` in the line tells several at once apart."""
+    """Note a cell in flight; `slot` in the line distinguishes several at once."""
     write_json(_note(directory, line), line)
 
 

@@ -20,11 +20,10 @@ if TYPE_CHECKING:
 
 def new_nodes(run_dir: Path, now: dict[str, Any], group: str, count: int, *, idle: bool) -> list[Clone]:
     """Clones for a running lab with these nodes; CliError if the group cannot be cloned."""
-    from orchestrator.model import Plan
-    from orchestrator.model.codec import from_json
+    from contract.rundir import read_plan
     from orchestrator.plan.clone import CloneError, clones
 
-    plan = from_json(Plan, (run_dir / "plan.json").read_text())
+    plan = read_plan(run_dir)
     try:
         return clones(plan, now, group, count, idle=idle)
     except CloneError as error:

@@ -20,7 +20,7 @@ from orchestrator.cli.topologies import (
 )
 
 if TYPE_CHECKING:
-    from orchestrator.model import Note, Plan
+    from contract.plan import Note, Plan
     from orchestrator.topology import Campaign, Problem
 
 
@@ -83,9 +83,11 @@ def _examine(
         campaign = load_campaign(file, parameters)
         found: dict[Note, None] = {}
         for cell in campaign.cells:
+            if cell.repetition > 1:  # the same plan with another seed
+                break
             plan = make_plan(cell.loaded, None, cell.seed)
             insist_it_fits(plan)
-            found |= dict.fromkeys([*plan.notes, *_absent_images(plan)])
+            found |= dict.fromkeys([*plan.notes, *_of_machines(plan)])
         return _runs(campaign), list(found)
     try:
         topology = load(file, parameters, hosts)
@@ -103,16 +105,23 @@ def _examine(
     if topology.campaign is not None:
         fixed = {name: value for name, value in parameters.items() if name not in topology.campaign.factors}
         said.append(_runs(load_campaign(file, fixed)))
-    return ", ".join(said), [*plan.notes, *_absent_images(plan)]
+    return ", ".join(said), [*plan.notes, *_of_machines(plan)]
 
 
-def _absent_images(plan: Plan) -> list[Note]:
-    """Images of virtual machines that are not on this machine, unless other hosts carry the lab."""
-    from orchestrator.kernel.virtual_machines import missing_images
-    from orchestrator.model import Note
+def _of_machines(plan: Plan) -> list[Note]:
+    """Images of virtual machines that are not on this machine, and disks that may outgrow it; nothing where
+    other hosts carry the lab.
+    """
+    from contract.plan import Note
 
-    found = [] if plan.hosts else missing_images(plan)
-    return [Note("nodes", f"{one.what} ({one.reason}) on this machine", one.remedy) for one in found]
+    if plan.hosts or not any(node.vm is not None for node in plan.nodes):
+        return []
+    from orchestrator.kernel.virtual_machines import growing_disks, missing_images
+    from orchestrator.lab.vm import storage
+
+    absent = [(f"{one.what} ({one.reason}) on this machine", one) for one in missing_images(plan)]
+    growing = [(f"{o.what}: {o.reason}", o) for o in growing_disks(plan, storage.existing(storage.root()))]
+    return [Note("nodes", text, one.remedy) for text, one in (*absent, *growing)]
 
 
 def _runs(campaign: Campaign) -> str:

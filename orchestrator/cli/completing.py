@@ -5,12 +5,14 @@ Names come from the plan of a lab, not from the lab, so completion is fast and d
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 from click.shell_completion import CompletionItem
+
+if TYPE_CHECKING:
+    from contract.plan import Plan
 
 
 def labs(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
@@ -22,22 +24,21 @@ def labs(_context: click.Context, _parameter: click.Parameter, begun: str) -> li
 
 def nodes(context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
     """Nodes and groups of the lab in the command line; completes the last part of `a,b`."""
-    found = _plan(context).get("nodes", [])
-    groups = [node.get("group") for node in found]
+    found = _plan(context).nodes
+    groups = [node.group for node in found]
     before, comma, last = begun.rpartition(",")
-    names = dict.fromkeys(name for name in [*groups, *(node["name"] for node in found)] if name)
+    names = dict.fromkeys(name for name in [*groups, *(node.name for node in found)])
     return [CompletionItem(f"{before}{comma}{item.value}") for item in _beginning(last, list(names))]
 
 
 def groups(context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
     """Groups of the lab in the command line."""
-    found = (node.get("group") for node in _plan(context).get("nodes", []))
-    return _beginning(begun, list(dict.fromkeys(group for group in found if group)))
+    return _beginning(begun, list(dict.fromkeys(node.group for node in _plan(context).nodes)))
 
 
 def links(context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
     """Links of the lab in the command line."""
-    return _beginning(begun, [link["name"] for link in _plan(context).get("links", [])])
+    return _beginning(begun, [link.name for link in _plan(context).links])
 
 
 def topology_keys(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
@@ -52,16 +53,17 @@ def topology_keys(_context: click.Context, _parameter: click.Parameter, begun: s
     return [CompletionItem(f"{before}{dot}{item.value}") for item in _beginning(last, names)]
 
 
-def _plan(context: click.Context) -> dict[str, Any]:
-    """The plan of the lab in the command line; empty if it cannot be read."""
+def _plan(context: click.Context) -> Plan:
+    """The plan of the lab in the command line; NO_PLAN if it cannot be read."""
+    from contract.plan import NO_PLAN
+    from contract.rundir import UnreadableError, read_plan
     from orchestrator.lab.state import read_lab, state_root
 
     run_dir = read_lab(state_root() / str(context.params.get("lab") or "")).get("run_dir")
     try:
-        plan = json.loads((Path(str(run_dir)) / "plan.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return plan if isinstance(plan, dict) else {}
+        return read_plan(Path(str(run_dir)))
+    except UnreadableError:
+        return NO_PLAN
 
 
 def _beginning(begun: str, names: list[str]) -> list[CompletionItem]:

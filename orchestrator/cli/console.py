@@ -30,7 +30,8 @@ _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 def console_command(lab: str, node: str, log: bool) -> int:
     """Open the serial console of NODE, a virtual machine of a running lab. Ctrl-] leaves it.
 
-    It is the machine's own serial line: kernel messages, and a login or shell where the image offers one.
+    It is the machine's own serial line: kernel messages, and a login where the image offers one. In a
+    built-in image Enter opens a root shell, which works without the agent, too.
 
     \b
     Example:  vnet console machines server
@@ -51,12 +52,15 @@ def console_command(lab: str, node: str, log: bool) -> int:
         )
     try:
         with _line(state_dir, name) as line, raw(sys.stdin.fileno()):
-            note("connected; Ctrl-] leaves")
+            note(
+                "connected; Ctrl-] leaves. Enter opens a root shell in a built-in image; another asks for an "
+                "account of its own"
+            )
             talk(line, sys.stdin.fileno(), sys.stdout.fileno())
     except FileNotFoundError as error:
         raise CliError(f"console: {name}: its machine is not running; `vnet start {lab} {name}`") from error
     except OSError as error:
-        raise CliError(f"console: {name}: {error.strerror}; is somebody else connected?") from error
+        raise CliError(f"console: {name}: {error.strerror}; another console may be connected") from error
     return DONE
 
 

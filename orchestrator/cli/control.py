@@ -28,7 +28,7 @@ class Control:
 
     @classmethod
     def connect(cls, path: Path, *, timeout_s: float = 10.0) -> Control:
-        """Connect to `path`; ControlError if nobody listens there."""
+        """Connect to `path`; ControlError if no process listens there."""
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         connection.settimeout(timeout_s)
         try:

@@ -14,8 +14,8 @@ from orchestrator.cli.output import document, note
 from orchestrator.cli.topologies import file_argument, parameters_option, refusals
 
 if TYPE_CHECKING:
+    from contract.plan import Plan
     from orchestrator.exchange.outgoing import Exported
-    from orchestrator.model import Plan
 
 output_option = click.option(
     "-o", "--output", type=click.Path(path_type=Path), help="Write here, not to standard output."

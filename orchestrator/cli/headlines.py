@@ -1,4 +1,4 @@
-"""What the terminal shows after a run: the headline table, the verdicts, and the path of the page."""
+"""Prints the result of a run: the headline table, the verdicts, and the path of the page."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from capture import retired, verdict
+from contract import retired, verdict
 from orchestrator.cli.output import console, table
 from orchestrator.lab import judgement
 
 MOST_FAILED = 5
 NAMES = 24  # characters of the first column at most, longer names wrap
 BETWEEN = 3
-SUBJECTS = {"promise": "delivery guarantees", "check": "checks of the run"}  # of verdicts.json, in words
+SUBJECTS = {"guarantee": "delivery guarantees", "check": "checks of the run"}  # of verdicts.json, in words
 MOST_NAMED = 2  # links of which the same is said
 
 
@@ -78,7 +78,7 @@ def verdicts(directory: Path, *, failures: bool = True) -> list[tuple[str, str]]
 
 
 def _open(proof: list[dict[str, Any]]) -> list[str]:
-    """Why a quantity cannot be told, and what would tell it, once for all links with the same reason."""
+    """The reasons for open verdicts, and the remedies, once for all links with the same reason."""
     links: dict[str, list[str]] = {}
     for one in proof:
         if one["verdict"] == verdict.OPEN:

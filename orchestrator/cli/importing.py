@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from orchestrator.cli.errors import DONE
+from orchestrator.cli.errors import DONE, CliError
 from orchestrator.cli.new import write_new
 from orchestrator.cli.output import document, note
 from orchestrator.cli.topologies import refusals
@@ -43,10 +44,22 @@ def graphml_command(file: Path, output: Path | None, hosts: bool) -> None:
         output.write_text(text)
 
 
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def writing_options(command: F) -> F:
+    """`-o` and `--run`, which all importers but graphml's have."""
+    command = click.option("--run", "then_run", is_flag=True, help="Run the topology immediately.")(command)
+    output = click.Path(path_type=Path)
+    return click.option("-o", "--output", type=output, help="Write here; NAME.yaml if not given.")(command)
+
+
+file_argument = click.argument("file", type=click.Path(path_type=Path))
+
+
 @import_command.command("containerlab")
-@click.argument("file", type=click.Path(path_type=Path))
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write here; NAME.yaml if not given.")
-@click.option("--run", "then_run", is_flag=True, help="Run the topology immediately.")
+@file_argument
+@writing_options
 @click.option("--stand-ins", is_flag=True, help="Replace vendors' systems by plain routers.")
 def containerlab_command(file: Path, output: Path | None, then_run: bool, stand_ins: bool) -> int:
     """Nodes, links, addresses, routes and routers' configurations from a containerlab topology.
@@ -65,26 +78,38 @@ def containerlab_command(file: Path, output: Path | None, then_run: bool, stand_
 
 
 @import_command.command("mininet")
-@click.argument("file", type=click.Path(path_type=Path))
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write here; NAME.yaml if not given.")
-@click.option("--run", "then_run", is_flag=True, help="Run the topology immediately.")
-def mininet_command(file: Path, output: Path | None, then_run: bool) -> int:
-    """Hosts, switches and links of a Mininet script, which is executed without its shell commands.
+@file_argument
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+@writing_options
+@click.option("--stop-at-start", is_flag=True, help="End the script where its network starts.")
+@click.option("--no-sandbox", is_flag=True, help="Run the script with your rights, outside the sandbox.")
+def mininet_command(
+    file: Path,
+    arguments: tuple[str, ...],
+    output: Path | None,
+    then_run: bool,
+    stop_at_start: bool,
+    no_sandbox: bool,
+) -> int:
+    """Hosts, switches and links of a Mininet script.
+
+    The script runs in a sandbox without network, and none of its shell commands runs. ARGUMENTS after -- are
+    the script's own.
 
     \b
     Example:  vnet import mininet topology.py
+              vnet import mininet topology.py -- --hosts 4
     """
     from orchestrator.exchange.mininet import read
 
     with refusals():
-        network = read(file)
+        network = read(file, arguments, stop_at_start, not no_sandbox)
     return imported(network, output, then_run)
 
 
 @import_command.command("kathara")
 @click.argument("lab", type=click.Path(path_type=Path))
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write here; NAME.yaml if not given.")
-@click.option("--run", "then_run", is_flag=True, help="Run the topology immediately.")
+@writing_options
 def kathara_command(lab: Path, output: Path | None, then_run: bool) -> int:
     """Machines, networks, addresses, routes and routing daemons of a Kathará LAB: its directory or lab.conf.
 
@@ -99,9 +124,8 @@ def kathara_command(lab: Path, output: Path | None, then_run: bool) -> int:
 
 
 @import_command.command("core")
-@click.argument("file", type=click.Path(path_type=Path))
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write here; NAME.yaml if not given.")
-@click.option("--run", "then_run", is_flag=True, help="Run the topology immediately.")
+@file_argument
+@writing_options
 def core_command(file: Path, output: Path | None, then_run: bool) -> int:
     """Devices, networks and links with their options of a CORE scenario, an XML FILE.
 
@@ -116,10 +140,9 @@ def core_command(file: Path, output: Path | None, then_run: bool) -> int:
 
 
 @import_command.command("gns3")
-@click.argument("file", type=click.Path(path_type=Path))
+@file_argument
+@writing_options
 @click.option("--stand-ins", is_flag=True, help="Replace vendors' systems by plain routers.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write here; NAME.yaml if not given.")
-@click.option("--run", "then_run", is_flag=True, help="Run the topology immediately.")
 def gns3_command(file: Path, output: Path | None, then_run: bool, stand_ins: bool) -> int:
     """Virtual PCs, containers, switches and links of a GNS3 project, its FILE.gns3.
 
@@ -135,10 +158,9 @@ def gns3_command(file: Path, output: Path | None, then_run: bool, stand_ins: boo
 
 
 @import_command.command("netlab")
-@click.argument("file", type=click.Path(path_type=Path))
+@file_argument
+@writing_options
 @click.option("--stand-ins", is_flag=True, help="Replace other devices by routers of this machine.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write here; NAME.yaml if not given.")
-@click.option("--run", "then_run", is_flag=True, help="Run the topology immediately.")
 def netlab_command(file: Path, output: Path | None, then_run: bool, stand_ins: bool) -> int:
     """Nodes, links and routing protocols of a netlab topology.
 
@@ -153,20 +175,62 @@ def netlab_command(file: Path, output: Path | None, then_run: bool, stand_ins: b
     return imported(network, output, then_run)
 
 
+@import_command.command("compose")
+@file_argument
+@writing_options
+@click.option("--images", type=click.Path(path_type=Path), help="Directory with archives of the images.")
+@click.option("--runtime", metavar="NAME", help="Save the images with this program: docker or podman.")
+def compose_command(
+    file: Path, output: Path | None, then_run: bool, images: Path | None, runtime: str | None
+) -> int:
+    """Services and networks of a Docker Compose FILE; images from archives, or from an installed runtime.
+
+    \b
+    Example:  vnet import compose compose.yaml --images archives
+              vnet import compose compose.yaml --runtime podman
+    """
+    from orchestrator.exchange.compose import read
+
+    with refusals():
+        network = read(file, images, runtime)
+    return imported(network, output, then_run)
+
+
+@import_command.command("mahimahi")
+@file_argument
+@writing_options
+def mahimahi_command(file: Path, output: Path | None, then_run: bool) -> int:
+    """The link that nested Mahimahi shells emulate; FILE is a script with the command.
+
+    \b
+    Example:  vnet import mahimahi run.sh
+    """
+    from orchestrator.exchange.mahimahi import read
+
+    with refusals():
+        network = read(file)
+    return imported(network, output, then_run)
+
+
 def imported(network: Network, output: Path | None, then_run: bool) -> int:
     """Write the topology of an imported network, list what was left out, and run it if requested."""
     from orchestrator.exchange.writing import write
+    from orchestrator.language.problem import TopologyError
 
-    with refusals():
-        written = write(network)
     file = output or Path(f"{network.name}.yaml")
+    try:
+        with refusals():
+            written = write(network, str(file))
+    except CliError:
+        _listed(network.left, network.changed)
+        raise
     write_new(file, written.text)
     joined = len(network.wires) + len(network.lans) + len(network.lines)
     note(f"{file}: {len(network.machines)} nodes, {joined} links and segments from {network.tool}")
-    for line in network.left:
-        note(f"  left out: {line}")
-    for line in written.changed:
-        note(f"  changed: {line}")
+    _listed(network.left, written.changed)
+    with refusals():
+        if written.problems:
+            raise TopologyError(written.problems)
     if not then_run:
         note(f"`vnet run {file}` runs it, `vnet up {file}` keeps it up")
         return DONE
@@ -174,6 +238,13 @@ def imported(network: Network, output: Path | None, then_run: bool) -> int:
 
     status: int = run_command.main([str(file)], prog_name="vnet run", standalone_mode=False)
     return status
+
+
+def _listed(left: Iterable[str], changed: Iterable[str]) -> None:
+    for line in left:
+        note(f"  left out: {line}")
+    for line in changed:
+        note(f"  changed: {line}")
 
 
 def _lab_name(file: Path) -> str:

@@ -77,9 +77,9 @@ def _limits(limits: dict[str, Any]) -> str:
 def _links(links: dict[str, Any]) -> Iterator[tuple[str, ...]]:
     for name, link in links.items():
         for side, (a, b) in zip(SIDES, ((link["a"], link["b"]), (link["b"], link["a"])), strict=True):
-            asked_, read = link[side]["asked"], link[side]["read"]
-            words, real = _words(asked_), _words(read) if read else "plain wire"
-            queue = f"{asked_['limit_packets']} packets" if asked_["limit_packets"] else "-"
+            requested, read = link[side]["requested"], link[side]["read"]
+            words, real = _words(requested), _words(read) if read else "plain wire"
+            queue = f"{requested['limit_packets']} packets" if requested["limit_packets"] else "-"
             yield (
                 name if side == "forward" else "",
                 f"{a} -> {b}",
@@ -90,8 +90,8 @@ def _links(links: dict[str, Any]) -> Iterator[tuple[str, ...]]:
 
 
 def _words(impairment: dict[str, Any]) -> str:
-    from orchestrator.model import Impairment
-    from orchestrator.model.codec import build
+    from contract.codec import build
+    from contract.plan import Impairment
     from orchestrator.plan.summary import impairment_words
 
     return ", ".join(impairment_words(build(Impairment, impairment))) or "plain wire"

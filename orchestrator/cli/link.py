@@ -15,7 +15,7 @@ from orchestrator.cli.quantities import DURATION, RATE, SHARE
 from orchestrator.cli.running import asked, by, connect
 
 if TYPE_CHECKING:
-    from orchestrator.model import Impairment
+    from contract.plan import Impairment
 
 F = TypeVar("F", bound=Callable[..., Any])
 SIDES = ("forward", "reverse")
@@ -125,15 +125,15 @@ def _impairments(
     links = asked(control, "inspect")["links"]
     if link not in links:
         raise CliError(f'link "{link}": the lab has no such link; its links: {_some(links)}')
-    return {side: completed(links[link][side]["asked"], changes, clear) for side in sides}
+    return {side: completed(links[link][side]["requested"], changes, clear) for side in sides}
 
 
 def completed(now: dict[str, Any], changes: dict[str, Any], clear: bool) -> dict[str, Any]:
     """The new impairment: the present one (or none if `clear`) with the changes and a fitting queue."""
     import dataclasses
 
-    from orchestrator.model import Impairment
-    from orchestrator.model.codec import build
+    from contract.codec import build
+    from contract.plan import Impairment
     from orchestrator.plan.netem import sized
     from orchestrator.plan.queues import impossible
 
@@ -171,8 +171,8 @@ def _some(names: dict[str, Any]) -> str:
 
 def said(answer: dict[str, Any]) -> list[str]:
     """The present state of the link in words."""
-    from orchestrator.model import Impairment
-    from orchestrator.model.codec import build
+    from contract.codec import build
+    from contract.plan import Impairment
     from orchestrator.plan.summary import impairment_words
 
     lines = []

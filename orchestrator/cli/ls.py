@@ -54,7 +54,7 @@ def about(lab: str) -> dict[str, Any]:
 
 
 def _state(answer: dict[str, Any]) -> str:
-    from capture import manifest
+    from contract import manifest
 
     if not answer["ready"]:
         return "starting"

@@ -20,6 +20,7 @@ from click.shell_completion import CompletionItem
 
 from orchestrator.cli.errors import DONE, FAILED, INTERRUPTED, CliError
 from orchestrator.cli.output import say
+from orchestrator.project import keep_others_out
 
 # A command is short: what it loads stays to its end, where the system takes its memory back at once. To look
 # for garbage in it, and to take it apart object by object, costs 0.1 s.
@@ -35,9 +36,10 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "verify": ("verify", "Run a run in virtual time again and compare every byte.", "Experiments"),
     "report": ("report", "Write the report page of a run or campaign again.", "Experiments"),
     "atlas": ("atlas", "Say which interaction model meets requirements on a network.", "Experiments"),
+    "results": ("results", "List, remove and archive runs by age, size and verdict.", "Experiments"),
     "packets": ("packets", "Show dissected packets of a run's capture points.", "Experiments"),
     "reduce": ("reduce", "Reduce a pcap file to a table of packets.", "Experiments"),
-    "doctor": ("doctor", "Say what this machine can do, and what would mend the rest.", "Before a run"),
+    "doctor": ("doctor", "Say what this machine can do, and how to repair the rest.", "Before a run"),
     "check": ("check", "Check a topology file; show all its mistakes at once.", "Before a run"),
     "plan": ("plan", "Show what would be made, with predictions; make nothing.", "Before a run"),
     "graph": ("graph", "Draw a topology file as SVG.", "Before a run"),
@@ -153,6 +155,7 @@ def vnet() -> None:
 
 def main(argv: list[str] | None = None) -> int:
     """Run one command line; returns its exit status."""
+    keep_others_out()
     try:
         status = vnet.main(args=argv, prog_name="vnet", standalone_mode=False)
         sys.stdout.flush()
@@ -208,7 +211,7 @@ def _short_of(error: Exception) -> int:
         if "failed to map segment" in str(error):
             return errno.ENOMEM
         return next((number for number in SHORT if os.strerror(number) in str(error)), 0)
-    # What libraries in Rust say, without a number of its own
+    # Messages of libraries in Rust, which have no error number of their own
     if told := re.search(r"\(os error (\d+)\)", str(error)):
         return int(told[1])
     return (error.errno or 0) if isinstance(error, OSError) else 0

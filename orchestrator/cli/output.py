@@ -1,4 +1,4 @@
-"""What the command line writes: rich tables for people, JSON for scripts."""
+"""Writes the command line's output: rich tables for people, JSON for scripts."""
 
 from __future__ import annotations
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
@@ -42,11 +41,12 @@ def packets_command(
 
 def _only(run_dir: Path) -> str:
     from capture.packets import points
+    from contract.rundir import UnreadableError
 
     try:
         known = points(run_dir)
-    except (OSError, json.JSONDecodeError, KeyError) as error:
-        raise CliError(f"{run_dir}: {error}; name a run directory with its plan.json") from error
+    except UnreadableError as error:
+        raise CliError(f"{error}; name a run directory with its plan.json") from error
     if not known:
         raise CliError(
             f"{run_dir}: this run captured nothing; give its topology `captures:` and run it again"

@@ -20,7 +20,7 @@ from orchestrator.cli.topologies import (
 )
 
 if TYPE_CHECKING:
-    from orchestrator.model import Plan
+    from contract.plan import Plan
 
 
 @click.command("plan")
@@ -60,7 +60,7 @@ def plan_command(
     Example:  vnet plan topologies/pair.yaml -p delay=50ms
               vnet plan topologies/ring.yaml --hosts all
     """
-    from orchestrator.model.codec import to_json
+    from contract.codec import to_json
     from orchestrator.plan.build import make_plan
     from orchestrator.plan.render import render
     from orchestrator.topology import load

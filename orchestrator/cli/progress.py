@@ -158,10 +158,10 @@ def duration(seconds: float) -> str:
 
 
 def signal_text(event: Mapping[str, Any]) -> str:
-    """What this Ctrl-C does, and what the next one would do."""
+    """The effect of this Ctrl-C, and of the next one."""
     if event.get("press", 1) == 1:
         return "interrupting: the lab is torn down, measurements are kept (Ctrl-C again: stop at once)"
-    return "stopped at once; removing what is left of the lab"
+    return "stopped at once; removing the rest of the lab"
 
 
 def warning_text(event: Mapping[str, Any]) -> str:

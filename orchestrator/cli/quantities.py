@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:
+    from orchestrator.language.units import Quantity
 
 
 class QuantityType(click.ParamType["int | float"]):
@@ -18,11 +21,25 @@ class QuantityType(click.ParamType["int | float"]):
         """The value in its internal unit."""
         from orchestrator.language import units
 
-        kind = units.QUANTITIES[self.name]
+        kind = self._kind()
         try:
             return units.whole(kind, value) if self._whole else units.real(kind, value)
         except units.UnitError as error:
             self.fail(f'"{value}" {error}', param, ctx)
+
+    def _kind(self) -> Quantity:
+        from orchestrator.language import units
+
+        return units.QUANTITIES[self.name]
+
+
+class AgeType(QuantityType):
+    """Converts `30 d` and the units of a duration to nanoseconds; no topology file has ages."""
+
+    def _kind(self) -> Quantity:
+        from orchestrator.language import units
+
+        return units.AGE
 
 
 class CpuType(click.ParamType["tuple[float | None, float | None]"]):
@@ -47,4 +64,5 @@ DURATION = QuantityType("duration", whole=True)
 RATE = QuantityType("rate", whole=True)
 SHARE = QuantityType("share", whole=False)
 SIZE = QuantityType("size", whole=True)
+AGE = AgeType("age", whole=True)
 CPU = CpuType()

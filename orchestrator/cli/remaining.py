@@ -72,7 +72,7 @@ def _speed(progress: Progress, known: list[PhaseState]) -> float | None:
 
 
 def _rest_s(phase: PhaseState, length_s: float, timed: bool, now_s: float) -> float:
-    """What is left of a phase: of its count where it counts, else of its expected length."""
+    """The rest of a phase: by its count if it has one, else by its expected length."""
     if phase.ended_s is not None:
         return 0.0
     if timed and not phase.done:
@@ -85,8 +85,9 @@ def _rest_s(phase: PhaseState, length_s: float, timed: bool, now_s: float) -> fl
 
 
 def _falling(expected_s: float, passed_s: float) -> float:
-    """What is left of an estimate: it falls with the time at first, is half when its time has passed, and
-    never reaches zero, since the phase is not over.
+    """The rest of an estimate: it falls with time at first and is half when its time has passed.
+
+    It never reaches zero, because the phase has not ended.
     """
     return expected_s**2 / (expected_s + passed_s) if expected_s > 0 else 0.0
 

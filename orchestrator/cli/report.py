@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -62,7 +63,7 @@ def report_command(
 
 def doubted(directory: Path) -> list[str]:
     """A line for each finding that makes a run, or a run of a campaign, suspect."""
-    from capture import findings
+    from contract import findings
     from reports.study import cell_lines
 
     runs = {"": directory}
@@ -80,6 +81,7 @@ def write(directory: Path, again: bool, node_ns: int | None = None, machine_bps:
     """The path of the page; CliError if `directory` holds no run and no campaign."""
     from capture.errors import CaptureError
     from capture.reduce import reduce_run
+    from contract import manifest, rundir
     from orchestrator.lab import dead
     from orchestrator.plan.bounds.record import record_bounds
     from reports.damage import told
@@ -93,9 +95,10 @@ def write(directory: Path, again: bool, node_ns: int | None = None, machine_bps:
         if again or ended or not (directory / "nodes.parquet").exists():
             with told(directory):
                 reduce_run(directory)
-        if (directory / "plan.json").exists():
-            with told(directory):
-                record_bounds(directory, node_ns, machine_bps)
+        if (directory / rundir.PLAN).exists():
+            with told(directory), suppress(rundir.UnreadableError):  # the report says so
+                plan, time = rundir.read_plan(directory), manifest.read(directory).get("time", "real")
+                record_bounds(directory, plan, time, node_ns, machine_bps)
         return report(directory)
     except (CaptureError, RunDirectoryError) as error:
         raise CliError(str(error)) from error

@@ -15,7 +15,7 @@ from orchestrator.cli.errors import REFUSED, USAGE, CliError
 from orchestrator.language.kernels import LISTED, NAMES, WORDS
 
 if TYPE_CHECKING:
-    from orchestrator.model import Plan
+    from contract.plan import Plan
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -139,7 +139,7 @@ def time_option(command: F) -> F:
 
 
 def fits_in(time_mode: str) -> Callable[[Plan], None]:
-    """What refuses a plan that does not fit this machine, in real or in virtual time; makes no lab."""
+    """Refuses a plan that does not fit this machine, in real or in virtual time; makes no lab."""
     from orchestrator.run.prepare import insist_it_fits
 
     return functools.partial(insist_it_fits, time=time_mode)

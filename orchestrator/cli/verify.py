@@ -30,10 +30,10 @@ def verify_command(directory: Path, as_json: bool) -> int:
     \b
     Example:  vnet verify results/pair/20260131T120000
     """
+    from contract.codec import from_json
+    from contract.plan import Plan
     from orchestrator.cli.progress import planned
     from orchestrator.cli.views import view
-    from orchestrator.model import Plan
-    from orchestrator.model.codec import from_json
     from orchestrator.verify.verify import VerifyError, recorded, verify
 
     with failures():
@@ -86,14 +86,14 @@ def as_data(directory: Path, verdict: Comparison) -> dict[str, Any]:
 
 def repeats(directory: Path) -> bool:
     """Whether the run was in virtual time; `recorded` refuses a directory without a manifest."""
-    from capture import manifest
+    from contract import manifest
 
     return manifest.read(directory).get("time", "virtual") == "virtual"
 
 
 def _of_seal(directory: Path, as_json: bool) -> int:
     """Exit status of a check of the seal alone: 0 if it exists and every file matches it."""
-    from capture import seal
+    from contract import seal
 
     there = seal.sealed(directory)
     changed = [*dict.fromkeys([*seal.altered(directory), *seal.altered_records(directory)])]

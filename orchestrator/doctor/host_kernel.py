@@ -15,7 +15,7 @@ MOUNT_V2 = "mount -t cgroup2 none /sys/fs/cgroup (or boot with systemd.unified_c
 
 
 def findings(facts: HostFacts) -> list[Finding]:
-    """What labs under `--kernel host` can do here."""
+    """Reports what labs under `--kernel host` can do on this machine."""
     return [_rights(facts), _netem(facts), _qdiscs(facts), _links(facts), *cgroups(facts), sandbox()]
 
 

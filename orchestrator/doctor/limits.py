@@ -41,7 +41,7 @@ def processes(hard: int | None = None, pids: int | None = None) -> Finding:
 
 
 def memory(available: int) -> Finding:
-    """How many nodes fit into what is available, by the cost that the plan reckons with."""
+    """Finds how many nodes fit into the available memory, by the plan's cost of a node."""
     nodes = max(0, (available * 3 // 4 - BASE_BYTES) // NODE_BYTES)
     found = f"{available // MIB} MiB available: about {nodes} light nodes"
     if nodes >= NODES:

@@ -22,7 +22,7 @@ REFUSED = "labs with nodes of kind vm are refused"
 
 
 def findings() -> list[Finding]:
-    """What a lab with virtual machines finds here; images only where they could be run."""
+    """Findings on virtual machines: the missing programs, or, if none is missing, the current images."""
     lacking = list(absent())
     if lacking:
         return [programs(lacking)]

@@ -35,7 +35,7 @@ def iommu(found: Iommu) -> Finding:
             return Finding("iommu", "limited", f"{text}, interrupts unmapped by {UNSAFE}", consequence)
         remedy = f"enable it in the firmware (x2APIC); on a machine of your own: modprobe {UNSAFE}"
         return Finding("iommu", "missing", f"{text}, interrupt remapping is off", NO_GUEST, remedy)
-    mapped = "interrupts remapped" if found.remapping else "interrupt remapping not told"
+    mapped = "interrupts remapped" if found.remapping else "interrupt remapping unknown"
     return Finding("iommu", "ok", f"{text}, {mapped}, vfio-pci available")
 
 

@@ -37,7 +37,8 @@ BESIDE = (
 
 def usual() -> tuple[Tool, ...]:
     """All programs that labs call, those of every kind of software included."""
-    from orchestrator.software.registry import programs  # here: a host without pydantic is told of them
+    # Imported here, so that the doctor can report a host without pydantic.
+    from orchestrator.software.registry import programs
 
     return (*OURS, *(Tool(p.name, p.version, p.package, p.without) for p in programs()), *BESIDE)
 

@@ -9,6 +9,7 @@ from orchestrator.doctor.finding import Finding
 from orchestrator.lab.vm import accel, kvm_probe
 
 DEADLINE_S = 5.0
+ROOT_ONLY = "labs with virtual machines are root's: sudo vnet doctor looks as root"
 KVM = Path("/dev/kvm")
 
 
@@ -31,9 +32,7 @@ def kvm(
             "kvm", "missing", f"no {device}", slow, "enable VT-x or AMD-V in the firmware; modprobe kvm"
         )
     if not os.access(device, os.R_OK | os.W_OK):
-        return Finding(
-            "kvm", "missing", f"{device} is not ours to open", slow, "adduser $USER kvm, then log in anew"
-        )
+        return Finding("kvm", "missing", f"{device} is not ours to open", slow, ROOT_ONLY)
     answer = kvm_probe.ask(deadline_s, probe)
     if answer != "ok":
         return Finding("kvm", "missing", f"{device} is present, its probe fails: {answer}", slow)

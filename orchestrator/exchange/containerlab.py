@@ -6,6 +6,7 @@ listed as left out.
 
 from __future__ import annotations
 
+import re
 import shlex
 from pathlib import Path
 from typing import Any
@@ -13,15 +14,31 @@ from typing import Any
 from ..language.problem import Problem, TopologyError
 from ..language.source import Document, read_document
 from ..software.registry import KINDS
-from ..topology.loading import read_bytes
-from .commands import commands, understood
-from .network import End, Lan, Machine, Network, Wire, name_of
+from .files import bounded, script
+from .linux.addresses import interface
+from .linux.commands import act
+from .network import End, Lan, Machine, Network, Origin, Wire, name_of
+from .startup import Startup
 
 TOOL = "containerlab"
 LINUX = ("linux",)
 BRIDGES = ("bridge", "ovs-bridge")
 # Of a node: what is read here, and what every node of ours has or needs no word for.
-READ = {"kind", "group", "exec", "binds", "startup-config", "image", "mtu"}
+READ = {
+    "kind",
+    "group",
+    "exec",
+    "binds",
+    "startup-config",
+    "image",
+    "cpu",
+    "memory",
+    "sysctls",
+    "env",
+    "network-mode",
+}
+_DEFAULT = re.compile(rb"\$\{(\w+):?[=-]([^}\n]*)\}")  # of the environment, as containerlab puts it in
+_MEMORY = re.compile(r"([\d.]+) ?([kmg]?)(i?)b?", re.IGNORECASE)
 
 
 def read(path: Path, stand_ins: bool = False) -> Network:
@@ -29,7 +46,20 @@ def read(path: Path, stand_ins: bool = False) -> Network:
 
     `stand_ins`: plain routers in place of nodes with a system of their own.
     """
-    return _Reader(path, read_document(str(path), read_bytes(path)), stand_ins).network()
+    content, defaults = _with_defaults(bounded(path))
+    reader = _Reader(path, read_document(str(path), content), stand_ins)
+    network = reader.network()
+    network.changed += defaults
+    return network
+
+
+def _with_defaults(content: bytes) -> tuple[bytes, list[str]]:
+    """The file with its environment variables at their defaults, and a line on each."""
+    found = sorted(
+        {(one[1].decode(), one[2].decode("utf-8", "replace")) for one in _DEFAULT.finditer(content)}
+    )
+    said = [f'${{{name}}} of the environment is its default "{default}" here' for name, default in found]
+    return _DEFAULT.sub(lambda one: one[2], content), said
 
 
 class _Reader:
@@ -38,7 +68,7 @@ class _Reader:
         self._stand_ins = stand_ins
         self._problems: list[Problem] = []
         self._names: dict[str, str] = {}  # theirs -> ours
-        self._network = Network("", f"{TOOL}, {path.name}")
+        self._network = Network("", f"{TOOL}, {path.name}", source=str(path))
 
     def network(self) -> Network:
         data = self._mapping((), self._document.data)
@@ -104,11 +134,12 @@ class _Reader:
             self._network.changed.append(f"node {theirs} is {name} here")
         kind, image = str(keys.get("kind")), str(keys.get("image", ""))
         if kind in BRIDGES:
-            self._network.lans[name] = Lan(name)
+            self._network.lans[name] = Lan(name, origin=self._origin(path))
+            self._left_out(path, keys, {"kind", "group", "image"})
             return
         known = _kind_of(kind, image)
         if known is None and kind not in LINUX and self._stand_ins:
-            self._network.machines[name] = Machine(name, forward=True)
+            self._network.machines[name] = Machine(name, forward=True, origin=self._origin(path))
             self._leave(path, f"its system ({kind}): a plain router stands for it")
             return
         if known is None and kind not in LINUX:
@@ -117,8 +148,12 @@ class _Reader:
             self._refuse((*path, "kind"), f'the kind "{kind}" cannot be taken over', remedy)
             return
         self._left_out(path, keys, READ)
-        machine = Machine(name, kind=known)
+        machine = Machine(name, kind=known, origin=self._origin(path))
         self._network.machines[name] = machine
+        if str(keys.get("network-mode", "none")) not in ("none", "bridge"):
+            rule = "a network of another container or of the machine cannot be taken over"
+            self._refuse((*path, "network-mode"), rule, "take it away", str(keys["network-mode"]))
+        self._limits(path, machine, keys)
         if known is not None and (foreign := KINDS[known].foreign):
             machine.forward = foreign.forwards
             machine.config = self._config(path, theirs, keys, foreign.file)
@@ -128,8 +163,53 @@ class _Reader:
                 machine.kind = None
         elif image:
             self._leave((*path, "image"), f"{image}: a node has the programs of this machine")
-        for number, command in enumerate(keys.get("exec") or []):
-            self._command(machine, (*path, "exec", number), str(command))
+        self._started(machine, path, theirs, keys)
+
+    def _limits(self, path: tuple[str, ...], machine: Machine, keys: dict[str, Any]) -> None:
+        """Its share of CPU and memory, and forwarding where a setting of the kernel says it."""
+        if isinstance(cpu := keys.get("cpu"), int | float) and not isinstance(cpu, bool):
+            machine.keys["cpu_limit"] = f"{cpu:g} cores" if cpu != 1 else "1 core"
+        elif cpu is not None:
+            self._leave((*path, "cpu"), f"{cpu} is no number of cores")
+        if (memory := keys.get("memory")) is not None:
+            if found := _MEMORY.fullmatch(str(memory)):
+                machine.keys["memory_limit"] = f"{found[1]} {_unit(found[2])}"
+            else:
+                self._leave((*path, "memory"), f"{memory} is no size that is known")
+        for name, value in self._mapping((*path, "sysctls"), keys.get("sysctls")).items():
+            if act(machine, ["sysctl", f"{name}={value}"]) is None:
+                self._leave((*path, "sysctls"), f"{name}: no counterpart")
+        for name in self._mapping((*path, "env"), keys.get("env")):
+            self._leave((*path, "env"), f"{name}: nothing but the node's own commands has it")
+
+    def _started(self, machine: Machine, path: tuple[str, ...], theirs: str, keys: dict[str, Any]) -> None:
+        """Runs the node's commands for their effect."""
+        listed = keys.get("exec") or []
+        if not isinstance(listed, list):
+            self._refuse((*path, "exec"), "is no list of commands", 'write exec: ["ip addr add ..."]')
+            return
+        startup = Startup(machine, theirs, lambda line: f"line {line}")
+        startup.files = self._bound(keys)
+        self._environment = {
+            str(k): str(v) for k, v in self._mapping((*path, "env"), keys.get("env")).items()
+        }
+        for number, command in enumerate(listed):
+            self._command(startup, (*path, "exec", number), str(command))
+        self._network.left += startup.left
+        for line, value, rule, remedy in startup.problems:
+            self._problems.append(Problem(self._document.file, line, "", value, rule, remedy))
+        for address in machine.addresses.pop("lo", []) if machine.kind is None else []:
+            self._leave(path, f"the address {address} of lo")
+
+    def _bound(self, keys: dict[str, Any]) -> dict[str, str]:
+        """Scripts that are bound into the node, by their place there."""
+        found: dict[str, str] = {}
+        for bind in keys.get("binds") or []:
+            outside, _, to = str(bind).partition(":")
+            file = self._directory / outside
+            if file.suffix == ".sh" and file.is_file():
+                found[to.partition(":")[0]] = script(file)
+        return found
 
     def _config(self, path: tuple[str, ...], theirs: str, keys: dict[str, Any], inside: str) -> str:
         """The text of a program's configuration: the startup-config, or what is bound to its place."""
@@ -156,13 +236,23 @@ class _Reader:
             self._refuse(path, f"its configuration {file} cannot be read ({said})", "put it there")
             return ""
 
-    def _command(self, machine: Machine, path: tuple[str | int, ...], command: str) -> None:
-        """Addresses, routes and forwarding that a command gives; others are left out."""
-        for words in commands(command):
-            if words[:2] in (["sh", "-c"], ["bash", "-c"]) and len(words) == 3:
-                self._command(machine, path, words[2])
-            elif not understood(machine, words):
-                self._leave(path, f"`{shlex.join(words)}` is not run")
+    def _command(self, startup: Startup, path: tuple[str | int, ...], command: str) -> None:
+        """What a command does; containerlab runs it without a shell, its words as shlex splits them."""
+        try:
+            words = shlex.split(command)
+        except ValueError as error:
+            self._refuse(path, f"is no command ({error})", "mend its quotes", command[:60])
+            return
+        if words:
+            line = self._line(path)
+            startup.place = lambda _line: f"line {line}"
+            startup.command(words, line, self._environment)
+
+    def _line(self, path: tuple[str | int, ...]) -> int:
+        return self._document.problem(path, "", "", "").line
+
+    def _origin(self, path: tuple[str | int, ...]) -> Origin:
+        return Origin(self._document.file, self._line(path))
 
     def _link(self, number: int, link: Any) -> None:
         path: tuple[str | int, ...] = ("topology", "links", number)
@@ -170,27 +260,47 @@ class _Reader:
         if str(keys.get("type", "veth")) != "veth":
             self._leave(path, f"a link of type {keys['type']}")
             return
-        ends = [self._end(path, one) for one in keys.get("endpoints") or []]
-        self._left_out(path, keys, {"endpoints", "type", "mtu"})
-        if len(ends) != 2 or None in ends:
-            if len(ends) != 2:
-                self._refuse(path, "a link has two endpoints", 'write endpoints: ["a:eth1", "b:eth1"]')
+        listed = keys.get("endpoints")
+        given = listed if isinstance(listed, list) else []
+        if len(given) != 2:
+            self._refuse(path, "a link has two endpoints", 'write endpoints: ["a:eth1", "b:eth1"]')
             return
-        first, second = (end for end in ends if end is not None)
-        self._network.join(Wire((first, second), int(keys["mtu"]) if keys.get("mtu") else None))
+        self._left_out(path, keys, {"endpoints", "type", "mtu"})
+        ends = [self._end(path, one) for one in given]
+        first, second = ends
+        if first is None or second is None:
+            return
+        mtu = keys.get("mtu")
+        if mtu is not None and not str(mtu).isdigit():
+            self._refuse((*path, "mtu"), "is no size of a frame", "write mtu: 1500", str(mtu)[:60])
+            return
+        self._network.join(Wire((first, second), int(mtu) if mtu else None, origin=self._origin(path)))
 
     def _end(self, path: tuple[str | int, ...], end: Any) -> End | None:
-        if isinstance(end, dict):
-            node, port = str(end.get("node")), str(end.get("interface"))
+        own: dict[str, Any] = end if isinstance(end, dict) else {}
+        if own:
+            node, port = str(own.get("node")), str(own.get("interface"))
         else:
             node, _, port = str(end).partition(":")
-        if node in ("host", "mgmt-net", "macvlan"):
+        if node in ("host", "mgmt-net", "macvlan", "dummy"):
             self._leave(path, f"joins {node}, which is outside of the lab")
             return None
         if node not in self._names:
             self._refuse(path, f'names the node "{node}", which the file has not', "mend the name")
             return None
+        machine = self._network.machines.get(self._names[node])
+        for key in sorted(own.keys() - {"node", "interface"}):
+            text = interface(str(own[key])) if key in ("ipv4", "ipv6") else None
+            if text is None or machine is None:
+                self._leave(path, f"{key} of {node}:{port}: no counterpart")
+            elif text not in (addresses := machine.addresses.setdefault(port, [])):
+                addresses.append(text)
         return self._names[node], port
+
+
+def _unit(letter: str) -> str:
+    """Docker's letter of a size, whose units are binary always."""
+    return {"": "B", "k": "KiB", "m": "MiB", "g": "GiB"}[letter.lower()]
 
 
 def _kind_of(kind: str, image: str) -> str | None:

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from ..language.problem import Problem, TopologyError
-from ..topology.loading import read_bytes
 from .daemons import DAEMONS
+from .files import bounded
 from .markup import Element, elements
-from .network import End, Lan, Machine, Network, Wire, name_of
+from .network import End, Lan, Machine, Network, Origin, Wire, name_of
 
 TOOL = "CORE"
 REMEDY = "name a scenario that CORE 6 or newer has saved as XML"
@@ -32,7 +32,7 @@ UNKNOWN = ("mer", "burst", "mburst")
 
 def read(path: Path) -> Network:
     """The network of a scenario; TopologyError with the lines of what cannot be taken over."""
-    return _Reader(path, elements(str(path), read_bytes(path), REMEDY)).network()
+    return _Reader(path, elements(str(path), bounded(path), REMEDY)).network()
 
 
 class _Reader:
@@ -41,7 +41,7 @@ class _Reader:
         self._problems: list[Problem] = []
         self._names: dict[str, str] = {}  # their ids -> ours
         self._outside: set[str] = set()
-        self._network = Network(name_of(path.stem, set()), f"{TOOL}, {path.name}")
+        self._network = Network(name_of(path.stem, set()), f"{TOOL}, {path.name}", source=str(path))
         self._services: dict[str, set[str]] = {}
 
     def network(self) -> Network:
@@ -95,7 +95,7 @@ class _Reader:
         elif kind not in SWITCHES:
             remedy = f"kinds that can be: {', '.join((*SWITCHES, *RADIO))}"
             self._refuse(element, "is a kind of network that cannot be taken over", remedy, kind)
-        self._network.lans[name] = Lan(name)
+        self._network.lans[name] = Lan(name, origin=Origin(self._file, element.line))
 
     def _device(self, element: Element) -> None:
         theirs, name = self._named(element)
@@ -104,7 +104,9 @@ class _Reader:
             for section in ("services", "configservices")
             for service in element.all(section, "service")
         }
-        self._network.machines[name] = Machine(name, forward=bool(services & FORWARDING))
+        self._network.machines[name] = Machine(
+            name, forward=bool(services & FORWARDING), origin=Origin(self._file, element.line)
+        )
         self._services[name] = services
         for service in sorted(services - QUIET - DAEMONS.protocols.keys()):
             self._leave(element, f"{theirs}: the service {service}")
@@ -141,7 +143,9 @@ class _Reader:
         options = element.first("options")
         quantities = self._quantities(options) if options else {}
         one_way = options is not None and options.attributes.get("unidirectional") == "1"
-        wire = joined.setdefault(frozenset(f"{node}:{port}" for node, port in ends), Wire((ends[0], ends[1])))
+        origin = Origin(self._file, element.line)
+        key = frozenset(f"{node}:{port}" for node, port in ends)
+        wire = joined.setdefault(key, Wire((ends[0], ends[1]), origin=origin))
         side = "forward" if wire.ends[0] == ends[0] else "reverse"
         if quantities:
             wire.impairments[side if one_way else "both"] = quantities

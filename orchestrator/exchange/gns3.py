@@ -6,15 +6,17 @@ Machines that run a vendor's system are refused: nothing here could stand for th
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 from typing import Any
 
 from ..language.problem import Problem, TopologyError
 from ..language.source import Document, read_document
 from ..software.registry import KINDS
-from ..topology.loading import read_bytes
 from .commands import interfaces_file, virtual_pc
-from .network import End, Lan, Machine, Network, Wire, name_of
+from .files import bounded, script
+from .network import End, Lan, Machine, Network, Origin, Wire, name_of
+from .startup import Startup
 
 TOOL = "GNS3"
 PCS, CONTAINERS = ("vpcs",), ("docker",)
@@ -35,7 +37,7 @@ def read(path: Path, stand_ins: bool = False) -> Network:
 
     `stand_ins`: plain routers in place of machines with a system of their own.
     """
-    return _Reader(path, read_document(str(path), read_bytes(path)), stand_ins).network()
+    return _Reader(path, read_document(str(path), bounded(path)), stand_ins).network()
 
 
 class _Reader:
@@ -47,7 +49,9 @@ class _Reader:
         self._outside: set[str] = set()
         self._lans: dict[tuple[str, int], str] = {}  # of a switch's port
         data = _mapping(document.data)
-        self._network = Network(name_of(str(data.get("name") or path.stem), set()), f"{TOOL}, {path.name}")
+        self._network = Network(
+            name_of(str(data.get("name") or path.stem), set()), f"{TOOL}, {path.name}", source=str(path)
+        )
 
     def network(self) -> Network:
         data = _mapping(self._document.data)
@@ -75,6 +79,9 @@ class _Reader:
         line = self._document.problem(path, "", "", "").line
         self._network.left.append(f"line {line}: {said}")
 
+    def _origin(self, path: Place) -> Origin:
+        return Origin(self._document.file, self._document.problem(path, "", "", "").line)
+
     def _node(self, path: Place, node: Any) -> None:
         keys = _mapping(node)
         theirs, kind, ident = (str(keys.get(key, "")) for key in ("name", "node_type", "node_id"))
@@ -94,7 +101,7 @@ class _Reader:
             self._refuse((*path, "node_id"), "is no id", "save the project anew with GNS3", ident)
             return
         name = self._names[ident] = self._named(theirs)
-        machine = self._network.machines[name] = Machine(name)
+        machine = self._network.machines[name] = Machine(name, origin=self._origin(path))
         if kind in PCS:
             text = _text(self._files / "vpcs" / ident / "startup.vpc") or str(
                 properties.get("startup_script") or ""
@@ -130,7 +137,7 @@ class _Reader:
         lans: dict[int, str] = {}
         for vlan in sorted(set(vlans.values())) or [1]:
             name = lans[vlan] = self._named(theirs)
-            self._network.lans[name] = Lan(name)
+            self._network.lans[name] = Lan(name, origin=self._origin(path))
             if len(set(vlans.values())) > 1:
                 self._network.changed.append(f"VLAN {vlan} of {theirs} is the segment {name} here")
         self._names[ident] = next(iter(lans.values()))
@@ -152,6 +159,23 @@ class _Reader:
             self._leave(path, f"{theirs}: image {image}: a node has the programs of this machine")
         for line in interfaces_file(machine, _text(own / "etc/network/interfaces")):
             self._leave(path, f"{theirs}: `{line}` of its interfaces is not done")
+        self._command(path, theirs, machine, str(properties.get("start_command") or ""))
+        if properties.get("environment"):
+            self._leave(path, f"{theirs}: its environment")
+
+    def _command(self, path: Place, theirs: str, machine: Machine, command: str) -> None:
+        """Runs the container's start command for its effect; GNS3 splits it as a shell does."""
+        try:
+            words = shlex.split(command)
+        except ValueError as error:
+            self._refuse(path, f"has a start command that is none ({error})", "mend it", command[:60])
+            return
+        if words and words not in (["sh"], ["bash"], ["/bin/sh"], ["/bin/bash"]):
+            startup = Startup(machine, theirs, lambda _line: f"line {self._origin(path).line}")
+            startup.command(words, self._origin(path).line)
+            self._network.left += [f"{line} ({theirs})" for line in startup.left]
+            for line, value, rule, remedy in startup.problems:
+                self._problems.append(Problem(self._document.file, line, "", value, rule, remedy))
 
     def _link(self, path: Place, link: Any) -> None:
         keys = _mapping(link)
@@ -169,7 +193,8 @@ class _Reader:
             return
         ends = tuple(self._end(path, node) for node in nodes)
         both = self._quantities(path, _mapping(keys.get("filters")))
-        self._network.join(Wire((ends[0], ends[1]), impairments={"both": both} if both else {}))
+        sides = {"both": both} if both else {}
+        self._network.join(Wire((ends[0], ends[1]), impairments=sides, origin=self._origin(path)))
 
     def _end(self, path: Place, node: dict[str, Any]) -> End:
         ident, port = str(node["node_id"]), self._whole(path, node.get("port_number"), 0)
@@ -199,4 +224,4 @@ def _mapping(value: Any) -> dict[str, Any]:
 
 def _text(file: Path) -> str:
     """A file of the project that may not be there."""
-    return read_bytes(file).decode("utf-8", "replace") if file.is_file() else ""
+    return script(file) if file.is_file() else ""

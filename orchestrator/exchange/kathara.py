@@ -5,16 +5,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from ..language.problem import Problem, TopologyError
-from ..topology.loading import read_bytes
+from .files import utf8
 from .kathara_machine import Furnished, furnished
-from .network import End, Lan, Machine, Network, Wire, name_of
+from .network import End, Lan, Machine, Network, Origin, Wire, name_of
 
 TOOL = "Kathará"
 LAB, OUTSIDE = "lab.conf", "lab.ext"
-SIDES = ("forward", "reverse")
 _LINE = re.compile(r"""^\s*(?P<machine>[\w-]+)\[(?P<key>\w+)\]\s*=\s*(?P<value>"[^"]*"|'[^']*'|[^\s#]+)""")
 _ABOUT = re.compile(r"^\s*LAB_\w+\s*=")
 _SWITCH = re.compile(r"/(p4|sdn|ovs|openvswitch)\b")
@@ -34,7 +32,7 @@ class _Device:
     """A machine as lab.conf has it: domains by interface's number."""
 
     line: int
-    domains: dict[int, str] = field(default_factory=dict)
+    domains: dict[int, tuple[str, int]] = field(default_factory=dict)  # and the line that says it
 
 
 class _Reader:
@@ -45,23 +43,21 @@ class _Reader:
         self._images: dict[str, list[str]] = {}
         above = file.absolute().parents
         folder = (above[1] if above[0].name == "lab" else above[0]).name
-        self._network = Network(name_of(folder, set()), f"{TOOL}, {folder}")
+        self._network = Network(name_of(folder, set()), f"{TOOL}, {folder}", source=str(file))
 
     def network(self) -> Network:
-        text = read_bytes(self._file).decode("utf-8", "replace")
-        for number, line in enumerate(text.splitlines(), 1):
+        for number, line in enumerate(utf8(self._file).splitlines(), 1):
             self._line(number, line)
         for image, users in self._images.items():
             more = f" and {len(users) - 1} more" if len(users) > 1 else ""
             self._leave(f"image {image} of {users[0]}{more}: nodes have this machine's programs")
         names = self._names()
-        queues: dict[End, dict[str, Any]] = {}
         for theirs, device in self._devices.items():
             if device.domains:
-                queues |= self._machine(theirs, names[theirs], ports=len(device.domains))
+                self._machine(theirs, names[theirs], device)
             else:
                 self._leave(f"line {device.line}: {theirs}: is on none of the lab's networks")
-        self._join(names, queues)
+        self._join(names)
         if (self._directory / OUTSIDE).is_file():
             self._leave(f"{OUTSIDE}: interfaces of the machine, which is outside of the lab")
         if not self._network.machines:
@@ -91,10 +87,10 @@ class _Reader:
             domain, _, mac = value.partition("/")
             if mac:
                 self._leave(f"line {number}: {machine}[{key}]: the MAC {mac} is the plan's here")
-            if domain in device.domains.values():
+            if domain in [one for one, _ in device.domains.values()]:
                 rule = "is a second interface on the same network"
                 self._refuse(number, rule, "give it a network of its own", f"{machine}[{key}]={value}")
-            device.domains[int(key)] = domain
+            device.domains[int(key)] = (domain, number)
         elif key != "image":
             self._leave(f"line {number}: {machine}[{key}]={value}: no counterpart")
         elif _SWITCH.search(value):
@@ -111,31 +107,28 @@ class _Reader:
                 self._network.changed.append(f"node {theirs} is {names[theirs]} here")
         return names
 
-    def _machine(self, theirs: str, name: str, ports: int) -> dict[End, dict[str, Any]]:
-        """Adds it; answers the impairments that it sets, by interface."""
-        machine = self._network.machines[name] = Machine(name)
+    def _machine(self, theirs: str, name: str, device: _Device) -> None:
+        machine = self._network.machines[name] = Machine(name, origin=Origin(str(self._file), device.line))
         found: Furnished = furnished(machine, self._directory, theirs)
         # Forwarding is on in all of theirs; with one interface it does nothing.
-        machine.forward = ports > 1 or machine.kind is not None
+        machine.forward = len(device.domains) > 1 or machine.kind is not None
         self._network.left += found.left
         self._problems += found.problems
-        return {(name, port): quantities for port, quantities in found.queues.items()}
 
-    def _join(self, names: dict[str, str], queues: dict[End, dict[str, Any]]) -> None:
+    def _join(self, names: dict[str, str]) -> None:
         """A domain of two is a wire; any other a segment."""
         domains: dict[str, list[End]] = {}
+        lines: dict[str, int] = {}
         for theirs, device in self._devices.items():
-            for number, domain in device.domains.items():
+            for number, (domain, line) in device.domains.items():
                 domains.setdefault(domain, []).append((names[theirs], f"eth{number}"))
+                lines.setdefault(domain, line)
         taken = set(names.values())
         for domain, ends in domains.items():
+            origin = Origin(str(self._file), lines[domain])
             if len(ends) == 2:
-                sides = {side: queues.pop(end, {}) for side, end in zip(SIDES, ends, strict=True)}
-                given = {side: quantities for side, quantities in sides.items() if quantities}
-                self._network.wires.append(Wire((ends[0], ends[1]), impairments=given))
+                self._network.wires.append(Wire((ends[0], ends[1]), origin=origin))
                 continue
             name = name_of(domain, taken)
             taken.add(name)
-            self._network.lans[name] = Lan(name, ends)
-        for machine, port in queues:
-            self._leave(f"{machine}: what `tc` does at {port}, which is on no network of two")
+            self._network.lans[name] = Lan(name, ends, origin=origin)

@@ -1,22 +1,23 @@
-"""What a machine of Kathará is given by its startup script and directory: both are read, neither is run."""
+"""What a machine of Kathará is given by its directory and its startup scripts, run for their effect."""
 
 from __future__ import annotations
 
 import re
-import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from ..language.problem import Problem
-from ..topology.loading import read_bytes
-from .commands import commands, impairment, interfaces_file, understood
+from .commands import interfaces_file
 from .daemons import DAEMONS, FOREIGN, KIND
+from .files import script
 from .network import Machine
+from .startup import Startup
 
 SHARED = "shared.startup"  # each machine's, before its own
-_INTERFACES = re.compile(r"^(/etc/init\.d/networking (re)?start|(systemctl|service) .*\bnetworking\b)")
+_INTERFACES = re.compile(
+    r"^(/etc/init\.d/networking (re)?start|(systemctl|service) .*\bnetworking\b|(/sbin/)?ifup (-a|eth\d+))"
+)
 INTERFACES = "etc/network/interfaces"
 
 
@@ -26,58 +27,68 @@ class Furnished:
 
     left: list[str] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
-    queues: dict[str, dict[str, Any]] = field(default_factory=dict)  # impairments by interface
 
 
 def furnished(machine: Machine, lab: Path, theirs: str) -> Furnished:
     """Gives the machine the addresses, routes and daemons that the lab's files give theirs."""
-    found, has_daemons = Furnished(), False
-    for place, file, line, words in _commands(lab, theirs):
-        if DAEMONS.starts(" ".join(words)):
-            has_daemons = True
-        elif _INTERFACES.match(" ".join(words)) and (lab / theirs / INTERFACES).is_file():
-            listed = interfaces_file(machine, _text(lab / theirs / INTERFACES))
-            found.left += [f"{theirs}/{INTERFACES}: `{line}` is not done" for line in listed]
-        elif {"bridge", "type"} <= set(words) or words[:2] == ["brctl", "addbr"]:
-            rule, remedy = (
-                "is a bridge in a machine, which cannot be taken over",
-                "write a network in lab.conf",
-            )
-            found.problems.append(Problem(str(file), line, "", shlex.join(words), rule, remedy))
-        elif (queue := impairment(words)) is not None:
-            found.queues.setdefault(queue[0], {}).update(queue[1])
-        elif not understood(machine, words):
-            found.left.append(f"{place}: `{shlex.join(words)}` is not run")
-    own = lab / theirs
-    config = _daemons(own) if has_daemons else ""
-    loopback = machine.addresses.pop("lo", [])
-    if config:
-        _route(machine, config, loopback)
-    else:
-        without = "its daemons have no protocol configured: a router without any"
-        found.left += [f"{theirs}: {without}"] * has_daemons
-        found.left += [f"{theirs}: the address {address} of lo" for address in loopback]
+    own, found = lab / theirs, Furnished()
+    daemons: list[int] = []
+
+    def of_the_tool(words: Sequence[str], line: int) -> bool:
+        text = " ".join(words)
+        if DAEMONS.starts(text):
+            daemons.append(line)
+        elif _INTERFACES.match(text) and (own / INTERFACES).is_file():
+            listed = interfaces_file(machine, script(own / INTERFACES))
+            found.left.extend(f"{theirs}/{INTERFACES}: `{line}` is not done" for line in listed)
+        else:
+            return False
+        return True
+
+    files = _written_files(own)
+    for file in (lab / SHARED, lab / f"{theirs}.startup"):
+        if not file.is_file():
+            continue
+        startup = Startup(machine, theirs, lambda line, name=file.name: f"{name}, line {line}", of_the_tool)  # type: ignore[misc]
+        startup.files = files
+        startup.script(script(file))
+        found.left += startup.left
+        found.problems += [Problem(str(file), line, "", *rest) for line, *rest in startup.problems]
+    _daemons_of(machine, files if daemons else {}, bool(daemons), theirs, found)
     found.left += _files(theirs, own)
     return found
 
 
-def _commands(lab: Path, theirs: str) -> Iterator[tuple[str, Path, int, list[str]]]:
-    """Each command of the scripts that the machine starts with, and where it stands."""
-    for file in (lab / SHARED, lab / f"{theirs}.startup"):
-        if not file.is_file():
-            continue
-        for number, line in enumerate(_text(file).splitlines(), 1):
-            if line.strip().startswith("#"):
-                continue
-            for words in commands(line):
-                yield f"{file.name}, line {number}", file, number, words
+def _daemons_of(
+    machine: Machine, files: dict[str, str], started: bool, theirs: str, found: Furnished
+) -> None:
+    config = _daemons(files)
+    loopback = machine.addresses.pop("lo", [])
+    if config:
+        _route(machine, config, loopback)
+        return
+    without = "its daemons have no protocol configured: a router without any"
+    found.left += [f"{theirs}: {without}"] * started
+    found.left += [f"{theirs}: the address {address} of lo" for address in loopback]
 
 
-def _daemons(own: Path) -> str:
+def _written_files(own: Path) -> dict[str, str]:
+    """Files of the machine that its scripts may read or write anew: configurations, and what is a script."""
+    places = sorted(own.rglob("*")) if own.is_dir() else []
+    texts = [file for file in places if file.is_file() and _is_config(file.relative_to(own).as_posix())]
+    return {f"/{file.relative_to(own).as_posix()}": script(file) for file in texts}
+
+
+def _is_config(name: str) -> bool:
+    return name.startswith((*DAEMONS.folders, "etc/network/")) or name.endswith(".sh")
+
+
+def _daemons(files: dict[str, str]) -> str:
     """The configuration of all of the machine's daemons in one text; "": no protocol is configured."""
     for folder, head in DAEMONS.folders.items():
-        files = sorted((own / folder).glob("*.conf")) if (own / folder).is_dir() else []
-        if config := DAEMONS.config([_text(file) for file in files if file.name != "vtysh.conf"]):
+        names = sorted(name for name in files if re.fullmatch(rf"/{folder}/[\w.-]+\.conf", name))
+        texts = [files[name] for name in names if not name.endswith("/vtysh.conf")]
+        if config := DAEMONS.config(texts):
             return head + config
     return ""
 
@@ -98,7 +109,3 @@ def _files(theirs: str, own: Path) -> Iterator[str]:
     if others:
         more = f" and {len(others) - 1} more" if len(others) > 1 else ""
         yield f"{theirs}/{others[0]}{more}: files are not put into the node"
-
-
-def _text(file: Path) -> str:
-    return read_bytes(file).decode("utf-8", "replace")

@@ -1,85 +1,160 @@
-"""Scripts of Mininet: run against a recorder (mininet_recorder.py), in a process of their own."""
+"""Scripts of Mininet: run against a recorder (mininet_recorder), in a sandbox without network."""
 
 from __future__ import annotations
 
 import json
 import subprocess
 import sys
+import tempfile
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from ..language.problem import Problem, TopologyError
-from ..topology.loading import read_bytes
-from .commands import commands, understood
-from .network import Lan, Machine, Network, Wire, name_of
+from .files import utf8
+from .linux.tc import duration
+from .network import Lan, Machine, Network, Origin, Wire, name_of
+from .sandboxed import OUTPUT, UNAVAILABLE
+from .startup import Startup
 
 TOOL = "Mininet"
-RECORDER = Path(__file__).with_name("mininet_recorder.py")
+HERE = Path(__file__).parent
 PATIENCE_S = 30
+_START = (
+    "import sys; sys.path.insert(0, {place!r}); from mininet_recorder.main import main; sys.path.pop(0); "
+    "main({file!r}, {stop}, {words!r})"
+)
 
 
-def read(path: Path) -> Network:
-    """The network that a script builds first; TopologyError with the line where the script fails before."""
-    read_bytes(path)
-    found = _recorded(path)
-    network = Network(name_of(path.stem, set()), f"{TOOL}, {path.name}")
+def read(
+    path: Path, arguments: Sequence[str] = (), stop_at_start: bool = False, sandbox: bool = True
+) -> Network:
+    """The network that a script builds; TopologyError with the line where the script fails.
+
+    `stop_at_start`: the script ends where its network starts. `sandbox`: False runs it with your rights.
+    """
+    utf8(path)
+    found = _recorded(path, arguments, stop_at_start, sandbox)
+    network = Network(name_of(path.stem, set()), f"{TOOL}, {path.name}", source=str(path))
     nets, error = found["nets"], found["error"]
-    if not nets:
-        line, text = (error["line"], error["text"]) if error else (0, "builds no network")
-        raise _refused(path, line, f"fails ({text})" if error else text)
-    network.left += dict.fromkeys(found["left"])
     if error:
-        network.left.append(f"line {error['line']}: ended with {error['text']}, after its network was built")
+        raise _failed(path, error, bool(nets))
+    if not nets:
+        raise _refused(path, 0, "builds no network")
+    network.left += dict.fromkeys(found["left"])
+    network.changed += dict.fromkeys(found["changed"])
     network.left += [f"{len(nets) - 1} more networks that the script builds"] if len(nets) > 1 else []
     _take(network, nets[0])
     return network
 
 
-def _recorded(path: Path) -> dict[str, Any]:
+def _failed(path: Path, error: dict[str, Any], has_network: bool) -> TopologyError:
+    """The error of a script that ends before its end."""
+    if error["python2"]:
+        return _refused(path, error["line"], f"is Python 2 ({error['text']})", "convert it to Python 3 first")
+    remedy = "mend the script, or give the arguments that it wants after --"
+    if has_network:
+        remedy += "; --stop-at-start takes the network as it is when it starts"
+    return _refused(path, error["line"], f"fails ({error['text']})", remedy)
+
+
+def _recorded(path: Path, arguments: Sequence[str], stop_at_start: bool, sandbox: bool) -> dict[str, Any]:
+    file = str(path.resolve())
+    start = _START.format(place=str(HERE), file=file, stop=stop_at_start, words=list(arguments))
+    argv = [sys.executable, "-s", "-c", start]
+    with tempfile.TemporaryDirectory(prefix="vnet-import-") as root, tempfile.TemporaryFile() as out:
+        if sandbox:
+            shown = [str(HERE / "mininet_recorder"), str(path.resolve().parent), sys.prefix, sys.base_prefix]
+            argv = [sys.executable, "-I", "-S", str(HERE / "sandboxed.py"), root, ":".join(shown),
+                    str(path.resolve().parent), *argv]  # fmt: skip
+        return _answer(path, argv, out)
+
+
+def _answer(path: Path, argv: list[str], out: IO[bytes]) -> dict[str, Any]:
+    """What the recorder printed; its output is bounded, as the script may print too."""
     try:
-        done = subprocess.run(
-            [sys.executable, str(RECORDER), str(path)],
-            capture_output=True,
-            text=True,
-            stdin=subprocess.DEVNULL,
-            timeout=PATIENCE_S,
-        )
-        found: dict[str, Any] = json.loads(done.stdout)
+        with tempfile.TemporaryFile() as errors:
+            done = subprocess.run(
+                argv, stdout=out, stderr=errors, stdin=subprocess.DEVNULL, timeout=PATIENCE_S, check=False
+            )
+            errors.seek(max(0, errors.tell() - 400))
+            said = " ".join(errors.read(400).decode("utf-8", "replace").split())[-200:]
     except subprocess.TimeoutExpired:
         raise _refused(path, 0, f"does not end within {PATIENCE_S} s") from None
+    if done.returncode == UNAVAILABLE:
+        remedy = "run where user namespaces are allowed, or with --no-sandbox if you trust the script"
+        raise _refused(path, 0, f"cannot be run in a sandbox here ({said})", remedy)
+    out.seek(0)
+    try:
+        found: dict[str, Any] = json.loads(out.read(OUTPUT))
     except ValueError:
-        said = " ".join(done.stderr.split())[-200:]
         raise _refused(path, 0, f"ended with status {done.returncode} ({said})") from None
     return found
 
 
-def _refused(path: Path, line: int, rule: str) -> TopologyError:
-    return TopologyError([Problem(str(path), line, "", "", rule, "name a script that builds a Mininet")])
+def _refused(
+    path: Path, line: int, rule: str, remedy: str = "name a script that builds a Mininet"
+) -> TopologyError:
+    return TopologyError([Problem(str(path), line, "", "", rule, remedy)])
 
 
 def _take(network: Network, net: dict[str, Any]) -> None:
     names: dict[str, str] = {}
-    for name in [*net["switches"], *(host["name"] for host in net["hosts"])]:
+    for name in [*(one["name"] for one in net["switches"]), *(host["name"] for host in net["hosts"])]:
         names[name] = name_of(name, set(names.values()))
         if names[name] != name:
             network.changed.append(f"node {name} is {names[name]} here")
+    on_switches = {}
     for switch in net["switches"]:
-        network.lans[names[switch]] = Lan(names[switch])
+        ours = names[switch["name"]]
+        network.lans[ours] = Lan(ours, stp=switch["stp"], origin=Origin(network.source, switch["line"]))
+        on_switches[ours] = _commanded(network, Machine(ours), switch)
     for host in net["hosts"]:
-        machine = Machine(names[host["name"]], addresses={p: [a] for p, a in host["addresses"].items()})
-        network.machines[machine.name] = machine
-        for line in host["commands"]:
-            for words in commands(line):
-                if not understood(machine, words):
-                    network.left.append(f"{host['name']}: `{' '.join(words)}` is not run")
+        ours = names[host["name"]]
+        addresses = {port: [address] for port, address in host["addresses"].items()}
+        machine = Machine(ours, addresses=addresses, origin=Origin(network.source, host["line"]))
+        network.machines[ours] = _commanded(network, machine, host)
+        if host["cpu"]:
+            machine.keys["cpu_limit"] = f"{host['cpu']:g} cores"
+            said = f"{host['name']}: {host['cpu']:g} of all CPUs is {host['cpu']:g} of one core here"
+            network.changed.append(f"line {host['line']}: {said}")
     for link in net["links"]:
-        (a, first), (b, second) = link["ends"]
-        wire = Wire(((names[a], first), (names[b], second)), impairments=_impairments(link["sides"], network))
-        network.join(wire)
+        _joined(network, link, names, on_switches)
+    for name, machine in on_switches.items():
+        for port in sorted({*machine.queues, *machine.addresses, *machine.down}):
+            network.left.append(f"{name}: what its commands do at {port}, on no link of the script")
 
 
-def _impairments(sides: list[dict[str, Any]], network: Network) -> dict[str, dict[str, Any]]:
-    forward, reverse = ({k: v for k, v in map(_quantity, side.items()) if k} for side in sides)
+def _commanded(network: Network, machine: Machine, node: dict[str, Any]) -> Machine:
+    """Runs the node's commands, as its shell would, for their effect."""
+    for line, text in node["commands"]:
+        startup = Startup(machine, node["name"], lambda _line, line=line: f"line {line}: {node['name']}")  # type: ignore[misc]
+        startup.script(text)
+        network.left += [one for one in startup.left if one not in network.left]
+        for _, value, rule, remedy in startup.problems:
+            raise TopologyError([Problem(network.source, line, "", value, rule, remedy)])
+    return machine
+
+
+def _joined(
+    network: Network, link: dict[str, Any], names: dict[str, str], switches: dict[str, Machine]
+) -> None:
+    """A wire, with what its switches' own commands do at its ends."""
+    sides = [dict(map(_quantity, side.items())) for side in link["sides"]]
+    ends, down = [(names[node], port) for node, port in link["ends"]], link["down"]
+    for side, (node, port) in zip(sides, ends, strict=True):
+        if (machine := switches.get(node)) is not None:
+            side |= machine.queues.pop(port, {})
+            for address in machine.addresses.pop(port, []):
+                network.left.append(f"{node}: the address {address} of {port}, a port of a switch")
+            down = down or port in machine.down
+            machine.down.discard(port)
+    first, second = ends
+    origin = Origin(network.source, link["line"])
+    network.join(Wire((first, second), None, _impairments(*sides), down, origin=origin))
+
+
+def _impairments(forward: dict[str, Any], reverse: dict[str, Any]) -> dict[str, dict[str, Any]]:
     if forward == reverse:
         return {"both": forward} if forward else {}
     return {name: side for name, side in (("forward", forward), ("reverse", reverse)) if side}
@@ -90,11 +165,9 @@ def _quantity(item: tuple[str, Any]) -> tuple[str, Any]:
     key, value = item
     match key:
         case "bw":
-            return "rate", f"{value:g} Mbit/s"
+            return "rate", f"{float(value):g} Mbit/s"
         case "loss":
-            return "loss", f"{value:g} %"
+            return "loss", f"{float(value):g} %"
         case "max_queue_size":
             return "limit", int(value)
-    text = str(value)
-    number = text.rstrip("abcdefghijklmnopqrstuvwxyz ")
-    return key, f"{number} {text[len(number) :].strip() or 'us'}"
+    return key, duration(str(value))

@@ -12,26 +12,26 @@ from typing import Any
 
 from ..language.problem import Problem, TopologyError
 from ..language.source import Document, read_document
-from ..topology.loading import read_bytes
 from .daemons import DAEMONS
-from .network import End, Lan, Machine, Network, Route, Wire, name_of
+from .files import bounded
+from .netlab_forms import Groups, Place, ends_of, link_entries, mapping, merged, nested, node_entries, words
+from .network import End, Lan, Machine, Network, Origin, Route, Wire, name_of
 
 TOOL = "netlab"
 HOSTS, ROUTERS, BRIDGES = ("linux", "none"), DAEMONS.devices, ("bridge",)
 MODULES = tuple(word for word in DAEMONS.protocols if word.islower())
 SETTINGS = {"ebgp.multihop", "files"}  # plugins that add no node, as those named after a module
-READ = {"plugin", "prefix", "nodes", "links", "groups", "module", "name", "defaults", *MODULES}
-SILENT = {"message", "validate", "provider", "version"}  # not of the network
+READ = {"validate", "plugin", "prefix", "nodes", "links", "groups", "module", "name", "defaults", *MODULES}
+SILENT = {"message", "provider", "version"}  # not of the network
 NODE, LINK = (
-    {"device", "module", "name", "role", *MODULES},
-    {"prefix", "mtu", "tc", "name", "interfaces", "type", "bridge"},
+    {"device", "module", "name", "role", "group", *MODULES},
+    {"prefix", "mtu", "tc", "name", "interfaces", "type", "bridge", "linkindex", "disable"},
 )
 # Of a link's impairment: ours, and the unit of a number without one.
 TC = {
     "delay": ("delay", "ms"), "jitter": ("jitter", "ms"), "loss": ("loss", "%"), "corrupt": ("corrupt", "%"),
     "duplicate": ("duplicate", "%"), "reorder": ("reorder", "%"), "rate": ("rate", "kbit/s"),
 }  # fmt: skip
-Place = tuple[str | int, ...]
 
 
 def read(path: Path, stand_ins: bool = False) -> Network:
@@ -39,18 +39,18 @@ def read(path: Path, stand_ins: bool = False) -> Network:
 
     `stand_ins`: our routers in place of other devices, as by netlab's own `-d`.
     """
-    return _Reader(path, read_document(str(path), read_bytes(path)), stand_ins).network()
+    return _Reader(path, read_document(str(path), bounded(path)), stand_ins).network()
 
 
 class _Reader:
     def __init__(self, path: Path, document: Document, stand_ins: bool) -> None:
         self._document, self._stand_ins = document, stand_ins
-        self._data = _nested(document.data)
+        self._data = nested(document.data)
         self._problems: list[Problem] = []
         self._names: dict[str, str] = {}  # theirs -> ours
         self._hosts: set[str] = set()
         self._network = Network(
-            name_of(str(self._data.get("name") or path.stem), set()), f"{TOOL}, {path.name}"
+            name_of(str(self._data.get("name") or path.stem), set()), f"{TOOL}, {path.name}", source=str(path)
         )
 
     def network(self) -> Network:
@@ -61,26 +61,27 @@ class _Reader:
             else:
                 self._leave((key,), f"{key}: no counterpart")
         for module in MODULES:
-            for key in sorted(_mapping(data.get(module)).keys() - {"as", "as_list"}):
+            for key in sorted(mapping(data.get(module)).keys() - {"as", "as_list"}):
                 self._leave((module,), f"{module}.{key}: no counterpart")
-        for key in sorted(_mapping(data.get("defaults")).keys() - {"device", "bgp"}):
+        for key in sorted(mapping(data.get("defaults")).keys() - {"device", "bgp"}):
             self._leave(("defaults",), f"defaults.{key}: no counterpart")
-        for plugin in _words(data.get("plugin")):
+        for plugin in words(data.get("plugin")):
             if plugin in SETTINGS or plugin.partition(".")[0] in MODULES:
                 self._leave(("plugin",), f"the plugin {plugin}")
             else:
                 remedy = f"plugins that can be: {', '.join(sorted(SETTINGS))}"
                 self._refuse(("plugin",), f"the plugin {plugin} cannot be taken over", remedy)
-        for place, name, keys in _entries(data.get("nodes")):
-            self._node(("nodes", place), name, keys)
-        for group, about in _mapping(data.get("groups")).items():
-            members = _mapping(about).get("members") if _mapping(about).get("_auto_create") else None
-            for name in members if isinstance(members, list) else []:
-                if str(name) not in self._names:
-                    self._node(("groups", group), str(name), {})
-        links = data.get("links")
-        for number, link in enumerate(links if isinstance(links, list) else []):
-            self._link(number, link)
+        entries = node_entries(data.get("nodes"))
+        self._groups = Groups(data, entries, self._refuse)
+        for place, name, keys in entries:
+            self._node(place, name, keys)
+        for group, name in self._groups.made:
+            if name not in self._names:
+                self._node(("groups", group), name, {})
+        for number, (place, link) in enumerate(link_entries(data.get("links"))):
+            self._link(place, number, link)
+        for name, test in mapping(data.get("validate")).items():
+            self._leave(("validate", name), _validation(str(name), nested(test)))
         if not self._names:
             self._refuse((), "has no nodes", "name a topology of netlab")
         if self._problems:
@@ -103,23 +104,31 @@ class _Reader:
         line = self._document.problem(self._place(path), "", "", "").line
         self._network.left.append(f"line {line}: {said}")
 
-    def _of_groups(self, name: str) -> dict[str, Any]:
-        """What the node's groups say of it, the last one last."""
-        found: dict[str, Any] = {}
-        for group in _mapping(self._data.get("groups")).values():
-            keys = _nested(group)
-            if name in (keys.get("members") or []):
-                found |= {k: v for k, v in {**keys, **_nested(keys.get("node_data"))}.items() if k in NODE}
-        return found
+    def _origin(self, path: Place) -> Origin:
+        return Origin(self._document.file, self._document.problem(self._place(path), "", "", "").line)
+
+    def _with_groups(self, path: Place, theirs: str, own: dict[str, Any]) -> dict[str, Any]:
+        """The node's keys over those of its groups, key by key, in depth; modules are added."""
+        given, unknown = self._groups.data_of(theirs, NODE.__contains__)
+        for group, key in unknown:
+            self._leave(("groups", group), f"group {group}: {key}: no counterpart")
+        modules = [*words(own.get("module")), *words(given.get("module"))]
+        keys = merged(given, own)
+        if "module" in own or "module" in given:
+            keys["module"] = list(dict.fromkeys(modules))
+        device = str(keys.get("device") or mapping(self._data.get("defaults")).get("device") or "")
+        keys = merged(self._groups.extra(device, NODE.__contains__), keys)
+        number = self._as_number(theirs, keys)
+        return merged(self._groups.extra(f"as{number}", NODE.__contains__), keys)
 
     def _node(self, path: Place, theirs: str, own: dict[str, Any]) -> None:
-        keys = {**self._of_groups(theirs), **own}
-        device = str(keys.get("device") or _mapping(self._data.get("defaults")).get("device") or "")
+        keys = self._with_groups(path, theirs, own)
+        device = str(keys.get("device") or mapping(self._data.get("defaults")).get("device") or "")
         name = self._names[theirs] = name_of(theirs, set(self._names.values()))
         if name != theirs:
             self._network.changed.append(f"node {theirs} is {name} here")
         if keys.get("role") in BRIDGES or device in BRIDGES:
-            self._network.lans[name] = Lan(name)
+            self._network.lans[name] = Lan(name, origin=self._origin(path))
             return
         known = device in (*HOSTS, *ROUTERS)
         if not known and not self._stand_ins:
@@ -134,7 +143,7 @@ class _Reader:
             self._leave((*path, "device"), f"{theirs}: its system ({device}): our router stands for it")
         for key in sorted(own.keys() - NODE):
             self._leave((*path, key), f"{theirs}: {key}")
-        machine = self._network.machines[name] = Machine(name)
+        machine = self._network.machines[name] = Machine(name, origin=self._origin(path))
         if device in HOSTS or keys.get("role") == "host":
             self._hosts.add(name)
             return
@@ -142,7 +151,7 @@ class _Reader:
         self._protocols(path, theirs, keys, machine)
 
     def _protocols(self, path: Place, theirs: str, keys: dict[str, Any], machine: Machine) -> None:
-        modules = _words(keys["module"] if "module" in keys else self._data.get("module"))
+        modules = words(keys["module"] if "module" in keys else self._data.get("module"))
         for module in modules:
             if module not in MODULES:
                 rule, remedy = (
@@ -159,43 +168,52 @@ class _Reader:
         if wanted:
             machine.software = {"router": DAEMONS.software(wanted)}
         for module in MODULES:
-            for key in sorted(_mapping(keys.get(module)).keys() - {"as"}):
-                self._leave((*path, module), f"{theirs}: {module}.{key}: the room's own setting stands")
+            for key in sorted(mapping(keys.get(module)).keys() - {"as"}):
+                self._leave((*path, module), f"{theirs}: {module}.{key}: the kind's own setting stands")
 
     def _as_number(self, theirs: str, keys: dict[str, Any]) -> int | None:
         everywhere = {
-            **_mapping(_mapping(self._data.get("defaults")).get("bgp")),
-            **_mapping(self._data.get("bgp")),
+            **mapping(mapping(self._data.get("defaults")).get("bgp")),
+            **mapping(self._data.get("bgp")),
         }
-        for number, members in _mapping(everywhere.get("as_list")).items():
-            if theirs in (_mapping(members).get("members") or []):
+        for number, members in mapping(everywhere.get("as_list")).items():
+            if theirs in (mapping(members).get("members") or []):
                 return int(number)
-        found = _mapping(keys.get("bgp")).get("as", everywhere.get("as"))
+        found = mapping(keys.get("bgp")).get("as", everywhere.get("as"))
         return int(found) if isinstance(found, int | str) and str(found).isdigit() else None
 
-    def _link(self, number: int, link: Any) -> None:
-        path: Place = ("links", number)
-        if isinstance(link, str):
-            keys: dict[str, Any] = dict.fromkeys(link.split("-"))
-        else:
-            keys = _nested(link)
+    def _link(self, path: Place, number: int, link: Any) -> None:
+        keys: dict[str, Any] = nested(link) if isinstance(link, dict) else {"interfaces": ends_of(link)}
+        kind = keys.get("type", "lan")
+        if kind in ("loopback", "tunnel", "lag"):
+            self._refuse((*path, "type"), f"a link of type {kind} cannot be taken over", "take it out", kind)
+            return
         listed = [
-            _mapping(one) if isinstance(one, dict) else {"node": one} for one in keys.get("interfaces") or []
+            mapping(one) if isinstance(one, dict) else {"node": one} for one in keys.get("interfaces") or []
         ]
         members = [(str(one.get("node")), one) for one in listed]
-        members += [(key, _mapping(value)) for key, value in keys.items() if key in self._names]
+        members += [(key, mapping(value)) for key, value in keys.items() if key in self._names]
+        cost = mapping(keys.get("ospf")).get("cost")
         for key in sorted(keys.keys() - LINK - self._names.keys()):
-            if not isinstance(link, str) and key.split(".")[0] not in ("vlan", "vrf", "lag"):
-                self._leave((*path, key), f"{key} of a link")
-            else:
-                self._refuse(path, f"{key} cannot be taken over", "name nodes of the file", key)
-        if any(name not in self._names for name, _ in members) or not members:
-            self._refuse(path, "does not join nodes of the file", "name them as `nodes` does")
+            if key in ("vlan", "vrf", "lag", "vxlan"):
+                self._refuse(path, f"{key} cannot be taken over", "take it out of the link", key)
+                continue
+            for inner in sorted(mapping(keys[key]).keys() - {"cost"} if key == "ospf" else {""}):
+                self._leave((*path, key), f"{key}{f'.{inner}' if inner else ''} of a link")
+        wrong = [name for name, _ in members if name not in self._names]
+        if wrong or not members:
+            remedy = "name them as `nodes` does"
+            self._refuse(path, "does not join nodes of the file", remedy, ", ".join(wrong)[:60])
         elif not self._problems:
-            self._joined(path, number, keys, members)
+            self._joined(path, number, keys, members, cost)
 
     def _joined(
-        self, path: Place, number: int, keys: dict[str, Any], members: list[tuple[str, dict[str, Any]]]
+        self,
+        path: Place,
+        number: int,
+        keys: dict[str, Any],
+        members: list[tuple[str, dict[str, Any]]],
+        cost: Any,
     ) -> None:
         ends: list[End] = [
             (self._names[name], f"l{number}-{place}") for place, (name, _) in enumerate(members)
@@ -203,21 +221,37 @@ class _Reader:
         for key in sorted({key for _, own in members for key in own} - {"node", "ipv4"}):
             self._leave(path, f"{key} of an interface")
         self._addresses(path, keys.get("prefix"), ends, [own for _, own in members])
-        quantities = self._quantities(path, _mapping(keys.get("tc")))
+        quantities = self._quantities(path, mapping(keys.get("tc")))
         both = {"both": quantities} if quantities else {}
         if len(ends) == 2:
-            self._network.join(Wire((ends[0], ends[1]), keys.get("mtu"), impairments=both))
+            wire = Wire(
+                (ends[0], ends[1]), self._size(path, keys), impairments=both, origin=self._origin(path)
+            )
+            if isinstance(cost, int) and not {node for node, _ in ends} & self._network.lans.keys():
+                wire.cost = cost
+            elif cost is not None:
+                self._leave(path, "ospf.cost of a link with a bridge")
+            self._network.join(wire)
             return
+        if cost is not None:
+            self._leave(path, "ospf.cost of a link of several nodes")
         name = name_of(
             str(keys.get("bridge") or f"lan-{number + 1}"), {*self._names.values(), *self._network.lans}
         )
-        self._network.lans[name] = Lan(name)
+        origin = self._origin(path)
+        self._network.lans[name] = Lan(name, mtu=self._size(path, keys), origin=origin)
         for end in ends:
-            self._network.join(Wire((end, (name, "")), impairments=dict(both)))
+            self._network.join(Wire((end, (name, "")), impairments=dict(both), origin=origin))
+
+    def _size(self, path: Place, keys: dict[str, Any]) -> int | None:
+        mtu = keys.get("mtu")
+        if mtu is not None and not isinstance(mtu, int):
+            self._refuse((*path, "mtu"), "is no size of a frame", "write mtu: 1500", str(mtu)[:60])
+        return mtu if isinstance(mtu, int) else None
 
     def _addresses(self, path: Place, prefix: Any, ends: list[End], own: list[dict[str, Any]]) -> None:
         """Sets addresses of the link's prefix, from the lowest, unless the file gives them."""
-        prefix = _mapping(self._data.get("prefix")).get(str(prefix), prefix)  # by its name
+        prefix = mapping(self._data.get("prefix")).get(str(prefix), prefix)  # by its name
         text = str(prefix.get("ipv4") if isinstance(prefix, dict) else prefix)
         if text.lower() in ("none", "true", "false"):
             if text.lower() != "none":
@@ -263,37 +297,12 @@ class _Reader:
                 self._network.machines[host].routes.append(Route("default", router))
 
 
-def _entries(nodes: Any) -> list[tuple[str | int, str, dict[str, Any]]]:
-    """Nodes in all their forms: a mapping, a list of names or mappings, names in one text."""
-    if isinstance(nodes, str):
-        nodes = nodes.split()
-    if isinstance(nodes, dict):
-        return [(name, str(name), _nested(keys)) for name, keys in nodes.items()]
-    found: list[tuple[str | int, str, dict[str, Any]]] = []
-    for number, one in enumerate(nodes if isinstance(nodes, list) else []):
-        keys = _nested(one)
-        found.append((number, str(keys.get("name") or one), keys))
-    return found
-
-
-def _nested(value: Any) -> dict[str, Any]:
-    """A mapping whose dotted keys are mappings in mappings, as netlab reads them."""
-    found: dict[str, Any] = {}
-    for key, content in _mapping(value).items():
-        *way, last = str(key).split(".")
-        place = found
-        for word in way:
-            inner = place.get(word)
-            place[word] = inner = dict(inner) if isinstance(inner, dict) else {}
-            place = inner
-        merged = isinstance(place.get(last), dict) and isinstance(content, dict)
-        place[last] = {**place[last], **content} if merged else content
-    return found
-
-
-def _mapping(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _words(value: Any) -> list[str]:
-    return [str(one) for one in value] if isinstance(value, list) else [str(value)] if value else []
+def _validation(name: str, test: dict[str, Any]) -> str:
+    """A test of netlab's as a note: what to run, and where."""
+    where = ", ".join(words(test.get("nodes"))) or "no node"
+    for key in ("exec", "show", "plugin", "config", "wait"):
+        if key in test:
+            value = test[key]
+            text = str(next(iter(value.values()), "") if isinstance(value, dict) else value)
+            return f"validate.{name}: to be checked by hand: {key} `{' '.join(text.split())[:80]}` on {where}"
+    return f"validate.{name}: to be checked by hand on {where}"

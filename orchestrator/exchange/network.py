@@ -13,11 +13,28 @@ End = tuple[str, str]  # machine, and its interface as their file calls it
 
 
 @dataclass(frozen=True)
+class Origin:
+    """Where a file of theirs says something."""
+
+    file: str
+    line: int = 0
+
+
+@dataclass(frozen=True)
 class Route:
-    """A way by hand: to a subnet, or "default"; by a neighbour's address."""
+    """A way by hand: to a subnet, or "default"; by a neighbour's address. The lower metric wins."""
 
     to: str
     via: str
+    metric: int = 0
+
+
+@dataclass
+class Bridge:
+    """A switch inside a machine, as `ip` and `brctl` make it."""
+
+    ports: list[str] = field(default_factory=list)
+    stp: bool = False
 
 
 @dataclass
@@ -32,6 +49,13 @@ class Machine:
     config: str = ""
     software: dict[str, Any] = field(default_factory=dict)  # by name, as our files say it
     lan_ports: list[str] = field(default_factory=list)
+    keys: dict[str, Any] = field(default_factory=dict)  # of the node, as our files say them: cpu_limit, image
+    bridges: dict[str, Bridge] = field(default_factory=dict)
+    made: dict[str, str] = field(default_factory=dict)  # interfaces that it makes itself, and what they are
+    mtus: dict[str, int] = field(default_factory=dict)
+    queues: dict[str, dict[str, Any]] = field(default_factory=dict)  # impairments of what leaves an interface
+    down: set[str] = field(default_factory=set)  # interfaces that are off at the end
+    origin: Origin | None = None
 
 
 @dataclass
@@ -41,6 +65,9 @@ class Wire:
     ends: tuple[End, End]
     mtu: int | None = None
     impairments: Impairments = field(default_factory=dict)
+    down: bool = False
+    cost: int | None = None
+    origin: Origin | None = None
 
 
 @dataclass
@@ -49,6 +76,10 @@ class Lan:
 
     name: str
     members: list[End] = field(default_factory=list)
+    stp: bool = False
+    mtu: int | None = None
+    subnet: str | None = None
+    origin: Origin | None = None
 
 
 @dataclass
@@ -63,6 +94,7 @@ class Network:
     lines: list[Wire] = field(default_factory=list)  # of two LANs, or of a machine to one
     left: list[str] = field(default_factory=list)
     changed: list[str] = field(default_factory=list)
+    source: str = ""  # the file that was read
 
     def join(self, wire: Wire) -> None:
         """Add a wire; one end on a LAN makes the other a member of it."""
@@ -72,7 +104,7 @@ class Network:
             return
         members = [end for end in wire.ends if end not in lans]
         self.lans[lans[0][0]].members += members
-        if not members or wire.impairments:
+        if not members or wire.impairments or wire.down:
             self.lines.append(wire)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ..model import Direction, Impairment, Link, Node, Plan
+from contract.plan import Direction, Impairment, Link, Node, Plan
 
 UNITS = ("delay_ns", "jitter_ns", "loss", "rate_bps")  # what every tool has a word for
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from contract.plan import Impairment, Interface, Link, Node, Plan
 from vnet.topology import Topology
 
-from ..model import Impairment, Interface, Link, Node, Plan
 from .outgoing import Exported, insist_light, left_out, node_commands, sides
 
 IMAGE = "ghcr.io/srl-labs/network-multitool"

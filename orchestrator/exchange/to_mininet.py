@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..model import Impairment, Link, Plan
+from contract.plan import Impairment, Link, Plan
+
 from .outgoing import Exported, ExportError, insist_light, left_out, node_commands
 
 LONGEST = 10  # characters: NAME-ethN is an interface

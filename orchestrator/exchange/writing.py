@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from contract.plan import Plan
 from vnet.topology import Topology
 
 from ..language.problem import Problem, TopologyError
-from ..model import Plan
 from ..plan.build import make_plan
 from ..software.registry import KINDS
 from ..topology.loading import parse
-from .network import End, Impairments, Lan, Machine, Network, Wire
+from .bridging import bridged
+from .keeping import Interface, keep_addresses
+from .network import End, Impairments, Lan, Machine, Network, Route, Wire
+from .settling import settle, unplaced
 
 SHORTEST_PREFIX, LONGEST_PREFIX = 16, 30  # of IPv4: what `subnet:` takes
 HOLD, DRAIN = "10 s", "1 s"
@@ -25,17 +28,46 @@ class Written:
 
     text: str
     changed: tuple[str, ...]
+    problems: tuple[Problem, ...] = ()  # the text is a draft that `vnet check` refuses, for these reasons
 
 
-def write(network: Network) -> Written:
-    """The topology file; TopologyError where what it describes cannot be one."""
+def write(network: Network, file: str = "") -> Written:
+    """The topology file; a draft with its problems where the network cannot be a lab as it stands.
+
+    `file`: where the text will be, for the problems. TopologyError where there is nothing to write.
+    """
+    settle(network)
+    bridged(network)
     changed = [*network.changed, *sorted(_alone(network))]
+    unplaced(network)
     _insist_once(network)
+    _spanning(network, changed)
+    _best(network, changed)
     for wire in network.wires:
         _ordered(network, wire)
+    keep_addresses(network, dict(_named(network)), _address)
     subnets = dict(_subnets(network, changed))
+    file = file or f"{network.name}.yaml"
     bare = _topology(network, subnets)
-    plan = make_plan(parse(f"{network.name}.yaml", bare.yaml().encode()))
+    draft = _text(network, bare)
+    try:
+        return _planned(network, bare, changed, file)
+    except TopologyError as error:
+        problems = tuple(_placed(network, problem) for problem in error.problems)
+        return Written(draft, tuple(changed), problems)
+
+
+def _text(network: Network, topology: Topology) -> str:
+    return f"# From {network.tool}; `vnet explain KEY` says what a key means.\n{topology.yaml()}"
+
+
+def _checked(network: Network, topology: Topology, file: str) -> Plan:
+    return make_plan(parse(file, _text(network, topology).encode()))
+
+
+def _planned(network: Network, bare: Topology, changed: list[str], file: str) -> Written:
+    """The whole topology: with names and addresses as the plan of the bare one has them."""
+    plan = _checked(network, bare, file)
     names, addresses = _as_planned(network, plan)
     changed += [f"address {old} is {new} here" for old, new in addresses.items() if "/" not in old]
     changed += _second(network)
@@ -44,22 +76,70 @@ def write(network: Network) -> Written:
         _completed(bare, machine, names[machine.name], addresses)
     if any(machine.kind or machine.software for machine in network.machines.values()):
         bare.set(routing="none")
-    text = f"# From {network.tool}; `vnet explain KEY` says what a key means.\n{bare.yaml()}"
-    make_plan(parse(f"{network.name}.yaml", text.encode()))
-    return Written(text, tuple(changed))
+    _checked(network, bare, file)
+    return Written(_text(network, bare), tuple(changed))
+
+
+def _placed(network: Network, problem: Problem) -> Problem:
+    """A problem of the written file at the line of theirs that it comes from, where that is known."""
+    section, _, rest = problem.path.partition(".")
+    name = rest.partition(".")[0].partition("[")[0]
+    lines = {f"l{number}": line for number, line in enumerate(network.lines, 1)}
+    found: dict[str, Mapping[str, Machine | Wire | Lan]] = {
+        "links": {**dict(_named(network)), **lines}, "segments": network.lans, "nodes": network.machines,
+    }  # fmt: skip
+    one = found.get(section, {}).get(name)
+    if one is None or one.origin is None or not one.origin.line:
+        return problem
+    remedy = f"{problem.remedy} ({problem.file}:{problem.line}, which is written)"
+    return Problem(one.origin.file, one.origin.line, problem.path, problem.value, problem.rule, remedy)
+
+
+def _spanning(network: Network, changed: list[str]) -> None:
+    """Segments that links join have a spanning tree all, or none."""
+    for lans in _joined(network):
+        if len(lans) > 1 and any(lan.stp for lan in lans):
+            without = [lan.name for lan in lans if not lan.stp]
+            if without:
+                changed.append(
+                    f"{', '.join(without)}: has a spanning tree here, as the segments it is joined to"
+                )
+            for lan in lans:
+                lan.stp = True
+        else:
+            for lan in lans:
+                lan.stp = False  # alone it has no loop to break
+
+
+def _best(network: Network, changed: list[str]) -> None:
+    """Of several routes to one subnet the one with the lowest metric."""
+    for machine in network.machines.values():
+        best: dict[str, Route] = {}
+        for route in sorted(machine.routes, key=lambda one: one.metric):
+            if best.setdefault(route.to, route) is not route:
+                said = f"{machine.name}: the route to {route.to} by {route.via}"
+                changed.append(f"{said}, of a higher metric ({route.metric}), is not here")
+        machine.routes = [route for route in machine.routes if best[route.to] is route]
 
 
 def _topology(network: Network, subnets: dict[str, str]) -> Topology:
     """Machines, wires and LANs, without what runs on them."""
     made = Topology(network.name, description=f"Imported from {network.tool}.")
     for lan in network.lans.values():
-        made.segment(lan.name, subnets[lan.name])
+        made.segment(
+            lan.name,
+            subnets[lan.name],
+            **({"mtu": lan.mtu} if lan.mtu else {}),
+            **({"stp": True} if lan.stp else {}),
+        )
     for number, line in enumerate(network.lines, 1):
         (first, _), (second, _) = line.ends
         turned = first in network.lans and second not in network.lans
         sides = _turned(line.impairments) if turned else line.impairments
         first, second = (second, first) if turned else (first, second)
         made.link(f"l{number}", first, second, **sides)
+        if line.down:
+            made.event("hold", link_down=f"l{number}")
     for machine in network.machines.values():
         segments = [
             lan.name for lan in network.lans.values() for node, _ in lan.members if node == machine.name
@@ -67,12 +147,15 @@ def _topology(network: Network, subnets: dict[str, str]) -> Topology:
         keys: dict[str, object] = {"forward": True} if machine.forward else {}
         if segments and (address := _on(network, machine.name, segments[0], subnets[segments[0]])):
             keys["address"] = address
+        keys |= machine.keys
         made.node(machine.name, segments[0] if len(segments) == 1 else segments or None, **keys)
     for name, wire in _named(network):
-        keys = {"mtu": wire.mtu} if wire.mtu else {}
+        keys = {key: value for key, value in (("mtu", wire.mtu), ("cost", wire.cost)) if value}
         (first, _), (second, _) = wire.ends
         given = {"subnet": subnets[name]} if name in subnets else {}
         made.link(name, first, second, **given, **keys, **wire.impairments)
+        if wire.down:
+            made.event("hold", link_down=name)
     return made.phases(hold=HOLD, drain=DRAIN)
 
 
@@ -80,7 +163,7 @@ def _on(network: Network, machine: str, lan: str, subnet: str) -> str | None:
     """The machine's own address on a LAN: one may be fixed, on the first."""
     end = next(end for end in network.lans[lan].members if end[0] == machine)
     address = _address(network, end)
-    return None if address is None or str(address.network) != subnet else str(address.ip)
+    return None if address is None or address.ip not in ipaddress.ip_network(subnet) else str(address.ip)
 
 
 def _named(network: Network) -> Iterator[tuple[str, Wire]]:
@@ -100,7 +183,8 @@ def _subnets(network: Network, changed: list[str]) -> Iterator[tuple[str, str]]:
             yield name, subnet
     for number, lans in enumerate(_joined(network)):
         members = [end for lan in lans for end in lan.members]
-        subnet = _common(network, members, lans[0].name, changed) or _free(number)
+        given = next((lan.subnet for lan in lans if lan.subnet), None)
+        subnet = _common(network, members, lans[0].name, changed) or given or _free(number)
         yield from ((lan.name, subnet) for lan in lans)
 
 
@@ -135,9 +219,6 @@ def _turned(impairments: Impairments) -> Impairments:
     return {turned[side]: value for side, value in impairments.items()}
 
 
-Interface = ipaddress.IPv4Interface | ipaddress.IPv6Interface
-
-
 def _address(network: Network, end: End) -> Interface | None:
     """The end's address: of IPv4 where it has one."""
     node, port = end
@@ -156,7 +237,9 @@ def _insist_once(network: Network) -> None:
     if twice:
         rule = "has two interfaces on one network, and a node has one on a segment"
         remedy = "take one of the links away, or write two networks"
-        raise TopologyError([Problem(network.tool, 0, one, "", rule, remedy) for one in twice])
+        raise TopologyError(
+            [Problem(network.source or network.tool, 0, one, "", rule, remedy) for one in twice]
+        )
 
 
 def _second(network: Network) -> Iterator[str]:
@@ -181,7 +264,7 @@ def _alone(network: Network) -> Iterator[str]:
         yield f"{name} is on no network of the lab: left out"
     if not network.machines:
         rule, remedy = "has no machines on networks", "name a file with machines that links join"
-        raise TopologyError([Problem(network.tool, 0, "", "", rule, remedy)])
+        raise TopologyError([Problem(network.source or network.tool, 0, "", "", rule, remedy)])
 
 
 def _common(network: Network, ends: list[End], name: str, changed: list[str]) -> str | None:
@@ -193,11 +276,24 @@ def _common(network: Network, ends: list[End], name: str, changed: list[str]) ->
         changed.append(f"{name}: its ends are in {said}; it has a subnet of its own here")
         return None
     (subnet,) = found
+    if subnet.version == 4 and subnet.prefixlen < SHORTEST_PREFIX and (inner := _narrower(network, ends)):
+        changed.append(f"{name}: {subnet} is {inner} here: no subnet is larger, and its addresses are in it")
+        return inner
     if subnet.version == 4 and not SHORTEST_PREFIX <= subnet.prefixlen <= LONGEST_PREFIX:
         size = "small" if subnet.prefixlen > LONGEST_PREFIX else "large"
         changed.append(f"{name}: {subnet} is too {size} for a subnet here; it has one of its own")
         return None
     return str(subnet)
+
+
+def _narrower(network: Network, ends: list[End]) -> str | None:
+    """The largest subnet that can be, where it holds all addresses of these ends and none of others."""
+    own = [str(one.ip) for end in ends if (one := _address(network, end)) is not None]
+    inner = ipaddress.ip_interface(f"{own[0]}/{SHORTEST_PREFIX}").network
+    places = {(machine.name, port) for machine in network.machines.values() for port in machine.addresses}
+    others = [one for end in places - set(ends) if (one := _address(network, end)) is not None]
+    alone = not any(_overlap(one.network, inner) for one in others)
+    return str(inner) if alone and all(ipaddress.ip_address(one) in inner for one in own) else None
 
 
 def _as_planned(network: Network, plan: Plan) -> tuple[dict[str, dict[str, str]], dict[str, str]]:

@@ -1,8 +1,8 @@
 """Images of virtual machines: where they are, what they are, how they are built."""
 
 from orchestrator.images.errors import ImageError
-from orchestrator.images.find import locate, look, rests_on
+from orchestrator.images.find import locate, look, rests_on, virtual_bytes
 from orchestrator.images.model import Image
 from orchestrator.images.seed import write_seed
 
-__all__ = ["Image", "ImageError", "locate", "look", "rests_on", "write_seed"]
+__all__ = ["Image", "ImageError", "locate", "look", "rests_on", "virtual_bytes", "write_seed"]

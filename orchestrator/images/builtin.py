@@ -20,7 +20,7 @@ Say = Callable[[str], None]
 
 
 def input_hash(recipe: Recipe) -> str:
-    """What names the image: its recipe and how it is built, not the agent, which is a part of its own."""
+    """The hash of the recipe and the build steps; the agent is stored separately and not part of it."""
     files = [*SOURCES, *(tiny.INPUTS if recipe.kernel == "tiny" else ())]
     return digest(files, repr(recipe), repr(contents(recipe.more)))
 

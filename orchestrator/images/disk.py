@@ -26,7 +26,7 @@ TOOLS = {
 }
 SETTINGS = GUEST / "debian"
 FORM = 2  # to be raised with every change of what `build` does
-# What would wake up during a measurement.
+# Services that would start work during a measurement.
 MASKED = (
     "apt-daily.timer",
     "apt-daily-upgrade.timer",
@@ -78,7 +78,7 @@ def build(disk: Disk, say: Callable[[str], None]) -> Image:
 
 
 def _install(root: Path, disk: Disk) -> None:
-    """By apt in the new system, which knows virtual packages, as debootstrap does not; no service starts."""
+    """Installs with apt in the new system, which handles virtual packages (debootstrap does not)."""
     (root / "etc" / "apt" / "sources.list").write_text(one_line_sources())
     policy = root / "usr" / "sbin" / "policy-rc.d"
     policy.write_text("#!/bin/sh\nexit 101\n")

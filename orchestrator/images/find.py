@@ -20,6 +20,7 @@ from orchestrator.project import AGENT, BUILD_AGENT
 STALE_S = 3600.0
 QCOW2 = b"QFI\xfb"
 HEADER = struct.Struct(">4s4xQI")  # docs/interop/qcow2.rst of QEMU: magic, backing file's place, length
+VIRTUAL_SIZE_AT = 24  # big-endian, 8 bytes
 OWN_DISK_MEMORY = 512 << 20
 
 
@@ -102,6 +103,13 @@ def rests_on(path: Path) -> str:
         _, place, length = HEADER.unpack(head)
         stream.seek(place)
         return stream.read(length).decode(errors="replace") if place else ""
+
+
+def virtual_bytes(path: Path) -> int:
+    """The size of a qcow2 disk as its machine sees it (docs/interop/qcow2.rst of QEMU)."""
+    with path.open("rb") as stream:
+        stream.seek(VIRTUAL_SIZE_AT)
+        return int.from_bytes(stream.read(8))
 
 
 def agent_binary() -> Path:

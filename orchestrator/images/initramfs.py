@@ -18,7 +18,7 @@ LIBRARIES = ("lib/x86_64-linux-gnu", "usr/lib/x86_64-linux-gnu")
 LOADER = "lib64/ld-linux-x86-64.so.2"
 AGENT = "vnet/agent"
 FIRST_ACCOUNT = 100
-# qemu-guest-agent calls it so; busybox knows poweroff and reboot only.
+# qemu-guest-agent uses this name; busybox has only poweroff and reboot.
 SHUTDOWN = """#!/bin/sh
 [ "$1" = -r ] && exec reboot
 exec poweroff
@@ -122,7 +122,7 @@ def base(tree: Path, contents: Contents, agent: Path, modules: Modules | None, p
 
 
 def _passwd(accounts: Sequence[str]) -> str:
-    """Accounts that programs change to, beside root and nobody."""
+    """Accounts that programs change to, besides root and `nobody`."""
     own = "".join(f"{name}:x:{n}:{n}::/:/bin/false\n" for n, name in enumerate(accounts, FIRST_ACCOUNT))
     return f"root:x:0:0:root:/root:/bin/sh\n{own}nobody:x:65534:65534::/:/bin/false\n"
 

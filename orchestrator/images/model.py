@@ -1,4 +1,4 @@
-"""What an image is: a directory with `image.json`, read into frozen data with absolute paths."""
+"""An image: a directory with `image.json`, read into frozen data with absolute paths."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _within(directory: Path, name: str | None) -> Path | None:
     path = directory / name
     if not path.is_file():
         raise ImageError(
-            f"{path}: missing from the image; remove {directory}, then vnet images build makes it anew"
+            f"{path}: missing from the image; remove {directory}, then vnet images build makes it again"
         )
     return path
 

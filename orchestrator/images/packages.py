@@ -43,7 +43,7 @@ def _state() -> Path:
 
 
 def resolve(wanted: Sequence[str], keep: Callable[[str], bool]) -> list[Package]:
-    """What apt would install of the wanted packages and, where `keep` says so of a name, of their needs."""
+    """The wanted packages, and of those that apt installs with them the ones that `keep` selects."""
     require({"apt-get": "apt", "dpkg-deb": "dpkg"})
     state = _state()
     nothing = state / "no-status"

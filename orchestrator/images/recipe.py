@@ -1,4 +1,4 @@
-"""What the built-in images are made of, read from images/guest/, and the hash that names the result."""
+"""Reads the recipe of the built-in images from images/guest/ and computes the hash that names the result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The NoCloud seed of a node with a disk: who it is, what the file asks of cloud-init, and our agent."""
+"""The NoCloud seed of a node with a disk: its identity, the file's settings for cloud-init, and our agent."""
 
 from __future__ import annotations
 
@@ -57,7 +57,8 @@ def merged(user_data: Mapping[str, Any]) -> dict[str, Any]:
     theirs = user_data.get("bootcmd", [])
     if not isinstance(theirs, list):
         raise ImageError(f"cloud_init.bootcmd: {theirs!r} is no list; write a list of commands")
-    return {"manage_etc_hosts": True, **user_data, "bootcmd": [["sh", "-c", START], *theirs]}
+    # Not `manage_etc_hosts: true`: cloud-init would write /etc/hosts anew over the nodes' names of our agent.
+    return {"manage_etc_hosts": False, **user_data, "bootcmd": [["sh", "-c", START], *theirs]}
 
 
 def network_config(networks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -120,6 +120,6 @@ class Loading:
         except BaseException as failure:
             self._failure = failure
             return
-        # What fails here (a panic of a library, too) fails again, and is told, where it is needed.
+        # An error here (a panic of a library, too) occurs again where its result is needed: reported there.
         with suppress(BaseException):
             importlib.import_module("reports.figures.drawing").wake()

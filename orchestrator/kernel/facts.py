@@ -128,4 +128,4 @@ def _script() -> str:
 
 def _verdict(line: str) -> tuple[str, str | None]:
     kind, _, words = line.partition(" ")
-    return kind, None if words == "ok" else " ".join(words.split()) or "refused without a word"
+    return kind, None if words == "ok" else " ".join(words.split()) or "refused without an error message"

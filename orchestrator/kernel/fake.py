@@ -7,11 +7,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from contract.plan import Plan
 from orchestrator.kernel import lab_command, limits
 from orchestrator.kernel.facts import HostFacts
 from orchestrator.kernel.host import HostKernel
 from orchestrator.kernel.protocol import Fit, Launch, Missing, Wish
-from orchestrator.model import Plan
 from orchestrator.plan.nics import uses_nics
 
 

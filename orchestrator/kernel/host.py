@@ -8,12 +8,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Self
 
+from contract import codec
+from contract.plan import Plan
 from orchestrator.kernel import detached, lab_command, limits, virtual_machines
 from orchestrator.kernel.facts import HostFacts, host_facts
 from orchestrator.kernel.machine import machine
 from orchestrator.kernel.needs import Needs, needs_of, netem_placed
 from orchestrator.kernel.protocol import Fit, LabKernel, Launch, Missing, Wish
-from orchestrator.model import Plan, codec
 
 ROOT_REMEDY = "run as root"
 MODULE_REMEDY = "install a kernel that has it (linux-image-amd64 of Debian does)"
@@ -60,7 +61,7 @@ class HostKernel(LabKernel):
         return limits.fit(placed, self.can(placed), self.name, wish.out)
 
     def can(self, plan: Plan) -> list[Missing]:
-        """What is missing for `plan`: rights, kinds of qdisc and link, cgroup controllers."""
+        """Needs of `plan` that the machine lacks: rights, kinds of qdisc and link, cgroup controllers."""
         if not self.facts.root:
             return [Missing("root", "namespaces, links and control groups are made", ROOT_REMEDY, OTHER)]
         if self.facts.namespaces is not None:

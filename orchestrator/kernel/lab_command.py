@@ -9,8 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from contract.plan import Plan
 from orchestrator.kernel.protocol import Launch
-from orchestrator.model import Plan
 from orchestrator.project import CODE_ROOT
 
 # Without site-packages Python starts in half the time.

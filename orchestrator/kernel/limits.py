@@ -8,12 +8,13 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
+from contract.plan import Plan
 from orchestrator.kernel import visible
 from orchestrator.kernel.protocol import Fit, Missing
 from orchestrator.lab.cgroup import own_pids_max
 from orchestrator.lab.meminfo import available_bytes
+from orchestrator.lab.vm import storage
 from orchestrator.language.problem import Problem
-from orchestrator.model import Plan
 from orchestrator.plan.capacity import MachineFacts, problems
 from orchestrator.plan.nics import NicUse, nic_uses
 
@@ -79,6 +80,7 @@ def facts(kernel: str, out: Path) -> MachineFacts:
     In a guest kernel only memory and disk are the machine's own; the rest is the guest's.
     """
     memory, disk = available_bytes(), shutil.disk_usage(_existing(out)).free
+    disks = _existing(storage.root())
     if kernel == "uml":
         return MachineFacts(
             memory_available_bytes=memory,
@@ -93,6 +95,8 @@ def facts(kernel: str, out: Path) -> MachineFacts:
         neighbour_entries=int(NEIGHBOURS.read_text()) if NEIGHBOURS.exists() else None,
         disk_available_bytes=disk,
         cores=os.cpu_count(),
+        machines_disk_bytes=shutil.disk_usage(disks).free,
+        machines_disk_place=str(disks),
     )
 
 

@@ -1,4 +1,4 @@
-"""What a plan needs from a kernel, each need with the part of the plan that causes it."""
+"""Lists the needs of a plan, each with the part of the plan that causes it."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from contract.codec import build
+from contract.plan import Direction, Event, Impairment, Link, Node, Plan
 from orchestrator import queueing
-from orchestrator.model import Direction, Event, Impairment, Link, Node, Plan
-from orchestrator.model.codec import build
 
 QDISC_WORDS = re.compile(
     r"^qdisc (?:add|replace|change) dev \S+ (?:root|parent \S+)(?: handle \S+)? (\w+)", re.MULTILINE

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 
+from contract.plan import Plan
 from orchestrator.language.problem import Problem, TopologyError
 from orchestrator.language.uris import RemoteMachine, kernel_machine, libvirt_machine
-from orchestrator.model import Plan
 
 
 def machine_of(plan: Plan, kernel: str = "auto") -> RemoteMachine | None:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, Self
 
+from contract.plan import Plan
 from orchestrator.language.problem import Problem
-from orchestrator.model import Plan
 
 
 class KernelError(RuntimeError):

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 
+from contract.plan import Plan
 from orchestrator.kernel.place import machine_of
 from orchestrator.kernel.protocol import Fit, KernelError, LabKernel, NoKernel, Wish
 from orchestrator.language.kernels import HERE, HOSTS, KERNELS, THERE, WORDS
-from orchestrator.model import Plan
 
 Refused = Sequence[tuple[LabKernel, Fit]]
 AUTO = Wish()

@@ -5,12 +5,13 @@ devices.
 from __future__ import annotations
 
 import importlib.util
+import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
+from contract.plan import Plan
 from orchestrator.kernel.protocol import Missing
-from orchestrator.lab.vm import account
-from orchestrator.model import Plan
+from orchestrator.lab.vm import account, storage
 from orchestrator.project import BINDINGS
 from orchestrator.project import PACKAGES as PREPARE
 
@@ -21,7 +22,7 @@ EMBEDDED = ("/usr/lib/x86_64-linux-gnu/libvirt/connection-driver/libvirt_driver_
 
 
 def missing(plan: Plan) -> list[Missing]:
-    """What the plan's virtual machines need and this machine has not; empty for a plan without any."""
+    """The needs of the plan's virtual machines that this machine lacks; empty for a plan without any."""
     first = next((node.name for node in plan.nodes if node.vm is not None), None)
     if first is None:
         return []
@@ -50,6 +51,28 @@ def missing_images(plan: Plan) -> list[Missing]:
     """Images that are not there, each once, with the command that makes it."""
     wanted = dict.fromkeys(node.vm.image for node in plan.nodes if node.vm is not None)
     return _not_there(plan, wanted) if wanted else []
+
+
+def growing_disks(plan: Plan, place: Path) -> list[Missing]:
+    """Says whether the machines' disks may grow beyond what is free at `place`."""
+    from orchestrator.images import ImageError, look, virtual_bytes
+
+    total, count = 0, 0
+    for node in plan.nodes:
+        if node.vm is None:
+            continue
+        try:
+            disk = look(node.vm.image).disk
+        except ImageError:
+            continue  # `missing_images` names it
+        if disk is not None:
+            total, count = total + virtual_bytes(disk), count + 1
+    free = shutil.disk_usage(place).free
+    if total <= free:
+        return []
+    what = f"the disks of {count} virtual machines may grow to {total / 1e9:.0f} GB"
+    reason = f"{free / 1e9:.0f} GB are free at {place}; a machine that finds no room is paused"
+    return [Missing(what, reason, f"have them write less, free disk space, or set {storage.VARIABLE}")]
 
 
 def _not_there(plan: Plan, wanted: Iterable[str]) -> list[Missing]:

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from contract.plan import Node, Plan
 from orchestrator.lab.sandbox import SYSTEM, paths_of
 from orchestrator.language.problem import Problem
-from orchestrator.model import Node, Plan
 
-# What a lab kernel mounts of its own over the machine's files (kernel/uml/init.py, kernel/virtual/guest.py).
+# Paths over which a lab kernel mounts its own files (kernel/uml/init.py, kernel/virtual/guest.py).
 OF_GUEST = ("/dev", "/proc", "/run", "/sys", "/tmp")
 OF_NODE = (*OF_GUEST, "/var/tmp")  # every node has these of its own, and may write there
 SHORTEST = 3  # parts of a directory's path: `GET /data` in a command is no directory of the machine

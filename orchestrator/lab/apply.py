@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from contract.plan import Link, Node, Step
 from orchestrator import queueing
 from orchestrator.lab import carriers, nics, path_proof, proof, readback, tables
 from orchestrator.lab.driver import Tracer
@@ -15,7 +16,6 @@ from orchestrator.lab.lab import Lab
 from orchestrator.lab.links import ports as all_ports
 from orchestrator.lab.probes import directions
 from orchestrator.lab.state import replace
-from orchestrator.model import Link, Node, Step
 from orchestrator.plan.half_duplex import MEDIUM, ports
 from orchestrator.queueing import half_duplex
 
@@ -52,7 +52,7 @@ def create(lab: Lab, nodes: Sequence[Node]) -> None:
 
 def tell_shared_cores(lab: Lab, without: Sequence[str]) -> None:
     """Warns of nodes whose `own_core` got no core; not in virtual time, where no process waits for a core."""
-    if without and lab.manifest.data["time"] == "real":
+    if without and lab.time == "real":
         names = ", ".join(without[:10])
         lab.events.warn(Warning(
             "shared-core", f"own_core: there is none to give to {names}",
@@ -141,7 +141,7 @@ def settle_failed(lab: Lab, failed: dict[str, str]) -> None:
         lab.node_states[name] = f"failed: {why}"
         lab.meant |= {(name, s.name) for s in lab.node(name).software}
         lab.events.warn(Warning(
-            "node-failed", f"nodes.{name}: {why}", "the run went on without it, as the file asks",
+            "node-failed", f"nodes.{name}: {why}", "the run continued without it, as the file requests",
         ))  # fmt: skip
 
 
@@ -219,6 +219,5 @@ def prove(lab: Lab, links: Sequence[Link]) -> None:
 
 
 def _prover(lab: Lab) -> proof.Prover:
-    about = lab.manifest.data
-    kernel, virtual = str(about["kernel"].get("kind")), about["time"] == "virtual"
+    kernel, virtual = str(lab.manifest.kernel.get("kind")), lab.time == "virtual"
     return proof.Prover(lab.driver, lab.plan.core_netns, lab.plan.proof, kernel, virtual, lab.plan.tables)

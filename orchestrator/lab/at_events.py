@@ -17,7 +17,7 @@ OF_LINKS = ("impair", "link-down", "link-up")
 OF_NODES = ("start", "stop", "kill", "restart", "limit", "set")
 MOST = 16  # targets of one event that are read back, evenly spread: a namespace takes up to 30 ms
 MOST_SHOWN = 5
-REMEDY = "no program of a node may use tc; what is to change belongs into the timeline"
+REMEDY = "no program of a node may use tc; put changes into the timeline"
 
 
 class ReadBacks:

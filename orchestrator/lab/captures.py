@@ -9,10 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from capture import tcpdump
+from contract.plan import Capture
 from orchestrator.lab.clock import SECOND
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.loop import Loop
-from orchestrator.model import Capture
 
 STOP_NS = 10 * SECOND
 
@@ -27,7 +27,7 @@ def counts(said: str) -> dict[str, int]:
     try:
         found = tcpdump.statistics(said)
     except ValueError as error:
-        raise LabError(f"{error}; what it wrote is kept, but nothing tells what it lost") from error
+        raise LabError(f"{error}; its file is kept, but its losses are unknown") from error
     return {
         "packets": found.packets, "received": found.received, "dropped_kernel": found.dropped_kernel,
         "dropped_interface": found.dropped_interface,

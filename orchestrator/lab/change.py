@@ -6,11 +6,11 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
+from contract.plan import Link, Node, Step
 from orchestrator.lab import apply, operations, power, readback, sampling
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.lab import Lab
 from orchestrator.lab.links import admit, carriers_of, in_core, opposite_ends, ports, wires_of
-from orchestrator.model import Link, Node, Step
 
 LIMITS = ("cpu_limit_mhz", "cpu_limit_cores", "cpu_reserve_mhz", "cpu_reserve_cores")
 OTHER_UNIT = {

@@ -12,8 +12,8 @@ import subprocess
 import time
 from typing import Any
 
+from contract.plan import Step
 from orchestrator.lab.errors import LabError
-from orchestrator.model import Step
 from orchestrator.queueing import htb
 
 PATIENCE_S = 10.0  # a line takes tc less than a millisecond; a stopped machine may take long

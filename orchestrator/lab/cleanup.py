@@ -2,9 +2,10 @@
 nothing else.
 
 Ours are, if they bear our mark: namespaces /run/netns/vnet-LAB and vnet-LAB.*, control groups vnet/LAB below
-any controller, and the state directory; processes in those groups or in those namespaces, the processes that
-lab.json records (while their start_ticks match), and mounts below the state directory. NICs that it leased go
-back first: a namespace that ends takes virtual interfaces with it and leaves others with the wrong name.
+any controller, the state directory, and the directory of its machines' disks; processes in those groups or in
+those namespaces, the processes that lab.json records (while their start_ticks match), and mounts below the
+state directory. NICs that it leased go back first: a namespace that ends takes virtual interfaces with it and
+leaves others with the wrong name.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ POLL_S = 0.01
 
 @dataclass
 class Removed:
-    """What `destroy` removed, and the errors for the rest."""
+    """The objects that `destroy` removed, and the errors for the rest."""
 
     processes: list[str] = field(default_factory=list)
     domains: list[str] = field(default_factory=list)
@@ -65,6 +66,7 @@ def destroy(lab: str, root: Path | None = None, keep_state: bool = False) -> Rem
     for tree in cgroup.trees():
         parent = tree / "vnet.partition"
         _try(removed, [], str(parent), lambda p=parent: cgroup.remove_if_empty(p))  # type: ignore[misc]
+    _remove_disks(state_dir, removed)
     if is_state(state_dir) and not keep_state:
         _try(removed, removed.directories, str(state_dir), lambda: shutil.rmtree(state_dir))
         forget_root(state_dir.parent)
@@ -83,6 +85,16 @@ def _end_domains(lab: str, state_dir: Path, removed: Removed) -> None:
         removed.errors.append(str(error))
 
 
+def _remove_disks(state_dir: Path, removed: Removed) -> None:
+    """Removes disks and snapshots of the lab's machines, which have ended."""
+    from orchestrator.lab.vm import storage
+
+    try:
+        removed.directories += storage.remove(state_dir)
+    except OSError as error:
+        removed.errors.append(str(error))
+
+
 def _give_nics_back(lab: str, root: Path, removed: Removed) -> None:
     """Gives NICs back; all processes of the lab have ended, so no other process does it."""
     from orchestrator.nics import recover
@@ -95,14 +107,17 @@ def _give_nics_back(lab: str, root: Path, removed: Removed) -> None:
 def leftovers(lab: str, root: Path | None = None, leases_too: bool = True) -> list[str]:
     """Everything of `lab` that exists, one line each; empty after a teardown."""
     from orchestrator.lab.vm import leftovers as of_machines
+    from orchestrator.lab.vm import storage
 
     state_dir = (root or state_root()) / lab
+    disks = storage.kept(state_dir)
     found = [f"namespace {n.name}" for n in namespaces.of(lab)]
     found += [f"cgroup {g}" for g in cgroup.lab_groups(cgroup.this_machine(), lab)]
     found += [f"mount {m}" for m in mounts.below(state_dir)]
     found += [f"process {p.pid} ({p.role})" for p in _living(lab, state_dir)]
     found += of_machines.listed(lab, state_dir)
     found += [f"NIC {le.key}" for le in leases.of_lab(state_dir.parent, lab) if leases_too]
+    found += [f"directory {disks}"] if disks.is_dir() else []
     return found + ([f"directory {state_dir}"] if is_state(state_dir) else [])
 
 

@@ -36,7 +36,7 @@ class MonotonicClock:
 
 
 class JumpingClock:
-    """Time that passes only when somebody waits: for the fake driver, whose labs take milliseconds."""
+    """A clock that advances only while a caller waits: for the fake driver, whose labs take milliseconds."""
 
     jumps = True
 

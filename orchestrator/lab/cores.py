@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Sequence
 
+from contract.plan import Node
 from orchestrator.lab.errors import LabError
-from orchestrator.model import Node
 
 
 class Cores:

@@ -11,7 +11,7 @@ import socket
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from capture import manifest
+from contract import manifest
 from orchestrator.lab.state import start_ticks
 
 OWNER = "raw/owner.json"
@@ -54,7 +54,7 @@ def settle(run_dir: Path) -> bool:
         dead = owner.dead()
     except (OSError, ValueError, TypeError):
         return False  # of an earlier version, or torn: the state stays as it is, which is suspect, too
-    return dead and interrupted(run_dir, "its lab was killed, or its machine went down: nobody wrote its end")
+    return dead and interrupted(run_dir, "its lab was killed, or its machine went down: no end is recorded")
 
 
 def interrupted(run_dir: Path, why: str) -> bool:

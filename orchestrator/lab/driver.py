@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
+from contract.plan import Capture, Node, Plan, Step
 from orchestrator.lab.clock import SECOND
 from orchestrator.lab.jsonlines import Message
 from orchestrator.lab.loop import Loop
 from orchestrator.lab.operations import Answer, Counters, Greeting, Operation
 from orchestrator.lab.state import State
 from orchestrator.lab.traceroute import Traceroute, TracerouteResult
-from orchestrator.model import Capture, Node, Plan, Step
 
 OnMessage = Callable[[Message], None]
 PATIENCE_NS = 120 * SECOND  # 350 nodes in a slow lab kernel, with a machine shared by others
@@ -79,7 +79,7 @@ class Tracer(Protocol):
 
 @dataclass(frozen=True)
 class DriverContext:
-    """What a driver works with, and the callbacks for its events."""
+    """The inputs of a driver, and the callbacks for its events."""
 
     plan: Plan
     loop: Loop

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from orchestrator.model import Node
+from contract.plan import Node
 
 HOSTS = "/etc/hosts"
 LOCAL = "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n"
-# A resolver that a node runs for itself is asked on its loopback; where none listens, that is told at once.
+# A node queries a resolver on its loopback, if it runs one; if none listens, the query fails at once.
 FIXED = {
     "/etc/resolv.conf": "nameserver 127.0.0.1\n",
     "/etc/host.conf": "multi on\n",

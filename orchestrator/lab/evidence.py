@@ -63,7 +63,7 @@ class WallClock:
         by = f"{self._furthest_ns / SECOND:+.3f} s"
         return [Warning(
             "clock-set", f"the machine's clock was set by {by} during the run: "
-            "captured packets' times are off by so much from there on, those of messages and samples are not",
+            "from then on times of captured packets are off by that amount; others are right",
             "repeat the run; do not set the clock meanwhile",
         )]  # fmt: skip
 
@@ -98,7 +98,7 @@ def queue_drops(path: Path, lossy: set[tuple[str, str]]) -> list[Warning]:
     return [
         Warning(
             "queue-drops",
-            f"link {link} {direction}: its queue dropped {count} packets beyond the loss asked for",
+            f"link {link} {direction}: its queue dropped {count} packets beyond the requested loss",
             "a rate that is too low for the load, or a limit that is too small; see links in the report",
         )
         for (link, direction), count in last.items() if count and (link, direction) not in lossy

@@ -6,10 +6,10 @@ They differ from the topology's values: netem's correlation changes the frequenc
 
 from __future__ import annotations
 
+from contract.plan import Impairment
 from orchestrator import queueing
 from orchestrator.lab.clock import SECOND
 from orchestrator.lab.probes import HEADER, spaced_size, train_size, transmission_ns
-from orchestrator.model import Impairment
 from orchestrator.plan.correlation import effective_share
 from orchestrator.plan.netem import queue_limit
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from contract.plan import Link
 from orchestrator.lab import expected
 from orchestrator.lab.clock import SECOND
 from orchestrator.lab.judgement import Judgement, ProofResult, Seen, shown, verdict
 from orchestrator.lab.probes import BOTH, FRAMES_LEAST, at_once, train_size
 from orchestrator.lab.tolerance import Tolerances
 from orchestrator.lab.train import OFFER_FACTOR, offered_bps, too_slow
-from orchestrator.model import Link
 
 Results = Mapping[tuple[str, str], Seen]
 

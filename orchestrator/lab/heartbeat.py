@@ -16,7 +16,13 @@ from orchestrator.lab import cgroup, cpu_contention
 from orchestrator.lab.clock import MILLISECOND, SECOND
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.lab import Lab
-from orchestrator.lab.stopped_processes import EACH, EACH_IN_GUEST, StoppedProcesses
+from orchestrator.lab.stopped_processes import (
+    EACH,
+    EACH_IN_GUEST,
+    EVERY,
+    EVERY_IN_GUEST,
+    StoppedProcesses,
+)
 
 BEAT_NS = 50 * MILLISECOND
 MOST_NODES = 16  # nodes whose agents' waiting time is read
@@ -155,15 +161,15 @@ class Heartbeat:
 
     def _beat(self, write: Callable[[str], object]) -> None:
         heart, written = Heart(), 0
-        due = self._due_ns
-        while not self._over:
+        due, over = self._due_ns, False
+        while not over:  # at least one beat: a thread that starts as it is stopped is late, too
             time.sleep(max(0, due - time.monotonic_ns()) / SECOND)
-            now = time.monotonic_ns()
+            now, over = time.monotonic_ns(), self._over
             heart.beat(max(0, now - due))
             due += BEAT_NS * (1 + max(0, now - due) // BEAT_NS)
             if self._stopped is not None:
                 self._most_stopped = max(self._most_stopped, self._stopped.look())
-            if now - written >= SECOND or self._over:
+            if now - written >= SECOND or over:
                 written = now
                 self._write(write, heart, now)
 
@@ -194,14 +200,17 @@ def beside(lab: Lab) -> Heartbeat | None:
 
     None in virtual time and for the fake driver.
     """
-    if lab.manifest.data["time"] != "real" or lab.driver.name == "fake":
+    if lab.time != "real" or lab.driver.name == "fake":
         return None
-    counters, each = None, EACH_IN_GUEST
-    if lab.manifest.data["kernel"].get("kind") != "uml":
-        each = EACH
+    counters, looks = None, (EACH_IN_GUEST, EVERY_IN_GUEST)
+    if lab.manifest.kernel.get("kind") != "uml":
+        looks = (EACH, EVERY)
         counters = Counters(lambda: [os.getpid(), *_unlimited(lab)], cgroup.above(lab.plan.lab))
     return Heartbeat(
-        lab.run_dir / "raw" / INSIDE, lab.loop.clock.offset_ns, counters, StoppedProcesses(os.getpid(), each)
+        lab.run_dir / "raw" / INSIDE,
+        lab.loop.clock.offset_ns,
+        counters,
+        StoppedProcesses(os.getpid(), *looks),
     )
 
 

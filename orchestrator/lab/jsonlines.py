@@ -6,6 +6,9 @@ import json
 from typing import Any
 
 Message = dict[str, Any]
+MOST_BYTES = 64 << 20  # of a line without an end; a lab of thousands of nodes is created by some MiB
+# What handling a message of another form than ours raises.
+STRANGE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 
 
 class LineBuffer:
@@ -13,19 +16,27 @@ class LineBuffer:
 
     def __init__(self) -> None:
         self._parts: list[bytes] = []
+        self._waiting_bytes = 0
 
     def feed(self, chunk: bytes) -> list[Message]:
-        """The messages that `chunk` completes; ValueError where a line is not a JSON object."""
+        """The messages that `chunk` completes; ValueError where a line is not a JSON object or has no end."""
         if b"\n" not in chunk:
             self._parts.append(chunk)
+            self._waiting_bytes += len(chunk)
+            if self._waiting_bytes > MOST_BYTES:
+                self._parts, self._waiting_bytes = [], 0
+                raise ValueError(f"a line longer than {MOST_BYTES >> 20} MiB")
             return []
         *lines, rest = b"".join([*self._parts, chunk]).split(b"\n")
-        self._parts = [rest] if rest else []
+        self._parts, self._waiting_bytes = ([rest] if rest else []), len(rest)
         return [_message(line) for line in lines if line.strip()]
 
 
 def _message(line: bytes) -> Message:
-    value = json.loads(line)
+    try:
+        value = json.loads(line)
+    except RecursionError:
+        raise ValueError(f"nested too deeply: {line[:80]!r}") from None
     if not isinstance(value, dict):
         raise ValueError(f"not a JSON object: {line[:80]!r}")
     return value

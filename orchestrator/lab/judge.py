@@ -7,45 +7,17 @@ once with 99 % (Bonferroni): with 700 directions, 95 % each would call 35 good l
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 
-from orchestrator import queueing
-from orchestrator.lab import expected, shape
-from orchestrator.lab.intervals import (
-    deviation_interval,
-    effective,
-    mean_interval,
-    median_interval,
-    quartile_range,
-    wilson,
-    z_for,
-)
-from orchestrator.lab.judgement import Judgement, ProofResult, Seen, shown, verdict
+from contract.plan import Direction, Link
+from orchestrator.lab.intervals import z_for
+from orchestrator.lab.judgement import Judgement, Seen
 from orchestrator.lab.pooling import alike, pooled
-from orchestrator.lab.probes import FRAMES_PLAIN, directions, spaced_size
-from orchestrator.lab.tolerance import WIDEST, Noise, Tolerances, of_share
-from orchestrator.lab.train import Untold, measured
-from orchestrator.model import Direction, Impairment, Link
-from orchestrator.plan.slots import lone_ns
-
-ENOUGH = 30  # fewer frames cannot show a share or a spread
-# Share of a tolerance that an interval may fill; the rest allows for an error of its middle.
-ROOM = 0.7
-# Once these frames were not enough: of the way to the tolerance's edge; times as many at least.
-NEARLY, AGAIN = 0.9, 1.3
-NEAR = 0.1  # Kolmogorov and Smirnov's distance within which delays are distributed as a table says
-# netem's uniform jitter spans mean +- jitter: its quartiles are one jitter apart; of a normal one 1.349.
-# Quartiles: a machine that wakes up late now and then is no fault of the link (and warned of elsewhere).
-# Second: the error of their distance (intervals.quartile_range), for these two laws.
-QUARTILES_TO_JITTER = {"uniform": (1.0, 1.0), "normal": (1 / 1.349, 1.166)}
-# Where the machine adds nothing, the standard deviation needs only a fifth to a third of the frames.
-DEVIATION_TO_JITTER = {"uniform": math.sqrt(3), "normal": 1.0}
-TAIL = 4  # jitters below the mean that a normal one may reach; what would be sent before it came is cut off
+from orchestrator.lab.probes import directions
+from orchestrator.lab.quantities import Quantities, Tables, Within
+from orchestrator.lab.tolerance import Noise, Tolerances
 
 Results = dict[tuple[str, str], Seen]
-Tables = Mapping[str, Sequence[int]]
 NO_TABLES: Tables = {}
 
 
@@ -63,7 +35,7 @@ def judge(
     noise: what the machine added. looks: the most judgements of one proof, of which each can err; the last
     one is final.
     """
-    within = _Within(tolerances, noise, tables)
+    within = Within(tolerances, noise, tables)
     tests = sum(1 for _ in _judge(links, spaced, burst, within, z=2.0))
     groups = alike(links)
     together = 1 + any(len(ways) > 1 for ways in groups)  # each quantity by itself, and pooled
@@ -71,26 +43,13 @@ def judge(
     found = list(_judge(links, spaced, burst, within, z))
 
     def again(direction: Direction, seen: Seen) -> list[Judgement]:
-        return list(_Judging("", "", direction.impairment, seen, z, within.through(direction)).all())
+        return list(Quantities("", "", direction.impairment, seen, z, within.through(direction)).all())
 
     return pooled(groups, spaced, found, again)
 
 
-@dataclass(frozen=True, slots=True)
-class _Within:
-    tolerances: Tolerances
-    noise: Noise | None
-    tables: Tables
-
-    def through(self, direction: Direction) -> _Within:
-        """The tolerances of a direction: the widest where a virtual machine carries its netem, whose added
-        delay is not measured.
-        """
-        return self if direction.enter is None else _Within(WIDEST, None, self.tables)
-
-
 def _judge(
-    links: Sequence[Link], spaced: Results, burst: Results, within: _Within, z: float
+    links: Sequence[Link], spaced: Results, burst: Results, within: Within, z: float
 ) -> Iterator[Judgement]:
     for link, name, direction in directions(links):
         result = spaced.get((link, name))
@@ -98,310 +57,7 @@ def _judge(
             why = "no probe was answered"
             yield Judgement(link, name, "reach", 1.0, 1.0, None, None, None, "share", 0, "cannot tell", why)
             continue
-        judged = _Judging(link, name, direction.impairment, result, z, within.through(direction))
+        judged = Quantities(link, name, direction.impairment, result, z, within.through(direction))
         yield from judged.all()
         if direction.impairment.rate_bps:
             yield judged.rate(burst.get((link, name)))
-
-
-@dataclass(frozen=True, slots=True)
-class _Judging:
-    link: str
-    direction: str
-    requested: Impairment
-    seen: Seen
-    z: float
-    within: _Within
-
-    def all(self) -> Iterator[Judgement]:
-        i = self.requested
-        if expected.requested_loss(i) == 1:
-            yield self._loss()  # nothing arrives that could tell more
-            return
-        yield self._reach()
-        if i.slot is not None:
-            yield self._slotted()
-        elif i.delay_ns:
-            yield self._delay()
-        if i.jitter_ns and i.slot is None:
-            table = self.within.tables.get(i.distribution)
-            yield self._jitter() if table is None else self._distribution(table)
-        seen = self.seen
-        if expected.requested_loss(i):
-            yield self._loss()
-        if i.duplicate:
-            share, memory = expected.duplicated(i), i.duplicate_correlation
-            yield self._share("duplicate", i.duplicate, share, seen.duplicates, seen.sent, memory)
-        if i.corrupt:
-            share, memory = expected.corrupted(i), i.corrupt_correlation
-            yield self._share("corrupt", i.corrupt, share, seen.corrupted, seen.sent, memory)
-        if i.reorder:
-            yield self._reorder()
-
-    def _line(
-        self, quantity: str, requested: float, measured: float | None, interval: tuple[float, float] | None,
-        unit: str, n: int, verdict: ProofResult, reason: str = "", expects: float | None = None,
-        tolerance: float | None = None, machine: float | None = None, needs: int | None = None,
-    ) -> Judgement:  # fmt: skip
-        low, high = interval if interval else (None, None)
-        return Judgement(
-            self.link, self.direction, quantity, requested, requested if expects is None else expects,
-            measured, low, high, unit, n, verdict, reason, tolerance, machine, needs,
-        )  # fmt: skip
-
-    def _loss(self) -> Judgement:
-        i, seen = self.requested, self.seen
-        requested, memory = expected.requested_loss(i), expected.loss_memory(i)
-        return self._share("loss", requested, expected.lost(i), seen.sent - seen.received, seen.sent, memory)
-
-    def _reach(self) -> Judgement:
-        sent, received = self.seen.sent, self.seen.received
-        if expected.requested_loss(self.requested) or self.requested.corrupt:
-            found: ProofResult = "holds" if received else "cannot tell" if sent < ENOUGH else "fails"
-            reason = "" if received else "no frame arrived"
-        else:
-            found = "holds" if received == sent else "fails"
-            reason = (
-                "" if received == sent else f"{sent - received} of {sent} frames lost where none should be"
-            )
-        return self._line("reach", 1.0, received / sent if sent else None, None, "share", sent, found, reason)
-
-    def _delays(self) -> list[float]:
-        """Delays of frames that were held back (a reordered frame skips the queue)."""
-        least = self.requested.delay_ns / 4 if self.requested.reorder else -1
-        return [float(d) for d in self.seen.delays_ns if d > least]
-
-    def _delay(self) -> Judgement:
-        """Judges the delay: by the median if all frames have the same delay, since a few late frames do not
-        change it.
-        """
-        values = self._delays()
-        requested = self.requested.delay_ns
-        whole = expected.mean_ns(self.requested) + queueing.sending_ns(
-            self.requested, spaced_size(self.requested)
-        )
-        if len(values) < FRAMES_PLAIN:
-            return self._too_few("delay", requested, "ns", len(values))
-        noise = self.within.noise
-        if self.requested.jitter_ns:
-            found = mean_interval(values, self.z, self.requested.delay_correlation)
-            added = abs(noise.mean_ns) if noise else None
-        else:
-            found = median_interval(values, self.z)
-            added = abs(noise.median_ns) if noise else None
-        tolerance = self._delay_tolerance(whole)
-        return self._within("delay", requested, whole, found, "ns", len(values), tolerance, added)
-
-    def _delay_tolerance(self, whole: float) -> float:
-        tolerances = self.within.tolerances
-        return max(tolerances.delay.of(whole), tolerances.of_jitter * self.requested.jitter_ns)
-
-    def _slotted(self) -> Judgement:
-        """The mean delay of frames that each found a slot of their own."""
-        values, i = self._delays(), self.requested
-        makes = lone_ns(i, queueing.sending_ns(i, spaced_size(i)), self.within.tables)
-        if makes is None:
-            why = f"what slots make of a {i.distribution} jitter is not known; `delays: FILE` beside them is"
-            return self._line("delay", i.delay_ns, None, None, "ns", len(values), "cannot tell", why)
-        if len(values) < ENOUGH:
-            return self._too_few("delay", i.delay_ns, "ns", len(values))
-        noise, tolerance = (
-            self.within.noise,
-            max(self._delay_tolerance(makes), _of_slots(i, self.within.tolerances)),
-        )
-        added = abs(noise.mean_ns) if noise else None
-        found = mean_interval(values, self.z, i.delay_correlation)
-        return self._within("delay", i.delay_ns, makes, found, "ns", len(values), tolerance, added)
-
-    def _jitter(self) -> Judgement:
-        values = self._delays()
-        if len(values) < ENOUGH:
-            return self._too_few("jitter", self.requested.jitter_ns, "ns", len(values))
-        factor, found = self._spread(values)
-        spread, low, high = (factor * v for v in found)
-        requested = self.requested.jitter_ns
-        tolerance = self.within.tolerances.jitter.of(requested)
-        added = self.within.noise.spread_ns if self.within.noise else None
-        makes = expected.jitter_ns(self.requested)
-        return self._within(
-            "jitter", requested, makes, (spread, low, high), "ns", len(values), tolerance, added
-        )
-
-    def _spread(self, values: Sequence[float]) -> tuple[float, tuple[float, float, float]]:
-        """The factor that converts the values' spread to a jitter, and the spread with its interval."""
-        i = self.requested
-        whole = i.distribution == "uniform" or TAIL * i.jitter_ns <= i.delay_ns
-        if self.within.tolerances.exact and whole and i.distribution in DEVIATION_TO_JITTER:
-            found = deviation_interval(values, self.z, i.delay_correlation)
-            return DEVIATION_TO_JITTER[i.distribution], found
-        if i.distribution in QUARTILES_TO_JITTER:
-            factor, error = QUARTILES_TO_JITTER[i.distribution]
-            return factor, quartile_range(values, self.z, error, i.delay_correlation)
-        return 1.0, deviation_interval(values, self.z, i.delay_correlation)
-
-    def _distribution(self, table: Sequence[int]) -> Judgement:
-        """Kolmogorov and Smirnov's distance from the user's table, shifted within the delay's tolerance."""
-        values, i = self._delays(), self.requested
-        if len(values) < ENOUGH:
-            return self._too_few("distribution", 0.0, "share", len(values))
-        sending = queueing.sending_ns(i, spaced_size(i))
-        wanted = shape.expected_ns(i.delay_ns, i.jitter_ns, table, sending)
-        tolerance_ns = self.within.tolerances.delay.of(i.delay_ns + sending)
-        told = shape.critical(len(values), self.z)
-        shifted = shape.distance(values, wanted, tolerance_ns)
-        added = (
-            max(abs(self.within.noise.median_ns), self.within.noise.spread_ns) if self.within.noise else 0.0
-        )
-        low, high = max(0.0, shifted - told), min(1.0, shifted + told)
-        judged = verdict(low, high, 0.0, NEAR)
-        reason = shape.quantiles(values, wanted)
-        needs = _more(len(values), told, NEAR, shifted, None) if judged == "cannot tell" else None
-        if added > tolerance_ns:
-            judged, needs = "cannot tell", None
-            allowed = shown("ns", tolerance_ns)
-            adds = f"this machine adds {shown('ns', added)}, more than the delay's tolerance of {allowed}"
-            reason = f"{adds}; {reason}"
-        return self._line(
-            "distribution", 0.0, shifted, (low, high), "share", len(values), judged, reason, tolerance=NEAR,
-            needs=needs,
-        )  # fmt: skip
-
-    def _share(
-        self, quantity: str, requested: float, share: float, hits: int, n: int, correlation: float
-    ) -> Judgement:
-        """A share: hits of n, of which neighbours may depend on one another."""
-        tolerance = of_share(share)
-        needs = math.ceil(self.z**2 * share * (1 - share) / (ROOM * tolerance) ** 2) if tolerance else ENOUGH
-        needs = max(ENOUGH, math.ceil(needs * (1 + correlation) / (1 - correlation)))
-        if n < ENOUGH:
-            return self._too_few(quantity, requested, "share", n, needs)
-        worth = effective(n, correlation)
-        low, high = wilson(hits / n * worth, worth, self.z)
-        return self._within(
-            quantity, requested, share, (hits / n, low, high), "share", n, tolerance, needs=needs
-        )
-
-    def _reorder(self) -> Judgement:
-        delays = self.seen.delays_ns
-        if 3 * self.requested.jitter_ns > self.requested.delay_ns / 2:
-            why = "the jitter hides which frames skipped the queue"
-            return self._line(
-                "reorder", self.requested.reorder, None, None, "share", len(delays), "cannot tell", why
-            )
-        skipped = sum(d < self.requested.delay_ns / 2 for d in delays)
-        share, memory = expected.reordered(self.requested), self.requested.reorder_correlation
-        return self._share("reorder", self.requested.reorder, share, skipped, len(delays), memory)
-
-    def rate(self, train: Seen | None) -> Judgement:
-        """Judges the rate by the spacing of frames that waited for one another; the interval is the bound on
-        its error.
-        """
-        requested, expects = float(self.requested.rate_bps), expected.rate_bps(self.requested)
-        tolerance = self.within.tolerances.rate.of(expects)
-        if self.requested.slot is not None:
-            why = "slots let frames go together, which hides the rate's spacing"
-            return self._line(
-                "rate", requested, None, None, "bit/s", 0, "cannot tell", why, tolerance=tolerance
-            )
-        told = measured(self.requested, train)
-        if isinstance(told, Untold):
-            return self._line(
-                "rate",
-                requested,
-                None,
-                None,
-                "bit/s",
-                told.frames,
-                "cannot tell",
-                told.reason,
-                tolerance=tolerance,
-            )
-        found = told.rate_bps, told.rate_bps * (1 - told.error), told.rate_bps * (1 + told.error)
-        return self._within(
-            "rate", requested, expects, found, "bit/s", told.frames, tolerance, late_ns=told.late_ns
-        )
-
-    def _too_few(self, quantity: str, requested: float, unit: str, n: int, needs: int = ENOUGH) -> Judgement:
-        why = f"{n} frames are too few to judge"
-        return self._line(quantity, requested, None, None, unit, n, "cannot tell", why, needs=needs)
-
-    def _within(
-        self, quantity: str, requested: float, expects: float, found: tuple[float, float, float], unit: str,
-        n: int, tolerance: float, machine: float | None = None, late_ns: float | None = None,
-        needs: int | None = None,
-    ) -> Judgement:  # fmt: skip
-        """Judges an interval. `machine`: what the machine adds to the quantity; if that exceeds the
-        tolerance, only a difference above their sum fails. `late_ns`: what the machine adds to the frames of
-        a train; a longer train does not reduce it.
-        """
-        measured, low, high = found
-        added = machine or 0.0
-        loud = added > tolerance
-        reach = tolerance + added if loud else tolerance
-        judged = verdict(low, high, expects - reach, expects + reach)
-        if judged == "holds" and loud:
-            judged = "cannot tell"
-        reason = _wanted(unit, requested, expects)
-        if judged == "fails":
-            reason += f", measured {shown(unit, low, high)} ({n} frames)"
-        elif loud:
-            reason = _loud(unit, tolerance, shown(unit, added))
-        elif judged == "cannot tell" and late_ns is not None:
-            reason = _loud(
-                unit, tolerance, f"{shown('ns', late_ns)}, which is up to {shown(unit, (high - low) / 2)}"
-            )
-        elif judged == "cannot tell":
-            reason += f", {n} frames only show {shown(unit, low, high)}, tolerance {shown(unit, tolerance)}"
-        elif "makes" not in reason:
-            reason = ""
-        more = None
-        if judged == "cannot tell" and not loud and late_ns is None:
-            more = _more(n, (high - low) / 2, tolerance, abs(measured - expects), needs)
-        return self._line(
-            quantity,
-            requested,
-            measured,
-            (low, high),
-            unit,
-            n,
-            judged,
-            reason,
-            expects,
-            tolerance,
-            machine,
-            more,
-        )
-
-
-def _needs(n: int, half: float, tolerance: float) -> int | None:
-    """Number of frames whose interval fits the tolerance, if the interval of n frames is +- `half`."""
-    return math.ceil(n * (half / (ROOM * tolerance)) ** 2) if tolerance else None
-
-
-def _more(n: int, half: float, tolerance: float, away: float, needs: int | None) -> int | None:
-    """The frames still needed: by `_needs` first; if that many could not decide, by the distance to the
-    tolerance's edge.
-    """
-    before = needs or _needs(n, half, tolerance) or 0
-    if before > AGAIN * n:
-        return before
-    edge = max(abs(tolerance - away), half / 4)
-    return math.ceil(n * min(4.0, max(AGAIN, (half / (NEARLY * edge)) ** 2)))
-
-
-def _of_slots(requested: Impairment, tolerances: Tolerances) -> float:
-    """The tolerance that slots add: their spread counts as jitter, for a uniform spread half its width."""
-    return tolerances.of_jitter * (requested.slot.max_ns / 2 if requested.slot is not None else 0.0)
-
-
-def _loud(unit: str, tolerance: float, adds: str) -> str:
-    return (
-        f"this machine adds {adds}, more than the tolerance of {shown(unit, tolerance)}; "
-        "prove again when it is idle, use `--time virtual`, or allow more: `proof:`"
-    )
-
-
-def _wanted(unit: str, requested: float, expects: float) -> str:
-    """The requested value, and the expected one if it differs."""
-    text, makes = f"requested {shown(unit, requested)}", shown(unit, expects)
-    return text if makes == shown(unit, requested) else f"{text}, which makes {makes}"

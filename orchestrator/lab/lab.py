@@ -10,13 +10,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from contract.manifest import Time
+from contract.plan import Capture, Impairment, Link, Node, Plan, Software
 from orchestrator.lab.driver import CaptureProcess, Driver
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.events import Events
 from orchestrator.lab.loop import Loop
 from orchestrator.lab.manifest import Manifest
 from orchestrator.lab.state import State
-from orchestrator.model import Capture, Direction, Impairment, Link, Node, Plan, Software
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,7 @@ class Lab:
     state: State
     manifest: Manifest
     driver: Driver
+    time: Time = "real"
     nodes: dict[str, Node] = field(default_factory=dict)
     links: dict[str, Link] = field(default_factory=dict)
     node_states: dict[str, str] = field(default_factory=dict)
@@ -51,7 +53,7 @@ class Lab:
     ready: bool = False
     in_scenario: bool = False  # from the start of its software to the end of its drain
     sampling: bool = False  # by a scenario, to the lab's end
-    watched: bool = False  # sampled only because a client of the control socket asked for samples
+    watched: bool = False  # sampled only because a client of the control socket requested samples
     serving: bool = False  # nothing more to do by itself
     captures: dict[str, Running] = field(default_factory=dict)  # those that run now
     connected: tuple[int, int] = (0, 0)  # sessions that connect: now, of all
@@ -74,14 +76,14 @@ class Lab:
 
     def note_limits(self, applied: dict[str, dict[str, Any]]) -> None:
         """Stores limits as read back; the reservation of another node changes only a node's weight."""
-        known = self.manifest.data["limits"]
+        known = self.manifest.limits
         for node, limits in applied.items():
             known[node] = known.get(node, {}) | limits
 
     def forget_limits(self, nodes: Iterable[Node]) -> None:
         """Forgets the limits of earlier nodes with these names."""
         for node in nodes:
-            self.manifest.data["limits"].pop(node.name, None)
+            self.manifest.limits.pop(node.name, None)
 
     def part(self, node: str) -> None:
         """Removes a node's own links."""
@@ -118,10 +120,6 @@ class Lab:
     def processes(self, nodes: Iterable[str]) -> list[tuple[str, Software]]:
         """Programs (not the roles that the agent plays itself) of these nodes, in the order of the plan."""
         return [(n, s) for n in nodes for s in self.node(n).software if s.process is not None]
-
-
-def direction_of(link: Link, name: str) -> Direction:
-    return link.forward if name == "forward" else link.reverse
 
 
 Request = dict[str, Any]

@@ -96,8 +96,14 @@ class Launcher:
         if not chunk:
             self._lose("its connection closed")
             return
-        for message in self._buffer.feed(chunk):
-            self._take(message)
+        try:
+            messages = self._buffer.feed(chunk)
+        except ValueError as error:
+            self._lose(f"it sent what is no message: {error}")
+            return
+        for message in messages:
+            if not self.lost:
+                self._take(message)
 
     def _take(self, message: Message) -> None:
         number = message.get("id")

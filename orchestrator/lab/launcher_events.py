@@ -9,7 +9,7 @@ from orchestrator.lab.jsonlines import Message
 from orchestrator.lab.lab import Lab
 
 SHOWN_LINES = 5
-RECORDS_REMEDY = "mend the program (docs/accounting.md); such lines are left out, the others count"
+RECORDS_REMEDY = "correct the program (docs/accounting.md); such lines are left out, the others count"
 
 
 class LauncherEvents:
@@ -36,13 +36,13 @@ class LauncherEvents:
             if message.get("pid"):
                 self.lab.pids[str(message["node"])] = int(message["pid"])
         elif event == "clocks":
-            self.lab.manifest.data["clocks"] = message["clocks"]
+            self.lab.manifest.clocks = message["clocks"]
         elif event == "hosts":
-            self.lab.manifest.data["hosts"] = message["hosts"]
+            self.lab.manifest.hosts = message["hosts"]
         elif event == "underlay":
-            self.lab.manifest.data["underlay"] = message["underlay"]
+            self.lab.manifest.underlay = message["underlay"]
         elif event == "starts":
-            self.lab.manifest.data["starts"] = message["starts"]
+            self.lab.manifest.starts = message["starts"]
         elif event == "restarted":
             self.lab.events.emit("restarted", node=message.get("node"), software=message.get("software"))
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from contract.plan import Node
 from orchestrator.lab.cgroup import Groups
 from orchestrator.lab.errors import LabError
-from orchestrator.model import Node
 
 PERIOD_US = 100_000
 LONG_PERIOD_US = 1_000_000
@@ -74,9 +74,7 @@ def quota(cores: float) -> Quota:
 
 
 def weights(reserved: dict[str, float | None], cores: int, scale: int, least: int) -> dict[str, int]:
-    """A weight per node in proportion to its reservation, empty where nobody reserves;
-    LabError where over-booked.
-    """
+    """A weight per node in proportion to its reservation, empty without any; LabError if overbooked."""
     booked = [r for r in reserved.values() if r is not None]
     if not booked:
         return {}
@@ -164,5 +162,5 @@ class Limits:
         if len(asked) != len(got) or any(
             abs(a - b) >= max(1, tolerance) for a, b in zip(asked, got, strict=True)
         ):
-            raise LabError(f"nodes.{node.name}: {name}: asked {text}, read back {read}")
+            raise LabError(f"nodes.{node.name}: {name}: requested {text}, read back {read}")
         return read

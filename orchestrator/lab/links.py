@@ -6,14 +6,14 @@ import dataclasses
 from collections.abc import Iterable
 from typing import Any
 
+from contract.codec import build
+from contract.plan import Impairment, Link, Node, Step
+from contract.plan.network import REACH
 from orchestrator import queueing
 from orchestrator.lab import readback, sampling
 from orchestrator.lab.errors import LabError
-from orchestrator.lab.lab import Lab, direction_of
+from orchestrator.lab.lab import Lab
 from orchestrator.language.units import text_ns
-from orchestrator.model import Impairment, Link, Node, Step
-from orchestrator.model.codec import build
-from orchestrator.model.network import REACH
 from orchestrator.plan.netem import FRAME_BYTES
 from orchestrator.plan.queues import impossible
 
@@ -37,7 +37,7 @@ def admit(lab: Lab, names: Iterable[str], mtu: int) -> None:
 
 
 def _set(lab: Lab, name: str, direction: str, wanted: Impairment) -> None:
-    at, before = direction_of(lab.link(name), direction), lab.impairments[name, direction]
+    at, before = lab.link(name).way(direction), lab.impairments[name, direction]
     if text := queueing.change_text(at.carrier, before, wanted):
         lab.driver.apply(Step("tc", at.netns, text, f"link {name} {direction}", at.host))
         for way in ("forward", "reverse") if at.shared is not None else (direction,):
@@ -60,7 +60,7 @@ def impair_from(lab: Lab, name: str, sides: dict[str, Any]) -> None:
 
 def change(lab: Lab, name: str, direction: str, changes: dict[str, Any]) -> Impairment:
     """Merges single fields into the present impairments."""
-    if direction_of(lab.link(name), direction).trace is not None:
+    if lab.link(name).way(direction).trace is not None:
         raise LabError(
             f"links.{name}.{direction}: is played from a trace, which would undo the change; "
             "change the trace's file, or take the link down"

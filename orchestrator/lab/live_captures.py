@@ -1,4 +1,4 @@
-"""Captures that clients turn on and off in a running lab; loaded by the first client that asks for one."""
+"""Captures that clients turn on and off in a running lab; loaded with the first request for one."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from capture import tcpdump
+from contract.plan import Capture
 from orchestrator.lab.clock import SECOND
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.events import Warning
 from orchestrator.lab.jsonlines import Message
 from orchestrator.lab.lab import Lab, Running
 from orchestrator.lab.timeline import record_live
-from orchestrator.model import Capture
 from orchestrator.plan.capture_point import capture_point
 
 AT = re.compile(r"(node|segment|link) ([a-z][a-z0-9-]{0,62})")

@@ -13,44 +13,45 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from capture import manifest
+from contract import manifest
+from contract.plan import PHASES, Plan
 from orchestrator.lab.events import Events
-from orchestrator.model import PHASES, Plan
 
 RESERVE_BYTES = 1 << 19  # given back before the last manifest is written: a full disk cannot swallow it
 
 
-class Manifest:
+class Manifest(manifest.Record):
     """The manifest of the current run; `write` stores its state on disk."""
 
-    def __init__(self, plan: Plan, run_dir: Path, kernel: manifest.Kernel, host: dict[str, Any]) -> None:
+    def __init__(
+        self, plan: Plan, run_dir: Path, kernel: manifest.Kernel, host: dict[str, Any], driver: str
+    ) -> None:
+        super().__init__(
+            lab=plan.lab, run=run_dir.name, driver=driver, topology=plan.topology, reference=plan.reference,
+            scenario=plan.scenario, parameters=plan.parameters, seed=plan.seed, kernel=kernel,
+            time=kernel.get("time", "real"), host=host,
+        )  # fmt: skip
         self._run_dir = run_dir
         self._ours: list[dict[str, Any]] | None = None  # warnings as last written
         self._reserve = run_dir / "raw" / ".reserve"
         self._reserve.write_bytes(b"\0" * RESERVE_BYTES)
-        self.data: manifest.Contents = {
-            "lab": plan.lab, "run": run_dir.name, "state": "running", "error": None,
-            "topology": plan.topology, "reference": plan.reference, "scenario": plan.scenario,
-            "parameters": plan.parameters, "seed": plan.seed, "kernel": kernel,
-            "time": kernel.get("time", "real"), "versions": {},
-            "host": host, "t0_ns": None, "phases": {}, "warnings": [], "suspect": False, "nodes": {},
-            "captures": {}, "limits": {}, "deadlines_missed": [],
-        }  # fmt: skip
 
-    def phases(self, plan: Plan, t0_ns: int, end_ns: int | None = None, hold_ns: int | None = None) -> None:
+    def set_phases(
+        self, plan: Plan, t0_ns: int, end_ns: int | None = None, hold_ns: int | None = None
+    ) -> None:
         """When ramp, hold and drain began and ended (planned, until `end_ns` says when the drain did end);
         `hold_ns`: how long a hold was that trials made longer than planned.
         """
         lengths = (plan.ramp_ns, plan.hold_ns if hold_ns is None else hold_ns, plan.drain_ns)
         start = t0_ns
         for name, length in zip(PHASES, lengths, strict=True):
-            self.data["phases"][name] = [start, start + length]
+            self.phases[name] = [start, start + length]
             start += length
         if end_ns is not None:
-            for bounds in self.data["phases"].values():
+            for bounds in self.phases.values():
                 bounds[:] = [min(b, end_ns) for b in bounds]
-            self.data["phases"]["drain"][1] = end_ns
-        self.data["t0_ns"] = t0_ns
+            self.phases["drain"][1] = end_ns
+        self.t0_ns = t0_ns
 
     def write(self, events: Events) -> None:
         """Warnings that others have added since the last time (the reduction of a kept lab) stay in it."""
@@ -59,13 +60,12 @@ class Manifest:
         there = [] if before is None else manifest.read(self._run_dir).get("warnings", [])
         others = [w for w in there if w not in (before or ()) and w not in ours]
         self._ours = ours
-        self.data["warnings"] = ours + others
-        self.data = manifest.write(self._run_dir, self.data)
+        manifest.write(self._run_dir, self.contents(ours + others))
 
     def finish(self, events: Events, state: str, error: str | None) -> None:
         """The last state, written even where the disk has become full."""
         self._reserve.unlink(missing_ok=True)
-        self.data |= {"state": state, "error": error}
+        self.state, self.error = state, error
         self.write(events)
 
 

@@ -6,12 +6,12 @@ import dataclasses
 import os
 from pathlib import Path
 
+from contract.plan import Interface
 from orchestrator.lab import cleanup
 from orchestrator.lab.clock import SECOND
 from orchestrator.lab.errors import LabError, TimedOut
 from orchestrator.lab.lab import Lab
 from orchestrator.lab.state import Owned, owned
-from orchestrator.model import Interface
 from orchestrator.nics import binding, facts, interface, leases, recover
 from orchestrator.nics.leases import Lease
 from orchestrator.nics.model import Nic, NicError

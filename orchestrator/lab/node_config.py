@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from contract.plan import REFLECT_DSCP, Node
 from orchestrator.lab.operations import Card, NodeNetwork, RouteTo
-from orchestrator.model import REFLECT_DSCP, Node
 
 
 def network(node: Node) -> NodeNetwork:

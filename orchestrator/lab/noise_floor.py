@@ -10,13 +10,13 @@ import statistics
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from contract.plan import Impairment, Link, Step
 from orchestrator import queueing
 from orchestrator.lab.clock import MILLISECOND, SECOND
 from orchestrator.lab.driver import Driver
 from orchestrator.lab.operations import Probe, Probed, Prove
 from orchestrator.lab.probes import SIZE, SPACING_NS
 from orchestrator.lab.tolerance import Noise
-from orchestrator.model import Impairment, Link, Step
 
 NEAR, FAR = "ref.a", "ref.b"  # a dot: no device of a lab has one in its name
 REQUESTED = Impairment(delay_ns=MILLISECOND, limit_packets=1000)

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from contract.plan import Node
 from orchestrator.lab import operations
 from orchestrator.lab.cgroup import Groups
 from orchestrator.lab.operations import Operation
 from orchestrator.lab.sandbox import NodeLimits
-from orchestrator.model import Node
 
 SHARED = "_agents"  # no node's name: those begin with a letter
 

@@ -6,14 +6,14 @@ import math
 import statistics
 from collections.abc import Collection, Iterator, Sequence
 
+from contract.plan import Node, Plan
+from contract.plan.family import family
+from contract.plan.tolerance import Tolerance
 from orchestrator.lab.clock import SECOND
 from orchestrator.lab.driver import Tracer
 from orchestrator.lab.judgement import Judgement, ProofResult, shown, verdict
 from orchestrator.lab.probes import JITTER_TAIL
 from orchestrator.lab.traceroute import FRAME_BYTES, SPACING_S, Traceroute, TracerouteResult
-from orchestrator.model import Node, Plan
-from orchestrator.model.family import family
-from orchestrator.model.tolerance import Tolerance
 from orchestrator.plan.paths import Path, Paths, pairs
 
 MOST_PATHS = 24

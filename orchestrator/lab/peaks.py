@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from orchestrator.lab.lab import Lab
+from orchestrator.lab.processes import text_of
 
 FILE = "peaks.csv"  # in raw/
 HEADER = "t_ns,node,memory_bytes\n"
@@ -34,7 +35,7 @@ def of_group(group: Path) -> int | None:
     """The group's peak in bytes; None if the kernel records none, or the group is gone."""
     for name in PEAKS:
         try:
-            return int((group / name).read_text())
+            return int(text_of(group / name))
         except (OSError, ValueError):
             continue
     return None

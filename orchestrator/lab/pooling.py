@@ -11,9 +11,9 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from contract.plan import Direction, Link
 from orchestrator.lab.judgement import Judgement, Seen
 from orchestrator.lab.probes import directions
-from orchestrator.model import Direction, Link
 
 Way = tuple[str, str]  # link, direction
 Again = Callable[[Direction, Seen], Sequence[Judgement]]

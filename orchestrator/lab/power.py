@@ -8,14 +8,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from contract.codec import to_json
+from contract.plan import Software
 from orchestrator.lab import operations
 from orchestrator.lab.clock import SECOND
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.jsonlines import Message
 from orchestrator.lab.lab import Lab
 from orchestrator.lab.links import all_ends, put_back, set_devices
-from orchestrator.model import Software
-from orchestrator.model.codec import to_json
 
 STOP_NS = 10 * SECOND
 MARGIN_NS = 30 * SECOND

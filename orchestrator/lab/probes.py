@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from contract.plan import Direction, Impairment, Link
 from orchestrator import queueing
 from orchestrator.lab.clock import MILLISECOND, SECOND
 from orchestrator.lab.operations import Probe
-from orchestrator.model import Direction, Impairment, Link
 from orchestrator.plan.netem import FRAME_BYTES
 
 FRAMES_IN_ALL = 8_000  # about a second of frames in the slowest lab kernel

@@ -11,6 +11,8 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 
+from contract.codec import from_json, to_json
+from contract.plan import PLAN_FORMAT, Plan
 from orchestrator.lab import apply, cgroup, cleanup, evidence, namespaces, nics, power
 from orchestrator.lab.clock import JumpingClock, MonotonicClock
 from orchestrator.lab.driver import DriverContext
@@ -27,8 +29,6 @@ from orchestrator.lab.replay import Replay
 from orchestrator.lab.serve import Server
 from orchestrator.lab.session import Session, start_software
 from orchestrator.lab.state import State, replace
-from orchestrator.model import PLAN_FORMAT, Plan
-from orchestrator.model.codec import from_json, to_json
 
 STATUS = {"complete": 0, "failed": 1, "interrupted": 130}
 
@@ -90,8 +90,7 @@ def _prepare(options: argparse.Namespace, events: Events, plan: Plan, state: Sta
     if options.plan.absolute() != run_dir / "plan.json":
         replace(run_dir / "plan.json", to_json(plan, indent=1))
     host = host_facts(Path("/proc/cpuinfo").read_text(), Path("/proc/meminfo").read_text())
-    manifest = Manifest(plan, run_dir, kernel_facts(), host)
-    manifest.data["driver"] = options.driver
+    manifest = Manifest(plan, run_dir, kernel_facts(), host, options.driver)
     manifest.write(events)
     loop = Loop(JumpingClock() if options.driver == "fake" else MonotonicClock())
     launcher_events = LauncherEvents()
@@ -99,7 +98,7 @@ def _prepare(options: argparse.Namespace, events: Events, plan: Plan, state: Sta
         plan, loop, state, run_dir, options.agent, host.get("mhz") or this_clock_mhz(), launcher_events.take,
         lambda why: loop.interrupt(LabError(why)), options.snapshots,
     )  # fmt: skip
-    lab = Lab(plan, run_dir, loop, events, state, manifest, DRIVERS[options.driver](context))
+    lab = Lab(plan, run_dir, loop, events, state, manifest, DRIVERS[options.driver](context), manifest.time)
     launcher_events.lab = lab
     return lab
 
@@ -112,7 +111,7 @@ def run(lab: Lab, options: argparse.Namespace) -> str:
     server = Server(lab)
     outcome, error = guarded(lab, lambda: live(lab, server, options))
     lab.loop.shield()
-    lab.manifest.data["nodes"] = dict(lab.node_states)
+    lab.manifest.nodes = dict(lab.node_states)
     write_end(lab, outcome, error)
     lab.events.phase("teardown", 0, len(lab.nodes), "taking the lab away")
     server.close()
@@ -164,7 +163,7 @@ def live(lab: Lab, server: Server, options: argparse.Namespace) -> str:
         lab.loop.clock.offset_ns = int(about["clock_offset_ns"])
     needed = {program.name: list(program.version) for program in lab.plan.programs}
     programs = VERSION_COMMANDS | needed if lab.driver.name != "fake" else {}
-    lab.manifest.data["versions"] = versions(about.get("version"), programs)
+    lab.manifest.versions = versions(about.get("version"), programs)
     for note in lab.plan.notes:
         lab.events.warn(Warning("plan", f"{note.place}: {note.text}", note.remedy, suspect=False))
     apply.build(lab)
@@ -267,7 +266,7 @@ def read_plan(path: Path) -> Plan:
 
 
 def print_line(message: Message) -> None:
-    """One JSON line on standard output; nobody may be listening any more."""
+    """Prints one JSON line on standard output, which may have no reader any more."""
     try:
         sys.stdout.buffer.write(encode(message))
         sys.stdout.buffer.flush()

@@ -15,6 +15,7 @@ HEADER = "t_ns,node,group_ns,processes_ns\n"
 TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 TIMES = slice(11, 15)  # utime, stime, cutime, cstime of /proc/PID/stat (proc(5)), counted from the state
 V2 = "usage_usec"
+MOST_BYTES = 1 << 20  # of a counter file
 
 
 def write(lab: Lab) -> None:
@@ -38,7 +39,7 @@ def of_processes(members: Path, proc: Path = Path("/proc")) -> int | None:
     cannot be read. Whole ticks, rounded down.
     """
     try:
-        pids = members.read_text().split()
+        pids = text_of(members).split()
     except OSError:
         return None
     return TICK_NS * sum(sum(_times(proc / pid / "stat")) for pid in pids)
@@ -47,7 +48,7 @@ def of_processes(members: Path, proc: Path = Path("/proc")) -> int | None:
 def _times(stat: Path) -> list[int]:
     """User and system times of a process in ticks; empty if it has just ended."""
     try:
-        return [int(ticks) for ticks in stat.read_text().rpartition(")")[2].split()[TIMES]]
+        return [int(ticks) for ticks in text_of(stat).rpartition(")")[2].split()[TIMES]]
     except (OSError, ValueError):
         return []
 
@@ -57,7 +58,18 @@ def of_group(file: Path) -> int | None:
     unreadable.
     """
     try:
-        words = file.read_text().split()
+        words = text_of(file).split()
         return int(words[words.index(V2) + 1]) * 1000 if V2 in words else int(words[0])
     except (OSError, ValueError, IndexError):
         return None
+
+
+def text_of(file: Path) -> str:
+    """A counter file of the kernel. Three system calls, not the seven of Path.read_text: there are four such
+    files a node, and a guest's calls are slow.
+    """
+    opened = os.open(file, os.O_RDONLY)
+    try:
+        return os.read(opened, MOST_BYTES).decode(errors="replace")
+    finally:
+        os.close(opened)

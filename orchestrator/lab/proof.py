@@ -7,6 +7,8 @@ from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from contract.plan import Link
+from contract.plan.tolerance import ProofSettings
 from orchestrator.lab import half_duplex, noise_floor
 from orchestrator.lab.clock import SECOND
 from orchestrator.lab.driver import Driver
@@ -28,13 +30,11 @@ from orchestrator.lab.proving import (
     told,
 )
 from orchestrator.lab.tolerance import Noise, Tolerances, settle
-from orchestrator.model import Link
-from orchestrator.model.tolerance import ProofSettings
 
 
 @dataclass(frozen=True)
 class Prover:
-    """Proves links of one lab: in its core namespace, as its file asks, in the kernel that it runs in."""
+    """Proves links of one lab: in its core namespace, as its file requests, in the kernel that it runs in."""
 
     driver: Driver
     netns: str

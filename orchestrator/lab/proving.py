@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from contract.plan import Impairment, Link
+from contract.plan.tolerance import ProofSettings
 from orchestrator.lab.clock import MILLISECOND, SECOND
 from orchestrator.lab.judgement import Judgement
 from orchestrator.lab.operations import Probe
@@ -15,8 +17,6 @@ from orchestrator.lab.probes import (
     in_turns,
     longest_delay_ns,
 )
-from orchestrator.model import Impairment, Link
-from orchestrator.model.tolerance import ProofSettings
 
 LOOKS = 4  # how often a proof is judged at most: with the first trains, and with three more
 AT_MOST_NS, AT_MOST_VIRTUAL_NS = 60 * SECOND, 1200 * SECOND
@@ -152,7 +152,7 @@ def told(line: Judgement, first: Sequence[Probe]) -> Judgement:
     if probe is None:
         return line
     whole_s = math.ceil(line.needs / line.directions * probe["interval_ns"] / SECOND)
-    return replace(line, reason=f"{line.reason}; a longer proof tells it: `proof: {{at_most: {whole_s} s}}`")
+    return replace(line, reason=f"{line.reason}; a longer proof decides: `proof: {{at_most: {whole_s} s}}`")
 
 
 def in_time(

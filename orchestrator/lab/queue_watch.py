@@ -24,7 +24,7 @@ GROUP_TC = 0x8  # RTMGRP_TC (linux/rtnetlink.h)
 CHANGES = range(36, 48)  # RTM_NEWQDISC to RTM_DELTFILTER
 MOST = 256  # nodes: a socket each
 MOST_SHOWN = 5
-REMEDY = "no program of a node may use tc; what is to change belongs into the timeline"
+REMEDY = "no program of a node may use tc; put changes into the timeline"
 Places = dict[str, socket.socket]  # by namespace
 
 
@@ -49,7 +49,7 @@ def begin(lab: Lab) -> Places:
 
 
 def end(lab: Lab, places: Places) -> None:
-    """Warn of devices whose queues somebody changed, whether or not it was put back."""
+    """Warn of devices whose queues a program changed, even if it restored them."""
     found = list(_changed(lab, places))
     if found:
         named = "; ".join(found[:MOST_SHOWN])

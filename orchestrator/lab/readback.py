@@ -8,9 +8,9 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from contract.plan import Impairment, Interface, Node, Plan, Route
 from orchestrator import queueing
 from orchestrator.lab.errors import LabError
-from orchestrator.model import Impairment, Interface, Node, Plan, Route
 
 Entry = dict[str, Any]
 
@@ -18,11 +18,11 @@ Entry = dict[str, Any]
 @dataclass(frozen=True, slots=True)
 class Difference:
     place: str
-    asked: object
+    requested: object
     read: object
 
     def __str__(self) -> str:
-        return f"{self.place}: asked {self.asked}, read back {self.read}"
+        return f"{self.place}: requested {self.requested}, read back {self.read}"
 
 
 def insist(differences: Sequence[Difference]) -> None:
@@ -81,7 +81,7 @@ def _device(place: str, entry: Entry | None, mtu: int, master: str | None) -> li
     ]
     if master is not None:
         pairs.append(("bridge", master, entry.get("master")))
-    return [Difference(f"{place}.{what}", asked, read) for what, asked, read in pairs if asked != read]
+    return [Difference(f"{place}.{what}", wanted, read) for what, wanted, read in pairs if wanted != read]
 
 
 def not_forwarding(
@@ -124,8 +124,8 @@ def agents(nodes: Iterable[Node], answers: dict[str, Entry]) -> list[Difference]
     return found
 
 
-def _routes(place: str, asked: Sequence[Route], read: Sequence[Entry]) -> list[Difference]:
-    wanted = {to: sorted(route.via) for route in asked for to in route.to}
+def _routes(place: str, requested: Sequence[Route], read: Sequence[Entry]) -> list[Difference]:
+    wanted = {to: sorted(route.via) for route in requested for to in route.to}
     there = {to: sorted(route["via"]) for route in read for to in route["to"]}
     if wanted == there:
         return []
@@ -133,23 +133,23 @@ def _routes(place: str, asked: Sequence[Route], read: Sequence[Entry]) -> list[D
     return [Difference(f"{place}.{to}", wanted.get(to, "none"), there.get(to, "none")) for to in wrong]
 
 
-def _interface(place: str, asked: Interface, read: Entry | None) -> list[Difference]:
+def _interface(place: str, requested: Interface, read: Entry | None) -> list[Difference]:
     if read is None:
         return [Difference(place, "present", "absent")]
     pairs: list[tuple[str, object, object]] = [
-        ("address", asked.address, read.get("address")),
-        ("prefix", asked.prefix, read.get("prefix")),
-        ("mtu", asked.mtu, read.get("mtu")),
-        ("mac", asked.mac.lower(), str(read.get("mac", "")).lower()),
+        ("address", requested.address, read.get("address")),
+        ("prefix", requested.prefix, read.get("prefix")),
+        ("mtu", requested.mtu, read.get("mtu")),
+        ("mac", requested.mac.lower(), str(read.get("mac", "")).lower()),
         ("up", True, read.get("up")),
     ]
     pairs += [(f"offloads.{name}", False, value) for name, value in read.get("offloads", {}).items()]
     return [Difference(f"{place}.{what}", a, r) for what, a, r in pairs if a != r]
 
 
-def impairment(place: str, asked: Impairment, entries: Iterable[Entry], device: str) -> list[Difference]:
+def impairment(place: str, requested: Impairment, entries: Iterable[Entry], device: str) -> list[Difference]:
     """Compares one direction's impairment with `tc -j qdisc`."""
     return [
         Difference(f"{place}.{field or device}", wanted, read)
-        for field, wanted, read in queueing.mismatches(asked, list(entries), device)
+        for field, wanted, read in queueing.mismatches(requested, list(entries), device)
     ]

@@ -10,13 +10,14 @@ import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from contract.events import Applied
+from contract.plan import Direction, Impairment, Link, Step
 from orchestrator import queueing
-from orchestrator.lab import readback, timeline
+from orchestrator.lab import readback
 from orchestrator.lab.events import Warning
 from orchestrator.lab.judgement import shown
 from orchestrator.lab.lab import Lab
 from orchestrator.lab.probes import BOTH
-from orchestrator.model import Direction, Impairment, Link, Step
 from orchestrator.plan import replay
 from orchestrator.plan.replay import Moment
 from orchestrator.queueing.kind import Entry
@@ -98,15 +99,15 @@ class Replay:
         lab, now = self._lab, self._lab.loop.clock.now_ns()
         for player in players:
             trace = lab.plan.traces[str(player.at.trace)]
-            record = {
-                "t_ns": now, "planned_ns": player.from_ns, "phase": lab.events.phase_name, "action": "trace",
-                "targets": [player.link],
-                "args": {"direction": player.direction, "file": trace.file, "sha256": trace.sha256,
-                         "states": len(trace.states), "length_ns": trace.length_ns, "repeat": trace.repeat},
-                "ok": True, "error": None, "label": f"trace {trace.file}: {player.link} {player.direction}",
+            args = {
+                "direction": player.direction, "file": trace.file, "sha256": trace.sha256,
+                "states": len(trace.states), "length_ns": trace.length_ns, "repeat": trace.repeat,
             }  # fmt: skip
-            timeline.append(lab.run_dir / "raw" / "events.jsonl", record)
-            lab.events.emit("event", **record)
+            applied = Applied(
+                now, player.from_ns, lab.events.phase_name, "trace", [player.link], args,
+                label=f"trace {trace.file}: {player.link} {player.direction}",
+            )  # fmt: skip
+            lab.events.emit("event", **applied.write(lab.run_dir))
         self._turn()
 
     def _turn(self) -> None:

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from contract.codec import build
+from contract.plan import Link, Node, Step
 from orchestrator import queueing
 from orchestrator.lab import change, files, links, operations, power
 from orchestrator.lab.driver import Snapshooter
@@ -16,8 +18,6 @@ from orchestrator.lab.jsonlines import Message
 from orchestrator.lab.lab import Lab, Running
 from orchestrator.lab.probes import directions
 from orchestrator.lab.timeline import record_live
-from orchestrator.model import Link, Node, Step
-from orchestrator.model.codec import build
 
 BY_HAND = "a change by hand"
 Operation = Callable[[Lab, Message], dict[str, Any]]
@@ -27,7 +27,7 @@ def status(lab: Lab, _: Message) -> dict[str, Any]:
     return {
         "lab": lab.plan.lab, "ready": lab.ready, "phase": lab.events.phase_name, "driver": lab.driver.name,
         "run_dir": str(lab.run_dir), "nodes": len(lab.nodes), "links": len(lab.links),
-        "kernel": lab.manifest.data["kernel"], "state": lab.manifest.data["state"],
+        "kernel": lab.manifest.kernel, "state": lab.manifest.state,
         "warnings": [dataclasses.asdict(w) for w in lab.events.warnings], "connected": lab.connected[0],
         "serving": lab.serving,
         "groups": {n.name: n.group for n in lab.nodes.values()},
@@ -42,7 +42,7 @@ def inspect(lab: Lab, _: Message) -> dict[str, Any]:
             "state": lab.node_states.get(n.name), "group": n.group, "hostname": n.hostname, "netns": n.netns,
             "kind": n.kind, "roles": sorted({s.role for s in n.software}),
             "directory": str(lab.state.directory / "nodes" / n.name) if n.kind == "light" else None,
-            "pid": lab.pids.get(n.name), "limits": lab.manifest.data["limits"].get(n.name, {}),
+            "pid": lab.pids.get(n.name), "limits": lab.manifest.limits.get(n.name, {}),
             "interfaces": [dataclasses.asdict(i) for i in n.interfaces],
             "software": software.get(n.name, {}) | {
                 s.name: {"state": "agent", "endpoint": s.session.endpoint}
@@ -68,10 +68,10 @@ def _links(lab: Lab) -> dict[str, Any]:
         entry = found.setdefault(
             name, {"a": link.a, "b": link.b, "kind": link.kind, "down": name in lab.down}
         )
-        asked = lab.impairments[name, side]
-        now = queueing.found(read[d.netns], d.carrier, asked)
+        requested = lab.impairments[name, side]
+        now = queueing.found(read[d.netns], d.carrier, requested)
         entry[side] = {
-            "device": d.device, "netns": d.netns, "asked": dataclasses.asdict(asked),
+            "device": d.device, "netns": d.netns, "requested": dataclasses.asdict(requested),
             "read": dataclasses.asdict(now) if now.present else None,
         }  # fmt: skip
     return found
@@ -187,7 +187,7 @@ def snapshot(lab: Lab, request: Message) -> dict[str, Any]:
 
 
 def down(lab: Lab, _: Message) -> dict[str, Any]:
-    lab.loop.interrupt(Interrupted("asked to go down"))
+    lab.loop.interrupt(Interrupted("requested by vnet down"))
     return {}
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from contract.plan import Direction
 from orchestrator import queueing
 from orchestrator.lab.clock import SECOND
 from orchestrator.lab.lab import Lab
 from orchestrator.lab.operations import Sample, SampledLink, SampledNode
 from orchestrator.lab.probes import BOTH, directions
-from orchestrator.model import Direction
 
-NEVER_NS = 10**9 * SECOND  # a sampler that is told to wait so long sleeps: 31 years
+NEVER_NS = 10**9 * SECOND  # the longest wait of a sampler, which then sleeps: 31 years
 
 
 def start(lab: Lab) -> None:

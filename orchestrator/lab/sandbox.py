@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from contract.plan import Node
 from orchestrator.lab.cgroup import Groups
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.operations import Mounts, Sandbox
-from orchestrator.model import Node
 
 DISK_BYTES = 512 << 20  # per node: its directory, /tmp, /run, /var/tmp, /dev/shm together
 DISK_SHARE = 4  # these files lie in memory: at most a quarter of it
@@ -70,7 +70,7 @@ def mounts(node: Node) -> Mounts:
     if node.image:
         if not node.image_root:
             raise LabError(
-                f"node {node.name}: its image {node.image} is not unpacked; start the lab anew with it"
+                f"node {node.name}: its image {node.image} is not unpacked; start the lab again with it"
             )
         return {"read": [], "write": [], "named": [], "root": node.image_root}
     return {

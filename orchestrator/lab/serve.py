@@ -17,6 +17,7 @@ from orchestrator.lab.relay import Relay
 from orchestrator.lab.requests import ANYTIME, WHEN_READY
 
 READ_BYTES = 65536
+PASSING = ("status", "exec", "input", "resize", "signal")  # they wait for nobody and change no node
 SEND_S = 5.0  # a client that does not read for this time is disconnected
 
 
@@ -44,8 +45,8 @@ class Client:
 
 
 class Server:
-    """Serves clients. Requests wait in a queue, so that a slow one is not interrupted by the next; exec runs
-    in parallel.
+    """Serves clients. Requests wait in a queue, so that a slow one is not interrupted by the next; commands
+    on nodes run beside it.
     """
 
     def __init__(self, lab: Lab) -> None:
@@ -54,7 +55,7 @@ class Server:
         self._clients: dict[int, Client] = {}
         self._queue: deque[tuple[Client, Message]] = deque()
         self._served: Client | None = None
-        self._looking: set[int] = set()  # clients that asked for samples
+        self._looking: set[int] = set()  # clients that requested samples
         self._listener: socket.socket | None = None
 
     def listen(self, path: Path) -> None:
@@ -111,8 +112,8 @@ class Server:
     def _take(self, client: Client, message: Message) -> None:
         op = message.get("op")
         waits = client is self._served or any(client is before for before, _ in self._queue)
-        # These must not wait behind a slow request of somebody else, nor overtake one of their own.
-        if op in ("input", "resize", "signal") and not waits:
+        # These must not wait behind a slow request of another client, nor overtake one of their own.
+        if op in PASSING and not waits:
             self._answer(client, message)
         else:
             self._queue.append((client, message))

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from capture.tcpdump import SETTLE_NS
+from contract.plan import Impairment
 from orchestrator.lab import (
     at_events,
     evidence,
@@ -31,7 +32,6 @@ from orchestrator.lab.probes import BOTH, directions
 from orchestrator.lab.replay import Replay
 from orchestrator.lab.timeline import Timeline
 from orchestrator.lab.trials.run import Trials, streams
-from orchestrator.model import Impairment
 
 ROLES = ("router", "broker", "server", "utility", "client")
 LEAD_NS = 200 * MILLISECOND  # from `go` to t0: time for the request to reach every node
@@ -97,8 +97,8 @@ class Session:
         if self._t0_ns and self._heartbeat is not None:
             self._heartbeat.stop()
         if self._t0_ns:
-            lab.manifest.phases(lab.plan, self._t0_ns, ended, self._hold_ns)
-            lab.manifest.data["deadlines_missed"] = self._timeline.missed
+            lab.manifest.set_phases(lab.plan, self._t0_ns, ended, self._hold_ns)
+            lab.manifest.deadlines_missed = self._timeline.missed
             self._replay.end()
             self._attempt("message records", self._finish)
             self._attempt("counters of nodes' stacks", self._write_stacks)
@@ -119,13 +119,13 @@ class Session:
     def _finish(self) -> None:
         """Ends the load and compares the programs' counts with their records."""
         totals = self._lab.driver.call(operations.Finish())["totals"]
-        self._lab.manifest.data["totals"] = {
+        self._lab.manifest.totals = {
             "scheduled": totals["scheduled"], "received": totals["received"],
         }  # fmt: skip
 
     def _look_at_the_clock(self) -> None:
         """Checks whether the machine's time of day was set; not in virtual time, where no program sets it."""
-        if self._lab.manifest.data["time"] == "real":
+        if self._lab.time == "real":
             self._wall.look()
 
     def _tell_bounds(self) -> None:
@@ -133,13 +133,13 @@ class Session:
         driver = self._lab.driver
         for node in self._lab.nodes.values() if isinstance(driver, Bounded) else ():
             for reached in driver.reached(node) if isinstance(driver, Bounded) else ():
-                remedy = "mend the program, or see `memory_limit`, `process_limit` and docs/security.md"
+                remedy = "correct the program, or see `memory_limit`, `process_limit` and docs/security.md"
                 self._lab.events.warn(Warning("bound", f"nodes.{node.name}: {reached}", remedy))
 
     def _await_fixed_start(self) -> None:
         """In virtual time waits for the next grid point, so that the set-up cannot shift the scenario."""
         lab = self._lab
-        if lab.manifest.data["time"] == "virtual":
+        if lab.time == "virtual":
             ready = lab.loop.clock.now_ns() + LEAD_NS
             lab.loop.sleep_until((ready // GRID_NS + 1) * GRID_NS)
 
@@ -158,7 +158,7 @@ class Session:
         lab.driver.call(operations.Workload(self._workload))
         t0_ns = lab.loop.clock.now_ns() + LEAD_NS
         self._timeline = Timeline(lab, t0_ns)
-        lab.manifest.phases(lab.plan, t0_ns)
+        lab.manifest.set_phases(lab.plan, t0_ns)
         lab.manifest.write(lab.events)
         self._replay = Replay(lab, t0_ns)
         self._t0_ns = t0_ns  # from here on there is a scenario to end: `collect` waits for its sessions
@@ -184,7 +184,7 @@ class Session:
         finally:
             now = lab.loop.clock.now_ns()
             self._hold_ns = max(self._hold_ns, now - self._t0_ns - lab.plan.ramp_ns)
-            lab.manifest.phases(lab.plan, self._t0_ns, hold_ns=self._hold_ns)
+            lab.manifest.set_phases(lab.plan, self._t0_ns, hold_ns=self._hold_ns)
 
     def _drain(self) -> None:
         lab = self._lab
@@ -196,7 +196,7 @@ class Session:
         while (now := lab.loop.clock.now_ns()) < last:
             open_ones = lab.driver.call(operations.Pending())
             received = open_ones["totals"]["received"]
-            lab.manifest.data["foreign"] = open_ones["totals"]["foreign"]
+            lab.manifest.foreign = open_ones["totals"]["foreign"]
             if open_ones["pending"] or received != seen or now < again:
                 quiet_since, seen = now, received
             elif now - quiet_since >= QUIET_NS + self._longest_delay_ns():
@@ -224,12 +224,12 @@ class Session:
     def _progress(self, message: Message) -> None:
         lab = self._lab
         if not message.get("ok"):
-            return  # the launcher's end is told by itself
+            return  # the launcher's end has its own report
         answer = COUNTS.read(message)
         connected, total = answer["connected"], self._expected
         self._most_connected = max(self._most_connected, connected)
         messages = answer["totals"]
-        bounds = lab.manifest.data["phases"].get(lab.events.phase_name)
+        bounds = lab.manifest.phases.get(lab.events.phase_name)
         if bounds is None:
             return
         passed = (lab.loop.clock.now_ns() - bounds[0]) / SECOND
@@ -250,8 +250,9 @@ class Session:
             if software.process is None or (node, software.name) in lab.meant:
                 continue
             known = states.get(node, {}).get(software.name)
-            if known is None and lab.node_states.get(node, "").startswith("failed"):
-                continue  # a node that is gone: what became of it has been said
+            gone = known is None or known["state"] == "unknown"
+            if gone and lab.node_states.get(node, "").startswith(("failed", "silent", "paused")):
+                continue  # a node that is gone or does not answer: a warning says so
             state, status = (known["state"], known["status"]) if known else ("absent", None)
             fine = ("starting", "ready") if software.process.expect == "running" else ("exited",)
             if state not in fine:
@@ -270,7 +271,7 @@ class Session:
         running = self._lab.captures.pop(name)
         counts = running.process.stop()
         if not running.live:
-            self._lab.manifest.data["captures"][name] = dict(counts)
+            self._lab.manifest.captures[name] = dict(counts)
 
     def _judge(self) -> None:
         """Warns of overload that only the running lab detects; the other checks use the tables."""
@@ -285,7 +286,7 @@ class Session:
         }
         lossy |= {(t, s) for e in lab.plan.events for t in e.targets for s in ("forward", "reverse", BOTH)}
         found = []
-        if lab.manifest.data["time"] == "real":  # a modelled core is busy only with what it is charged for
+        if lab.time == "real":  # a modelled core is busy only with what it is charged for
             found += evidence.lateness(self._ticks.late_ns)
             found += [] if lab.loop.clock.jumps else self._wall.warnings()
         found += evidence.queue_drops(raw / "links.csv", lossy)
@@ -345,7 +346,7 @@ def settle_failures(lab: Lab, failed: Sequence[power.Failure]) -> None:
         lab.events.warn(Warning(
             "node-failed",
             f"nodes.{node}.{software.name}: {error}",
-            "the run went on without it, as the file asks"
+            "the run continued without it, as the file requests"
         ))  # fmt: skip
 
 

@@ -16,14 +16,15 @@ def expected_ns(delay_ns: int, jitter_ns: int, table: Sequence[int], sending_ns:
     return sorted(delay_ns + jitter_ns * entry / 8192 + sending_ns for entry in table)
 
 
-def distance(seen: Sequence[float], wanted: Sequence[float], slack_ns: float = 0.0) -> float:
-    """Kolmogorov and Smirnov's distance of `seen` from the law of `wanted` (rising), which may lie `slack_ns`
-    to either side of it.
+def distance(seen: Sequence[float], wanted: Sequence[float], tolerance_ns: float = 0.0) -> float:
+    """The Kolmogorov-Smirnov distance between `seen` and the distribution of `wanted`, which is sorted.
+
+    A difference of at most `tolerance_ns` in time counts as none.
     """
     ordered, n, most = sorted(seen), len(seen), 0.0
     for rank, value in enumerate(ordered):
-        below = bisect.bisect_right(wanted, value + slack_ns) / len(wanted)
-        above = bisect.bisect_left(wanted, value - slack_ns) / len(wanted)
+        below = bisect.bisect_right(wanted, value + tolerance_ns) / len(wanted)
+        above = bisect.bisect_left(wanted, value - tolerance_ns) / len(wanted)
         most = max(most, (rank + 1) / n - below, above - rank / n)
     return most
 

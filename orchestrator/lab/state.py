@@ -16,7 +16,7 @@ from typing import Any
 from orchestrator.lab.errors import LabError
 
 NAME_IN_USE = "the name is in use"  # in the error of a lab whose name another lab has
-MODE = 0o755  # of the state directories: under any umask nobody else writes there
+MODE = 0o755  # of the state directories: under any umask no other user writes there
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def state_root() -> Path:
 
 
 def read_lab(state_dir: Path) -> dict[str, Any]:
-    """lab.json, or an empty dict where there is none or a crash cut it short."""
+    """lab.json, or an empty dict if it does not exist or a crash truncated it."""
     try:
         data = json.loads((state_dir / "lab.json").read_text())
     except (FileNotFoundError, NotADirectoryError, json.JSONDecodeError):

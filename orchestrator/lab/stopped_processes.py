@@ -1,18 +1,23 @@
 """Finds processes of a lab that were stopped (SIGSTOP): their peers wait without an error.
 
-A few are looked at with each beat, so that no look is felt. Up to half of the looks find out which processes
-are the lab's, the youngest first; the others go to those that are: to its programs (brokers, servers) first,
-since a short stop of one holds up many, then to all in turn.
+Each look is at a few, so that no look disturbs the lab. Up to half of the looks find out which new
+processes are the lab's, the youngest first. The others go to the lab's own: to its programs (brokers,
+servers) first, since a short stop of one holds up many, then to all in turn.
 """
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from pathlib import Path
 
 STOPPED = "T"  # proc(5); a process that is traced has a small t
-# Reads of /proc/PID/stat with each beat, 20 a second: 10 us each on a machine, 100 us in a guest.
-EACH, EACH_IN_GUEST = 20, 3
+# Reads of /proc/PID/stat with each look, and beats (20 a second) from one look to the next. A guest's system
+# calls cost ten times as much.
+EACH, EVERY = 20, 1
+EACH_IN_GUEST, EVERY_IN_GUEST = 6, 2
+KEPT = 512  # of the files that are read again and again so many stay open: one system call a look, not seven
+LENGTH = 512  # bytes of a stat file that are read: the name, the state and the parent come first
 LISTED = 40  # beats from one list of all processes to the next: a list costs as much as 30 reads
 AGENT = "vnet-agent"  # of each node; their senders show by themselves that they were stopped
 
@@ -20,9 +25,11 @@ AGENT = "vnet-agent"  # of each node; their senders show by themselves that they
 class StoppedProcesses:
     """Looks at the processes of this kernel that descend from `root`, the lab's own."""
 
-    def __init__(self, root: int, each: int, proc: Path = Path("/proc")) -> None:
-        self._root, self._each, self._proc = root, each, proc
+    def __init__(self, root: int, each: int, every: int, proc: Path = Path("/proc")) -> None:
+        self._root, self._each, self._every, self._proc = root, each, every, proc
         self._beats = 0
+        self._youngest = ""  # the last pid that was given when the processes were listed
+        self._files: dict[int, int] = {}  # descriptors of stat files: each stays with its process
         self._new: list[int] = []
         self._others: set[int] = set()
         self._programs: deque[int] = deque()
@@ -30,10 +37,13 @@ class StoppedProcesses:
         self.names: dict[str, None] = {}  # of all that were ever found stopped, in order
 
     def look(self) -> int:
-        """How many of the next few are stopped."""
-        if self._beats % LISTED == 0:
-            self._list()
+        """Returns how many of the next few are stopped; called with each beat."""
+        beat = self._beats
         self._beats += 1
+        if beat % self._every:
+            return 0
+        if beat % LISTED == 0:
+            self._list()
         new = [self._new.pop() for _ in range(min(self._each // 2, len(self._new)))]
         for pid in new:
             self._sort(pid)
@@ -48,37 +58,78 @@ class StoppedProcesses:
         return len(found)
 
     def _list(self) -> None:
-        """Those that came since, the youngest last; those that ended are forgotten."""
+        """Finds the new processes, the youngest last, and forgets those that have ended.
+
+        Does nothing if none began since the last list: those that have ended show nothing when they are read.
+        """
+        youngest = self._last_pid()
+        if youngest and youngest == self._youngest:
+            return
+        self._youngest = youngest
         there = {int(entry.name) for entry in self._proc.iterdir() if entry.name.isdigit()}
         self._programs = deque(pid for pid in self._programs if pid in there)
         self._agents = deque(pid for pid in self._agents if pid in there)
         self._others &= there
+        for pid in self._files.keys() - there:
+            self._close(pid)
         self._new = sorted(there - self._others - {*self._programs, *self._agents})
 
+    def _last_pid(self) -> str:
+        """The youngest process's pid, the last field of loadavg (proc(5)); empty where it cannot be read."""
+        try:
+            return (self._proc / "loadavg").read_text().rpartition(" ")[2]
+        except OSError:
+            return ""
+
     def _sort(self, pid: int) -> None:
-        name = self._read(pid)[0]
-        if not self._ours(pid):
+        name, _, parent = self._read(pid)
+        if not self._ours(parent):
             self._others.add(pid)
+            self._close(pid)
         else:
             (self._agents if name == AGENT else self._programs).append(pid)
 
     def _read(self, pid: int) -> tuple[str, str, int]:
-        """Name, state and parent; of one that has just ended, nothing."""
+        """Returns name, state and parent of a process; of one that has ended, nothing."""
         try:
-            head, _, rest = (self._proc / str(pid) / "stat").read_text().rpartition(")")
+            head, _, rest = self._stat(pid).decode(errors="replace").rpartition(")")
             fields = rest.split()
             return head.partition("(")[2], fields[0], int(fields[1])
         except (OSError, ValueError, IndexError):
+            self._close(pid)  # its number may be another process's next
             return "", "", 0
 
+    def _stat(self, pid: int) -> bytes:
+        if pid in self._files:
+            return os.pread(self._files[pid], LENGTH, 0)
+        file = os.open(self._proc / str(pid) / "stat", os.O_RDONLY)
+        if len(self._files) < KEPT:
+            self._files[pid] = file
+            return os.pread(file, LENGTH, 0)
+        try:
+            return os.read(file, LENGTH)
+        finally:
+            os.close(file)
+
+    def _close(self, pid: int) -> None:
+        if pid in self._files:
+            os.close(self._files.pop(pid))
+
     def _ours(self, pid: int) -> bool:
+        """Whether a process is the lab's own or descends from it."""
         while pid not in (0, self._root):
-            pid = self._read(pid)[2]
+            if pid in self._agents or pid in self._programs:
+                return True
+            if pid in self._others:
+                return False
+            parent = self._read(pid)[2]
+            self._close(pid)
+            pid = parent
         return pid == self._root
 
 
 def _next(ring: deque[int], most: int) -> list[int]:
-    """The next few of a ring, each once."""
+    """Returns the next few of a ring, each once."""
     found = [ring[place] for place in range(min(most, len(ring)))]
     ring.rotate(-len(found))
     return found

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import base64
-import json
 import signal
-from pathlib import Path
 from typing import Any
 
+from contract.events import Applied
+from contract.plan import Event, Plan
 from orchestrator.lab import at_events, change, links, power
 from orchestrator.lab.clock import MILLISECOND, SECOND
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.events import Warning
 from orchestrator.lab.lab import Lab
 from orchestrator.lab.operations import Exec
-from orchestrator.model import Event, Plan
 
 LATE_NS = 100 * MILLISECOND
 AHEAD_NS = 300 * MILLISECOND  # before an event its queues are read back, so that the event is not late
@@ -33,7 +32,6 @@ class Timeline:
 
     def __init__(self, lab: Lab, t0_ns: int) -> None:
         self._lab = lab
-        self._file = lab.run_dir / "raw" / "events.jsonl"
         self._events = sorted(lab.plan.events, key=lambda e: planned_ns(lab.plan, e, t0_ns))
         self._t0_ns = t0_ns
         self.missed: list[dict[str, Any]] = []
@@ -76,13 +74,11 @@ class Timeline:
             perform(self._lab, event)
         except LabError as failure:
             error = str(failure)
-        record = {
-            "t_ns": began, "planned_ns": due_ns, "phase": event.phase, "action": event.action,
-            "targets": list(event.targets), "args": event.args, "ok": error is None, "error": error,
-            "label": event.label,
-        }  # fmt: skip
-        append(self._file, record)
-        self._lab.events.emit("event", **record)
+        applied = Applied(
+            began, due_ns, event.phase, event.action, list(event.targets), event.args, error is None, error,
+            event.label,
+        )  # fmt: skip
+        self._lab.events.emit("event", **applied.write(self._lab.run_dir))
         if began - due_ns > LATE_NS:
             self.missed.append({"event": event.label or event.action, "late_ns": began - due_ns})
         if error is not None:
@@ -131,7 +127,7 @@ def _warn_of_failure(lab: Lab, node: str, label: str, end: str, last: str) -> No
     begin = f"timeline: {label}: failed"
     if not any(warning.text.startswith(begin) for warning in lab.events.warnings):
         text = f"{begin} on {node}, if not on more: {end}{f' ({last})' if last else ''}"
-        remedy = "mend the command; where it may fail, end it with `|| true`"
+        remedy = "correct the command; where it may fail, end it with `|| true`"
         lab.events.warn(Warning("command-failed", text, remedy))
 
 
@@ -139,18 +135,10 @@ def record_live(lab: Lab, action: str, targets: list[str], args: dict[str, Any],
     """Records a client's change beside the planned events; `by`: the name that the client gives, if any."""
     now = lab.loop.clock.now_ns()
     said = f" (by {str(by)[:BY]})" if by else ""
-    record = {
-        "t_ns": now, "planned_ns": now, "phase": lab.events.phase_name, "action": action, "targets": targets,
-        "args": args, "ok": True, "error": None, "label": f"live: {action} {', '.join(targets)}{said}",
-    }  # fmt: skip
-    append(lab.run_dir / "raw" / "events.jsonl", record)
-    lab.events.emit("event", **record)
-    if lab.manifest.data["t0_ns"] is not None:
-        text = f"{record['label']}: changed by hand while the scenario ran"
+    label = f"live: {action} {', '.join(targets)}{said}"
+    applied = Applied(now, now, lab.events.phase_name, action, targets, args, label=label)
+    lab.events.emit("event", **applied.write(lab.run_dir))
+    if lab.manifest.t0_ns is not None:
+        text = f"{label}: changed by hand while the scenario ran"
         remedy = "put it into the timeline of the file: then it repeats"
         lab.events.warn(Warning("by-hand", text, remedy, suspect=False))
-
-
-def append(file: Path, record: dict[str, Any]) -> None:
-    with file.open("a") as out:
-        out.write(json.dumps(record) + "\n")

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from contract.plan.tolerance import ProofSettings, Tolerance
 from orchestrator.lab.clock import MILLISECOND
-from orchestrator.model.tolerance import ProofSettings, Tolerance
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +40,11 @@ class Noise:
     spread_ns: float
 
 
-# Jitters, and the means of jittered delays, are told to a twentieth of the jitter: with the 99 % of judge.py,
-# from some 4,000 frames of a uniform jitter and 11,000 of a normal one in virtual time, to 18,000 in real
-# time, since the quartiles that tell it there need more. Where a proof may not take that long (`at_most`),
-# they are told to a tenth, from a quarter of the frames: behind a rate frames are four jitters apart, so that
-# 60 s hold 3,000 of them at 5 ms.
+# The tolerance of jitters, and of means of jittered delays, is a twentieth of the jitter. With the 99 % of
+# judge.py that takes some 4,000 frames of a uniform jitter and 11,000 of a normal one in virtual time, and
+# 18,000 in real time, where quartiles measure it and need more. If a proof may not take that long
+# (`at_most`), the tolerance is a tenth, with a quarter of the frames: behind a rate frames are four jitters
+# apart, so that 60 s hold 3,000 of them at 5 ms.
 OF_JITTER, ROUGH_OF_JITTER = 0.05, 0.1
 VIRTUAL = Tolerances(
     Tolerance(0.05 * MILLISECOND),

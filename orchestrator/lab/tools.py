@@ -6,8 +6,8 @@ import json
 import subprocess
 from typing import Any
 
+from contract.plan import Step
 from orchestrator.lab.errors import LabError
-from orchestrator.model import Step
 from orchestrator.queueing import half_duplex, htb, matching, shaper
 from orchestrator.queueing.discipline import QUEUE, RATE
 
@@ -38,7 +38,7 @@ def read_json(tool: str, netns: str, *arguments: str) -> list[dict[str, Any]]:
 
 
 def _explain(stderr: str, text: str) -> str:
-    lines = stderr.strip().splitlines() or ["failed without a word"]
+    lines = stderr.strip().splitlines() or ["failed without an error message"]
     said = "; ".join(lines[:SHOWN_LINES])
     for line in lines:  # "Command failed -:17": the tool counts lines from 1
         _, found, number = line.partition("Command failed -:")

@@ -14,10 +14,10 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from contract.plan.family import family
 from orchestrator.lab.clock import MILLISECOND, SECOND
 from orchestrator.lab.entering import enter
 from orchestrator.lab.errors import LabError
-from orchestrator.model.family import family
 
 SO_TIMESTAMPNS = 35  # asm-generic/socket.h
 ROUNDS = 4  # a lost packet is sent again

@@ -13,11 +13,11 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from contract.plan import Impairment
 from orchestrator import queueing
 from orchestrator.lab.clock import SECOND
 from orchestrator.lab.judgement import Seen, shown
 from orchestrator.lab.probes import FRAMES_LEAST, at_once, longest_delay_ns, train_size, transmission_ns
-from orchestrator.model import Impairment
 
 OFFER_FACTOR = 1.1  # a rate shows only if more than the rate was offered
 LATE_SHARE = 0.95  # of the arrivals lie so near the line; the others came late, and the next ones caught up
@@ -36,7 +36,7 @@ class Realised:
 
 @dataclass(frozen=True, slots=True)
 class Untold:
-    """Why a train tells no rate."""
+    """The reason why a train measures no rate."""
 
     reason: str
     frames: int
@@ -51,7 +51,7 @@ def measured(requested: Impairment, train: Seen | None) -> Realised | Untold:
     if len(waited) < FRAMES_LEAST:
         return Untold(_why_none(requested, train), len(waited))
     size, spacing = train_size(requested), _spacing(waited)
-    # Frames with a flipped bit and second copies took their time too, but their arrivals are not told.
+    # Frames with a flipped bit and second copies took time too, but their arrivals are not reported.
     counted = (train.received + train.duplicates) / len(train.arrivals_ns)
     rate = size * 8 * SECOND / spacing * counted
     offered = offered_bps(train, size)

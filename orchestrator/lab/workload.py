@@ -6,9 +6,9 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from contract.codec import to_json
+from contract.plan import Flow, Plan, Software
 from orchestrator.lab.operations import Item, Role
-from orchestrator.model import Flow, Plan, Software
-from orchestrator.model.codec import to_json
 
 
 def items(plan: Plan) -> list[Item]:

@@ -15,7 +15,7 @@ from .template_rules import MEMORY, NAMES, TemplateFaultError
 _TOO_LARGE = f"it needs more than {MEMORY >> 20} MiB of memory"
 LARGEST_TEXT = 1 << 20  # bytes of what a template makes; the largest of ours has 400
 
-# What a template may raise while it is rendered; the sandbox's own refusals are TemplateErrors.
+# Errors that a template may raise while it is rendered; the sandbox's own refusals are TemplateErrors.
 _FAILURES = (
     TemplateError, ArithmeticError, TypeError, ValueError, AttributeError, LookupError, RecursionError,
 )  # fmt: skip

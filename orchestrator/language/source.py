@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from ruamel.yaml import YAML
@@ -21,6 +22,7 @@ Path = tuple[str | int, ...]
 LARGEST_FILE = 1 << 20  # bytes; the largest topology of ours has 4 kB
 DEEPEST = 32  # nested collections; the model needs 8
 MOST_NODES = 50_000  # scalars and collections after aliases are expanded
+KEPT = 16  # texts whose nodes are kept: a campaign reads its topologies once for each cell
 
 _INT = re.compile(r"[-+]?[0-9]{1,19}")
 _DIGITS = re.compile(r"[-+]?[0-9]+")  # longer ones stay text and fail as such
@@ -179,7 +181,9 @@ class _Composer:
             self.key[-1] = None
 
 
+@lru_cache(KEPT)
 def _compose(file: str, text: str) -> _Node:
+    """The tree of nodes of a text; nothing changes it later: a text that is read again has the same one."""
     composer = _Composer(file)
     for event in _events(file, text):
         composer.feed(event)

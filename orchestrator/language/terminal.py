@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-# What a terminal takes as an order, or that lets text look like other text: programs' words are among ours.
+# Characters that control a terminal, or make text look like other text: output contains programs' text.
 _ORDERS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 

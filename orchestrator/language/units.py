@@ -53,6 +53,11 @@ DURATION = Quantity(
 )
 # For what usually takes seconds (a hold, a keep-alive): the remedy for a bare 60 is "60 s", not "60 ms".
 SPAN = replace(DURATION, example="60 s")
+# Of results, on the command line: ten years at most.
+AGE = replace(
+    DURATION, name="age", units={**DURATION.units, "d": Decimal("86400e9")}, example="30 d",
+    most=Decimal("315360000e9"),
+)  # fmt: skip
 RATE = Quantity(
     "rate",
     {"bit/s": Decimal(1), "kbit/s": Decimal(10) ** 3, "Mbit/s": Decimal(10) ** 6, "Gbit/s": Decimal(10) ** 9},
@@ -116,7 +121,7 @@ def spaced(kind: Quantity, value: Any) -> str:
 
 
 def whole(kind: Quantity, value: Any) -> int:
-    """`parse` for the kinds that are integers inside."""
+    """Parses a kind of quantity whose inner unit is an integer."""
     return int(parse(kind, value))
 
 

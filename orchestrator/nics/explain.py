@@ -30,7 +30,7 @@ _TEXTS: tuple[tuple[str, str], ...] = (
     (
         r"Unmanaged PCI device (?P<nic>\S+) must be manually detached from the host",
         "the domain's <hostdev> says managed='no'; vNET always writes managed='yes', so that this domain is "
-        "not vNET's: detach {nic} with `virsh nodedev-detach`, or mend the domain",
+        "not vNET's: detach {nic} with `virsh nodedev-detach`, or correct the domain",
     ),
     (
         r"(vfio|hostdev)[^\n]*Device or resource busy",
@@ -45,7 +45,7 @@ _TEXTS: tuple[tuple[str, str], ...] = (
 
 
 def explain(text: str) -> str | None:
-    """What a text of libvirt or QEMU about a passed-through NIC means, with the remedy; None if unknown."""
+    """The meaning and remedy of an error of libvirt or QEMU about a passed-through NIC; None if unknown."""
     for pattern, meaning in _TEXTS:
         if match := re.search(pattern, text):
             return meaning.format(**match.groupdict())

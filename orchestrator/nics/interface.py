@@ -11,7 +11,7 @@ from orchestrator.nics.leases import Found, Lease
 from orchestrator.nics.model import GoneError, Netdev, NicError
 from orchestrator.nics.netdevs import Entry, from_entry, ip, run
 
-# What a route of `ip -j route` says beside its destination and device, as `ip route add` takes it back.
+# Fields of a route in `ip -j route` beside its destination and device, as `ip route add` accepts them.
 _ROUTE_WORDS = {"gateway": "via", "metric": "metric", "prefsrc": "src", "scope": "scope", "protocol": "proto",
                 "table": "table"}  # fmt: skip
 

@@ -57,7 +57,7 @@ def take(root: Path, lease: Lease) -> None:
     part = path.with_name(f"{path.name}.{os.getpid()}.part")
     part.write_text(text)
     try:
-        os.link(part, path)  # whole or not at all, and only if nobody has it
+        os.link(part, path)  # whole or not at all, and only if no other lab has it
     except FileExistsError:
         other = read(path)
         lab = other.lab if other else "another lab"
@@ -71,7 +71,7 @@ def take(root: Path, lease: Lease) -> None:
 def drop(root: Path, key: str) -> None:
     """End a lease; the directory goes with the last."""
     path_of(root, key).unlink(missing_ok=True)
-    with contextlib.suppress(OSError):  # other leases are in it, or nobody made it
+    with contextlib.suppress(OSError):  # other leases are in it, or it was never made
         path_of(root, key).parent.rmdir()
 
 

@@ -16,7 +16,7 @@ class GoneError(NicError):
 
 @dataclass(frozen=True, slots=True)
 class Netdev:
-    """A network interface of the machine's own namespace, as `ip -d -j addr` tells it."""
+    """A network interface of the machine's own namespace, as `ip -d -j addr` reports it."""
 
     name: str
     index: int
@@ -33,7 +33,7 @@ class Netdev:
 
 @dataclass(frozen=True, slots=True)
 class PciNic:
-    """A PCI function of the class "network controller", as sysfs tells it."""
+    """A PCI function of the class "network controller", as sysfs reports it."""
 
     address: str  # 0000:01:00.0
     vendor: str  # 8086
@@ -58,10 +58,10 @@ class Iommu:
 
     groups: int = 0
     remapping: bool | None = None
-    unsafe_allowed: bool = False  # vfio_iommu_type1 was told to do without interrupt remapping
+    unsafe_allowed: bool = False  # vfio_iommu_type1 is configured to work without interrupt remapping
     vfio: bool = False
     intel: bool = True  # whose processor: what the kernel's command line needs depends on it
-    asked: bool = False  # the kernel's command line asks for an IOMMU
+    asked: bool = False  # the kernel's command line enables an IOMMU
 
 
 @dataclass(frozen=True, slots=True)

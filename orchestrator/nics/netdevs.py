@@ -15,7 +15,7 @@ Entry = dict[str, Any]
 
 
 def ip(*arguments: str, netns: str | None = None) -> list[Entry]:
-    """What `ip -j ARGUMENTS` says, in a named namespace or in ours; NicError where it fails."""
+    """The output of `ip -j ARGUMENTS`, in a named namespace or in ours; NicError if it fails."""
     where = ["-n", netns] if netns else []
     answer = run(["ip", "-j", *where, *arguments])
     return [entry for entry in json.loads(answer or "[]") if entry]

@@ -49,7 +49,7 @@ def _interface(root: Path, lease: Lease) -> None:
         interface.put_back(lease)
     except GoneError:
         if lease.pci is None:
-            leases.drop(root, lease.key)  # told once; nothing is left to be leased
+            leases.drop(root, lease.key)  # one report is enough; nothing is left to be leased
         raise
 
 

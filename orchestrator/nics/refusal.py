@@ -9,7 +9,7 @@ from orchestrator.nics.model import Facts, Iommu, Nic
 from orchestrator.plan.nics import NicUse
 
 ENABLE_INTEL = "enable VT-d in the firmware and boot with intel_iommu=on iommu=pt"
-# Linux uses AMD's without being asked, and knows no amd_iommu=on (drivers/iommu/amd/init.c).
+# Linux enables AMD's by default, and has no amd_iommu=on (drivers/iommu/amd/init.c).
 ENABLE_AMD = "enable AMD-Vi (IOMMU) in the firmware; Linux then uses it unasked"
 UNSAFE = "vfio_iommu_type1 allow_unsafe_interrupts=1"
 
@@ -34,7 +34,7 @@ def _taken(nic: Nic, _: Facts, taken: Mapping[str, str]) -> Refusal | None:
     if nic.key not in taken:
         return None
     if not taken[nic.key]:
-        return Refusal(f"{nic} is asked for twice", "give each interface a port of its own")
+        return Refusal(f"{nic} is requested twice", "give each interface a port of its own")
     return leased(str(nic), taken[nic.key])
 
 
@@ -98,7 +98,7 @@ def no_iommu(iommu: Iommu) -> str:
     """Why a machine offers no isolation."""
     if iommu.groups:
         return "the IOMMU does not cover it"
-    return "the kernel was asked for an IOMMU and found none" if iommu.asked else "the IOMMU is off or absent"
+    return "the kernel looked for an IOMMU and found none" if iommu.asked else "the IOMMU is off or absent"
 
 
 def enable(iommu: Iommu) -> str:

@@ -1,4 +1,4 @@
-"""From what a topology asks for to the one NIC that is meant: pure, from facts."""
+"""Resolves a NIC named in a topology to one NIC of the machine: pure, from facts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ VIRTUAL = re.compile(r"(.+):vf(\d{1,4})")
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Choice:
-    """A NIC for one use of the plan, or why there is none."""
+    """A NIC for one use of the plan, or the reason why none fits."""
 
     use: NicUse
     nic: Nic | None

@@ -63,7 +63,7 @@ def held(group: Path) -> bool:
 
 
 def iommu(root: Path = Path("/")) -> Iommu:
-    """What this machine has for passing devices through."""
+    """The machine's support for passing devices through."""
     groups = root / "sys/kernel/iommu_groups"
     words = text(root / "proc/cmdline").split()
     allowed = text(root / "sys/module/vfio_iommu_type1/parameters/allow_unsafe_interrupts")
@@ -93,7 +93,7 @@ def vfio(root: Path) -> bool:
 
 
 def target(link: Path) -> str | None:
-    """The last part of what a symbolic link points to; None where there is none."""
+    """The last part of a symbolic link's target; None if there is no link."""
     return Path(link.readlink()).name if link.is_symlink() else None
 
 

@@ -6,15 +6,15 @@ import dataclasses
 import re
 from collections.abc import Sequence
 
+from contract.plan import Capture, Link, Node, Note, Plan, Route, Trace
+
 from ..language.problem import Problem, TopologyError, shown
 from ..language.scalars import LONGEST_NAME, NAME_PATTERN
-from ..model import Capture, Link, Node, Note, Plan, Route, Trace
 from ..software.kind import SoftwareError
 from ..software.scene import Scene
-from ..topology.expansion import Expansion, expand
+from ..topology.expansion import Expansion
 from ..topology.loading import Topology
 from ..topology.network import Capture as FileCapture
-from ..topology.phases import phases
 from .bursts import crowded
 from .capture_point import capture_point
 from .deadlines import late
@@ -44,8 +44,7 @@ def make_plan(
     """
     topology, lab = fitted(topology), _lab_name(topology, lab_name)
     seed = topology.seed if seed is None else seed
-    model, names = topology.model, expand(topology.model)
-    lengths = phases(model, names)
+    model, names, lengths = topology.model, topology.names, topology.phases
     network = plan_network(model, names, lab, cut_nodes(model, names))
     events = plan_events(model, names, lengths, network.links)
     routes = plan_routes(model, names, network)

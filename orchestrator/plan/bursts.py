@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
+from contract.plan import Direction, Flow, Impairment, Note, Plan, Software
+
 from .. import queueing
 from ..language.units import text_ns
-from ..model import Direction, Flow, Impairment, Note, Plan, Software
 from ..software.registry import KINDS
 from .netem import FRAME_BYTES
 from .paths import Path, Paths

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from contract.plan import Plan, Vm
+
 from ..language.problem import Problem
-from ..model import Plan
 
 # Beside a guest's own memory: QEMU with its translation cache, its share of kernel and initrd (20 to 45 MB).
 VM_BYTES = 50_000_000
+# Of a machine with a disk, once booted: its linked clone (16 MB of `debian`, 19 after cloud-init) and seed.
+DISK_BYTES = 25_000_000
+LEAST_MIB = 40  # of memory, with which the smallest built-in image boots
 # The largest share of free memory that a lab may take; the rest is for the run's output and the machine.
 MEMORY_SHARE = 0.9
 
 
 @dataclass(frozen=True, slots=True)
 class MachineFacts:
-    """What the machine offers; None where it is not known or has no limit."""
+    """The resources of the machine; None if one is unknown or has no limit."""
 
     memory_available_bytes: int | None = None
     open_files: int | None = None  # hard limit of one process (RLIMIT_NOFILE)
@@ -26,6 +30,8 @@ class MachineFacts:
     neighbour_entries: int | None = None  # net.ipv4.neigh.default.gc_thresh3, one table for all namespaces
     disk_available_bytes: int | None = None  # where the run directory is
     cores: int | None = None  # of the kernel that the lab runs in
+    machines_disk_bytes: int | None = None  # free where disks of virtual machines are kept
+    machines_disk_place: str = ""
 
 
 def problems(plan: Plan, facts: MachineFacts) -> list[Problem]:
@@ -56,7 +62,21 @@ def _memory(plan: Plan, facts: MachineFacts) -> Iterator[Problem]:
         of_vms = f", {given / 1e6:.0f} MB of it the memory of {len(vms)} virtual machines" if vms else ""
         rule = f"the lab needs about {needed / 1e6:.0f} MB{of_vms}, {free / 1e6:.0f} MB are free"
         remedy = "use fewer nodes, " + ("less `memory`, " if vms else "") + "or free memory"
+        if vms:
+            remedy += _that_fit(vms, needed, MEMORY_SHARE * free)
         yield _problem(plan, "memory", f"{len(plan.nodes)} nodes", rule, remedy)
+
+
+def _that_fit(vms: Sequence[Vm], needed: float, room: float) -> str:
+    """How many of the machines fit, and with less memory each how much; empty where not even one does."""
+    given = sum(VM_BYTES + vm.memory_bytes for vm in vms)
+    left = room - (needed - given)
+    count = int(left // (given / len(vms)))
+    if count < 1:
+        return ""
+    each = (left / len(vms) - VM_BYTES) / (1 << 20)
+    smaller = f", or all with {int(each)} MiB each" if each >= LEAST_MIB else ""
+    return f" ({count} of these machines fit{smaller})"
 
 
 def _counted(plan: Plan, facts: MachineFacts) -> Iterator[Problem]:
@@ -83,6 +103,13 @@ def _disk(plan: Plan, facts: MachineFacts) -> Iterator[Problem]:
         yield _problem(
             plan, "captures", "", rule, "shorten the hold, lower `snaplen`, or choose another --results"
         )
+    needed, free = _total(plan, "disks"), facts.machines_disk_bytes
+    if free is not None and needed > free:
+        rule = (
+            f"disks of virtual machines take about {needed / 1e6:.0f} MB once booted, {free / 1e6:.0f} MB "
+            f"are free at {facts.machines_disk_place}"
+        )
+        yield _problem(plan, "disks", "", rule, "free disk space, or set VNET_DISK_DIR")
 
 
 def _ports(plan: Plan, facts: MachineFacts) -> Iterator[Problem]:

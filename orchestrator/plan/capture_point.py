@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from ..model import Capture, Interface, Link, Segment
+from contract.plan import Capture, Interface, Link, Segment
+
 from .naming import core_netns, node_netns
 
 

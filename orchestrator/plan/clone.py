@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..model import Direction, Interface, Link, Node, Plan, Software, Step
+from contract.plan import Direction, Interface, Link, Node, Plan, Software, Step
+
 from .half_duplex import with_one_transmitter
 from .naming import AddressPool, InterfaceNames, node_cgroup, node_mac, node_netns
 from .steps import impair_steps, network_steps

@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 
+from contract.plan import Flow, Node, Note, Plan
+
 from ..language.units import text_ns
-from ..model import Flow, Node, Note, Plan
 from .paths import Paths
 
 

@@ -8,7 +8,8 @@ import subprocess
 import textwrap
 from collections.abc import Iterator
 
-from ..model import Direction, Plan
+from contract.plan import Direction, Plan
+
 from .summary import GroupView, LinkView, groups, impairment_words, link_views, software_words
 
 # Okabe and Ito's palette, which colour-blind readers can tell apart; light fills under dark text.

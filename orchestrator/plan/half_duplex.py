@@ -6,7 +6,8 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from ..model import Interface, Link, Segment
+from contract.plan import Interface, Link, Segment
+
 from ..queueing import half_duplex
 from .naming import InterfaceNames, core_netns
 from .netem import direction

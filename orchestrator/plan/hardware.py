@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 
-from ..model import Interface
+from contract.plan import Interface
+
 from ..topology.document import File
 
 
 @dataclasses.dataclass(frozen=True)
 class Hardware:
-    """A node's NIC as asked for, and the one that is cabled to it, if that is in the lab too."""
+    """A node's NIC as requested, and the one that is cabled to it, if that is in the lab too."""
 
     nic: str
     cable: str | None = None

@@ -31,7 +31,7 @@ class InterfaceNames:
     taken: set[str] = field(default_factory=lambda: set(_RESERVED))
 
     def allot(self, wish: str) -> str:
-        """`wish`, or as much of its beginning as fits and a hash that tells it from the others."""
+        """`wish`, or as much of its beginning as fits and a hash that makes it unique."""
         name, attempt = wish, 0
         while len(name) > IFNAMSIZ or name in self.taken:
             digest = hashlib.sha256(f"{wish}/{attempt}".encode()).hexdigest()[:6]

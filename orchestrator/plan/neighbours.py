@@ -12,15 +12,16 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from ..model import Direction, Flow, Impairment, Neighbour, Node, Plan
-from ..model.codec import build
+from contract.codec import build
+from contract.plan import Direction, Flow, Impairment, Neighbour, Node, Plan
+
 from .netem import FRAME_BYTES
 from .paths import Hop, Paths
 
-FRAMES = 64  # that come while one is asked for: two thirds of what the kernel keeps
+FRAMES = 64  # that arrive during resolution: two thirds of what the kernel keeps
 SHORT_NS = 10**6  # within this no queue fills
-LONG_NS = 500 * 10**6  # half of the second after which the kernel asks again
-RETRY_NS = 10**9  # after which the kernel asks again
+LONG_NS = 500 * 10**6  # half of the second after which the kernel repeats the request
+RETRY_NS = 10**9  # after which the kernel repeats the request
 LOSSY = 0.2  # of askings and answers: then three in a row are lost once in a hundred times
 HEADERS_BYTES = 48  # of IPv6 and UDP
 ASKED_BYTES = 60  # a frame of ARP

@@ -17,7 +17,8 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING
 
-from ..model import Direction, Discipline, Fifo, Impairment, Trace
+from contract.plan import Direction, Discipline, Fifo, Impairment, Trace
+
 from .queues import discipline
 from .slots import planned
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass, field
 
-from ..model import Direction, Event, Interface, Link, Node, Segment
-from ..model.family import family, spoken_to
+from contract.plan import Direction, Event, Interface, Link, Node, Segment
+from contract.plan.family import family, spoken_to
+
 from ..topology.document import File
 from ..topology.expansion import Expansion, domains, implicit_link, wire_subnets
 from ..topology.impairments import Impairment as FileImpairment

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from ..model import Interface, Link, Node, Plan
+from contract.plan import Interface, Link, Node, Plan
 
 
 @dataclass(frozen=True, slots=True)

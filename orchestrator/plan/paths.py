@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from functools import cache
 from ipaddress import ip_address, ip_network
 
-from ..model import Direction, Interface, Link, Node, Plan, Segment
-from ..model.family import BITS, Family, family, spoken_to
+from contract.plan import Direction, Interface, Link, Node, Plan, Segment
+from contract.plan.family import BITS, Family, family, spoken_to
+
 from .segment_paths import FULL_FRAME_BYTES, SegmentPaths, one_way_ns
 from .slots import Tables
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from ..model import Flow, Impairment, Node, Plan, Prediction, Software
+from contract.plan import Flow, Impairment, Node, Plan, Prediction, Software
+
 from ..software.kind import Costs
 from ..software.registry import KINDS
 from ..software.sending import expected_messages
-from .capacity import VM_BYTES
+from . import vm_prices
+from .capacity import DISK_BYTES, VM_BYTES
 from .correlation import effective_share
 from .paths import Paths, pairs
+from .vms import has_disk
 
 # Measured by bench/memory.py (Linux 6.18, x86-64), rounded up. A light node: 0.15 MB (PSS) of an idle agent,
 # 0.23 MB of one with a client; 0.45 to 0.51 MB that the kernel holds for namespaces, interfaces and stacks.
@@ -78,7 +81,7 @@ def _links(plan: Plan) -> Iterator[Prediction]:
 
 
 def _correlated(scope: str, wanted: Impairment) -> Iterator[Prediction]:
-    """The shares that netem's correlated draws really give, where they are not the ones asked for."""
+    """The shares that netem's correlated draws really give, where they differ from the requested ones."""
     for name in ("loss", "duplicate", "corrupt", "reorder"):
         chance, correlation = getattr(wanted, name), getattr(wanted, f"{name}_correlation")
         if chance and correlation:
@@ -90,6 +93,9 @@ def _machine(plan: Plan, software: list[Software], costs: list[Costs]) -> Iterat
     memory = LAB_BYTES + CAPTURE_BYTES * len(plan.captures) + sum(c.memory_bytes for c in costs)
     memory += sum(NODE_BYTES if n.vm is None else VM_BYTES + n.vm.memory_bytes for n in plan.nodes)
     yield Prediction("memory", "lab", float(memory), "B")
+    if disks := sum(n.vm is not None and has_disk(n.vm.image) for n in plan.nodes):
+        yield Prediction("disks", "lab", float(disks * DISK_BYTES), "B")
+    yield from vm_prices.predictions(plan.nodes)
     # One process a node, its programs, a tcpdump a capture, the lab process and the launcher.
     processes = len(plan.nodes) + programs + len(plan.captures) + 2
     yield Prediction("processes", "lab", float(processes), "processes")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from ..model import Band, Cake, Discipline, Fifo, FqCodel, Htb, Impairment, Prio, Red
+from contract.plan import Band, Cake, Discipline, Fifo, FqCodel, Htb, Impairment, Prio, Red
 
 if TYPE_CHECKING:  # labs load this module, and have the standard library only
     from ..topology.queues import Band as FileBand

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from contract.plan import Event, Node, Plan, Prediction
+
 from .. import queueing
 from ..language.units import text_bps, text_bytes, text_ns, text_share
-from ..model import Event, Node, Plan, Prediction
 from .nics import NicUse, nic_uses
 from .paths import Paths, pairs
 from .placement.words import host_tables, of_hosts

@@ -9,9 +9,9 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
-from ..model import Htb, Impairment, State, Trace
+from contract.plan import Htb, Impairment, State, Trace
 
-# Of what was sent a queue remembers a minute (mbuffer in net/sched/sch_htb.c): a frame lasts less than that.
+# A queue stores a minute of sent traffic (mbuffer in net/sched/sch_htb.c): a frame takes less than that.
 LONGEST_FRAME_NS = 50 * 10**9
 
 

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from ipaddress import IPv6Address, ip_address, ip_network
 
-from ..model import Route
-from ..model.family import BITS, EVERYWHERE, Family
+from contract.plan import Route
+from contract.plan.family import BITS, EVERYWHERE, Family
 
 # first address and prefix length of a subnet
 Subnet = tuple[int, int]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..model import Direction, Interface, Route
-from ..model.family import DEFAULT, EVERYWHERE, FAMILIES, Family, family, is_address
+from contract.plan import Direction, Interface, Route
+from contract.plan.family import DEFAULT, EVERYWHERE, FAMILIES, Family, family, is_address
+
 from ..topology.document import File, Routing
 from ..topology.expansion import Expansion
 from ..topology.nodes import Route as FileRoute

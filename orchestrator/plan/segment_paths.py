@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cache
 
+from contract.plan import Direction, Impairment, Link
+
 from .. import queueing
-from ..model import Direction, Impairment, Link
 from .slots import Tables, lone_ns
 
 FULL_FRAME_BYTES = 1514

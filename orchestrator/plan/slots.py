@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from ..model import Impairment, Slot
+from contract.plan import Impairment, Slot
 
 if TYPE_CHECKING:  # labs load this module, and have the standard library only
     from ..topology.impairments import Slot as FileSlot
@@ -36,7 +36,8 @@ def lone_ns(wanted: Impairment, sending_ns: int, tables: Tables) -> float | None
     """Mean delay of a frame that is alone and takes `sending_ns` to be sent, where the direction has slots;
     None: of a jitter whose table is iproute2's.
     """
-    slot, dues = wanted.slot, _dues_ns(wanted, sending_ns, tables)
+    slot = wanted.slot
+    dues = _dues_ns(wanted, sending_ns, tables) if slot is not None else None
     if slot is None or dues is None:
         return None
     times: Sequence[float] = ()

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from ..model import Flow, Note, Program, Software
+from contract.plan import Flow, Note, Program, Software
+
 from ..software.kind import Ledger, Planned
 from ..software.registry import KINDS, endpoints, kind_of
 from ..software.scene import Placed, Scene

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
+from contract.plan import Interface, Link, Plan, Segment, Step
+from contract.plan.family import IPV6_LEAST_MTU
+
 from .. import queueing
-from ..model import Interface, Link, Plan, Segment, Step
-from ..model.family import IPV6_LEAST_MTU
 from ..queueing import half_duplex
 from .half_duplex import MEDIUM, entering
 from .naming import bridge_mac, core_netns, link_macs, node_netns, of_own, port_mac, station_mac
@@ -130,7 +131,7 @@ def _narrow(card: Interface, segments: dict[str, Segment]) -> bool:
 
 def _bridges(segments: Iterable[Segment], first: int) -> Iterable[str]:
     for index, segment in enumerate(segments, first):
-        # A spanning tree only if asked for (else check refuses loops), no snooping: it forwards and learns.
+        # A spanning tree only on request (else check refuses loops), no snooping: it forwards and learns.
         options = f"{STP if segment.stp else 'stp_state 0'} mcast_snooping 0"
         mac = bridge_mac(index)
         yield f"link add name {segment.bridge} address {mac} mtu {segment.mtu} type bridge {options}"

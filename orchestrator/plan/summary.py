@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from contract.plan import Band, Discipline, Flow, Impairment, Link, Node, Plan, Slot, Software, State, Trace
+
 from ..language.units import text_bps, text_bytes, text_ns, text_share
-from ..model import Band, Discipline, Flow, Impairment, Link, Node, Plan, Slot, Software, State, Trace
 from ..software.registry import KINDS
 
 

@@ -6,8 +6,9 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
+from contract.plan import Event, Link
+
 from ..language.units import text_ns
-from ..model import Event, Link
 from ..topology.actions import action_of
 from ..topology.document import Event as FileEvent
 from ..topology.document import File

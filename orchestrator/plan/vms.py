@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
+from contract.plan import Direction, Event, Interface, Link, Node, Vm
+
 from .. import queueing
-from ..model import Direction, Event, Interface, Link, Node, Vm
 from ..topology.nodes import Machine
 from .naming import InterfaceNames, bridge_vm_macs, core_netns, node_cgroup, node_netns
 
@@ -31,10 +32,17 @@ def vm(machine: Machine, topology: str) -> Vm | None:
 @cache
 def memory(image: str) -> int:
     """The default memory of a node with this image, bytes; the recipe's for a built-in image."""
-    from ..images.recipe import recipes  # here: a lab of light nodes knows no images
+    from ..images.recipe import recipes  # here, because a lab of light nodes needs no images
 
     ours = recipes()
     return ours[image].memory_mib << 20 if image in ours else MEMORY_OF_OTHERS
+
+
+def has_disk(image: str) -> bool:
+    """Whether its machines have disks of their own; a built-in initramfs lives in memory."""
+    from ..images.recipe import Recipe, recipes
+
+    return not isinstance(recipes().get(image), Recipe)
 
 
 def _image(image: str, topology: str) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from ipaddress import ip_network
 
-from ..model import Interface, Link
+from contract.plan import Interface, Link
+
 from ..topology.document import File
 from ..topology.expansion import Expansion
 from ..topology.network import Link as FileLink

@@ -5,7 +5,8 @@ Standard library only: the lab process reads it inside the lab's kernel.
 
 from __future__ import annotations
 
-from ..model import Impairment
+from contract.plan import Impairment
+
 from . import cake, fifo, fq_codel, htb, netem, prio, red, tbf
 from .discipline import QUEUE, RATE, Part, Room
 from .kind import Entry, Mismatch, Queue

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..model import Cake, Impairment
+from contract.plan import Cake, Impairment
+
 from . import words
 from .discipline import QUEUE, Part, Place, differing, entry
 from .kind import Entry, Mismatch
 from .tbf import RATE_TOLERANCE_BPS
 
-TIME_SLACK_US = 2
+TIME_TOLERANCE_US = 2
 LEAST_MEMORY_BYTES = 4 << 20
 LEAST_PACKET_BYTES = 256  # a struct sk_buff with its data takes more than 500
 TINS = {  # from the lowest priority on, as tc-cake(8) names them
@@ -56,7 +57,7 @@ class CakeRoom:
         rate = 8 * bandwidth if isinstance(bandwidth, int) else bandwidth  # "unlimited"
         found = differing([
             ("queue rate", wanted.rate_bps, rate, RATE_TOLERANCE_BPS + 1e-5 * wanted.rate_bps),
-            ("queue rtt", cake.rtt_ns / 1000, read.get("rtt"), TIME_SLACK_US),
+            ("queue rtt", cake.rtt_ns / 1000, read.get("rtt"), TIME_TOLERANCE_US),
         ])  # fmt: skip
         same = (("isolation", cake.isolation, "flowmode"), ("diffserv", cake.diffserv, "diffserv"))
         return found + [(f"queue {f}", asked, read.get(w)) for f, asked, w in same if read.get(w) != asked]

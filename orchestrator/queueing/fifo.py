@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..model import Fifo, Impairment
+from contract.plan import Fifo, Impairment
+
 from . import shaper
 from .discipline import LEAF, QUEUE, Part, Place, entry
 from .kind import Entry, Mismatch

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..model import FqCodel, Impairment
+from contract.plan import FqCodel, Impairment
+
 from . import words
 from .discipline import QUEUE, Part, Place, differing, entry
 from .kind import Entry, Mismatch
 
-TIME_SLACK_US = 2  # the kernel counts CoDel's times in units of 1.024 us
+TIME_TOLERANCE_US = 2  # the kernel counts CoDel's times in units of 1.024 us
 MEMORY_BYTES = 32 << 20  # its own default, which frames must not reach before the limit
 
 
@@ -24,7 +25,7 @@ class FqCodelRoom:
         return [at.qdisc(QUEUE, f"fq_codel flows {_fq(wanted).flows} {_settings(wanted)}")]
 
     def changes(self, before: Impairment, after: Impairment, at: Place) -> list[str] | None:
-        """The number of queues cannot change."""
+        """The commands from `before` to `after`; None if the number of queues differs: it cannot change."""
         if _fq(before).flows != _fq(after).flows:
             return None
         return [at.qdisc(QUEUE, f"fq_codel {_settings(after)}")]
@@ -40,8 +41,8 @@ class FqCodelRoom:
         found = differing([
             ("queue flows", fq.flows, read.get("flows"), 0),
             ("queue limit", fq.limit_packets, read.get("limit"), 0),
-            ("queue target", fq.target_ns / 1000, read.get("target"), TIME_SLACK_US),
-            ("queue interval", fq.interval_ns / 1000, read.get("interval"), TIME_SLACK_US),
+            ("queue target", fq.target_ns / 1000, read.get("target"), TIME_TOLERANCE_US),
+            ("queue interval", fq.interval_ns / 1000, read.get("interval"), TIME_TOLERANCE_US),
         ])  # fmt: skip
         ecn = bool(read.get("ecn"))
         return found + ([("queue ecn", fq.ecn, ecn)] if ecn != fq.ecn else [])

@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ..model import Band, Impairment
+from contract.plan import Band, Impairment
+
 from . import matching, prio, words
 from .discipline import LEAF, QUEUE, Part, Place, differing, entry, leaf_parts
 from .kind import Entry, Mismatch
@@ -68,7 +69,7 @@ class HtbRoom:
         for name, rate, ceil, handle in (whole, *each):
             read = entry(entries, handle)
             found += differing([
-                (f"queue {name} {word}", asked, 8 * read[word] if word in read else None, _slack(asked))
+                (f"queue {name} {word}", asked, 8 * read[word] if word in read else None, _tolerance(asked))
                 for word, asked in (("rate", rate), ("ceil", ceil))
             ])  # fmt: skip
         found += prio.leaves(classes, entries)
@@ -134,5 +135,5 @@ def _targets(classes: Sequence[Band]) -> list[str]:
     return [f"{QUEUE}{FIRST + index:x}" for index in range(len(classes))]
 
 
-def _slack(rate_bps: int) -> float:
+def _tolerance(rate_bps: int) -> float:
     return RATE_TOLERANCE_BPS + SHOWN_DIGITS * rate_bps

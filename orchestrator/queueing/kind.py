@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from ..model import Impairment
+from contract.plan import Impairment
 
 Entry = dict[str, Any]  # of `tc -j qdisc`
 Mismatch = tuple[str, object, object]  # field, asked, read

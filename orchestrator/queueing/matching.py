@@ -11,7 +11,8 @@ import itertools
 import re
 from collections.abc import Iterator, Sequence
 
-from ..model import Band
+from contract.plan import Band
+
 from .discipline import QUEUE
 from .kind import Entry, Mismatch
 
@@ -44,7 +45,7 @@ def _of(band: Band, to: str) -> Iterator[Filter]:
     for pcp in band.pcp:
         yield "802.1q", "flower", (f"vlan_prio {pcp}",), to
     for dscp in band.dscp:
-        # A tag that stands beside the packet hides its protocol from the filter; the version tells it.
+        # A tag beside the packet hides its protocol from the filter; the IP version identifies it.
         v4 = (_match(0x40000000 | dscp << 18, 0xF0FC0000, 0),)
         v6 = (_match(0x60000000 | dscp << 22, 0xFFC00000, 0),)
         for protocol, keys in (("ip", v4), ("ipv6", v6), ("802.1q", v4), ("802.1q", v6)):

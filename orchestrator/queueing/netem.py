@@ -5,24 +5,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..model import Impairment, Slot
+from contract.plan import Impairment, Slot
+
 from . import words
 from .kind import Entry, Mismatch
 
 # tc counts netem's delays in whole microseconds and may round down once more (jitter 300us reads 299us)
-TIME_SLACK_NS = 2_000
+TIME_TOLERANCE_NS = 2_000
 RATE_TOLERANCE_BPS = 8  # netem keeps bytes per second
 # netem keeps probabilities in 32 bits, tc prints six digits
-SHARE_SLACK = 2**-31
+SHARE_TOLERANCE = 2**-31
 SHARE_DIGITS = 1e-5
 # With any rate a packet leaves behind the one before it; at this one a full frame takes 0.12 us.
 ORDERLY_BPS = 100 * 10**9
 SLOT_TIMES = ("min_ns", "max_ns", "mean_ns", "jitter_ns")
 _SHARES = ("loss", "duplicate", "corrupt", "reorder")
 _TOLERANCES: dict[str, float] = {
-    "delay_ns": TIME_SLACK_NS, "jitter_ns": TIME_SLACK_NS, "rate_bps": RATE_TOLERANCE_BPS, "limit_packets": 0,
-    "gemodel": SHARE_SLACK, "delay_correlation": SHARE_SLACK,
-} | {f"{quantity}{part}": SHARE_SLACK for quantity in _SHARES for part in ("", "_correlation")}  # fmt: skip
+    "delay_ns": TIME_TOLERANCE_NS, "jitter_ns": TIME_TOLERANCE_NS,
+    "rate_bps": RATE_TOLERANCE_BPS, "limit_packets": 0,
+    "gemodel": SHARE_TOLERANCE, "delay_correlation": SHARE_TOLERANCE,
+} | {
+    f"{quantity}{part}": SHARE_TOLERANCE for quantity in _SHARES for part in ("", "_correlation")
+}  # fmt: skip
 
 
 class Netem:
@@ -164,7 +168,7 @@ def from_options(options: Entry, like: Impairment = _NOTHING) -> Impairment:
 
 
 def _slot(options: Entry, like: Slot | None) -> Slot:
-    """Of a table the kernel tells mean and jitter; which it is, nobody."""
+    """The kernel reports mean and jitter of a table, but not which table it is."""
     packets, size = int(options.get("packets", 0)), int(options.get("bytes", 0))
     if "distribution" in options:
         mean, jitter = (round(options[name] * 1e9) for name in ("distribution", "jitter"))
@@ -179,7 +183,7 @@ def _slots(asked: Slot | None, read: Slot | None) -> list[Mismatch]:
         return [] if asked is read else [("slot", asked, read)]
     times = [(getattr(asked, name), getattr(read, name)) for name in SLOT_TIMES]
     sizes = [(asked.packets, read.packets), (asked.bytes, read.bytes), (asked.table, read.table)]
-    same = all(abs(a - r) <= TIME_SLACK_NS for a, r in times) and all(a == r for a, r in sizes)
+    same = all(abs(a - r) <= TIME_TOLERANCE_NS for a, r in times) and all(a == r for a, r in sizes)
     return [] if same else [("slot", asked, read)]
 
 

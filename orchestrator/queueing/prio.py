@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..model import Band, Impairment
+from contract.plan import Band, Impairment
+
 from . import matching
 from .discipline import LEAF, QUEUE, Part, Place, entry, leaf_parts
 from .kind import Entry, Mismatch
@@ -81,7 +82,7 @@ def _bands(wanted: Impairment) -> tuple[Band, ...]:
 
 
 def _kind_of(band: Band) -> object:
-    """What cannot change while packets wait."""
+    """The settings that cannot change while packets wait."""
     return band.name, band.pcp, band.dscp, band.ports
 
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ..model import Impairment, Red
+from contract.plan import Impairment, Red
+
 from . import words
 from .discipline import QUEUE, Part, Place, entry
 from .kind import Entry, Mismatch

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..model import Impairment
+from contract.plan import Impairment
+
 from . import words
 from .discipline import Place, differing, entry
 from .kind import Entry, Mismatch

@@ -6,7 +6,8 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..model import Impairment
+from contract.plan import Impairment
+
 from . import netem, shaper, words
 from .discipline import DELAY, RATE, Part, Place, Room, entry
 from .kind import Entry, Mismatch
@@ -95,11 +96,12 @@ class Stack:
         return self.room.lone_bps(wanted)
 
     def _above(self, wanted: Impairment) -> Impairment:
-        """What netem does of it; without a delay it stays for the sockets' sake, at a rate that delays none.
+        """The part of the impairment that netem applies.
 
-        netem's limit counts the packets in the queue below too (sch->q.qlen in netem_enqueue), and the one
-        that tbf has taken. So room for all of these is added: else netem drops packets of every class while
-        the queue of one is long, and the other classes get less than they are guaranteed.
+        Without a delay netem stays, at a rate that delays nothing, because it takes packets out of their
+        sockets' account. Its limit also counts the packets in the queue below (sch->q.qlen in netem_enqueue)
+        and the one that tbf has taken. Their number is therefore added to the limit: otherwise netem drops
+        packets of every class while the queue of one is long, and the others get less than their guarantee.
         """
         below = self.room.packets(wanted) + 1 if wanted.queue is not None else 0
         return dataclasses.replace(

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from capture.tcpdump import fault
+from contract.plan import Plan
 from orchestrator.language.problem import Problem, TopologyError, shown
 from orchestrator.language.source import Document, read_document
-from orchestrator.model import Plan
 from orchestrator.topology.loading import read_bytes
 
 PARAMETER = "${"

@@ -11,7 +11,7 @@ import platform
 from collections.abc import Iterable
 from pathlib import Path
 
-from capture import manifest
+from contract import manifest
 from orchestrator.kernel.facts import find_tool
 from orchestrator.kernel.machine import machine
 from orchestrator.kernel.virtual.kernel import VirtualKernel
@@ -19,7 +19,7 @@ from orchestrator.project import CODE_ROOT
 from orchestrator.run.prepare import Prepared
 from orchestrator.software.registry import programs
 
-# Left out: what tells of the machine and the moment (manifest, logs, host.csv, the page).
+# Left out: files that depend on the machine and the moment (manifest, logs, host.csv, the page).
 PATTERNS = (
     "pcap/*.pcap",
     "raw/messages.csv",
@@ -40,9 +40,9 @@ PATTERNS = (
 EXCEPT = frozenset({"host.parquet"})
 PROGRAMS = ("tcpdump", "ip", "tc")  # beside those of the software
 CODE = (
+    "contract",
     "orchestrator/lab",
     "orchestrator/plan",
-    "orchestrator/model",
     "orchestrator/queueing",
     "orchestrator/software",
     "orchestrator/kernel/virtual/guest.py",

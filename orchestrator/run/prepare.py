@@ -10,13 +10,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from contract.manifest import Time
+from contract.plan import Plan
 from orchestrator.kernel import limits
 from orchestrator.kernel.place import machine_of
 from orchestrator.kernel.protocol import KernelError, LabKernel, Launch, NoKernel, Wish
 from orchestrator.kernel.registry import choose, made
 from orchestrator.lab.state import state_root
 from orchestrator.language.kernels import HERE
-from orchestrator.model import Plan
 from orchestrator.plan.build import make_plan
 from orchestrator.plan.graph import GraphError, graph
 from orchestrator.project import AGENT, BUILD_AGENT
@@ -50,6 +51,11 @@ class Prepared:
     kernel: LabKernel
     why: str
     agent: Path
+
+    @property
+    def time(self) -> Time:
+        """The lab's kind of time; the fake kernel has none of its own."""
+        return "virtual" if self.request.time == "virtual" and self.request.kernel != "fake" else "real"
 
     @property
     def state(self) -> str:

@@ -23,6 +23,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from contract import codec
+from contract.plan import Plan
 from orchestrator.kernel.facts import host_facts
 from orchestrator.kernel.process import end
 from orchestrator.kernel.protocol import KernelError, Launch, NoKernel, Wish
@@ -31,8 +33,7 @@ from orchestrator.kernel.remote.remote_lab import LAUNCH, OWNER, Start
 from orchestrator.kernel.remote.remote_owner import RemoteOwner
 from orchestrator.lab.state import Owned, owned, read_lab, state_root
 from orchestrator.language.kernels import HERE
-from orchestrator.model import Plan, codec
-from orchestrator.project import AGENT
+from orchestrator.project import AGENT, keep_others_out
 from orchestrator.run.teardown import TeardownError, take_down
 
 STDIN, STDOUT = 0, 1
@@ -85,7 +86,7 @@ def _start(home: Path) -> Start:
 def down(home: Path) -> int:
     """End the lab of `home`, in order if it can: what it measured stays. No other of that name is touched."""
     if not (home / LAUNCH).exists():
-        return 0  # it was given up before it was told what to do
+        return 0  # it was given up before it received its task
     start = _start(home)
     if read_lab(state_root() / start.state).get("run_dir") == start.run_dir:
         take_down(start.state)
@@ -171,6 +172,7 @@ VERBS: dict[str, Callable[..., int]] = {
 
 def main(argv: Sequence[str]) -> int:
     """Runs one verb; prints an expected error as one line on standard error."""
+    keep_others_out()
     try:
         return check() if argv[0] == "check" else VERBS[argv[0]](Path(argv[1]), *argv[2:])
     except (KernelError, TeardownError, OSError) as error:

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from capture import manifest, seal
 from capture.errors import CaptureError
+from contract import manifest, seal
 from orchestrator.kernel.ahead import Loading
+from orchestrator.plan.bounds.record import record_bounds
 from orchestrator.run.directories import RunError
 from orchestrator.run.follow import Followed, follow
 from orchestrator.run.identity import complete_manifest, record_hashes
@@ -35,7 +36,7 @@ class Outcome:
     error: str | None
     warnings: tuple[Event, ...]
     page: Path | None
-    watchdog: bool = False  # interrupted, but nobody had asked for it
+    watchdog: bool = False  # interrupted without a request of the user
 
 
 def execute(
@@ -52,6 +53,7 @@ def execute(
     keep: the lab stays up after its scenario. Raises KernelError where the lab does not even start.
     """
     launch = prepared.launch(run_dir, scenario=True, keep=keep)
+    record_bounds(run_dir, prepared.plan, prepared.time)
     drawing, loading = prepared.draw(run_dir), Loading(observe)
     watch = loading if tables else observe
     handle, followed = follow(lambda: prepared.kernel.start(launch), watch, scenario_over if keep else None)
@@ -95,7 +97,6 @@ def _evaluated(run_dir: Path, ended: manifest.Contents, loading: Loading, *, pag
 def evaluate(run_dir: Path, observe: Observe, *, page: bool) -> Path | None:
     """Reduce a run and write its report; the page's path. Raises CaptureError, RunDirectoryError."""
     from capture.reduce import reduce_run
-    from orchestrator.plan.bounds.record import record_bounds
     from reports.report import report
 
     def reporting(done: int, total: int) -> Event:
@@ -103,7 +104,6 @@ def evaluate(run_dir: Path, observe: Observe, *, page: bool) -> Path | None:
 
     observe({"event": "phase", "phase": "reduce"})
     reduce_run(run_dir)
-    record_bounds(run_dir)
     if not page:
         return None
     observe(reporting(0, 0))
@@ -140,8 +140,10 @@ def last_words(run_dir: Path) -> str:
     for name in ("lab.log", "owner.log", "console.log", "remote.log"):
         log = run_dir / "raw" / name
         if log.exists() and (text := log.read_text(errors="replace").strip()):
-            return f"the lab process ended without a word; {log} ends: " + " | ".join(text.splitlines()[-3:])
-    return f"the lab process ended without a word; {run_dir / 'raw'} holds what it left"
+            return f"the lab process ended without an error; {log} ends: " + " | ".join(
+                text.splitlines()[-3:]
+            )
+    return f"the lab process ended without an error; {run_dir / 'raw'} holds what it left"
 
 
 def measured(run_dir: Path) -> bool:

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from capture import manifest
+from contract import manifest
 from orchestrator.kernel.protocol import KernelError, LabHandle
 from orchestrator.kernel.registry import recorded
 from orchestrator.lab import dead

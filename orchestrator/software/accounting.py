@@ -6,7 +6,8 @@ import dataclasses
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ..model import Flow, Software
+from contract.plan import Flow, Software
+
 from .kind import Ledger
 from .scene import Placed, Scene
 

@@ -9,10 +9,11 @@ from typing import Annotated
 
 from pydantic import Field
 
+from contract.plan import Flow
+
 from ..language.dscp import Pcp
 from ..language.scalars import Base, Duration, Name, Port, Positive, Size
 from ..language.source import Path
-from ..model import Flow
 from .checking import Checks, Here, joined
 from .kind import TCP_HEADERS_BYTES, Costs
 from .scene import Scene
@@ -99,7 +100,7 @@ def port_at(scene: Scene, node: str, port: int | None, protocol: str) -> int:
 
 
 def name_at(scene: Scene, node: str, port: int | None, protocol: str) -> str:
-    """A broker's name in sets of receivers: its node's, with a port where that tells two apart."""
+    """A broker's name in sets of receivers: its node's name, with a port if the node has several."""
     several = len(services_at(scene, node, protocol)) > 1
     return f"{node}:{port_at(scene, node, port, protocol)}" if several else node
 

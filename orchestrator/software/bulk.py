@@ -7,10 +7,11 @@ from typing import Literal
 
 from pydantic import Field
 
+from contract.plan import Delivery, Flow, Guarantee, Payload, Software
+
 from ..language.scalars import Base, Duration, Name, Positive, Rate, Since, Size, text
 from ..language.source import Path
 from ..language.units import text_bps, text_bytes, text_ns
-from ..model import Delivery, Flow, Payload, Promise, Software
 from . import peers
 from .checking import Checks, Here
 from .kind import (
@@ -26,9 +27,9 @@ from .kind import (
 )
 from .scene import LOAD_END, Placed, Scene
 
-PROMISES = {
-    "tcp": Promise("TCP bulk", "TCP bulk: counted in bytes, no message is judged"),
-    "udp": Promise("UDP bulk", "UDP bulk: counted in bytes, no message is judged"),
+GUARANTEES = {
+    "tcp": Guarantee("TCP bulk", "TCP bulk: counted in bytes, no message is judged"),
+    "udp": Guarantee("UDP bulk", "UDP bulk: counted in bytes, no message is judged"),
 }
 SMALLEST_BYTES, LARGEST_BYTES = 28, 65_507  # of a datagram: the agent's header, and what fits an IPv4 packet
 MOST_STREAMS = 128
@@ -113,7 +114,7 @@ def _times(report: Checks, wanted: BulkOptions, path: Path) -> None:
     start = report.since_start_ns(wanted.start)
     over = report.since_start_ns(LOAD_END)
     if wanted.duration == 0:
-        report.add((*path, "for"), "0 s", "is no time at all", 'write for example "10 s"')
+        report.add((*path, "for"), "0 s", "is not above zero", 'write for example "10 s"')
     if start is None or over is None or wanted.to is None:
         return
     if start >= over:
@@ -193,7 +194,7 @@ def _flow(scene: Scene, placed: Placed, receivers: str) -> Flow:
         traffic_class=wanted.traffic_class or f"{scene.group_of[placed.node]}.{placed.name}",
         pattern="stream",
         sender=placed.endpoint,
-        deliveries=(Delivery(receivers, PROMISES[wanted.protocol]),),
+        deliveries=(Delivery(receivers, GUARANTEES[wanted.protocol]),),
         payload=Payload("bytes", wanted.size or TCP_SEGMENT_BYTES),
         schedule=None,
         start_ns=start_ns,

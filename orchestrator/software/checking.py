@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from contract.plan.family import Family
+
 from ..language.scalars import Base, Moment
 from ..language.source import Path
-from ..model.family import Family
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,10 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from contract.plan import Payload
+
 from ..language.scalars import Base, Positive
 from ..language.source import Path
-from ..model import Payload
 from .checking import Checks
 
 MOST_SIGNALS = 1000  # in one message: the agent's payload/signals.rs
@@ -18,7 +19,7 @@ LENGTHS = {"villas-json": (101 - 2, 17 + 2), "protobuf": (31, 12)}
 
 
 class Encoded(Base):
-    """What sends messages that may be of signals; their number then says how long each is."""
+    """A sender whose messages may carry signals; their number then determines each message's length."""
 
     encoding: Literal["villas-json", "protobuf"] | None = Field(
         None,
@@ -39,7 +40,7 @@ def encoded_bytes(encoding: str, signals: int) -> int:
 
 
 def payload_of(wanted: Encoded, otherwise: Payload) -> Payload:
-    """What its messages are made of; `otherwise` where they are not of signals."""
+    """The payload of its messages; `otherwise` if they carry no signals."""
     if wanted.encoding is None or wanted.signals is None:
         return otherwise
     return Payload(wanted.encoding, encoded_bytes(wanted.encoding, wanted.signals))

@@ -7,10 +7,11 @@ from typing import Any
 
 from pydantic import Field
 
+from contract.plan import Delivery, Flow, Guarantee, Interface, Payload
+
 from ..language.scalars import Base, Duration, Positive, Targets, text
 from ..language.source import Path
 from ..language.units import text_ns
-from ..model import Delivery, Flow, Interface, Payload, Promise
 from .checking import Checks, Here
 from .iec61850.checks import check_fits
 from .iec61850.file import Appid, Group, Published, Rules
@@ -23,7 +24,7 @@ from .scene import Placed, Scene
 from .sending import Sending, check_sending, expected_messages, make_flow, rate_words
 
 RULES = Rules("goose", (0x0000, 0x3FFF), "01-0C-CD-01", "gocb_ref", "IEC 61850-8-1")
-PROMISE = Promise("GOOSE", "GOOSE: nothing is promised; each state is sent again and again")
+GUARANTEE = Guarantee("GOOSE", "GOOSE: nothing is guaranteed; each state is sent again and again")
 ENTRY_BYTES = 8  # a BOOLEAN and a quality of 13 bits, each with tag and length
 MOST_WAITS = 100
 MS_NS = 10**6
@@ -89,7 +90,7 @@ def _check(report: Checks, here: Here, wanted: GoosePublish, path: Path) -> None
     waits = [(("retransmit", index), wait) for index, wait in enumerate(wanted.retransmit)]
     for key, wait in [*waits, (("stable",), wanted.stable)]:
         if wait <= 0:
-            report.add((*path, *key), "0 s", "is no wait at all", 'write for example "2 ms"')
+            report.add((*path, *key), "0 s", "is not above zero", 'write for example "2 ms"')
     lives, longest = wanted.time_allowed_to_live, max([*wanted.retransmit, wanted.stable])
     if lives is not None and (lives % MS_NS or not longest < lives < 2**32 * MS_NS):
         rule = f"must be whole milliseconds and longer than the longest wait, {text_ns(longest)}"
@@ -157,7 +158,7 @@ def _offers(stream: Mapping[str, Any], flow: Flow) -> Offered:
 
 KIND = make_kind(
     RULES,
-    Form(PROMISE, _stream, _publish, _heard, _flow),
+    Form(GUARANTEE, _stream, _publish, _heard, _flow),
     model=Goose,
     what="GOOSE",
     example="goose: {publish: {rate: 1 /s}}",

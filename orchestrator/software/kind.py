@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from contract.plan import Flow, Note, Program, Software
+
 from ..language.scalars import Base
-from ..model import Flow, Note, Program, Software
 from .checking import Checks, Here
 from .foreign import Foreign
 from .scene import Placed, Scene
@@ -31,7 +32,7 @@ class Planned:
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """What one piece of software makes the machine hold, beside the node's own agent."""
+    """The resources of the machine that one piece of software uses, besides the node's own agent."""
 
     memory_bytes: int = 0  # of its program, and of what others hold because of it
     files_at: Mapping[str, int] = field(default_factory=dict)  # role of the other end -> open files there
@@ -42,9 +43,9 @@ class Costs:
 
 @dataclass(frozen=True, slots=True)
 class Offered:
-    """What a flow puts on the wire where the clock alone decides when: a leaky bucket of messages.
+    """The traffic of a flow whose times only the clock determines: a leaky bucket of messages.
 
-    Where `per_s` is not said, its schedule has rate and burst.
+    If `per_s` is not set, its schedule has rate and burst.
     """
 
     message_bytes: int  # above Ethernet; of IP without its header, which each fragment has
@@ -85,7 +86,7 @@ class Ledger:
 
 @dataclass(frozen=True, slots=True)
 class Bind:
-    """A port that software listens on: `key` is where the file says so, below the software's name."""
+    """A port that software listens on; `key` is the place of its setting below the software's name."""
 
     transport: str  # "tcp" or "udp", whose ports are apart
     port: int

@@ -7,9 +7,10 @@ from typing import Any
 
 from pydantic import Field, model_validator
 
+from contract.plan import Delivery, Flow, Pattern, Payload, Spread
+
 from ..language.scalars import Size, Span, fail, text
 from ..language.source import Path
-from ..model import Delivery, Flow, Pattern, Payload, Spread
 from .checking import Checks, Here
 from .encodings import Encoded, check_encoded, payload_of
 from .peers import options_of
@@ -23,7 +24,7 @@ SMALLEST_BYTES = 28  # that header
 
 
 class Push(Sending, Encoded):
-    """Messages that nobody answers."""
+    """Messages without an answer."""
 
     size: Size | None = Field(
         None, description=f"Of each message, at least {SMALLEST_BYTES} B; of an `encoding` it follows."
@@ -61,7 +62,7 @@ def check_messages(report: Checks, here: Here, wanted: Push, path: Path, largest
             rule = f"a message has from {SMALLEST_BYTES} to {largest} bytes"
             report.add((*path, key), f"{value} B", rule, 'write for example "100 B"')
     if getattr(wanted, "timeout", None) == 0:
-        report.add((*path, "timeout"), "0 s", "is no time at all", 'write for example "1 s"')
+        report.add((*path, "timeout"), "0 s", "is not above zero", 'write for example "1 s"')
 
 
 def _check_encoding(report: Checks, wanted: Push, path: Path) -> None:
@@ -76,7 +77,7 @@ def _check_encoding(report: Checks, wanted: Push, path: Path) -> None:
 def flows(
     scene: Scene, placed: Placed, deliveries: tuple[Delivery, ...], heard_ns: int = 0
 ) -> Iterator[Flow]:
-    """What `placed` sends, each pattern a flow; nothing before its receivers have connected (`heard_ns`)."""
+    """The flows of `placed`, one for each pattern; none begins before its receivers connect (`heard_ns`)."""
     options = options_of(placed.model, placed.kind)
     said = [(key, one) for key in PATTERNS if (one := getattr(options, key, None)) is not None]
     for key, wanted in said:

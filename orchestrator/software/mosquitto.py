@@ -9,8 +9,9 @@ from typing import Literal
 
 from pydantic import Field
 
+from contract.plan import REFLECT_DSCP, File, Flow, Probe, Process, Program, Software
+
 from ..language.scalars import Port, Span, text
-from ..model import REFLECT_DSCP, File, Flow, Probe, Process, Program, Software
 from .brokers import Service, Serving
 from .checking import Checks, Here
 from .kind import Bind, Costs, Kind, Planned

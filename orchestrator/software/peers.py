@@ -8,11 +8,12 @@ from typing import Any
 
 from pydantic import Field
 
+from contract.plan import Delivery, Guarantee, Session
+from contract.plan.family import has_ipv6
+
 from ..language.dscp import Dscp, Pcp, marks
 from ..language.scalars import Base, Port, Targets
 from ..language.source import Path
-from ..model import Delivery, Promise, Session
-from ..model.family import has_ipv6
 from .checking import Checks, Here, joined
 from .scene import Placed, Scene
 
@@ -52,7 +53,7 @@ class MarkedPeer(Peer):
 
 
 def options_of(model: Any, kind: str) -> Any:
-    """What stands below the key of the kind, which is the kind's name; None for software of another."""
+    """The options below the key of the kind, which is the kind's name; None for software of another kind."""
     return getattr(model, kind, None)
 
 
@@ -116,9 +117,9 @@ def set_name(placed: Placed) -> str:
     return f"{', '.join(peer.to or ())} by {placed.kind}{port}"
 
 
-def deliveries(placed: Placed, to: Sequence[Target], promise: Promise) -> tuple[Delivery, ...]:
+def deliveries(placed: Placed, to: Sequence[Target], guarantee: Guarantee) -> tuple[Delivery, ...]:
     """The receivers of `placed` with their delivery guarantee; none for a side that listens."""
-    return (Delivery(set_name(placed), promise),) if to else ()
+    return (Delivery(set_name(placed), guarantee),) if to else ()
 
 
 def session(scene: Scene, placed: Placed, patience_ns: int | None = None) -> Session:

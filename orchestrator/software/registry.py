@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from ..model import Program
+from contract.plan import Program
+
 from .kind import Kind
 
 
@@ -85,7 +86,7 @@ def kind_of(model: Any) -> Kind:
 
 
 def endpoints(node: str, software: Mapping[str, Any]) -> dict[str, str]:
-    """What records call a node's software, by its own name: as the node, where only one of it is recorded."""
+    """The name of each recorded software in records: the node's name alone if it is the only one."""
     recorded = [name for name, model in software.items() if kind_of(model).endpoint(model)]
     return {name: node if len(recorded) == 1 else f"{node}-{name}" for name in recorded}
 

@@ -8,10 +8,11 @@ from typing import Any
 
 from pydantic import Field
 
+from contract.plan import Delivery, Flow, Guarantee, Interface, Payload
+
 from ..language.scalars import Base, Duration, Frequency, Moment, Name, Positive, Targets, text
 from ..language.source import Path
 from ..language.units import text_ns
-from ..model import Delivery, Flow, Interface, Payload, Promise
 from .checking import Checks, Here
 from .iec61850.checks import check_fits
 from .iec61850.file import Appid, Group, Published, Rules
@@ -24,7 +25,7 @@ from .scene import Placed, Scene
 from .sending import RateStep, Sending, expected_messages, make_flow
 
 RULES = Rules("sampled-values", (0x4000, 0x7FFF), "01-0C-CD-04", "sv_id", "IEC 61850-9-2")
-PROMISE = Promise("SV", "SV: nothing is promised")
+GUARANTEE = Guarantee("SV", "SV: nothing is guaranteed")
 SECOND_NS = 10**9
 MOST_SAMPLES = 1 << 16  # a second: smpCnt has 16 bits
 PHSMEAS_BYTES = 64  # eight values of four bytes, each with a quality of four: 9-2LE, section 7.1.4
@@ -99,7 +100,7 @@ def _check(report: Checks, here: Here, wanted: SvPublish, path: Path) -> None:
         rule = f"samples of {wanted.rate:g} /s do not fill whole frames in a second"
         report.add((*path, "asdus"), wanted.asdus, rule, "write a divisor of the rate")
     if wanted.deadline == 0:
-        report.add((*path, "deadline"), "0 s", "is no time at all", 'write for example "3 ms"')
+        report.add((*path, "deadline"), "0 s", "is not above zero", 'write for example "3 ms"')
     key = "asdus" if wanted.signals is None else "signals"
     length = length_bytes(len(wanted.sv_id), wanted.asdus, sample_bytes(wanted))
     check_fits(report, here, wanted, length, (*path, key), "write less in a frame, or a larger `mtu`")
@@ -173,7 +174,7 @@ def _offers(stream: Mapping[str, Any], flow: Flow) -> Offered:
 
 KIND = make_kind(
     RULES,
-    Form(PROMISE, _stream, _publish, _heard, _flow),
+    Form(GUARANTEE, _stream, _publish, _heard, _flow),
     model=SampledValues,
     what="sampled values",
     example="sampled-values: {publish: {sv_id: MU01}}",

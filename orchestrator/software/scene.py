@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from contract.plan import Interface, Link
+from contract.plan.family import spoken_to
+
 from ..language.scalars import Moment
-from ..model import Interface, Link
-from ..model.family import spoken_to
 
 LOAD_END = Moment("drain", 0)  # nothing is scheduled at or after
 
@@ -29,7 +30,7 @@ class Placed:
 
 @dataclass(frozen=True)
 class Scene:
-    """All that the software of a lab may depend on."""
+    """Everything on which the software of a lab may depend."""
 
     lab: str
     seed: int
@@ -41,7 +42,7 @@ class Scene:
     interfaces: Mapping[str, tuple[Interface, ...]]
     links: tuple[Link, ...]
     subnets: Mapping[str, str]  # of segments, and of links between nodes
-    bottleneck_bps: Callable[[str, str], int]  # lowest rate asked for from one node to another; 0: none is
+    bottleneck_bps: Callable[[str, str], int]  # lowest rate requested from one node to another; 0: none
     ramp_ns: int
     hold_ns: int
     drain_ns: int

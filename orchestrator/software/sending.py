@@ -1,10 +1,12 @@
-"""What all that sends has in common in the file: how often, how, until when; and the flow made of it."""
+"""The keys that all senders share (rate, arrivals, end), and the flow made from them."""
 
 from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, WithJsonSchema
+
+from contract.plan import Delivery, Flow, Pattern, Payload, Rate, Schedule, Spread
 
 from ..language.scalars import (
     Base,
@@ -18,7 +20,6 @@ from ..language.scalars import (
     text,
 )
 from ..language.units import FREQUENCY, real, text_ns
-from ..model import Delivery, Flow, Pattern, Payload, Rate, Schedule, Spread
 from .checking import Checks, Here
 from .scene import LOAD_END, Placed, Scene
 
@@ -60,7 +61,7 @@ Rates = Annotated[
 
 
 class Sending(Base):
-    """What is sent, open loop: by the clock, whether or not the last message has arrived."""
+    """The messages, open loop: by the clock, whether or not the last message has arrived."""
 
     rate: Rates = Field(
         description="Messages a second; see `rate_of`. A list of `{from: MOMENT, rate: RATE}` changes it in "
@@ -95,7 +96,7 @@ def check_sending(
     if all(step.rate <= 0 for step in wanted.rate):
         report.add((*path, "rate"), None, "must be more than zero", silent)
     if wanted.deadline == 0:
-        report.add((*path, "deadline"), "0 s", "is no time at all", 'write for example "100 ms"')
+        report.add((*path, "deadline"), "0 s", "is not above zero", 'write for example "100 ms"')
     if wanted.arrivals == "together" and wanted.rate_of == "group" and len(here.nodes) > 1:
         rule = "all senders at the same times have a rate of their own each"
         report.add((*path, "arrivals"), "together", rule, "write `rate_of: client`, or other arrivals")

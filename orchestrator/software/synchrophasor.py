@@ -8,11 +8,12 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from contract.plan import Delivery, Flow, Guarantee, Payload, Session, Software
+from contract.plan.family import has_ipv6
+
 from ..language.dscp import marks
 from ..language.scalars import Base, Port, Positive, Targets
 from ..language.source import Path
-from ..model import Delivery, Flow, Payload, Promise, Session, Software
-from ..model.family import has_ipv6
 from . import peers
 from .checking import Checks, Here
 from .kind import (
@@ -35,14 +36,14 @@ USUAL = {"tcp": 4712, "udp": 4713}  # ports of annex E
 LARGEST_IDCODE = 65_534
 FASTEST_PER_S = 32_767  # what DATA_RATE can say
 MOST_CHANNELS = 500  # of each sort: a frame's size has 16 bits
-TCP = Promise(
+TCP = Guarantee(
     "C37.118 over TCP",
     "C37.118 over TCP: while the connection lasts, no frame is delivered twice or overtaken",
     single=True,
     ordered=True,
     while_session=True,
 )
-UDP = Promise("C37.118 over UDP", "C37.118 over UDP: nothing is promised")
+UDP = Guarantee("C37.118 over UDP", "C37.118 over UDP: nothing is guaranteed")
 STATION = ("transport", "idcode", "phasors", "analogs", "nominal", "data")
 
 

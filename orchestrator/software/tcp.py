@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from pydantic import Field
 
+from contract.plan import Flow, Guarantee, Software
+
 from ..language.scalars import Base, Duration, Positive, text
-from ..model import Flow, Promise, Software
 from . import peers
 from .checking import Checks, Here
 from .kind import TCP_HEADERS_BYTES, TCP_SEGMENT_BYTES, Bind, Costs, Kind, Planned
@@ -17,7 +18,7 @@ from .sending import expected_messages, rate_words, receivers_of_each
 
 PATTERNS = ("request", "push")
 LARGEST_BYTES = 1 << 20
-PROMISE = Promise(
+GUARANTEE = Guarantee(
     "TCP",
     "TCP: while the connection lasts, no message is lost, delivered twice or overtaken",
     lossless=True,
@@ -25,7 +26,7 @@ PROMISE = Promise(
     ordered=True,
     while_session=True,
 )
-# What was sent so long ago has arrived or ended the connection: the kernel's 15 retransmissions take 924.6 s
+# Data sent so long ago has arrived or ended the connection: the kernel's 15 retransmissions take 924.6 s
 # (tcp_retries2, Documentation/networking/ip-sysctl.rst).
 PATIENCE_NS = 924_600_000_000
 _LENGTH_BYTES = 4  # before each message
@@ -43,7 +44,7 @@ class TcpOptions(peers.MarkedPeer):
         1000, le=2**31 - 1, description="Messages that may wait for each receiver's connection."
     )
     request: Request | None = Field(None, description="Messages that each receiver answers.")
-    push: Push | None = Field(None, description="Messages that nobody answers.")
+    push: Push | None = Field(None, description="Messages without an answer.")
 
 
 class Tcp(Base):
@@ -78,7 +79,9 @@ def _plan(scene: Scene, all_of_it: Sequence[Placed]) -> Iterator[Planned]:
             ports=peers.ports(placed, to),
         )
         receivers = {peers.set_name(placed): tuple(one.endpoint for one in to)} if to else {}
-        yield Planned(software, tuple(flows(scene, placed, peers.deliveries(placed, to, PROMISE))), receivers)
+        yield Planned(
+            software, tuple(flows(scene, placed, peers.deliveries(placed, to, GUARANTEE))), receivers
+        )
 
 
 def _words(software: Software, sent: Sequence[Flow]) -> str:

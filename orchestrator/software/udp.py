@@ -1,4 +1,4 @@
-"""UDP messages of the agent's own: requests and answers, pushes, streams; nothing is promised."""
+"""UDP messages of the agent's own: requests and answers, pushes, streams; nothing is guaranteed."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import Any
 
 from pydantic import Field
 
+from contract.plan import Flow, Guarantee, Software
+
 from ..language.scalars import Base, Name, Port
-from ..model import Flow, Promise, Software
 from . import peers
 from .checking import Checks, Here
 from .kind import UDP_BYTES, UDP_HEADERS_BYTES, Bind, Costs, Kind, Offered, Planned
@@ -17,7 +18,7 @@ from .scene import Placed, Scene
 from .sending import expected_messages, rate_words, receivers_of_each
 
 LARGEST_BYTES = 65_507  # 65,535 of an IPv4 packet, less the headers of IP (20) and UDP (8): RFC 768, RFC 791
-PROMISE = Promise("UDP", "UDP: nothing is promised")
+GUARANTEE = Guarantee("UDP", "UDP: nothing is guaranteed")
 
 
 class RateLimitsFrom(Base):
@@ -31,7 +32,7 @@ class UdpOptions(peers.MarkedPeer):
     """Messages over UDP, spoken by the node's agent, every message accounted for."""
 
     request: Request | None = Field(None, description="Messages that each receiver answers.")
-    push: Push | None = Field(None, description="Messages that nobody answers.")
+    push: Push | None = Field(None, description="Messages without an answer.")
     stream: Stream | None = Field(None, description="A continuous feed.")
     rate_limits_from: RateLimitsFrom | None = Field(None, description="to: gateways that may limit its rate.")
 
@@ -64,7 +65,9 @@ def _plan(scene: Scene, all_of_it: Sequence[Placed]) -> Iterator[Planned]:
             ports=peers.ports(placed, to),
         )
         receivers = {peers.set_name(placed): tuple(one.endpoint for one in to)} if to else {}
-        yield Planned(software, tuple(flows(scene, placed, peers.deliveries(placed, to, PROMISE))), receivers)
+        yield Planned(
+            software, tuple(flows(scene, placed, peers.deliveries(placed, to, GUARANTEE))), receivers
+        )
 
 
 def _spec(scene: Scene, placed: Placed, to: Sequence[peers.Target]) -> dict[str, Any]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from ..model.family import FAMILIES, Family, family
+from contract.plan.family import FAMILIES, Family, family
+
 from .expansion import Domain, Expansion
 
 

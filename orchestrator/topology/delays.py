@@ -184,7 +184,7 @@ def _direction(
 ) -> dict[str, Any]:
     for key in _REPLACED:
         if key in values:
-            rule = "stands beside `delays`, whose file has it"
+            rule = "conflicts with `delays`, whose file has it"
             problems.append(document.problem((*path, key), "", rule, "keep one of the two"))
     rest = {key: value for key, value in values.items() if key not in (*_REPLACED, "delays")}
     if (made := _read((*path, "delays"), str(values["delays"]), document, problems, tables)) is None:

@@ -37,7 +37,7 @@ def points_of(block: CampaignBlock, document: Document) -> tuple[list[Point], li
     """
     given = [key for key in KEYS if getattr(block, key) is not None]
     if len(given) > 1:
-        rule = f"stands beside `{given[0]}`"
+        rule = f"conflicts with `{given[0]}`"
         return [], [document.problem((*_BLOCK, given[1]), "", rule, "leave one of them out")]
     if block.search is not None:
         begin = Point(1, {name: search.low for name, search in block.search.items()})
@@ -93,7 +93,7 @@ def _at(axis: Axis, share: float) -> Any:
     if isinstance(axis.low, int) and isinstance(axis.high, int):
         return round(value)
     rounded = _rounded(value)
-    if not low <= rounded <= high:  # no value beyond the range that was asked for, by rounding
+    if not low <= rounded <= high:  # no value beyond the requested range, by rounding
         return axis.low if rounded < low else axis.high
     return f"{rounded:.12g} {unit}" if unit else rounded
 

@@ -6,7 +6,8 @@ import ipaddress
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from ..model.family import Family, Subnet, family, overlap
+from contract.plan.family import Family, Subnet, family, overlap
+
 from .document import File
 from .network import Link
 from .nodes import Machine

@@ -7,6 +7,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, WithJsonSchema
 
+from contract.plan.hosts import BRIDGE_PORTS, VXLAN_PORT
+
 from ..language.scalars import (
     Address,
     Base,
@@ -22,7 +24,6 @@ from ..language.scalars import (
 )
 from ..language.units import UnitError
 from ..language.uris import kernel_machine
-from ..model.hosts import BRIDGE_PORTS, VXLAN_PORT
 
 LOCAL = "local"  # this machine
 HOST_PATTERN = r"^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$"

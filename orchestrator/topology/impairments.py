@@ -92,7 +92,7 @@ def _trace(value: Any) -> OwnTrace | None:
 
 
 class Impairment(Base):
-    """What one direction of a link does to packets. Delays are one way."""
+    """The impairment of one direction of a link. Delays are one way."""
 
     profile: str | None = Field(
         None,

@@ -12,9 +12,10 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import PydanticCustomError
 
+from contract.plan import Note
+
 from ..language.problem import Problem, TopologyError, closest
 from ..language.source import LARGEST_FILE, Document, Path, read_document
-from ..model import Note
 from ..project import PROJECT
 from . import retired
 from .hosts import LOCAL, Host, hosts_value

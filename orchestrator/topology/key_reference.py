@@ -127,7 +127,7 @@ def default_of(value: dict[str, Any]) -> str:
 
 
 def value_of(value: dict[str, Any]) -> str:
-    """What may be written, in a few words."""
+    """The allowed values, in a few words."""
     if "$ref" in value:
         return _reference(value["$ref"])
     if "const" in value:

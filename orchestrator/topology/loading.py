@@ -12,13 +12,16 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from contract.plan import Note
+
 from ..language.problem import Problem, TopologyError, shown
 from ..language.source import LARGEST_FILE, Document, Path, read_document
-from ..model import Note
 from . import containers, delays, inventory, profiles, retired, tracing
 from .checks import check
 from .document import CampaignBlock, File, Reference
+from .expansion import Expansion
 from .parameters import Substitution, declared, resolve
+from .phases import Phases
 from .validation import place_of, problems_of
 
 STANDARD_INPUT = ("-", "/dev/stdin")
@@ -35,6 +38,8 @@ class Topology:
 
     path: str  # as given, for messages
     model: File
+    names: Expansion = field(repr=False)
+    phases: Phases
     parameters: dict[str, Any]  # resolved; quantities as text with their unit
     document: Document = field(repr=False)
     tables: delays.Tables = field(default_factory=dict, repr=False)  # netem's, by name
@@ -94,11 +99,13 @@ def parse(
     data, images = containers.expand(data, document, problems)
     data = inventory.expand(data, document, problems, hosts, notes)
     model = _model(document, data, substitution.failed, problems)
-    if model is not None:
-        problems += check(document, model, values, frozenset(p.path for p in problems))
-    if problems or model is None:
+    if model is None:
         raise TopologyError(problems)
-    return Topology(file, model, values, document, tables, images, tuple(dict.fromkeys(notes)))
+    checked = check(document, model, values, frozenset(p.path for p in problems))
+    if problems := problems + checked.problems:
+        raise TopologyError(problems)
+    renewed = tuple(dict.fromkeys(notes))
+    return Topology(file, model, checked.names, checked.lengths, values, document, tables, images, renewed)
 
 
 def read_bytes(path: str | os.PathLike[str]) -> bytes:

@@ -6,54 +6,26 @@ same topology and comments, without a retired key. Otherwise MigrateError says w
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import ReusedAnchorWarning
-from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
+from ruamel.yaml.nodes import MappingNode, SequenceNode
 
 from ..language.problem import TopologyError
 from ..language.source import read_document
 from . import retired
 from .loading import parse
+from .yaml_text import Edit, Pair, applied, cut, extends, indented, lines_of, pairs_of, spelled
 
 BY_HAND = "write the present keys by hand"
 BYTE_ORDER_MARK = "\ufeff"  # which the parser's places do not count
-_ALIAS = re.compile(r"\s*:\s+\*[^\s,\]}]+")
 
 
 class MigrateError(Exception):
     """The keys cannot be rewritten; the text says where and what to do."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Pair:
-    """A key of a mapping with its value."""
-
-    key: Any
-    value: Any
-    end: int
-
-    @property
-    def begin(self) -> int:
-        return int(self.key.start_mark.index)
-
-    @property
-    def key_end(self) -> int:
-        return int(self.key.end_mark.index)
-
-
-@dataclass(frozen=True, slots=True)
-class _Edit:
-    """Text to put in place of [begin, end)."""
-
-    begin: int
-    end: int
-    text: str
 
 
 def migrated(file: str, content: bytes, overrides: Mapping[str, Any] | None = None) -> bytes:
@@ -83,15 +55,15 @@ def _rewritten(file: str, text: str) -> str:
         (edit.begin, edit.end): edit
         for use, pair in _found(text)
         if len(use.key.new) == 1
-        for edit in [_Edit(pair.begin, pair.key_end, _spelled(pair.key, use.key.new[0]))]
+        for edit in [Edit(pair.begin, pair.key_end, spelled(pair.key, use.key.new[0]))]
     }
-    text = _applied(text, edits.values())
+    text = applied(text, edits.values())
     while (holder := _first_holder(text)) is not None:
         text = _nested(file, text, *holder)
     return text
 
 
-def _found(text: str) -> list[tuple[retired.Use, _Pair]]:
+def _found(text: str) -> list[tuple[retired.Use, Pair]]:
     root = _composed(text)
     document = read_document("", text.encode())
     found = []
@@ -109,14 +81,8 @@ def _composed(text: str) -> Any:
         return YAML(typ="safe", pure=True).compose(text)
 
 
-def _pairs(text: str, node: Any) -> list[_Pair]:
-    if not isinstance(node, MappingNode):
-        return []
-    return [_Pair(key, value, _pair_end(text, key, value)) for key, value in node.value]
-
-
-def _pair(text: str, node: Any, name: str) -> _Pair:
-    found = next((pair for pair in _pairs(text, node) if pair.key.value == name), None)
+def _pair(text: str, node: Any, name: str) -> Pair:
+    found = next((pair for pair in pairs_of(text, node) if pair.key.value == name), None)
     if found is None:
         raise MigrateError(f"`{name}` is not found where it is written; {BY_HAND}")
     return found
@@ -128,7 +94,7 @@ def _child(text: str, node: Any, name: str | int) -> Any:
     return _pair(text, node, str(name)).value
 
 
-def _first_holder(text: str) -> tuple[MappingNode, str, list[_Pair], list[str]] | None:
+def _first_holder(text: str) -> tuple[MappingNode, str, list[Pair], list[str]] | None:
     """A mapping whose retired keys belong into one below it: that one's name, the pairs, their new names."""
     nested = [(use, pair) for use, pair in _found(text) if len(use.key.new) > 1]
     if not nested:
@@ -142,130 +108,69 @@ def _first_holder(text: str) -> tuple[MappingNode, str, list[_Pair], list[str]] 
     return node, into, [pair for _, pair in of_it], [use.key.new[1] for use, _ in of_it]
 
 
-def _nested(
-    file: str, text: str, holder: MappingNode, into: str, pairs: list[_Pair], names: list[str]
-) -> str:
+def _nested(file: str, text: str, holder: MappingNode, into: str, pairs: list[Pair], names: list[str]) -> str:
     """The text with the pairs inside the mapping `into`, which is made in the place of the first of them."""
-    target = next((pair for pair in _pairs(text, holder) if pair.key.value == into), None)
+    target = next((pair for pair in pairs_of(text, holder) if pair.key.value == into), None)
     if holder.flow_style:
         return _in_line(text, holder, into, pairs, names, target)
-    if target is not None and not _extends(text, target):
+    if target is not None and not extends(text, target):
         line = text.count("\n", 0, target.begin) + 1
         raise MigrateError(f"{file}:{line}: `{into}` is written in a form that takes no key; {BY_HAND}")
     return _in_block(text, into, pairs, names, target)
 
 
-def _extends(text: str, target: _Pair) -> bool:
-    """Whether a pair can be put into the mapping where it is written; an alias leads elsewhere."""
-    return isinstance(target.value, MappingNode) and _ALIAS.match(text, target.key_end) is None
-
-
 def _in_line(
-    text: str, holder: MappingNode, into: str, pairs: list[_Pair], names: list[str], target: _Pair | None
+    text: str, holder: MappingNode, into: str, pairs: list[Pair], names: list[str], target: Pair | None
 ) -> str:
     parts = [
-        _spelled(pair.key, name) + text[pair.key_end : pair.end]
+        spelled(pair.key, name) + text[pair.key_end : pair.end]
         for pair, name in zip(pairs, names, strict=True)
     ]
     if target is not None:
-        edits = [_cut(text, holder, pair) for pair in pairs]
+        edits = [cut(text, holder, pair) for pair in pairs]
         first = int(target.value.start_mark.index) + 1
-        return _applied(text, [*edits, _Edit(first, first, "".join(f"{part}, " for part in parts))])
-    edits = [_cut(text, holder, pair) for pair in pairs[1:]]
-    whole = f"{_spelled(pairs[0].key, into)}: {{{', '.join(parts)}}}"
-    return _applied(text, [*edits, _Edit(pairs[0].begin, pairs[0].end, whole)])
+        return applied(text, [*edits, Edit(first, first, "".join(f"{part}, " for part in parts))])
+    edits = [cut(text, holder, pair) for pair in pairs[1:]]
+    whole = f"{spelled(pairs[0].key, into)}: {{{', '.join(parts)}}}"
+    return applied(text, [*edits, Edit(pairs[0].begin, pairs[0].end, whole)])
 
 
-def _cut(text: str, holder: MappingNode, pair: _Pair) -> _Edit:
-    """A pair cut out of a mapping in braces, with the comma before it; the first with the comma after it."""
-    before = [one for one in _pairs(text, holder) if one.begin < pair.begin]
-    if before:
-        return _Edit(before[-1].end, pair.end, "")
-    after = min((one.begin for one in _pairs(text, holder) if one.begin > pair.begin), default=pair.end)
-    return _Edit(pair.begin, after, "")
-
-
-def _in_block(text: str, into: str, pairs: list[_Pair], names: list[str], target: _Pair | None) -> str:
+def _in_block(text: str, into: str, pairs: list[Pair], names: list[str], target: Pair | None) -> str:
     """Whole lines move: each pair with the comment behind it and the comment lines right above it."""
     indent = " " * int(pairs[0].key.start_mark.column)
     renamed, edits = [], []
     for pair, name in zip(pairs, names, strict=True):
-        begin, end = _lines_of(text, pair)
+        begin, end = lines_of(text, pair)
         key_end = pair.key_end
         line_begin = text.rfind("\n", 0, pair.begin) + 1
-        moved = text[begin:line_begin] + indent + _spelled(pair.key, name) + text[key_end:end]
+        moved = text[begin:line_begin] + indent + spelled(pair.key, name) + text[key_end:end]
         renamed.append(moved if moved.endswith("\n") else f"{moved}\n")
-        edits.append(_Edit(begin, end, ""))
+        edits.append(Edit(begin, end, ""))
     if target is not None and target.value.flow_style:
         inner = ", ".join(
-            _spelled(pair.key, name) + text[pair.key_end : pair.end]
+            spelled(pair.key, name) + text[pair.key_end : pair.end]
             for pair, name in zip(pairs, names, strict=True)
         )
         first = int(target.value.start_mark.index) + 1
-        return _applied(text, [*edits, _Edit(first, first, f"{inner}, ")])
+        return applied(text, [*edits, Edit(first, first, f"{inner}, ")])
     if target is not None:
         inside = int(target.value.start_mark.column)
         first = text.rfind("\n", 0, int(target.value.start_mark.index)) + 1
-        below = "".join(_indented(one, inside - len(indent)) for one in renamed)
-        return _applied(text, [*edits, _Edit(first, first, below)])
+        below = "".join(indented(one, inside - len(indent)) for one in renamed)
+        return applied(text, [*edits, Edit(first, first, below)])
     newline = "\r\n" if "\r\n" in text else "\n"
-    first_line, _ = _lines_of(text, pairs[0])
+    first_line, _ = lines_of(text, pairs[0])
     if len(pairs) == 1 and _short(text, pairs[0]):
         value = text[pairs[0].key_end : pairs[0].end]
-        whole = f"{_spelled(pairs[0].key, into)}: {{{_spelled(pairs[0].key, names[0])}{value}}}"
-        return _applied(text, [_Edit(pairs[0].begin, pairs[0].end, whole)])
-    head = f"{indent}{_spelled(pairs[0].key, into)}:{newline}"
-    below = head + "".join(_indented(one, 2) for one in renamed)
-    return _applied(text, [*edits, _Edit(first_line, first_line, below)])
+        whole = f"{spelled(pairs[0].key, into)}: {{{spelled(pairs[0].key, names[0])}{value}}}"
+        return applied(text, [Edit(pairs[0].begin, pairs[0].end, whole)])
+    head = f"{indent}{spelled(pairs[0].key, into)}:{newline}"
+    below = head + "".join(indented(one, 2) for one in renamed)
+    return applied(text, [*edits, Edit(first_line, first_line, below)])
 
 
-def _short(text: str, pair: _Pair) -> bool:
+def _short(text: str, pair: Pair) -> bool:
     """Whether a pair fits braces: a list in brackets on one line."""
     value = pair.value
     plain = isinstance(value, SequenceNode) and bool(value.flow_style)
     return plain and "\n" not in text[pair.begin : pair.end]
-
-
-def _lines_of(text: str, pair: _Pair) -> tuple[int, int]:
-    """From the comment lines right above a pair to the end of its last line."""
-    begin = text.rfind("\n", 0, pair.begin) + 1
-    comment = re.compile(" " * int(pair.key.start_mark.column) + "#[^\n]*\n")
-    while begin and comment.fullmatch(text, above := text.rfind("\n", 0, begin - 1) + 1, begin):
-        begin = above
-    end = text.find("\n", pair.end)
-    return begin, len(text) if end < 0 else end + 1
-
-
-def _indented(lines: str, more: int) -> str:
-    return "".join(" " * more + line if line.strip() else line for line in re.findall(r"[^\n]*\n", lines))
-
-
-def _spelled(key: ScalarNode, name: str) -> str:
-    """The new name in the quotes of the old one."""
-    return f"{key.style}{name}{key.style}" if key.style in ("'", '"') else name
-
-
-def _pair_end(text: str, key: Any, value: Any) -> int:
-    """Where the text of a pair ends. Of a block, YAML's own mark is where the next token begins."""
-    if alias := _ALIAS.match(text, int(key.end_mark.index)):
-        return alias.end()
-    if isinstance(value, ScalarNode) or value.flow_style:
-        end = int(value.end_mark.index)
-    elif isinstance(value, MappingNode):
-        end = _pairs(text, value)[-1].end
-    else:
-        end = _item_end(text, value.value[-1])
-    return len(text[:end].rstrip())
-
-
-def _item_end(text: str, item: Any) -> int:
-    """Of an item of a list in a block."""
-    if isinstance(item, ScalarNode) or item.flow_style:
-        return int(item.end_mark.index)
-    return _pairs(text, item)[-1].end if isinstance(item, MappingNode) else _item_end(text, item.value[-1])
-
-
-def _applied(text: str, edits: Any) -> str:
-    for edit in sorted(edits, key=lambda one: (one.begin, one.end), reverse=True):
-        text = text[: edit.begin] + edit.text + text[edit.end :]
-    return text

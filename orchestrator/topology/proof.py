@@ -7,9 +7,10 @@ from typing import Annotated, Any
 
 from pydantic import Field, WithJsonSchema
 
+from contract.plan.tolerance import ProofSettings, Tolerance
+
 from ..language import units
 from ..language.scalars import Base, Span, reader, text
-from ..model.tolerance import ProofSettings, Tolerance
 
 
 def _tolerance(value: Any) -> Tolerance:

@@ -91,9 +91,7 @@ class Fifo(Base):
 
 
 class Queue(Base):
-    """What happens to packets that the `rate` cannot send at once: exactly one kind. Without a queue, first
-    in, first out.
-    """
+    """The queue of packets that the `rate` cannot send at once: one kind. By default first in, first out."""
 
     prio: dict[Name, Band] | None = Field(
         None, description="Strict priority: bands in their order, the first is always served first."
@@ -117,5 +115,5 @@ class Queue(Base):
 
     @property
     def bands(self) -> dict[str, Band]:
-        """Of prio or htb, in their order."""
+        """The bands of prio or classes of htb, in their order."""
         return {**(self.prio or {}), **(self.htb or {})}

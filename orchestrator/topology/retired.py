@@ -9,9 +9,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from contract.plan import Note
+
 from ..language.problem import Problem
 from ..language.source import Document, Path, dotted
-from ..model import Note
 
 ANY = "*"  # stands for any one name
 

@@ -81,9 +81,9 @@ def largest(tried: Mapping[int, bool]) -> int | None:
 def next_values(
     searches: Mapping[str, Search], tried: Mapping[str, Mapping[int, bool]]
 ) -> dict[str, int] | None:
-    """What each parameter is in the next trial, by what held of those before; None: all searches are over.
+    """The parameters of the next trial, from the results of those before; None if all searches are over.
 
-    A parameter whose search is over stands at its least value.
+    A parameter whose search is over has its least value.
     """
     found = {name: following(search, tried.get(name, {})) for name, search in searches.items()}
     if all(value is None for value in found.values()):

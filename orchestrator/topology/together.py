@@ -137,7 +137,7 @@ class Together:
             yield (section, group), node, machine
 
     def _on(self, segment: str) -> Iterable[Part]:
-        """What is at a segment that is whole; of a spanning tree the segments that links join to it, too."""
+        """The parts at a complete segment; with a spanning tree also the segments that links join to it."""
         if self.model.segments[segment].stp:
             yield from (("segment", other) for other in self._domains[segment].segments)
         yield from (("node", node) for node in self._members.get(segment, ()))
@@ -168,7 +168,7 @@ class Together:
                 yield part, path, there
 
     def _nics(self) -> Iterator[tuple[Part, Path, list[str]]]:
-        """Who asks for NICs, and for which."""
+        """The users of NICs, and the NICs that each requests."""
         for name, node in self.model.nodes.items():
             if node.nic:
                 yield ("node", name), ("nodes", name, "nic"), list(node.nic.values())
@@ -179,7 +179,7 @@ class Together:
                 yield part, ("links", name, "nics"), [link.nics.a, link.nics.b]
 
     def homeless(self) -> Iterator[tuple[Path, list[str]]]:
-        """Where NICs are asked for, and nothing says on which host they are."""
+        """The places that request NICs which no host of the file has."""
         for part, path, asked in self._nics():
             if not any(set(asked) <= set(host.nics or ()) for host in self.model.hosts.values()):
                 machine = self.model.nodes.get(part[1]) if part[0] == "node" else None

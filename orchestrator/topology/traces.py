@@ -16,14 +16,15 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 
+from contract.plan.traces import State, Trace
+
 from ..language.beside import LineError
 from ..language.problem import closest
-from ..model.traces import State, Trace
 
 TIMES_NS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
 RATES_BPS = {"bps": 1, "kbps": 10**3, "mbps": 10**6, "gbps": 10**9}
 TIME, RATE, DELAY, LOSS = "time", "rate", "delay", "loss"
-# What each column is, and how many of the inner unit (ns, bit/s, share) its own has.
+# The meaning of each column, and the factor from its unit to the inner unit (ns, bit/s, share).
 COLUMNS: dict[str, tuple[str, Fraction]] = {
     **{f"{TIME}_{unit}": (TIME, Fraction(size)) for unit, size in TIMES_NS.items()},
     **{f"{RATE}_{unit}": (RATE, Fraction(size)) for unit, size in RATES_BPS.items()},
@@ -33,7 +34,7 @@ COLUMNS: dict[str, tuple[str, Fraction]] = {
 EXAMPLE = "`time_s,rate_mbps,delay_ms,loss_percent`"
 OPPORTUNITY_BITS = 1500 * 8
 MS = 10**6
-CLOSEST_NS = MS  # what a lab's timer tells apart
+CLOSEST_NS = MS  # the resolution of a lab's timer
 LONGEST_NS = 365 * 86_400 * 10**9
 LONGEST_DELAY_NS = 274 * 10**9  # as checks/impairments.py has it
 # The queue counts a frame's time in at most 60 s (mbuffer in net/sched/sch_htb.c): 12 s for a full one.

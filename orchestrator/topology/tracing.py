@@ -7,16 +7,17 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from contract.plan.traces import Trace
+
 from ..language.beside import file_beside, text_of
 from ..language.problem import Problem
 from ..language.source import Document, Path
-from ..model.traces import Trace
 from .impairments import TraceFile
 from .traces import OwnTrace, TraceError, first_that_sends, read
 from .validation import problems_of
 
 PLACES = {"links": ("both", "forward", "reverse"), "segments": ("medium",)}
-# What a column takes the place of.
+# The key that a column replaces.
 _REPLACED = {"rate_bps": ("rate",), "delay_ns": ("delay", "delays"), "loss": ("loss", "gilbert_elliott")}
 
 
@@ -58,7 +59,7 @@ def _direction(
     for field, keys in _REPLACED.items():
         for key in keys if getattr(first, field) is not None else ():
             if key in rest:
-                rule = "stands beside `trace`, whose file has it"
+                rule = "conflicts with `trace`, whose file has it"
                 problems.append(document.problem((*path, key), "", rule, "keep one of the two"))
                 del rest[key]
     digest = hashlib.sha256(text.encode()).hexdigest()

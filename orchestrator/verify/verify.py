@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from capture import regular
+from contract import codec, regular
+from contract.plan import Plan
 from orchestrator.kernel.protocol import NoKernel
 from orchestrator.kernel.uml.binaries import UmlBinary, find_binaries
 from orchestrator.kernel.virtual.kernel import VirtualKernel, is_ours
-from orchestrator.model import Plan, codec
 from orchestrator.project import BUILD_KERNEL
 from orchestrator.run.identity import digest, identical_set, inputs_of
 from orchestrator.run.prepare import Prepared, Request, agent_binary
@@ -66,7 +66,7 @@ def verify(
 ) -> Comparison:
     """Runs the plan again in a temporary directory and compares; first passes differing inputs to `told`.
 
-    Raises VerifyError where `run_dir` is no finished run in virtual time; as `execute` where the run fails.
+    Raises VerifyError if `run_dir` is no finished run in virtual time; a failing run raises as in `execute`.
     """
     manifest = recorded(run_dir)
     prepared = again(run_dir, manifest)

@@ -150,8 +150,9 @@ def exp(of: Estimate) -> Estimate:
 
 
 def shares_in_time(rows: pl.DataFrame, deadline_s: float, *, confirmed: bool = False) -> Floats | None:
-    """Of every row, the share of updates x receivers in time; between measured deadlines linear in their
-    logarithm. None where nothing is confirmed.
+    """For each row, the share of updates x receivers that arrive in time; None if nothing is confirmed.
+
+    Between measured deadlines it is linear in their logarithm.
     """
     column = rows["confirmed_within" if confirmed else "delivered_within"]
     if column.null_count():

@@ -68,7 +68,7 @@ DEADLINES_S = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0)  # of
 
 @dataclass(frozen=True)
 class Place:
-    """A network with its receivers and updates: where somebody asks, or where something was measured."""
+    """A network with its receivers and updates: the place of a question, or of a measurement."""
 
     loss: float
     rate_bps: float

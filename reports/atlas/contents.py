@@ -1,4 +1,4 @@
-"""What a data set holds, in a few lines that are made from the data set itself."""
+"""Describes the content of a data set in a few lines, computed from the data set itself."""
 
 from __future__ import annotations
 

@@ -78,9 +78,9 @@ def _number(value: Any) -> float:
 
 
 def _delivery(messages: pl.DataFrame, owed: int) -> dict[str, Any]:
-    """What of `owed` updates x receivers arrived, was confirmed, and when; null where nobody confirms.
+    """How many of `owed` updates x receivers arrived and were confirmed, and when; null if nothing confirms.
 
-    Whoever was not there yet, or could not be reached, is owed its updates all the same.
+    Receivers that were absent or unreachable count as owed all the same.
     """
     latency = messages["latency_ns"].drop_nulls().cast(pl.Float64) / SECOND
     confirms = bool((messages["pattern"] == "request").any())
@@ -103,11 +103,7 @@ def _delivery(messages: pl.DataFrame, owed: int) -> dict[str, Any]:
 
 def _wire(run: Run, begin_ns: int, owed: int) -> dict[str, Any]:
     """Frames that each side sent towards the other before the link: from the first update on, and before."""
-    here = {
-        str(interface["address"]): str(interface["segment"])
-        for node in run.plan["nodes"]
-        for interface in node["interfaces"]
-    }
+    here = {interface.address: interface.segment for node in run.plan.nodes for interface in node.interfaces}
     total_bytes = setup_bytes = packets = again = 0
     for point, segment in ((CENTRE, "centre"), (FIELD, "field")):
         ours = [address for address, of in here.items() if of == segment]
@@ -137,7 +133,7 @@ def _wire(run: Run, begin_ns: int, owed: int) -> dict[str, Any]:
 def _patience_s(run: Run, messages: pl.DataFrame) -> float:
     """How long the last update, and what confirms it, would have been waited for."""
     last_ns = int(messages.select(pl.col("scheduled_ns").max()).item())
-    planned_ns = sum(int(run.plan[f"{phase}_ns"]) for phase in ("ramp", "hold", "drain"))
+    planned_ns = run.plan.ramp_ns + run.plan.hold_ns + run.plan.drain_ns
     return (int(run.manifest["t0_ns"]) + planned_ns - last_ns) / SECOND
 
 

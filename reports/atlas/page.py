@@ -42,7 +42,7 @@ DELAYS = (0.02, 0.15, 0.4)
 SIZES = (700, 2500, 9000)
 DUPLEX = ("full", "half")
 DEADLINES = (0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
-# Grey is what nobody meets; yellow is of Okabe and Ito's palette, too; the ninth is none of theirs.
+# Grey means that no model meets it; yellow is Okabe and Ito's, too; the ninth colour is none of theirs.
 COLOURS = (*PALETTE[:6], PALETTE[7], "#F0E442", "#5B2A86")
 BYTE = 255
 FURTHEST = 2.0  # of the distances that a byte holds
@@ -81,7 +81,7 @@ def _embedded(value: Any) -> str:
 
 
 def drawn(atlas: Atlas) -> dict[str, Any]:
-    """All that the page draws: the grid's estimates as bytes, and every measured run."""
+    """Everything that the page draws: the grid's estimates as bytes, and every measured run."""
     models = [model for model in atlas.models if atlas.of(model).height >= FEWEST]
     places = _grid()
     shares, offs, away, prices = [], [], [], []

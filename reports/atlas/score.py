@@ -17,10 +17,10 @@ DEADLINES = (0.5, 2.0, 10.0)  # s
 
 @dataclass(frozen=True)
 class Score:
-    """Of one model and deadline: errors of shares in time (0 to 1) at held-out points.
+    """The prediction errors of one model and deadline: shares in time (0 to 1) at held-out points.
 
-    guess: the mean error of who says the mean of all other points. covered: share of points within their
-    interval, which is made of other points' errors.
+    guess: the mean error of predicting the mean of all other points. covered: share of points within their
+    interval, which comes from other points' errors.
     """
 
     model: str
@@ -53,7 +53,7 @@ class Choice:
 
 
 def scores(atlas: Atlas) -> list[Score]:
-    """Of every model with enough points."""
+    """The scores of every model with enough points."""
     found = []
     for model in atlas.models:
         rows = atlas.of(model)
@@ -85,7 +85,7 @@ def _guess(values: Floats) -> float:
 
 
 def choices(atlas: Atlas) -> list[Choice]:
-    """Of every deadline; empty where fewer than FEWEST points have all models."""
+    """The choices for every deadline; empty if fewer than FEWEST points have all models."""
     models = [model for model in atlas.models if atlas.of(model).height >= FEWEST]
     if not models:
         return []

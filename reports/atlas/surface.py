@@ -44,7 +44,7 @@ class Surface:
 
     @cached_property
     def _tried(self) -> dict[Basis, Floats]:
-        """What the other folds say of every measured point, by each basis that the points allow."""
+        """Predictions of the other folds for every measured point, by each basis that the points allow."""
         allowed = [*_PLATES, *_CONES] if self._spread else _CONES
         return {basis: self._folded(basis) for basis in allowed}
 
@@ -55,7 +55,7 @@ class Surface:
 
     @property
     def held_out(self) -> Floats:
-        """What the other folds say of every measured point."""
+        """Predictions of the other folds for every measured point."""
         return self._tried[self.basis]
 
     @cached_property
@@ -126,8 +126,9 @@ def _fitted(points: Floats, values: Floats, basis: Basis) -> Callable[[Floats], 
 
 
 def _level(errors: Floats, away: Floats) -> Floats:
-    """Of each row of distances, the LEVEL quantile of the errors of the nearest points, the next larger one
-    where it falls between two.
+    """For each row of distances, the LEVEL quantile of the errors of the nearest points.
+
+    Between two errors it is the larger one.
     """
     many = min(NEIGHBOURS, len(errors))
     nearest = np.argpartition(away, many - 1, axis=1)[:, :many]

@@ -85,7 +85,7 @@ class _Reader:
         return Claims(self.factor, self.quantities, tuple(found))
 
     def each(self, read: Any, parent: Any, key: str) -> Iterator[Any]:
-        """What `read` gives, or nothing where it stopped: its problem is noted."""
+        """The result of `read`, or nothing if it stopped, after noting its problem."""
         try:
             yield read(parent, key)
         except _StopError:

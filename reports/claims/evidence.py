@@ -12,7 +12,7 @@ from reports.claims.verdict import Value
 from reports.metrics.compare import SCHEMA, row
 from reports.metrics.metric import OF, Metric, Of
 from reports.metrics.ramp import against_clients, total_clients
-from reports.roles import promises
+from reports.roles import guarantees
 from reports.series import parameters
 from reports.study import Measures, Study
 
@@ -39,9 +39,9 @@ class Factor:
     def level_of(self, cell: Cell) -> Level | None:
         """The run's level, from its factors or parameters, else from its only delivery guarantee."""
         given = cell.levels.get(self.name, parameters(cell.run).get(self.name))
-        promised = promises(cell.run)
+        guaranteed = guarantees(cell.run)
         for level in self.levels:
-            if str(given) == str(level) or (given is None and promised == [self.label(level)]):
+            if str(given) == str(level) or (given is None and guaranteed == [self.label(level)]):
                 return level
         return None
 
@@ -140,5 +140,5 @@ class Evidence:
 
 def _is(of: Of) -> pl.Expr:
     """Rows of exactly this subject; the guarantee may be left out, since a level often implies it."""
-    said = {field: getattr(of, field) for field in OF if field != "promise" or of.promise is not None}
+    said = {field: getattr(of, field) for field in OF if field != "guarantee" or of.guarantee is not None}
     return pl.all_horizontal(pl.col(field).eq_missing(value) for field, value in said.items())

@@ -41,7 +41,7 @@ class Figures:
 
 @dataclass(frozen=True)
 class Bounds:
-    """What a value may be; a bound that is None does not bind."""
+    """Bounds of a value; a bound that is None does not bind."""
 
     above: float | None
     at_least: float | None

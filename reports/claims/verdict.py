@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from capture.verdict import FAILS, GIVEN, HOLDS, OPEN
-from capture.verdict import Verdict as Word
+from contract.verdict import FAILS, GIVEN, HOLDS, OPEN
+from contract.verdict import Verdict as Word
 from reports.numbers import measured
 
 __all__ = ["FAILS", "GIVEN", "HOLDS", "OPEN", "Judgement", "Value", "Word"]

@@ -12,7 +12,7 @@ import polars as pl
 import vl_convert
 from altair.utils.schemapi import debug_mode
 
-from capture import regular
+from contract import regular
 from reports.figures.spec import Absent, CannotDrawError, Drawn, Spec
 from reports.figures.theme import finish
 from reports.spreadsheet import write_table

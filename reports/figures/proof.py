@@ -5,7 +5,7 @@ from __future__ import annotations
 import altair as alt
 import polars as pl
 
-from capture.verdict import FAILS, HOLDS, OPEN
+from contract.verdict import FAILS, HOLDS, OPEN
 from reports.figures.spec import AnyChart, CannotDrawError, Spec
 from reports.figures.theme import INK, MUTED
 from reports.proofs import ORDER, of_cell, proven

@@ -91,7 +91,7 @@ def _doubt(run: Run, over: pl.DataFrame) -> str:
     longer = (on_time.get_column("after_ns") - on_time.get_column("worst_ns")).max()
     said = f"after the sending, some took up to {_us(longer)} longer than the whole bound"
     failed = [str(row.get("link")) for row in run.proof if row.get("verdict") == "fails"]
-    if any(event.get("action") in CHANGES for event in run.plan.get("events", [])):
+    if any(event.action in CHANGES for event in run.plan.events):
         return f"the links, which the timeline changes: {said}"
     if failed:
         return f"the links ({failed[0]} failed its check): {said}"

@@ -10,7 +10,7 @@ from reports.rundir import Run
 def delivery(run: Run) -> list[Verdict]:
     """One verdict for each class and guarantee of the run; empty without messages or plan."""
     table = run.table("messages")
-    return [] if table is None or not run.plan else verdicts(table, run.plan)
+    return [] if table is None or not run.planned else verdicts(table, run.plan)
 
 
 def delivery_metrics(run: Run) -> list[Metric]:
@@ -21,10 +21,10 @@ def delivery_metrics(run: Run) -> list[Metric]:
     judged: dict[Of, list[Verdict]] = {}
     for v in delivery(run):
         if v.holds is not None:
-            judged.setdefault(Of(traffic_class=v.class_, promise=v.promise), []).append(v)
+            judged.setdefault(Of(traffic_class=v.class_, guarantee=v.guarantee), []).append(v)
     return [
         count(
-            "promise_held",
+            "guarantee_held",
             of,
             float(all(v.holds for v in found)),
             "1 holds, 0 fails",

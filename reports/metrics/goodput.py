@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
+from contract.plan import Plan
 from reports.metrics.sizes import scan
 from reports.roles import Span, phases
 from reports.rundir import Run
@@ -27,17 +27,17 @@ def crossing(run: Run, links: Iterable[str]) -> dict[tuple[str, str], Useful]:
     found: dict[tuple[str, str], Useful] = {}
     for point, path in run.captures.items():
         pairs = _pairs(path, span)
-        for link in run.plan.get("links", []):
-            if str(link["name"]) not in wanted or pairs is None:
+        for link in run.plan.links:
+            if link.name not in wanted or pairs is None:
                 continue
-            near = addresses_behind(run.plan, str(link["name"]))
+            near = addresses_behind(run.plan, link.name)
             for direction in ("forward", "reverse"):
                 rows = _from_side(pairs, near, direction == "forward")
                 packets = int(rows.get_column("packets").sum())
-                best = found.get((str(link["name"]), direction))
+                best = found.get((link.name, direction))
                 if packets and (best is None or packets > best[1]):
                     bps = 8 * int(rows.get_column("payload").sum()) / span.seconds
-                    found[str(link["name"]), direction] = (bps, packets, point)
+                    found[link.name, direction] = (bps, packets, point)
     return found
 
 
@@ -57,7 +57,7 @@ def _from_side(pairs: pl.DataFrame, near: set[str], from_near: bool) -> pl.DataF
     return pairs.filter(src & ~dst if from_near else ~src & dst)
 
 
-def addresses_behind(plan: dict[str, Any], name: str) -> set[str]:
+def addresses_behind(plan: Plan, name: str) -> set[str]:
     """Addresses on the first side of the link: those that are reachable from there without it.
 
     A node connects two segments only if it forwards packets; a host with interfaces on both sides has an
@@ -65,21 +65,21 @@ def addresses_behind(plan: dict[str, Any], name: str) -> set[str]:
     """
     edges: dict[str, set[str]] = {}
     start, skip, own = "", {""}, ""
-    nodes = plan.get("nodes", [])
-    for link in plan.get("links", []):
-        a, b = str(link["a"]), str(link["b"])
-        if str(link["name"]) == name:
-            start, skip, own = a, {a, b}, name if link.get("kind") == "nodes" else ""
+    nodes = plan.nodes
+    for link in plan.links:
+        a, b = link.a, link.b
+        if link.name == name:
+            start, skip, own = a, {a, b}, name if link.kind == "nodes" else ""
         else:
             edges.setdefault(a, set()).add(b)
             edges.setdefault(b, set()).add(a)
-    faces = [(str(n["name"]), str(f["segment"]), str(f["address"])) for n in nodes for f in n["interfaces"]]
+    faces = [(n.name, f.segment, f.address) for n in nodes for f in n.interfaces]
     for node, segment, _ in faces:
         # A node's own link replaces its place on the segment; a link of two nodes is a network itself.
         if {node, segment} != skip and segment != own:
             edges.setdefault(node, set()).add(segment)
             edges.setdefault(segment, set()).add(node)
-    seen = _reached(edges, start, ends={str(n["name"]) for n in nodes if not n.get("forward")})
+    seen = _reached(edges, start, ends={n.name for n in nodes if not n.forward})
     return {
         address
         for node, segment, address in faces

@@ -16,10 +16,10 @@ ORDER = ("broker", "server", "client", "utility", "router")
 def groups(run: Run) -> dict[tuple[str, str], tuple[str, ...]]:
     """Nodes by group and role, in the order of the plan; a single node is a group with its name."""
     found: dict[tuple[str, str], list[str]] = {}
-    for node in run.plan.get("nodes", []):
-        does = {str(s.get("role")) for s in node.get("software", [])}
+    for node in run.plan.nodes:
+        does = {s.role for s in node.software}
         role = next((one for one in ORDER if one in does), "")
-        found.setdefault((str(node.get("group") or node["name"]), role), []).append(str(node["name"]))
+        found.setdefault((node.group or node.name, role), []).append(node.name)
     return {key: tuple(names) for key, names in found.items()}
 
 

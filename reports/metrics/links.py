@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import polars as pl
 
+from contract.events import impairments
+from contract.plan import Link
 from reports.metrics.goodput import crossing
 from reports.metrics.load import interval_ns, within
 from reports.metrics.metric import Metric, Of, count, metric
@@ -24,8 +24,8 @@ Requested = list[tuple[int, int]]  # start (Unix ns) and rate (bit/s; 0: none), 
 def requested_rates(run: Run) -> dict[tuple[str, str], Requested]:
     """Requested rates of each direction that ever had one: at the start, then by events and traces."""
     found: dict[tuple[str, str], Requested] = {
-        (str(link["name"]), of): [(0, _rate((link.get(name) or {}).get("impairment")))]
-        for link in run.plan.get("links", [])
+        (link.name, of): [(0, link.way(name).impairment.rate_bps or 0)]
+        for link in run.plan.links
         for name, of in _ways(link)
     }
     half = {link for link, of in found if of == "both"}
@@ -33,12 +33,12 @@ def requested_rates(run: Run) -> dict[tuple[str, str], Requested]:
     if events is not None:
         done = events.filter((pl.col("action") == "impair") & pl.col("ok")).sort("t_ns")
         for at_ns, targets, args in done.select("t_ns", "targets", "args").iter_rows():
-            for name, wanted in json.loads(args).items():
-                for link in targets if wanted else ():
+            for name, wanted in impairments(args):
+                for link in targets:
                     of = "both" if link in half else name
                     steps = found.setdefault((link, of), [(0, 0)])
-                    if steps[-1][1] != _rate(wanted):
-                        steps.append((at_ns, _rate(wanted)))
+                    if steps[-1][1] != (rate := wanted.rate_bps or 0):
+                        steps.append((at_ns, rate))
     played = run.table("impairments")
     if played is not None:
         rates = played.drop_nulls("rate_bps").sort("planned_ns")
@@ -47,15 +47,11 @@ def requested_rates(run: Run) -> dict[tuple[str, str], Requested]:
     return {key: steps for key, steps in found.items() if any(rate for _, rate in steps)}
 
 
-def _ways(link: dict[str, Any]) -> list[tuple[str, str]]:
+def _ways(link: Link) -> list[tuple[str, str]]:
     """Directions in the plan, and the direction that their rate covers: both together in half duplex."""
-    if (link.get("forward") or {}).get("shared"):
+    if link.half_duplex:
         return [("forward", "both")]
     return [("forward", "forward"), ("reverse", "reverse")]
-
-
-def _rate(impairment: dict[str, Any] | None) -> int:
-    return int((impairment or {}).get("rate_bps") or 0)
 
 
 def link_metrics(run: Run) -> list[Metric]:

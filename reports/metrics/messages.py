@@ -53,7 +53,7 @@ def message_metrics(run: Run) -> list[Metric]:
         return []
     return [
         count(f"messages_{name}", of, value, "messages", rows.height, "count")
-        for of, rows in by_promise(table)
+        for of, rows in by_guarantee(table)
         for name, value in counts(rows).items()
     ]
 
@@ -67,7 +67,7 @@ def latency_metrics(run: Run) -> list[Metric]:
     if table is None:
         return []
     found: list[Metric] = []
-    for of, rows in by_promise(table):
+    for of, rows in by_guarantee(table):
         for name in ("latency", "round_trip"):
             known = rows.get_column(f"{name}_ns").drop_nulls()
             if known.len():
@@ -96,16 +96,16 @@ def held_messages(run: Run) -> pl.DataFrame | None:
     return None if rows.is_empty() else rows
 
 
-def by_promise(messages: pl.DataFrame) -> list[tuple[Of, pl.DataFrame]]:
+def by_guarantee(messages: pl.DataFrame) -> list[tuple[Of, pl.DataFrame]]:
     """The rows of each class and guarantee, in order.
 
     A message without expected receivers has no guarantee of its own. It counts with its class if all messages
     of the class have the same one.
     """
-    only = pl.when(pl.col("promise").drop_nulls().n_unique() == 1).then(
-        pl.col("promise").drop_nulls().first()
+    only = pl.when(pl.col("guarantee").drop_nulls().n_unique() == 1).then(
+        pl.col("guarantee").drop_nulls().first()
     )
-    rows = messages.with_columns(promise=pl.coalesce("promise", only.over("class")))
-    groups = rows.partition_by("class", "promise", as_dict=True, include_key=True)
-    named = [(Of(traffic_class=c, promise=p), part) for (c, p), part in groups.items()]
-    return sorted(named, key=lambda one: (one[0].traffic_class or "", one[0].promise or ""))
+    rows = messages.with_columns(guarantee=pl.coalesce("guarantee", only.over("class")))
+    groups = rows.partition_by("class", "guarantee", as_dict=True, include_key=True)
+    named = [(Of(traffic_class=c, guarantee=p), part) for (c, p), part in groups.items()]
+    return sorted(named, key=lambda one: (one[0].traffic_class or "", one[0].guarantee or ""))

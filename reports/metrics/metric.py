@@ -10,7 +10,7 @@ from pathlib import Path
 from sys import intern
 from typing import Any
 
-from capture import regular
+from contract import regular, retired
 from reports.metrics.stats import Estimate
 
 
@@ -23,7 +23,7 @@ class Of:
     )
     machine: str | None = None  # lab: its kernel; outer: around it; model: the modelled core; or a host
     traffic_class: str | None = None  # of flows
-    promise: str | None = None  # the delivery guarantee of those flows
+    guarantee: str | None = None  # the delivery guarantee of those flows
     capture: str | None = None  # capture point
     bin: str | None = None  # of packet lengths, bytes: "640-1279"
     protocol: str | None = None  # path of protocols in a capture: "eth:ip:tcp"
@@ -89,7 +89,7 @@ def read(path: Path) -> list[Metric] | None:
     """The metrics of a summary.json; None if there is none, or one of another version."""
     try:
         rows = json.loads(path.read_text(encoding="utf-8"))
-        return [_metric(row) for row in rows]
+        return [_metric(row) for row in retired.figures(rows)]
     except (OSError, ValueError, TypeError, KeyError):
         return None
 

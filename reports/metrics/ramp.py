@@ -78,7 +78,7 @@ def total_clients(run: Run) -> int:
 
 def _width(run: Run, step_ns: int) -> int:
     """Clients in a step, from the planned ramp: equal in all repetitions, so that their steps match."""
-    samples = int(run.plan.get("ramp_ns", 0)) // step_ns
+    samples = run.plan.ramp_ns // step_ns
     count = min(MOST_STEPS, max(1, samples // SAMPLES_A_STEP))
     return max(1, math.ceil(total_clients(run) / count))
 

@@ -30,12 +30,12 @@ class Table:
 
 
 def nothing_more(run: Run) -> list[Metric]:
-    """Of a paper whose claims are judged by the figures that every run has."""
+    """No metrics: for papers whose claims use the figures that every run has."""
     return []
 
 
 def nothing_gathered(study: Study) -> list[tuple[Level, Metric]]:
-    """Of a paper whose claims speak of runs one by one."""
+    """No metrics: for papers whose claims concern single runs."""
     return []
 
 

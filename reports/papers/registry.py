@@ -42,5 +42,5 @@ def unknown(study: Study) -> list[str]:
 
 
 def _named(study: Study) -> list[str]:
-    found = [cell.run.plan.get("reference") for cell in study.cells]
+    found = [cell.run.plan.reference for cell in study.cells]
     return list(dict.fromkeys(str(name) for name in found if name))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from capture.verdict import FAILS, HOLDS
+from contract.verdict import FAILS, HOLDS
 from reports.figures import registry
 from reports.metrics.bounds import Bounded, bounded
 from reports.sections.section import Page, Part, entries

@@ -44,7 +44,7 @@ def section(page: Page) -> Part | None:
     classes = by_subject(page.study, CLASS, CLASSES, "Bands and classes of queues", SUBJECT)
     figures = page.figures(registry.LINKS)
     goodput = any(column.title == CARRIED["link_goodput"] for column in carried.columns)
-    many = any(len(cell.run.plan.get("links", [])) > MOST for cell in page.study.cells)
+    many = any(len(cell.run.plan.links) > MOST for cell in page.study.cells)
     return page.part(
         "links",
         "Links in use",

@@ -6,7 +6,7 @@ from reports.figures import latency, registry
 from reports.sections.section import Page, Part, entries
 from reports.sections.tabular import by_subject
 
-SUBJECT = {"traffic_class": "class", "promise": "guarantee"}
+SUBJECT = {"traffic_class": "class", "guarantee": "guarantee"}
 ACCOUNT = {
     "messages_scheduled": "scheduled",
     "messages_unsent": "never sent",
@@ -36,7 +36,7 @@ def section(page: Page) -> Part | None:
         ),
     ]
     figures = page.figures(registry.MESSAGES, absent=True)
-    # A run with messages should have a latency distribution, so the page says why there is none.
+    # A run with messages should have a latency distribution, so the page says why it has none.
     figures = tuple(f for f in figures if f.svg or f.spec is latency.ECDF)
     return page.part(
         "messages",

@@ -12,7 +12,7 @@ MOST = 30  # rows in the page; the CSV has all
 def section(page: Page) -> Part | None:
     """Absent where no link was to be checked."""
     found = proven(page.study)
-    planned = any(cell.run.plan.get("links") for cell in page.study.cells)
+    planned = any(cell.run.plan.links for cell in page.study.cells)
     if found.is_empty() and not planned:
         return None
     there = not found.is_empty()

@@ -23,7 +23,7 @@ def _cells(page: Page) -> list[dict[str, Any]]:
             "scenario": c.scenario,
             "series": c.series,
             "repetition": c.repetition,
-            "seed": c.run.manifest.get("seed", c.run.plan.get("seed", "")),
+            "seed": c.run.manifest.get("seed", c.run.plan.seed if c.run.planned else ""),
             "state": c.run.manifest.get("state") or "unknown",
             "suspect": bool(c.run.manifest.get("suspect")),
             "link": page.links.get(c.name, ""),

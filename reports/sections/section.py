@@ -13,7 +13,7 @@ import polars as pl
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from capture.verdict import FAILS, GIVEN, HOLDS
+from contract.verdict import FAILS, GIVEN, HOLDS
 from reports.claims.claim import Claim
 from reports.claims.verdict import Judgement
 from reports.figures.drawing import draw_all, save
@@ -83,7 +83,7 @@ class Page:
             return {}
         known = {one.name: one for one in written(self.study.root, "claim") or ()}
         claims = {claim.key: (claim, known.get(claim.title)) for claim in self.paper.claims().claims}
-        if any(one is None for _, one in claims.values()):  # judged by an earlier version, or by nobody
+        if any(one is None for _, one in claims.values()):  # judged by an earlier version, or never
             return self.paper.judged(self.study)
         return {key: (c, Judgement(one.verdict, one.reason)) for key, (c, one) in claims.items() if one}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from capture.verdict import FAILS, GIVEN, HOLDS, OPEN, ORDER
+from contract.verdict import FAILS, GIVEN, HOLDS, OPEN, ORDER
 from reports import judged
 from reports.proofs import proven
 from reports.sections.section import Page, Part
@@ -15,7 +15,7 @@ KEPT: dict[str, str] = {HOLDS: "hold", FAILS: "fail", OPEN: "cannot tell", GIVEN
 # Subject of verdicts.json -> its name, and the words for its verdicts; the reader's question first.
 SUBJECTS: dict[str, tuple[str, dict[str, str]]] = {
     "expectation": ("Expectations", KEPT),
-    "promise": ("Delivery guarantees", KEPT),
+    "guarantee": ("Delivery guarantees", KEPT),
     "claim": ("Claims", KEPT),
     "proof": ("Link checks", PASSED),
     "check": ("Checks of the run", PASSED),

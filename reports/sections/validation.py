@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from capture.verdict import ORDER, of_truth
+from contract.verdict import ORDER, of_truth
 from reports.judged import said
 from reports.metrics.delivery import delivery
 from reports.sections.checks import named
@@ -14,13 +14,13 @@ from reports.study import Study
 
 COUNTS = ("expected", "lost", "unanswered", "duplicated", "disordered", "unsent", "unsettled", "late")
 TITLES = {
-    "promise": "guarantee",
+    "guarantee": "guarantee",
     "disordered": "out of order",
     "unsent": "never sent",
     "unsettled": "in flight",
 }
 SCHEMA = {
-    **dict.fromkeys(("cell", "scenario", "class", "promise", "rule", "verdict"), pl.String),
+    **dict.fromkeys(("cell", "scenario", "class", "guarantee", "rule", "verdict"), pl.String),
     **dict.fromkeys(COUNTS, pl.Int64),
     "reason": pl.String,
 }
@@ -28,34 +28,34 @@ SCHEMA = {
 
 def section(page: Page) -> Part | None:
     """Absent where no flow has a guarantee."""
-    verdicts = _as_written(page.study, promises(page.study))
+    verdicts = _as_written(page.study, guarantees(page.study))
     if verdicts.is_empty():
         return None
-    file = page.write("promises", "Delivery guarantees with their verdicts", verdicts)
+    file = page.write("guarantees", "Delivery guarantees with their verdicts", verdicts)
     return page.part("validation", "Delivery guarantees", table=_table(page.study, verdicts).cut(), file=file)
 
 
-def promises(study: Study) -> pl.DataFrame:
+def guarantees(study: Study) -> pl.DataFrame:
     """One row for each run, class and guarantee; flows without a guarantee have none."""
     rows = [
         (
-            *(cell.name, cell.scenario, v.class_, v.promise, v.rule, of_truth(v.holds)),
+            *(cell.name, cell.scenario, v.class_, v.guarantee, v.rule, of_truth(v.holds)),
             *(getattr(v, name) for name in COUNTS),
             v.reason,
         )
         for cell in study.cells
         for v in delivery(cell.run)
-        if v.promised
+        if v.guaranteed
     ]
     return pl.DataFrame(rows, schema=SCHEMA, orient="row")
 
 
 def _as_written(study: Study, made: pl.DataFrame) -> pl.DataFrame:
-    """The rows of `promises` with the verdicts of each run's verdicts.json."""
+    """The rows of `guarantees` with the verdicts of each run's verdicts.json."""
     rows = [
         row
         for cell in study.cells
-        for row in said(cell.run.path, "promise", made.filter(pl.col("cell") == cell.name).to_dicts())
+        for row in said(cell.run.path, "guarantee", made.filter(pl.col("cell") == cell.name).to_dicts())
     ]
     return pl.DataFrame(rows, schema=SCHEMA)
 
@@ -68,7 +68,7 @@ def _table(study: Study, verdicts: pl.DataFrame) -> Table:
     shown = [name for name in COUNTS if name in ("expected", "lost") or verdicts.get_column(name).sum()]
     order = pl.col("verdict").replace_strict({word: place for place, word in enumerate(ORDER)}, default=0)
     rows = _alike(study, verdicts).sort(order, maintain_order=True)
-    texts = ["class", "promise", "verdict", "rule"]
+    texts = ["class", "guarantee", "verdict", "rule"]
     columns = [
         Column(TITLES.get(name, name), text=True, chip=name == "verdict", small=name == "rule")
         for name in texts
@@ -93,6 +93,6 @@ def _alike(study: Study, verdicts: pl.DataFrame) -> pl.DataFrame:
     """The rows of a run; of several, one for each class, guarantee, rule and verdict, with its `cell`s."""
     if study.single:
         return verdicts
-    keys = ["class", "promise", "rule", "verdict"]
+    keys = ["class", "guarantee", "rule", "verdict"]
     alike = verdicts.group_by(keys, maintain_order=True)
     return alike.agg(pl.col("cell"), pl.col(*COUNTS).sum(), pl.col("reason").first())

@@ -1,4 +1,4 @@
-"""What the agent tells a program of its flows, and the records that it takes from it."""
+"""The agent passes a program its flows, and checks the records that the program writes."""
 
 from __future__ import annotations
 

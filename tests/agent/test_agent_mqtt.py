@@ -31,7 +31,7 @@ def broker(persistence: bool = False) -> dict[str, Any]:
 def publish(
     qos: int, rate: float, stop_s: float, index: int = 0, count: int = 1, kind: str = "own"
 ) -> dict[str, Any]:
-    """What the specification says of publishing, and the flow beside it."""
+    """The part of the specification about publishing, and its flow."""
     schedule = {
         "kind": kind,
         "rates": [{"from_ns": 0, "per_s": rate}],

@@ -46,7 +46,7 @@ def test_what_is_lost_was_sent(launcher: Launcher) -> None:
     subprocess.run(shut, check=True)
     totals = play(launcher, [server("a"), client("c", {"a": 0}, flow(0, "push", 50, 1))], 1.1)
     assert totals["received"] == 0
-    # Who is not there is not found by ARP: the kernel takes the datagrams and drops them.
+    # ARP finds no absent peer: the kernel accepts the datagrams and drops them.
     assert {row[8] for row in records(launcher.directory, "S")} <= {"sent", "unsent"}
 
 

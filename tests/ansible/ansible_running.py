@@ -19,7 +19,7 @@ _RECAP = re.compile(r"^(\S+)\s+: ok=(\d+)\s+changed=(\d+)\s+unreachable=(\d+)\s+
 
 @dataclass
 class Played:
-    """What `ansible-playbook` said and how it ended."""
+    """The output of `ansible-playbook` and its exit status."""
 
     status: int
     text: str

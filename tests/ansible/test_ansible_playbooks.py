@@ -91,6 +91,8 @@ def test_a_server_is_made_ready_once(controller: Controller, bare_server: int) -
     assert play(lab_host_users=["games", "news"]).changed() >= 5
     assert "vm.nr_hugepages = 64" in (inside / "etc/sysctl.d/60-vnet.conf").read_text()
     assert "@vnet - nofile 65536" in (inside / "etc/security/limits.d/60-vnet.conf").read_text()
+    groups = (inside / "etc/group").read_text().splitlines()
+    assert {g.split(":")[0] for g in groups if "games" in g.rpartition(":")[2].split(",")} == {"vnet"}
     assert _kernel_arguments(inside) == "quiet intel_iommu=on iommu=pt"
     assert (inside / "usr/sbin/mosquitto").exists()
     assert {link.name for link in started.iterdir()} == before
@@ -101,13 +103,13 @@ def test_a_server_is_made_ready_once(controller: Controller, bare_server: int) -
 
 
 def _settings_of(root: Path) -> list[str | None]:
-    """What host.yml writes, where it is there."""
+    """The contents of the files that host.yml writes; None for one that does not exist."""
     files = [root / "etc/sysctl.d/60-vnet.conf", root / "etc/security/limits.d/60-vnet.conf"]
     return [file.read_text() if file.exists() else None for file in files]
 
 
 def _kernel_arguments(root: Path) -> str:
-    """What update-grub would take: it reads /etc/default/grub, then the files of grub.d."""
+    """The setting that update-grub would use: it reads /etc/default/grub, then the files of grub.d."""
     script = f". {root}/etc/default/grub; . {root}/etc/default/grub.d/60-vnet.cfg; echo $GRUB_CMDLINE_LINUX"
     return subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True).stdout.strip()
 

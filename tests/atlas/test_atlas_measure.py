@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 
+from contract.plan import Plan
 from reports.atlas.axes import DEADLINES_S
 from reports.atlas.dataset import AtlasError, collect, merged
 from reports.atlas.measure import model, row_of
 from reports.errors import RunDirectoryError
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "contract"))
+from whole_plan import whole
 
 S = 10**9
 T0 = 1_790_000_000 * S
@@ -55,7 +60,7 @@ def run_dir(tmp_path: Path) -> Path:
     path = tmp_path / "runs" / "one"
     (path / "packets").mkdir(parents=True)
     nodes = [node("utility", UTILITY, "centre"), node("broker", BROKER, "centre"), node("m1", METER, "field")]
-    plan = {"format": 2, "nodes": nodes, "captures": [], "links": [], "flows": [], "receivers": {}}
+    plan = whole(Plan, {"nodes": nodes})
     phases = {"ramp_ns": 8 * S, "hold_ns": 20 * S, "drain_ns": 2 * S}
     (path / "plan.json").write_text(json.dumps({**plan, **phases}))
     asked = {"loss": "5 %", "rate": "250 kbit/s", "delay": "50 ms", "receivers": 3, "size": "1 kB",

@@ -1,15 +1,19 @@
 #!/usr/bin/env bash
 # Goldens and the tests of Ansible and of doctor in a lived-in Debian: the bare one (root.sh) with web servers, a data base, fonts and more
 # installed, and their units enabled. What else a machine has must change none of their results. Needs root. TESTS: others than these.
+#
+# lived_in.sh [TARGET...]: make targets first, in the bare one, which is then set up already: what CI runs.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/root.sh"
 packages="systemd-sysv nginx apache2 postgresql imagemagick fonts-noto-core fonts-lmodern fonts-texgyre python3-numpy hicolor-icon-theme"
 units="nginx apache2 postgresql"
 
-lived_in() { # DIR
-  local unit
+lived_in() { # DIR TARGET...
+  local unit before=0 status=0
   root=$1
+  shift
   furnish
+  [ $# -eq 0 ] || targets "$@" || before=$?
   say "installing $packages"
   printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d" # a chroot has nothing that starts daemons
   chmod 755 "$root/usr/sbin/policy-rc.d"
@@ -18,14 +22,17 @@ lived_in() { # DIR
     [ -e "$root/etc/systemd/system/multi-user.target.wants/$unit.service" ] || in_root systemctl --quiet enable "$unit"
   done
   in_root make --no-print-directory -C "$project" kernel
-  in_root sh -c "cd $project && images/packages.sh chaos && tests/run.sh .venv/bin/python ${TESTS:-tests/goldens tests/ansible tests/doctor}"
+  in_root sh -c "cd $project && images/packages.sh chaos &&
+    tests/run.sh .venv/bin/python --dist loadfile -n $(nproc) ${TESTS:-tests/goldens tests/ansible tests/doctor}" || status=$?
+  say "lived-in root: $([ $status -eq 0 ] && echo passed || echo "FAILED with status $status")"
+  return $((before ? before : status))
 }
 
-if [ "${1:-}" = --inside ]; then lived_in "$2"
+if [ "${1:-}" = --inside ]; then shift; lived_in "$@"
 else
   export CACHED=yes
   require
   temporary
   prepare
-  enter "$here/lived_in.sh" --inside "$root"
+  enter "$here/lived_in.sh" --inside "$root" "$@"
 fi

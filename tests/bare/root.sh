@@ -126,8 +126,26 @@ caches() {
   # Of two calls at a time one has what cargo has built: the other's commit may be another one, and it would test what this one builds.
   mkdir -p "$kept/vnet/cargo"
   exec 7<"$kept/vnet/cargo"
-  ! flock --nonblock 7 || writable vnet/cargo /root/.cache/vnet/cargo
+  if flock --nonblock 7; then
+    writable vnet/cargo /root/.cache/vnet/cargo
+    writable vnet/mypy "$project/.mypy_cache" # by the hash of each file, as mypy compares them
+    sources_as_old_as_known
+  fi
   find "$kept/apt" "$kept/vnet/apt" -name '*.deb' -ctime +30 -delete
+}
+
+# Cargo rebuilds what is newer than its own results. A source that the call before had at the same path with the same content is as old
+# as it was there; all others are as new as this call.
+sources_as_old_as_known() {
+  local known=$kept/vnet/cargo/sources time
+  [ -s "$known" ] || echo "0 none none" >"$known"
+  (cd "$root$project" && find . \( -name '*.rs' -o -name 'Cargo.*' \) -type f -print0 | xargs -0 sha256sum) |
+    awk -v now="$(date +%s)" 'NR == FNR { time[$2, $3] = $1; next }
+      { print (($1, $2) in time ? time[$1, $2] : now), $1, $2 }' "$known" - >"$known.new"
+  mv "$known.new" "$known"
+  for time in $(awk '{ print $1 }' "$known" | sort -u); do
+    awk -v time="$time" '$1 == time { print $3 }' "$known" | (cd "$root$project" && xargs touch -d "@$time")
+  done
 }
 
 writable() { # KEPT PATH
@@ -158,9 +176,14 @@ in_root() { # COMMAND...
 }
 
 inside() { # DIR TARGET...
-  local root=$1 target began status=0 results=()
+  root=$1
   shift
   furnish
+  targets "$@"
+}
+
+targets() { # TARGET...: each in turn, then a line a target
+  local target began status=0 results=()
   for target in "$@"; do
     began=$SECONDS
     say "make $target"

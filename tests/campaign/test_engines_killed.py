@@ -187,7 +187,7 @@ def test_a_campaign_is_told_to_end_while_its_workers_go(tmp_path: Path, number: 
 
 
 def _descendants(pid: int) -> list[int]:
-    """Of a process, parents before children."""
+    """The process and its descendants, parents before children."""
     found = []
     for task in Path(f"/proc/{pid}/task").glob("*/children"):
         for child in map(int, task.read_text().split()):

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import pytest
 
-from capture import manifest
+from contract import manifest
 from orchestrator.campaign import campaign, cells, journal
 from orchestrator.campaign.campaign import run_campaign, status
 from orchestrator.campaign.cells import recover

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from frames import Frame, ethernet, ipv4, udp, write
-from rundirs import T0, S, flow, node, plan, promise, received, run_dir, sent
+from rundirs import T0, S, flow, guarantee, node, plan, received, run_dir, sent
 
 SIZE, HEADERS, SECONDS, RATE = 100, 42, 5, 10
 FRAME = SIZE + HEADERS
@@ -17,7 +17,7 @@ ZERO = {"impairment": {}, "shared": None}
 
 @dataclass
 class Counts:
-    """What a test changes: rows of samples, (of, time in s) -> counters; packets captured; records."""
+    """The changes of a test: rows of samples, (of, time in s) -> counters; packets captured; records."""
 
     nodes: dict[tuple[str, int], list[int]]  # cpu_ns, rx_bytes, rx_packets, tx_bytes, tx_packets, memory
     links: dict[tuple[str, int], list[int]]  # bytes, packets, dropped, overlimits, backlog bytes, packets
@@ -51,7 +51,7 @@ def of_plan(wanted: str = "") -> dict[str, Any]:
     names = ("netns", "device", "far_netns", "far_device")
     link = {name: ZERO | dict(zip(names, of, strict=True)) for name, of in way.items()}
     capture = {"name": "b", "at": "node b", "filter": wanted, "keep": True}
-    datagrams = flow("a", ("b", promise(lossless=False, single=False)), pattern="push")
+    datagrams = flow("a", ("b", guarantee(lossless=False, single=False)), pattern="push")
     made = plan(list(ends.values()), [datagrams], {"b": ["b"]}, [capture])
     made["links"] = [{"name": "access", "kind": "access", "a": "a", "b": "lan", **link}]
     return made | {"segments": [{"name": "lan"}], "events": []}

@@ -80,7 +80,7 @@ def need(*programs: str) -> None:
 
 
 def tshark(pcap: Path, *options: str) -> list[Row]:
-    """What tshark finds in each frame."""
+    """The fields that tshark finds in each frame."""
     argv = ["tshark", "-n", "-r", str(pcap), *OPTIONS, *options, "-T", "fields", "-E", "separator=|"]
     argv += [part for field in FIELDS for part in ("-e", field)]
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
@@ -133,7 +133,7 @@ def _analysis(found: dict[str, str]) -> str | None:
 
 
 def reduced(pcap: Path, table: Path) -> tuple[list[Row], Counts]:
-    """What vnet-reduce finds in each frame, and its counts."""
+    """The fields that vnet-reduce finds in each frame, and its counts."""
     counts = reduce_pcap(pcap, table)
     frame = pl.read_parquet(table)
     assert frame.height == counts.packets

@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
+
+from contract.plan import Plan
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "contract"))
+from whole_plan import plan_of as plan_of
+from whole_plan import whole as whole
 
 S = 1_000_000_000
 T0 = 1_790_000_000 * S
@@ -26,7 +33,7 @@ def node(
     return {"name": name, "group": name.rstrip("0123456789"), "software": [software | more]}
 
 
-def promise(name: str = "all", rule: str = "nothing is lost or doubled", **kept: bool) -> dict[str, Any]:
+def guarantee(name: str = "all", rule: str = "nothing is lost or doubled", **kept: bool) -> dict[str, Any]:
     """MOST unless `kept` says otherwise."""
     return {"name": name, "rule": rule} | MOST | kept
 
@@ -35,11 +42,11 @@ def flow(
     sender: str, *deliveries: tuple[str, dict[str, Any]], name: str = "", class_: str = "",
     pattern: str = "publish", deadline_s: float = 0,
 ) -> dict[str, Any]:  # fmt: skip
-    """deliveries: (set of receivers, promise)."""
+    """deliveries: (set of receivers, guarantee)."""
     payload = {"kind": "bytes", "bytes": 100}
     return {
         "name": name or f"{sender}.meter", "traffic_class": class_ or "meter", "pattern": pattern,
-        "sender": sender, "deliveries": [{"receivers": to, "promise": what} for to, what in deliveries],
+        "sender": sender, "deliveries": [{"receivers": to, "guarantee": what} for to, what in deliveries],
         "payload": payload, "schedule": None, "start_ns": 0, "stop_ns": 100 * S,
         "deadline_ns": round(deadline_s * S), "reply": payload if pattern == "request" else None, "topic": "",
     }  # fmt: skip
@@ -56,7 +63,8 @@ def plan(
 
 
 def run_dir(path: Path, of: dict[str, Any]) -> Path:
-    """A run directory with that plan, a manifest and an empty raw/."""
+    """A run directory with that plan, made whole, a manifest and an empty raw/."""
+    of = whole(Plan, of)
     (path / "raw").mkdir(parents=True)
     (path / "pcap").mkdir()
     (path / "plan.json").write_text(json.dumps(of))

@@ -12,11 +12,11 @@ import pytest
 from conserved import FRAME, RATE, SECONDS, SIZE, Counts, agreeing, written
 from rundirs import T0, S
 
-from capture import manifest
 from capture.conservation import registry
 from capture.conservation.check import Compared, Found, Rule, judge
 from capture.conservation.evidence import Evidence, Recorded
 from capture.reduce import reduce_run
+from contract import manifest, rundir
 from reports.metrics.messages import counts
 from reports.report import report
 
@@ -237,7 +237,9 @@ def test_while_a_link_is_down_frames_to_it_are_not_looked_for(tmp_path: Path) ->
     run = written(tmp_path, counts)
     assert failing(run) == {"segment-frames"}
     down = {"t_ns": T0 + S // 2, "action": "link-down", "targets": ["access"], "phase": "hold", "ok": True}
-    plan = json.loads((run / "plan.json").read_text()) | {"events": [{"action": "link-down"}]}
+    plan = json.loads((run / "plan.json").read_text()) | {
+        "events": [{"phase": "hold", "at_ns": 0, "action": "link-down", "targets": ["access"]}]
+    }
     (run / "plan.json").write_text(json.dumps(plan))
     (run / "raw" / "events.jsonl").write_text(json.dumps(down) + "\n")
     assert failing(run) == set()
@@ -252,7 +254,7 @@ def test_a_cut_table_and_a_cut_pcap_are_found(tmp_path: Path) -> None:
     assert failing(run) == {"capture-rows"}
     pcap = run / "pcap" / "b.pcap"
     size = pcap.stat().st_size
-    evidence = Evidence(run, json.loads((run / "plan.json").read_text()), manifest.read(run))
+    evidence = Evidence(run, rundir.read_plan(run), manifest.read(run))
     short = Evidence(run, evidence.plan, evidence.manifest, pcap_bytes={"b": size - SIZE})
     assert {c.name for c in registry.of_tables(short) if c.verdict == "fails"} == {
         "capture-rows",
@@ -266,7 +268,7 @@ def test_records_that_no_table_has_are_found(tmp_path: Path) -> None:
     table = pl.read_parquet(run / "messages.parquet")
     table.head(-2).write_parquet(run / "messages.parquet")
     known = Recorded(50, 50, 0)
-    evidence = Evidence(run, json.loads((run / "plan.json").read_text()), manifest.read(run), known)
+    evidence = Evidence(run, rundir.read_plan(run), manifest.read(run), known)
     assert {c.name for c in registry.of_tables(evidence) if c.verdict == "fails"} == {"message-rows"}
 
 
@@ -319,7 +321,7 @@ def test_a_verdict_names_the_worst_first_and_each_reason_once() -> None:
         "left_out": 0,
         "figure": 10,
         "count": 15,
-        "slack": 1,
+        "tolerance": 1,
     }
     none = judge(RULE, Found(left_out=["no scales", "no scales", "dark"]))
     assert (none.verdict, none.text) == ("cannot tell", "could not be made: no scales (2 times); dark")

@@ -1,4 +1,4 @@
-"""The verdicts on promises, message by message."""
+"""The verdicts on guarantees, message by message."""
 
 from __future__ import annotations
 
@@ -8,19 +8,20 @@ from typing import Any
 
 import polars as pl
 import pytest
-from rundirs import flow, node, plan, promise, received, run_dir, sent, session
+from rundirs import flow, guarantee, node, plan, received, run_dir, sent, session
 
 from capture.delivery import Verdict, verdicts
 from capture.reduce import reduce_run
+from contract import rundir
 
-NOTHING = promise("nothing", lossless=False, single=False)
+NOTHING = guarantee("nothing", lossless=False, single=False)
 
 
 def all_judged(tmp_path: Path, lines: list[str], of: dict[str, Any]) -> list[Verdict]:
     run = run_dir(tmp_path / "run", of)
     (run / "raw" / "messages.csv").write_text("".join(lines))
     reduce_run(run)
-    return verdicts(pl.read_parquet(run / "messages.parquet"), json.loads((run / "plan.json").read_text()))
+    return verdicts(pl.read_parquet(run / "messages.parquet"), rundir.read_plan(run))
 
 
 def judged(
@@ -29,7 +30,7 @@ def judged(
 ) -> Verdict:  # fmt: skip
     """One flow from p to s, which is there from the start."""
     nodes = [node("p"), node("s", patience_s=patience_s)]
-    owed = plan(nodes, [flow("p", ("subscribers", what or promise()), **of_flow)], {"subscribers": ["s"]})
+    owed = plan(nodes, [flow("p", ("subscribers", what or guarantee()), **of_flow)], {"subscribers": ["s"]})
     (verdict,) = all_judged(tmp_path, [session("s", "subscribed", 0), *lines], owed)
     return verdict
 
@@ -43,12 +44,12 @@ def judged(
         ({"lossless": False, "single": False, "ordered": True}, True, True, False),
     ],
 )
-def test_each_promise_forbids_what_it_promises_to_prevent(
+def test_each_guarantee_forbids_what_it_excludes(
     tmp_path: Path, kept: dict[str, bool], lost: bool, twice: bool, overtaken: bool
 ) -> None:
-    """Whether a loss, a duplicate and a message out of order leave the promise standing."""
+    """Whether a loss, a duplicate and a message out of order leave the guarantee standing."""
     outcome = "settled" if kept["lossless"] else "sent"
-    what = promise("it", **kept)
+    what = guarantee("it", **kept)
     whole = [sent(0, n, n, outcome) for n in (1, 2, 3)] + [received(0, n, "s", n + 0.1) for n in (1, 3)]
     two = received(0, 2, "s", 2.1)
     missing = judged(tmp_path / "a", whole, what)
@@ -75,7 +76,7 @@ def test_what_was_not_sent_or_not_settled_is_counted_apart(tmp_path: Path) -> No
 def test_what_arrived_is_judged_also_where_it_did_not_go_to_all(tmp_path: Path) -> None:
     """A sender that cannot reach one of two receivers says of the message that it is unsent."""
     nodes = [node("p"), node("near", listens=True), node("far", listens=True)]
-    owed = plan(nodes, [flow("p", ("both", promise()), pattern="push")], {"both": ["near", "far"]})
+    owed = plan(nodes, [flow("p", ("both", guarantee()), pattern="push")], {"both": ["near", "far"]})
     two = received(0, 1, "near", 1.1)
     (verdict,) = all_judged(tmp_path, [sent(0, 1, 1, "unsent"), two, two], owed)
     assert (verdict.holds, verdict.expected, verdict.lost, verdict.duplicated) == (False, 1, 0, 1)
@@ -91,7 +92,7 @@ def test_where_nothing_is_promised_losses_are_counted_and_nothing_is_judged(tmp_
     lines = [sent(0, 1, 1, "sent"), received(0, 1, "s", 1.1), sent(0, 2, 2, "sent")]
     verdict = judged(tmp_path, lines, NOTHING)
     assert verdict.holds is None and (verdict.expected, verdict.lost) == (2, 1)
-    assert "nothing is promised of 2 deliveries" in verdict.reason
+    assert "nothing is guaranteed for 2 deliveries" in verdict.reason
 
 
 def test_a_request_is_kept_when_its_reply_is_back(tmp_path: Path) -> None:
@@ -119,7 +120,7 @@ def test_a_deadline_is_missed_by_coming_late_or_not_at_all(tmp_path: Path) -> No
 
 
 def test_a_deadline_is_missed_also_by_what_no_promise_is_judged_of(tmp_path: Path) -> None:
-    """So that promises and messages are late in one number."""
+    """So that guarantees and messages are late in one number."""
     lines = [sent(0, 1, 1, "unsettled"), sent(0, 2, 2, "unsent"), sent(0, 3, 3), received(0, 3, "s", 3.1)]
     verdict = judged(tmp_path, lines, deadline_s=0.25)
     assert (verdict.holds, verdict.expected, verdict.late) == (True, 1, 2)
@@ -127,7 +128,7 @@ def test_a_deadline_is_missed_also_by_what_no_promise_is_judged_of(tmp_path: Pat
 
 def test_a_flow_that_goes_round_owes_each_message_to_one(tmp_path: Path) -> None:
     nodes = [node("p"), node("a", listens=True), node("b", listens=True)]
-    owed = plan(nodes, [flow("p", ("both", promise())) | {"spread": "round-robin"}], {"both": ["a", "b"]})
+    owed = plan(nodes, [flow("p", ("both", guarantee())) | {"spread": "round-robin"}], {"both": ["a", "b"]})
     lines = [sent(0, n, n) for n in range(4)]
     kept = [received(0, 0, "a", 0.1), received(0, 1, "b", 1.1), received(0, 2, "a", 2.1)]
     (verdict,) = all_judged(tmp_path / "a", [*lines, *kept], owed)
@@ -155,7 +156,7 @@ def test_a_session_that_broke_soon_after_does_not_cover_the_message(tmp_path: Pa
     assert (late.holds, late.lost, late.uncovered) == (False, 1, 0)
     kept = judged(tmp_path / "c", outage(12), patience_s=None)
     assert (kept.holds, kept.uncovered) == (False, 0)
-    through = judged(tmp_path / "d", outage(12), promise("through all", while_session=False))
+    through = judged(tmp_path / "d", outage(12), guarantee("through all", while_session=False))
     assert (through.holds, through.uncovered) == (False, 0)
 
 
@@ -169,7 +170,7 @@ def test_a_connection_breaks_at_either_end_and_its_patience_is_the_senders(
 
     def verdict(place: str, patience_s: float, pattern: str) -> tuple[bool | None, int, int]:
         nodes = [node("p", patience_s=patience_s), node("s", listens=True, patience_s=None)]
-        owed = plan(nodes, [flow("p", ("s", promise()), pattern=pattern)], {"s": ["s"]})
+        owed = plan(nodes, [flow("p", ("s", guarantee()), pattern=pattern)], {"s": ["s"]})
         (found,) = all_judged(tmp_path / place, lines, owed)
         return found.holds, found.lost, found.uncovered
 
@@ -183,7 +184,7 @@ def test_the_break_of_one_connection_excuses_no_loss_on_another(tmp_path: Path) 
     lines = [sent(0, 1, 10, "sent"), session("p", "disconnected", 12, "s: reset", "s")]
     lines += [sent(0, 2, 90, "sent"), received(0, 2, "s", 90.1), received(0, 2, "t", 90.1)]
     nodes = [node("p", patience_s=900), *(node(name, listens=True, patience_s=None) for name in "st")]
-    owed = plan(nodes, [flow("p", ("both", promise()), pattern="push")], {"both": ["s", "t"]})
+    owed = plan(nodes, [flow("p", ("both", guarantee()), pattern="push")], {"both": ["s", "t"]})
     (found,) = all_judged(tmp_path, lines, owed)
     assert (found.holds, found.uncovered) == (False, 1)
     assert [who for _, _, who, _ in found.offending] == ["t"]
@@ -194,20 +195,23 @@ def test_the_good_bye_at_the_end_excuses_nothing(tmp_path: Path) -> None:
 
 
 def test_each_class_and_promise_has_its_own_verdict(tmp_path: Path) -> None:
-    weak = promise("weak", lossless=False)
+    weak = guarantee("weak", lossless=False)
     nodes = [node(name) for name in ("p", "q", "s", "t")]
-    flows = [flow("p", ("few", promise()), ("many", weak), class_="a"), flow("q", ("many", weak), class_="b")]
+    flows = [
+        flow("p", ("few", guarantee()), ("many", weak), class_="a"),
+        flow("q", ("many", weak), class_="b"),
+    ]
     owed = plan(nodes, flows, {"few": ["s"], "many": ["t"]})
     lines = [session(name, "subscribed", 0) for name in ("s", "t")]
     lines += [sent(0, 0, 1), received(0, 0, "t", 1.1), sent(1, 0, 1)]
     found = all_judged(tmp_path, lines, owed)
-    assert [(v.class_, v.promise, v.holds, v.lost) for v in found] == [
+    assert [(v.class_, v.guarantee, v.holds, v.lost) for v in found] == [
         ("a", "all", False, 1), ("a", "weak", True, 0), ("b", "weak", True, 1),
     ]  # fmt: skip
 
 
-def test_promises_of_one_name_that_differ_are_judged_apart(tmp_path: Path) -> None:
-    flows = [flow("p", ("s", promise("mine"))), flow("q", ("s", promise("mine", lossless=False)))]
+def test_guarantees_of_one_name_that_differ_are_judged_apart(tmp_path: Path) -> None:
+    flows = [flow("p", ("s", guarantee("mine"))), flow("q", ("s", guarantee("mine", lossless=False)))]
     owed = plan([node("p"), node("q"), node("s", listens=True)], flows, {"s": ["s"]})
     found = all_judged(tmp_path, [sent(0, 0, 1), sent(1, 0, 1)], owed)
     assert [v.holds for v in found] == [False, True]
@@ -215,9 +219,9 @@ def test_promises_of_one_name_that_differ_are_judged_apart(tmp_path: Path) -> No
 
 def test_receivers_of_one_message_may_be_promised_the_same_on_other_terms(tmp_path: Path) -> None:
     """As of MQTT's sessions, clean and kept, both with QoS 1: only the clean one's break excuses."""
-    kept = promise("QoS 1", while_session=False)
+    kept = guarantee("QoS 1", while_session=False)
     nodes = [node("p"), node("clean"), node("kept", patience_s=None)]
-    flows = [flow("p", ("kept", kept), ("clean", promise("QoS 1")))]
+    flows = [flow("p", ("kept", kept), ("clean", guarantee("QoS 1")))]
     owed = plan(nodes, flows, {"clean": ["clean"], "kept": ["kept"]})
     lines = [session(name, "subscribed", 0) for name in ("clean", "kept")]
     lines += [sent(0, 1, 10), session("clean", "disconnected", 11), session("clean", "subscribed", 12)]

@@ -1,4 +1,4 @@
-"""What disturbed a run: each rule fires beyond its threshold, not below, and says where it cannot tell."""
+"""Each rule on disturbances fires beyond its threshold, not below, and reports when it cannot tell."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rundirs import T0, S, flow, node, plan, promise, run_dir
+from rundirs import T0, S, flow, guarantee, node, plan, run_dir
 
-from capture import disturbance, manifest
+from capture import disturbance
 from capture.reduce import reduce_run
+from contract import manifest
 from reports.report import report
 
 MS = 1_000_000
-PLAN = plan([node("p"), node("s", listens=True)], [flow("p", ("s", promise()))], {"s": ["s"]})
+PLAN = plan([node("p"), node("s", listens=True)], [flow("p", ("s", guarantee()))], {"s": ["s"]})
 SECONDS = 20
 NAMES = list(disturbance.COLUMNS)
 QUIET = {  # a second of a lab on an idle machine of two cores

@@ -28,7 +28,7 @@ from oracle import need
 from capture.hierarchy import hierarchy
 from capture.pcap import reduce_pcap
 
-# What stands below these is not looked into here.
+# Protocols below these are not compared here.
 LEAVES = (
     *("arp", "icmp", "icmpv6", "igmp", "llc", "data", "dns", "mdns", "http", "tls", "mqtt", "amqp"),
     *("vxlan", "geneve", "gre", "mpls", "sv", "goose", "synphasor"),

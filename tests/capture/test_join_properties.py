@@ -9,7 +9,7 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rundirs import flow, node, plan, promise
+from rundirs import flow, guarantee, node, plan, plan_of
 
 from capture import messages, records
 from capture.delivery import verdicts
@@ -75,7 +75,7 @@ def runs(draw: st.DrawFn) -> Run:
     sets = {"some": draw(st.sets(st.sampled_from(sorted(RECEIVERS)))), "all": set(RECEIVERS)}
     flows = [
         flow(
-            f"p{number}", (draw(st.sampled_from(sorted(sets))), draw(promises)), pattern=draw(patterns),
+            f"p{number}", (draw(st.sampled_from(sorted(sets))), draw(guarantees)), pattern=draw(patterns),
             deadline_s=draw(st.sampled_from([0, 0.02])), class_=draw(st.sampled_from("ab")),
         )
         for number in range(draw(st.integers(1, 3)))
@@ -101,8 +101,8 @@ def runs(draw: st.DrawFn) -> Run:
     return Run(of, tuple(draw(st.permutations(sent))), tuple(draw(st.permutations(arrived))), ready, ended)
 
 
-promises = st.tuples(st.booleans(), st.booleans(), st.booleans()).map(
-    lambda kept: promise(str(kept), lossless=kept[0], single=kept[1], ordered=kept[2])
+guarantees = st.tuples(st.booleans(), st.booleans(), st.booleans()).map(
+    lambda kept: guarantee(str(kept), lossless=kept[0], single=kept[1], ordered=kept[2])
 )
 patterns = st.sampled_from(["publish", "request"])
 legs = st.lists(st.sampled_from([0, 0, 1]), max_size=3)
@@ -172,7 +172,7 @@ def read(run: Run) -> records.Records:
 @settings(max_examples=80, deadline=None)
 @given(runs())
 def test_the_join_is_what_the_model_says(run: Run) -> None:
-    table, _ = messages.join(read(run), run.plan)
+    table, _ = messages.join(read(run), plan_of(run.plan))
     wanted = modelled(run)
     found = {(r["flow"], r["seq"], r["receiver"]): r for r in table.iter_rows(named=True)}
     assert len(found) == table.height and set(found) == set(wanted)
@@ -183,8 +183,8 @@ def test_the_join_is_what_the_model_says(run: Run) -> None:
 @settings(max_examples=60, deadline=None)
 @given(runs())
 def test_verdicts_count_what_the_model_counts(run: Run) -> None:
-    table, _ = messages.join(read(run), run.plan)
-    found = {(v.class_, v.promise): v for v in verdicts(table, run.plan)}
+    table, _ = messages.join(read(run), plan_of(run.plan))
+    found = {(v.class_, v.guarantee): v for v in verdicts(table, plan_of(run.plan))}
     counted = {
         key: (v.expected, v.lost, v.duplicated, v.disordered, v.unanswered) for key, v in found.items()
     }
@@ -197,17 +197,17 @@ def test_verdicts_count_what_the_model_counts(run: Run) -> None:
             or (kept["single"] and twice)
             or (kept["ordered"] and disordered)
         )  # fmt: skip
-        promised = kept["lossless"] or kept["single"] or kept["ordered"]
-        assert found[key].holds == (not broken if judged and promised else None)
+        guaranteed = kept["lossless"] or kept["single"] or kept["ordered"]
+        assert found[key].holds == (not broken if judged and guaranteed else None)
 
 
 def tallied(run: Run) -> dict[tuple[str, str], list[Any]]:
-    """The promise, and judged, lost, doubled, disordered and unanswered, by class and promise."""
+    """The guarantee, and judged, lost, doubled, disordered and unanswered, by class and guarantee."""
     tallies: dict[tuple[str, str], list[Any]] = {}
     messages_of = {(s.flow, s.seq): s for s in run.sent}
     for (number, seq, receiver), fields in modelled(run).items():
         planned, message = run.plan["flows"][number], messages_of[number, seq]
-        kept = planned["deliveries"][0]["promise"]
+        kept = planned["deliveries"][0]["guarantee"]
         tally = tallies.setdefault((planned["traffic_class"], kept["name"]), [kept, 0, 0, 0, 0, 0])
         here = fields["received_ns"] is not None or fields["replied_ns"] is not None
         done = message.outcome in ("settled", "sent") or not kept["lossless"]

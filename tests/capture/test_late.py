@@ -7,11 +7,11 @@ from typing import Any
 
 import polars as pl
 import pytest
-from rundirs import T0, S, flow, node, plan, promise, received, run_dir, session
+from rundirs import T0, S, flow, guarantee, node, plan, received, run_dir, session
 
-from capture import manifest
 from capture.late import Gap, finding
 from capture.reduce import reduce_run
+from contract import manifest
 
 MS = 1_000_000
 RATE = 20  # messages a second
@@ -19,7 +19,7 @@ RATE = 20  # messages a second
 
 def lab(size: int = 100, **of_sender: Any) -> dict[str, Any]:
     sender = node("p", spec={"publish": {"inflight": 5}})
-    of = flow("p", ("s", promise())) | {"payload": {"kind": "bytes", "bytes": size}}
+    of = flow("p", ("s", guarantee())) | {"payload": {"kind": "bytes", "bytes": size}}
     return plan([sender | of_sender, node("s", listens=True)], [of], {"s": ["s"]})
 
 
@@ -66,6 +66,8 @@ def test_a_stopped_agent_is_marked(tmp_path: Path, outcome: str) -> None:
     )
 
 
+DOWN = {"phase": "hold", "at_ns": 5 * S, "action": "link-down", "targets": []}
+EVENT = f'{{"t_ns": {T0 + 5 * S}, "action": "link_down", "ok": true}}\n'
 LINK = {"impairment": {"rate_bps": 20_000}}
 DESIGNED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "a limit of CPU": (lab(cpu_limit_cores=0.1), {}),
@@ -73,7 +75,10 @@ DESIGNED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "its window was full": (lab(), {"outcome": "settled", "settle_ns": S}),
     "its connection was away": (lab(), {"more": session("p", "failed", 5.02) + session("p", "connected", 6)}),
     "it was away before": (lab(), {"more": session("p", "disconnected", 4.9)}),
-    "an event": (lab(), {"events": f'{{"t_ns": {T0 + 5 * S}, "action": "link_down", "ok": true}}\n'}),
+    "an event": (
+        lab() | {"events": [DOWN]},
+        {"events": f'{{"t_ns": {T0 + 5 * S}, "action": "link_down", "ok": true}}\n'},
+    ),
     "a slow path": (lab() | {"links": [{"forward": LINK, "reverse": LINK}]}, {}),
     "more than a socket holds": (lab(size=8000), {"size": 8000}),
     "virtual time": (lab(), {"time": "virtual"}),

@@ -129,7 +129,7 @@ def test_simple_packets_have_no_time_and_are_cut_by_the_snaplen(tmp_path: Path, 
 
 @pytest.mark.parametrize(("size", "text"), [(24, "24 bytes"), (20, "byte order"), (40, "pcapng version 2")])
 def test_damaged_beginnings(tmp_path: Path, size: int, text: str) -> None:
-    """What is too short to be a file is refused; what turns out damaged later keeps what came before."""
+    """A file that is too short is refused; one that is damaged later keeps the packets before the damage."""
     whole = section(major=2) + interface()
     data = {24: whole[:23], 20: whole[:8] + bytes(4) + whole[12:], 40: whole}[size]
     (tmp_path / "a.pcapng").write_bytes(data)

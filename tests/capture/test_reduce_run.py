@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from rundirs import T0, S, flow, node, plan, progress, promise, received, run_dir, sent, session
+from rundirs import T0, S, flow, guarantee, node, plan, progress, received, run_dir, sent, session
 
 from capture.errors import CaptureError
 from capture.reduce import reduce_run
@@ -19,7 +19,7 @@ def warned(path: Path) -> list[str]:
     return [w["code"] for w in json.loads((path / "manifest.json").read_text())["warnings"]]
 
 
-PAIR = plan([node("p1"), node("s")], [flow("p1", ("s", promise()))], {"s": ["s"]})
+PAIR = plan([node("p1"), node("s")], [flow("p1", ("s", guarantee()))], {"s": ["s"]})
 
 
 def joined(path: Path, of: dict[str, Any], lines: list[str]) -> dict[tuple[int, str | None], dict[str, Any]]:
@@ -33,7 +33,7 @@ def joined(path: Path, of: dict[str, Any], lines: list[str]) -> dict[tuple[int, 
 
 def test_messages_are_joined_with_their_expected_receivers(tmp_path: Path) -> None:
     nodes = [node(name) for name in ("p1", "all", "one", "late")]
-    flows = [flow("p1", ("most", promise()), ("one", promise("one"))), flow("p1", name="p1.alone")]
+    flows = [flow("p1", ("most", guarantee()), ("one", guarantee("one"))), flow("p1", name="p1.alone")]
     lines = [
         session("all", "subscribed", 0),
         session("one", "subscribed", 0),
@@ -48,7 +48,7 @@ def test_messages_are_joined_with_their_expected_receivers(tmp_path: Path) -> No
     assert (first["copies"], first["reordered"], first["latency_ns"]) == (2, True, round(1.2 * S))
     assert rows[2, "all"]["reordered"] is False and rows[2, "one"]["received_ns"] is None
     assert rows[1, "one"]["latency_ns"] == S // 2 and rows[2, "one"]["copies"] == 0
-    assert (rows[1, "one"]["promise"], first["promise"]) == ("one", "all")
+    assert (rows[1, "one"]["guarantee"], first["guarantee"]) == ("one", "all")
     assert rows[4, None]["name"] == "p1.alone" and rows[5, "all"]["sent_ns"] is None
     assert first["late"] is None and (first["class"], first["pattern"]) == ("meter", "publish")
     said = pl.read_parquet(tmp_path / "run" / "sessions.parquet")
@@ -57,7 +57,7 @@ def test_messages_are_joined_with_their_expected_receivers(tmp_path: Path) -> No
 
 def test_replies_are_counted_by_who_answered(tmp_path: Path) -> None:
     nodes = [node("p1"), *(node(name, listens=True) for name in ("s1", "s2"))]
-    flows = [flow("p1", ("both", promise()), pattern="request", deadline_s=0.5)]
+    flows = [flow("p1", ("both", guarantee()), pattern="request", deadline_s=0.5)]
     lines = [sent(0, 0, 1), sent(0, 1, 2)]
     lines += [received(0, 0, "s1", 1.1), received(0, 0, "s2", 1.1), received(0, 0, "s2", 1.25, leg=1)]
     lines += [received(0, 1, "s2", 2.25, leg=1)]  # whose own record is lost
@@ -76,7 +76,7 @@ def test_who_has_to_come_first_is_owed_nothing_before(tmp_path: Path) -> None:
     nodes += [node("sink", program=True, listens=True), node("foreign") | {"software": []}]
     everyone = ["role", "server", "silent", "telling", "sink", "foreign"]
     lines = [session(name, "listening", 5) for name in ("server", "telling", "sink")]
-    of = plan(nodes, [flow("p1", ("all", promise()))], {"all": everyone})
+    of = plan(nodes, [flow("p1", ("all", guarantee()))], {"all": everyone})
     rows = joined(tmp_path, of, [*lines, sent(0, 0, 1), sent(0, 1, 6)])
     assert {who for seq, who in rows if seq == 0} == {"server", "silent", "foreign"}
     assert {who for seq, who in rows if seq == 1} == {"server", "silent", "foreign", "telling", "sink"}
@@ -237,7 +237,7 @@ def test_a_directory_without_plan_is_refused(tmp_path: Path) -> None:
 
 def test_an_older_plan_is_refused_with_the_version_that_reads_it(tmp_path: Path) -> None:
     run = run_dir(tmp_path / "run", {"format": 1, "nodes": []})
-    with pytest.raises(CaptureError, match=r"plan\.json: a plan of format 1, .* format 2; .*does not tell"):
+    with pytest.raises(CaptureError, match=r"its plan is of format 1, .* format 2; .*does not tell"):
         reduce_run(run)
     (run / "manifest.json").write_text(json.dumps({"versions": {"vnet": "0.1.0+g1234567"}}))
     with pytest.raises(CaptureError, match=r"that made it: vnet 0\.1\.0\+g1234567"):

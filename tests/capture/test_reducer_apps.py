@@ -243,7 +243,7 @@ def test_payload_of_mqtt_is_what_was_published(tmp_path: Path, most: int) -> Non
 
 
 def test_bytes_sent_again_or_early_count_as_payload(tmp_path: Path) -> None:
-    """What they are is known only of bytes that are new and in order (docs/contracts.md)."""
+    """Only new bytes in order belong to a known message (docs/contracts.md)."""
     hello, made = mqtt(1, b"\0\4MQTT\4\2\0\x3c\0\1c"), publish(100)
     steps = [
         (True, 0, hello),

@@ -1,4 +1,4 @@
-"""What a trace asked beside what was sampled: the mean of a step function, whatever the two grids."""
+"""The values that a trace requests beside each sample: the mean of a step function, on any two grids."""
 
 from __future__ import annotations
 

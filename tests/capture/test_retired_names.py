@@ -7,11 +7,17 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from rundirs import whole
 
 import vnet
-from capture import disturbance, rawfile, reduce, retired
+from capture import disturbance, rawfile
+from contract import codec, retired
+from contract.plan import Delivery, Guarantee, Plan
 from orchestrator.cli.headlines import verdicts
+from reports import judged
 from reports.judged import FORMAT
+from reports.metrics.metric import Metric, Of, flat, read
+from reports.roles import guarantees
 from reports.rundir import read_run
 from reports.shelf import Shelf
 
@@ -24,19 +30,27 @@ OLD = {
     "realised": 2e7,
 }
 OLD |= {"low": 1.9e7, "high": 2.1e7, "unit": "ns", "n": 100, "verdict": "holds", "slack": 2e5}
+FLOW = {"deliveries": [{"receivers": "all", "guarantee": {"name": "QoS 1", "rule": "none is lost"}}]}
 PRESENT = {"requested": 2e7, "measured": 2e7, "tolerance": 2e5}
 
 
 @pytest.fixture
 def old(tmp_path: Path) -> Path:
     (tmp_path / "raw").mkdir()
-    (tmp_path / "plan.json").write_text(json.dumps({"format": reduce.PLAN_FORMAT, "lab": "old", "nodes": []}))
+    plan = json.dumps(whole(Plan, {"lab": "old", "flows": [FLOW]}))
+    (tmp_path / "plan.json").write_text(plan.replace('"guarantee":', '"promise":'))
     (tmp_path / "manifest.json").write_text(json.dumps({"state": "complete", "suspect": False}))
     (tmp_path / "proof.json").write_text(json.dumps([OLD]))
-    judged = {"of": "proof", "name": "wan forward delay", "verdict": "holds"}
-    verdict = {"format": FORMAT, "counts": {"proof": {"holds": 1}}, "verdicts": [judged]}
+    proven = {"of": "proof", "name": "wan forward delay", "verdict": "holds"}
+    delivered = {"of": "promise", "name": "meter: QoS 1", "verdict": "cannot tell"}
+    counts = {"proof": {"holds": 1}, "promise": {"cannot tell": 1}}
+    verdict = {"format": FORMAT, "counts": counts, "verdicts": [proven, delivered]}
     (tmp_path / "verdicts.json").write_text(json.dumps(verdict))
     pl.DataFrame({"t_ns": [1], "asked_bps": [7.0], "bps": [6.0]}).write_parquet(tmp_path / "links.parquet")
+    pl.DataFrame({"seq": [1], "promise": ["QoS 1"]}).write_parquet(tmp_path / "messages.parquet")
+    figure = flat(Metric("guarantee_held", Of(guarantee="QoS 1"), 1.0, "", 1, None, None, "counted"))
+    figure |= {"name": "promise_held", "promise": figure.pop("guarantee")}
+    (tmp_path / "summary.json").write_text(json.dumps([figure]))
     pl.DataFrame({"t_ns": [1], "halted": [1]}).write_parquet(tmp_path / "strain.parquet")
     return tmp_path
 
@@ -52,9 +66,31 @@ def test_the_python_api_sees_the_present_names(old: Path) -> None:
     run = vnet.load(old)
     assert isinstance(run, vnet.Run)
     assert run.proof.select(*PRESENT).to_dicts() == [PRESENT]
-    assert run.tables == ["disturbance", "links"]
+    assert run.tables == ["disturbance", "links", "messages"]
     assert run.links.columns == ["t_ns", "requested_bps", "bps"]
     assert run.table("disturbance").collect().columns == ["t_ns", "stopped"]
+
+
+def test_a_promise_of_an_old_run_is_a_delivery_guarantee(old: Path) -> None:
+    run, loaded = read_run(old), vnet.load(old)
+    assert isinstance(loaded, vnet.Run)
+    assert guarantees(run) == ["QoS 1"]
+    assert loaded.plan.flows == run.plan.flows
+    assert Shelf().table(old / "messages.parquet").columns == ["seq", "guarantee"]
+    assert loaded.messages.collect_schema().names() == ["seq", "guarantee"]
+    assert judged.known(old) == {"proof": {"holds": 1}, "guarantee": {"cannot tell": 1}}
+    assert judged.untold(judged.known(old)) == 1
+    assert [one.name for one in judged.of(old, "guarantee") or ()] == ["meter: QoS 1"]
+    assert loaded.verdicts["of"].to_list() == ["proof", "guarantee"]
+    assert loaded.summary["guarantee"].to_list() == ["QoS 1"]
+    assert loaded.summary["name"].to_list() == ["guarantee_held"]
+    (one,) = read(old / "summary.json") or ()
+    assert (one.name, one.of) == ("guarantee_held", Of(guarantee="QoS 1"))
+
+
+def test_the_plan_of_an_old_run_is_built() -> None:
+    owed = {"receivers": "all", "guarantee": {"name": "QoS 1", "rule": "none is lost"}}
+    assert codec.build(Delivery, owed) == Delivery("all", Guarantee("QoS 1", "none is lost"))
 
 
 def test_old_raw_files_are_reduced(old: Path) -> None:

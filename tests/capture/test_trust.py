@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rundirs import T0, S, flow, node, plan, promise, run_dir, sent
+from rundirs import T0, S, flow, guarantee, node, plan, run_dir, sent
 
-from capture import manifest
-from capture.manifest import Warned
 from capture.reduce import reduce_run
+from contract import manifest
+from contract.manifest import Warned
 
-PLAN = plan([node("p"), node("s", listens=True)], [flow("p", ("s", promise()))], {"s": ["s"]})
+PLAN = plan([node("p"), node("s", listens=True)], [flow("p", ("s", guarantee()))], {"s": ["s"]})
 
 
 def judged(path: Path, of: dict[str, Any] | None = None, **known: Any) -> dict[str, Any]:
@@ -131,8 +131,8 @@ def test_a_broken_promise_is_said_and_is_a_result(tmp_path: Path) -> None:
     (run / "raw" / "messages.csv").write_text(sent(0, 0, 1))
     found = judged(run)
     assert suspicions(found) == []
-    assert [w["text"] for w in found["warnings"] if w["code"] == "trust-promise"] == [
-        "meter, all: the promise did not hold: 1 lost"
+    assert [w["text"] for w in found["warnings"] if w["code"] == "trust-guarantee"] == [
+        "meter, all: the guarantee did not hold: 1 lost"
     ]
 
 

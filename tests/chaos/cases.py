@@ -1,4 +1,4 @@
-"""What is put under a fault, and what must hold of it afterwards."""
+"""The commands that run under a fault, and the checks afterwards."""
 
 from __future__ import annotations
 
@@ -230,7 +230,7 @@ SCENES = {
 
 
 def harmed(text: str) -> str:
-    """What no command may say, if it said it."""
+    """The texts in an output that no command may print."""
     _, *tracebacks = SITE.sub("", text).split(TRACEBACK)
     for traceback in tracebacks:
         files = re.findall(r'File "([^"]+)"', traceback)
@@ -274,7 +274,7 @@ def _tried(case: Case, scene: Scene, fault: Fault) -> str:
 
 
 def _left(case: Case) -> str:
-    """What is there after `vnet down`; empty if nothing is."""
+    """Everything left after `vnet down`; empty if nothing is left."""
     until = time.monotonic() + 15
     while case.left() and time.monotonic() < until:
         time.sleep(0.05)  # the lab process notices that its owner has gone, and ends itself

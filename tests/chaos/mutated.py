@@ -22,7 +22,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "reports")]
 from synthetic import write_campaign, write_run  # noqa: E402
 from synthetic_shape import Shape  # noqa: E402
 
-from capture import seal  # noqa: E402
+from contract import seal  # noqa: E402
 from orchestrator.cli.main import main  # noqa: E402
 from reports.report import campaign_report, report  # noqa: E402
 

@@ -58,7 +58,7 @@ class Lab:
 
 
 class WrongError(Exception):
-    """What was said or found is not what had to be."""
+    """A result that differs from the expected one."""
 
 
 @dataclass
@@ -150,7 +150,7 @@ class Soak:
     # ---- what is held against it
 
     def ask(self, wanted: int | None, *arguments: str) -> str:
-        """What the command says; its status must be `wanted`, None: not 0."""
+        """The output of the command; its status must be `wanted`, None: not 0."""
         status, said = self.case.vnet(*arguments)
         right = status == wanted if wanted is not None else status not in (0, None)
         self.insist(right and "Traceback" not in said, f"status {status}: {' '.join(said.split())[-600:]}")

@@ -84,7 +84,7 @@ def by_hour(run: Path) -> pl.DataFrame:
 
 
 def drifted(hours: pl.DataFrame) -> list[str]:
-    """What the last whole hours have otherwise than the second."""
+    """The differences of the last whole hours from the second."""
     whole = hours.filter(pl.col("messages") > pl.col("messages").median() * 0.9)[1:]
     first, found = whole.row(0, named=True), []
     for row in whole.iter_rows(named=True):

@@ -19,7 +19,7 @@ OUTCOMES = ("done", "failed", "killed", BROKEN)
 def table(found: dict[tuple[str, str], Counter[str]]) -> str:
     """Outcomes by scene and kind of fault, in Markdown."""
     lines = [
-        "| under a fault | fault | done | failed, said why | killed | not held |",
+        "| under a fault | fault | done | failed with a reason | killed | not held |",
         "|---|---|---|---|---|---|",
     ]
     for (scene, kind), counted in sorted(found.items()):

@@ -1,4 +1,4 @@
-"""What looks like a lab's but is none: labs come, are killed and go, and it stays as it was."""
+"""Objects that look like a lab's but are none stay unchanged while labs start, are killed and end."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def test_who_has_exactly_our_names_without_our_marks_is_let_be(case: Case) -> No
 
 
 def test_look_alikes_stay_as_they_are(case: Case) -> None:
-    """Of many labs (`make chaos`), one that a busy machine refuses is counted and passed over."""
+    """If a busy machine refuses one of many labs (`make chaos`), it is counted and skipped."""
     lab = f"decoy{os.getpid()}"
     (case.base / "lab.yaml").write_text(TOPOLOGY.replace("LAB", lab))
     decoys, came = Decoys(lab, case.base), Counter[str]()

@@ -44,7 +44,8 @@ def folder() -> Iterator[Path]:
         pytest.param("run", Memory(60), "killed", marks=mounts),
         pytest.param("real run", Short(1), "done", marks=compiles),
         ("campaign", Call("rename", KILLS, 6), "done failed killed"),
-        ("campaign", Signal(ENDS, 1200, 1), "done failed killed"),
+        # At a time that a busy machine moves; the one above is killed at the same place each time.
+        pytest.param("campaign", Signal(ENDS, 1200, 1), "done failed killed", marks=pytest.mark.sweep),
         ("report", Call("mkdir", FAILS, 1), "done failed"),
         ("real run", Call("sendto", FAILS, 3), "done failed"),
         ("real run", Call("mkdir", KILLS, 6), "failed killed"),  # the lab's process, when it makes its nodes

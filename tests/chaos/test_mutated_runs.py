@@ -11,7 +11,7 @@ import pytest
 from mutated import SHAPE, all_of, called, tried
 from synthetic import write_run
 
-from capture import manifest, seal
+from contract import manifest, seal
 from orchestrator.cli.main import main
 from reports.rundir import read_run
 

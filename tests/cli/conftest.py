@@ -46,7 +46,7 @@ def lab(tmp_path: Path, outage: dict[str, Any], monkeypatch: pytest.MonkeyPatch)
 
 @pytest.fixture
 def client(lab: StandIn) -> TestClient:
-    """Of a live page that knows the token."""
+    """A client of a live page, with its token."""
     return served(lab.run_dir.parents[1])[0]
 
 

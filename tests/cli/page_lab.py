@@ -13,11 +13,12 @@ from typing import Any
 from command_line import PROJECT
 from starlette.testclient import TestClient
 
+from contract.codec import to_json
+from contract.rundir import read_plan
 from orchestrator.cli.page import network
 from orchestrator.cli.page.app import Settings, application
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.files import part
-from orchestrator.model.codec import to_json
 from orchestrator.plan.build import make_plan
 from orchestrator.topology import load
 
@@ -61,7 +62,7 @@ class StandIn(socketserver.ThreadingUnixStreamServer):
                 "warnings": [{"code": "plan", "text": HOSTILE, "remedy": "", "suspect": False}],
             }
         if op == "inspect":
-            return network.planned(json.loads((self.run_dir / "plan.json").read_text()))
+            return network.planned(read_plan(self.run_dir))
         if op == "measure":
             return {"samples": True}
         if op == "link":

@@ -119,8 +119,8 @@ def test_a_stopped_sender_foreign_queues_and_a_quota_mark_a_run(vnet: CommandLin
     assert found["state"] == "complete" and found["suspect"]
     said = {w["code"]: w["text"] for w in found["warnings"] if w["suspect"]}
     assert {"trust-sender", "trust-stopped", "changed", "trust-throttling"} <= said.keys(), found["warnings"]
-    assert f"vnet-{LAB}.b.eth0: asked nothing, read back pfifo" in said["changed"]
-    assert f"vnet-{LAB}.p.eth0: asked nothing, read back tbf" in said["changed"]
+    assert f"vnet-{LAB}.b.eth0: requested nothing, read back pfifo" in said["changed"]
+    assert f"vnet-{LAB}.p.eth0: requested nothing, read back tbf" in said["changed"]
 
 
 @pytest.mark.uml

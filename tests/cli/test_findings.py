@@ -13,7 +13,7 @@ import pytest
 from command_line import TOPOLOGIES, CommandLine
 
 import vnet as api
-from capture import findings
+from contract import findings
 from vnet.lab import Lab, LabError, Spec
 
 PAIR = str(TOPOLOGIES / "pair.yaml")
@@ -75,7 +75,7 @@ def test_whoever_asks_for_trust_is_told_of_a_changed_table(run: Path) -> None:
 
 
 def killed(run: Path, **owner: Any) -> None:
-    """As a run is that was killed with -9: nobody wrote its end, and it has no seal."""
+    """As a run is that was killed with -9: no end is recorded, and it has no seal."""
     known = json.loads((run / "manifest.json").read_text())
     (run / "manifest.json").write_text(json.dumps(known | {"state": "running", "suspect": False}))
     (run / "seal.json").unlink()
@@ -92,7 +92,7 @@ def test_who_reports_a_run_whose_lab_is_dead_writes_its_end(vnet: CommandLine, r
     assert (found["state"], found["suspect"]) == ("interrupted", True)
     assert not_suspect(xml) == "error" and api.load(run).manifest["suspect"] is True
     page = (run / "report" / "index.html").read_text()
-    assert "Nothing marks the numbers suspect" not in page and "nobody wrote its end" in page
+    assert "Nothing marks the numbers suspect" not in page and "no end is recorded" in page
 
 
 def test_a_run_of_a_machine_that_cannot_be_asked_stays_running_and_is_suspect(
@@ -120,7 +120,7 @@ def test_a_run_of_a_machine_that_cannot_be_asked_stays_running_and_is_suspect(
             "manifest.json is damaged: its warnings are no list of objects",
         ),
         ({"state": "complete", "warnings": ["x"]}, "manifest.json is damaged: its warnings are no list"),
-        ({"state": "complete", "warnings": [], "suspect": True}, "the manifest says so, and gives no reason"),
+        ({"state": "complete", "warnings": [], "suspect": True}, "the manifest marks it, without a reason"),
         ({"state": "complete", "warnings": [{"text": "late", "suspect": True}]}, "late"),
     ],
 )

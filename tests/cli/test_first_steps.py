@@ -1,4 +1,4 @@
-"""What a newcomer types: explain, schema, new, completion; through the real command line."""
+"""A newcomer's first commands: explain, schema, new, completion; through the real command line."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from command_line import PROJECT, TOPOLOGIES, CommandLine
 
 
 def completed(vnet: CommandLine, *words: str) -> list[str]:
-    """What the shell would offer for the last of the words."""
+    """The shell's completions for the last of the words."""
     asked = {"_VNET_COMPLETE": "bash_complete", "COMP_WORDS": " ".join(["vnet", *words])}
     done = subprocess.run(
         [sys.executable, "-m", "orchestrator.cli.main"],

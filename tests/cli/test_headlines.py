@@ -34,7 +34,7 @@ def test_a_tolerance_that_is_one_is_said_once(tmp_path: Path) -> None:
 
 
 def test_what_was_judged_beside_the_links_in_words(tmp_path: Path) -> None:
-    counts = {"promise": {"holds": 2, "cannot tell": 1}, "check": {"holds": 12}, "claim": {"fails": 1}}
+    counts = {"guarantee": {"holds": 2, "cannot tell": 1}, "check": {"holds": 12}, "claim": {"fails": 1}}
     (tmp_path / "verdicts.json").write_text(json.dumps({"counts": counts}))
     assert others(tmp_path) == [
         ("delivery guarantees: 1 cannot tell, 2 holds", "yellow"),

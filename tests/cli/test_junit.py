@@ -44,7 +44,7 @@ def test_verdicts_of_a_run_are_told_apart(vnet: CommandLine) -> None:
     assert "the fake driver's figures are invented" in file.read_text()
     assert {way for where, way in found.items() if where not in skipped} == {"passed"}
     assert ("pair.proof", "left-access forward delay") in found
-    assert any(where == "pair.promise" for where, _ in found)
+    assert any(where == "pair.guarantee" for where, _ in found)
 
     run_dir = vnet.cwd / json.loads(done.stdout)["run_dir"]
     proof = json.loads((run_dir / "proof.json").read_text())

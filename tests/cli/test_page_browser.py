@@ -9,6 +9,7 @@ import os
 import re
 import signal
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -23,8 +24,11 @@ from command_line import CommandLine
 from page_lab import HOSTILE, StandIn
 from playwright.sync_api import Page, expect
 
+from contract.plan import Impairment, Plan
 from orchestrator.cli.page.app import Settings, application
-from orchestrator.model import Impairment
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "contract"))
+from whole_plan import whole
 
 pytestmark = pytest.mark.skipif(not here(), reason=WHY)
 CAMPAIGN = """name: trial
@@ -83,8 +87,8 @@ def hostile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         "error": HOSTILE,
     }
     plan = {"nodes": [node], "links": [link], "segments": [{"name": HOSTILE}], "events": [], "captures": [],
-            "ramp_ns": 0, "hold_ns": 0, "drain_ns": 0, "flows": [{"traffic_class": HOSTILE}]}  # fmt: skip
-    (run / "plan.json").write_text(json.dumps(plan))
+            "flows": [{"name": HOSTILE, "traffic_class": HOSTILE}]}  # fmt: skip
+    (run / "plan.json").write_text(json.dumps(whole(Plan, plan)))
     (run / "manifest.json").write_text(json.dumps({"lab": HOSTILE, "state": HOSTILE, "warnings": [HOSTILE]}))
     (run / "raw" / "events.jsonl").write_text(json.dumps(event) + "\n")
     (run / "raw" / "messages.csv").write_text("S,0,1,10,1000,1001,1600,1,settled\n")

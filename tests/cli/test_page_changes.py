@@ -164,8 +164,8 @@ def test_a_class_of_a_queue_is_changed_and_the_snippet_has_the_whole_queue(
     def answer(request: dict[str, Any]) -> dict[str, Any]:
         found = before(request)
         if request["op"] == "inspect":
-            asked = found["links"]["wan"]["forward"]["asked"]
-            found["links"]["wan"]["forward"]["asked"] = asked | {
+            asked = found["links"]["wan"]["forward"]["requested"]
+            found["links"]["wan"]["forward"]["requested"] = asked | {
                 "rate_bps": 5 * 10**6, "queue": {"htb": {"classes": bands}}
             }  # fmt: skip
         return found

@@ -1,4 +1,4 @@
-"""What the live page shows of files: those of runs, and no others."""
+"""The live page serves files of runs, and no others."""
 
 from __future__ import annotations
 

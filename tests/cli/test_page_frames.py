@@ -1,4 +1,4 @@
-"""What the live page makes of what a lab writes: lines, rates, flows, places on the map."""
+"""The live page turns the files of a lab into lines, rates, flows and places on the map."""
 
 from __future__ import annotations
 

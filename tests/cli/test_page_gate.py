@@ -1,4 +1,4 @@
-"""Who gets in to the live page, and what its answers forbid."""
+"""Access to the live page, and the requests that its answers forbid."""
 
 from __future__ import annotations
 

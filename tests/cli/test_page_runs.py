@@ -137,9 +137,9 @@ def test_runs_of_older_versions_and_damaged_ones_are_said(results: Path, client:
     (run / "nodes.parquet").unlink()
     assert "has no tables" in client.get("/api/run/pair/1").text
     (run / "plan.json").write_text('{"format": 1}')
-    assert "of another version (format 1)" in client.get("/api/run/pair/1").text
+    assert "plan is of format 1" in client.get("/api/run/pair/1").text
     (run / "plan.json").write_text("{")
-    assert "plan.json: cannot be read" in client.get("/api/run/pair/1").text
+    assert "plan.json: JSONDecodeError" in client.get("/api/run/pair/1").text
 
 
 def test_a_campaign_shows_every_cell_that_is_planned(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What the page offers to paste makes the same impairment again, or says what it leaves out."""
+"""A snippet that the page offers makes the same impairment again, or states what it leaves out."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def test_the_example_gets_its_latency_loss_and_verdict(vnet: Any) -> None:
     page = (run_dir / "report" / "index.html").read_text()
     assert "datagrams in order" in page and "meter.send" in page
     summary = json.loads((run_dir / "summary.json").read_text())
-    found = {one["name"]: one["value"] for one in summary if one["promise"] == "datagrams in order"}
+    found = {one["name"]: one["value"] for one in summary if one["guarantee"] == "datagrams in order"}
     assert (found["messages_scheduled"], found["messages_lost"]) == (40, 0) and found["latency_p50"] > 0
     assert [w for w in manifest(run_dir)["warnings"] if w["code"] == "records"] == []
 

@@ -84,7 +84,7 @@ class Terminal:
         self.seen = ""
 
     def until(self, text: str) -> str:
-        """What came up to and with `text`."""
+        """The output up to and including `text`."""
         deadline = time.monotonic() + 30
         while text not in self.seen:
             assert time.monotonic() < deadline, self.seen

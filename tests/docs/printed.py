@@ -1,4 +1,4 @@
-"""What the pages print in fences: blocks of commands, of Python and of data, and what stands in backticks."""
+"""Fenced text of the pages: blocks of commands, of Python and of data, and words in backticks."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ def test_links_between_pages_lead_to_files() -> None:
 def test_pages_named_in_code_exist() -> None:
     sources = [
         path
-        for top in ("orchestrator", "capture", "reports", "images", "bench")
+        for top in ("orchestrator", "capture", "contract", "reports", "images", "bench")
         for path in (ROOT / top).rglob("*")
     ]
     texts = [path for path in sources if path.suffix in {".py", ".rs", ".sh", ".j2"}]
@@ -36,7 +36,7 @@ def test_pages_named_in_code_exist() -> None:
 
 # A file or a pattern in backticks. Capitals (KIND, NAME) and an ellipsis stand for others.
 FILE = re.compile(
-    r"`((?:bench|capture|docs|fuzz|images|inventory|orchestrator|playbooks|reports|tests|topologies|vnet)/[\w./*-]+)`"
+    r"`((?:bench|capture|contract|docs|fuzz|images|inventory|orchestrator|playbooks|reports|tests|topologies|vnet)/[\w./*-]+)`"
 )
 STANDS_FOR = re.compile(r"[A-Z]{3,}|\.\.\.")
 THEIRS = {"tests/integration"}  # netlab's, docs/exchange.md

@@ -17,6 +17,7 @@ from pathlib import Path
 import click
 import pytest
 from printed import ROOT, SHELL, Block, blocks, spans
+from who_runs_it import MADE, NOT_RUN, why_not
 
 sys.path.insert(0, str(ROOT / "tests/virtual"))
 from virtual_place import kernel_missing
@@ -42,7 +43,6 @@ OTHERS = {
     "docker save": "Docker's; tests/images/test_oci.py reads archives of that form",
     "export PATH=": "for a shell of the reader's",
     "export VNET_LAB=": "tests/ansible sets it",
-    "git clone": "the address is the reader's",
     "images/hil/machine.sh": "an hour of a nested machine: make test-hil",
     "images/packages.sh": "installs packages: its sets are checked below",
     "open http": "a browser: tests/cli/test_page_browser.py",
@@ -64,8 +64,9 @@ STILL = (
     "new --",
     "atlas query",
     "atlas show",
+    "images export",
 )
-# Of these: what cannot be run here.
+# Those of them that cannot run here.
 NOT_HERE = {
     "--hosts": "hosts of an inventory",
     "FILE": "stands for a file",
@@ -145,15 +146,17 @@ def test_what_is_not_there_is_found() -> None:
         parsed("run topologies/pair.yaml --kernle uml")
 
 
-def test_targets_of_make_exist() -> None:
+def test_targets_of_make_exist_and_each_has_who_makes_it() -> None:
     targets = set(re.findall(r"^([a-z-]+)(?: [a-z-]+)*:", (ROOT / "Makefile").read_text(), re.MULTILINE))
-    asked = [
-        (where, word)
-        for where, line in COMMANDS
+    printed = {
+        word
+        for _, line in COMMANDS
         if (made := MAKE.match(line))
         for word in shlex.split(made[1])
-    ]
-    assert [f"{where}: make {word}" for where, word in asked if "=" not in word and word not in targets] == []
+        if "=" not in word
+    }
+    assert printed <= targets
+    assert printed == set(MADE), "who_runs_it.py lists each target that is printed, and no other"
 
 
 def test_named_packages_and_playbooks_exist() -> None:
@@ -182,30 +185,54 @@ def _whole(line: str) -> bool:
     return True
 
 
-def in_virtual_time() -> list[str]:
-    """Single runs; `make gallery` runs the gallery's, and campaigns take hours."""
-    printed = [line for where, line in COMMANDS if VNET.match(line) and where.split(":")[0] != GALLERY]
-    runs = {line for line in printed if "vnet run topologies/" in line and "--time virtual" in line}
-    return sorted(line.removeprefix(".venv/bin/") for line in runs)
+def to_run() -> dict[str, str]:
+    """Lines of labs that must run as printed, each with the page where it stands first."""
+    found: dict[str, str] = {}
+    for where, line in lines_of_vnet():
+        if not line.startswith(STILL) and not why_not(line):
+            found.setdefault(line, where.rpartition(":")[0])
+    return found
+
+
+def test_each_line_runs_or_is_listed_with_the_reason() -> None:
+    known = ("run topologies/", "campaign run broker.yaml", "up topologies/", "atlas page")
+    assert [f"{page}: vnet {line}" for line, page in to_run().items() if not line.startswith(known)] == [], (
+        "run it (STILL, to_run), or say why not in who_runs_it.py"
+    )
+
+
+@pytest.mark.parametrize("pattern", NOT_RUN)
+def test_each_entry_of_the_list_has_its_lines(pattern: str) -> None:
+    lines = [line for _, line in lines_of_vnet() if not line.startswith(STILL) or "clients=298" in line]
+    assert [line for line in lines if re.search(pattern, line)], "nobody prints this any more: remove it"
+
+
+def files_of(page: str) -> dict[str, str]:
+    """The files that a page shows with their names."""
+    named = re.compile(r'title="([^"]+)"')
+    return {title[1]: b.text for b in blocks() if b.page == page and (title := named.search(b.info))}
 
 
 @pytest.mark.sweep
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 @pytest.mark.skipif(kernel_missing() is not None, reason=str(kernel_missing()))
-@pytest.mark.parametrize("line", in_virtual_time())
-def test_a_run_in_virtual_time_ends_well_as_printed(line: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("line", "page"), to_run().items())
+def test_a_lab_ends_well_as_printed(line: str, page: str, tmp_path: Path) -> None:
     (tmp_path / "topologies").symlink_to(ROOT / "topologies")
+    for name, text in files_of(page).items():
+        (tmp_path / name).write_text(text)
     own = {
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
         "VNET_STATE_DIR": str(tmp_path / "s"),
     }
+    typed_last = f" && vnet down {Path(line.split()[1]).stem}" if line.startswith("up ") else ""
     done = subprocess.run(
-        ["bash", "-c", line], cwd=tmp_path, env=os.environ | own, stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        ["bash", "-c", f"vnet {line}{typed_last}"], cwd=tmp_path, env=os.environ | own,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-3000:]
-    assert list(tmp_path.glob("results/*/*/report/index.html"))
+    assert line.startswith(("up ", "atlas page")) or list(tmp_path.glob("results/*/*/report/index.html"))
 
 
 def test_what_makes_no_lab_runs_as_printed(tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ def test_a_run_is_read(tmp_path: Path) -> None:
 
 
 def test_a_data_set_is_queried(tmp_path: Path) -> None:
-    """Of two runs, laid out as `vnet campaign dataset` does (tests/reports/test_reports_dataset.py)."""
+    """A data set of two runs, as `vnet campaign dataset` makes it (tests/reports/test_reports_dataset.py)."""
     for qos, latencies in ((0, [1, 2, 3]), (1, [4, 5, 6])):
         levels = f"level_qos={qos}/level_topology=mqtt-many-to-one"
         cell = tmp_path / f"results/c/dataset/messages/cell=q{qos}/repetition=1/{levels}"

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,14 @@ def test_it_leads_to_the_four_kinds_of_docs_and_to_the_papers() -> None:
     text = README.read_text(encoding="utf-8")
     places = [f"docs/{place}/README.md" for place in ("tutorial", "how-to", "reference", "explanation")]
     assert [place for place in (*places, "docs/papers.md") if f"({place})" not in text] == []
+
+
+def test_the_licence_is_the_one_that_the_packages_state() -> None:
+    stated = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["license"]["text"]
+    assert tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]["license"] == stated
+    assert stated in README.read_text(encoding="utf-8")
+    first, second = (ROOT / "LICENSE").read_text(encoding="utf-8").split("\n", 3)[1:3]
+    assert (first.strip(), second.split(",")[0].strip()) == ("Apache License", "Version 2.0")
 
 
 def words(svg: str) -> list[str]:

@@ -28,7 +28,7 @@ LIKE = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 @pytest.fixture
 def reader(tmp_path: Path) -> Iterator[dict[str, str]]:
-    """Who has vnet on the path, and whose labs are gone at the end of a step."""
+    """A reader's environment, with vnet on the path; checks that no lab is left at the end of a step."""
     state = tmp_path.parent / f"{tmp_path.name}-state"
     own = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "VNET_STATE_DIR": str(state)}
     yield os.environ | own | {"COLUMNS": "120", "PYTEST_ADDOPTS": "-p no:cacheprovider"}

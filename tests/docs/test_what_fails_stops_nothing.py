@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -56,6 +57,22 @@ def test_a_process_that_keeps_the_output_open_is_not_waited_for() -> None:
     status, lines = run("leaves: sleep 60 & echo $!")
     subprocess.run(["kill", lines[0]], check=True)
     assert status == 0
+
+
+def test_a_group_begins_when_all_before_it_have_ended(tmp_path: Path) -> None:
+    """`first` waits for a file of `second`, so they run at the same time; `alone` sees both files."""
+    status, lines = run(
+        "--side-by-side",
+        "2",
+        f"first: until [ -e {tmp_path}/second ]; do sleep 0.05; done; touch {tmp_path}/first",
+        f"second: touch {tmp_path}/second; false",
+        "--side-by-side",
+        "1",
+        f"alone: ls {tmp_path}",
+    )
+    assert status == 1
+    assert lines.index("first") < lines.index("second") < lines.index("tests: second failed with status 1:")
+    assert [line.split()[2] for line in lines[-4:-1]] == ["passed", "FAILED", "passed"]
 
 
 def test_words_that_are_no_part_are_refused() -> None:

@@ -1,4 +1,4 @@
-"""What the doctor says, with invented machines; and that on this one it answers soon and in full."""
+"""The doctor's findings on invented machines; on this machine it answers soon and in full."""
 
 from __future__ import annotations
 

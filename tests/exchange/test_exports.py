@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from contract.plan import Plan
 from orchestrator.exchange import to_containerlab, to_mininet, writing
 from orchestrator.exchange.containerlab import read
 from orchestrator.exchange.outgoing import ExportError
-from orchestrator.model import Plan
 from orchestrator.plan.build import make_plan
 from orchestrator.topology import load
 from orchestrator.topology.loading import parse

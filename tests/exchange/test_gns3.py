@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from contract.plan import Plan
 from orchestrator.exchange import writing
 from orchestrator.exchange.gns3 import read
-from orchestrator.model import Plan
 from orchestrator.plan.build import make_plan
 from orchestrator.topology import TopologyError
 from orchestrator.topology.loading import parse

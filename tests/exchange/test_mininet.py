@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from contract.plan import Plan
 from orchestrator.exchange import to_mininet, writing
 from orchestrator.exchange.mininet import read
 from orchestrator.exchange.writing import Written
-from orchestrator.model import Plan
 from orchestrator.plan.build import make_plan
 from orchestrator.topology import TopologyError, load
 from orchestrator.topology.loading import parse
@@ -114,6 +114,9 @@ def test_what_builds_nothing_is_refused(tmp_path: Path, script: str, said: str) 
         imported(tmp_path, script)
 
 
-def test_a_script_that_fails_later_keeps_its_network(tmp_path: Path) -> None:
-    _, plan, left = imported(tmp_path, ROUTED + "    float(net['H1'].cmd('uptime'))\n")
-    assert len(plan.nodes) == 3 and any("after its network was built" in line for line in left)
+def test_a_script_that_fails_later_may_stop_at_its_start(tmp_path: Path) -> None:
+    script = ROUTED + "    float(net['H1'].cmd('uptime'))\n"
+    with pytest.raises(TopologyError, match=r"Routed.py:34: fails \(ValueError.*--stop-at-start"):
+        imported(tmp_path, script)
+    network = read(tmp_path / "Routed.py", stop_at_start=True)
+    assert len(network.machines) == 3 and any("line 30: the script is stopped" in one for one in network.left)

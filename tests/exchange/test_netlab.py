@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from contract.plan import Plan
 from orchestrator.exchange import writing
 from orchestrator.exchange.netlab import read
-from orchestrator.model import Plan
 from orchestrator.plan.build import make_plan
 from orchestrator.topology import TopologyError
 from orchestrator.topology.loading import parse
@@ -62,7 +63,7 @@ def test_routers_with_their_protocols_and_hosts(tmp_path: Path) -> None:
     assert plan.lab == "two-as" and sorted(nodes) == ["h1", "h2", "r1", "r2", "x1"]
     daemons = {name: node.software[0].process.env["DAEMONS"] for name, node in nodes.items() if node.software}  # type: ignore[union-attr]
     assert daemons == {"r1": "zebra ospfd bgpd", "r2": "zebra ospfd bgpd", "x1": "zebra bgpd"}
-    assert "as: 65001" in text and "routing: none" in text
+    assert "as: 65001" in text and "cost: 5" in text and "routing: none" in text
     own = {(n.name, i.segment): f"{i.address}/{i.prefix}" for n in plan.nodes for i in n.interfaces}
     assert own["r1", "lan-3"] == "172.20.0.9/24" and own["h2", "lan-3"] == "172.20.0.7/24"
     assert [(r.to, r.via) for r in nodes["h1"].routes] == [(("0.0.0.0/0",), ("172.20.0.9",))]
@@ -78,13 +79,12 @@ def test_routers_with_their_protocols_and_hosts(tmp_path: Path) -> None:
     for one in (
         "line 4: the plugin bgp.session",
         "line 7: ospf.area: no counterpart",
-        "line 12: r1: bgp.rr: the room's own setting stands",
+        "line 12: r1: bgp.rr: the kind's own setting stands",
         "line 14: X1: loopback",
-        "line 19: ospf of a link",
         "node X1 is x1 here",
     ):
         assert one in said
-    assert "message" not in said and "validate" not in said
+    assert "message" not in said and "line 28: validate.ping: to be checked by hand on h1" in said
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_frr_stands_for_other_devices_where_that_is_asked_for(tmp_path: Path) ->
         ("module: [ospf, bgp]", "module: [isis]", r":12: nodes.r1.module: the module isis of r1 cannot"),
         ("[bgp.session]", "[fabric]", r":4: plugin: the plugin fabric cannot be taken over"),
         ("message: Hello", "vlans: {red: }", r":3: vlans: vlans cannot be taken over"),
-        ("- r1-r2", "- r1-r9", r":16: links\[0\].*: r9: r9 cannot be taken over"),
+        ("- r1-r2", "- r1-r9", r":16: links\[0\]: r9: does not join nodes of the file"),
         ("bgp.as: 65000", "bgp: {}", r":12: nodes.r1: r1 has BGP and no AS"),
         ("172.20.0.0/24", "172.20.0.1/24", r":21: links\[2\]: 172.20.0.1/24: has no subnet or address"),
         ("nodes:\n", "knots:\n", "cannot be taken over|does not join"),
@@ -126,3 +126,46 @@ def test_frr_stands_for_other_devices_where_that_is_asked_for(tmp_path: Path) ->
 def test_what_cannot_be_is_refused_with_its_line(tmp_path: Path, old: str, new: str, said: str) -> None:
     with pytest.raises(TopologyError, match=said):
         _read(tmp_path, TOPOLOGY.replace(old, new, 1))
+
+
+FRR = "defaults.device: frr\nmodule: [ospf]\nnodes: [r1, r2, r3]\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "links", "segments"),
+    [
+        (f"{FRR}links: [[r1, r2, r3]]\n", set(), {"lan-1": 3}),
+        (f"{FRR}links: [r1-r2-r3]\n", set(), {"lan-1": 3}),
+        (f"{FRR}links: [{{group: core, members: [r1-r2, r2-r3]}}]\n", {"r1-r2", "r2-r3"}, {}),
+        (f"{FRR}links: {{core: [r1-r2], edge: [[r2, r3], r1]}}\n", {"r1-r2", "r2-r3"}, {"lan-3": 1}),
+        (f"{FRR}links: [r1-r2, {{r2: , r3: , disable: true}}, r2-r3]\n", {"r1-r2", "r2-r3"}, {}),
+        ("defaults.device: frr\ngroups: {_auto_create: true, g: [a, b]}\nlinks: [a-b]\n", {"a-b"}, {}),
+        (
+            "defaults.device: frr\ngroups.g: {_auto_create: true, members: [a, b]}\nlinks: [a-b]\n",
+            {"a-b"},
+            {},
+        ),
+    ],
+)
+def test_links_and_groups_in_all_their_forms(
+    text: str, links: set[str], segments: dict[str, int], tmp_path: Path
+) -> None:
+    plan, _, _ = _read(tmp_path, text)
+    assert {link.name for link in plan.links} == links
+    members = {
+        s.name: sum(i.segment == s.name for n in plan.nodes for i in n.interfaces) for s in plan.segments
+    }
+    assert members == segments
+
+
+def test_groups_are_merged_in_depth_and_inner_ones_count(tmp_path: Path) -> None:
+    text = (
+        "defaults.device: frr\nmodule: [bgp]\nnodes: {a: {bgp.rr: true}, b: , d: , e: {bgp.originate: []},"
+        " x: {bgp.as: 1}}\n"
+        "groups:\n  g1: [a, b]\n  g2: {members: [d, g1, g3], bgp.as: 65000, module: [bgp, ospf]}\n"
+        "  g3: {members: ['~e'], bgp: {as: 65001}}\nlinks: [a-b, b-d, d-e, e-x]\n"
+    )
+    plan, written, _ = _read(tmp_path, text)
+    assert re.findall(r"\bas: (\d+)", written) == ["65000"] * 3 + ["65001", "1"]
+    daemons = {n.name: n.software[0].process.env["DAEMONS"] for n in plan.nodes}  # type: ignore[union-attr]
+    assert daemons["a"] == "zebra ospfd bgpd" and daemons["x"] == "zebra bgpd"

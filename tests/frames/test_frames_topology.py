@@ -1,4 +1,4 @@
-"""What the file may say of trials: every mistake is found, with its rule; what is right becomes a plan."""
+"""Trials in the file: every mistake is found, with its rule; a correct file becomes a plan."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import dataclasses
 
 import pytest
 
+from contract.codec import build
 from orchestrator.language.problem import TopologyError
-from orchestrator.model.codec import build
 from orchestrator.plan.build import make_plan
 from orchestrator.software.frames.trials import Frames
 from orchestrator.topology.loading import parse

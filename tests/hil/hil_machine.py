@@ -27,7 +27,7 @@ MACHINE = ", kind: vm, image: builtin-nic, memory: 256 MiB, boot_within: 400 s"
 
 @dataclass(frozen=True)
 class Ports:
-    """What must be the same after a lab as before it."""
+    """The ports' state, which must be the same after a lab as before it."""
 
     drivers: tuple[str, ...]
     interfaces: tuple[tuple[Any, ...], ...]

@@ -54,7 +54,7 @@ def machines() -> Iterator[Machines]:
 
 @cache
 def shown() -> Shown:
-    """What QEMU's account sees of the images."""
+    """The images as QEMU's account sees them."""
     return Shown(STATE, account.of_lab(STATE))
 
 
@@ -68,7 +68,8 @@ def given(name: str, address: str) -> Guest:
     node = next(n for n in plan.nodes if n.name == name)
     cards = tuple(dataclasses.replace(card, pci=address) for card in node.interfaces)
     image = shown().image(locate("builtin-nic", AGENT))
-    return Guest(dataclasses.replace(node, interfaces=cards), image, STATE / name, STATE / f"{name}.log")
+    placed, place = dataclasses.replace(node, interfaces=cards), STATE / name
+    return Guest(placed, image, place, place, STATE / f"{name}.log")
 
 
 def shared() -> tuple[str, str]:

@@ -6,7 +6,7 @@ import csv
 
 from hil_machine import PORT_A, PORT_B, RESULTS, run_of, vnet
 
-# What an emulated NIC carries, in trials as short as they may be
+# The rates that an emulated NIC carries, in trials as short as possible
 SHORT = {
     "frame_size": "512", "line_rate": "10 Mbit/s", "trial": "300ms", "latency_trials": "1",
     "latency_trial": "300ms", "burst": "100ms", "burst_trials": "1",

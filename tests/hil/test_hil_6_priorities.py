@@ -11,7 +11,7 @@ sys.path.append(str(PROJECT / "tests/virtual"))
 
 from shorter_stacks import shorter
 
-# What an emulated NIC carries, with room for what else is emulated
+# The rates that an emulated NIC carries beside other emulation
 SLOW = {"rate": "2mbit", "get": "800 kbit/s"}
 
 

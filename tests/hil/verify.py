@@ -36,7 +36,7 @@ def main(directory: Path) -> int:
 
 
 def tests(file: Path) -> list[str]:
-    """What the machine's own tests say."""
+    """The results of the machine's own tests."""
     if not file.exists():
         return [f"{file}: the tests inside did not end"]
     suite = next(ElementTree.parse(file).getroot().iter("testsuite"))
@@ -112,13 +112,13 @@ def priorities(path: Path, manifest: dict[str, Any]) -> Facts:
     """Messages that the master's stack prefers do not wait for its transfer, on their way into the port."""
     found = statistics(study_of_run(path))
     for (tagging, load), at in found.items():
-        trips = f"{at['mean'] / 1e3:.2f} +- {at['std'] / 1e3:.2f} ms, {at['n']:.0f} of {at['asked']:.0f}"
+        trips = f"{at['mean'] / 1e3:.2f} +- {at['std'] / 1e3:.2f} ms, {at['n']:.0f} of {at['requested']:.0f}"
         print(f"test-hil: {path.parent.name}: {tagging}, {load}: {trips}")
     yield "the master has a port", PORT_A in manifest["parameters"]["nics"]
     yield "all round trips", set(found) == {(tagging, load) for tagging in TAGGING for load in LOADS}
     waits = {tagging: found[tagging, "transmit"] for tagging in TAGGING if (tagging, "transmit") in found}
     yield "priority takes the transfer away", waits["queues"]["mean"] < waits["untagged"]["mean"] / 2
-    yield "none is lost at priority", waits["queues"]["n"] == waits["queues"]["asked"]
+    yield "none is lost at priority", waits["queues"]["n"] == waits["queues"]["requested"]
 
 
 LABS = {

@@ -110,7 +110,7 @@ class Guest:
         return dict(nodes["a"])
 
     def guest_agent(self, command: str) -> Any:
-        """What qemu-ga answers; it flushes its input at a 0xFF."""
+        """The answer of qemu-ga; it flushes its input at a 0xFF."""
         with self._connect("ga") as port:
             port.write(json.dumps({"execute": command}) + "\n")
             port.flush()
@@ -142,7 +142,7 @@ def _machine(memory_mib: int) -> list[str]:
 
 
 def _boot(image: Image, directory: Path, seed: Path | None) -> list[str]:
-    """What it boots from; a user's own disk brings its own kernel."""
+    """The arguments that boot it: the image's kernel, or a user's own disk, which brings its own."""
     words = []
     if image.kernel is not None:
         words = ["-kernel", str(image.kernel), "-initrd", str(image.initrd), "-append", image.append]

@@ -132,7 +132,7 @@ USER: dict[str, Any] = {
 
 
 def the_users_machine_is_there(guest: Guest) -> None:
-    """What USER asks for, done by cloud-init without an error, and the agent beside it."""
+    """cloud-init carries out USER's settings without an error, and the agent runs beside it."""
     assert guest.do("hello")["version"]
     guest.node()
     assert "status: done" in guest.run("cloud-init", "status", "--wait")

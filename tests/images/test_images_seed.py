@@ -1,4 +1,4 @@
-"""What a node with a disk is told by its seed."""
+"""The seed of a node with a disk has its identity and settings."""
 
 from __future__ import annotations
 

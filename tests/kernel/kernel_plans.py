@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from contract.plan import Direction, Impairment, Link, Node, Plan
 from orchestrator.kernel.facts import HostFacts
-from orchestrator.model import Direction, Impairment, Link, Node, Plan
 
 PLAIN = Impairment()
 DELAYED = Impairment(delay_ns=20_000_000, limit_packets=1000)

@@ -8,12 +8,12 @@ import pytest
 from kernel_plans import facts, plan
 from test_kernel_choose import UML, kernels
 
+from contract.plan import Plan, Prediction
 from orchestrator.kernel import limits
 from orchestrator.kernel.limits import facts as machine_facts
 from orchestrator.kernel.protocol import Wish
 from orchestrator.kernel.registry import choose
 from orchestrator.kernel.uml.kernel import UmlKernel
-from orchestrator.model import Plan, Prediction
 from orchestrator.plan.capacity import MachineFacts
 
 KERNEL = Path(__file__).parents[2] / "orchestrator" / "kernel"

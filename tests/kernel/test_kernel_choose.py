@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from kernel_plans import ALL_KINDS, DELAYED, facts, link, node, plan
 
+from contract.plan import Event, Host, Step
 from orchestrator.kernel import registry
 from orchestrator.kernel.fake import FakeKernel
 from orchestrator.kernel.host import HostKernel
@@ -20,7 +21,6 @@ from orchestrator.kernel.uml.binaries import UmlBinary
 from orchestrator.kernel.uml.kernel import UmlKernel
 from orchestrator.kernel.virtual.kernel import VirtualKernel
 from orchestrator.language.kernels import KERNELS, LOCAL, Kind
-from orchestrator.model import Event, Host, Step
 
 ROOT = Path(__file__).parents[2]
 

@@ -1,4 +1,4 @@
-"""What a lab in virtual time sees is part of its memory, and is counted before a run."""
+"""The root of a lab in virtual time is part of its memory, and is counted before a run."""
 
 from __future__ import annotations
 

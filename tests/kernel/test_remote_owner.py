@@ -79,5 +79,5 @@ def test_silence_ends_the_lab(tmp_path: Path) -> None:
     process = owner(tmp_path, 0.5)
     assert process.stdin is not None and process.stdout is not None and process.stderr is not None
     assert process.wait(20) == 130
-    assert process.stderr.read() == "not a word from home for 0.5 s: the lab was ended\n"
+    assert process.stderr.read() == "no message from home for 0.5 s: the lab was ended\n"
     process.communicate()

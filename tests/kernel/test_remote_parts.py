@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from kernel_plans import node, plan
 
+from contract.plan import Plan, Vm
 from orchestrator.kernel.place import machine_of
 from orchestrator.kernel.protocol import KernelError
 from orchestrator.kernel.remote import stage
@@ -20,7 +21,6 @@ from orchestrator.kernel.remote.home import unpack
 from orchestrator.kernel.remote.refusals import explained
 from orchestrator.language.units import UnitError
 from orchestrator.language.uris import RemoteMachine, kernel_machine, libvirt_machine
-from orchestrator.model import Plan, Vm
 from orchestrator.topology import TopologyError
 from orchestrator.topology.loading import parse
 
@@ -137,7 +137,7 @@ def test_a_file_and_an_option_that_mean_two_machines_are_refused(kernel: str) ->
         ("ssh: connect to host lab7 port 2222: Connection refused", "no ssh server listens there"),
         ("ssh: connect to host lab7 port 2222: Connection timed out", "the machine is off, or a firewall"),
         ("ssh: Could not resolve hostname lab7: Name or service not known", "no such name is known"),
-        ("", "ssh ended without a word; `ssh -p 2222 alice@lab7` tries it by hand"),
+        ("", "ssh ended without an error message; `ssh -p 2222 alice@lab7` tries it by hand"),
         ("something new", "something new; `ssh -p 2222 alice@lab7` tries it by hand"),
     ],
 )  # fmt: skip

@@ -27,7 +27,7 @@ def test_the_control_socket_is_told_of_before_the_line_that_says_serving(tmp_pat
 
 
 def _messages(terminal: int, through: str) -> list[dict[str, object]]:
-    """What a terminal carries up to the line with a word: it hands out whole lines, not all at once."""
+    """The text of a terminal up to the line with a word; a terminal delivers whole lines, not all at once."""
     got = b""
     while through.encode() not in got or not got.endswith(b"\n"):
         got += os.read(terminal, 4096)

@@ -1,4 +1,4 @@
-"""What a lab kernel shares among all nodes is enough for all that talk (tests/virtual/test_many_talk.py)."""
+"""The limits that all nodes of a lab kernel share suffice for many (tests/virtual/test_many_talk.py)."""
 
 from __future__ import annotations
 

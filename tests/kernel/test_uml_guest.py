@@ -262,7 +262,7 @@ def test_a_run_ends_with_the_command_that_wanted_it(launch):
 def test_an_ordinary_user_boots_a_guest_too(tmp_path_factory):
     place = Path(f"/tmp/vnet-test-user-{os.getpid()}")
     copy = place / "project"
-    for package in ("orchestrator", "tests/kernel"):
+    for package in ("orchestrator", "contract", "tests/kernel"):
         shutil.copytree(PROJECT / package, copy / package, ignore=shutil.ignore_patterns("__pycache__"))
     kernel = place / "linux"
     shutil.copy(BINARIES[0].path, kernel)

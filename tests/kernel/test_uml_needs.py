@@ -1,4 +1,4 @@
-"""What a guest needs of the machine is missed before anything is made: real namespaces, invented facts."""
+"""Missing needs of a guest are found before anything is made: real namespaces, invented facts."""
 
 from __future__ import annotations
 

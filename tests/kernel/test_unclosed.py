@@ -118,6 +118,43 @@ def test_a_program_that_cannot_be_shown(
     assert one.value == (wanted.name if wanted.kind == "program" or "read by" not in rule else "/usr/bin/app")
 
 
+ELF = b"\x7fELF\x02\x01\x01" + bytes(9) + b"\x02\x00"
+ARM = ELF + b"\xb7\x00" + bytes(44)
+# Of x86-64, with nine program headers at byte 64, where the file ends.
+CUT = ELF + b"\x3e\x00" + bytes(12) + b"\x40" + bytes(15) + b"\x40\x00\x38\x00\x09\x00" + bytes(6)
+
+
+@pytest.mark.parametrize(
+    ("content", "rule"),
+    [
+        (b"#!/bin/dash\r\necho\r\n", "ends its first line with a carriage return"),
+        (b"#!\necho\n", "names no interpreter after #!"),
+        (b"#!/usr/bin/env\n", "names no command for env to start"),
+        (b"#!/usr/bin/env -S A=1\n", "names no command for env to start"),
+        (b"#!/srv/app\n", "is a script whose interpreters are scripts, too"),
+        (ARM, "is a program for another processor (ELF machine 183)"),
+        (ELF, "is cut short"),
+        (CUT, "is cut short"),
+    ],
+)  # fmt: skip
+def test_a_file_that_linux_cannot_execute(debian: Debian, content: bytes, rule: str) -> None:
+    debian.put("/srv/app", "").write_bytes(content)
+    found = refused(debian, program("/srv/app"))
+    assert rule in found[0].rule and found[0].value == "/srv/app"
+
+
+def test_a_program_for_another_processor_may_be_read(debian: Debian) -> None:
+    debian.put("/srv/app", "").write_bytes(ARM)
+    assert closed(debian, Wanted("/srv/app", "path", KEY)).paths == {"/srv/app": KEY}
+
+
+def test_an_interpreter_for_another_processor_is_named(debian: Debian) -> None:
+    debian.put("/opt/perl/bin/perl", "").write_bytes(ARM)
+    debian.put("/srv/app", "#!/opt/perl/bin/perl\n")
+    found = refused(debian, mounted("/opt/perl"), program("/srv/app"))
+    assert (found[0].value, found[0].key) == ("/opt/perl/bin/perl", KEY)
+
+
 def test_a_program_that_was_left_by_its_package_is_taken_by_its_path(debian: Debian) -> None:
     removed(debian)
     assert closed(debian, program("/usr/bin/app")).paths == {"/usr/bin/app": KEY}

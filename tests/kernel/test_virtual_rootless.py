@@ -128,18 +128,32 @@ def contents(run_dir: Path) -> dict[str, bytes]:
     return {name: (run_dir / name).read_bytes() for name in TIME_AND_BYTES}
 
 
-def test_an_ordinary_user_where_shared_memory_is_noexec(place: Path, of_root: dict[str, bytes]) -> None:
-    script = (
-        "mount --make-rprivate / && mount -t tmpfs -o noexec,mode=1777 none /dev/shm && "
-        f'exec setpriv --reuid {NOBODY} --regid {NOBODY} --clear-groups "$@"'
-    )
-    run_dir = run(place, "noexec", ("unshare", "--mount", "sh", "-c", script, "sh"))
+SCRIPT = (
+    "mount --make-rprivate / && mount -t tmpfs -o noexec,mode=1777 none /dev/shm && "
+    f'exec setpriv --reuid {NOBODY} --regid {NOBODY} --clear-groups "$@"'
+)
+NOEXEC = ("unshare", "--mount", "sh", "-c", SCRIPT, "sh")
+
+
+def outside_shared_memory(run_dir: Path) -> bool:
+    return '"TMPDIR": "/dev/shm"' not in (run_dir / "raw" / "boot.json").read_text()
+
+
+def test_an_ordinary_user_on_a_machine_that_is_strict_in_both(place: Path, of_root: dict[str, bytes]) -> None:
+    """Both of what the sweeps below try one by one."""
+    run_dir = run(place, "strict", NOEXEC, before=forbid_user_namespaces)
     assert contents(run_dir) == of_root
-    boot = (run_dir / "raw" / "boot.json").read_text()
-    assert '"TMPDIR": "/dev/shm"' not in boot
+    assert outside_shared_memory(run_dir)
 
 
-def test_an_ordinary_user_where_user_namespaces_are_forbidden(place: Path, of_root: dict[str, bytes]) -> None:
+@pytest.mark.sweep
+def test_an_ordinary_user_where_shared_memory_is_noexec(place: Path, of_root: dict[str, bytes]) -> None:
+    run_dir = run(place, "noexec", NOEXEC)
+    assert contents(run_dir) == of_root
+    assert outside_shared_memory(run_dir)
+
+
+def test_the_filter_forbids_user_namespaces() -> None:
     refused = subprocess.run(
         ["unshare", "--user", "true"],
         preexec_fn=forbid_user_namespaces,
@@ -147,6 +161,10 @@ def test_an_ordinary_user_where_user_namespaces_are_forbidden(place: Path, of_ro
         text=True,
         check=False,
     )
-    assert "Operation not permitted" in refused.stderr, "the filter does not work"
+    assert "Operation not permitted" in refused.stderr
+
+
+@pytest.mark.sweep
+def test_an_ordinary_user_where_user_namespaces_are_forbidden(place: Path, of_root: dict[str, bytes]) -> None:
     run_dir = run(place, "userns", before=forbid_user_namespaces, user=NOBODY, group=NOBODY)
     assert contents(run_dir) == of_root

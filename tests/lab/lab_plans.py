@@ -7,12 +7,13 @@ import os
 import shutil
 from pathlib import Path
 
-from orchestrator.model import (
+from contract.plan import (
     Capture,
     Delivery,
     Direction,
     Event,
     Flow,
+    Guarantee,
     Host,
     Impairment,
     Interface,
@@ -22,14 +23,13 @@ from orchestrator.model import (
     Plan,
     Probe,
     Process,
-    Promise,
     Rate,
     Segment,
     Session,
     Software,
     Vm,
 )  # fmt: skip
-from orchestrator.model.flows import Schedule
+from contract.plan.flows import Schedule
 from orchestrator.plan import vms
 from orchestrator.plan.steps import impair_steps, network_steps
 
@@ -64,7 +64,7 @@ def program(name: str, *argv: str, role: str = "utility", **more: object) -> Sof
 
 def broker() -> Software:
     """A real mosquitto that listens on the node's address."""
-    from orchestrator.model import File
+    from contract.plan import File
 
     text = "listener 1883 0.0.0.0\nallow_anonymous true\nuser root\nlog_dest stdout\n"
     return program(
@@ -73,7 +73,7 @@ def broker() -> Software:
     )  # fmt: skip
 
 
-PROMISE = Promise("QoS 1", "at least once, so no message is lost", lossless=True, while_session=True)
+GUARANTEE = Guarantee("QoS 1", "at least once, so no message is lost", lossless=True, while_session=True)
 
 
 def client(index: int, ramp_ns: int, hold_ns: int, qos: int = 1) -> Software:
@@ -89,9 +89,9 @@ def client(index: int, ramp_ns: int, hold_ns: int, qos: int = 1) -> Software:
 
 
 def meter(index: int, stop_ns: int) -> Flow:
-    """What a client sends: 20 messages a second, all to the first."""
+    """The flow of a client: 20 messages a second, all to the first."""
     return Flow(
-        f"client{index}.meter", "client.meter", "publish", f"client{index}", (Delivery("first", PROMISE),),
+        f"client{index}.meter", "client.meter", "publish", f"client{index}", (Delivery("first", GUARANTEE),),
         Payload("metering-xml", 717), Schedule("own", (Rate(0, 20.0),), 7 + index), 0, stop_ns,
         topic=f"meter/{index}",
     )  # fmt: skip

@@ -18,11 +18,11 @@ from typing import Any
 import pytest
 from lab_plans import AGENT, ROOT
 
+from contract.codec import to_json
+from contract.plan import Plan
 from orchestrator import images
 from orchestrator.lab import cleanup
 from orchestrator.lab.multi_host.host_commands import Way, note
-from orchestrator.model import Plan
-from orchestrator.model.codec import to_json
 
 needs_light = pytest.mark.skipif(
     os.geteuid() != 0 or not AGENT.exists(), reason="needs root and target/release/vnet-agent (make setup)"

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from contract.plan import Discipline, Fifo, Impairment, Step
 from orchestrator import queueing
 from orchestrator.lab import tools
 from orchestrator.lab.changer import Changers
 from orchestrator.lab.errors import LabError
-from orchestrator.model import Discipline, Fifo, Impairment, Step
 
 pytestmark = pytest.mark.skipif(
     os.geteuid() != 0 or shutil.which("tc") is None, reason="needs root and iproute2"

@@ -10,8 +10,8 @@ import pytest
 from lab_plans import make_plan, node
 from lab_running import Control, needs_light, served
 
+from contract.plan import Node
 from orchestrator.lab.cores import Cores
-from orchestrator.model import Node
 
 
 def asking(name: str, own: bool = True) -> Node:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from contract.plan import Interface, Node
 from orchestrator.lab import etc_hosts
-from orchestrator.model import Interface, Node
 
 
 def node(name: str, *addresses: str) -> Node:

@@ -1,4 +1,4 @@
-"""What every driver promises, asked of each: the same lab, the same answers."""
+"""The contract of all drivers: the same lab gives the same answers with each."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import pytest
 from lab_plans import machine, make_plan, node, on_host, own, program
 from lab_running import Control, Running, needs_light, needs_vm, served
 
+from contract.codec import to_json
+from contract.plan import Plan, Probe
 from orchestrator.lab import namespaces
 from orchestrator.lab.drivers import DRIVERS
-from orchestrator.model import Plan, Probe
-from orchestrator.model.codec import to_json
 
 LAB = own("contract")
 

@@ -15,21 +15,21 @@ from lab_plans import MS, SECOND, access, make_plan, mqtt_plan, node, program
 from lab_running import Control, Running
 
 from capture.reduce import reduce_run
-from orchestrator.model import (
+from contract.plan import (
     Delivery,
     Event,
     Flow,
+    Guarantee,
     Impairment,
     Payload,
     Plan,
     Process,
-    Promise,
     Rate,
     Session,
     Slot,
     Software,
 )
-from orchestrator.model.flows import Schedule
+from contract.plan.flows import Schedule
 
 Start = Callable[..., Running]
 
@@ -105,8 +105,8 @@ def test_an_event_limits_the_cpu_of_nodes(start: Start) -> None:
 
 def flows_of_every_pattern() -> tuple[Flow, ...]:
     """All from alpha: two messages at every tick, a request to two, and as much as goes."""
-    sure = Promise("sure", "nothing is lost", lossless=True)
-    both, one = (Delivery("both", Promise("best", "nothing")),), (Delivery("one", sure),)
+    sure = Guarantee("sure", "nothing is lost", lossless=True)
+    both, one = (Delivery("both", Guarantee("best", "nothing")),), (Delivery("one", sure),)
     steps = (Rate(0, 0.0), Rate(100 * MS, 20.0), Rate(400 * MS, 40.0))
     wanted = Schedule("own", steps, 1, burst=2)
     common = {"sender": "alpha", "payload": Payload("bytes", 100), "start_ns": 0, "stop_ns": 600 * MS}
@@ -213,7 +213,7 @@ def test_a_setting_that_did_not_take_names_place_asked_and_read(start: Start) ->
     steps = tuple(dataclasses.replace(s, text=s.text.replace("mtu 1500", "mtu 1400")) for s in plan.steps)
     running = start(dataclasses.replace(plan, steps=steps), "--scenario")
     assert running.finish() == 1
-    assert "nodes.alpha.alpha.mtu: asked 1500, read back 1400" in running.manifest["error"]
+    assert "nodes.alpha.alpha.mtu: requested 1500, read back 1400" in running.manifest["error"]
 
 
 def test_the_end_state_that_the_file_expects_is_checked(start: Start) -> None:

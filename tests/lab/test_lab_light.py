@@ -16,9 +16,9 @@ import pytest
 from lab_plans import MS, SECOND, make_plan, mqtt_plan, node, own, program
 from lab_running import Control, Running, needs_light, served
 
+from contract.plan import Event, Plan, Probe
 from orchestrator.lab import cleanup, namespaces, netfilter
 from orchestrator.lab.cgroup import remove_tree, this_machine
-from orchestrator.model import Event, Plan, Probe
 
 pytestmark = [needs_light, pytest.mark.root]
 Start = Callable[..., Running]
@@ -161,7 +161,7 @@ def test_a_missing_agent_is_a_clear_error(start: Start, tmp_path: Path) -> None:
         "--agent",
         "/nonexistent",
     )
-    assert failed(running) == "agent /nonexistent: No such file or directory; build or install it anew"
+    assert failed(running) == "agent /nonexistent: No such file or directory; build or install it again"
 
 
 def test_a_capture_that_cannot_begin_ends_the_run_before_its_load(start: Start) -> None:

@@ -53,7 +53,7 @@ def test_the_plan_knows_no_way_through_the_loop() -> None:
 
 
 def states(lab: Running) -> list[str]:
-    """Of the bridge ports, from the kernel."""
+    """The states of the bridge ports, from the kernel."""
     read = ["ip", "-n", lab.plan.core_netns, "-j", "-d", "link"]
     said = json.loads(subprocess.run(read, capture_output=True, text=True, check=True).stdout)
     ports = [link["linkinfo"] for link in said if link.get("linkinfo", {}).get("info_slave_kind") == "bridge"]

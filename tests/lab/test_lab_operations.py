@@ -1,4 +1,4 @@
-"""What agents are asked: the bytes on the wire, the contract's words, and answers that say no."""
+"""Requests to agents: the bytes on the wire, the contract's words, and refusals."""
 
 from __future__ import annotations
 

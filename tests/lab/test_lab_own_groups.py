@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from lab_plans import SECOND, node, program
 
+from contract.plan import Node
 from orchestrator.lab import cgroup, operations
 from orchestrator.lab.operations import Operation
 from orchestrator.lab.own_groups import SHARED, OwnGroups, occupied
 from orchestrator.lab.sandbox import NodeLimits, bounds
-from orchestrator.model import Node
 
 LIMITS = bounds(8 << 30, 1000)
 IDLE, BUSY = node("x", 0, "idle"), node("x", 1, "busy", (program("p", "sleep"),))

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lab_plans import MS, make_plan, mqtt_plan, node
 
+from contract.plan import Impairment
 from orchestrator.lab import apply, cgroup, evidence, limits, mounts, namespaces, readback
 from orchestrator.lab.captures import counts
 from orchestrator.lab.clock import SECOND, JumpingClock
@@ -24,7 +25,6 @@ from orchestrator.lab.links import merged
 from orchestrator.lab.loop import Loop
 from orchestrator.lab.manifest import Manifest
 from orchestrator.lab.state import State
-from orchestrator.model import Impairment
 from orchestrator.plan.clone import CloneError, clones
 from orchestrator.queueing import change_text
 from orchestrator.queueing.netem import text as netem_text
@@ -102,10 +102,10 @@ def test_every_other_value_is_a_difference(field: str, value: Any) -> None:
 
 def test_a_missing_qdisc_and_one_too_many_are_differences() -> None:
     asked, none = REAL[0][0], [{"kind": "noqueue", "dev": "v", "root": True, "options": {}}]
-    assert str(readback.impairment("w", asked, none, "v")[0]) == "w.v: asked netem, read back noqueue"
+    assert str(readback.impairment("w", asked, none, "v")[0]) == "w.v: requested netem, read back noqueue"
     assert (
         str(readback.impairment("w", Impairment(), entry({}), "v")[0])
-        == "w.v: asked no netem, read back netem"
+        == "w.v: requested no netem, read back netem"
     )
     assert readback.impairment("w", Impairment(), none, "v") == []
 
@@ -117,9 +117,9 @@ def test_devices_that_are_not_as_planned_are_named() -> None:
         {"ifname": "alpha", "mtu": 1500, "flags": []},
     ]
     assert [str(d) for d in readback.core_devices(plan, entries)] == [
-        "segments.lan.br-lan.mtu: asked 1500, read back 1400",
-        "nodes.alpha.alpha.up: asked True, read back False",
-        "nodes.alpha.alpha.bridge: asked br-lan, read back None",
+        "segments.lan.br-lan.mtu: requested 1500, read back 1400",
+        "nodes.alpha.alpha.up: requested True, read back False",
+        "nodes.alpha.alpha.bridge: requested br-lan, read back None",
     ]
     with pytest.raises(LabError, match="not as planned"):
         readback.insist(readback.agents(plan.nodes, {}))
@@ -301,7 +301,7 @@ def test_a_clone_has_no_part_in_the_scenario() -> None:
 def test_the_manifest_keeps_warnings_that_a_reduction_added(tmp_path: Path) -> None:
     (tmp_path / "raw").mkdir()
     events = Events()
-    manifest = Manifest(make_plan("m", (node("m", 0, "alpha"),)), tmp_path, {}, {})
+    manifest = Manifest(make_plan("m", (node("m", 0, "alpha"),)), tmp_path, {}, {}, "fake")
     events.warn(Warning("late", "came late", "repeat"))
     manifest.write(events)
     path = tmp_path / "manifest.json"

@@ -13,12 +13,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from lab_plans import MS, access, node
 
+from contract.plan import Impairment
+from contract.plan.tolerance import ProofSettings, Tolerance
 from orchestrator.lab import expected, judge, probes, train
 from orchestrator.lab.intervals import mean_interval, normal_quantile, wilson, z_for
 from orchestrator.lab.judgement import Judgement, Seen, shown
 from orchestrator.lab.tolerance import HOST, VIRTUAL, WIDEST, Noise, Tolerances, settle
-from orchestrator.model import Impairment
-from orchestrator.model.tolerance import ProofSettings, Tolerance
 
 PLAIN = Impairment()
 
@@ -42,7 +42,7 @@ def judged(
 
 
 def frames(count: int, delay_ns: float, jitter_ns: float, loss: float = 0.0, seed: int = 1) -> Seen:
-    """What a link with even jitter would have shown."""
+    """The delays of a link with even jitter."""
     draw = random.Random(seed)
     kept = [n for n in range(count) if draw.random() >= loss]
     delays = [round(delay_ns + draw.uniform(-jitter_ns, jitter_ns)) for _ in kept]
@@ -195,14 +195,14 @@ def test_a_queue_that_is_shorter_than_the_jitter_says_so() -> None:
     st.integers(0, 99),
 )
 def test_the_bound_of_a_trains_error_holds(rate: int, delay: int, part: int, limit: int, seed: int) -> None:
-    """Whatever rate, jitter and queue: a rate that is told is wrong by its bound at most."""
+    """For any rate, jitter and queue: a reported rate is wrong by its bound at most."""
     asked = Impairment(delay_ns=delay, jitter_ns=delay * part // 3, rate_bps=rate, limit_packets=limit)
     told = train.measured(asked, burst(asked, rate, offered_bps=1.5 * rate, late_ns=20_000, seed=seed))
     if isinstance(told, train.Realised):
         assert abs(told.rate_bps / rate - 1) <= told.error + 1e-4
 
 
-def test_slack_is_the_files_else_the_kernels() -> None:
+def test_the_tolerance_is_the_files_else_the_kernels() -> None:
     nothing = ProofSettings()
     assert settle(nothing, kernel="uml", virtual=True, quiet=None) == VIRTUAL
     assert settle(nothing, kernel="host", virtual=False, quiet=None) == HOST

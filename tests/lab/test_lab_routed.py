@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 from lab_running import Control, Running, needs_light, served
 
+from contract.codec import build
+from contract.plan import Impairment
 from orchestrator import queueing
 from orchestrator.kernel.facts import host_facts
-from orchestrator.model import Impairment
-from orchestrator.model.codec import build
 from orchestrator.plan.build import make_plan
 from orchestrator.topology.loading import parse
 

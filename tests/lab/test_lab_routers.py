@@ -35,7 +35,7 @@ pytestmark = [needs_light, pytest.mark.skipif(not ZEBRA.exists(), reason="needs 
 
 
 def places() -> list[str]:
-    """What FRR would write on the machine itself, if it did."""
+    """The files of FRR on the machine itself with their times, which no lab may change."""
     found = [path for root in ("/run/frr", "/var/tmp/frr", "/etc/frr") for path in Path(root).rglob("*")]
     return sorted(f"{path} {path.stat().st_mtime_ns}" for path in found)
 

@@ -66,19 +66,39 @@ def line(number: int, op: str, **fields: Any) -> bytes:
 
 
 def test_input_does_not_overtake_the_exec_that_it_is_for(scene, monkeypatch):
-    """The exec waits behind somebody else's slow request; its input must wait with it."""
+    """The exec waits behind a slow request of its own client; its input must wait with it."""
 
     def slow(*_: Any) -> dict[str, Any]:
-        second.sendall(line(1, "exec", node="alpha", argv=["cat"]) + line(2, "input", target=1, data=""))
+        first.sendall(line(2, "exec", node="alpha", argv=["cat"]) + line(3, "input", target=2, data=""))
         scene.until(lambda: len(scene.server._queue) == 2)
         return {}
 
     monkeypatch.setitem(requests.WHEN_READY, "inspect", slow)
-    first, second = scene.client(), scene.client()
+    first = scene.client()
     first.sendall(line(1, "inspect"))
     scene.until(lambda: len(scene.driver.ops) == 2)
     assert scene.driver.ops == ["exec", "input"]
     assert json.loads(first.recv(4096))["ok"] is True
+
+
+def test_a_command_on_a_node_and_the_state_of_a_lab_wait_for_nobody(scene, monkeypatch):
+    seen: list[list[str]] = []
+
+    def slow(*_: Any) -> dict[str, Any]:
+        second.sendall(line(1, "exec", node="alpha", argv=["cat"]) + line(2, "set", nodes=["alpha"]))
+        third.sendall(line(1, "status"))
+        scene.until(lambda: bool(scene.driver.ops) and len(scene.server._queue) == 1)
+        seen.append(list(scene.driver.ops))
+        assert json.loads(third.recv(4096))["ok"] is True
+        return {}
+
+    monkeypatch.setitem(requests.WHEN_READY, "inspect", slow)
+    monkeypatch.setitem(requests.ANYTIME, "status", lambda *_: {})
+    monkeypatch.setitem(requests.WHEN_READY, "set", lambda *_: {})
+    first, second, third = scene.client(), scene.client(), scene.client()
+    first.sendall(line(1, "inspect"))
+    scene.until(lambda: bool(seen))
+    assert seen == [["exec"]], "and a change of nodes waits for its turn"
 
 
 def test_input_passes_a_slow_request_of_somebody_else(scene, monkeypatch):
@@ -156,7 +176,7 @@ def test_looking_adds_no_samples_to_a_scenario(scene, monkeypatch, serving, samp
 def test_what_is_changed_by_hand_says_by_whom_and_marks_a_scenario(scene, tmp_path, t0_ns, marked):
     (tmp_path / "raw").mkdir()
     lab = scene.lab
-    lab.run_dir, lab.manifest = tmp_path, SimpleNamespace(data={"t0_ns": t0_ns})
+    lab.run_dir, lab.manifest = tmp_path, SimpleNamespace(t0_ns=t0_ns)
     record_live(lab, "impair", ["wan"], {}, "ann\x1b[2J" + "a" * 999)
     (kept,) = (tmp_path / "raw" / "events.jsonl").read_text().splitlines()
     assert json.loads(kept)["label"].startswith("live: impair wan (by ann") and len(kept) < 500

@@ -7,9 +7,9 @@ from typing import Literal
 
 import pytest
 
+from contract.plan import Process, Software
 from orchestrator.lab.events import Events
 from orchestrator.lab.launcher_events import LauncherEvents
-from orchestrator.model import Process, Software
 
 
 @pytest.mark.parametrize(

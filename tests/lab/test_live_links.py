@@ -34,10 +34,10 @@ def test_link_changes_fields_and_sizes_the_queue(lab: Lab) -> None:
     access = lab.link("left-access")
     access.impair(delay="50 ms", loss="1 %", direction="reverse")
     link = lab.inspect()["links"]["left-access"]
-    assert link["forward"]["asked"]["delay_ns"] == 20_000_000
-    assert link["reverse"]["asked"]["delay_ns"] == link["reverse"]["read"]["delay_ns"] == 50_000_000
-    assert link["reverse"]["asked"]["loss"] == 0.01
-    one_way = link["reverse"]["asked"]["limit_packets"]
+    assert link["forward"]["requested"]["delay_ns"] == 20_000_000
+    assert link["reverse"]["requested"]["delay_ns"] == link["reverse"]["read"]["delay_ns"] == 50_000_000
+    assert link["reverse"]["requested"]["loss"] == 0.01
+    one_way = link["reverse"]["requested"]["limit_packets"]
     slower = access.impair(rate="1 Mbit/s", direction="reverse")
     assert 0 < slower["reverse"]["limit_packets"] < one_way
     access.clear()

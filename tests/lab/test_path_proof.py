@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from contract.plan.tolerance import Tolerance
 from orchestrator.lab import path_proof
 from orchestrator.lab.traceroute import Traceroute, TracerouteResult
-from orchestrator.model.tolerance import Tolerance
 from orchestrator.plan.build import make_plan
 from orchestrator.topology import load
 

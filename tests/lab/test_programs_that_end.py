@@ -1,4 +1,4 @@
-"""What the end of a program does to its run: docs/topology.md, *Programs that end*."""
+"""The end of a program and its effect on the run: docs/topology.md, *Programs that end*."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any, Literal
 
 import pytest
 
+from contract.plan import Process, Software
 from orchestrator.lab import operations, power
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.events import Events
 from orchestrator.lab.launcher_events import LauncherEvents
 from orchestrator.lab.session import end_state
-from orchestrator.model import Process, Software
 
 ROLES = ("router", "broker", "server", "client", "utility")
 

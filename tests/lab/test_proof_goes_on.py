@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lab_plans import MS, access, node
 
+from contract.plan import Impairment, Link
+from contract.plan.tolerance import ProofSettings, Tolerance
 from orchestrator.lab.judge import judge
 from orchestrator.lab.judgement import Judgement, Seen, verdict
 from orchestrator.lab.operations import Prove
 from orchestrator.lab.proof import Prover
 from orchestrator.lab.tolerance import HOST
-from orchestrator.model import Impairment, Link
-from orchestrator.model.tolerance import ProofSettings, Tolerance
 
 SECOND = 1000 * MS
 PLAIN = Impairment()
@@ -80,7 +80,7 @@ def test_the_rule(middle: float, half: float, expected: float, tolerance: float)
         assert not least <= middle <= most, "what was measured is outside, too"
 
 
-def test_an_interval_that_is_wider_than_the_slack_is_no_proof() -> None:
+def test_an_interval_wider_than_the_tolerance_is_no_proof() -> None:
     """It was told to hold: 181 frames showed a jitter of 2.7 to 7.2 ms, the tolerance was 0.25 ms."""
     draw = random.Random(3)
     delays = [20 * MS + round(draw.gauss(0, 5 * MS)) for _ in range(181)]
@@ -123,7 +123,7 @@ def test_what_would_take_too_long_is_not_begun_and_says_how_long_it_takes() -> N
     lines = [j for j in proven(wires, links(rare), virtual=False) if j.quantity == "loss"]
     assert {j.verdict for j in lines} == {"cannot tell"}
     assert len([c for c in wires.calls if c[0]["link"] == "l0"]) == 1
-    assert all("a longer proof tells it: `proof: {at_most: 1" in j.reason for j in lines)
+    assert all("a longer proof decides: `proof: {at_most: 1" in j.reason for j in lines)
 
 
 def test_all_trains_fit_the_bound() -> None:

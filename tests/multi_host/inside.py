@@ -307,7 +307,7 @@ def test_200_nodes_over_three_hosts(rack: Rack, vnet: CommandLine) -> None:
 
 
 def inventory(rack: Rack, vnet: CommandLine) -> None:
-    """Of two hosts, where the command finds it."""
+    """An inventory of two hosts, where the command finds it."""
     places = "".join(
         f"    lab{h.number}: {{ansible_host: {h.address}, ansible_user: root}}\n" for h in rack.hosts[:2]
     )

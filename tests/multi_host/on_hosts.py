@@ -1,4 +1,4 @@
-"""What labs over hosts are tested with: the rack, the command line at home, a run and its files."""
+"""Tools for tests of labs over hosts: the rack, the command line at home, a run and its files."""
 
 from __future__ import annotations
 

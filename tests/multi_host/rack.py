@@ -86,7 +86,7 @@ class Host:
 
     @classmethod
     def prepare(cls) -> None:
-        """What its kind needs beside the bridge, once."""
+        """Makes what its kind needs besides the bridge, once."""
 
     @classmethod
     def clear(cls) -> None:
@@ -163,7 +163,7 @@ class Host:
             subprocess.run(self.inside("umount", program), check=True)
 
     def left(self) -> list[str]:
-        """What is of labs there: namespaces, groups, directories, VXLANs, processes of ours."""
+        """Everything of labs there: namespaces, groups, directories, VXLANs, processes of ours."""
         script = (
             "ls /run/netns; ls -d /sys/fs/cgroup/vnet/* /sys/fs/cgroup/*/vnet/* 2>/dev/null; "
             "ip -o link show type vxlan; "

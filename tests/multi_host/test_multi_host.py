@@ -25,7 +25,7 @@ MISSING = {
     "the agent: make setup": not AGENT.exists(),
     "root": os.geteuid() != 0,
 }
-# Of each place what is quick; the rest by hand: make test-hosts
+# The quick tests of each place; the rest by hand: make test-hosts
 QUICK = {"kernel": "over_two_hosts", "namespaces": "part_that_is_killed or cannot_carry or doctor"}
 ASKED = "VNET_TEST_HOSTS"  # which tests instead, as pytest's -k has it
 

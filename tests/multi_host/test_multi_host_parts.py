@@ -1,4 +1,4 @@
-"""What a lab over several hosts is made of, without hosts."""
+"""The parts of a lab over several hosts, without hosts."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from lab_plans import MS, access, make_plan, node, on_host
 
+from contract.plan import Host, Impairment, Plan, Step, Tunnel
 from orchestrator.lab import operations, readback
 from orchestrator.lab.clock import MonotonicClock
 from orchestrator.lab.errors import LabError
@@ -28,7 +29,6 @@ from orchestrator.lab.multi_host.parting import of_host
 from orchestrator.lab.multi_host.places import Places
 from orchestrator.lab.multi_host.underlay import TRAIN, Underlay
 from orchestrator.lab.vm.connection import LONGEST_ROOT
-from orchestrator.model import Host, Impairment, Plan, Step, Tunnel
 
 LAB = "spread"
 
@@ -209,7 +209,7 @@ def test_links_are_held_against_what_lies_between_and_against_the_clocks() -> No
 
 
 class Told:
-    """Of a part, what its tunnels need."""
+    """A part with the facts that its tunnels need."""
 
     def __init__(self, address: str) -> None:
         self.facts = {"address": address}
@@ -260,7 +260,8 @@ def test_tunnels_are_read_back_on_each_host() -> None:
     plan = two_hosts()
     assert readback.tunnels(plan, [entry("h1"), entry("h2")]) == []
     assert [str(d) for d in readback.tunnels(plan, [entry("h1", mtu=1450)])] == [
-        "hosts.h1.vx-lan.mtu: asked 1500, read back 1450", "hosts.h2.vx-lan: asked present, read back absent",
+        "hosts.h1.vx-lan.mtu: requested 1500, read back 1450",
+        "hosts.h2.vx-lan: requested present, read back absent",
     ]  # fmt: skip
 
 
@@ -317,7 +318,7 @@ def test_the_longest_usual_home_leaves_room_for_libvirts_sockets(monkeypatch: py
     monkeypatch.delenv("VNET_STATE_DIR", raising=False)
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     lab = "mqtt-many-to-many-long-name-30"
-    homes = Path.home() / ".local/state/vnet/far"
+    homes = Path("/root/.local/state/vnet/far")
     state = states(homes / f"{lab}-501cb688a870-lab1") / lab
     assert len(str(state / "v")) <= LONGEST_ROOT
     assert state.parent.parent == Path("/run/vnet"), "which QEMU's account passes, as it does not /root"

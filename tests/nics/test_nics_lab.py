@@ -69,7 +69,7 @@ class Machine:
         return self.directory / "state"
 
     def stands(self) -> list[object]:
-        """All that must be the same afterwards."""
+        """The state that must be the same afterwards."""
         found: list[object] = []
         for name in (self.a, self.b):
             (entry,) = json.loads(self.ip("-j", "-d", "addr", "show", "dev", name))

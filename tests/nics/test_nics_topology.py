@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from contract.codec import from_json, to_json
+from contract.plan import Plan
 from orchestrator.kernel.limits import nic_problems
 from orchestrator.kernel.place import machine_of
-from orchestrator.model import Plan
-from orchestrator.model.codec import from_json, to_json
 from orchestrator.plan.build import make_plan
 from orchestrator.plan.nics import nic_uses
 from orchestrator.run.prepare import insist_it_fits

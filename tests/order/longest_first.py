@@ -7,28 +7,40 @@ from __future__ import annotations
 
 import pytest
 
-# Below tests/, of both parts of `make test` that run files side by side.
+# Below tests/, of all parts of `make test` that run files side by side.
 LONGEST = (
     "scenarios/test_scenarios_in_a_guest.py",
     "ansible/test_ansible_playbooks.py",
-    "multi_host/test_multi_host.py",
     "vm/test_vm_labs.py",
+    "vm/test_vm_rearming.py",
+    "remote/test_remote_labs.py",
+    "multi_host/test_multi_host.py",
     "security/test_escapes.py",
+    "kernel/test_virtual_rootless.py",
+    "vm/test_vm_routers.py",
+    "vm/test_vm_operations.py",
+    "vm/test_vm_campaign.py",
+    "vnet/test_in_a_container.py",
+    "vm/test_vm_frames.py",
     "ansible/test_ansible_machines.py",
     "images/test_images_boot.py",
     "images/test_images_build.py",
-    "remote/test_remote_labs.py",
-    "vm/test_vm_campaign.py",
     "vm/test_vm_daemon.py",
+    "vm/test_vm_snapshots.py",
     "cli/test_live_labs.py",
     "lab/test_lab_routers.py",
     "nics/test_nics_lab.py",
     "chaos/test_faults.py",
     "goldens/test_goldens.py",
-    "virtual/test_routers.py",
+    "docs/test_tutorial.py",
     "virtual/test_gateway_runs.py",
+    "virtual/test_routers.py",
     "virtual/test_same_bytes.py",
+    "virtual/test_substation_runs.py",
+    "virtual/test_jobs.py",
+    "virtual/test_slurm.py",
     "campaign/test_engines.py",
+    "campaign/test_engines_killed.py",
     "reports/test_reports_page.py",
 )
 

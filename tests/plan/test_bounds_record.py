@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from orchestrator.model.codec import to_json
 from orchestrator.plan.bounds.record import record_bounds
 from orchestrator.plan.build import make_plan
 from orchestrator.topology.loading import parse
@@ -26,9 +25,7 @@ TCP = UDP.replace("udp: {to: b, push: {size: 958 B, rate: 10 /s}}", "bulk: {to: 
 
 
 def written(run_dir: Path, text: str = UDP, time: str = "virtual", **said: int) -> dict[str, Any] | None:
-    (run_dir / "plan.json").write_text(to_json(make_plan(parse("one.yaml", text.encode()))))
-    (run_dir / "manifest.json").write_text(json.dumps({"time": time}))
-    record_bounds(run_dir, **said)
+    record_bounds(run_dir, make_plan(parse("one.yaml", text.encode())), time, **said)
     file = run_dir / "bounds.json"
     return dict(json.loads(file.read_text())) if file.exists() else None
 
@@ -49,9 +46,3 @@ def test_what_was_said_of_it_is_kept(tmp_path: Path) -> None:
 
 def test_where_nothing_bounds_what_is_sent_there_is_none(tmp_path: Path) -> None:
     assert written(tmp_path, TCP) is None
-
-
-def test_a_plan_of_another_version_is_left_to_the_report(tmp_path: Path) -> None:
-    (tmp_path / "plan.json").write_text('{"format": 1}')
-    record_bounds(tmp_path)
-    assert not (tmp_path / "bounds.json").exists()

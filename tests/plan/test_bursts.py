@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.model import Note
+from contract.plan import Note
 from orchestrator.plan.build import make_plan
 from orchestrator.topology.loading import parse
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.model import Plan
+from contract.plan import Plan
 from orchestrator.plan.build import make_plan
 from orchestrator.plan.capacity import MachineFacts, problems
 from orchestrator.topology import load

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.model import Plan
+from contract.plan import Plan
 from orchestrator.plan.build import make_plan
 from orchestrator.topology import load
 

@@ -6,7 +6,7 @@ import ipaddress
 
 import pytest
 
-from orchestrator.model import Node, Plan
+from contract.plan import Node, Plan
 from orchestrator.plan.build import make_plan
 from orchestrator.plan.naming import node_mac
 from orchestrator.plan.paths import Paths

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from contract.plan import Plan
 from orchestrator.kernel.needs import needs_of
-from orchestrator.model import Plan
 from orchestrator.plan.build import make_plan
 from orchestrator.topology.loading import parse
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from contract.plan import Neighbour, Plan
 from orchestrator.lab.node_config import network
-from orchestrator.model import Neighbour, Plan
 from orchestrator.plan.build import make_plan
 from orchestrator.topology.loading import parse
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from contract.plan import Impairment
 from orchestrator import queueing
-from orchestrator.model import Impairment
 from orchestrator.plan.netem import queue_limit, sized
 from orchestrator.queueing.netem import text as netem_text
 from orchestrator.topology.checks.impairments import LONGEST_DELAY_NS

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.model import Plan
+from contract.plan import Plan
 from orchestrator.plan.build import make_plan
 from orchestrator.plan.clone import clones
 from orchestrator.plan.placement.loads import between, of_host

@@ -1,4 +1,4 @@
-"""What holds for every placement: constraints and room are kept, each node stands once, and it repeats."""
+"""Properties of every placement: it keeps constraints and capacity, places each node once, and repeats."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orchestrator.model import Plan
-from orchestrator.model.codec import from_json, to_json
+from contract.codec import from_json, to_json
+from contract.plan import Plan
 from orchestrator.plan.build import make_plan
 from orchestrator.plan.placement.demand import Demand
 from orchestrator.plan.placement.grow import NoRoomError

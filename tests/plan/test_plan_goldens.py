@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.model import Plan
-from orchestrator.model.codec import from_json, to_json
+from contract.codec import from_json, to_json
+from contract.plan import Plan
 from orchestrator.plan.build import make_plan
 from orchestrator.plan.graph import dot
 from orchestrator.plan.render import render

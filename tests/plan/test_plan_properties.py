@@ -1,4 +1,4 @@
-"""What holds for every plan: unique names and addresses, clients in order, schedules that add up."""
+"""Properties of every plan: unique names and addresses, clients in order, schedules that add up."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orchestrator.model import Plan
+from contract.plan import Plan
 from orchestrator.plan.build import make_plan
 from orchestrator.topology import TopologyError
 from orchestrator.topology.loading import parse

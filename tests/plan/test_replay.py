@@ -8,7 +8,7 @@ from bisect import bisect_right
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from orchestrator.model import Band, Discipline, Fifo, Htb, Impairment, State, Trace
+from contract.plan import Band, Discipline, Fifo, Htb, Impairment, State, Trace
 from orchestrator.plan.replay import SHARPER, SHARPEST_NS, Moment, impairment, moments
 
 MS = 10**6

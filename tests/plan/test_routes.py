@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orchestrator.model import Plan
-from orchestrator.model.family import BITS, FAMILIES, Family, family
+from contract.plan import Plan
+from contract.plan.family import BITS, FAMILIES, Family, family
 from orchestrator.plan.build import make_plan
 from orchestrator.plan.paths import Paths
 from orchestrator.plan.routes import merged

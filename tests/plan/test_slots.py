@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from contract.plan import Impairment, Slot
 from orchestrator import queueing
 from orchestrator.lab.drivers.fake_tools import netem_options
-from orchestrator.model import Impairment, Slot
 from orchestrator.plan.build import make_plan
 from orchestrator.plan.slots import lone_ns, slotted_ns
 from orchestrator.plan.summary import impairment_words
@@ -106,7 +106,7 @@ def test_slots_are_planned_and_said() -> None:
     ("{min: 1500 ns}", 'slot.min: "1.5 us": is finer than 1 us'),
     ("{min: 300 s}", 'slot.min: "300 s": is more than 274 s'),
     ("{max: 3 ms}", "slot.min: is missing; write `min:`, or `delays: FILE`"),
-    ("{min: 3 ms, delays: here.csv}", "slot.min: stands beside `delays`"),
+    ("{min: 3 ms, delays: here.csv}", "slot.min: conflicts with `delays`"),
     ("{delays: nowhere.csv}", "nowhere.csv: cannot be read"),
     ("{delays: back.csv}", "back.csv:2: delays: -1 ms: is negative"),
     ("{delays: wide.csv}", "more than 8.5 s from their mean"),

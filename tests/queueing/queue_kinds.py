@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from orchestrator.model import Band, Cake, Discipline, Fifo, FqCodel, Htb, Impairment, Prio, Red, Slot
+from contract.plan import Band, Cake, Discipline, Fifo, FqCodel, Htb, Impairment, Prio, Red, Slot
 from orchestrator.plan.netem import sized
 
 MS = 10**6

@@ -13,13 +13,13 @@ import pytest
 from lab_running import Control, Running, needs_light, served
 from virtual_place import Place, kernel_missing
 
+from contract.codec import to_json
 from orchestrator.kernel.facts import host_facts
 from orchestrator.kernel.needs import needs_of
 from orchestrator.lab import half_duplex
 from orchestrator.lab.judgement import Seen
 from orchestrator.lab.tolerance import settle
 from orchestrator.language.problem import TopologyError
-from orchestrator.model.codec import to_json
 from orchestrator.plan.build import make_plan
 from orchestrator.plan.clone import clones
 from orchestrator.plan.netem import sized

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from contract.plan import Discipline
 from orchestrator.language.problem import TopologyError
-from orchestrator.model import Discipline
 from orchestrator.plan.build import make_plan
 from orchestrator.plan.render import render
 from orchestrator.topology.loading import parse
@@ -66,8 +66,8 @@ MISTAKES = {
     "red never": (
         {"queue": {"red": {"min": "3 kB", "max": "9 kB", "probability": "0 %"}}}, "not between 0 and 1"
     ),
-    "backpressure and a delay": ({"backpressure": True, "delay": "1 ms"}, "stands beside delay"),
-    "backpressure and a loss": ({"backpressure": True, "loss": "1 %"}, "stands beside loss"),
+    "backpressure and a delay": ({"backpressure": True, "delay": "1 ms"}, "conflicts with delay"),
+    "backpressure and a loss": ({"backpressure": True, "loss": "1 %"}, "conflicts with loss"),
     "codel": ({"queue": {"fq_codel": {"target": "200 ms"}}}, "not below the interval"),
 }  # fmt: skip
 

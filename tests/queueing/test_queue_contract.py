@@ -17,10 +17,10 @@ from lab_running import Control, needs_light, served
 from queue_kinds import ALL, RATED, changed
 from virtual_place import Place, kernel_missing
 
+from contract.codec import build
+from contract.plan import Impairment
 from orchestrator.kernel.facts import host_facts
 from orchestrator.kernel.needs import _kinds_of
-from orchestrator.model import Impairment
-from orchestrator.model.codec import build
 from orchestrator.plan.build import make_plan
 from orchestrator.queueing import set_text
 from orchestrator.topology.loading import parse
@@ -80,7 +80,7 @@ def on_the_host(lab: Any) -> bool:
 
 
 def lacking(lab: Any, *wanted: Impairment) -> str | None:
-    """What the machine's kernel has not of these queues."""
+    """The queues that the machine's kernel lacks."""
     if not on_the_host(lab):
         return None
     kinds = [kind for one in wanted for kind in _kinds_of(set_text("x", one))]

@@ -12,17 +12,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from queue_kinds import ALL, BANDS, DISCIPLINES, RATED, changed
 
+from contract.codec import from_json, to_json
+from contract.plan import Band, Discipline, Impairment, Prio
 from orchestrator import queueing
 from orchestrator.lab.drivers.fake_tools import FakeTools
-from orchestrator.model import Band, Discipline, Impairment, Prio
-from orchestrator.model.codec import from_json, to_json
 from orchestrator.queueing import matching
 
 DEVICE = "wan-a"
 
 
 def tools(*changes: tuple[Impairment, Impairment]) -> list[dict[str, Any]]:
-    """What is read back after these changes."""
+    """The read-back after these changes."""
     fake = FakeTools()
     fake.run("ip", "core", f"link add name {DEVICE} type veth peer name wan-b\n")
     for before, after in changes:

@@ -1,4 +1,4 @@
-"""What every kind of queue does to real traffic: one run in virtual time, each kind beside one without."""
+"""The effect of every kind of queue on real traffic: one virtual run, each kind beside one without."""
 
 from __future__ import annotations
 

@@ -136,7 +136,7 @@ def test_the_priority_of_a_tag_goes_first(run: Path) -> None:
 
 @pytest.mark.uml
 def test_mqtt_is_marked_both_ways(run: Path) -> None:
-    """What the client sends by the agent, what the broker sends by its kernel (tcp_reflect_tos)."""
+    """Tags of the client come from the agent, those of the broker from its kernel (tcp_reflect_tos)."""
     classes = pl.read_parquet(run / "links.parquet").filter(pl.col("class") == "meters")
     sent = {way: rows["packets"].max() for (way,), rows in classes.group_by("direction")}
     assert sent["forward"] > 30 and sent["reverse"] > 30

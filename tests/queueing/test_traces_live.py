@@ -13,10 +13,10 @@ import pytest
 from virtual_place import Place
 
 from capture.reduce import reduce_run
+from contract.plan import Impairment, Link, Plan, Step
 from orchestrator import queueing
 from orchestrator.lab.drivers.fake_tools import FakeTools
 from orchestrator.lab.replay import Replay
-from orchestrator.model import Impairment, Link, Plan, Step
 from orchestrator.plan.build import make_plan
 from orchestrator.topology import load
 from reports.figures import traces

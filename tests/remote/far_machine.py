@@ -104,7 +104,7 @@ class FarMachine:
             self._made = False
 
     def left(self) -> list[str]:
-        """What is left of labs there: state directories and run directories."""
+        """Everything left of labs there: state directories and run directories."""
         far = self.place / "kept" / "vnet" / "far"
         return [str(path) for top in (self.state, far) if top.is_dir() for path in top.iterdir()]
 

@@ -208,7 +208,7 @@ def test_a_name_in_use_there_is_left_alone(vnet: CommandLine, far: FarMachine) -
             "mine",
             "empty",
             "",
-            "this machine's host key is not known here, and nobody can be asked: run `ssh -p",
+            "this machine's host key is not known here, and a run cannot ask: run `ssh -p",
         ),
         ("mine", "wrong", "", "another host key than the one known here"),
     ],

@@ -1,4 +1,4 @@
-"""What every report page must keep, read as a browser would."""
+"""Rules for every report page, read as a browser would."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def read(page: Path) -> Reader:
 
 
 def check_page(page: Path) -> str:
-    """What every page must keep, whatever it shows; gives its text."""
+    """Checks the rules for every page, whatever it shows; returns its text."""
     text, seen = page.read_text(encoding="utf-8"), read(page)
     assert all(value.startswith("data:") for value in seen.loaded), seen.loaded
     assert "script" not in seen.tags and "link" not in seen.tags and "iframe" not in seen.tags

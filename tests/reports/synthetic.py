@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,15 @@ import polars as pl
 from synthetic_shape import CLASS, PAYLOAD, RULES, T0, S, Shape, connect_ns, names, receiver, topic
 from synthetic_tables import events, host, links, messages, nodes, packets, sessions
 
-from orchestrator.model import (
+from contract.codec import to_json
+from contract.plan import (
+    NO_PLAN,
     Capture,
     Delivery,
     Direction,
     Event,
     Flow,
+    Guarantee,
     Impairment,
     Interface,
     Link,
@@ -24,29 +28,31 @@ from orchestrator.model import (
     Payload,
     Plan,
     Process,
-    Promise,
     Rate,
     Segment,
     Session,
     Software,
 )
-from orchestrator.model.codec import to_json
-from orchestrator.model.flows import Schedule
+from contract.plan.flows import Schedule
 from reports.rundir import Run
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "contract"))
+from whole_plan import plan_of
 
 
 def run_of(
     path: Path = Path("nowhere"),
     *,
-    plan: dict[str, Any] | None = None,
+    plan: dict[str, Any] | Plan | None = None,
     manifest: dict[str, Any] | None = None,
     captures: dict[str, Path] | None = None,
     **tables: pl.DataFrame,
 ) -> Run:
     """A run that holds only these parts."""
+    planned = plan if isinstance(plan, Plan) else NO_PLAN if plan is None else plan_of(plan)
     return Run(
         path,
-        lambda: plan or {},
+        lambda: planned,
         lambda: manifest or {},
         list,
         tables,
@@ -150,10 +156,10 @@ def plan(shape: Shape) -> Plan:
 
 
 def flow(shape: Shape, index: int) -> Flow:
-    """What one client publishes: by turns with the others, as one stream of ticks."""
+    """The flow of one client, which publishes by turns with the others, as one stream of ticks."""
     name, at = names(shape)[index], topic(shape, index)
     schedule = Schedule("shared", (Rate(0, shape.rate),), shape.seed, index, shape.clients)
-    promise = Promise(
+    guarantee = Guarantee(
         f"QoS {shape.qos}",
         RULES[shape.qos],
         lossless=shape.qos > 0,
@@ -161,7 +167,7 @@ def flow(shape: Shape, index: int) -> Flow:
         while_session=True,
     )
     end = (shape.ramp_s + shape.hold_s) * S
-    deliveries = (Delivery(f"{at} at broker", promise),)
+    deliveries = (Delivery(f"{at} at broker", guarantee),)
     payload = Payload("metering-xml", PAYLOAD)
     return Flow(
         f"{name}.meter",

@@ -14,7 +14,7 @@ from synthetic_tables import MESSAGES
 
 ODD = '<i>ask</i> & "co"'  # a class may be called anything
 SHAPE = Shape(clients=3, ramp_s=5, hold_s=30, reference=False, events=False)
-PROMISES = {"request": "UDP", "push": "TCP"}
+GUARANTEES = {"request": "UDP", "push": "TCP"}
 TRANSFERS = ("flow", "name", "class", "sender", "receiver", "endpoint", "leg", "t_ns", "bytes", "packets")
 
 
@@ -26,7 +26,7 @@ def write_any(path: Path, flows: bool = True) -> Path:
     write_run(path, dataclasses.replace(SHAPE, loss=0.0))
     plan = json.loads((path / "plan.json").read_text())
     template = plan["flows"][0]
-    plan["flows"] = [_flow(template, i, pattern) for i, pattern in enumerate(PROMISES)] if flows else []
+    plan["flows"] = [_flow(template, i, pattern) for i, pattern in enumerate(GUARANTEES)] if flows else []
     plan["flows"] += (
         [{**template, "name": "load.bulk", "pattern": "stream", "schedule": None}] if flows else []
     )
@@ -49,9 +49,9 @@ def write_any(path: Path, flows: bool = True) -> Path:
 
 def _flow(template: dict[str, Any], number: int, pattern: str) -> dict[str, Any]:
     delivery = template["deliveries"][0]
-    promise = {
-        **delivery["promise"],
-        "name": PROMISES[pattern],
+    guarantee = {
+        **delivery["guarantee"],
+        "name": GUARANTEES[pattern],
         "lossless": pattern == "push",
         "single": True,
     }
@@ -60,14 +60,14 @@ def _flow(template: dict[str, Any], number: int, pattern: str) -> dict[str, Any]
         "name": f"client1.{pattern}",
         "traffic_class": ODD if pattern == "request" else "client.tell",
         "pattern": pattern,
-        "deliveries": [{**delivery, "promise": promise}],
+        "deliveries": [{**delivery, "guarantee": guarantee}],
     }
 
 
 def _messages() -> list[dict[str, object]]:
     """200 requests, of which 10 got no reply and 4 more were late; 100 pushes, of which none was lost."""
     rows = []
-    for number, pattern in enumerate(PROMISES):
+    for number, pattern in enumerate(GUARANTEES):
         for seq in range(200 if pattern == "request" else 100):
             at = T0 + 6 * S + seq * S // 10
             request, lost = pattern == "request", pattern == "request" and seq % 20 == 0
@@ -94,7 +94,7 @@ def _messages() -> list[dict[str, object]]:
                     "replied_ns": at + took if request and not lost else None,
                     "round_trip_ns": took if request and not lost else None,
                     "covered": True,
-                    "promise": PROMISES[pattern],
+                    "guarantee": GUARANTEES[pattern],
                     "late": (lost or took > 100_000_000) if request else None,
                 }
             )

@@ -28,7 +28,7 @@ MESSAGES = {
     "replies": pl.Int64,
     "round_trip_ns": pl.Int64,
     "covered": pl.Boolean,
-    "promise": pl.String,
+    "guarantee": pl.String,
     "late": pl.Boolean,
 }
 
@@ -68,7 +68,7 @@ def messages(shape: Shape, rng: np.random.Generator) -> pl.DataFrame:
                 "latency_ns": None if lost else latency,
                 "replies": 0,
                 "covered": True,
-                "promise": f"QoS {shape.qos}",
+                "guarantee": f"QoS {shape.qos}",
             }
         )
     return pl.DataFrame(rows, schema=MESSAGES, orient="row")

@@ -12,14 +12,14 @@ from synthetic_shape import Shape
 
 from reports.metrics.ramp import total_clients
 from reports.papers import paper_of, unknown
-from reports.roles import promises, roles, scenario
+from reports.roles import guarantees, roles, scenario
 from reports.rundir import Run, RunDirectoryError, read_run
 from reports.series import series
 from reports.study import Study, study_of_campaign, study_of_run, study_of_runs
 
 
-def flow(sender: str, receivers: str, promise: str = "UDP") -> dict[str, Any]:
-    return {"sender": sender, "deliveries": [{"receivers": receivers, "promise": {"name": promise}}]}
+def flow(sender: str, receivers: str, guarantee: str = "UDP") -> dict[str, Any]:
+    return {"sender": sender, "deliveries": [{"receivers": receivers, "guarantee": {"name": guarantee}}]}
 
 
 def node(name: str, role: str, endpoint: str = "", listens: bool = False) -> dict[str, Any]:
@@ -55,7 +55,7 @@ def test_roles_of_requests_and_of_a_chain() -> None:
 
 
 def test_a_run_without_a_plan_has_no_roles() -> None:
-    assert roles(planned()).sets() == {} and promises(planned()) == []
+    assert roles(planned()).sets() == {} and guarantees(planned()) == []
 
 
 def test_scenarios_are_called_as_their_reference_does() -> None:
@@ -64,12 +64,12 @@ def test_scenarios_are_called_as_their_reference_does() -> None:
     assert scenario(planned()) == "lab"
 
 
-def promised(name: str) -> Run:
+def guaranteed(name: str) -> Run:
     return planned(flows=[flow("a", "b", name)])
 
 
 def test_series_are_named_by_the_levels_that_vary() -> None:
-    plain, several = promised("TCP"), planned(flows=[flow("a", "b", "TCP"), flow("a", "b", "UDP")])
+    plain, several = guaranteed("TCP"), planned(flows=[flow("a", "b", "TCP"), flow("a", "b", "UDP")])
     runs = [(plain, {"delay": d, "clients": c, "hold": "20 s"}) for d in ("1 ms", "20 ms") for c in (5, 10)]
     assert series(runs) == [
         "delay 1 ms, clients 5",
@@ -82,9 +82,9 @@ def test_series_are_named_by_the_levels_that_vary() -> None:
 
 
 def test_a_factor_that_is_the_promise_is_called_by_it() -> None:
-    runs = [(promised(f"QoS {q}"), {"qos": q, "clients": c}) for q in (0, 1) for c in (5, 10)]
+    runs = [(guaranteed(f"QoS {q}"), {"qos": q, "clients": c}) for q in (0, 1) for c in (5, 10)]
     assert series(runs)[:2] == ["QoS 0, clients 5", "QoS 0, clients 10"]
-    same = [(promised("QoS 0"), {"qos": 0}), (promised("QoS 0"), {"qos": 1})]  # of publications alone
+    same = [(guaranteed("QoS 0"), {"qos": 0}), (guaranteed("QoS 0"), {"qos": 1})]  # of publications alone
     assert series(same) == ["qos 0", "qos 1"]
 
 
@@ -148,5 +148,5 @@ def test_an_old_run_directory_names_the_version_that_reports_it(tmp_path: Path) 
     path = write_run(tmp_path / "run", Shape(hold_s=20))
     plan = json.loads((path / "plan.json").read_text())
     (path / "plan.json").write_text(json.dumps(plan | {"format": 1}))
-    with pytest.raises(RunDirectoryError, match=r"format 1, .* reports format 2; .* made it: vnet 0\.1\.0"):
+    with pytest.raises(RunDirectoryError, match=r"format 1, .* reads format 2; .* made it: vnet 0\.1\.0"):
         read_run(path)

@@ -76,7 +76,7 @@ def cell(*metrics: Metric, scenario: str = "s", name: str = "one") -> Cell:
 
 
 def of_class(name: str, **values: float) -> list[Metric]:
-    of = Of(traffic_class=name, promise="TCP")
+    of = Of(traffic_class=name, guarantee="TCP")
     return [Metric(key, of, value, "ms", 100, None, None, "") for key, value in values.items()]
 
 
@@ -86,7 +86,9 @@ def test_the_worst_classes_come_first_and_a_dozen_rows_suffice() -> None:
         found += of_class(f"fast{number}", messages_scheduled=9e6, messages_expected=9e6, messages_lost=0,
                           latency_p50=1, latency_p99=1 + number)  # fmt: skip
     found += of_class("lossy", messages_scheduled=10, messages_expected=10, messages_lost=4, latency_p99=2)
-    found += of_class("broken", messages_scheduled=10, messages_expected=10, messages_lost=1, promise_held=0)
+    found += of_class(
+        "broken", messages_scheduled=10, messages_expected=10, messages_lost=1, guarantee_held=0
+    )
     of = Of(event="cut", traffic_class="lossy")
     found += [Metric("interruption_until", of, 3.5, "s", 1, None, None, "")]
     study = Study("t", Path("r"), (cell(*found),), True)
@@ -125,7 +127,7 @@ def test_equal_rows_of_a_campaign_are_one(tmp_path: Path) -> None:
 
 
 def test_a_failing_run_stands_by_itself_and_first() -> None:
-    schema = ("cell", "class", "promise", "rule", "verdict", "expected", "lost", "reason")
+    schema = ("cell", "class", "guarantee", "rule", "verdict", "expected", "lost", "reason")
     rows = [(f"r{n}", "a", "TCP", "at least once", "holds", 10, 0, "") for n in range(5)]
     rows.append(("r9", "a", "TCP", "at least once", "fails", 10, 1, "1 lost"))
     counts = dict.fromkeys(("unanswered", "duplicated", "disordered", "unsent", "unsettled", "late"), 0)

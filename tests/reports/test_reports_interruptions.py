@@ -79,7 +79,7 @@ def flaps(rows: list[dict[str, object]]) -> dict[str, float]:
 
 
 def backlog(lost: range, late_ns: int = 14 * S) -> list[dict[str, object]]:
-    """What was sent after the losses came as late as that: more than half of all messages."""
+    """Messages sent after the losses were as late: more than half of all messages."""
     rows = stream(lost)
     for row in rows[lost.stop :]:
         row["received_ns"] = int(str(row["received_ns"])) + late_ns

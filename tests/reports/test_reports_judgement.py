@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,8 @@ import pytest
 from synthetic import write_run
 from synthetic_shape import Shape
 
-from capture import manifest, seal, trust
+from capture import trust
+from contract import manifest, rundir, seal
 from orchestrator.cli.errors import DONE, FAILED, INTERRUPTED, SUSPECT
 from orchestrator.cli.run import status_of
 from orchestrator.run.run import outcome
@@ -45,7 +45,7 @@ def test_page_and_exit_status_never_differ(
 ) -> None:
     run = shutil.copytree(whole, tmp_path / "run", ignore=shutil.ignore_patterns(manifest.NAME))
     manifest.write(run, manifest.read(whole) | {"error": None} | known)
-    manifest.reduced(run, trust.judge(run, json.loads((run / "plan.json").read_text()), manifest.read(run)))
+    manifest.reduced(run, trust.judge(run, rundir.read_plan(run), manifest.read(run)))
     seal.seal(run)
     ended = outcome(run, None)
     assert (status_of(ended, strict=True), ended.suspect) == (strict, suspect)

@@ -13,7 +13,7 @@ import pytest
 from synthetic import write_campaign
 from synthetic_shape import Shape
 
-from capture import seal
+from contract import seal
 from reports.cell import Cell
 from reports.figures.latency import LATENCIES
 from reports.figures.proof import proof_data

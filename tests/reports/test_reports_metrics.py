@@ -19,7 +19,7 @@ from synthetic_tables import PACKETS
 from reports.metrics import compare, stats
 from reports.metrics.delivery import delivery
 from reports.metrics.load import interval_ns, within
-from reports.metrics.messages import by_promise, counts, latency_metrics
+from reports.metrics.messages import by_guarantee, counts, latency_metrics
 from reports.metrics.metric import Of, count, find
 from reports.metrics.packets import packet_metrics
 from reports.metrics.ramp import against_clients, connected
@@ -117,7 +117,7 @@ def sent(flow: int, seq: int, at: int, outcome: str, receiver: str | None, recei
         "flow": flow,
         "class": "xy"[flow],
         "pattern": "publish",
-        "promise": None if receiver is None else "once",
+        "guarantee": None if receiver is None else "once",
         "receiver": receiver,
         "seq": seq,
         "scheduled_ns": at,
@@ -164,17 +164,17 @@ def test_what_was_received_was_expected_and_what_was_answered_was_received() -> 
     }  # fmt: skip
 
 
-def test_messages_are_counted_by_class_and_promise() -> None:
-    """One that nobody is expected to get is promised to nobody, and counts with its class."""
-    groups = by_promise(MESSAGES)
-    assert [(of.traffic_class, of.promise, rows.height) for of, rows in groups] == [
+def test_messages_are_counted_by_class_and_guarantee() -> None:
+    """One that nobody is expected to get is guaranteed to nobody, and counts with its class."""
+    groups = by_guarantee(MESSAGES)
+    assert [(of.traffic_class, of.guarantee, rows.height) for of, rows in groups] == [
         ("x", "once", 4),
         ("y", "once", 3),
     ]
 
 
 def test_requests_are_counted_by_their_replies_and_deadlines() -> None:
-    asked = {"pattern": "request", "promise": "TCP"}
+    asked = {"pattern": "request", "guarantee": "TCP"}
     rows = [
         sent(0, 0, 10, "settled", "s", 20, 1)
         | asked
@@ -187,9 +187,9 @@ def test_requests_are_counted_by_their_replies_and_deadlines() -> None:
     found = counts(pl.DataFrame(rows, schema=MESSAGES.schema))
     assert (found["late"], found["unanswered"], found["lost"]) == (2, 1, 0)
     metrics = latency_metrics(run_of(messages=pl.DataFrame(rows, schema=MESSAGES.schema)))
-    trip = find(metrics, "round_trip_max", Of(traffic_class="x", promise="TCP"))
+    trip = find(metrics, "round_trip_max", Of(traffic_class="x", guarantee="TCP"))
     assert trip is not None and trip.value == pytest.approx(100e-6) and trip.unit == "ms"
-    of = Of(traffic_class="x", promise="TCP")
+    of = Of(traffic_class="x", guarantee="TCP")
     mean, deviation = find(metrics, "latency_mean", of), find(metrics, "round_trip_deviation", of)
     assert mean is not None and mean.value == pytest.approx(10e-6) and mean.low is None  # three of them
     assert deviation is not None and deviation.value == pytest.approx(80e-6 / math.sqrt(2))
@@ -297,22 +297,22 @@ def test_summary_of_a_whole_run(tmp_path: Path) -> None:
     assert cpu.low < cpu.value < cpu.high
     assert cpu.value == pytest.approx(100 * 0.001 * 20 * 1.25, rel=0.05)  # as the generator made it
     assert (cpu.unit, cpu.n) == ("% of a core", 60)
-    of = Of(traffic_class=CLASS, promise="QoS 1")
-    lost, held = find(found, "messages_lost", of), find(found, "promise_held", of)
+    of = Of(traffic_class=CLASS, guarantee="QoS 1")
+    lost, held = find(found, "messages_lost", of), find(found, "guarantee_held", of)
     assert lost is not None and lost.value > 0
     assert held is not None and held.value == 0.0
 
 
-def test_promises_of_one_name_have_one_figure_and_all_have_to_hold(tmp_path: Path) -> None:
+def test_guarantees_of_one_name_have_one_figure_and_all_have_to_hold(tmp_path: Path) -> None:
     """Two figures of one subject would count as repetitions of a run."""
     path = write_run(tmp_path / "run", Shape(qos=1, loss=0.1))
     plan = json.loads((path / "plan.json").read_text())
-    plan["flows"][1]["deliveries"][0]["promise"] |= {"lossless": False, "single": True}
+    plan["flows"][1]["deliveries"][0]["guarantee"] |= {"lossless": False, "single": True}
     (path / "plan.json").write_text(json.dumps(plan))
     run = read_run(path)
     assert sorted(str(v.holds) for v in delivery(run)) == ["False", "True"]
-    held = [m for m in summarise(run) if m.name == "promise_held"]
-    assert [(m.of, m.value) for m in held] == [(Of(traffic_class=CLASS, promise="QoS 1"), 0.0)]
+    held = [m for m in summarise(run) if m.name == "guarantee_held"]
+    assert [(m.of, m.value) for m in held] == [(Of(traffic_class=CLASS, guarantee="QoS 1"), 0.0)]
 
 
 def test_ramp_has_at_most_24_steps_and_one_hold(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import polars as pl
 import pytest
+from synthetic import plan_of
 
 from reports.claims.verdict import FAILS, HOLDS
 from reports.figures.spec import CannotDrawError
@@ -92,7 +93,7 @@ def run(rows: list[dict[str, Any]]) -> Run:
         **dict.fromkeys(("received_ns", "replied_ns", "latency_ns", "round_trip_ns"), pl.Int64),
     }
     table = pl.DataFrame(rows, schema=columns)
-    plan = {"flows": flows, "parameters": {"use": "ice", "serialiser": "kryo"}}
+    plan = plan_of({"flows": flows, "parameters": {"use": "ice", "serialiser": "kryo"}})
     return cast(Run, SimpleNamespace(table=lambda _name: table, plan=plan, manifest={}))
 
 
@@ -137,7 +138,7 @@ def test_a_roles_throughput_is_that_of_its_full_seconds() -> None:
             **dict.fromkeys(("received_ns", "replied_ns", "latency_ns", "round_trip_ns"), pl.Int64),
         },
     )
-    plan = {"flows": [flow], "scenario": "agents", "parameters": {}}
+    plan = plan_of({"flows": [flow], "scenario": "agents", "parameters": {}})
     cell = SimpleNamespace(run=SimpleNamespace(table=lambda _name: table, plan=plan, manifest={}), levels={})
     found = pairs(Study("crafted", Path("nowhere"), cast(Any, (cell,)), True))
     assert found.rows() == [("agent udp", "protobuf-protostuff", "push", THROUGHPUT, 10.0)]

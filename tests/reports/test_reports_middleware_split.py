@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import polars as pl
 import pytest
+from synthetic import plan_of
 
 from reports.papers.middleware_2017 import stages, tables
 from reports.papers.middleware_2017.split import BETWEEN, READ, WIRE, WRITE, pauses, times, warming
@@ -42,7 +43,7 @@ def study(tmp_path: Path, messages: list[tuple[int, int, int]], spans: list[tupl
         for name, address in (("client", CLIENT), ("server", SERVER))
     ]
     run = SimpleNamespace(
-        plan={"nodes": nodes, "parameters": {"use": "ice", "serialiser": "kryo"}},
+        plan=plan_of({"nodes": nodes, "parameters": {"use": "ice", "serialiser": "kryo"}}),
         manifest={"phases": {"hold": [0, 10 * SECOND]}},
         captures={
             "client": packets(tmp_path / "client.parquet", sent + acks),

@@ -10,9 +10,9 @@ import pytest
 from synthetic import write_run
 from synthetic_shape import Shape
 
-from capture import regular
 from capture.errors import CaptureError
 from capture.reduce import reduce_run
+from contract import regular
 from orchestrator.verify.verify import VerifyError, recorded
 from reports.errors import RunDirectoryError
 from reports.report import campaign_report, report

@@ -7,11 +7,11 @@ import json
 import shutil
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
 import polars as pl
 import pytest
+from hostile_run import make_hostile
 from pages import check_page
 from synthetic import write_campaign, write_run
 from synthetic_shape import Shape
@@ -20,10 +20,12 @@ from orchestrator.cli.campaign import refused
 from orchestrator.cli.errors import CliError
 from reports.headline import headline
 from reports.metrics.metric import OF
+from reports.page import render
 from reports.provenance import provenance
 from reports.report import campaign_report, report
 from reports.rundir import TABLES, RunDirectoryError
-from reports.study import study_of_campaign
+from reports.sections.section import Page
+from reports.study import study_of_campaign, study_of_runs
 
 OF_SOME_RUNS = ("transfers", "windows", "stacks", "impairments", "spans")  # tables
 
@@ -87,21 +89,6 @@ def test_how_virtual_machines_came_up_stands_in_the_page(tmp_path: Path) -> None
     assert "1 booted, 2 continued from the snapshot of their boot in an earlier cell" in text
 
 
-HOSTILE = "<img src=x onerror=alert(1)>\"'&"
-NAMES = (
-    "uplink",
-    "lan",
-    "core",
-    "broker",
-    "mosquitto",
-    "client",
-    "client.meter",
-    "client1",
-    "subscriber",
-    "meter",
-)
-
-
 class Elements(HTMLParser):
     """Elements and attributes of a page, by what could do harm in them."""
 
@@ -119,38 +106,12 @@ class Elements(HTMLParser):
         ]
 
 
-def hostile(value: Any) -> Any:
-    """The same structure with every name of the run, and all that people write, made hostile."""
-    if isinstance(value, dict):
-        return {(hostile(k) if k in NAMES else k): hostile(v) for k, v in value.items()}
-    if isinstance(value, list):
-        return [hostile(one) for one in value]
-    return f"{value}{HOSTILE}" if value in NAMES else value
-
-
 def test_no_name_of_a_run_becomes_part_of_the_page(tmp_path: Path) -> None:
     """A run directory may come from a colleague: nothing in it is markup, whatever wrote it."""
     run = write_run(tmp_path / "run", Shape(hold_s=20))
     plain = Elements()
     plain.feed(check_page(report(run)))
-    for name in ("plan.json", "manifest.json", "proof.json"):
-        data = hostile(json.loads((run / name).read_text()))
-        if name == "manifest.json":
-            data["warnings"] = [{"code": "x", "text": HOSTILE, "remedy": HOSTILE}]
-            data["error"] = HOSTILE
-        (run / name).write_text(json.dumps(data))
-    for table in run.rglob("*.parquet"):
-        frame = pl.read_parquet(table)
-        named = [column for column, kind in frame.schema.items() if kind in (pl.String, pl.Categorical)]
-        changed = [
-            pl.when(pl.col(c).cast(pl.String).is_in(NAMES))
-            .then(pl.col(c).cast(pl.String) + HOSTILE)
-            .otherwise(pl.col(c).cast(pl.String))
-            .cast(frame.schema[c])
-            .alias(c)
-            for c in named
-        ]
-        frame.with_columns(changed).write_parquet(table)
+    make_hostile(run)
     text = report(run).read_text(encoding="utf-8")
     assert "&lt;img src=x" in text
     found = Elements()
@@ -276,6 +237,13 @@ def test_a_scenario_of_an_instant_has_no_plot_over_time(tmp_path: Path) -> None:
     assert "Nothing to draw: the scenario ended in its first second" in check_page(report(run))
     assert not list((run / "report" / "figures").glob("host-load*"))
     assert all(file.stat().st_size < 1 << 20 for file in (run / "report" / "figures").iterdir())
+
+
+def test_a_set_of_runs(tmp_path: Path) -> None:
+    runs = [write_run(tmp_path / f"run{q}", Shape(qos=q, hold_s=20)) for q in (0, 1)]
+    study = study_of_runs("two levels", tmp_path, runs)
+    (tmp_path / "report").mkdir()
+    assert "two levels" in render(Page(study, tmp_path / "report", {}), lambda *_: None)
 
 
 def test_headline_of_run_and_campaign(campaign: Path, tmp_path: Path) -> None:

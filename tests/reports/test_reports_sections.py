@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 from pages import check_page
-from synthetic import run_of, write_run
+from synthetic import plan_of, run_of, write_run
 from synthetic_any import ODD, write_any
 from synthetic_shape import T0, S, Shape
 
@@ -88,7 +88,7 @@ def test_names_from_the_file_are_escaped(anything: Path) -> None:
 
 def test_messages_by_class_and_what_was_missed(anything: Path) -> None:
     metrics = summarise(read_run(anything))
-    ask, tell = Of(traffic_class=ODD, promise="UDP"), Of(traffic_class="client.tell", promise="TCP")
+    ask, tell = Of(traffic_class=ODD, guarantee="UDP"), Of(traffic_class="client.tell", guarantee="TCP")
     values = {
         name: m.value
         for name in ("scheduled", "unanswered", "late")
@@ -222,9 +222,9 @@ def test_the_proof_says_what_the_asked_value_makes(anything: Path) -> None:
 def test_addresses_on_the_near_side_of_a_link(anything: Path) -> None:
     plan = json.loads((anything / "plan.json").read_text())
     everyone = {face["address"] for node in plan["nodes"] for face in node["interfaces"]}
-    assert addresses_behind(plan, "uplink") == everyone  # all stand in lan, which is its first end
+    assert addresses_behind(plan_of(plan), "uplink") == everyone  # all stand in lan, which is its first end
     access = {"name": "access", "a": "client1", "b": "lan"}
-    only = addresses_behind({**plan, "links": [*plan["links"], access]}, "access")
+    only = addresses_behind(plan_of({**plan, "links": [*plan["links"], access]}), "access")
     assert only == {"10.10.0.3"}  # of the second node, since the broker is the first
 
 
@@ -236,11 +236,14 @@ def test_a_link_between_nodes_has_two_sides() -> None:
         for name, (segment, address) in faces.items()
     ]
     link = {"name": "wire", "a": "left", "b": "right", "kind": "nodes"}
-    assert addresses_behind({"nodes": nodes, "links": [link]}, "wire") == {"10.0.0.1"}
+    assert addresses_behind(plan_of({"nodes": nodes, "links": [link]}), "wire") == {"10.0.0.1"}
     around = {**link, "name": "around"}
-    assert addresses_behind({"nodes": nodes, "links": [link, around]}, "wire") == {"10.0.0.1"}
+    assert addresses_behind(plan_of({"nodes": nodes, "links": [link, around]}), "wire") == {"10.0.0.1"}
     routers = [{**one, "forward": True} for one in nodes]
-    assert addresses_behind({"nodes": routers, "links": [link, around]}, "wire") == {"10.0.0.1", "10.0.0.2"}
+    assert addresses_behind(plan_of({"nodes": routers, "links": [link, around]}), "wire") == {
+        "10.0.0.1",
+        "10.0.0.2",
+    }
 
 
 @pytest.mark.parametrize(("forward", "near"), [(False, {"10.0.0.1", "10.0.0.9"}), (True, set("1239"))])
@@ -257,7 +260,7 @@ def test_a_host_with_a_foot_on_each_side_joins_them_only_if_it_forwards(
     ]
     link = {"name": "wan", "a": "a", "b": "b", "kind": "segments"}
     whole = {f"10.0.0.{last}" for last in near} if forward else near
-    assert addresses_behind({"nodes": nodes, "links": [link]}, "wan") == whole
+    assert addresses_behind(plan_of({"nodes": nodes, "links": [link]}), "wan") == whole
 
 
 def test_summary_is_read_until_a_table_is_newer(tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ AGAINST = {  # claim -> the level and figure by which it fails
 
 
 def evidence(*other: tuple[int, str, float]) -> Evidence:
-    """Of the printed figures and some others, by level and name."""
+    """The printed figures and some others, by level and name."""
     found = Evidence(Study("crafted", Path("nowhere"), (), False), CLAIMS.factor)
     figures = {(level, name): v for level, of in PRINTED.items() for name, v in of.items()}
     rows = []
@@ -162,7 +162,7 @@ def test_in_the_flat_network_each_way_has_its_own_file_and_the_pisa_that_has_it(
 
 
 def study(*runs: Run) -> Study:
-    cells = tuple(Cell(one, [], str(one.plan["scenario"]), {}, "") for one in runs)
+    cells = tuple(Cell(one, [], str(one.plan.scenario), {}, "") for one in runs)
     return Study("crafted", Path("nowhere"), cells, len(cells) == 1)
 
 

@@ -1,4 +1,4 @@
-"""What the page says of a run that cannot be trusted in full, and why: the machine, the clock, the CPU."""
+"""The page's first lines for a run that is not fully trusted, and the reasons: machine, clock, CPU."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from pages import check_page
 from synthetic import write_run
 from synthetic_shape import Shape
 
-from capture import manifest, seal, trust
+from capture import trust
+from contract import manifest, rundir, seal
 from reports.headline import headline
 from reports.report import report
 from reports.sections.section import words
@@ -23,7 +24,7 @@ def test_words_between_backticks_are_code_and_everything_is_escaped() -> None:
 
 def judged(run: Path) -> Path:
     """The run with what its reduction says of it."""
-    plan = json.loads((run / "plan.json").read_text())
+    plan = rundir.read_plan(run)
     manifest.reduced(run, trust.judge(run, plan, manifest.read(run)))
     seal.seal(run)
     return run

@@ -12,7 +12,7 @@ from synthetic import write_campaign, write_run
 from synthetic_shape import Shape
 
 import vnet
-from capture import seal, verdict
+from contract import seal, verdict
 from orchestrator.cli.headlines import others, verdicts
 from orchestrator.cli.run import strictly
 from reports.judged import NAME, known, untold
@@ -22,7 +22,7 @@ from reports.rundir import read_run
 from reports.verdicts import counted
 
 ROOT = Path(__file__).parents[2]
-# Verdicts of earlier versions. Only capture/verdict.py may know them, to translate.
+# Verdicts of earlier versions. Only contract/verdict.py may know them, to translate.
 # `held`, `met` and `broken` are words like others: as verdicts they stand alone, in quotes or in a cell of a
 # table, or behind what was judged.
 RETIRED = re.compile(
@@ -31,9 +31,9 @@ RETIRED = re.compile(
     r"|(?:promise|guarantee|proof|claim|expectation|verdict)s? (?:is|are|was|were|not) (?:held|met|broken)\b",
     re.IGNORECASE,
 )
-CODE = ("capture", "reports", "orchestrator", "vnet", "images", "bench")
+CODE = ("capture", "contract", "reports", "orchestrator", "vnet", "images", "bench")
 KINDS = ("py", "rs", "sh", "j2", "js", "css", "html", "yaml", "yml", "json", "toml")
-TRANSLATES = ROOT / "capture" / "verdict.py"
+TRANSLATES = ROOT / "contract" / "verdict.py"
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def test_words_of_earlier_versions_are_translated() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["'held'", "<td>met</td>", "| not judged |", "the promise was met", '"broken"']
+    "text", ["'held'", "<td>met</td>", "| not judged |", "the guarantee was met", '"broken"']
 )
 def test_retired_words_are_found_however_they_are_quoted(text: str) -> None:
     assert RETIRED.search(text)
@@ -141,7 +141,7 @@ def _changed(directory: Path, subject: str, now: str) -> str:
     return str(changed[0]["name"])
 
 
-@pytest.mark.parametrize("subject", ["proof", "promise", "check"])
+@pytest.mark.parametrize("subject", ["proof", "guarantee", "check"])
 def test_nobody_else_judges(run: Path, subject: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A verdict that only the file has is the one that page, terminal, JUnit, status and Python API show."""
     manifest = json.loads((run / "manifest.json").read_text())
@@ -151,7 +151,7 @@ def test_nobody_else_judges(run: Path, subject: str, monkeypatch: pytest.MonkeyP
     name = _changed(run, subject, "cannot tell")
     monkeypatch.setattr("reports.verdicts.write", lambda _study: None)
     page = report(run).read_text()
-    section = {"proof": "proof-section", "promise": "validation", "check": "checks"}[subject]
+    section = {"proof": "proof-section", "guarantee": "validation", "check": "checks"}[subject]
     shown = page[page.index(f'id="{section}"') :]
     assert "cannot tell" in shown[: shown.index("</section>")]
     case = next(

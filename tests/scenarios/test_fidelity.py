@@ -36,7 +36,9 @@ def test_against_the_same_kernel_in_real_time(tmp_path: Path) -> None:
     compared(tmp_path)
 
 
+@pytest.mark.sweep
 @pytest.mark.root
 @pytest.mark.skipif(os.geteuid() != 0, reason="labs in the machine's own kernel need root")
 def test_against_the_machines_own_kernel(tmp_path: Path) -> None:
+    """The same virtual lab without impairments; what virtual time tells wrongly the test above finds, too."""
     compared(tmp_path, "--plain")

@@ -103,9 +103,9 @@ def test_messages_that_a_killed_broker_takes_along_are_lost_at_qos_0_and_counted
     assert 0 < lost.height < messages.height and messages["copies"].max() == 1
     assert messages["outcome"].is_in(["sent", "unsent"]).all(), "every message has an end"
     summary = json.loads((run_dir / "summary.json").read_text())
-    counted = {row["name"]: row["value"] for row in summary if row["promise"] == "QoS 0"}
+    counted = {row["name"]: row["value"] for row in summary if row["guarantee"] == "QoS 0"}
     assert counted["messages_lost"] == lost.filter(pl.col("receiver").is_not_null()).height
-    assert counted["promise_held"] == 1.0, "at QoS 0 loss is allowed, a duplicate is not"
+    assert counted["guarantee_held"] == 1.0, "at QoS 0 loss is allowed, a duplicate is not"
 
 
 def test_a_suspect_run_says_why_and_fails_under_strict(tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def test_a_suspect_run_says_why_and_fails_under_strict(tmp_path: Path) -> None:
     run_dir = run_file(tmp_path, file, "--strict", "-p", "hold=2s", status=5)
     manifest = json.loads((run_dir / "manifest.json").read_text())
     assert manifest["suspect"] is True
-    # What others do on the machine at the time.
+    # The load of other processes on the machine at the time.
     of_the_machine = {"trust-steal", "trust-core-steal", "trust-busy", "trust-run-queue", "trust-stalls"}
     assert {w["code"] for w in manifest["warnings"] if w["suspect"]} - of_the_machine == {"proof"}
     page = (run_dir / "report" / "index.html").read_text()

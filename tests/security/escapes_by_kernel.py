@@ -5,6 +5,7 @@ A function of `ESCAPES` answers anything true where it got through; nothing, or 
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import fcntl
 import os
@@ -205,6 +206,49 @@ def raise_open_files() -> object:
     except ValueError:
         return None
     return "raised"
+
+
+# --- the kernel's files that only the machine's root may read
+
+
+def _read_there(top: str, skip: tuple[str, ...]) -> list[str]:
+    """Files below `top` that not every user may read and that have content for this node's root."""
+    found = []
+    for directory, inside, files in os.walk(top):
+        inside[:] = [name for name in inside if f"{directory}/{name}" not in skip and not name.isdigit()]
+        for path in (f"{directory}/{name}" for name in files):
+            about = os.lstat(path)
+            if not stat.S_ISREG(about.st_mode) or about.st_mode & 0o004:
+                continue
+            if path.endswith(
+                "/hot_add"
+            ):  # reading it makes a device of the machine: that it is there is enough
+                found.append(path)
+                continue
+            with contextlib.suppress(OSError):
+                descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+                try:
+                    found += [path] if os.read(descriptor, 1) else []
+                finally:
+                    os.close(descriptor)
+    return found
+
+
+@escape
+def read_roots_files_of_proc() -> object:
+    return _read_there("/proc", ("/proc/sys/net", "/proc/self", "/proc/thread-self"))
+
+
+@escape
+def read_roots_files_of_sys() -> object:
+    """But what modules have as parameters, which tell nothing of the machine or of others."""
+    return _read_there("/sys", ("/sys/module",))
+
+
+@escape
+def read_keys_and_addresses() -> object:
+    names = ("keys", "key-users", "kallsyms", "timer_list", "sched_debug")
+    return [name for name in names if os.path.exists(f"/proc/{name}") and text(f"/proc/{name}")]
 
 
 # --- other ways to the machine

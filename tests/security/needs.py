@@ -1,4 +1,4 @@
-"""What a node's root needs for its work: each must answer anything true and raise nothing."""
+"""Things that a node's root needs for its work: each must return a true value and raise nothing."""
 
 from __future__ import annotations
 

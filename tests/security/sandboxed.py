@@ -78,7 +78,7 @@ class Outside:
         self.clock = time.time() - time.monotonic()
 
     def state(self) -> dict[str, Any]:
-        """What an escape would have changed."""
+        """The state that an escape would have changed."""
         settings = {
             name: Path("/proc/sys", name).read_text() for name in SETTINGS if Path("/proc/sys", name).exists()
         }
@@ -116,7 +116,7 @@ def vnet(base: Path, *arguments: str, patience_s: float = 120) -> subprocess.Com
 
 
 def attempts(base: Path, outside: Outside, lab: str, kernel: str) -> dict[str, dict[str, Any]]:
-    """What each attempt came to, by name; the lab is up for so long."""
+    """The result of each attempt, by name; the lab is up during that time."""
     (base / "sandboxed.yaml").write_text(topology(lab))
     up = vnet(base, "up", "sandboxed.yaml", "--kernel", kernel, "--results", "out")
     try:

@@ -1,4 +1,4 @@
-"""What a lab says of itself is never evaluated by Ansible, and what its nodes say they have lands where it shall."""
+"""Ansible never evaluates a lab's text, and files collected from nodes stay in their directory."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ NEEDED = names(NEEDS, "need")
 
 @pytest.fixture(scope="session", params=KERNELS)
 def found(request: pytest.FixtureRequest) -> dict[str, dict[str, Any]]:
-    """What came of all attempts in one lab of that kernel, after which the machine is as it was."""
+    """The results of all attempts in one lab of that kernel, after which the machine is unchanged."""
     kernel = request.param
     if kernel == "uml" and not find_binaries():
         pytest.skip("no User-Mode Linux kernel (make kernel)")

@@ -9,7 +9,7 @@ from orchestrator.topology.loading import parse
 
 
 def problems(text: str) -> list[str]:
-    """All that is wrong with a file."""
+    """All mistakes in a file."""
     with pytest.raises(TopologyError) as caught:
         parse("file.yaml", text.encode())
     found = [str(problem) for problem in caught.value.problems]

@@ -1,4 +1,4 @@
-"""AMQP in the plan: which queue gets a message, who is owed it, with which promise, and mistakes."""
+"""AMQP in the plan: which queue gets a message, who is owed it, with which guarantee, and mistakes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mistakes import problems, refused
 
-from orchestrator.model import Plan
+from contract.plan import Plan
 from orchestrator.plan.build import make_plan
 from orchestrator.software.amqp.routing import matches
 from orchestrator.topology import TopologyError
@@ -42,8 +42,8 @@ def planned(*changes: tuple[str, str]) -> Plan:
 
 
 def owed(plan: Plan, flow: int = 0) -> dict[tuple[str, ...], tuple[str, bool, bool, bool]]:
-    promises = {plan.receivers[d.receivers]: d.promise for d in plan.flows[flow].deliveries}
-    return {who: (p.name, p.lossless, p.single, p.while_session) for who, p in promises.items()}
+    guarantees = {plan.receivers[d.receivers]: d.guarantee for d in plan.flows[flow].deliveries}
+    return {who: (p.name, p.lossless, p.single, p.while_session) for who, p in guarantees.items()}
 
 
 def test_a_topic_reaches_the_queues_bound_to_it_and_the_agent_is_told() -> None:
@@ -76,7 +76,7 @@ def test_a_topic_reaches_the_queues_bound_to_it_and_the_agent_is_told() -> None:
         ("acknowledge: false, ", "confirms: false, ", ("unconfirmed, automatic", False, True, True)),
     ],
 )
-def test_what_is_promised(consume: str, publish: str, wanted: tuple[str, bool, bool, bool]) -> None:
+def test_what_is_guaranteed(consume: str, publish: str, wanted: tuple[str, bool, bool, bool]) -> None:
     plan = planned(("consume: {ex", f"consume: {{{consume}ex"), ("publish: {ex", f"publish: {{{publish}ex"))
     assert owed(plan) == {("reader",): wanted}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from mistakes import refused
 
-from orchestrator.model import Plan
+from contract.plan import Plan
 from orchestrator.plan.build import make_plan
 from orchestrator.topology.loading import parse
 
@@ -86,7 +86,7 @@ def test_a_greedy_transfer_is_reckoned_with_the_rate_of_the_way() -> None:
         ("bulk: {to: sink, streams: 128, window: 1 ms}", ".window", "and 100000 are allowed"),
         ("bulk: {to: sink, protocol: udp, rate: 1 Mbit/s, window: 1 s}", ".window", "is of tcp"),
         ("bulk: {listen: 5201, window: 1 s}", ".window", "does not belong to the side that listens"),
-        ("bulk: {to: sink, for: 0 s}", ".for", "is no time at all"),
+        ("bulk: {to: sink, for: 0 s}", ".for", "is not above zero"),
         ("bulk: {to: sink, start: hold + 20 s}", ".start", "is after the end of the load"),
         ("bulk: {to: sink, start: hold + 15 s, for: 6 s}", ".for", "ends 1 s after the load"),
         ("bulk: {to: sink, streams: 0}", ".streams", "at least 1"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from mistakes import refused
 
-from orchestrator.model import Plan
+from contract.plan import Plan
 from orchestrator.plan.build import make_plan
 from orchestrator.topology.loading import parse
 
@@ -47,8 +47,8 @@ def test_a_program_owes_what_the_file_says() -> None:
     assert (flow.pattern, flow.payload.kind, flow.payload.bytes) == ("push", "own", 100)
     (delivery,) = flow.deliveries
     assert plan.receivers[delivery.receivers] == ("collector",)
-    assert delivery.promise.lossless and not delivery.promise.single
-    assert delivery.promise.rule == "ours: no message is lost"
+    assert delivery.guarantee.lossless and not delivery.guarantee.single
+    assert delivery.guarantee.rule == "ours: no message is lost"
 
 
 def test_a_program_is_told_numbers_addresses_and_its_schedule() -> None:
@@ -84,8 +84,8 @@ def test_one_of_several_is_named_with_its_software() -> None:
 
 
 def test_nothing_is_promised_unless_said() -> None:
-    promise = planned("readings: {to: collector, size: 1 B, rate: 1 /s}").flows[0].deliveries[0].promise
-    assert promise.rule == "own: nothing is promised"
+    guarantee = planned("readings: {to: collector, size: 1 B, rate: 1 /s}").flows[0].deliveries[0].guarantee
+    assert guarantee.rule == "own: nothing is guaranteed"
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mistakes import refused
 
-from orchestrator.model import Payload
+from contract.plan import Payload
 from orchestrator.plan.build import make_plan
 from orchestrator.software.encodings import MOST_SIGNALS, encoded_bytes
 from orchestrator.topology.loading import parse

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from mistakes import refused
 
-from orchestrator.model import Plan
+from contract.plan import Plan
 from orchestrator.plan.build import make_plan
 from orchestrator.topology.loading import parse
 
@@ -55,7 +55,7 @@ def test_the_server_is_told_what_it_will_be_asked_for() -> None:
         ("to: files", "to: desk", f"{PLACE}.to", "a flow to itself"),
         ("size: 10 kB", "size: 0 B", f"{PLACE}.upload.size", "a file has from 1 B"),
         ("listen: 21", "listen: 21, login: each", "nodes.files.software.server.ftp.login", "does not belong"),
-        (LOAD, f"{LOAD[:-1]}, timeout: 0 s}}", f"{PLACE}.timeout", "is no time at all"),
+        (LOAD, f"{LOAD[:-1]}, timeout: 0 s}}", f"{PLACE}.timeout", "is not above zero"),
     ],
 )
 def test_mistakes(was: str, now: str, place: str, rule: str) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from mistakes import refused
 
-from orchestrator.model import Plan
+from contract.plan import Plan
 from orchestrator.plan.build import make_plan
 from orchestrator.topology import TopologyError
 from orchestrator.topology.loading import parse

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from mistakes import refused
 
-from orchestrator.model import Payload, Plan
+from contract.plan import Payload, Plan
 from orchestrator.plan.build import make_plan
 from orchestrator.topology.loading import parse
 
@@ -58,7 +58,7 @@ def test_an_event_is_a_message_and_its_curve_is_the_agent_s() -> None:
         ("vlan: 0", "burst: 2", f"{PLACE}.burst", "nobody would see but the last"),
         ("vlan: 0", "time_allowed_to_live: 2 s", f"{PLACE}.time_allowed_to_live", "longest wait, 2 s"),
         ("vlan: 0", "time_allowed_to_live: 3.0005 s", f"{PLACE}.time_allowed_to_live", "whole milliseconds"),
-        ("2 ms", "0 ms", f"{PLACE}.retransmit[0]", "is no wait at all"),
+        ("2 ms", "0 ms", f"{PLACE}.retransmit[0]", "is not above zero"),
         ("entries: 3", "entries: 190", f"{PLACE}.entries", "more than the MTU of bay, 1500"),
         ("rate: 2 /s", "rate: 0 /s", f"{PLACE}.rate", "must be more than zero"),
         ("segment: bay", "segment: apart", "nodes.relay.software.in.goose.subscribe[0]", "pass no router"),

@@ -1,4 +1,4 @@
-"""What holds for every kind of software: a row for each, planned, against what other parts rely on."""
+"""Rules for every kind of software: a row for each, planned, compared with what other parts rely on."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.model import Plan
-from orchestrator.model.codec import from_json, to_json
+from contract.codec import from_json, to_json
+from contract.plan import Plan
 from orchestrator.plan.build import make_plan
 from orchestrator.software.registry import KINDS, MODULES, kind_of, programs
 from orchestrator.topology.loading import parse
@@ -147,7 +147,7 @@ def test_flows_name_endpoints_and_sets_that_exist(name: str) -> None:
         for delivery in flow.deliveries:
             receivers = plan.receivers[delivery.receivers]
             assert receivers and set(receivers) <= endpoints - {flow.sender}
-            assert delivery.promise.rule.startswith(delivery.promise.name)
+            assert delivery.guarantee.rule.startswith(delivery.guarantee.name)
     assert {d.receivers for flow in plan.flows for d in flow.deliveries} == plan.receivers.keys()
 
 

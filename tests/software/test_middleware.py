@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from mistakes import refused
 
-from orchestrator.model import Plan
+from contract.plan import Plan
 from orchestrator.plan.build import make_plan
 from orchestrator.run.prepare import Request, prepare
 from orchestrator.software.middleware import known
@@ -151,7 +151,7 @@ def test_a_subscriber_of_nothing_is_refused() -> None:
 
 def test_a_publisher_to_nobody_is_refused() -> None:
     start, end = FILE.index("      take:"), FILE.index("links:")
-    with pytest.raises(Exception, match="publishes, and nobody subscribes"):
+    with pytest.raises(Exception, match="publishes, and nothing subscribes"):
         parse("unheard.yaml", (FILE[:start] + FILE[end:]).encode())
 
 

@@ -1,8 +1,8 @@
-"""MQTT in the plan: who gets a message, with which promise; filters are matched here and nowhere later."""
+"""MQTT in the plan: who gets a message, with which guarantee; filters are matched here and nowhere later."""
 
 from __future__ import annotations
 
-from orchestrator.model import Plan
+from contract.plan import Plan
 from orchestrator.plan.build import make_plan
 from orchestrator.software.mqtt.topics import matches
 from orchestrator.topology.loading import parse
@@ -29,8 +29,8 @@ def planned(subscribe: str, **more: str) -> Plan:
 
 def owed(plan: Plan) -> dict[tuple[str, ...], tuple[str, bool, bool, bool]]:
     (flow,) = plan.flows
-    promises = {plan.receivers[d.receivers]: d.promise for d in flow.deliveries}
-    return {who: (p.name, p.lossless, p.single, p.while_session) for who, p in promises.items()}
+    guarantees = {plan.receivers[d.receivers]: d.guarantee for d in flow.deliveries}
+    return {who: (p.name, p.lossless, p.single, p.while_session) for who, p in guarantees.items()}
 
 
 def test_the_lower_qos_is_promised_to_those_at_the_same_broker() -> None:
@@ -51,7 +51,7 @@ def test_nobody_subscribed_is_nobody_owed() -> None:
     assert plan.flows[0].deliveries == () and plan.receivers == {}
 
 
-def test_different_promises_are_different_deliveries() -> None:
+def test_different_guarantees_are_different_deliveries() -> None:
     second = 'sender: {segment: lan, software: {t: {mqtt: {broker: one, subscribe: [{topic: "a/+"}]}}, s:'
     plan = planned("subscribe: [{topic: a/#, qos: 1}]", **{"sender: {segment: lan, software: {s:": second})
     assert [d.receivers for d in plan.flows[0].deliveries] == ["a/b at one: QoS 0", "a/b at one: QoS 1"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from mistakes import problems, refused
 
-from orchestrator.model import Plan, Process
+from contract.plan import Plan, Process
 from orchestrator.plan.build import make_plan
 from orchestrator.topology.loading import parse
 
@@ -40,7 +40,7 @@ def test_the_mqtt_client_finds_the_plugins_port() -> None:
     assert broker.ports == {"amqp": (5672,), "mqtt": (1884,)}
     assert reader.spec["port"] == 1884 and reader.ports == {"mqtt": (1884,)}
     assert [plan.receivers[d.receivers] for d in plan.flows[0].deliveries] == [("reader",)]
-    assert plan.flows[0].deliveries[0].promise.name == "QoS 1"
+    assert plan.flows[0].deliveries[0].guarantee.name == "QoS 1"
 
 
 def test_its_configuration_holds_what_the_file_says() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from mistakes import refused
 
-from orchestrator.model import Payload, Plan
+from contract.plan import Payload, Plan
 from orchestrator.plan.build import make_plan
 from orchestrator.software.registry import KINDS
 from orchestrator.topology import TopologyError
@@ -48,7 +48,7 @@ def test_a_stream_begins_with_a_second_and_a_frame_is_a_message() -> None:
     assert [rate.per_s for rate in flow.schedule.rates] == [2400]
     (delivery,) = flow.deliveries
     assert plan.receivers[delivery.receivers] == ("relay",)
-    assert not delivery.promise.lossless
+    assert not delivery.guarantee.lossless
     assert next(flow for flow in plan.flows if flow.sender == "other").deliveries == ()
 
 

@@ -1,11 +1,11 @@
-"""What all that sends may say: rates in time, arrivals, bursts, deadlines, classes; and its mistakes."""
+"""Keys of all senders: rates in time, arrivals, bursts, deadlines, classes; and their mistakes."""
 
 from __future__ import annotations
 
 import pytest
 from mistakes import refused
 
-from orchestrator.model import Flow, Plan, Rate
+from contract.plan import Flow, Plan, Rate
 from orchestrator.plan.build import make_plan
 from orchestrator.software.sending import expected_messages
 from orchestrator.topology.loading import parse
@@ -108,7 +108,7 @@ def test_a_deadline_shorter_than_the_way_is_noted_once_with_both_figures() -> No
             "after the end of the load, which ends with the hold, 22 s",
         ),
         ("rate: [{from: drain, 1 /s}]", "rate[0].from", "is after the end of the load"),
-        ("rate: 1 /s, deadline: 0 s", "deadline", "is no time at all"),
+        ("rate: 1 /s, deadline: 0 s", "deadline", "is not above zero"),
         ("rate: 1 /s, burst: 0", "burst", "at least 1"),
         ("rate: 1 /s, arrivals: together", "arrivals", "a rate of their own each; write `rate_of: client`"),
         ("rate: 1 /s, arrivals: never", "arrivals", "not one of the values"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from mistakes import problems, refused
 
-from orchestrator.model import Plan
+from contract.plan import Plan
 from orchestrator.plan.build import make_plan
 from orchestrator.software.kind import Offered
 from orchestrator.software.synchrophasor import KIND

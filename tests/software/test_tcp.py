@@ -1,11 +1,11 @@
-"""Messages over TCP in the plan: settings of the connection, what is promised, and the mistakes in it."""
+"""Messages over TCP in the plan: settings of the connection, what is guaranteed, and the mistakes in it."""
 
 from __future__ import annotations
 
 import pytest
 from mistakes import refused
 
-from orchestrator.model import Plan
+from contract.plan import Plan
 from orchestrator.plan.build import make_plan
 from orchestrator.topology.loading import parse
 
@@ -42,10 +42,9 @@ def test_the_agent_is_told_the_settings_of_the_connection() -> None:
 def test_all_is_promised_while_the_connection_lasts() -> None:
     plan = planned()
     (flow,) = plan.flows
-    promise = flow.deliveries[0].promise
-    assert (promise.name, promise.lossless, promise.single, promise.ordered, promise.while_session) == (
-        "TCP", True, True, True, True,
-    )  # fmt: skip
+    guarantee = flow.deliveries[0].guarantee
+    assert guarantee.name == "TCP"
+    assert guarantee.lossless and guarantee.single and guarantee.ordered and guarantee.while_session
     session = plan.nodes[1].software[0].session
     assert session is not None and session.patience_ns == 924_600_000_000
 

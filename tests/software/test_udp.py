@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 from mistakes import refused
 
-from orchestrator.model import Payload, Plan
+from contract.plan import Payload, Plan
 from orchestrator.plan.build import make_plan
 from orchestrator.software.udp import KIND
 from orchestrator.topology.loading import parse
@@ -47,8 +47,8 @@ def test_a_request_and_its_reply() -> None:
     assert flow.deadline_ns == 50_000_000
     (delivery,) = flow.deliveries
     assert plan.receivers[delivery.receivers] == ("server",)
-    promise = delivery.promise
-    assert not (promise.lossless or promise.single or promise.ordered or promise.while_session)
+    guarantee = delivery.guarantee
+    assert not (guarantee.lossless or guarantee.single or guarantee.ordered or guarantee.while_session)
 
 
 def test_the_agent_is_told_addresses_ports_and_patience() -> None:
@@ -97,7 +97,7 @@ def test_two_patterns_of_one_software_are_two_flows() -> None:
         (ASK.replace("reply: 400 B, ", ""), ".request.reply", "is missing"),
         (ASK.replace("request:", "push:"), ".push", "a reply without a request"),
         (ASK.replace("rate: 10 /s", "rate: 0 /s"), ".request.rate", "must be more than zero"),
-        (ASK.replace("deadline: 50 ms", "timeout: 0 s"), ".request.timeout", "is no time at all"),
+        (ASK.replace("deadline: 50 ms", "timeout: 0 s"), ".request.timeout", "is not above zero"),
     ],
 )
 def test_mistakes_are_refused_by_their_rule(new: str, place: str, rule: str) -> None:

@@ -34,7 +34,7 @@ ROOMS = (
     "capture/conservation/drops.py",
     "capture/conservation/stacks.py",
 )
-PARTS = ("orchestrator", "capture", "reports")
+PARTS = ("orchestrator", "capture", "contract", "reports")
 SUFFIXES = {".py", ".rs", ".j2", ".js", ".css", ".md"}
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from mistakes import refused
 
-from orchestrator.model import Plan
+from contract.plan import Plan
 from orchestrator.plan.build import make_plan
 from orchestrator.topology.loading import parse
 
@@ -45,8 +45,8 @@ def test_the_router_asks_every_dealer_once_all_have_connected() -> None:
     assert plan.receivers[flow.deliveries[0].receivers] == ("consumer1", "consumer2", "consumer3")
     connects = [s.session.connect_ns for n in plan.nodes for s in n.software if s.session is not None]
     assert flow.start_ns == max(connects) + 1_000_000_000
-    promise = flow.deliveries[0].promise
-    assert promise.lossless and promise.single and promise.ordered and promise.while_session
+    guarantee = flow.deliveries[0].guarantee
+    assert guarantee.lossless and guarantee.single and guarantee.ordered and guarantee.while_session
 
 
 def test_the_agent_is_told_sockets_names_and_addresses() -> None:
@@ -59,14 +59,14 @@ def test_the_agent_is_told_sockets_names_and_addresses() -> None:
     assert consumer["address"] == address
 
 
-def test_multicast_is_told_to_both_sides_and_promises_no_arrival() -> None:
+def test_multicast_is_told_to_both_sides_and_guarantees_no_arrival() -> None:
     plan = planned(PUBLISHED)
     for node in ("utility", "consumer3"):
         told = spec(plan, node)
         own = next(one for one in plan.nodes if one.name == node).interfaces[0].address
         assert (told["transport"], told["group"], told["own"]) == ("epgm", "239.192.0.1", own)
         assert (told["rate_bps"], told["tpdu_bytes"], told["answers"]) == (250_000, 133, 5556)
-    assert not plan.flows[0].deliveries[0].promise.lossless
+    assert not plan.flows[0].deliveries[0].guarantee.lossless
     utility = next(node for node in plan.nodes if node.name == "utility")
     assert utility.software[0].ports == {"pgm": (5555,)}, "captures know it"
 

@@ -1,4 +1,4 @@
-"""Whatever a file holds, the answer is a plan or a TopologyError: fuzzed bytes, mutated files and values."""
+"""For any file the answer is a plan or a TopologyError: fuzzed bytes, mutated files and values."""
 
 from __future__ import annotations
 
@@ -83,8 +83,16 @@ def mutated(draw: st.DrawFn) -> str:
 @example(
     RING.replace("  west: {subnet: 10.1.0.0/24}\n", "")
 )  # routes of nodes on a segment that is not there
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=120)
 def test_mutated_files(text: str) -> None:
+    _survives(text.encode("utf-8", "surrogatepass"))
+
+
+@pytest.mark.sweep
+@pytest.mark.slow
+@given(mutated())
+@settings(deadline=None, max_examples=1000)
+def test_many_mutated_files(text: str) -> None:
     _survives(text.encode("utf-8", "surrogatepass"))
 
 

@@ -84,7 +84,7 @@ def test_a_campaign_begins_with_one_run_of_each_combination_and_is_given_more(tm
     ("block", "said"),
     [
         (f"search: {{clients: {{from: 9, to: 9, {HOLDS}}}}}", "campaign.search.clients: 9 to 9: is no range"),
-        (f"points: [{{clients: 2}}]\n  search: {GOOD}", "stands beside `points`"),
+        (f"points: [{{clients: 2}}]\n  search: {GOOD}", "conflicts with `points`"),
         (f"factors: {{clients: [2]}}\n  search: {GOOD}", "and by `factors` too"),
         ("search: {clients: {from: 2, to: 9, holds: []}}", "campaign.search.clients.holds"),
         (f"search: {{clients: {{from: 0, to: 9, {HOLDS}}}}}", "campaign.search.clients.from: 0"),

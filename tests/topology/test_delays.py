@@ -83,7 +83,7 @@ def test_what_stands_beside_and_what_is_not_there(tmp_path: Path) -> None:
         load(tmp_path / "x.yaml")
     said = "\n".join(map(str, caught.value.problems))
     assert "x.yaml:4: links.wan.both.delays: " in said and "cannot be read (No such file" in said
-    assert "links.wan.both.jitter: stands beside `delays`" in said
+    assert "links.wan.both.jitter: conflicts with `delays`" in said
 
 
 def test_the_plan_has_the_table_once_and_tc_its_name(tmp_path: Path) -> None:
@@ -113,9 +113,9 @@ def test_the_distance_tells_one_law_from_another() -> None:
     other = [draw.uniform(0, 10e6) for _ in range(1000)]  # of the same mean
     assert shape.distance(other, wanted) > 2 * told
     late = [value + 1e6 for value in same]
-    assert shape.distance(late, wanted) > told > shape.distance(late, wanted, slack_ns=1e6)
+    assert shape.distance(late, wanted) > told > shape.distance(late, wanted, tolerance_ns=1e6)
 
 
 def test_the_distance_is_kolmogorovs() -> None:
-    """Of 3 values from a law of 4 equally likely ones, by hand: after 1 the sample has 2/3, the law 1/4."""
+    """3 values of a law with 4 equally likely ones, by hand: after 1 the sample has 2/3, the law 1/4."""
     assert shape.distance([1, 1, 4], [1, 2, 3, 4]) == pytest.approx(2 / 3 - 1 / 4)

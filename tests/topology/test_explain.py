@@ -1,4 +1,4 @@
-"""What `vnet explain` says of keys is what docs/topology.md says of them."""
+"""`vnet explain` gives the same text on keys as docs/topology.md."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orchestrator.model import Link
+from contract.plan import Link
 from orchestrator.plan.build import make_plan
 from orchestrator.topology import TopologyError, profiles
 from orchestrator.topology.loading import load, parse

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from contract.codec import from_json, to_json
+from contract.plan import Plan
 from orchestrator.kernel.needs import needs_of
-from orchestrator.model import Plan
-from orchestrator.model.codec import from_json, to_json
 from orchestrator.plan.build import make_plan
 from orchestrator.plan.render import render
 from orchestrator.topology import TopologyError
@@ -125,8 +125,8 @@ def test_any_text_is_a_trace_or_a_told_mistake(text: str, repeat: bool) -> None:
 
 
 @pytest.mark.parametrize(("change", "said"), [
-    (("trace: walk.csv", "trace: walk.csv, rate: 1 Mbit/s"), "both.rate: stands beside `trace`"),
-    (("trace: walk.csv", "trace: walk.csv, delays: d.csv"), "both.delays: stands beside `trace`"),
+    (("trace: walk.csv", "trace: walk.csv, rate: 1 Mbit/s"), "both.rate: conflicts with `trace`"),
+    (("trace: walk.csv", "trace: walk.csv, delays: d.csv"), "both.delays: conflicts with `trace`"),
     (("trace: walk.csv", "trace: none.csv"), "none.csv: cannot be read (No such file"),
     (("trace: walk.csv", "trace: {repeat: true}"), "both.trace.file: is missing"),
     (("trace: walk.csv", "trace: {file: walk.csv, repaet: true}"), 'did you mean "repeat"'),

@@ -31,7 +31,7 @@ class Cluster:
     first: str
 
     def at(self, cwd: Path) -> tuple[str, ...]:
-        """What starts a program inside, in that directory."""
+        """The command that starts a program inside, in that directory."""
         cache = os.environ.get("XDG_CACHE_HOME", str(Path("~/.cache").expanduser()))  # the lab's kernel
         settings = (
             f"SLURM_CONF={self.directory}/slurm.conf",
@@ -45,7 +45,7 @@ class Cluster:
         return self.ran("squeue", "--noheader", "--format", "%i").split()
 
     def ran(self, *argv: str) -> str:
-        """What a program of Slurm's prints."""
+        """The output of a program of Slurm."""
         return subprocess.run(
             [*self.at(self.directory), *argv], capture_output=True, text=True, check=True
         ).stdout

@@ -51,7 +51,7 @@ def reader(place: Place) -> dict[str, Any]:
 
 
 def found(run_dir: Path) -> dict[str, float]:
-    """What counter.c printed."""
+    """The output of counter.c."""
     lines = (run_dir / "raw" / "logs" / "left.counter.log").read_text().splitlines()
     return {name: float(value) for name, value in map(str.split, lines)}
 

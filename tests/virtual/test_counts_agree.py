@@ -9,8 +9,8 @@ from pathlib import Path
 import polars as pl
 from virtual_place import Place
 
-from capture import manifest
 from capture.reduce import reduce_run
+from contract import manifest
 
 MIX = """\
 name: mix

@@ -1,4 +1,4 @@
-"""What else a machine has reaches no run: 20 packages, settings, secrets, another name, memory, cores."""
+"""Other software of a machine reaches no run: 20 packages, settings, secrets, another name, memory, cores."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_twenty_more_packages_change_no_byte(places: Callable[[str], Place], tmp
 
 
 def logs(ran: Ran) -> dict[str, str]:
-    """What the programs of the node `eye` said."""
+    """The output of the programs of the node `eye`."""
     found = {path.name: path.read_text() for path in sorted(ran.run_dir.glob("raw/logs/eye*.log"))}
     assert len(found) == 4 and all(found.values()), sorted(found)
     return found

@@ -52,17 +52,17 @@ for seq, at in enumerate(flow["times_ns"]):
     if mode == "more": records.write(f"S,{n},{seq + 100000},{line}")
 time.sleep(1e6)
 """
-# What is said of each mode, by the agent of the node ("records") or of both ends together ("trust-").
+# The finding for each mode, by the agent of the node ("records") or of both ends together ("trust-").
 SAID = {
     "honest": (), "late": (),
     "omission": ("records", "scheduled_ns is not when the message was due"),
     "arrives-early": ("trust-records", "were received before they were sent"),
     "arrives-later": ("records", "received_ns is after now"),
     "sent-later": ("records", "sent_ns is after now"),
-    "unsent": ("trust-records", "were received by all, and their sender says that it never sent them"),
+    "unsent": ("trust-records", "were received by all, although their sender records them as never sent"),
     "no-time": ("records", "is sent and has no sent_ns"),
     "more": ("records", "is not due yet, if ever"),
-    "phantom": ("trust-records", "were received that nobody had to send"),
+    "phantom": ("trust-records", "were received that no sender was due to send"),
     "twice": ("trust-records", "were received more often than they were sent"),
     "longer": ("trust-records", "have another size than the plan's"),
     "silent": ("trust-unrecorded", "10 of 20 messages that were due have no S record"),

@@ -1,4 +1,4 @@
-"""What the lab kernel has beside the kinds of queue that a file may name: set by tc, and told again."""
+"""Disciplines of the lab kernel besides the kinds of queue that a file may name: set by tc, and read back."""
 
 from __future__ import annotations
 

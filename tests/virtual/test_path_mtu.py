@@ -43,7 +43,7 @@ def said(ran: Ran, program: str, node: str = "near") -> str:
 
 
 def lengths(pcap: Path) -> list[int]:
-    """Of the frames, as they were on the wire."""
+    """The lengths of the frames, as they were on the wire."""
     data, at, found = pcap.read_bytes(), 24, []
     while at < len(data):
         kept, whole = struct.unpack_from("<II", data, at + 8)

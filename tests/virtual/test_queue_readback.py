@@ -33,7 +33,7 @@ def test_what_a_node_did_to_its_queues_marks_the_run(tmp_path: Path) -> None:
     ran = place.run(file="sneak.yaml")
     (said,) = [w["text"] for w in ran.manifest["warnings"] if w["code"] == "changed"]
     assert "links.way.forward.delay" in said
-    assert "vnet-sneak.a.eth0: asked nothing, read back tbf" in said
+    assert "vnet-sneak.a.eth0: requested nothing, read back tbf" in said
     assert ran.manifest["suspect"] is True
 
 
@@ -71,7 +71,7 @@ def test_what_was_changed_and_put_back_is_found_by_an_event_in_between(tmp_path:
     ran = place.run(file="back.yaml")
     (said,) = [w["text"] for w in ran.manifest["warnings"] if w["code"] == "changed"]
     assert "links.way.forward.delay" in said and "(before an end)" in said
-    assert "vnet-back.a.eth0: asked nothing, read back tbf (before an end)" in said
+    assert "vnet-back.a.eth0: requested nothing, read back tbf (before an end)" in said
     assert "well" not in said and "(before a change)" not in said, "each difference once"
     assert ran.manifest["suspect"] is True
 

@@ -1,4 +1,4 @@
-"""RabbitMQ in virtual time, AMQP and MQTT through it while the link is cut: what was promised is held."""
+"""RabbitMQ in virtual time, AMQP and MQTT through it while the link is cut: what was guaranteed is held."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def litter(place: Place) -> None:
 def other_checkout(place: Place) -> None:
     """The code elsewhere, newer than its bytecode, as after `git pull`."""
     checkout = place.cwd / "checkout"
-    for package in ("orchestrator", "capture", "reports"):
+    for package in ("orchestrator", "capture", "contract", "reports"):
         shutil.copytree(PROJECT / package, checkout / package, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(PROJECT / "pyproject.toml", checkout)
     assert compileall.compile_dir(checkout, quiet=1)

@@ -29,7 +29,10 @@ def test_flat_stacks_take_packets_one_after_the_other(place: Place) -> None:
         assert found[stream, "ftp_delay_mean"] > found[stream, "alone_delay_mean"]
 
 
+@pytest.mark.sweep
+@pytest.mark.slow
 def test_ten_bays_and_their_busbar(place: Place) -> None:
+    """122 nodes with the stacks, streams and files of the flat one above."""
     found = delays(place, "bays", *FEW)
     stacks = {
         "ct-protection": 150,

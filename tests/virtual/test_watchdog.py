@@ -44,7 +44,7 @@ class Kernel:
 
 
 def watch(raw: Path, times: list[int], at: list[float]) -> list[str | None]:
-    """What the watchdog says at each of the clock's times; patience 10 s."""
+    """The watchdog's answer at each of the clock's times; patience 10 s."""
     now = iter([0.0, 0.0, *at])
     kernel = Kernel(raw, times)
     try:

@@ -63,10 +63,12 @@ def test_a_machine_without_the_account_is_told_what_makes_it(monkeypatch: pytest
 
 def test_a_directory_that_is_closed_to_it_is_named(lab: tuple[Path, Account]) -> None:
     state, mine = lab
-    account.insist_on_a_way(mine, state)
+    account.insist_on_a_way(mine, state, "state directory (VNET_STATE_DIR)")
     state.parent.chmod(0o700)
-    with pytest.raises(LabError, match=f"^{state.parent}: is closed to {mine.name}.*VNET_STATE_DIR"):
-        account.insist_on_a_way(mine, state)
+    with pytest.raises(
+        LabError, match=f"^{state.parent}: is closed to {mine.name}.*another directory of mine"
+    ):
+        account.insist_on_a_way(mine, state, "directory of mine")
 
 
 def test_another_labs_machines_cannot_come_in(lab: tuple[Path, Account]) -> None:

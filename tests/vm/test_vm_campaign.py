@@ -103,7 +103,7 @@ class Place:
         )
 
     def starts(self) -> list[tuple[str, str]]:
-        """Of every run that ended, oldest first: its state and how its machine came up."""
+        """The state of every run that ended, oldest first, and how its machine started."""
         found = []
         for line in (self.out / "cells.jsonl").read_text().splitlines():
             file = self.out / json.loads(line)["run_dir"] / "manifest.json"

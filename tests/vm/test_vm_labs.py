@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import pytest
@@ -20,15 +20,27 @@ from vm_escapes import got_out, is_nobody
 from vm_running import Start, qemu_pid, up
 from vm_talking import execute
 
+from contract.codec import to_json
+from contract.plan import Direction, Impairment, Link, Segment
 from orchestrator.lab import cgroup
-from orchestrator.model import Direction, Impairment, Link, Segment
-from orchestrator.model.codec import to_json
 from orchestrator.plan.naming import InterfaceNames
 from orchestrator.plan.steps import impair_steps, network_steps
 from orchestrator.plan.vms import in_bridge_vm, own_link
 
 pytestmark = [needs_vm, pytest.mark.root, pytest.mark.slow]
-SAYS_AND_HEARS = "exec 3<>/dev/ttyS0; echo asked >&3; read -r word <&3; echo told $word >&3"
+
+
+def shell_on_the_serial_line(running: Running, name: str) -> None:
+    """Enter opens a root shell on a built-in image's serial line, without the agent."""
+    with socket.socket(socket.AF_UNIX) as line:
+        line.connect(str(running.state_dir / "vm" / name / "console.sock"))
+        line.settimeout(60)
+        said = b""
+        for typed, answer in ((b"\n", b"# "), (b"id -u; echo told $((6 * 7))\n", b"told 42")):
+            line.sendall(typed)
+            while answer not in said:
+                said += line.recv(4096)
+        assert b"\r\n0\r\ntold 42" in said, said
 
 
 def on_the_console(running: Running, control: Control, name: str) -> None:
@@ -52,12 +64,8 @@ def on_the_console(running: Running, control: Control, name: str) -> None:
             screen = page.locator("#terminal")
             expect(screen.locator(".row span").first).to_have_text(name)  # connected
             comes(screen, "before")
-            inside = threading.Thread(target=execute, args=(control, name, "sh", "-c", SAYS_AND_HEARS))
-            inside.start()
-            comes(screen, "asked")
-            page.keyboard.type("hello\n")
-            comes(screen, "told hello")
-            inside.join()
+            page.keyboard.type("echo told $((6 * 8))\n")
+            comes(screen, "told 48")
     finally:
         serve.send_signal(signal.SIGINT)
         assert serve.wait(60) == 0
@@ -85,6 +93,7 @@ def test_a_machine_is_limited_cut_off_kept_taken_back_and_killed(start: Start) -
     assert booted["limits"]["quota_us"] == 90_000
 
     # its console
+    shell_on_the_serial_line(running, "guest")
     if browser_here():
         on_the_console(running, control, "guest")
 
@@ -113,6 +122,8 @@ def test_a_machine_is_limited_cut_off_kept_taken_back_and_killed(start: Start) -
 
     # names: a light node finds the machine
     assert execute(control, "light", "getent", "hosts", "guest")[1].split() == ["10.9.0.1", "guest"]
+    status, said = execute(control, "guest", "ping", "-c", "1", "light")  # and the machine finds it
+    assert status == 0, said
 
     # snapshot and return: what happened in between is gone, the agent answers again
     assert control.call("snapshot", nodes=["guest"], name="booted")["ok"]
@@ -126,6 +137,17 @@ def test_a_machine_is_limited_cut_off_kept_taken_back_and_killed(start: Start) -
     assert not refused["ok"] and "the machine's own disk" in refused["error"]
     refused = control.call("snapshot", nodes=["light"], name="booted")
     assert not refused["ok"] and "only virtual machines" in refused["error"]
+
+    # QEMU stopped: the machine is silent, the others are served, it comes back
+    pid = qemu_pid(control, "guest")
+    os.kill(pid, signal.SIGSTOP)
+    assert control.call("inspect")["nodes"]["guest"]["state"].startswith("silent: no answer")
+    assert execute(control, "light", "true")[0] == 0
+    mute = control.call("exec", node="guest", argv=["true"], env={}, tty=None)
+    assert not mute["ok"] and "nodes.guest: exec: it is silent" in mute["error"], mute
+    os.kill(pid, signal.SIGCONT)
+    until(60, "it answers again", lambda: control.call("inspect")["nodes"]["guest"]["state"] == "running")
+    assert execute(control, "guest", "true")[0] == 0
 
     # QEMU killed: told with the console's end, the lab goes on, the node boots again
     os.kill(qemu_pid(control, "guest"), signal.SIGKILL)
@@ -291,7 +313,7 @@ def test_a_link_without_netem_in_the_host_runs_through_a_bridge_vm_and_is_proven
 
 
 def test_programs_in_machines_have_their_logs_and_failures_show_them(start: Start) -> None:
-    from orchestrator.model import Probe
+    from contract.plan import Probe
 
     bad = program("bad", "sh", "-c", "echo the cause; exit 3", ready=Probe(log="never"))
     running = start(make_plan(own("vmlog"), (machine(node(own("vmlog"), 0, "a", (bad,))),)))

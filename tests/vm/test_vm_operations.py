@@ -74,7 +74,7 @@ def vnet() -> Iterator[Vnet]:
 
 
 def quota(node: str) -> str:
-    """Of the control group that libvirt made for the node's machine."""
+    """A value of the control group that libvirt made for the node's machine."""
     tops = [tree / "vnet.partition" / f"{LAB}.partition" for tree in cgroup.trees()]
     found = [f for t in tops for n in ("cpu.cfs_quota_us", "cpu.max") for f in t.glob(f"qemu-*{node}*/{n}")]
     return found[0].read_text().split()[0]
@@ -144,7 +144,7 @@ def test_every_operation_of_the_paper_on_machines_that_run(vnet: Vnet) -> None:
 
 
 def console(vnet: Vnet) -> None:
-    """What a machine says on its serial line is on the user's terminal, and Ctrl-] leaves."""
+    """A machine's serial output appears on the user's terminal, and Ctrl-] leaves."""
     process, terminal = pty.fork()
     if process == 0:
         os.execvpe(sys.executable, vnet.argv("console", LAB, "server"), vnet.env)

@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 from lab_plans import MS, SECOND, own
-from vm_agents import Agent, guest_of
+from vm_agents import Agent, Told, guest_of
 
+from contract.plan import Direction, Impairment, Link
 from orchestrator.lab.clock import MonotonicClock
 from orchestrator.lab.launcher import Launcher
 from orchestrator.lab.loop import Loop
@@ -25,8 +26,8 @@ from orchestrator.lab.vm.counters import Rising, ports, together
 from orchestrator.lab.vm.dispatcher import Dispatcher
 from orchestrator.lab.vm.guest import Guest
 from orchestrator.lab.vm.records import Fetched, Records, corrected
+from orchestrator.lab.vm.silence import Silence
 from orchestrator.lab.vm.workers import Workers
-from orchestrator.model import Direction, Impairment, Link
 
 
 @pytest.fixture
@@ -132,7 +133,10 @@ def test_a_request_goes_where_its_node_is(agent: Agent, tmp_path: Path, loop: Lo
         on_answer({"ok": True})
         return 1
 
-    dispatcher = Dispatcher(launcher, {"a": guest}, lambda g, inside, path: logs.append((inside, path)))
+    silence = Silence(loop, {"a": guest}, Told())
+    dispatcher = Dispatcher(
+        loop, launcher, {"a": guest}, silence, lambda g, inside, path: logs.append((inside, path))
+    )
     answers: list[dict[str, Any]] = []
     dispatcher.submit(Start("a", {}, "/run/raw/logs/a.x.log"), answers.append)
     of_light = Start("b", {}, "/run/raw/logs/b.x.log")
@@ -164,7 +168,8 @@ def test_a_machine_that_dies_while_all_are_asked_is_left_out(tmp_path: Path, loo
     guest = guest_of(tmp_path)
     guest.channel, guest.state = Dying(), "running"  # type: ignore[assignment]
     answers: list[dict[str, Any]] = []
-    Dispatcher(launcher, {"a": guest}, lambda *_: None).submit(Pending(), answers.append)
+    silence = Silence(loop, {"a": guest}, Told())
+    Dispatcher(loop, launcher, {"a": guest}, silence, lambda *_: None).submit(Pending(), answers.append)
     assert answers == [{"ok": True, "pending": 3}]
 
 

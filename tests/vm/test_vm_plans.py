@@ -7,17 +7,20 @@ from pathlib import Path
 
 import pytest
 
+from contract.codec import from_json, to_json
+from contract.plan import Plan
 from orchestrator.images.recipe import recipes
-from orchestrator.kernel import lab_command, needs
+from orchestrator.kernel import lab_command, needs, virtual_machines
 from orchestrator.kernel.protocol import Launch
 from orchestrator.lab.probes import spaced_probes
-from orchestrator.model import Plan
-from orchestrator.model.codec import from_json, to_json
+from orchestrator.plan import vms
 from orchestrator.plan.build import make_plan
-from orchestrator.plan.capacity import MachineFacts, problems
+from orchestrator.plan.capacity import DISK_BYTES, MEMORY_SHARE, VM_BYTES, MachineFacts, problems
 from orchestrator.plan.clone import CloneError, clones
 from orchestrator.topology import load
 
+ROOT = Path(__file__).parents[2]
+DOCS, TOPOLOGIES = ROOT / "docs", ROOT / "topologies"
 TEXT = """
 name: small
 segments:
@@ -158,6 +161,94 @@ def test_memory_that_is_not_there_is_refused_with_what_the_machines_take(file: P
     (problem,) = problems(plan, MachineFacts(memory_available_bytes=300 << 20))
     assert "of it the memory of 3 virtual machines" in str(problem) and "less `memory`" in str(problem)
     assert problems(plan, MachineFacts(memory_available_bytes=4 << 30)) == []
+
+
+MANY = """
+name: many
+segments: {lan: {subnet: 10.1.0.0/16}}
+groups: {m: {count: 300, segment: lan, kind: vm, image: IMAGE}}
+"""
+
+
+def test_three_hundred_machines_are_priced_by_what_was_measured(file: Path) -> None:
+    file.write_text(MANY.replace("IMAGE", "builtin-tiny"))
+    found = {p.name: p for p in make_plan(load(file)).predictions}
+    assert found["memory as measured"].value == 300 * 71e6 < found["memory"].value
+    assert found["memory as measured"].scope == "300 of 300 machines"
+    assert found["boot CPU, emulated"].value == pytest.approx(465)
+    assert found["idle CPU, emulated"].value == pytest.approx(126)
+    file.write_text(MANY.replace("IMAGE", "debian"))
+    found = {p.name: p for p in make_plan(load(file)).predictions}
+    assert "memory as measured" not in found, "nobody has measured it, so nothing is said"
+    assert found["disks"].value == 300 * DISK_BYTES
+
+
+@pytest.mark.parametrize(
+    ("free_gb", "told"),
+    [
+        (40, "(214 of these machines fit, or all with 66 MiB each)"),
+        (20, "(107 of these machines fit)"),
+        (0.2, "or free memory"),
+    ],
+)
+def test_machines_that_do_not_fit_are_refused_with_the_setting_that_would(
+    file: Path, free_gb: float, told: str
+) -> None:
+    file.write_text(MANY.replace("IMAGE", "builtin"))
+    (problem,) = problems(make_plan(load(file)), MachineFacts(memory_available_bytes=int(free_gb * 1e9)))
+    assert str(problem).endswith(told)
+
+
+def test_disks_that_do_not_fit_once_booted_are_refused(file: Path) -> None:
+    file.write_text(
+        "name: d\nsegments: {lan: {subnet: 10.1.0.0/24}}\n"
+        "groups: {m: {count: 3, segment: lan, kind: vm, image: debian}}\n"
+    )
+    plan = make_plan(load(file))
+    assert [p.value for p in plan.predictions if p.name == "disks"] == [3 * DISK_BYTES]
+    small = MachineFacts(machines_disk_bytes=60_000_000, machines_disk_place="/var/lib/vnet/disks")
+    (problem,) = problems(plan, small)
+    assert "about 75 MB once booted, 60 MB are free at /var/lib/vnet/disks" in str(problem)
+    assert "VNET_DISK_DIR" in str(problem)
+    assert problems(plan, MachineFacts(machines_disk_bytes=80_000_000)) == []
+    file.write_text(file.read_text().replace("image: debian", "image: builtin"))
+    assert [p for p in make_plan(load(file)).predictions if p.name == "disks"] == [], "it lives in memory"
+
+
+def test_disks_that_may_outgrow_the_room_are_a_warning_of_check(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    head = b"QFI\xfb" + bytes(20) + (40 << 30).to_bytes(8) + bytes(72)  # docs/interop/qcow2.rst: 40 GiB
+    (tmp_path / "own.qcow2").write_bytes(head)
+    file.write_text(
+        "name: d\nsegments: {lan: {subnet: 10.1.0.0/24}}\n"
+        f"groups: {{m: {{count: 2, segment: lan, kind: vm, image: {tmp_path}/own.qcow2}}}}\n"
+    )
+    plan = make_plan(load(file))
+    free = {"free": 50 * 10**9}
+    monkeypatch.setattr(virtual_machines.shutil, "disk_usage", lambda _: type("Usage", (), free))
+    (found,) = virtual_machines.growing_disks(plan, tmp_path)
+    assert found.what == "the disks of 2 virtual machines may grow to 86 GB"
+    assert found.reason.startswith(f"50 GB are free at {tmp_path}") and "VNET_DISK_DIR" in found.remedy
+    free["free"] = 90 * 10**9
+    assert virtual_machines.growing_disks(plan, tmp_path) == []
+
+
+def test_the_pages_give_the_planners_figures_of_machines() -> None:
+    def each(image: str) -> str:
+        return f"{(VM_BYTES + vms.memory(image)) / 1e6:.0f} MB"
+
+    pages = (DOCS / "lab-staff.md", DOCS / "how-to" / "300-vms.md")
+    for text in (" ".join(page.read_text().split()) for page in pages):
+        assert (
+            f"{each('builtin')} for each" in text.replace("virtual machine", "VM")
+            and f"({each('builtin-tiny')} of `builtin-tiny`" in text
+        )
+        assert f"{each('own.qcow2')} of an image of your own" in text
+    for image in ("builtin-tiny", "builtin"):
+        plan = make_plan(load(TOPOLOGIES / "mqtt-vm.yaml", {"clients": "298", "image": image}))
+        needed = next(p.value for p in plan.predictions if p.name == "memory") / MEMORY_SHARE
+        assert f"{needed / 1e9:.0f} GB with `{image}`" in pages[1].read_text(), (image, needed)
 
 
 def test_the_lab_process_of_machines_gets_its_packages_and_its_driver(file: Path) -> None:

@@ -15,11 +15,11 @@ from lab_running import Control, Running, needs_vm, until
 from vm_agents import Agent, guest_of
 from vm_running import Start, qemu_pid
 
+from contract.plan import Event
 from orchestrator.lab.clock import MonotonicClock
 from orchestrator.lab.loop import Loop
 from orchestrator.lab.vm import dialogue
 from orchestrator.lab.vm.rearming import Rearming, recorded
-from orchestrator.model import Event
 
 LINES = """\
 S,4,0,90,10,11,12,1,settled
@@ -50,7 +50,7 @@ class Scene:
         self.rearming.records.write_text(LINES)
 
     def again(self) -> list[dict[str, Any]]:
-        """What the agent of the machine `a` is asked."""
+        """The requests to the agent of the machine `a`."""
         before = len(self.agent.seen)
         again = self.rearming.again("a", self.loop.clock, lambda t: t + 500)
         assert dialogue.together(self.loop, "again", 60 * SECOND, [(self.guest, again)]) == ({"a": None}, {})

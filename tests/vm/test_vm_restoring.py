@@ -19,6 +19,7 @@ from orchestrator.lab.launcher import Launcher
 from orchestrator.lab.loop import Loop
 from orchestrator.lab.vm.boot import BootResult
 from orchestrator.lab.vm.guest import Guest
+from orchestrator.lab.vm.names import Names
 from orchestrator.lab.vm.restoring import Restoring
 from orchestrator.lab.vm.startup import Startup
 from orchestrator.lab.vm.store import Store, key_of
@@ -69,7 +70,7 @@ class Machines:
 
 
 class Scene:
-    """What one lab has, over a store that outlives it."""
+    """The parts of one lab, over a store that outlives it."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -99,7 +100,8 @@ class Scene:
             self.workers,
             self.watch,
             connect,
-            set(),  # type: ignore[arg-type]
+            set(),
+            Names(self.loop, list, self.watch.warn),  # type: ignore[arg-type]
         )
         restoring = Restoring(startup, machines, self.store, self.loop, self.workers, self.watch)  # type: ignore[arg-type]
         came = restoring.bring_up(guests)
@@ -141,7 +143,7 @@ def test_the_first_lab_keeps_the_next_takes_and_a_new_machine_is_kept_too(scene:
     assert sorted(later.did[:2]) == [("restore", "a"), ("restore", "b")]
     assert later.did[2:] == [("create", "c"), ("save", "c"), ("restore", "c")]
     ops = [r["op"] for r in scene.seen["a"]]
-    assert ops == ["hello", "resume", "create", "configure", "messages"]
+    assert ops == ["hello", "resume", "create", "configure", "exec", "messages"]
     assert scene.warnings() == []
 
 

@@ -65,7 +65,7 @@ def out(control: Control, name: str, command: str) -> str:
 
 
 def look(control: Control, name: str) -> dict[str, str]:
-    """What of a machine must be the same in every lab, and what must not."""
+    """The properties of a machine that must be the same in every lab, and those that must not."""
     return {
         "host": out(control, name, "hostname").strip(),
         "files": out(control, name, "find /run/vnet /tmp | sort"),

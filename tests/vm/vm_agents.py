@@ -13,8 +13,10 @@ from lab_plans import machine, node
 from vm_values import image
 
 from orchestrator.lab.clock import MonotonicClock
+from orchestrator.lab.driver import OnMessage
 from orchestrator.lab.launcher import Launcher
 from orchestrator.lab.loop import Loop
+from orchestrator.lab.operations import Operation
 from orchestrator.lab.vm.guest import Guest
 
 
@@ -47,6 +49,8 @@ class Agent:
                 return {"size": None}
             part = data[request["offset"] : request["offset"] + request["length"]]
             return {"size": len(data), "data": base64.b64encode(part).decode()}
+        if request["op"] == "exec":
+            return {"status": 0}
         if request["op"] == "configure":
             return {"nodes": {n["name"]: {"interfaces": n["interfaces"]} for n in request.get("nodes", [])}}
         return {}
@@ -55,8 +59,44 @@ class Agent:
         self._listener.close()
 
 
+class Told:
+    """Keeps states and warnings, as a lab's `Watch` passes them on."""
+
+    def __init__(self) -> None:
+        self.states: list[tuple[str, str]] = []
+        self.warnings: list[tuple[str, str, str]] = []
+
+    def state(self, guest: Guest, state: str) -> None:
+        guest.state = state
+        self.states.append((guest.name, state))
+
+    def warn(self, code: str, text: str, remedy: str, suspect: bool = True) -> None:
+        self.warnings.append((code, text, remedy))
+
+
+class FakeChannel:
+    """A machine's connection that answers when the test says so."""
+
+    lost = False
+
+    def __init__(self) -> None:
+        self.seen: list[Operation[Any]] = []
+        self._open: list[OnMessage] = []
+
+    def submit(self, request: Operation[Any], on_answer: OnMessage, on_event: OnMessage | None = None) -> int:
+        self.seen.append(request)
+        self._open.append(on_answer)
+        return len(self.seen)
+
+    def answer(self, **fields: Any) -> None:
+        """Answers all requests so far, in their order."""
+        waiting, self._open = self._open, []
+        for call in waiting:
+            call({"ok": True, **fields})
+
+
 def guest_of(directory: Path, loop: Loop | None = None, name: str = "a") -> Guest:
-    guest = Guest(machine(node("demo", 0, name)), image(), directory, directory / "console.log")
+    guest = Guest(machine(node("demo", 0, name)), image(), directory, directory, directory / "console.log")
     if loop is not None:
         guest.channel = Launcher(loop, directory / "agent.sock", lambda _: None, lambda _: None)
         guest.state = "running"

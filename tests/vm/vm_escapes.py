@@ -1,4 +1,4 @@
-"""What a guest that took its QEMU over would get: its account, and what comes of each attempt as it."""
+"""The rights of a guest that took its QEMU over: its account, and the result of each attempt as it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 from lab_running import Running
 
-from orchestrator.lab.vm import account
+from orchestrator.lab.vm import account, storage
 
 INSIDE = Path(__file__).with_name("qemu_inside.py").read_text()  # the checkout may be closed to the account
 
@@ -66,7 +66,8 @@ def is_nobody(running: Running, pid: int) -> bool:
     )
     assert status["Uid"].split() == [str(mine.user)] * 4 and status["Gid"].split() == [str(mine.group)] * 4
     assert int(status["CapEff"], 16) == int(status["CapPrm"], 16) == 0 and status["Seccomp"].strip() == "2"
-    for path in (running.state_dir, *(running.state_dir / "vm").rglob("*")):
+    disks = storage.of_lab(running.state_dir)
+    for path in (running.state_dir, *(running.state_dir / "vm").rglob("*"), disks, *disks.rglob("*")):
         if path.is_dir():
             assert path.stat().st_mode & 0o777 == 0o710 and path.stat().st_gid == mine.group, path
         elif path.is_socket() or path.suffix in (".qcow2", ".img", ".memory"):

@@ -13,7 +13,7 @@ import pytest
 from lab_running import Control, Running, until
 from vm_talking import SERVING
 
-from orchestrator.model import Plan
+from contract.plan import Plan
 
 Start = Callable[..., Running]
 

@@ -1,4 +1,4 @@
-"""What tests ask of machines that run."""
+"""Requests of tests to running machines."""
 
 from __future__ import annotations
 

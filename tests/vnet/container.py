@@ -43,7 +43,7 @@ ARGUMENT = 16  # offset of args[0] in struct seccomp_data
 
 
 def refuse() -> None:
-    """What the profile refuses, here and in all children."""
+    """The calls that the profile refuses, here and in all children."""
     numbers = sorted(REFUSED.values())
     program = [(LOAD, 0, 0, 0)]
     program += [(EQUAL, len(numbers) - at + 5, 0, number) for at, number in enumerate(numbers)]

@@ -38,7 +38,7 @@ def campaign(tmp_path_factory: pytest.TempPathFactory) -> vnet.Campaign:
 
 
 def test_a_runs_files_are_frames(run: vnet.Run) -> None:
-    assert run.manifest["state"] == "complete" and run.plan["lab"] == "demo"
+    assert run.manifest["state"] == "complete" and run.plan.lab == "demo"
     for name in run.tables:
         assert run.table(name).collect().equals(pl.read_parquet(run.path / f"{name}.parquet"))
     assert {"messages", "nodes", "links", "host", "events"} <= set(run.tables)

@@ -94,7 +94,7 @@ pub trait Stream {
 /// The result of dissecting a packet.
 #[derive(Debug, Default)]
 pub struct Notes {
-    /// The protocol's number; None where no dissector knows the payload.
+    /// The protocol's number; None if no dissector reads the payload.
     pub app: Option<u8>,
     /// Message types that end in the packet, each with its protocol's number.
     pub types: Vec<u16>,

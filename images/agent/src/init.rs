@@ -1,6 +1,7 @@
 //! Process 1 of the built-in VM image: sets up mounts, modules and device names, then starts the agent and the guest
 //! agent. The VM ends with the agent.
 
+mod console;
 mod devices;
 mod modules;
 mod usr;
@@ -74,7 +75,7 @@ fn start() -> Res<i32> {
     let agent = spawn(AGENT, &["launch", "--port", AGENT_PORT])?;
     modules::load_for_pci();
     let guest_agent = start_guest_agent();
-    watch(&signals, agent, guest_agent)
+    watch(&signals, agent, guest_agent, console::Console::open())
 }
 
 /// Mounts a file system; without kernel support goes on, and the agent reports what is missing.
@@ -105,15 +106,27 @@ fn start_guest_agent() -> Option<i32> {
 }
 
 /// Reaps children; returns how the VM must end.
-fn watch(signals: &std::os::fd::OwnedFd, agent: i32, guest_agent: Option<i32>) -> Res<i32> {
+fn watch(
+    signals: &std::os::fd::OwnedFd,
+    agent: i32,
+    guest_agent: Option<i32>,
+    mut console: Option<console::Console>,
+) -> Res<i32> {
     use std::os::fd::AsRawFd;
     loop {
-        let mut fds = [libc::pollfd {
-            fd: signals.as_raw_fd(),
+        let typed = console.as_ref().map_or(-1, console::Console::descriptor);
+        let mut fds = [signals.as_raw_fd(), typed].map(|fd| libc::pollfd {
+            fd,
             events: libc::POLLIN,
             revents: 0,
-        }];
+        });
         os::poll(&mut fds, -1).map_err(|e| format!("poll: {e}"))?;
+        if fds[1].revents != 0
+            && let Some(Err(text)) = console.as_mut().map(console::Console::typed)
+        {
+            log(&text);
+            console = None;
+        }
         for signal in os::read_signals(signals.as_raw_fd()) {
             if let Some((_, how)) = ENDINGS.iter().find(|(s, _)| *s == signal) {
                 end_agent(agent);
@@ -124,6 +137,9 @@ fn watch(signals: &std::os::fd::OwnedFd, agent: i32, guest_agent: Option<i32>) -
             if pid == agent {
                 log(&format!("vnet-agent ended with status {status}"));
                 return Ok(libc::RB_POWER_OFF);
+            }
+            if let Some(console) = &mut console {
+                console.ended(pid);
             }
             if Some(pid) == guest_agent {
                 log(&format!(

@@ -19,7 +19,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from capture import manifest
+from contract import codec, manifest
 from orchestrator.campaign import journal
 from orchestrator.campaign.cells import Todo
 from orchestrator.campaign.engines.engine import Engine, EngineError
@@ -31,7 +31,6 @@ from orchestrator.campaign.engines.task import Result, Task
 from orchestrator.campaign.settings import Settings, request_of
 from orchestrator.kernel.remote.home import unpack
 from orchestrator.language.kernels import apart
-from orchestrator.model import codec
 from orchestrator.plan.build import make_plan
 from orchestrator.run.directories import make_dir
 from orchestrator.run.follow import STOPS

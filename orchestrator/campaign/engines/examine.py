@@ -21,7 +21,7 @@ from orchestrator.project import CODE_ROOT, programs_digest
 from orchestrator.run.identity import digest, inputs
 from orchestrator.run.prepare import agent_binary
 
-CODE = ("orchestrator", "capture", "reports")
+CODE = ("orchestrator", "capture", "contract", "reports")
 
 
 def versions() -> dict[str, str]:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from contract import codec
 from orchestrator.kernel.process import end
 from orchestrator.lab.state import Owned, read_lab, state_root
 from orchestrator.lab.state import replace as replace_file
-from orchestrator.model import codec
 from orchestrator.run.teardown import take_down
 
 ENGINE = "engine"  # directory of a campaign's

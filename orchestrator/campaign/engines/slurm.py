@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Observe = Callable[[dict[str, Any]], None]
 MEMORY = "2 GB"  # of a job, where jobqueue.yaml does not say
 LOST_AFTER = "5s"  # a worker that is gone for so long has lost its job
-LOOK_S = 5.0  # Slurm is asked so often, about jobs whose worker has not come
+LOOK_S = 5.0  # interval of queries to Slurm, about jobs whose worker has not come
 ANSWER_S = 30  # of its commands
 CLOSE_S = 5
 TOLD_LINES = 5

@@ -52,7 +52,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Facts:
-    """What a worker reports about itself. boot: equal for all workers on one machine."""
+    """The facts that a worker reports about itself. boot: equal for all workers on one machine."""
 
     machine: str
     boot: str

@@ -1,4 +1,4 @@
-"""What runs on a worker of an engine: cells, each in a process of its own.
+"""Runs cells on a worker of an engine, each in a process of its own.
 
 Notes on this machine (`notes.py`) keep a cell from running twice, whatever process is lost.
 """

@@ -29,7 +29,7 @@ class Workers:
         self._ours = versions()
         self.admitted: dict[str, Facts] = {}  # by address, of those that are there
         self._left_out: set[str] = set()
-        self._seen: set[str] = set()  # machines that were told of
+        self._seen: set[str] = set()  # machines that were reported
 
     def look(self) -> bool:
         """Admits new workers, forgets lost ones; returns whether it admitted one.

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from contract.rundir import UnreadableError
 from orchestrator.cli.add import fields, new_nodes
 from orchestrator.cli.control import ControlError, payload
 from orchestrator.cli.errors import CliError
@@ -59,7 +60,7 @@ async def _link(connection: Connection, wanted: Json) -> Json:
         links = (await connection.call("inspect"))["links"]
         if name not in links:
             raise RefusedError(f"link {name}: the lab has none of that name")
-        fields |= {side: completed(links[name][side]["asked"], changes, clear) for side in sides}
+        fields |= {side: completed(links[name][side]["requested"], changes, clear) for side in sides}
     if not fields:
         raise RefusedError("link: nothing to change; give a quantity, down or up")
     answer = payload(await connection.call("link", link=name, by=by(WHERE), **fields))
@@ -86,8 +87,8 @@ async def _add(connection: Connection, wanted: Json) -> Json:
     now = (await connection.call("inspect"))["nodes"]
     try:
         clones = await asyncio.to_thread(new_nodes, run_dir, now, group, count, idle=bool(wanted.get("idle")))
-    except (OSError, ValueError, KeyError) as error:
-        raise RefusedError(f"add: {run_dir}/plan.json: cannot be read: {error}") from error
+    except UnreadableError as error:
+        raise RefusedError(f"add: {error}") from error
     added: list[str] = []
     for clone in clones:
         try:

@@ -29,7 +29,7 @@ class Connection:
 
     @classmethod
     async def open(cls, path: Path, on_event: Listener = lambda _: None) -> Connection:
-        """Connect to `path`; ControlError if nobody listens there."""
+        """Connect to `path`; ControlError if no process listens there."""
         try:
             reader, writer = await asyncio.open_unix_connection(str(path), limit=LINE_BYTES)
         except OSError as error:
@@ -79,7 +79,7 @@ class Connection:
         elif (answer := self._answers.pop(number, None)) is not None:
             self._listeners.pop(number, None)
             if answer.done():
-                return  # whoever asked has gone
+                return  # the client has gone
             if message.get("ok"):
                 answer.set_result(message)
             else:
@@ -91,5 +91,5 @@ class Connection:
         for answer in self._answers.values():
             if not answer.done():
                 answer.set_exception(ControlError("the lab process is gone"))
-                answer.exception()  # nobody may be waiting for it
+                answer.exception()  # possibly no request waits for it
         self._answers.clear()

@@ -64,7 +64,7 @@ class Listener(socket.socket):
         self._of: dict[str, list[weakref.ref[socket.socket]]] = {}
 
     def accept(self) -> tuple[socket.socket, Any]:
-        """As socket.accept; BlockingIOError, as where nobody waits, after a connection that was closed."""
+        """As socket.accept; BlockingIOError after a connection that was closed, as if no client waited."""
         connection, address = super().accept()
         peer = str(address[0])
         if peer.startswith(LOOPBACK):

@@ -101,11 +101,11 @@ _NODE = (  # name, unit, place among the counters, divisor, text
 _LINK = (
     ("transmit_bytes", "bytes", 0, "Bytes sent into the link."),
     ("transmit_packets", "", 1, "Packets sent into the link."),
-    ("dropped_packets", "", 2, "Packets dropped by the link's queue, losses that were asked for included."),
+    ("dropped_packets", "", 2, "Packets dropped by the link's queue, requested losses included."),
     ("overlimits", "", 3, "Times that the rate kept a packet waiting."),
 )
 _FLOW = (
-    ("settled", "sent_messages", "Messages sent, and settled where that is promised."),
+    ("settled", "sent_messages", "Messages sent, and settled where that is guaranteed."),
     ("received", "received_messages", "Messages that arrived, once for every receiver."),
     ("unsettled", "failed_messages", "Messages of which sending failed."),
     ("lost", "lost_messages", "Messages not there 3 s after they were due, once for every receiver."),
@@ -142,20 +142,20 @@ def _links(labs: list[Facts]) -> Iterator[Family]:
         ({"lab": f.lab, "link": name, "direction": side}, link[side])
         for f, name, link in known for side in ("forward", "reverse")
     ]  # fmt: skip
-    yield Family("vnet_link_delay_seconds", "gauge", "seconds", "One-way delay asked of the link.", [
+    yield Family("vnet_link_delay_seconds", "gauge", "seconds", "Requested one-way delay of the link.", [
         ("", labels, way["delay_ns"] / SECOND_NS) for labels, way in sides
     ])  # fmt: skip
-    yield Family("vnet_link_loss_ratio", "gauge", "ratio", "Loss asked of the link.", [
+    yield Family("vnet_link_loss_ratio", "gauge", "ratio", "Requested loss of the link.", [
         ("", labels, way["loss"]) for labels, way in sides
     ])  # fmt: skip
-    yield Family("vnet_link_rate_bytes_per_second", "gauge", "", "Rate asked of the link, where one is.", [
+    yield Family("vnet_link_rate_bytes_per_second", "gauge", "", "Requested rate of the link, if any.", [
         ("", labels, way["rate_bps"] / 8) for labels, way in sides if way["rate_bps"]
     ])  # fmt: skip
 
 
 def _flows(labs: list[Facts]) -> Iterator[Family]:
     for key, name, text in _FLOW:
-        yield Family(f"vnet_flow_{name}", "counter", "", f"{text} Counted while somebody looks.", [
+        yield Family(f"vnet_flow_{name}", "counter", "", f"{text} Counted while a page is open.", [
             ("_total", {"lab": f.lab, "class": of}, counted[key])
             for f in labs for of, counted in f.flows.totals.items()
         ])  # fmt: skip
@@ -168,5 +168,5 @@ def _flows(labs: list[Facts]) -> Iterator[Family]:
                 reached += count
                 samples.append(("_bucket", {**labels, "le": bound}, reached))
             samples += [("_count", labels, reached), ("_sum", labels, total_s)]
-    text = "Arrival minus scheduled time. Counted while somebody looks."
+    text = "Arrival minus scheduled time. Counted while a page is open."
     yield Family("vnet_flow_latency_seconds", "histogram", "seconds", text, samples)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Container
 from typing import Any
 
+from contract.codec import build
+from contract.plan import WAYS, Flow, Impairment, Plan
 from orchestrator.cli.page.drawing import drawing
 from orchestrator.cli.page.flows import Known
-
-SIDES = ("forward", "reverse")
 
 
 def network(found: dict[str, Any], routers: frozenset[str] = frozenset()) -> dict[str, Any]:
@@ -71,13 +72,13 @@ def _node(node: dict[str, Any]) -> dict[str, Any]:
 def _link(link: dict[str, Any]) -> dict[str, Any]:
     sides = {
         side: {
-            "asked": words(link[side]["asked"]), "rate_bps": link[side]["asked"]["rate_bps"],
+            "requested": words(link[side]["requested"]), "rate_bps": link[side]["requested"]["rate_bps"],
             "read": words(link[side]["read"]) if link[side].get("read") else "plain wire",
-            "delay_ns": link[side]["asked"]["delay_ns"], "loss": link[side]["asked"]["loss"],
-            "brief": brief(link[side]["asked"]),
-            "classes": _classes(link[side]["asked"].get("queue") or {}),
+            "delay_ns": link[side]["requested"]["delay_ns"], "loss": link[side]["requested"]["loss"],
+            "brief": brief(link[side]["requested"]),
+            "classes": _classes(link[side]["requested"].get("queue") or {}),
         }
-        for side in SIDES
+        for side in WAYS
     }  # fmt: skip
     return {"a": link["a"], "b": link["b"], "kind": link["kind"], "down": link["down"], **sides}
 
@@ -102,61 +103,61 @@ def brief(impairment: dict[str, Any]) -> str:
 
 def words(impairment: dict[str, Any]) -> str:
     """An impairment in the notation of topology files."""
-    from orchestrator.model import Impairment
-    from orchestrator.model.codec import build
     from orchestrator.plan.summary import impairment_words
 
     return ", ".join(impairment_words(build(Impairment, impairment))) or "plain wire"
 
 
-def planned(plan: dict[str, Any]) -> dict[str, Any]:
+def planned(plan: Plan) -> dict[str, Any]:
     """A plan in the form of the answer of `inspect`, for a lab that cannot be queried."""
     nodes = {
-        node["name"]: {
-            "state": "planned", "group": node["group"], "kind": node["kind"],
-            "interfaces": node["interfaces"],
-            "roles": [s["role"] for s in node["software"]],
-            "software": {s["name"]: {"state": s["kind"]} for s in node["software"]},
+        node.name: {
+            "state": "planned", "group": node.group, "kind": node.kind,
+            "interfaces": [dataclasses.asdict(card) for card in node.interfaces],
+            "roles": [one.role for one in node.software],
+            "software": {one.name: {"state": one.kind} for one in node.software},
         }
-        for node in plan["nodes"]
+        for node in plan.nodes
     }  # fmt: skip
     links = {
-        link["name"]: {
-            "a": link["a"], "b": link["b"], "kind": link["kind"], "down": False,
-            **{side: {"asked": link[side]["impairment"], "read": link[side]["impairment"]} for side in SIDES},
+        link.name: {
+            "a": link.a, "b": link.b, "kind": link.kind, "down": False,
+            **{
+                side: dict.fromkeys(("requested", "read"), dataclasses.asdict(link.way(side).impairment))
+                for side in WAYS
+            },
         }
-        for link in plan["links"]
+        for link in plan.links
     }  # fmt: skip
-    return {"nodes": nodes, "links": links, "segments": plan["segments"]}
+    return {"nodes": nodes, "links": links, "segments": [dataclasses.asdict(one) for one in plan.segments]}
 
 
-def routers(plan: dict[str, Any]) -> frozenset[str]:
+def routers(plan: Plan) -> frozenset[str]:
     """Nodes that forward packets."""
-    return frozenset(node["name"] for node in plan["nodes"] if node.get("forward"))
+    return frozenset(node.name for node in plan.nodes if node.forward)
 
 
-def timeline(plan: dict[str, Any]) -> dict[str, Any]:
+def timeline(plan: Plan) -> dict[str, Any]:
     """Lengths of phases, and events with their times from the start of the scenario."""
-    begin = {"ramp": 0, "hold": plan["ramp_ns"], "drain": plan["ramp_ns"] + plan["hold_ns"]}
+    begin = {"ramp": 0, "hold": plan.ramp_ns, "drain": plan.ramp_ns + plan.hold_ns}
     return {
-        "ramp_ns": plan["ramp_ns"], "hold_ns": plan["hold_ns"], "drain_ns": plan["drain_ns"],
+        "ramp_ns": plan.ramp_ns, "hold_ns": plan.hold_ns, "drain_ns": plan.drain_ns,
         "events": [
-            {"at_ns": begin[e["phase"]] + e["at_ns"], "action": e["action"], "targets": e["targets"],
-             "label": e.get("label", "")}
-            for e in plan["events"]
+            {"at_ns": begin[e.phase] + e.at_ns, "action": e.action, "targets": e.targets, "label": e.label}
+            for e in plan.events
         ],
-        "captures": [capture["name"] for capture in plan["captures"]],
+        "captures": [capture.name for capture in plan.captures],
         "flows": {one.name: one.traffic_class for one in flows(plan).values()},
     }  # fmt: skip
 
 
-def flows(plan: dict[str, Any]) -> dict[str, Known]:
+def flows(plan: Plan) -> dict[str, Known]:
     """All flows by their number in records."""
-    return {str(number): _flow(flow, plan) for number, flow in enumerate(plan.get("flows", ()))}
+    return {str(number): _flow(flow, plan) for number, flow in enumerate(plan.flows)}
 
 
-def _flow(flow: dict[str, Any], plan: dict[str, Any]) -> Known:
-    sets = [plan["receivers"][delivery["receivers"]] for delivery in flow.get("deliveries", ())]
-    around = flow.get("spread") == "round-robin"  # each message to one of a set
+def _flow(flow: Flow, plan: Plan) -> Known:
+    sets = [plan.receivers[delivery.receivers] for delivery in flow.deliveries]
+    around = flow.spread == "round-robin"  # each message to one of a set
     owed = sum(min(1, len(one)) for one in sets) if around else len({name for one in sets for name in one})
-    return Known(flow.get("name", flow["traffic_class"]), flow["traffic_class"], owed)
+    return Known(flow.name, flow.traffic_class, owed)

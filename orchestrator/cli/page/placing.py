@@ -103,7 +103,7 @@ def _dot(boxes: list[Box], edges: list[Edge], even: bool = False) -> str:
     depth = _depths(len(boxes), edges)
     for e in edges:
         a, b = (e.b, e.a) if depth[e.b] < depth[e.a] else (e.a, e.b)
-        # What is said of a link needs room beside it; those of an unfolded group are drawn inside.
+        # A link's label needs room beside it; links of an unfolded group are drawn inside it.
         said = e.links and "frame" not in (boxes[e.a].kind, boxes[e.b].kind)
         lines.append(
             f"{a} -- {b} [minlen={3 if even else 4 if said else 1}, len={longest if said else shortest}];"

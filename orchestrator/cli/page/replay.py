@@ -9,6 +9,8 @@ from typing import Any
 
 import polars as pl
 
+from contract import rundir
+from contract.plan import Plan
 from orchestrator.cli.page import network
 from orchestrator.cli.page.flows import COUNTED
 
@@ -22,24 +24,20 @@ class ReplayError(Exception):
 
 
 def about(run_dir: Path, unfolded: Container[str] = ()) -> Json:
-    """{status, plan, network, events, captures, warnings, from_ns, frames}: what stays; frames: how many."""
-    manifest, plan = _json(run_dir / "manifest.json"), _json(run_dir / "plan.json")
-    try:
-        found, forward = network.planned(plan), network.routers(plan)
-        shown = network.network(found, forward)
-        if unfolded:
-            shown["drawing"] = network.drawn(found, forward, unfolded)
-        timeline = network.timeline(plan)
-    except (KeyError, TypeError, ValueError) as error:
-        raise ReplayError(
-            f"{run_dir}/plan.json: of another version (format {plan.get('format')}): {error!r}; "
-            "replay it with that one"
-        ) from error
+    """The parts of a replay that do not change, as {status, plan, network, events, captures, ...}.
+
+    frames: the number of frames to fetch.
+    """
+    manifest, plan = _json(run_dir / "manifest.json"), _plan(run_dir)
+    found, forward = network.planned(plan), network.routers(plan)
+    shown = network.network(found, forward)
+    if unfolded:
+        shown["drawing"] = network.drawn(found, forward, unfolded)
     first, last = _span(run_dir)
     known = ("lab", "kernel", "driver", "state", "time", "seed", "t0_ns", "phases", "topology")
     return {
         "status": {"ready": True, "phase": manifest.get("state"), **{k: manifest.get(k) for k in known}},
-        "plan": timeline,
+        "plan": network.timeline(plan),
         "network": shown,
         "warnings": manifest.get("warnings") or [],
         "events": _events(run_dir),
@@ -55,8 +53,7 @@ def frames(run_dir: Path, start: int, count: int) -> list[Json]:
         raise ReplayError(
             f"from {start}, count {count}: give from at least 0 and count from 1 to {MOST_FRAMES}"
         )
-    plan = _json(run_dir / "plan.json")
-    wires = network.portless(network.planned(plan))
+    wires = network.portless(network.planned(_plan(run_dir)))
     first, _ = _span(run_dir)
     begin = first + start * STEP_NS
     nodes, links = _nodes(run_dir, begin, count), _links(run_dir, begin, count)
@@ -68,6 +65,13 @@ def frames(run_dir: Path, start: int, count: int) -> list[Json]:
         }
         for n in range(count)
     ]  # fmt: skip
+
+
+def _plan(run_dir: Path) -> Plan:
+    try:
+        return rundir.read_plan(run_dir)
+    except rundir.UnreadableError as error:
+        raise ReplayError(f"{error}; replay it with the version of vnet that made it") from error
 
 
 def _json(path: Path) -> Json:

@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from capture import findings, seal
+from contract import findings, seal
 
 MOST = 400  # runs listed, the newest
 DEEP = 5  # levels of directories that are searched

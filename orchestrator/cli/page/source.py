@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any, Protocol
 
+from contract import rundir
 from orchestrator.cli.control import ControlError, Message
 from orchestrator.cli.page.connection import Connection, Listener
 from orchestrator.cli.page.network import planned
@@ -60,9 +61,9 @@ class Files:
                 raise ControlError(str(error)) from error
         if op == "inspect":
             try:
-                return planned(json.loads((self._run_dir / "plan.json").read_text()))
-            except (OSError, ValueError, KeyError) as error:
-                raise ControlError(f"{self._run_dir}/plan.json: cannot be read: {error}") from error
+                return planned(rundir.read_plan(self._run_dir))
+            except rundir.UnreadableError as error:
+                raise ControlError(str(error)) from error
         if op == "status":
             await self._read()
             return {"ready": self._ready, "phase": self._phase, "run_dir": str(self._run_dir), "warnings": []}

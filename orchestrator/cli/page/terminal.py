@@ -93,7 +93,7 @@ async def console(socket: WebSocket, state_dir: Path, node: str) -> None:
         reader, writer = await asyncio.open_unix_connection(sock=line)
     except (OSError, KernelError) as error:
         why = getattr(error, "strerror", None) or error
-        await _end(socket, f"{why}: its machine does not run, or somebody else is connected")
+        await _end(socket, f"{why}: its machine does not run, or another console is connected")
         return
 
     async def typed() -> None:
@@ -140,7 +140,7 @@ def _size(text: str | None) -> tuple[int, int] | None:
     try:
         wanted = json.loads(text or "")
         rows, cols = int(wanted["rows"]), int(wanted["cols"])
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, LookupError, TypeError, OverflowError, RecursionError):
         return None
     return (rows, cols) if 0 < rows <= MOST and 0 < cols <= MOST else None
 

@@ -11,6 +11,8 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from contract.codec import from_json
+from contract.plan import Plan
 from orchestrator.cli.control import ControlError, Message
 from orchestrator.cli.page import network
 from orchestrator.cli.page.flows import Flows
@@ -68,7 +70,7 @@ class Watches:
 
 
 class Scrapes:
-    """Labs looked at for a scraper of metrics: as long as it keeps coming."""
+    """Watches labs for a scraper of metrics, as long as the scraper keeps coming."""
 
     def __init__(self, watches: Watches, keep_s: float = KEEP_S, patience_s: float = PATIENCE_S) -> None:
         self._watches, self._keep_s, self._patience_s = watches, keep_s, patience_s
@@ -76,7 +78,7 @@ class Scrapes:
         self._until = 0.0
 
     async def facts(self, labs: Iterable[str]) -> list[Facts]:
-        """Of each of these labs."""
+        """The facts about each of these labs."""
         wanted = list(labs)
         self._until = time.monotonic() + self._keep_s
         for lab in wanted:
@@ -194,7 +196,7 @@ class Watch:
                 await asyncio.wait_for(at.closed.wait(), due - time.monotonic())
 
     async def _answered(self, asking: asyncio.Task[None]) -> None:
-        """Wait for a lab's answers, and say where there are none: its process may stand still."""
+        """Wait for a lab's answers, and report their absence: the lab's process may be stopped."""
         try:
             done, _ = await asyncio.wait({asking}, timeout=SILENT * self._every_s)
             if not done:
@@ -207,7 +209,7 @@ class Watch:
         text = await whole(fetch, "plan.json")
         if text is None:
             return
-        plan = await asyncio.to_thread(json.loads, text)
+        plan = await asyncio.to_thread(from_json, Plan, text.decode())
         self._routers = network.routers(plan)
         self._flows = Flows(network.flows(plan))
         self._tell("plan", **network.timeline(plan))
@@ -256,7 +258,7 @@ class Watch:
         )
 
     def _warn(self, warning: Message) -> None:
-        """Each once: the lab tells those before us in its status, and may tell one meanwhile."""
+        """Each event once: the lab's status has the earlier ones, and may repeat one that comes meanwhile."""
         if {"kind": "warning", **warning} not in self._events:
             self._tell("warning", **warning)
 

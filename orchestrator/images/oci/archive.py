@@ -1,4 +1,4 @@
-"""What an archive of docker save, podman save or skopeo holds: its settings and layers, by digest."""
+"""Reads an archive of docker save, podman save or skopeo: its settings and layers, by digest."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ class Settings:
     env: dict[str, str]
     workdir: str  # "": it names none
     user: str  # "": root
+    entrypoint: tuple[str, ...] = ()  # of `argv`, what a command of one's own does not replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,13 +217,14 @@ def _settings(name: str, config: Any) -> Settings:
     }
     workdir, user = given.get("WorkingDir") or "", given.get("User") or ""
     if not isinstance(workdir, str) or not isinstance(user, str) or (workdir and not workdir.startswith("/")):
-        raise ImageError(f"{name}: WorkingDir or User is not a text that can be used; mend the image")
-    argv = (*_texts(name, given, "Entrypoint"), *_texts(name, given, "Cmd"))
-    return Settings(argv, env, workdir, user)
+        raise ImageError(f"{name}: WorkingDir or User is not a text that can be used; correct the image")
+    entrypoint = tuple(_texts(name, given, "Entrypoint"))
+    argv = (*entrypoint, *_texts(name, given, "Cmd"))
+    return Settings(argv, env, workdir, user, entrypoint)
 
 
 def _texts(name: str, given: dict[str, Any], key: str) -> list[str]:
     found = given.get(key) or []
     if not isinstance(found, list) or not all(isinstance(one, str) and "\0" not in one for one in found):
-        raise ImageError(f"{name}: {key} is not a list of texts; mend the image")
+        raise ImageError(f"{name}: {key} is not a list of texts; correct the image")
     return found

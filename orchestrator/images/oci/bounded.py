@@ -1,4 +1,4 @@
-"""Files of which nobody takes much at once: tarfile holds headers in memory, whatever their length."""
+"""Files with a limit for each read: tarfile holds headers in memory, whatever their length."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import IO
 
 from orchestrator.images.errors import ImageError
 
-MOST_AT_ONCE = 16 << 20  # of one read: a header that asks for more is no header
+MOST_AT_ONCE = 16 << 20  # of one read: a longer header is not valid
 
 
 class Bounded:

@@ -15,7 +15,7 @@ from orchestrator.images.oci.layers import Tree
 
 
 def store(env: Mapping[str, str] = os.environ) -> Path:
-    """~/.cache/vnet/oci, or below XDG_CACHE_HOME; for nobody else: an image may hold setuid programs."""
+    """~/.cache/vnet/oci, or below XDG_CACHE_HOME; private, since an image may hold setuid programs."""
     return cache_dir(env).with_name("oci")
 
 

@@ -16,6 +16,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Self
 
+from contract import codec
+from contract.plan import Host, Plan
 from orchestrator.kernel import detached, lab_command, limits
 from orchestrator.kernel.host import HostKernel
 from orchestrator.kernel.machine import machine
@@ -27,7 +29,6 @@ from orchestrator.kernel.remote.account import PREPARE
 from orchestrator.lab.multi_host import host_commands
 from orchestrator.lab.multi_host.parting import of_host
 from orchestrator.language.uris import RemoteMachine, kernel_machine
-from orchestrator.model import Host, Plan, codec
 from orchestrator.project import CODE_ROOT
 
 PART = "orchestrator.lab.multi_host.part"
@@ -94,7 +95,7 @@ class HostsKernel(LabKernel):
         return self._last[1]
 
     def can(self, plan: Plan) -> list[Missing]:
-        """What each host lacks for its part."""
+        """The needs of each host's part that the host lacks."""
         answers = self.ask(plan)
         found = [
             Missing(f"on host {name}: {one.what}", one.reason, one.remedy)

@@ -53,7 +53,7 @@ class Account:
         return self.shell(f"cd / && PYTHONPATH={shlex.quote(code)} exec {shlex.join(argv)}")
 
     def missing(self) -> list[Missing]:
-        """What the machine lacks and every lab needs."""
+        """Everything that each lab needs and the machine lacks."""
         found = []
         wanted = ".".join(map(str, LEAST_PYTHON))
         if self.version < LEAST_PYTHON:

@@ -9,7 +9,7 @@ import tarfile
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from capture import manifest
+from contract import manifest
 from orchestrator.kernel.process import end
 from orchestrator.kernel.protocol import KernelError
 from orchestrator.kernel.remote.remote_lab import RemoteLab, read

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+from contract import codec
+from contract.plan import Plan
 from orchestrator.kernel import detached, limits
 from orchestrator.kernel.needs import netem_placed
 from orchestrator.kernel.place import machine_of
@@ -27,7 +29,6 @@ from orchestrator.kernel.remote.remote_lab import RemoteLab
 from orchestrator.kernel.remote.ssh import Connection
 from orchestrator.language.problem import Problem
 from orchestrator.language.uris import RemoteMachine, libvirt_machine
-from orchestrator.model import Plan, codec
 from orchestrator.project import CODE_ROOT
 
 CHECK_S = 120.0  # a tenth of a second in which kinds of links are tried; a loaded machine takes long
@@ -117,7 +118,7 @@ class RemoteKernel(LabKernel):
         return _answer(self.machine, there, upload.target, said)
 
     def can(self, plan: Plan) -> list[Missing]:
-        """What the other machine lacks, and images that are missing here."""
+        """The needs that the other machine lacks, and images that are missing here."""
         answer = self.ask(plan)
         found = []
         if answer.refused is not None:

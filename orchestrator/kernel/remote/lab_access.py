@@ -11,7 +11,7 @@ from orchestrator.kernel.remote.ssh import Connection
 
 
 def text(state_dir: Path, run_dir: Path, name: str) -> str:
-    """A file of the run directory as it is now; empty where there is none. KernelError: cannot be asked."""
+    """A file of the run directory as it is now; empty if it does not exist. KernelError: no answer."""
     if (remote_lab := read(state_dir)) is None:
         file = run_dir / name
         return file.read_text(errors="replace") if file.exists() else ""
@@ -20,7 +20,7 @@ def text(state_dir: Path, run_dir: Path, name: str) -> str:
 
 
 def stream(state_dir: Path, name: str) -> socket.socket:
-    """A connection to a Unix socket of the state directory; OSError where nobody listens."""
+    """A connection to a Unix socket of the state directory; OSError if no process listens."""
     if (remote_lab := read(state_dir)) is not None:
         return _through(remote_lab, state_dir, name)
     made = socket.socket(socket.AF_UNIX)
@@ -33,12 +33,12 @@ def stream(state_dir: Path, name: str) -> socket.socket:
 
 
 def _through(remote_lab: RemoteLab, state_dir: Path, name: str) -> socket.socket:
-    """Over the owner's ssh connection; where nobody listens there, it ends at once, with the reason."""
+    """Over the owner's ssh connection; where no process listens there, it ends at once, with the reason."""
     ours, theirs = socket.socketpair()
     with theirs:
         command = remote_lab.account.program(remote_lab.code, "stream", remote_lab.home, name)
         Connection.of_owner(remote_lab.machine, state_dir).popen(command, theirs, theirs, subprocess.DEVNULL)
     if ours.recv(1) != b"\n":
         ours.close()
-        raise FileNotFoundError(2, "nobody listens there", name)
+        raise FileNotFoundError(2, "no process listens there", name)
     return ours

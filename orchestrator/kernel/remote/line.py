@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from capture import manifest
+from contract import manifest
 from orchestrator.kernel.lines import LineStream
 from orchestrator.kernel.owning import emit, watch_endings
 from orchestrator.kernel.relay import HostRelay

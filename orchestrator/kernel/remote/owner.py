@@ -16,6 +16,8 @@ import signal
 import sys
 from pathlib import Path
 
+from contract import codec
+from contract.plan import Plan
 from orchestrator.kernel.owning import ENDINGS, emit, emit_end
 from orchestrator.kernel.protocol import KernelError
 from orchestrator.kernel.remote import stage
@@ -25,7 +27,6 @@ from orchestrator.kernel.remote.remote_lab import FILE, LAUNCH, RemoteLab, Start
 from orchestrator.kernel.remote.ssh import LOST, Connection
 from orchestrator.lab.errors import Interrupted, LabError
 from orchestrator.lab.state import State, replace
-from orchestrator.model import Plan, codec
 
 
 class RemoteOwner:

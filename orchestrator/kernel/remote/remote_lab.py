@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from contract import codec
 from orchestrator.kernel.protocol import KernelError
 from orchestrator.kernel.remote.account import Account
 from orchestrator.language.uris import RemoteMachine
-from orchestrator.model import codec
 
 FILE = "remote-lab.json"  # in the lab's state directory here
 LAUNCH = "launch.json"  # in `home` there

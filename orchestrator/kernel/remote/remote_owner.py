@@ -100,7 +100,7 @@ class RemoteOwner:
         self._tell_manifest()
         self._note_serving()
         if time.monotonic() - self._heard > SILENCE_S:
-            self._left_alone(f"not a word from home for {SILENCE_S:g} s")
+            self._left_alone(f"no message from home for {SILENCE_S:g} s")
 
     def _note_serving(self) -> None:
         if not self._serving and self.handle.control.exists():

@@ -155,7 +155,7 @@ class Connection:
             )
         except OSError as error:
             raise KernelError(
-                f"{program[0]}: {error.strerror}; apt-get install openssh-client, or mend VNET_SSH"
+                f"{program[0]}: {error.strerror}; apt-get install openssh-client, or correct VNET_SSH"
             ) from error
 
 

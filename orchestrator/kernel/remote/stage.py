@@ -16,14 +16,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
 
+from contract.plan import Plan
 from orchestrator.images import Image, ImageError, locate
 from orchestrator.kernel.protocol import KernelError
 from orchestrator.kernel.remote.account import Account
 from orchestrator.kernel.remote.ssh import Connection
-from orchestrator.model import Plan
 from orchestrator.project import CODE_ROOT, PROJECT
 
-CODE = ("orchestrator", "capture")
+CODE = ("orchestrator", "capture", "contract")
 RECIPES = ("images/guest", "images/kernel")  # what names images and kernels
 AGENT = "target/release/vnet-agent"
 BACKING_FILE = slice(8, 16)  # offset of its name in a qcow2 header, 0 where there is none

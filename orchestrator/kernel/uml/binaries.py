@@ -37,7 +37,7 @@ class UmlBinary:
 
     @property
     def seccomp(self) -> bool:
-        """Whether it knows `seccomp=on` (Linux 6.16): system calls without ptrace, five times as fast."""
+        """Whether it supports `seccomp=on` (Linux 6.16): system calls without ptrace, five times as fast."""
         return self._since(6, 16)
 
     @property

@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from contract.plan import Plan
 from orchestrator.kernel.protocol import KernelError
 from orchestrator.kernel.uml.binaries import UmlBinary
 from orchestrator.kernel.uml.outer import available_bytes
 from orchestrator.lab.sandbox import LAB_SHARE
-from orchestrator.model import Plan
 
 INIT = Path(__file__).with_name("init.py")
 MIB = 1 << 20
@@ -24,7 +24,7 @@ KERNEL_BYTES = 128 * MIB  # of that, what is no program's
 NODE_BYTES = 6 * MIB  # agent (3 MiB), namespaces, sockets, queues
 SETTINGS = "guest.json"
 OWN = "uml"  # directory in the state directory for the kernel's own files, its control socket among them
-# What a kernel shares among all namespaces, for as many nodes as memory holds; unused, it costs nothing.
+# Limits that all namespaces of a kernel share, for as many nodes as memory holds; unused, they cost nothing.
 # By itself it keeps 1,024 neighbours, counts processes to 32,768 and lets a user have 128 inotify instances.
 LIMITS = {
     **{f"net/{family}/neigh/default/gc_thresh{n}": 1 << 20 for family in ("ipv4", "ipv6") for n in (1, 2, 3)},
@@ -37,7 +37,7 @@ SERIAL_IN_GUEST = "/dev/ttyS0"
 
 @dataclass(frozen=True, slots=True)
 class Boot:
-    """Everything the owner process needs to run one guest. `stays`: nobody waits for its end."""
+    """Everything the owner process needs to run one guest. `stays`: no command waits for its end."""
 
     lab: str
     argv: tuple[str, ...]

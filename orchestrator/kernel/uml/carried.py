@@ -24,7 +24,7 @@ _HASH = re.compile(r"[0-9a-f]{16}")
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """What was exported or imported. `known`: whether these bytes are those of images/kernel/known-builds."""
+    """An exported or imported kernel. `known`: whether its bytes are those of images/kernel/known-builds."""
 
     path: Path
     name: str  # hash of all inputs of its build

@@ -150,7 +150,7 @@ def main(settings: dict[str, Any]) -> None:
     """Run what the settings say, report the exit status, stop the kernel."""
     supervisor = Supervisor(settings)
     status = supervisor.run()
-    os.sync()  # results are on the host before it hears of the end
+    os.sync()  # results are on the host before it reads the end
     supervisor.send(exit=status)
     os.set_blocking(supervisor.serial.fd, True)
     supervisor.serial.flush()

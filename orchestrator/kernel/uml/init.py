@@ -92,7 +92,7 @@ def make_root(run_dir: str, state: str, modules: str) -> None:
 
 def set_up(modules: str, limits: dict[str, int]) -> None:
     """Settings of the lab's kernel; limits: files below /proc/sys and what is written to them."""
-    # Whatever else the machine asks for its users (a directory, systemd) is no input of a lab.
+    # Other settings of the machine for its users (a directory, systemd) are no input of a lab.
     users = "".join(f"{name}: files\n" for name in ("passwd", "group", "shadow", "hosts"))
     Path("/etc/nsswitch.conf").write_text(users)
     if modules:

@@ -10,6 +10,8 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from contract import codec
+from contract.plan import Plan
 from orchestrator.kernel import detached, lab_command, limits
 from orchestrator.kernel.machine import machine
 from orchestrator.kernel.process import end, session_members
@@ -17,7 +19,6 @@ from orchestrator.kernel.protocol import Fit, KernelError, LabKernel, Launch, Mi
 from orchestrator.kernel.uml import boot, needs
 from orchestrator.kernel.uml.binaries import UmlBinary, find_binaries, too_old
 from orchestrator.lab.state import Owned, processes
-from orchestrator.model import Plan, codec
 from orchestrator.plan.nics import uses_nics
 from orchestrator.project import BUILD_KERNEL, CODE_ROOT
 
@@ -28,7 +29,7 @@ LabCommand = Callable[[Launch, Path], Sequence[str]]
 
 
 def lab_in_guest(launch: Launch, guest_state: Path) -> Sequence[str]:
-    """What the interpreter in the guest, which has its options already, is to run: the lab process."""
+    """The command of the guest's interpreter, which has its options already: the lab process."""
     words = lab_command.arguments(launch, guest_state, launch.agent, prefix="/host")
     return words[words.index("-m") :]
 
@@ -62,7 +63,7 @@ class UmlKernel(LabKernel):
         return limits.fit(plan, self.can(plan), self.name, wish.out)
 
     def can(self, plan: Plan) -> list[Missing]:
-        """What is missing for `plan`: a kernel, its modules, or what it needs of the machine."""
+        """The needs of `plan` that are missing: a kernel, its modules, or its needs of the machine."""
         missing = [] if self.binaries else [missing_kernel(self._passed_over())]
         if self.binaries and (reason := modules_missing(self.binaries[0])):
             missing.append(Missing("modules of the User-Mode Linux kernel", reason, REMEDY))

@@ -1,19 +1,19 @@
-"""What a User-Mode Linux guest needs of the machine outside: files that are root's, memory, XSAVE."""
+"""Checks what a User-Mode Linux guest needs from the machine outside: files of root, memory, XSAVE."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
+from contract.plan import Plan
 from orchestrator.kernel.protocol import KernelError, Missing
 from orchestrator.kernel.uml import boot
-from orchestrator.model import Plan
 
 MOUNT = Path("/bin/mount")  # what a guest starts with; set-uid, so that it acts for the owner of the file
 
 
 def missing(plan: Plan) -> list[Missing]:
-    """What keeps this machine from booting a guest for this lab; empty if nothing does."""
+    """The reasons why this machine cannot boot a guest for this lab; empty if it can."""
     return missing_root() + missing_memory(plan)
 
 
@@ -31,7 +31,7 @@ def missing_root(mount: Path = MOUNT) -> list[Missing]:
 
 
 def missing_memory(plan: Plan) -> list[Missing]:
-    """What keeps the machine from giving the lab's guest its memory; empty if nothing does."""
+    """The reasons why the machine cannot give the lab's guest its memory; empty if it can."""
     try:
         boot.memory_directory(boot.memory_of(plan))
     except KernelError as error:

@@ -22,6 +22,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from contract import codec
 from orchestrator.kernel.lines import LineStream
 from orchestrator.kernel.owning import emit, emit_end, watch_endings
 from orchestrator.kernel.process import end, session_members
@@ -33,7 +34,6 @@ from orchestrator.lab.errors import LabError
 from orchestrator.lab.heartbeat import OUTER, Counters, Heartbeat, of_process
 from orchestrator.lab.loop import Calls
 from orchestrator.lab.state import State
-from orchestrator.model import codec
 
 PR_SET_PDEATHSIG = 1
 SERIAL_WINDOW = 2048  # a guest's line stalls for ever if more than its 4096 bytes of buffer arrive at once
@@ -154,7 +154,7 @@ class Owner:
         if not self.asked:
             self.deadline = (
                 time.monotonic() + GRACE_S,
-                f"tear down within {GRACE_S:.0f} s of being asked to",
+                f"tear down within {GRACE_S:.0f} s of the request",
             )
         self.asked.append(number)
         if self.booted:

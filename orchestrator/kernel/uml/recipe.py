@@ -23,12 +23,12 @@ def recipes(directory: Path = DIRECTORY) -> dict[str, Made]:
 
 
 def made(binary: Path) -> Made:
-    """What a built kernel was made of, as seen from this checkout."""
+    """The recipe of this checkout that a built kernel comes from; `older` if it comes from none of them."""
     return recipes().get(record(binary).get("recipe", ""), "older")
 
 
 def record(binary: Path) -> dict[str, str]:
-    """What build.sh wrote beside a kernel; empty where it wrote nothing."""
+    """The notes that build.sh wrote beside a kernel; empty if it wrote none."""
     try:
         found: dict[str, str] = json.loads(binary.with_name(RECORD).read_text())
     except (OSError, ValueError):  # built before there were records, or given by hand

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
+from contract.plan import Plan
 from orchestrator.kernel.protocol import KernelError
 from orchestrator.kernel.uml import boot
 from orchestrator.kernel.uml.outer import available_bytes
@@ -15,7 +16,6 @@ from orchestrator.kernel.virtual.root.wanted import TIMELINE
 from orchestrator.language.problem import Problem, TopologyError, shown
 from orchestrator.language.source import Document, read_document
 from orchestrator.language.source import Path as Keys
-from orchestrator.model import Plan
 from orchestrator.software.registry import KINDS
 from orchestrator.topology.loading import read_bytes
 

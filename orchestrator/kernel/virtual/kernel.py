@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from contract import codec
+from contract.plan import Plan
 from orchestrator.images import cpio
 from orchestrator.images.cpio import Entry
 from orchestrator.kernel import detached, lab_command, limits
@@ -32,12 +34,11 @@ from orchestrator.kernel.virtual.root.kept import Kept
 from orchestrator.kernel.virtual.root.ours import code_archive, image_archive
 from orchestrator.kernel.virtual.root.wanted import of_plan
 from orchestrator.language.units import DURATION, UnitError, whole
-from orchestrator.model import Plan, codec
 from orchestrator.plan.nics import uses_nics
 from orchestrator.project import BUILD_KERNEL, CODE_ROOT, PROJECT
 
 START_NS = 1_767_225_600_000_000_000  # 2026-01-01T00:00:00Z: when every lab in virtual time boots
-# What one system call of a node costs ($VNET_SYSCALL_COST). docs/virtual-time.md says where it is from.
+# Virtual time of one system call of a node ($VNET_SYSCALL_COST); docs/virtual-time.md has the source.
 SYSCALL_NS = 5_000
 # Clock rate against which limits and reservations in MHz are held: a modelled core has none of its own.
 CPU_MHZ = 2_000.0
@@ -56,7 +57,7 @@ REMEDY = f"{BUILD_KERNEL} builds the lab's own kernel (5 minutes, no root)"
 
 @dataclass(frozen=True, slots=True)
 class VirtualBoot:
-    """All that the owner process needs to run one guest. `stage`: name in its directory -> path."""
+    """Everything that the owner process needs to run one guest. `stage`: name in its directory -> path."""
 
     lab: str
     argv: tuple[str, ...]
@@ -103,7 +104,7 @@ class VirtualKernel(LabKernel):
         return Fit(plan, missing, found)
 
     def can(self, plan: Plan) -> list[Missing]:
-        """What is missing for `plan`: our kernel, or what it needs of the machine."""
+        """The needs of `plan` that are missing: our kernel, or its needs of the machine."""
         missing = []
         if self.binary is None:
             there = f"{self.others[0].describe()}: knows no" if self.others else "no other knows"
@@ -135,7 +136,7 @@ class VirtualKernel(LabKernel):
         if launch.detached:
             raise KernelError(
                 f"lab {launch.plan.lab}: a lab in virtual time does not stay up: while it waits "
-                "for a command its clock would run away; put what is to be done into the timeline, "
+                "for a command its clock would run on; put the commands into the timeline, "
                 "or use --time real"
             )
         raw = launch.run_dir / "raw"
@@ -251,7 +252,7 @@ def command(binary: Path, memory: int, syscall_ns: int, archives: int) -> tuple[
 
 
 def supervised(plan: Plan, release: str, memory: int, syscall_ns: int) -> dict[str, Any]:
-    """What the guest's first process sets and runs, all of it fixed by plan and kernel."""
+    """The settings and command of the guest's first process, all fixed by plan and kernel."""
     argv = [
         interpreter(), "-S", "-s", "-m", "orchestrator.lab", "/vnet/run/plan.json",
         "--run-dir", "/vnet/run", "--state-dir", f"/run/vnet/{plan.lab}", "--agent",

@@ -17,7 +17,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from capture import manifest
+from contract import codec, manifest
 from orchestrator.kernel.owning import emit, emit_end
 from orchestrator.kernel.process import end, session_members
 from orchestrator.kernel.uml.boot import OWN
@@ -28,7 +28,6 @@ from orchestrator.kernel.virtual.kernel import LAB_ARCHIVE, VirtualBoot, lay_out
 from orchestrator.kernel.virtual.watch import Watchdog
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.state import State
-from orchestrator.model import codec
 
 PR_SET_PDEATHSIG = 1
 POLL_S = 0.1

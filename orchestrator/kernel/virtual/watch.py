@@ -38,7 +38,7 @@ class Running:
 
 
 class Watchdog:
-    """Looks at the files below `raw`'s run directory; asks the kernel `pid` where they stand still."""
+    """Watches the files below `raw`'s run directory; queries the kernel `pid` if they do not change."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""The drivers: one file each, one line each in `DRIVERS`. Each is imported only when it is asked for."""
+"""The drivers: one file each, one line each in `DRIVERS`. Each is imported only when it is requested."""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from contract.plan import Capture, Node, Step
 from orchestrator.lab import operations
 from orchestrator.lab.driver import PATIENCE_NS, DriverContext, OnMessage
 from orchestrator.lab.drivers.fake_run import FakeRun
@@ -19,9 +20,8 @@ from orchestrator.lab.drivers.fake_tools import FakeTools
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.jsonlines import Message
 from orchestrator.lab.operations import Answer, OfOneExec, OfOneNode, Operation
-from orchestrator.model import Capture, Node, Step
 
-FIRST_PID = 4_200_000  # above the kernel's largest, so that nobody can take one for a process
+FIRST_PID = 4_200_000  # above the kernel's largest, so that it cannot be mistaken for a process
 
 
 class FakeDriver:

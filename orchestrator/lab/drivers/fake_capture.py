@@ -49,7 +49,7 @@ def _frame(message: Sent, source: str, target: str, next_seq: dict[int, int]) ->
     """One message in one frame, up to IP's maximum length, without checksums."""
     payload = bytes(min(message.flow.payload.bytes, LONGEST))
     port = FIRST_PORT + message.number % 20_000
-    if any(delivery.promise.lossless for delivery in message.flow.deliveries):
+    if any(delivery.guarantee.lossless for delivery in message.flow.deliveries):
         seq = next_seq.get(message.number, 1)
         next_seq[message.number] = seq + len(payload)
         head = struct.pack(">HHIIBBHHH", port, DISCARD, seq % 2**32, 1, 5 << 4, 0x18, 64240, 0, 0)

@@ -8,6 +8,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
+from contract.plan import Capture, Impairment, Slot
 from orchestrator import queueing
 from orchestrator.lab import operations, workload
 from orchestrator.lab.clock import SECOND
@@ -21,7 +22,6 @@ from orchestrator.lab.intervals import normal_quantile
 from orchestrator.lab.jsonlines import Message
 from orchestrator.lab.operations import Operation, Outstanding, Probe, Probed, Totals
 from orchestrator.lab.probes import directions
-from orchestrator.model import Capture, Impairment, Slot
 from orchestrator.plan.slots import Tables
 
 CLASSES = "t_ns,link,direction,class,bytes,packets,dropped,overlimits,marked,backlog_bytes,backlog_packets"
@@ -200,7 +200,7 @@ def _slotted_ns(slot: Slot, due_ns: int, number: int, tables: Tables) -> int:
 
 
 def _delay_ns(i: Impairment, number: int, table: Sequence[int] | None = None) -> int:
-    """Delays with the mean and spread asked for: the points of an even distribution in a fixed order."""
+    """Delays with the requested mean and spread: the points of an even distribution in a fixed order."""
     if _marked(number, i.reorder):
         return 0
     share = (number * 0.618_033_988_749_895 + 0.5) % 1.0

@@ -48,7 +48,7 @@ class FakeTools:
         elif words[:2] == ["link", "set"]:
             self._set(netns, words[2:])
         elif words[:2] == ["route", "replace"]:
-            return  # an agent's answer tells of routes; here nothing goes by them
+            return  # an agent's answer includes routes; the fake does not use them
         else:
             raise LabError(f"fake ip in {netns}: does not know: {' '.join(words)}")
 

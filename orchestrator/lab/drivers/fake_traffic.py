@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from contract.plan import Flow, Plan, Session
+from contract.plan.flows import Schedule
 from orchestrator.lab.clock import MILLISECOND, SECOND
-from orchestrator.model import Flow, Plan, Session
-from orchestrator.model.flows import Schedule
 
 TRANSIT_NS = MILLISECOND
 MOST_MESSAGES = 20_000  # of a flow: a fake hour at a high rate would not take milliseconds
@@ -61,7 +61,7 @@ class Traffic:
         flow, at_ns = message.flow, self.t0_ns + message.at_ns
         there_ns = at_ns + self._latency_ns(message)
         back_ns = there_ns + self._latency_ns(message)
-        awaited = flow.pattern == "request" or any(d.promise.lossless for d in flow.deliveries)
+        awaited = flow.pattern == "request" or any(d.guarantee.lossless for d in flow.deliveries)
         end = f"{back_ns},1,settled" if awaited else "0,1,sent"
         yield f"S,{message.number},{message.seq},{flow.payload.bytes},{at_ns},{at_ns},{end}"
         for receiver in self.receivers(flow):

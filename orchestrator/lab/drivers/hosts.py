@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from contract.plan import Capture, Node, Plan, Step
 from orchestrator.lab import operations, readback
 from orchestrator.lab.clock import SECOND
 from orchestrator.lab.driver import PATIENCE_NS, CaptureProcess, DriverContext, OnMessage
@@ -31,7 +32,6 @@ from orchestrator.lab.multi_host.places import Places
 from orchestrator.lab.operations import Answer, Operation
 from orchestrator.lab.vm import merge
 from orchestrator.lab.vm.dialogue import begin, together
-from orchestrator.model import Capture, Node, Plan, Step
 
 KEEP_UP_NS = 10 * SECOND
 LEAVE_NS = 120 * SECOND
@@ -52,7 +52,7 @@ class HostsDriver:
         self._running: dict[int, tuple[HostPart, int]] = {}  # execs, for input and signals
         self._counters: dict[str, operations.Counters] = {}
         self._crossings: list[crossing.Crossing] = []
-        self._busy: set[str] = set()  # hosts that are being asked for clock and files
+        self._busy: set[str] = set()  # hosts with a pending request for clock and files
         self._built = False
 
     def open(self) -> operations.Greeting:

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from contract.plan import Capture, Node, Step
+from contract.plan.family import speaks_ipv6
 from orchestrator.lab import carriers, cgroup, etc_hosts, netfilter, node_config, operations, sandbox, tools
 from orchestrator.lab.captures import TcpdumpCapture
 from orchestrator.lab.changer import Changers
@@ -23,8 +25,6 @@ from orchestrator.lab.limits import Limits
 from orchestrator.lab.operations import Answer, Operation
 from orchestrator.lab.own_groups import OwnGroups, limited, occupied
 from orchestrator.lab.traceroute import Traceroute, TracerouteResult, traceroute
-from orchestrator.model import Capture, Node, Step
-from orchestrator.model.family import speaks_ipv6
 
 OPEN_NS = 15 * SECOND
 END_NS = 5 * SECOND
@@ -68,7 +68,7 @@ class LightDriver:
                 start_new_session=True,
             )
         except OSError as error:
-            raise LabError(f"agent {self._at.agent}: {error.strerror}; build or install it anew") from error
+            raise LabError(f"agent {self._at.agent}: {error.strerror}; build or install it again") from error
         self._at.state.record("launcher", self._process.pid)
         self._launcher = self._connect(socket, log)
         return self._launcher.call(operations.Hello())
@@ -109,9 +109,12 @@ class LightDriver:
             state_root, self._at.run_dir, self._resolver(), self._node_limits.limits.disk_bytes
         )
 
+    def known(self) -> list[Node]:
+        """All nodes that light nodes resolve by name."""
+        return list({**self._nodes, **self._others}.values())
+
     def _resolver(self) -> dict[str, str]:
-        known = {**self._nodes, **self._others}
-        return etc_hosts.write(self._at.state.directory / "etc", known.values())
+        return etc_hosts.write(self._at.state.directory / "etc", self.known())
 
     def know(self, others: Iterable[Node]) -> None:
         """Adds nodes of another driver to the names that light nodes resolve, from the next change on."""

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from contract.plan import Capture, Node, Step
 from orchestrator.images import Image, ImageError, locate
 from orchestrator.lab import operations
 from orchestrator.lab.clock import SECOND
@@ -21,18 +22,19 @@ from orchestrator.lab.errors import LabError
 from orchestrator.lab.jsonlines import Message
 from orchestrator.lab.operations import Answer, Operation
 from orchestrator.lab.traceroute import Traceroute, TracerouteResult
-from orchestrator.lab.vm import accel, account, carry, memory, pages, wires
+from orchestrator.lab.vm import accel, account, carry, memory, pages, storage, wires
 from orchestrator.lab.vm.connection import Connection
 from orchestrator.lab.vm.dispatcher import Dispatcher
 from orchestrator.lab.vm.fleet import Fleet
 from orchestrator.lab.vm.guest import Guest
 from orchestrator.lab.vm.limits import VmLimits
 from orchestrator.lab.vm.machines import Machines
+from orchestrator.lab.vm.names import Names
 from orchestrator.lab.vm.rearming import Rearming
 from orchestrator.lab.vm.sampling import Sampling
 from orchestrator.lab.vm.shown import Shown
+from orchestrator.lab.vm.silence import Silence
 from orchestrator.lab.vm.watch import Watch
-from orchestrator.model import Capture, Node, Step
 
 
 class VmDriver:
@@ -52,7 +54,11 @@ class VmDriver:
         )
         self._guests: dict[str, Guest] = {}
         self._rearming = Rearming(context.run_dir / "raw" / "messages.csv")
-        self._dispatcher = Dispatcher(self._light.submit, self._guests, self._watch.log)
+        self._silence = Silence(context.loop, self._guests, self._watch)
+        self._names = Names(context.loop, self._light.known, self._watch.warn)
+        self._dispatcher = Dispatcher(
+            context.loop, self._light.submit, self._guests, self._silence, self._watch.log
+        )
         self._links = list(plan.links)
         self._fleet: Fleet | None = None
         self._account = account.of_lab(context.state.directory)
@@ -64,8 +70,10 @@ class VmDriver:
     def open(self) -> operations.Greeting:
         """Opens the light launcher and the connection to libvirt; fails on a wrong URI or a missing image."""
         about, state = self._light.open(), self._at.state.directory
-        account.insist_on_a_way(self._account, state)
+        account.insist_on_a_way(self._account, state, "state directory (VNET_STATE_DIR)")
         self._account.enters(state)
+        disks = storage.make(state)
+        account.insist_on_a_way(self._account, disks, f"directory for disks ({storage.VARIABLE})")
         for node in self._at.plan.nodes:
             self._defined(node)
         self._guests.clear()
@@ -81,12 +89,16 @@ class VmDriver:
             )  # fmt: skip
         bounds = VmLimits(os.cpu_count() or 1, self._at.cpu_mhz, connection.libvirt)
         machines = Machines(self._at.plan, state, connection, bounds, found.kvm, self._account)
-        self._fleet = Fleet(self._at, connection, machines, bounds, self._guests, self._watch, self._rearming)
+        self._fleet = Fleet(
+            self._at, connection, machines, bounds, self._guests, self._watch, self._rearming, self._silence,
+            self._names,
+        )  # fmt: skip
         return about
 
     def create(self, nodes: Sequence[Node], core: str | None) -> dict[str, int]:
         """Creates the light nodes and defines the machines, which boot in `configure`."""
         memory.insist(nodes)
+        storage.insist([n for n in nodes if self._has_disk(n)], storage.of_lab(self._at.state.directory))
         self._light.know(n for n in nodes if n.vm is not None)
         pids = self._light.create([n for n in nodes if n.vm is None], core)
         for node in nodes:
@@ -114,7 +126,10 @@ class VmDriver:
                 self._guests[node.name].node = node
         read = self._light.configure([n for n in nodes if n.vm is None], ports)
         machines = [self._guests[n.name] for n in nodes if n.name in self._guests]
-        return read | (self._open_fleet.bring_up(machines) if machines else {})
+        self._names.renew(g for g in self._guests.values() if g not in machines)
+        came = self._open_fleet.bring_up(machines) if machines else {}
+        self._silence.start()
+        return read | came
 
     def devices(self, netns: str) -> list[dict[str, Any]]:
         guest = self._inside(netns)
@@ -126,6 +141,8 @@ class VmDriver:
 
     def qdiscs(self, netns: str) -> list[dict[str, Any]]:
         guest = self._inside(netns)
+        if guest is not None and guest.connected and not guest.ready:
+            return []  # nothing can be read; its state says why
         return (
             self._light.qdiscs(netns)
             if guest is None
@@ -194,10 +211,13 @@ class VmDriver:
         machines = [g for g in self._guests.values() if nodes is None or g.name in {n.name for n in nodes}]
         if nodes is None:
             self._sampling.stop()
+            self._silence.stop()
         if self._fleet is not None:
             self._fleet.destroy(machines)
         self._light.forget(g.node for g in machines)
         self._light.destroy(None if nodes is None else [n for n in nodes if n.vm is None])
+        if nodes is not None:
+            self._names.renew(self._guests.values())
         if nodes is not None and machines:
             core = self._at.plan.core_netns
             there = {str(e["ifname"]) for e in self._light.devices(core)}
@@ -206,11 +226,13 @@ class VmDriver:
 
     def close(self) -> None:
         self._sampling.stop()
+        self._silence.stop()
         try:
             if self._fleet is not None:
                 self._fleet.close()
         finally:
             self._shown.close()
+            storage.remove(self._at.state.directory)
             self._light.close()
 
     def snapshot(self, nodes: Sequence[Node], name: str) -> None:
@@ -219,13 +241,16 @@ class VmDriver:
 
     def revert(self, nodes: Sequence[Node], name: str) -> None:
         """Take the machines back to a snapshot."""
-        self._open_fleet.revert([self._machine(n) for n in nodes], name)
+        machines = [self._machine(n) for n in nodes]
+        self._open_fleet.revert(machines, name)
+        self._names.renew(machines)  # nodes may have come and gone since the snapshot
 
     def _defined(self, node: Node) -> None:
         if node.vm is None:
             return
         state, logs = self._at.state.directory, self._at.run_dir / "raw" / "logs"
-        guest = Guest(node, self._image(node), state / "vm" / node.name, logs / f"{node.name}.console.log")
+        log, disks = logs / f"{node.name}.console.log", storage.of_lab(state)
+        guest = Guest(node, self._image(node), state / "vm" / node.name, disks / node.name, log)
         self._guests[node.name] = guest
 
     def _machine(self, node: Node) -> Guest:
@@ -256,17 +281,20 @@ class VmDriver:
         return self._light.submit(dataclasses.replace(request, nodes=light, links=links), on_answer)
 
     def _with_the_off(self, answer: Message) -> Message:
-        """Adds the last known software states of the machines that are off."""
+        """Adds the software states of the machines that are off, or do not answer, by the last known ones."""
         nodes = answer.setdefault("nodes", {}) if answer.get("ok") else {}
         for guest in self._guests.values():
             if guest.ready:
                 guest.software = nodes.get(guest.name, {})
             elif answer.get("ok"):
                 nodes[guest.name] = {
-                    name: {**state, "state": "exited" if state.get("state") != "failed" else "failed"}
+                    name: {**state, "state": state_without_answer(guest, state)}
                     for name, state in guest.software.items()
                 }
         return answer
+
+    def _has_disk(self, node: Node) -> bool:
+        return node.vm is not None and self._image(node).disk is not None
 
     def _image(self, node: Node) -> Image:
         """The node's image, by a path that QEMU's account can read."""
@@ -275,3 +303,10 @@ class VmDriver:
             return self._shown.image(locate(node.vm.image, self._at.agent))
         except (ImageError, LabError) as error:
             raise LabError(f"nodes.{node.name}.image: {error}") from error
+
+
+def state_without_answer(guest: Guest, last: operations.SoftwareState) -> str:
+    """The state of a program whose machine gives no answer: it ended with its machine, or nobody can tell."""
+    if guest.up:
+        return "unknown"
+    return "failed" if last["state"] == "failed" else "exited"

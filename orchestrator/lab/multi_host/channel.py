@@ -19,7 +19,7 @@ from typing import IO, Any
 from orchestrator.lab.clock import SECOND
 from orchestrator.lab.driver import OnMessage
 from orchestrator.lab.errors import LabError
-from orchestrator.lab.jsonlines import LineBuffer, Message, encode
+from orchestrator.lab.jsonlines import STRANGE, LineBuffer, Message, encode
 from orchestrator.lab.launcher import Request
 from orchestrator.lab.loop import Loop
 from orchestrator.lab.multi_host.encoding import BEATS, encode_operation, silence_s
@@ -132,7 +132,10 @@ class Channel:
 
     def _deliver(self) -> None:
         while self._came:
-            self._take(self._came.pop(0))
+            try:
+                self._take(self._came.pop(0))
+            except STRANGE as error:
+                self._lose(f"it sent what no part sends: {type(error).__name__}: {str(error)[:200]}")
 
     def _take(self, message: Message) -> None:
         number = message.get("id")
@@ -147,8 +150,9 @@ class Channel:
             if request.on_event is not None:
                 request.on_event(message["event"])
             return
+        answer = message["answer"]
         del self._requests[number]
-        request.on_answer(message["answer"])
+        request.on_answer(answer)
 
     def _beat(self) -> None:
         if self.lost is None:
@@ -185,5 +189,5 @@ def _started(argv: Sequence[str], side: socket.socket, errors: IO[bytes]) -> sub
         )  # fmt: skip
     except OSError as error:
         raise LabError(
-            f"{argv[0]}: {error.strerror}; apt-get install openssh-client, or mend VNET_SSH"
+            f"{argv[0]}: {error.strerror}; apt-get install openssh-client, or correct VNET_SSH"
         ) from error

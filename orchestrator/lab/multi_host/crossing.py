@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from contract.plan import Link, Plan, Tunnel
 from orchestrator.lab.clock import MILLISECOND, SECOND
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.loop import Loop
 from orchestrator.lab.multi_host.hostpart import HostPart, ask_all
 from orchestrator.lab.multi_host.underlay import HEAD, PROBE, TRAIN
-from orchestrator.model import Link, Plan, Tunnel
 
 PROBES, PROBE_NS, PROBE_BYTES = 100, 10 * MILLISECOND, 64
 TRAIN_FRAMES = 200

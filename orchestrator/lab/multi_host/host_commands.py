@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from contract.codec import build
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.state import replace
-from orchestrator.model.codec import build
 
 RUN_FILE = "raw/hosts.json"
 STATE_FILE = "hosts.json"

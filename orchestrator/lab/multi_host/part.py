@@ -29,6 +29,7 @@ from orchestrator.lab.loop import Loop
 from orchestrator.lab.multi_host.encoding import BEATS, USUAL_S
 from orchestrator.lab.multi_host.verbs import Verbs
 from orchestrator.lab.state import Owned, forget_root, owned, state_root
+from orchestrator.project import keep_others_out
 
 STDIN, STDOUT = 0, 1
 READ_BYTES = 1 << 18
@@ -112,7 +113,7 @@ class Part:
     def leave(self, number: int) -> None:
         """Ends the part; it answers when everything is removed."""
         self._last = number
-        raise Interrupted("home wants no more")
+        raise Interrupted("home has closed the connection")
 
     def answer(self, number: int, answer: Message) -> None:
         self._send({"id": number, "answer": answer})
@@ -126,13 +127,13 @@ class Part:
             while line:
                 line = line[os.write(STDOUT, line) :]
         except OSError as error:
-            self.loop.interrupt(Interrupted(f"home cannot be told: {error.strerror}"))
+            self.loop.interrupt(Interrupted(f"home cannot be reached: {error.strerror}"))
 
     def _readable(self) -> None:
         chunk = os.read(STDIN, READ_BYTES)
         if not chunk:
             self.loop.unwatch(STDIN)
-            self.loop.interrupt(Interrupted("the line home ended"))
+            self.loop.interrupt(Interrupted("the connection to home ended"))
             return
         self._heard = time.monotonic()
         for message in self._buffer.feed(chunk):
@@ -142,7 +143,7 @@ class Part:
     def _beat(self) -> None:
         self._send({"beat": time.time_ns()})
         if time.monotonic() - self._heard > self._silence_s:
-            self.loop.interrupt(Interrupted(f"not a word from home for {self._silence_s:g} s"))
+            self.loop.interrupt(Interrupted(f"no message from home for {self._silence_s:g} s"))
 
     def _named(self, line: bytes, back: bool = False) -> bytes:
         """Replaces the run directory's path in a line by the path on the receiving side."""
@@ -208,6 +209,7 @@ VERBS: dict[str, Callable[[Path], int]] = {"run": lambda home: Part(home).run(),
 
 def main(argv: Sequence[str]) -> int:
     """Runs the command `HOME [run | down]`."""
+    keep_others_out()
     os.environ["PATH"] = PATH
     home = Path(argv[0])
     verb = argv[1] if len(argv) > 1 else "run"

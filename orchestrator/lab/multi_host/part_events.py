@@ -73,7 +73,7 @@ class PartEvents:
             self._at.on_lost(f"host {host} ({len(nodes)} nodes): {why}")
         else:
             text = f"host {host} is gone, with {len(nodes)} nodes: {why}"
-            self.warn("host-lost", text, "the run went on without it, as the file asks")
+            self.warn("host-lost", text, "the run continued without it, as the file requests")
 
     def _tell_clients(self) -> None:
         connected, total = (sum(c[i] for c in self._clients.values()) for i in (0, 1))

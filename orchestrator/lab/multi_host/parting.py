@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from orchestrator.model import Plan
+from contract.plan import Plan
 
 
 def of_host(plan: Plan, host: str) -> Plan:

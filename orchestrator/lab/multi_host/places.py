@@ -7,8 +7,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from contract.plan import Direction, Node, Plan, Step
 from orchestrator.lab.links import ports
-from orchestrator.model import Direction, Node, Plan, Step
 
 DEVICE = re.compile(r"\b(?:dev|add) (\S+)|link del(?: dev)? (\S+)")
 

@@ -15,11 +15,11 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from contract.plan import Plan
+from contract.plan.family import IPV6_LEAST_MTU, family
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.loop import Loop
 from orchestrator.lab.multi_host.hostpart import HostPart, ask_all
-from orchestrator.model import Plan
-from orchestrator.model.family import IPV6_LEAST_MTU, family
 
 NOBODY = "00:00:00:00:00:00"  # in the forwarding table: where frames to unknown addresses go
 

@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+from contract.codec import build
+from contract.plan import Capture, Node, Plan, Step
 from orchestrator.lab import carriers, operations, tables
 from orchestrator.lab.clock import SECOND
 from orchestrator.lab.driver import Bounded, CaptureProcess, Driver, DriverContext
@@ -22,8 +24,6 @@ from orchestrator.lab.multi_host.encoding import decode_operation
 from orchestrator.lab.multi_host.tunnels import reached_by
 from orchestrator.lab.multi_host.underlay import Underlay
 from orchestrator.lab.state import State
-from orchestrator.model import Capture, Node, Plan, Step
-from orchestrator.model.codec import build
 from orchestrator.project import AGENT
 
 LISTEN_NS = 20 * SECOND

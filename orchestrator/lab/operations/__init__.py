@@ -1,4 +1,4 @@
-"""What the lab process asks of agents: operations, fields and answers (docs/contracts/operations.md)."""
+"""Requests of the lab process to agents: operations, fields and answers (docs/contracts/operations.md)."""
 
 from .machines import Fetch, FilePart, Now, OfOneExec, OfOneNode, ReadClock, Resume
 from .measuring import (

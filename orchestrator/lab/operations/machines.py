@@ -1,4 +1,4 @@
-"""What the lab process asks of agents in [virtual machines](vms.md)."""
+"""Requests to agents in [virtual machines](vms.md)."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ class ReadClock(Operation[Now]):
 
 @dataclass(frozen=True)
 class Resume(Operation[Now]):
-    """What a machine is told when it goes on from saved memory (of a VM only).
+    """Sets clock and seed of a machine that continues from saved memory (of a VM only).
 
-    CLOCK_REALTIME is set, the seed is credited to the kernel's random pool and its generator draws anew; the
-    launcher's lab clock is taken anew as long as there is no node.
+    CLOCK_REALTIME is set, the seed is credited to the kernel's random pool and its generator draws again. The
+    launcher's lab clock is read again as long as there is no node.
     """
 
     op = "resume"

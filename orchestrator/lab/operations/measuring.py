@@ -1,4 +1,4 @@
-"""What the lab process asks to be measured: counters, proofs of links, trials with frames."""
+"""Requests for measurements: counters, proofs of links, trials with frames."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Counted(TypedDict):
 
 @dataclass(frozen=True)
 class Stack(Operation[Counted]):
-    """What each node's network stack has counted since it was made; zeros are left out."""
+    """The counters of each node's network stack since it was made; zeros are left out."""
 
     op = "stack"
 
@@ -169,7 +169,7 @@ class FramesReceived(TypedDict):
 
 @dataclass(frozen=True)
 class CollectFrames(Operation[FramesReceived]):
-    """What came of the trial's frames: when `sent` of them are there, or after `wait_ns`."""
+    """The result of the trial's frames: when `sent` of them have arrived, or after `wait_ns`."""
 
     op = "frames"
     action: str = field(init=False, default="collect")

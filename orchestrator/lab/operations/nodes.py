@@ -1,4 +1,4 @@
-"""What the lab process asks of the launcher: nodes and their network."""
+"""Requests to the launcher: nodes and their network."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Greeting(TypedDict):
 
 @dataclass(frozen=True)
 class Hello(Operation[Greeting]):
-    """Who answers; the first request of a connection."""
+    """Identifies the agent; the first request of a connection."""
 
     op = "hello"
 

@@ -1,4 +1,4 @@
-"""What the lab process asks of nodes: programs started and stopped, commands, terminals."""
+"""Requests to nodes: programs started and stopped, commands, terminals."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Stop(Operation[ExitStatus]):
 
 
 class SoftwareState(TypedDict):
-    state: Literal["starting", "ready", "exited", "failed"]
+    state: Literal["starting", "ready", "exited", "failed", "unknown"]  # unknown: its machine does not answer
     pid: int | None
     status: int | None
     restarts: int
@@ -75,7 +75,7 @@ class Exec(Operation[ExitStatus]):
 
 @dataclass(frozen=True)
 class Input(Operation[Done]):
-    """What is typed into an exec."""
+    """Input for an exec."""
 
     op = "input"
     target: int  # id of the exec

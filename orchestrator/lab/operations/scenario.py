@@ -1,4 +1,4 @@
-"""What the lab process asks of nodes in a scenario: roles armed, begun, counted and ended."""
+"""Requests to nodes in a scenario: roles armed, begun, counted and ended."""
 
 from __future__ import annotations
 

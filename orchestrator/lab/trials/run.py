@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from capture.ethernet import line_fps
+from contract import codec
 from orchestrator.lab.events import Warning
 from orchestrator.lab.lab import Lab
 from orchestrator.lab.trials import search
@@ -13,7 +14,6 @@ from orchestrator.lab.trials.exchange import exchange
 from orchestrator.lab.trials.records import Records
 from orchestrator.lab.trials.search import Finding, Steps
 from orchestrator.lab.trials.trial import Outcome, Trial
-from orchestrator.model import codec
 from orchestrator.software.frames.trials import KIND_NAME, Frames
 
 
@@ -67,7 +67,7 @@ class Trials:
         found, top = 0.0, line_fps(size, wanted.line_rate_bps)
         if "throughput" in wanted.tests:
             yield search.throughput(wanted, size)
-            # No more than the generator was seen to do: what it cannot offer tells nothing of the path.
+            # At most the rate that the generator reached: a rate that it cannot offer does not test the path.
             found, top = self._last.value, min(top, self._last.top_fps)
         if "latency" in wanted.tests and found:
             yield search.latency(wanted, size, found)

@@ -73,13 +73,13 @@ def throughput(wanted: Frames, size: int) -> Steps:
         offered = max(offered, outcome.achieved_fps)
         if verdict in ("passed", "tester") and not outcome.ring_dropped and not outcome.held_back:
             low = max(low, min(outcome.achieved_fps, guess))
-            # What came out, where that is less: a queue that grew too slowly to be seen is not throughput.
+            # The delivered rate, if it is lower: a queue that grew too slowly to be seen is not throughput.
             found = max(found, min(low, outcome.delivered_fps))
         if verdict == "passed":
             if guess >= top:
                 break
         elif verdict == "tester":
-            # No more can be asked of it; where it dropped frames itself, less must be.
+            # It cannot offer more; if it dropped frames itself, it must offer less.
             high, limit = min(high, guess if outcome.ring_dropped else outcome.achieved_fps), "tester"
         else:
             high, limit = min(high, guess), "path"

@@ -14,7 +14,7 @@ TrialResult = Literal["passed", "lost", "queued", "tester"]
 # on the way cannot hide that it does not; with this rule trials of a second or two find the same rate.
 HELD_BACK = 0.01
 HELD_BACK_LEAST_NS = 2 * MILLISECOND  # how late the receiving side of a busy machine may be by itself
-OFFERED = 0.98  # of the rate asked for: below it the trial tells of the tester
+OFFERED = 0.98  # of the requested rate: below it the trial tests the tester
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,13 +80,13 @@ def of_lab(state_dir: Path) -> Account:
     return Account(user.pw_name, user.pw_uid, GROUPS_FROM + number, groups)
 
 
-def insist_on_a_way(account: Account, state_dir: Path) -> None:
-    """Checks that QEMU's account can enter all directories above the lab's. LabError if one is closed
-    to it.
+def insist_on_a_way(account: Account, place: Path, other: str) -> None:
+    """Checks that QEMU's account can enter all directories above `place`. LabError if one is closed to it;
+    `other` names the setting of another place.
     """
-    for directory in reversed(state_dir.parents):
+    for directory in reversed(place.parents):
         if not account.passes(directory):
             raise LabError(
                 f"{directory}: is closed to {account.name}, the account that QEMU runs as: chmod o+x "
-                f"{directory}, or choose another state directory (VNET_STATE_DIR)"
+                f"{directory}, or choose another {other}"
             )

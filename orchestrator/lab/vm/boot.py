@@ -100,7 +100,7 @@ class Booting:
                 guest.domain = boot.created.result()
                 self._greet(boot)
         except LabError as error:
-            boot.error = str(error).removeprefix(f"nodes.{guest.name}: ")  # who tells it says that
+            boot.error = str(error).removeprefix(f"nodes.{guest.name}: ")  # the caller adds the place
         if boot.error is None and guest.channel is not None and guest.channel.lost and not boot.up:
             boot.error = "QEMU ended before its agent answered"
         if boot.error is None and not boot.up and self._loop.clock.now_ns() > boot.deadline_ns:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import xml.etree.ElementTree as ElementTree  # of libvirt's own text
 from typing import Any
 
+from contract.plan import Interface
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.vm.connection import said
 from orchestrator.lab.vm.guest import Guest
-from orchestrator.model import Interface
 
 
 def set_carrier(libvirt: Any, guest: Guest, card: Interface, up: bool) -> None:

@@ -9,15 +9,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from contract.plan import Link, Step
 from orchestrator.lab.clock import SECOND
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.jsonlines import Message
 from orchestrator.lab.loop import Loop
 from orchestrator.lab.operations import Exec
 from orchestrator.lab.vm.guest import Guest
-from orchestrator.model import Link, Step
 
-# iproute2's own: busybox has a tc of its own that knows no netem, and perhaps stands first in the PATH.
+# iproute2's own: busybox has a tc without netem, which may be first in the PATH.
 TOOLS = {"tc": "/sbin/tc", "ip": "/sbin/ip"}
 PATIENCE_NS = 30 * SECOND
 LINKS_HEADER = "t_ns,link,direction,bytes,packets,dropped,overlimits,backlog_bytes,backlog_packets\n"
@@ -38,9 +38,13 @@ echo 1 > /proc/sys/net/ipv6/conf/br0/disable_ipv6 2>/dev/null || true
 def run(loop: Loop, guest: Guest, argv: Sequence[str]) -> tuple[int, str, str]:
     """Runs a command on a machine; returns its status, output and errors. LabError if it cannot be run."""
     answers: list[tuple[Message, str, str]] = []
+    if not guest.ready:
+        raise LabError(guest.unfit(argv[0]))
     submit(guest, argv, lambda *ended: answers.append(ended))
     subject = f"nodes.{guest.name}: {' '.join(argv)[:60]}"
-    loop.until(loop.clock.now_ns() + PATIENCE_NS, subject, lambda: bool(answers))
+    loop.until(loop.clock.now_ns() + PATIENCE_NS, subject, lambda: bool(answers) or not guest.ready)
+    if not answers:
+        raise LabError(guest.unfit(argv[0]))
     answer, out, errors = answers[0]
     if not answer.get("ok"):
         raise LabError(f"{subject}: {answer.get('error')}")

@@ -11,10 +11,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from orchestrator.lab.clock import Clock
+from orchestrator.lab.errors import LabError
 from orchestrator.lab.operations import ReadClock
 from orchestrator.lab.vm.dialogue import Dialogue, ask
 
 ROUNDS = 8
+LATEST_NS = 1 << 63  # a kernel's clock (ktime_t)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,5 +85,7 @@ def estimate(clock: Clock, rounds: int = ROUNDS) -> Dialogue[Estimate]:
         answer = yield from ask(ReadClock())
         after = clock.now_ns()
         middle, half = (before + after) // 2, (after - before) // 2
-        trips.append((half, Estimate(middle, answer["now_ns"] - middle, half)))
+        if not (isinstance(told := answer["now_ns"], int) and 0 <= told < LATEST_NS):
+            raise LabError(f"its clock says {str(told)[:40]}, which is no time in nanoseconds")
+        trips.append((half, Estimate(middle, told - middle, half)))
     return min(trips, key=lambda trip: trip[0])[1]

@@ -27,7 +27,7 @@ class Collector:
     def estimate_clocks(self) -> None:
         """Estimates each machine's clock again; ignores errors, since other code reports a lost agent."""
         dialogues = [(g, clocks.estimate(self._loop.clock)) for g in self._guests.values() if g.ready]
-        found, _ = together(self._loop, "the machines' clocks", DIALOGUE_NS, dialogues)
+        found, _ = together(self._loop, "the machines' clocks", DIALOGUE_NS, dialogues, each=True)
         for name, estimate in found.items():
             self._watch.clock(self._guests[name]).estimates.append(estimate)
 
@@ -37,6 +37,10 @@ class Collector:
             if guest.ready and guest.name not in self._busy:
                 self._busy.add(guest.name)
                 begin(guest, self._estimate_and_fetch(guest), partial(self._free, guest.name))
+
+    def _settled(self) -> bool:
+        """Whether no machine that answers has a request in progress."""
+        return not any(guest.ready and guest.name in self._busy for guest in self._guests.values())
 
     def _free(self, name: str, _: Any, __: str | None) -> None:
         self._busy.discard(name)
@@ -63,9 +67,9 @@ class Collector:
 
     def fetch(self, guests: Sequence[Guest]) -> None:
         """Fetches a last estimate and the rest of the machines' files."""
-        self._loop.until(self._loop.clock.now_ns() + DIALOGUE_NS, "files under way", lambda: not self._busy)
+        self._loop.until(self._loop.clock.now_ns() + DIALOGUE_NS, "files under way", self._settled)
         dialogues = [(g, self._estimate_and_fetch(g)) for g in guests if g.ready]
-        _, errors = together(self._loop, "the machines' files", DIALOGUE_NS, dialogues)
+        _, errors = together(self._loop, "the machines' files", DIALOGUE_NS, dialogues, each=True)
         for name, why in errors.items():
             self._watch.warn(
                 "collect", f"nodes.{name}: {GUEST_MESSAGES} or logs: {why}", "what came before is kept"

@@ -126,7 +126,7 @@ class Connection:
         self.handle.close()
 
     def domain(self, name: str) -> Any | None:
-        """The domain of that name, None where there is none."""
+        """The domain of that name, None if there is none."""
         try:
             return self.handle.lookupByName(name)
         except self.libvirt.libvirtError as error:

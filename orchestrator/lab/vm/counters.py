@@ -108,6 +108,6 @@ class Sampler:
     def _row(self, now: int, guest: Guest, stats: dict[str, Any], wires: dict[str, Counts]) -> str:
         cpu = self._rising.take(f"cpu {guest.name}", int(stats.get("cpu.time", 0)))
         rx, rx_packets, tx, tx_packets = together(wires, [i.port for i in guest.node.interfaces])
-        # What the port sends is what the node receives.
+        # Traffic that the port sends is traffic that the node receives.
         memory = int(stats.get("balloon.rss", 0)) * 1024
         return f"{now},{guest.name},{cpu},{tx},{tx_packets},{rx},{rx_packets},{memory}\n"

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from typing import Any, Protocol, TypeVar
 
+from orchestrator.lab.clock import SECOND
 from orchestrator.lab.driver import OnMessage
-from orchestrator.lab.errors import LabError
-from orchestrator.lab.jsonlines import Message
+from orchestrator.lab.errors import LabError, TimedOut
+from orchestrator.lab.jsonlines import STRANGE, Message
 from orchestrator.lab.loop import Loop
 from orchestrator.lab.operations import Answer, Operation
 
@@ -51,6 +52,8 @@ def _step(guest: Party, dialogue: Dialogue[Any], answer: Message | None, on_end:
         on_end(end.value, None)
     except LabError as error:
         on_end(None, str(error))
+    except STRANGE as error:
+        on_end(None, f"its answer is none of an agent: {type(error).__name__}: {str(error)[:200]}")
 
 
 def ask(request: Operation[Answer]) -> Dialogue[Answer]:
@@ -61,13 +64,18 @@ def ask(request: Operation[Answer]) -> Dialogue[Answer]:
 
 
 def together(
-    loop: Loop, subject: str, patience_ns: int, dialogues: Sequence[tuple[Party, Dialogue[T]]]
-) -> tuple[dict[str, T], dict[str, str]]:
-    """Runs all dialogues; returns (results, errors) by node. TimedOut(subject) after `patience_ns`."""
+    loop: Loop, subject: str, patience_ns: int, dialogues: Sequence[tuple[Party, Dialogue[T]]],
+    *, each: bool = False,
+) -> tuple[dict[str, T], dict[str, str]]:  # fmt: skip
+    """Runs all dialogues; returns (results, errors) by node. TimedOut(subject) after `patience_ns`; with
+    `each`, that is an error of the nodes that did not answer.
+    """
     results: dict[str, T] = {}
     errors: dict[str, str] = {}
 
     def ended(name: str, value: Any, error: str | None) -> None:
+        if name in errors:
+            return  # an answer after the patience
         if error is None:
             results[name] = value
         else:
@@ -75,7 +83,12 @@ def together(
 
     for guest, dialogue in dialogues:
         begin(guest, dialogue, lambda value, error, n=guest.name: ended(n, value, error))  # type: ignore[misc]
-    loop.until(
-        loop.clock.now_ns() + patience_ns, subject, lambda: len(results) + len(errors) == len(dialogues)
-    )
-    return results, errors
+    began = loop.clock.now_ns()
+    try:
+        loop.until(began + patience_ns, subject, lambda: len(results) + len(errors) == len(dialogues))
+    except TimedOut:
+        if not each:
+            raise
+        for name in (guest.name for guest, _ in dialogues if guest.name not in results):
+            errors.setdefault(name, f"{subject}: no answer for {patience_ns / SECOND:g} s")
+    return dict(results), dict(errors)

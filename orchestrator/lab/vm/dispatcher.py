@@ -8,12 +8,31 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Protocol
 
+from orchestrator.lab.clock import SECOND
 from orchestrator.lab.driver import OnMessage
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.jsonlines import Message
-from orchestrator.lab.operations import Exec, OfOneExec, OfOneNode, Operation, Start, Workload
+from orchestrator.lab.loop import Loop
+from orchestrator.lab.operations import (
+    Exec,
+    Finish,
+    OfOneExec,
+    OfOneNode,
+    Operation,
+    Software,
+    Stack,
+    Start,
+    Workload,
+)
 from orchestrator.lab.vm import merge
 from orchestrator.lab.vm.guest import GUEST_LOGS, Guest
+from orchestrator.lab.vm.silence import Silence
+
+# How long a request to all nodes waits for one machine: where it only reads states, and where a scenario
+# depends on it (shorter than the patience of those who wait for the whole answer, driver.PATIENCE_NS).
+LOOK_NS = 5 * SECOND
+WORK_NS = 60 * SECOND
+LOOKS = (Software, Stack)
 
 
 class Submit(Protocol):
@@ -24,18 +43,22 @@ class Submit(Protocol):
     ) -> int: ...
 
 
-Outgoing = tuple[Submit, Operation[Any]]
+Outgoing = tuple[Submit, Operation[Any], Guest | None]  # None: the light launcher
 
 
 class Dispatcher:
     """Sends a request to the right launchers and merges their answers. It assigns its own ids."""
 
     def __init__(
-        self, light: Submit, guests: Mapping[str, Guest], on_log: Callable[[Guest, str, str], None]
-    ) -> None:
-        self._light, self._guests, self._on_log = light, guests, on_log
+        self, loop: Loop, light: Submit, guests: Mapping[str, Guest], silence: Silence,
+        on_log: Callable[[Guest, str, str], None],
+    ) -> None:  # fmt: skip
+        self._loop, self._light, self._guests, self._on_log = loop, light, guests, on_log
+        self._silence = silence
         self._ids = itertools.count(1)
         self._running: dict[int, tuple[Submit, int]] = {}  # execs, for input and signals
+        self._open: dict[int, tuple[Guest, str, OnMessage]] = {}  # requests of one machine without an answer
+        silence.listen(self._give_up)
 
     def submit(self, request: Operation[Any], on_answer: OnMessage, on_event: OnMessage | None = None) -> int:
         """Sends one request; LabError if its node is not running."""
@@ -45,36 +68,52 @@ class Dispatcher:
             submit, target = self._target(request)
             return submit(dataclasses.replace(request, target=target), on_answer, on_event)
         if isinstance(request, Workload):
-            return self._each(on_answer, self._workload(request))
+            return self._each(on_answer, self._workload(request), WORK_NS)
         return self.each(request, on_answer, lambda _: request)
 
     def each(
         self, light: Operation[Any], on_answer: OnMessage, of_guest: Callable[[Guest], Operation[Any]]
     ) -> int:
         """Sends an operation to all launchers, with separate fields for each machine."""
-        asked: list[Outgoing] = [(self._submit_of(g), of_guest(g)) for g in self._guests.values() if g.ready]
-        return self._each(on_answer, [(self._light, light), *asked])
+        last = isinstance(light, Finish)  # of a machine that is silent for a while it still has the records
+        guests = [g for g in self._guests.values() if g.ready or (last and g.connected and g.silent)]
+        asked: list[Outgoing] = [
+            (self._light, light, None),
+            *((self._submit_of(g), of_guest(g), g) for g in guests),
+        ]
+        return self._each(on_answer, asked, LOOK_NS if isinstance(light, LOOKS) else WORK_NS)
 
     def _of_node(self, request: OfOneNode, on_answer: OnMessage, on_event: OnMessage | None) -> int:
         number, guest = next(self._ids), self._guests.get(request.node)
         submit: Submit = self._light
         if guest is not None:
             if not guest.ready:
-                raise LabError(
-                    f"nodes.{guest.name}: {request.op}: it is {guest.state}; `vnet start` boots it"
-                )
+                raise LabError(guest.unfit(request.op))
             submit = self._submit_of(guest)
             if isinstance(request, Start) and request.log:
                 request = dataclasses.replace(request, log=self._log(guest, request.log))
 
         def answered(message: Message) -> None:
             self._running.pop(number, None)
-            on_answer(message)
+            if guest is None or self._open.pop(number, None) is not None:
+                on_answer(message)
 
-        inner = submit(request, answered, on_event)
+        if guest is not None:
+            self._open[number] = guest, request.op, answered
+        try:
+            inner = submit(request, answered, on_event)
+        except LabError:
+            self._open.pop(number, None)
+            raise
         if isinstance(request, Exec):
             self._running[number] = submit, inner
         return number
+
+    def _give_up(self, guest: Guest) -> None:
+        """Answers the open requests of a machine that does not answer."""
+        for of, op, answered in list(self._open.values()):
+            if of is guest:
+                answered({"ok": False, "error": guest.unfit(op)})
 
     def _log(self, guest: Guest, path: str) -> str:
         inside = f"{GUEST_LOGS}/{path.rsplit('/', 1)[-1]}"
@@ -90,10 +129,10 @@ class Dispatcher:
         """Splits a workload by launcher; omits roles of machines that failed."""
         mine = merge.by_node(whole.items)
         light = [i for name, of in mine.items() if name not in self._guests for i in of]
-        asked: list[Outgoing] = [(self._light, Workload(light))]
+        asked: list[Outgoing] = [(self._light, Workload(light), None)]
         for name, guest in self._guests.items():
             if guest.ready and name in mine:
-                asked.append((self._submit_of(guest), Workload(mine[name])))
+                asked.append((self._submit_of(guest), Workload(mine[name]), guest))
         return asked
 
     @staticmethod
@@ -101,23 +140,32 @@ class Dispatcher:
         assert guest.channel is not None
         return guest.channel.submit
 
-    def _each(self, on_answer: OnMessage, asked: list[Outgoing]) -> int:
-        """Sends all requests; ignores a machine that ends before it answers, but not the light launcher's
-        end.
-        """
+    def _each(self, on_answer: OnMessage, asked: list[Outgoing], patience_ns: int) -> int:
+        """Sends all requests; leaves out a machine that ends or is silent, but not the light launcher."""
         answers: dict[int, Message] = {}
+        late = self._loop.at(self._loop.clock.now_ns() + patience_ns, lambda: give_up())
 
         def take(number: int, message: Message) -> None:
+            if number in answers:
+                return  # it answers a request that has given up on it
             gone = number and not message.get("ok") and "it ended first" in str(message.get("error"))
             answers[number] = {"ok": True} if gone else message
             if len(answers) == len(asked):
+                late.cancelled = True
                 on_answer(merge.joined(answers[n] for n in sorted(answers)))
 
-        for number, (submit, request) in enumerate(asked):
+        def give_up() -> None:
+            for number, (_, _, guest) in enumerate(asked):
+                if guest is not None and number not in answers:
+                    self._silence.mark(guest, patience_ns)
+                    take(number, {"ok": True})
+
+        for number, (submit, request, _) in enumerate(asked):
             try:
                 submit(request, partial(take, number))
             except LabError as error:
                 if number == 0:  # the light launcher
+                    late.cancelled = True
                     raise
                 take(number, {"ok": False, "error": f"it ended first ({error})"})
         return next(self._ids)

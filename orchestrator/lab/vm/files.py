@@ -19,7 +19,7 @@ def disks(lab: str, guest: Guest) -> tuple[Disk, ...]:
     base = guest.image.disk
     if base is None:
         return ()
-    clone, seed = guest.directory / "disk.qcow2", guest.directory / "seed.img"
+    clone, seed = guest.storage / "disk.qcow2", guest.storage / "seed.img"
     if not clone.exists():
         _run(["qemu-img", "create", "-q", "-f", "qcow2", "-F", "qcow2", "-b", str(base), str(clone)])
     vm = guest.node.vm

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+from contract.plan import Node
 from orchestrator.lab.clock import SECOND
 from orchestrator.lab.driver import DriverContext
 from orchestrator.lab.errors import LabError
@@ -16,17 +17,20 @@ from orchestrator.lab.vm.collector import Collector
 from orchestrator.lab.vm.connection import Connection
 from orchestrator.lab.vm.dialogue import Dialogue, ask, together
 from orchestrator.lab.vm.guest import Guest
+from orchestrator.lab.vm.guest_channel import GuestChannel
 from orchestrator.lab.vm.limits import VmLimits
 from orchestrator.lab.vm.machines import Machines, taps
+from orchestrator.lab.vm.names import Names
+from orchestrator.lab.vm.pauses import Pauses, resuming
 from orchestrator.lab.vm.rearming import Rearming
 from orchestrator.lab.vm.restoring import Restoring
+from orchestrator.lab.vm.silence import Silence
 from orchestrator.lab.vm.snapshots import Snapshots
 from orchestrator.lab.vm.starts import BOOTED, Starts
 from orchestrator.lab.vm.startup import END_NS, Startup
 from orchestrator.lab.vm.store import Store
 from orchestrator.lab.vm.watch import Watch
 from orchestrator.lab.vm.workers import Workers
-from orchestrator.model import Node
 
 THREADS = 40  # `destroy` waits two seconds inside libvirt, and does nothing meanwhile
 QUIT_NS = 10 * SECOND
@@ -37,7 +41,7 @@ class Fleet:
 
     def __init__(
         self, at: DriverContext, connection: Connection, machines: Machines, bounds: VmLimits,
-        guests: dict[str, Guest], watch: Watch, rearming: Rearming,
+        guests: dict[str, Guest], watch: Watch, rearming: Rearming, silence: Silence, names: Names,
     ) -> None:  # fmt: skip
         self._at, self._connection, self._machines, self._limits = at, connection, machines, bounds
         self.guests, self._watch, self._rearming = guests, watch, rearming
@@ -48,7 +52,9 @@ class Fleet:
         # own, through which it is lent their taps.
         netns = at.plan.core_netns if connection.embedded else None
         self._workers = Workers(at.loop, THREADS, netns)
-        self._startup = Startup(at, machines, bounds, self._workers, watch, self._connect, self._meant)
+        self._pauses = Pauses(at.loop, guests, silence, resuming(self._workers.submit, self.libvirt))
+        self._pauses.listen(self.libvirt, connection.handle)
+        self._startup = Startup(at, machines, bounds, self._workers, watch, self._connect, self._meant, names)
 
     def bring_up(self, guests: Sequence[Guest]) -> dict[str, Any]:
         """Boots or restores machines; returns the agents' answers by node, {failed: why} for machines that
@@ -69,13 +75,13 @@ class Fleet:
 
     def _connect(self, guest: Guest) -> Launcher:
         name = guest.name
-        return Launcher(
-            self._at.loop, guest.directory / "agent.sock",
+        return GuestChannel(
+            self._at.loop, guest.directory / "agent.sock", name,
             lambda message: self._watch.guest(name, message), lambda why: self._lost(guest, why),
         )  # fmt: skip
 
     def _lost(self, guest: Guest, why: str) -> None:
-        if guest.name in self._meant or guest.state not in ("agent up", "running"):
+        if guest.name in self._meant or not guest.up:
             return
         self._rearming.lost(guest.name, self._at.loop.clock.now_ns())
         self._watch.state(guest, "failed: its machine ended")
@@ -102,6 +108,8 @@ class Fleet:
         machines.
         """
         if on:
+            if deaf := [g for g in guests if g.connected and not g.ready]:
+                raise LabError(deaf[0].unfit("start"))
             self._power_on([g for g in guests if not g.ready])
             return
         running = [g for g in guests if g.ready]
@@ -126,7 +134,7 @@ class Fleet:
         if failed := {name: r["failed"] for name, r in read.items() if "failed" in r}:
             raise LabError("; ".join(f"nodes.{name}: {why}" for name, why in failed.items()))
         dialogues = [(guest, self._live_again(guest)) for guest in guests]
-        _, wrong = together(self._at.loop, "sessions of the machines", END_NS, dialogues)
+        _, wrong = together(self._at.loop, "sessions of the machines", END_NS, dialogues, each=True)
         if wrong:
             raise LabError("; ".join(f"nodes.{name}: {why}" for name, why in wrong.items()))
 
@@ -134,7 +142,7 @@ class Fleet:
         """Ends the sessions of machines, so that they record the state of their messages."""
         now = self._at.loop.clock.now_ns()
         dialogues = [(guest, _finished()) for guest in guests if self._rearming.ended(guest.name, now)]
-        together(self._at.loop, "sessions to leave", END_NS, dialogues)
+        together(self._at.loop, "sessions to leave", END_NS, dialogues, each=True)
 
     def _live_again(self, guest: Guest) -> Dialogue[None]:
         clock, known = self._at.loop.clock, self._watch.clock(guest)
@@ -178,6 +186,7 @@ class Fleet:
         )  # fmt: skip
 
     def close(self) -> None:
+        self._pauses.close()
         self._workers.close()
         self._machines.close()
         self._connection.close()

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from contract.plan import Node
 from orchestrator.images import Image
 from orchestrator.lab.launcher import Launcher
 from orchestrator.lab.operations import SoftwareState
-from orchestrator.model import Node
 
 CONSOLE_LINES = 8
 _TAIL_BYTES = 4096
@@ -18,15 +19,17 @@ _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f]")
 # Where a guest's launcher keeps its files (docs/contracts.md).
 GUEST_LOGS = "/run/vnet/logs"
 GUEST_MESSAGES = "/run/vnet/messages.csv"
+SILENT, PAUSED = "silent", "paused"  # first words of the states of a machine that runs and does not answer
 
 
 @dataclass
 class Guest:
-    """`state`: defined, booting, agent up, running, stopped, or failed: why."""
+    """`state`: defined, booting, agent up, running, stopped, silent: why, paused: why, or failed: why."""
 
     node: Node
     image: Image
-    directory: Path  # its sockets, its part of the initrd, its disk
+    directory: Path  # its sockets
+    storage: Path  # its disk, its seed, its snapshots
     console_log: Path
     state: str = "defined"
     domain: Any = None
@@ -43,12 +46,37 @@ class Guest:
     @property
     def ready(self) -> bool:
         """Whether its agent answers requests."""
-        return self.channel is not None and not self.channel.lost and self.state in ("agent up", "running")
+        return self.state in ("agent up", "running") and self._has_channel
+
+    @property
+    def up(self) -> bool:
+        """Whether its machine was last seen running, whether or not its agent answers."""
+        return self.state in ("agent up", "running") or self.state.startswith((f"{SILENT}:", f"{PAUSED}:"))
+
+    @property
+    def silent(self) -> bool:
+        return self.state.startswith(f"{SILENT}:")
+
+    @property
+    def connected(self) -> bool:
+        """Whether its machine runs and requests can be sent to it."""
+        return self.up and self._has_channel
+
+    def unfit(self, op: str) -> str:
+        """Why it takes no request, with the command that helps."""
+        remedy = "`vnet restart` boots it anew" if self.connected else "`vnet start` boots it"
+        return f"nodes.{self.name}: {op}: it is {self.state}; {remedy}"
+
+    @property
+    def _has_channel(self) -> bool:
+        return self.channel is not None and not self.channel.lost
 
     def last_words(self) -> str:
         """The end of its console, for error texts."""
         try:
-            tail = self.console_log.read_bytes()[-_TAIL_BYTES:].decode(errors="replace")
+            with self.console_log.open("rb") as log:  # it may be as long as its disk has room
+                log.seek(max(0, log.seek(0, os.SEEK_END) - _TAIL_BYTES))
+                tail = log.read(_TAIL_BYTES).decode(errors="replace")
         except FileNotFoundError:
             tail = ""
         lines = [line.strip() for line in _ESCAPES.sub("", tail).splitlines() if line.strip()]

@@ -12,9 +12,9 @@ import os
 import subprocess
 from collections.abc import Iterable
 
+from contract.plan import Interface, Plan
 from orchestrator.lab import tools
 from orchestrator.lab.errors import LabError
-from orchestrator.model import Interface, Plan
 
 
 def lent_name(lab: str, port: str) -> str:

@@ -7,17 +7,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from contract.plan import Node
 from orchestrator.lab import cgroup
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.limits import SHARES_PER_CORE, Quota, cores_of, quota, weights
 from orchestrator.lab.vm.connection import controllers, said
-from orchestrator.model import Node
 
 NO_QUOTA = -1
 
 
 def partition(lab: str) -> str:
-    """What <resource> says; libvirt's directories of it end in `.partition`."""
+    """The content of <resource>; libvirt's directories of it end in `.partition`."""
     return f"/vnet/{lab}"
 
 
@@ -64,7 +64,7 @@ def remove_partition(lab: str) -> None:
 
 @dataclass
 class VmLimits:
-    """What each machine may use; asked for before it starts, and changed while it runs."""
+    """The limits of each machine: requested before it starts, and changed while it runs."""
 
     cores: int
     mhz: float | None
@@ -119,4 +119,4 @@ class VmLimits:
             raise LabError(f"nodes.{name}: CPU limit {wanted}: libvirt refuses: {said(error)}") from error
         wrong = {k: (v, read.get(k)) for k, v in wanted.items() if abs(read.get(k, NO_QUOTA) - v) > 1}
         if wrong:
-            raise LabError(f"nodes.{name}: CPU limit: (asked, read back): {wrong}")
+            raise LabError(f"nodes.{name}: CPU limit: (requested, read back): {wrong}")

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from contract.plan import Interface, Plan
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.operations import Quit
 from orchestrator.lab.vm import files, handover, limits
@@ -20,7 +21,6 @@ from orchestrator.lab.vm.connection import Connection, said
 from orchestrator.lab.vm.domain import QBOOT, Card, Disk, Domain, render
 from orchestrator.lab.vm.guest import Guest
 from orchestrator.lab.vm.limits import VmLimits
-from orchestrator.model import Interface, Plan
 from orchestrator.nics import explain
 
 GONE_S = 10.0
@@ -67,8 +67,9 @@ class Machines:
 
     def prepare(self, guest: Guest) -> str:
         """Makes the guest's files; returns the domain's XML, which is stored beside them."""
-        guest.directory.mkdir(parents=True, exist_ok=True)
-        for directory in (guest.directory.parent, guest.directory):
+        for directory in (guest.directory, guest.storage):
+            directory.mkdir(parents=True, exist_ok=True)
+            self._account.enters(directory.parent)
             self._account.enters(directory)
         link = guest.directory / CONSOLE
         link.unlink(missing_ok=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from contract.plan import Node
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.meminfo import available_bytes
-from orchestrator.model import Node
 from orchestrator.plan.capacity import MEMORY_SHARE, VM_BYTES
 
 

@@ -6,6 +6,7 @@ import base64
 from collections.abc import Callable
 from pathlib import Path
 
+from orchestrator.lab.errors import LabError
 from orchestrator.lab.operations import Fetch
 from orchestrator.lab.vm.clocks import GuestClock
 from orchestrator.lab.vm.dialogue import Dialogue, ask
@@ -40,6 +41,8 @@ class Fetched:
             if (size := answer["size"]) is None:
                 return
             data = base64.b64decode(answer.get("data") or "")
+            if not isinstance(size, int) or len(data) > self._chunk_bytes:
+                raise LabError(f"{self.path}: its answer holds {len(data)} bytes, of {self._chunk_bytes}")
             self.offset += len(data)
             self._take(data)
             if not data or self.offset >= size:

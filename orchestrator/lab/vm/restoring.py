@@ -62,7 +62,7 @@ class Restoring:
         return {g.name: future.result() for g, future in zip(guests, futures, strict=True)}
 
     def _key(self, guest: Guest) -> str:
-        image, seed = guest.image, guest.directory / "seed.img"
+        image, seed = guest.image, guest.storage / "seed.img"
         xml = self._machines.prepare(guest)
         inputs = [p for p in (image.kernel, image.initrd, image.disk) if p is not None]
         return key_of(xml, inputs, seed.read_bytes() if seed.exists() else b"")
@@ -122,7 +122,7 @@ class Restoring:
     def _saved(self, guest: Guest, key: str) -> Path:
         place = self._store.begin(key)
         self._machines.save(guest, place / "memory")
-        disk = guest.directory / "disk.qcow2"
+        disk = guest.storage / "disk.qcow2"
         if disk.exists():
             shutil.copyfile(disk, place / disk.name)
         return place
@@ -135,7 +135,7 @@ class Restoring:
         def begin(guest: Guest) -> Any:
             disk = places[guest.name] / "disk.qcow2"
             if disk.exists():
-                shutil.copyfile(disk, guest.directory / disk.name)
+                shutil.copyfile(disk, guest.storage / disk.name)
             return self._machines.restore(guest, places[guest.name] / "memory")
 
         back = self._startup.begin(guests, "restoring", begin, self._told)
@@ -153,7 +153,7 @@ class Restoring:
     def _given_up(self, guest: Guest, key: str, why: str) -> None:
         self._startup.end(guest)
         self._store.drop(key)
-        (guest.directory / "disk.qcow2").unlink(missing_ok=True)
+        (guest.storage / "disk.qcow2").unlink(missing_ok=True)
         self._watch.warn(
             "snapshots", f"nodes.{guest.name}: its snapshot is of no use: {why}", "it was booted",
             suspect=False,
@@ -162,7 +162,7 @@ class Restoring:
 
 def _hello_is_enough(_: Guest) -> Dialogue[dict[str, Any]]:
     return {}
-    yield  # a generator that asks nothing
+    yield  # a generator that sends no request
 
 
 def joined(a: BootResult, b: BootResult) -> BootResult:

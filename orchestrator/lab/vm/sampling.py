@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from contract.plan import Link
 from orchestrator.lab.loop import Loop
 from orchestrator.lab.vm.carry import LinkSampler
 from orchestrator.lab.vm.counters import Sampler
 from orchestrator.lab.vm.guest import Guest
 from orchestrator.lab.vm.watch import Watch
-from orchestrator.model import Link
 
 
 class Sampling:

@@ -19,6 +19,7 @@ from orchestrator.lab.vm.dialogue import Dialogue, ask, together
 from orchestrator.lab.vm.guest import Guest
 from orchestrator.lab.vm.machines import Machines
 from orchestrator.lab.vm.resume import resumed
+from orchestrator.lab.vm.storage import VARIABLE, resident_bytes
 from orchestrator.lab.vm.watch import Watch
 from orchestrator.lab.vm.workers import Workers
 
@@ -37,11 +38,12 @@ class Snapshots:
         self._connect, self._watch, self._meant, self._running = connect, watch, meant, running
 
     def take(self, guests: Sequence[Guest], name: str) -> None:
-        """Saves all machines in parallel, then restores all."""
+        """Saves all machines in parallel, then restores all. One that cannot be saved goes on as it was."""
         if name == TAKEN:
             raise LabError(f"snapshot {name}: {name}.qcow2 is the machine's own disk; take another name")
-        if off := [g.name for g in guests if not g.ready]:
-            raise LabError(f"snapshot {name}: nodes.{off[0]}: does not run; `vnet start` boots it")
+        if off := [g for g in guests if not g.ready]:
+            raise LabError(off[0].unfit(f"snapshot {name}"))
+        insist_on_room(guests, name)
         self._each(guests, f"snapshot {name}", lambda g: self._save(g, name))
 
     def revert(self, guests: Sequence[Guest], name: str) -> None:
@@ -60,41 +62,78 @@ class Snapshots:
                 guest.channel.close()
         jobs = [partial(work, g) for g in guests]
         futures = self._workers.together(subject, PATIENCE_NS, jobs)
-        errors = [str(e) for f in futures if (e := f.exception()) is not None]
-        if errors:
-            raise LabError("; ".join(errors))
-        for guest in guests:
+        errors = {g.name: str(e) for g, f in zip(guests, futures, strict=True) if (e := f.exception())}
+        back = [g for g in guests if g.domain is not None]
+        for guest in back:
             guest.channel = self._connect(guest)
             self._meant.discard(guest.name)
             self._watch.clock(guest).forget()
             self._running(guest)
             self._watch.state(guest, "running")
-        dialogues = [(guest, self._greeted()) for guest in guests]
-        _, wrong = together(self._loop, f"agents after {subject}", PATIENCE_NS, dialogues)
-        if wrong:
-            raise LabError("; ".join(f"nodes.{node}: {subject}: {why}" for node, why in wrong.items()))
+        for guest in guests:
+            if guest.domain is None:
+                self._watch.state(guest, f"failed: {errors[guest.name]}")
+        dialogues = [(guest, self._greeted(guest.name not in errors)) for guest in back]
+        _, wrong = together(self._loop, f"agents after {subject}", PATIENCE_NS, dialogues, each=True)
+        told = [*errors.values(), *(f"nodes.{node}: {subject}: {why}" for node, why in wrong.items())]
+        if told:
+            raise LabError("; ".join(told))
 
-    def _greeted(self) -> Dialogue[None]:
+    def _greeted(self, restored: bool) -> Dialogue[None]:
         yield from ask(Hello())
-        yield from resumed(self._loop.clock)
+        if restored:
+            yield from resumed(self._loop.clock)
 
     def _save(self, guest: Guest, name: str) -> None:
-        self._machines.save(guest, _memory(guest, name))
-        _copy(guest.directory / "disk.qcow2", _disk(guest, name))
-        guest.domain = self._machines.restore(guest, _memory(guest, name))
+        """Saves one machine and restores it. If its disk cannot be copied, it goes on and has no snapshot."""
+        memory = _memory(guest, name)
+        try:
+            self._machines.save(guest, memory)
+        except LabError:
+            memory.unlink(missing_ok=True)
+            raise
+        try:
+            _copy(guest.storage / "disk.qcow2", _disk(guest, name))
+        except OSError as error:
+            guest.domain = self._machines.restore(guest, memory)
+            memory.unlink()
+            _disk(guest, name).unlink(missing_ok=True)
+            raise LabError(f"nodes.{guest.name}: its disk cannot be copied: {error}") from error
+        guest.domain = self._machines.restore(guest, memory)
 
     def _return(self, guest: Guest, name: str) -> None:
         self._machines.destroy(guest)
-        _copy(_disk(guest, name), guest.directory / "disk.qcow2")
+        _copy(_disk(guest, name), guest.storage / "disk.qcow2")
         guest.domain = self._machines.restore(guest, _memory(guest, name))
 
 
+def insist_on_room(guests: Sequence[Guest], name: str) -> None:
+    """LabError if the machines' memory and disks do not fit where snapshots are kept."""
+    place = guests[0].storage.parent  # of all machines of a lab
+    needed, free = sum(_size_bytes(g) for g in guests), shutil.disk_usage(place).free
+    if needed > free:
+        raise LabError(
+            f"snapshot {name}: {place}: memory and disks of {len(guests)} machine(s) take up to "
+            f"{needed / 1e6:.0f} MB, {free / 1e6:.0f} MB are free; free disk space, or start the lab with "
+            f"another {VARIABLE}"
+        )
+
+
+def _size_bytes(guest: Guest) -> int:
+    """The most that a snapshot of the machine takes: what QEMU holds in memory, and what its disk takes."""
+    assert guest.node.vm is not None
+    memory = guest.node.vm.memory_bytes
+    held = resident_bytes(guest.pid) if guest.pid is not None else None
+    disk = guest.storage / "disk.qcow2"
+    return min(memory, held or memory) + (disk.stat().st_blocks * 512 if disk.exists() else 0)
+
+
 def _memory(guest: Guest, name: str) -> Path:
-    return guest.directory / f"{name}.memory"
+    return guest.storage / f"{name}.memory"
 
 
 def _disk(guest: Guest, name: str) -> Path:
-    return guest.directory / f"{name}.qcow2"
+    return guest.storage / f"{name}.qcow2"
 
 
 def _copy(source: Path, target: Path) -> None:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from contract.plan.family import speaks_ipv6
 from orchestrator.lab import node_config, operations
 from orchestrator.lab.clock import SECOND
 from orchestrator.lab.driver import DriverContext
@@ -16,9 +17,9 @@ from orchestrator.lab.vm.dialogue import Dialogue, ask
 from orchestrator.lab.vm.guest import GUEST_MESSAGES, Guest
 from orchestrator.lab.vm.limits import VmLimits
 from orchestrator.lab.vm.machines import Machines
+from orchestrator.lab.vm.names import Names
 from orchestrator.lab.vm.watch import Watch
 from orchestrator.lab.vm.workers import Workers
-from orchestrator.model.family import speaks_ipv6
 
 END_NS = 120 * SECOND
 WIDTH = 2 * (os.cpu_count() or 1)
@@ -30,10 +31,10 @@ class Startup:
 
     def __init__(
         self, at: DriverContext, machines: Machines, bounds: VmLimits, workers: Workers, watch: Watch,
-        connect: Callable[[Guest], Launcher], meant: set[str],
+        connect: Callable[[Guest], Launcher], meant: set[str], names: Names,
     ) -> None:  # fmt: skip
         self._at, self._machines, self._limits, self._workers = at, machines, bounds, workers
-        self._watch, self._connect, self._meant = watch, connect, meant
+        self._watch, self._connect, self._meant, self._names = watch, connect, meant, names
 
     def expect(self, guests: Sequence[Guest], machines: int) -> None:
         """Prepares the start of machines; `machines`: the number of all machines of the lab."""
@@ -90,6 +91,7 @@ class Startup:
         }  # fmt: skip
         yield from ask(operations.Create(None, [about]))
         answer = yield from ask(operations.Configure([node_config.network(node)]))
+        yield from self._names.written(guest)
         yield from ask(operations.Messages(GUEST_MESSAGES))
         return answer["nodes"][node.name]
 

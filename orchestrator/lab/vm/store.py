@@ -43,7 +43,7 @@ def key_of(xml: str, inputs: Iterable[Path], seed: bytes = b"") -> str:
 
 
 class Store:
-    """Used by one lab at a time. A lab that is killed leaves entries that are none."""
+    """Used by one lab at a time. A killed lab leaves entries that are incomplete."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
+from contract.plan import Link, Step
 from orchestrator.lab.vm.guest import Guest
-from orchestrator.model import Link, Step
 
 
 def moved(text: str) -> Iterator[tuple[str, bool]]:

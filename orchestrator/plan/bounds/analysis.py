@@ -101,7 +101,7 @@ def _classes(server: Server, here: Sequence[tuple[_Way, int]], jitter_s: float) 
     groups: dict[tuple[int, str, int], list[tuple[_Way, int]]] = {}
     for way, place in here:
         hop = way.stream.hops[place]
-        # A source's messages and the answers to them are told apart by their length and place.
+        # Messages of a source and their answers differ in length and place.
         turn = sum(one.server == server.name for one in way.stream.hops[:place])
         groups.setdefault((_band(server, hop), way.stream.source, turn), []).append((way, place))
     classes: dict[int, _Class] = {}

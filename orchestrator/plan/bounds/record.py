@@ -1,4 +1,4 @@
-"""bounds.json of a run directory: its flows' bounds, for the report to draw beside what was measured."""
+"""bounds.json of a run directory, written with its plan: the report draws it beside what was measured."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ...model import Plan
-from ...model.codec import from_json
-from ...model.plan import PLAN_FORMAT
+from contract.plan import Plan
+
 from ...software.registry import KINDS
 from .render import as_document
 from .report import bounds_of
@@ -19,15 +18,13 @@ NAME = "bounds.json"
 NODE_NS = {"virtual": 100_000}
 
 
-def record_bounds(run_dir: Path, node_ns: int | None = None, machine_bps: int | None = None) -> None:
-    """Write it where any flow has a curve. None: as was said before; at first by the run's kind of time."""
-    if _document(run_dir / "plan.json").get("format") != PLAN_FORMAT:
-        return  # the report says so, with what made it
-    plan = from_json(Plan, (run_dir / "plan.json").read_text(encoding="utf-8"))
+def record_bounds(
+    run_dir: Path, plan: Plan, time: str, node_ns: int | None = None, machine_bps: int | None = None
+) -> None:
+    """Writes it where any flow has a curve. None: as was said before; at first by the run's kind of time."""
     if not _bounded(plan):
         return
     said = _document(run_dir / NAME)
-    time = str(_document(run_dir / "manifest.json").get("time") or "real")
     if node_ns is None:
         node_ns = int(said.get("node_ns", NODE_NS.get(time, 0)))
     if machine_bps is None:

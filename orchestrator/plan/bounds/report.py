@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ...model import Flow, Plan
+from contract.plan import Flow, Plan
+
 from .analysis import analyse
 from .network import Bound
 from .streams import assumptions, servers, streams

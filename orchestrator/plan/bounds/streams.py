@@ -7,9 +7,10 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from contract.plan import Band, Direction, Flow, Node, Plan, Software
+from contract.plan.family import family
+
 from ...language.units import text_ns
-from ...model import Band, Direction, Flow, Node, Plan, Software
-from ...model.family import family
 from ...software.kind import Offered, Shares
 from ...software.registry import KINDS
 from ..paths import Path, Paths
@@ -202,7 +203,7 @@ def _wire_bytes(way: Path, node: Node, offered: Offered, message_bytes: int, hea
 
 
 def _band(direction: Direction, by: Software | None, offered: Offered | None) -> int:
-    """The class of a direction's queue that packets belong to: of software; of nobody's, unmarked."""
+    """The class of a direction's queue for packets of `by`; without software, for unmarked packets."""
     bands = direction.impairment.queue.bands if direction.impairment.queue else ()
     matching = (i for i, band in enumerate(bands) if by is not None and _matches(band, by, offered))
     return next(matching, next((i for i, band in enumerate(bands) if band.rest), 0))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
-from ...model import Direction, Link, Tunnel
+from contract.plan import Direction, Link, Tunnel
+
 from ..naming import core_netns
 from ..network import Network
 from .parts import Placement

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ...model import Node
+from contract.plan import Node
+
 from ...software.kind import Costs
 from ..capacity import VM_BYTES
 from ..predict import NODE_BYTES

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 
-from ...model import Host, Plan, Prediction
+from contract.plan import Host, Plan, Prediction
+
 from ..predict import CAPTURE_BYTES, LAB_BYTES
 from .demand import NOTHING, Demand
 from .parts import Placement

@@ -6,9 +6,11 @@ import dataclasses
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
+from contract.plan import Host, Tunnel
+from contract.plan.family import IPV6_LEAST_MTU, family
+
 from ...language.problem import TopologyError
-from ...model import Host, Tunnel
-from ...model.family import IPV6_LEAST_MTU, family
+from ...topology.expansion import expand
 from ...topology.loading import Topology
 from ..wires import MTU
 from .tunnels import overhead, reached_by
@@ -33,7 +35,7 @@ def hosts_of(topology: Topology) -> tuple[Host, ...]:
 
 
 def fitted(topology: Topology) -> Topology:
-    """The topology as it is planned: where `oversize: lower` asks for it, with MTUs that fit into tunnels."""
+    """The topology as planned: with MTUs that fit into tunnels if the file says `oversize: lower`."""
     model = topology.model
     if len(model.hosts) < 2 or model.underlay.oversize != "lower":
         return topology
@@ -52,7 +54,8 @@ def fitted(topology: Topology) -> Topology:
         "groups": {name: _at_most(part, most) for name, part in model.groups.items()},
         "links": {**model.links, **{name: _at_most(part, most, MTU) for name, part in wires.items()}},
     }
-    return dataclasses.replace(topology, model=model.model_copy(update=changed))
+    lower = model.model_copy(update=changed)
+    return dataclasses.replace(topology, model=lower, names=expand(lower))
 
 
 def _at_most(part: M, most: int, default: int = 0) -> M:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from contract.plan import Link, Note, Plan
+
 from ...language.units import text_ns
-from ...model import Link, Note, Plan
 from ...topology.hosts import Underlay
 from .tunnels import overhead
 
@@ -26,7 +27,7 @@ def host_notes(plan: Plan, underlay: Underlay) -> Iterator[Note]:
             yield Note("hosts", text, f"write `{word}:` at the host, or vnet_{word} in the inventory")
     slow = [host.name for host in plan.hosts if host.core_mhz is None]
     if slow and any(node.cpu_reserve_mhz is not None for node in plan.nodes):
-        text = f"nodes reserve MHz, and nobody said the clock of {some(slow)}: these are not counted"
+        text = f"nodes reserve MHz, and the clock is unknown for {some(slow)}: these are not counted"
         yield Note("hosts", text, "write `cpu_clock:` at the host, or vnet_cpu_clock in the inventory")
 
 

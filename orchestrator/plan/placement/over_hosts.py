@@ -6,7 +6,8 @@ import dataclasses
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from ...model import Capture, Host, Node, Step, Tunnel
+from contract.plan import Capture, Host, Node, Step, Tunnel
+
 from ...topology.expansion import Expansion
 from ...topology.loading import Topology
 from ...topology.together import Together

@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from contract.plan import Host, Link, Node
+
 from ...language.problem import Problem as Mistake
 from ...language.problem import TopologyError
 from ...language.units import text_bytes
-from ...model import Host, Link, Node
 from ...software.kind import Costs
 from ...topology.loading import Topology
 from ...topology.together import Part, Together
@@ -69,7 +70,7 @@ def _rooms(hosts: Sequence[Host], demands: Mapping[str, Demand], captures: int) 
     """The hosts' capacity for nodes, after the lab's own processes and captures on any host."""
     own_bytes = LAB_BYTES + captures * CAPTURE_BYTES
     known = [host.cores for host in hosts if host.cores is not None]
-    usual = sum(known) / len(known) if known else 1.0  # where nobody said: as the others
+    usual = sum(known) / len(known) if known else 1.0  # if the file does not say: as the others
     weights = [usual if host.cores is None else host.cores for host in hosts]
     work = sum(one.work for one in demands.values())
     spare = 1 if len(hosts) > 1 else 0  # port of a tunnel

@@ -8,7 +8,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Collection, Iterator
 
-from ...model import Interface, Link, Step
+from contract.plan import Interface, Link, Step
+
 from ..network import Network
 from ..steps import network_steps
 from .across import segment_hosts

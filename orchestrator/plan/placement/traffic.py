@@ -12,7 +12,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 
-from ...model import Flow, Link, Node
+from contract.plan import Flow, Link, Node
+
 from ...software.kind import TCP_HEADERS_BYTES, TCP_SEGMENT_BYTES
 from ...topology.together import Part
 from ..paths import Path, Paths

@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping
 
+from contract.plan import Host, Tunnel
+from contract.plan.family import Family, family
+
 from ...language.uris import kernel_machine
-from ...model import Host, Tunnel
-from ...model.family import Family, family
 from ..naming import InterfaceNames
 
 # Around each frame, RFC 7348, 5: the frame's own Ethernet header, VXLAN, UDP, and IPv4 or IPv6.

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
+from contract.plan import Host, Plan, Prediction
+
 from ...language.units import text_bps, text_bytes, text_share
-from ...model import Host, Plan, Prediction
 from ..summary import groups, link_views
 from .loads import TRAFFIC, of_host
 from .notes import some

@@ -75,7 +75,7 @@ def _publish(report: Checks, here: Here, wanted: AmqpPublish, path: Path) -> Non
     if "*" in wanted.key or "#" in wanted.key:
         report.add((*path, "key"), wanted.key, "a message's key has no wildcards", "name one key")
     if not wanted.confirms and "inflight" in wanted.model_fields_set:
-        rule = "bounds what is not confirmed, and nothing is"
+        rule = "limits unconfirmed messages, and confirms is off"
         report.add((*path, "inflight"), wanted.inflight, rule, "write `confirms: true`, or leave it out")
     _reserved(report, wanted, path)
 
@@ -95,7 +95,7 @@ def _consume(report: Checks, wanted: AmqpConsume, path: Path) -> None:
         rule = f"names that begin with {RESERVED} are the broker's own"
         report.add((*path, "queue"), wanted.queue, rule, "write another")
     if not wanted.acknowledge and "prefetch" in wanted.model_fields_set:
-        rule = "bounds what is not acknowledged, and nothing is"
+        rule = "limits unacknowledged messages, and acknowledge is off"
         report.add((*path, "prefetch"), wanted.prefetch, rule, "write `acknowledge: true`, or leave it out")
     _reserved(report, wanted, path)
 

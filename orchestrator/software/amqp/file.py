@@ -17,7 +17,7 @@ ExchangeType = Literal["topic", "direct", "fanout"]
 
 
 class AmqpPublish(Sending, Encoded):
-    """What an AMQP client sends, open loop: by the clock, whether or not the last message has arrived."""
+    """Messages of an AMQP client, open loop: by the clock, whether or not the last message has arrived."""
 
     exchange: str = Field(
         description='Where to, declared at the start. "": the default exchange, to the queue called `key`.'
@@ -43,7 +43,7 @@ class AmqpPublish(Sending, Encoded):
 
 
 class AmqpConsume(Base):
-    """What an AMQP client receives: a queue, and the keys that bind it to an exchange."""
+    """The queue of an AMQP client, and the keys that bind it to an exchange."""
 
     exchange: str = Field("", description='Where from; declared at the start. "": only by the queue\'s name.')
     keys: list[str] = Field(

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from contract.plan import Delivery, Flow, Guarantee, Note, Payload, Session, Software
+
 from ...language.dscp import marks
-from ...model import Delivery, Flow, Note, Payload, Promise, Session, Software
 from ..brokers import name_at, port_at
 from ..encodings import payload_of
 from ..kind import Planned, SoftwareError
@@ -19,7 +20,7 @@ from .routing import Consumer, Queues
 
 # Heartbeats without a sign of life after which either side ends a connection (AMQP 0-9-1, 4.2.7).
 PATIENCE = 2
-DEFAULT_DURABLE = True  # of the default exchange, which nobody declares
+DEFAULT_DURABLE = True  # of the default exchange, which is not declared
 
 
 def plan(scene: Scene, clients: Sequence[Placed]) -> Iterator[Planned]:
@@ -152,13 +153,13 @@ def _flow(
     exchange = fill_for(scene, client, wanted.exchange)
     reached = queues.to(broker, exchange, key)
     alone = [consumers[0] for consumers in reached if len(consumers) == 1]
-    promised: dict[Promise, list[str]] = {}
+    guaranteed: dict[Guarantee, list[str]] = {}
     for one in sorted(alone, key=lambda one: one.endpoint):
-        promised.setdefault(promise(wanted, one), []).append(one.endpoint)
+        guaranteed.setdefault(guarantee(wanted, one), []).append(one.endpoint)
     place = f"{exchange or 'queue'} {key} at {broker}"
     owed = {
-        Delivery(place if len(promised) == 1 else f"{place}: {made.name}", made): tuple(names)
-        for made, names in promised.items()
+        Delivery(place if len(guaranteed) == 1 else f"{place}: {made.name}", made): tuple(names)
+        for made, names in guaranteed.items()
     }
     flow = make_flow(
         scene,
@@ -173,7 +174,7 @@ def _flow(
     return (flow,), {delivery.receivers: names for delivery, names in owed.items()}
 
 
-def promise(wanted: AmqpPublish, consumer: Consumer) -> Promise:
+def guarantee(wanted: AmqpPublish, consumer: Consumer) -> Guarantee:
     """The delivery guarantee of every message.
 
     Confirmed by the broker and acknowledged by its consumer, none is lost, but both sides send again what
@@ -184,12 +185,12 @@ def promise(wanted: AmqpPublish, consumer: Consumer) -> Promise:
     confirmed = "confirmed" if wanted.confirms else "unconfirmed"
     name = f"{confirmed}, {'acknowledged' if consumer.acknowledge else 'automatic'}{', kept' if kept else ''}"
     if wanted.confirms:
-        return Promise(
+        return Guarantee(
             name, f"{name}: at least once, so no message is lost", lossless=True, while_session=not kept
         )
     if consumer.acknowledge:
-        return Promise(name, f"{name}: nothing is promised", while_session=not kept)
-    return Promise(
+        return Guarantee(name, f"{name}: nothing is guaranteed", while_session=not kept)
+    return Guarantee(
         name, f"{name}: at most once, so no message is delivered twice", single=True, while_session=True
     )
 

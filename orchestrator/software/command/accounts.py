@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from contract.plan import Delivery, Flow, Guarantee, Payload, Session, Software
+
 from ...language.source import Path
-from ...model import Delivery, Flow, Payload, Promise, Session, Software
 from ..accounting import to_send, told
 from ..checking import Checks, Here, joined
 from ..kind import Planned
@@ -102,12 +103,12 @@ def _flow(
     )
 
 
-def _guarantee(wanted: GuaranteeOptions) -> Promise:
+def _guarantee(wanted: GuaranteeOptions) -> Guarantee:
     owed = {
         "lost": wanted.lossless,
         "delivered twice": wanted.single,
         "overtaken by another": wanted.ordered,
     }
-    words = " or ".join(what for what, promised in owed.items() if promised)
-    rule = f"{wanted.name}: no message is {words}" if words else f"{wanted.name}: nothing is promised"
-    return Promise(wanted.name, rule, wanted.lossless, wanted.single, wanted.ordered)
+    words = " or ".join(what for what, guaranteed in owed.items() if guaranteed)
+    rule = f"{wanted.name}: no message is {words}" if words else f"{wanted.name}: nothing is guaranteed"
+    return Guarantee(wanted.name, rule, wanted.lossless, wanted.single, wanted.ordered)

@@ -41,7 +41,7 @@ def _ready(report: Checks, ready: Ready, path: Path) -> None:
         rule = "has exactly one of the keys tcp, log and command"
         report.add(path, None, rule, "keep one, or leave `ready` out")
     if ready.within == 0:
-        report.add((*path, "within"), "0 s", "is no time at all", 'write for example "10 s"')
+        report.add((*path, "within"), "0 s", "is not above zero", 'write for example "10 s"')
 
 
 def _files(report: Checks, command: Command, path: Path) -> None:

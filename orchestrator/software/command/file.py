@@ -12,7 +12,7 @@ from ..sending import Sending
 
 
 class GuaranteeOptions(Base):
-    """What the program's own protocol guarantees of every message to every receiver."""
+    """The delivery guarantee of the program's own protocol, for every message and receiver."""
 
     name: str = Field("own", min_length=1, max_length=40, description="How tables call it.")
     lossless: bool = Field(False, description="No message is lost.")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...model import Flow, Software
+from contract.plan import Flow, Software
+
 from ..accounting import numbered
 from ..kind import Costs, Kind
 from ..sending import rate_words
@@ -12,7 +13,7 @@ from .checks import check
 from .file import Command
 from .planning import plan
 
-MEMORY_BYTES = 10_000_000  # a guess: nobody knows what it is
+MEMORY_BYTES = 10_000_000  # a guess: the program is unknown
 
 
 def _words(software: Software, flows: Sequence[Flow]) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from contract.plan import File, Probe, Process, Software
+
 from ...language.template_rules import TemplateFaultError
 from ...language.templates import render
-from ...model import File, Probe, Process, Software
 from ..kind import Planned, SoftwareError
 from ..scene import Placed, Scene
 from .accounts import accounting
@@ -23,7 +24,7 @@ def plan(scene: Scene, all_of_it: Sequence[Placed]) -> Iterator[Planned]:
             process = _process(scene.values(placed.node), placed.model)
         except TemplateFaultError as error:
             rule = f"a template fails on node {placed.node} ({error})"
-            raise SoftwareError(placed.node, rule, "mend the template") from None
+            raise SoftwareError(placed.node, rule, "correct the template") from None
         software = Software(placed.name, placed.model.role, placed.kind, process)
         yield accounting(scene, placed, software) if placed.endpoint else Planned(software)
 

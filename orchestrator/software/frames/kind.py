@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...model import Flow, Software
+from contract.plan import Flow, Software
+
 from ..kind import Kind
 from .checks import check
 from .file import Frames

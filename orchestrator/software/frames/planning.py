@@ -6,7 +6,8 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
-from ...model import Software
+from contract.plan import Software
+
 from ..kind import Planned
 from ..scene import Placed, Scene
 from .file import FramesOptions

@@ -17,7 +17,7 @@ class Frames:
     sizes: tuple[int, ...]
     tests: tuple[str, ...]  # throughput, latency, frame-loss, back-to-back
     line_rate_bps: int
-    path_rate_bps: int  # lowest rate that the links between are asked to have; 0: none is
+    path_rate_bps: int  # lowest rate requested for the links between; 0: none
     trial_ns: int
     settle_ns: int  # longest wait for the last frames
     resolution: float

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from ipaddress import IPv4Address
 
-from ...model import Interface
-from ...model.family import FAMILIES, Family, family
+from contract.plan import Interface
+from contract.plan.family import FAMILIES, Family, family
+
 from ..scene import Placed, Scene
 from .file import Frr
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from contract.plan import Flow, Program, Software
+
 from ...language.source import Path
 from ...language.templates import fault
-from ...model import Flow, Program, Software
 from ..checking import Checks, Here
 from ..kind import Bind, Costs, Kind
 from .file import Frr, Router
@@ -19,7 +20,7 @@ OTHERS_BYTES = 13_000_000
 SECOND = 10**9
 _TIMERS = (("ospf", "hello"), ("ospf", "dead"), ("bgp", "keepalive"), ("bgp", "hold"), ("bgp", "connect"))
 BGP_PORT = 179
-ZEBRA = "/usr/lib/frr/zebra"  # on nobody's PATH
+ZEBRA = "/usr/lib/frr/zebra"  # not on the PATH
 IMAGE = "builtin-router"  # the built-in one that has them: images/guest/recipes.toml
 
 

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from contract.plan import File, Probe, Process, Software
+from contract.plan.family import EVERYWHERE, FAMILIES, Family, family
+
 from ...language.template_rules import TemplateFaultError
 from ...language.templates import render
-from ...model import File, Probe, Process, Software
-from ...model.family import EVERYWHERE, FAMILIES, Family, family
 from ..kind import Planned, SoftwareError
 from ..programs import template
 from ..scene import Placed, Scene
@@ -61,7 +62,7 @@ def _theirs(scene: Scene, speaker: Speaker) -> Software:
         text = render(speaker.wanted.config or "", scene.values(speaker.node))
     except TemplateFaultError as error:
         rule = f"a template fails on node {speaker.node} ({error})"
-        raise SoftwareError(speaker.node, rule, "mend the template") from None
+        raise SoftwareError(speaker.node, rule, "correct the template") from None
     daemons = [DAEMONS[p] for p in dict.fromkeys(_PROTOCOL.findall(text)) if p in DAEMONS]
     return _software(speaker, text, daemons, sorted(set(scene.subnets.values())), {})
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from contract.plan import Flow, Program, Software
+
 from ...language.units import text_bytes
-from ...model import Flow, Program, Software
 from .. import peers
 from ..accounting import numbered
 from ..checking import Checks, Here, light
@@ -27,7 +28,7 @@ def _check(report: Checks, here: Here, model: Ftp) -> None:
     if len(options.to or ()) > 1 or any(len(report.machines(path, name)) > 1 for name in options.to or ()):
         report.add((*path, "to"), None, "a client has one server", "write an `ftp` for each")
     if options.timeout == 0:
-        report.add((*path, "timeout"), "0 s", "is no time at all", 'write for example "30 s"')
+        report.add((*path, "timeout"), "0 s", "is not above zero", 'write for example "30 s"')
     for key in ("download", "upload"):
         _check_transfers(report, here, options, key)
     light(report, here, path, "whose image has no FTP")

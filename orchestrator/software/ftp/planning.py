@@ -6,8 +6,9 @@ import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from ...model import Delivery, File, Flow, Payload, Probe, Process, Promise, Session, Software
-from ...model.family import has_ipv6
+from contract.plan import Delivery, File, Flow, Guarantee, Payload, Probe, Process, Session, Software
+from contract.plan.family import has_ipv6
+
 from .. import peers
 from ..accounting import to_send, told
 from ..kind import Planned, SoftwareError
@@ -19,7 +20,7 @@ from .file import LONGEST_SCHEDULE, FtpOptions, Transfers
 READY_WITHIN_NS = 30 * 10**9
 REQUEST_BYTES = 16  # of RETR with its name, about
 HERE = Path(__file__).parent
-PROMISE = Promise("FTP", "FTP: no file comes twice", single=True)
+GUARANTEE = Guarantee("FTP", "FTP: no file comes twice", single=True)
 
 
 def plan(scene: Scene, all_of_it: Sequence[Placed]) -> Iterator[Planned]:
@@ -74,7 +75,7 @@ def _flow(scene: Scene, placed: Placed, key: str, wanted: Transfers) -> Flow:
         wanted,
         Payload("own", REQUEST_BYTES) if down else file,
         pattern="request" if down else "push",
-        deliveries=(Delivery(peers.set_name(placed), PROMISE),),
+        deliveries=(Delivery(peers.set_name(placed), GUARANTEE),),
         name=key,
         reply=file if down else None,
     )

@@ -16,7 +16,7 @@ Late = Literal["send", "drop"]
 
 
 class Deadline(Base):
-    """Of the packets from and to a port: TCP and UDP over IPv4."""
+    """The packets from and to a port: TCP and UDP over IPv4."""
 
     port: Port = Field(description="One of the class's.")
     deadline: Duration = Field(description="So long after it came a packet is to leave at the latest.")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from contract.plan import Flow, Software
+
 from ...language.units import text_ns
-from ...model import Flow, Software
 from ..checking import Checks, Here, joined, light
 from ..kind import Bind, Costs, Kind, Shares
 from .file import Gateway, GatewayOptions, Reservations

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ...model import Band
+from contract.plan import Band
+
 from .file import GatewayOptions, Overlay
 
 TCP, UDP = 6, 17

@@ -6,8 +6,9 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
+from contract.plan import Band, Direction, File, Probe, Process, Software
+
 from ...language.units import text_bps
-from ...model import Band, Direction, File, Probe, Process, Software
 from ..kind import Planned, SoftwareError
 from ..programs import READY
 from ..scene import Placed, Scene
@@ -15,7 +16,7 @@ from . import overlay
 from .file import GatewayOptions, Governed, ReservationsOptions
 
 PROGRAM = "/proc/self/exe"  # the agent, which starts itself, wherever it lies
-GATEWAY, RESERVATIONS = "gateway", "reservations"  # kinds, and what the agent is asked to be
+GATEWAY, RESERVATIONS = "gateway", "reservations"  # kinds, and the agent's roles for them
 READY_WITHIN_NS = 10 * 10**9
 
 

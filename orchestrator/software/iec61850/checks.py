@@ -1,4 +1,4 @@
-"""The rules of publishers and subscribers: groups, identifiers, names that are alone, and who hears whom."""
+"""The rules of publishers and subscribers: groups, identifiers, unique names, and receivers."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _check_name(report: Checks, here: Here, wanted: Published, path: Path, rules
 
 
 def _check_only(report: Checks, here: Here, wanted: Published, where: Path, rules: Rules) -> None:
-    """No two publishers of one name and APPID are heard on one segment; the later one in the file is told."""
+    """Reports a publisher whose name and APPID an earlier one has on a segment that both reach."""
     seen: dict[tuple[int, str], str] = {}
     reached = report.bridged([wanted.segment or here.segments[0]])
     for node in report.everyone if reached else ():

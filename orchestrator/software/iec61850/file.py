@@ -39,7 +39,7 @@ Group = Annotated[
 
 
 class Published(Base):
-    """What all that is sent right above Ethernet says of itself."""
+    """Keys of all senders directly above Ethernet."""
 
     segment: Name | None = Field(None, description="Where it is sent; by default the node's first segment.")
     appid: Appid = Field(description="Application identifier.")
@@ -53,7 +53,7 @@ class Published(Base):
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What differs from one protocol to the other."""
+    """The differences between the protocols."""
 
     kind: str  # of software, and its key in the file
     appids: tuple[int, int]  # the first and the last
@@ -63,5 +63,5 @@ class Rules:
 
 
 def options_of(model: Any, kind: str) -> Any:
-    """What stands below the key of the kind; None for software of another."""
+    """The options below the key of the kind; None for software of another kind."""
     return getattr(model, kind.replace("-", "_"), None)

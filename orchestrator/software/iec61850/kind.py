@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from contract.plan import Flow, Software
+
 from ...language.scalars import Base
 from ...language.source import Path
-from ...model import Flow, Software
 from ..checking import Checks, Here
 from ..kind import Costs, Kind, Offered, Planned
 from ..scene import Placed, Scene

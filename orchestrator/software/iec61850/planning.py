@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ...model import Delivery, Flow, Interface, Promise, Session, Software
+from contract.plan import Delivery, Flow, Guarantee, Interface, Session, Software
+
 from ..kind import Ledger, Planned, SoftwareError
 from ..scene import Placed, Scene
 from .file import Published, options_of
@@ -16,10 +17,10 @@ from .file import Published, options_of
 class Form:
     """How a protocol says what it sends; the functions take what `publish` of the file has read."""
 
-    promise: Promise
-    stream: Callable[[Scene, Placed, Any], dict[str, Any]]  # what both sides are told of it
-    publish: Callable[[Scene, Placed, Any, Interface], dict[str, Any]]  # all that its publisher is told
-    heard: Callable[[Placed, Flow], dict[str, Any]]  # what only its subscribers are told of it
+    guarantee: Guarantee
+    stream: Callable[[Scene, Placed, Any], dict[str, Any]]  # settings of both sides
+    publish: Callable[[Scene, Placed, Any, Interface], dict[str, Any]]  # all settings of its publisher
+    heard: Callable[[Placed, Flow], dict[str, Any]]  # settings of its subscribers only
     flow: Callable[[Scene, Placed, Any, tuple[Delivery, ...]], Flow]
 
 
@@ -35,7 +36,7 @@ def plan(scene: Scene, all_of_it: Sequence[Placed], form: Form) -> Iterator[Plan
         publish = form.publish(scene, placed, wanted, _interface(scene, placed, wanted))
         to = heard.get((placed.node, placed.name), ())
         receivers = {f"subscribers of {placed.endpoint}": to} if to else {}
-        flow = form.flow(scene, placed, wanted, tuple(Delivery(one, form.promise) for one in receivers))
+        flow = form.flow(scene, placed, wanted, tuple(Delivery(one, form.guarantee) for one in receivers))
         spec = {"publish": publish, "subscribe": []}
         yield Planned(_software(scene, placed, spec), (flow,), receivers)
 

@@ -1,4 +1,4 @@
-"""Sides of an exchange that fit: known libraries, somebody who listens, one thing to do."""
+"""Checks that both sides of an exchange fit: known libraries, a side that listens, one task."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _check_listening(report: Checks, here: Here, options: MiddlewareOptions, pat
     if options.publish is not None:
         _check_flow(report, here, options, "publish", path)
         if not _subscribed(report, here):
-            rule = "publishes, and nobody subscribes"
+            rule = "publishes, and nothing subscribes"
             remedy = "write `middleware: {to: NODE, subscribe: true}` somewhere, or leave it out"
             report.add((*path, "publish"), None, rule, remedy)
 
@@ -90,7 +90,7 @@ def _check_connecting(report: Checks, here: Here, options: MiddlewareOptions, pa
 def _check_flow(report: Checks, here: Here, options: MiddlewareOptions, key: str, path: Path) -> None:
     wanted: Give = getattr(options, key)
     if wanted.give_up == 0:
-        report.add((*path, key, "give_up"), "0 s", "is no time at all", 'write for example "500 ms"')
+        report.add((*path, key, "give_up"), "0 s", "is not above zero", 'write for example "500 ms"')
     check_sending(report, here, wanted, (*path, key), "leave it out where nothing is sent")
     _check_greedy(report, wanted, (*path, key, "greedy"))
 
@@ -100,7 +100,7 @@ def _check_greedy(report: Checks, wanted: Give, path: Path) -> None:
     if greedy is None:
         return
     if greedy.duration == 0:
-        report.add((*path, "for"), "0 s", "is no time at all", 'write for example "4 s"')
+        report.add((*path, "for"), "0 s", "is not above zero", 'write for example "4 s"')
     start, over = report.since_start_ns(greedy.start), report.since_start_ns(LOAD_END)
     last = wanted.rate[-1]
     silent = report.since_start_ns(last.since)

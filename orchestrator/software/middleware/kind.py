@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...model import Flow, Program, Software
+from contract.plan import Flow, Program, Software
+
 from ..accounting import numbered
 from ..kind import TCP_HEADERS_BYTES, TCP_SEGMENT_BYTES, Bind, Costs, Kind
 from ..messages import flow_words

@@ -13,8 +13,9 @@ FILE = Path(__file__).with_name("known.json")
 
 @dataclass(frozen=True, slots=True)
 class Middleware:
-    """What carries bytes: its class in images/middleware, and how it publishes. server_bytes: memory of a
-    server beside it, where that is more than a Java machine's figure has room for.
+    """A transport of bytes: its class in images/middleware, and how it publishes.
+
+    server_bytes: memory of its separate server, if a Java machine's figure does not cover it.
     """
 
     title: str
@@ -27,7 +28,7 @@ class Middleware:
 
 @dataclass(frozen=True, slots=True)
 class Serialiser:
-    """What makes bytes of the object; `size_bytes`: so many, measured for seed 0."""
+    """A serialiser of the object; `size_bytes`: its length, measured for seed 0."""
 
     title: str
     size_bytes: int

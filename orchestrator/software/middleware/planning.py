@@ -7,7 +7,8 @@ import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from ...model import Delivery, File, Flow, Note, Payload, Probe, Process, Promise, Session, Software
+from contract.plan import Delivery, File, Flow, Guarantee, Note, Payload, Probe, Process, Session, Software
+
 from ...project import PROJECT
 from ..accounting import to_send, told
 from ..kind import Planned, SoftwareError
@@ -57,7 +58,7 @@ def _side(scene: Scene, placed: Placed, all_of_it: Sequence[Placed]) -> Planned:
 def _alone(placed: Placed) -> Note:
     asks = f"{{middleware: {{to: {placed.node}, request: {{rate: 10 /s}}}}}}"
     remedy = f"write `software: {{ask: {asks}}}` somewhere"
-    return Note(f"nodes.{placed.node}.{placed.name}", "nobody connects to it, so nothing is sent", remedy)
+    return Note(f"nodes.{placed.node}.{placed.name}", "no client connects, so nothing is sent", remedy)
 
 
 def _listening(options: MiddlewareOptions, all_of_it: Sequence[Placed]) -> Placed:
@@ -127,7 +128,7 @@ def _flow(scene: Scene, placed: Placed, at: Placed, wanted: Sending, to: str) ->
     options: MiddlewareOptions = placed.model.middleware
     listening: MiddlewareOptions = at.model.middleware
     title = known.middleware()[str(listening.use)].title
-    promise = Promise(title, f"{title}: no message is delivered twice", single=True)
+    guarantee = Guarantee(title, f"{title}: no message is delivered twice", single=True)
     size_bytes = ENVELOPE_BYTES + known.serialisers()[str(listening.serialiser)].size_bytes
     asks = options.request is not None
     return make_flow(
@@ -136,7 +137,7 @@ def _flow(scene: Scene, placed: Placed, at: Placed, wanted: Sending, to: str) ->
         wanted,
         Payload("own", ENVELOPE_BYTES if asks else size_bytes),
         pattern="request" if asks else "push" if options.push is not None else "publish",
-        deliveries=(Delivery(to, promise),),
+        deliveries=(Delivery(to, guarantee),),
         reply=Payload("own", size_bytes) if asks else None,
     )
 

@@ -51,7 +51,7 @@ def _broker(report: Checks, here: Here, mqtt: MqttOptions, path: Path) -> None:
 
 
 def _used(mqtt: MqttOptions, path: Path) -> Iterator[tuple[Path, str, str]]:
-    """What not every broker can do."""
+    """The features in use that not every broker has: place, feature, remedy."""
     yield (*path, "version"), f"version {mqtt.version}", 'write `version: "3.1.1"`'
     if mqtt.publish is not None:
         yield (*path, "publish", "qos"), f"QoS {mqtt.publish.qos}", "write `qos: 1`"

@@ -17,7 +17,7 @@ Qos = Annotated[int, Field(ge=0, le=2)]
 
 
 class Publish(Sending, Encoded):
-    """What an MQTT client sends, open loop: by the clock, whether or not the last message has arrived."""
+    """Messages of an MQTT client, open loop: by the clock, whether or not the last message has arrived."""
 
     topic: str = Field(
         min_length=1,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...model import Flow, Software
+from contract.plan import Flow, Software
+
 from ..brokers import Traffic, client_costs
 from ..kind import Costs, Kind
 from ..placeholders import PLACEHOLDERS

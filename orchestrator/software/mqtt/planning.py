@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from contract.plan import Delivery, Flow, Note, Payload, Session, Software
+
 from ...language.dscp import marks
-from ...model import Delivery, Flow, Note, Payload, Session, Software
 from ..brokers import name_at, port_at
 from ..encodings import payload_of
 from ..kind import Planned

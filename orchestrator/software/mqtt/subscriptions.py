@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from ...model import Delivery, Promise
+from contract.plan import Delivery, Guarantee
+
 from .topics import matches
 
 SHARED = "$share/"  # one of a group of subscribers gets each message, which one is the broker's choice
@@ -61,16 +62,18 @@ def deliveries(
 
     A message is delivered with the lower QoS of publication and subscription (MQTT 3.1.1, section 4.3).
     """
-    promised: dict[Promise, list[str]] = {}
+    guaranteed: dict[Guarantee, list[str]] = {}
     for one in sorted(subscribers, key=lambda one: one.endpoint):
-        promised.setdefault(promise(min(qos, one.qos), one.clean_session), []).append(one.endpoint)
+        guaranteed.setdefault(guarantee(min(qos, one.qos), one.clean_session), []).append(one.endpoint)
     place = f"{topic} at {broker}"
-    for made in sorted(promised, key=lambda made: (made.name, made.while_session)):
+    for made in sorted(guaranteed, key=lambda made: (made.name, made.while_session)):
         ended = "" if made.while_session else ", kept sessions"
-        name = place if len(promised) == 1 else f"{place}: {made.name}{ended}"
-        yield Delivery(name, made), tuple(promised[made])
+        name = place if len(guaranteed) == 1 else f"{place}: {made.name}{ended}"
+        yield Delivery(name, made), tuple(guaranteed[made])
 
 
-def promise(qos: int, clean_session: bool) -> Promise:
+def guarantee(qos: int, clean_session: bool) -> Guarantee:
     """The delivery guarantee of a QoS; with a clean session, only while the session lasts."""
-    return Promise(f"QoS {qos}", _RULES[qos], lossless=qos > 0, single=qos != 1, while_session=clean_session)
+    return Guarantee(
+        f"QoS {qos}", _RULES[qos], lossless=qos > 0, single=qos != 1, while_session=clean_session
+    )

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from ...model import File, Flow, Probe, Process, Program, Software
+from contract.plan import File, Flow, Probe, Process, Program, Software
+
 from ..checking import Checks, Here
 from ..kind import Bind, Costs, Kind, Planned
 from ..mqtt.file import PROTOCOL as MQTT
@@ -21,7 +22,7 @@ HERE = Path(__file__).parent
 PLUGINS = {"mqtt": "rabbitmq_mqtt", "amqp1.0": "rabbitmq_amqp1_0"}
 LONGEST_HEARTBEAT_S = 65535  # two bytes in connection.tune, AMQP 0-9-1
 _SETTING = re.compile(r"[a-z][a-z0-9_]*\.[a-z][a-zA-Z0-9_]*")
-SERVER = "/usr/lib/rabbitmq/bin/rabbitmq-server"  # on nobody's PATH
+SERVER = "/usr/lib/rabbitmq/bin/rabbitmq-server"  # not on the PATH
 
 
 def _check(report: Checks, here: Here, broker: Rabbit) -> None:

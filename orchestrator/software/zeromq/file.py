@@ -48,7 +48,7 @@ class ZeromqOptions(Base):
         None, le=2**31 - 1, description="Messages that wait to be read; libzmq's own is 1000."
     )
     request: Request | None = Field(None, description="Messages that each receiver answers.")
-    push: Push | None = Field(None, description="Messages that nobody answers.")
+    push: Push | None = Field(None, description="Messages without an answer.")
     stream: Stream | None = Field(None, description="A continuous feed.")
 
 

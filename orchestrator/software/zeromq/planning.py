@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ...model import Delivery, Note, Promise, Session, Software
-from ...model.family import has_ipv6
+from contract.plan import Delivery, Guarantee, Note, Session, Software
+from contract.plan.family import has_ipv6
+
 from ..kind import Planned
 from ..messages import flows, timeout_ns
 from ..scene import Placed, Scene
@@ -14,7 +15,7 @@ from ..tcp import PATIENCE_NS
 from .file import PARTNERS, ZeromqOptions, socket_of
 
 _TPDU_MORE_BYTES = 20  # libzmq's TPDU of 133 bytes makes IP packets of 113: measured
-ROUTED = Promise(
+ROUTED = Guarantee(
     "ZeroMQ ROUTER/DEALER",
     "ZeroMQ ROUTER/DEALER: while the connection lasts, no message is lost, delivered twice or overtaken",
     lossless=True,
@@ -22,13 +23,13 @@ ROUTED = Promise(
     ordered=True,
     while_session=True,
 )
-PUBLISHED = Promise(
+PUBLISHED = Guarantee(
     "ZeroMQ PUB/SUB",
     "ZeroMQ PUB/SUB: no message is delivered twice or overtaken; those beyond a queue are lost",
     single=True,
     ordered=True,
 )
-MULTICAST = Promise(
+MULTICAST = Guarantee(
     "ZeroMQ PUB/SUB over PGM",
     "ZeroMQ PUB/SUB over PGM: no message is delivered twice or overtaken; what no repair brings is lost",
     single=True,
@@ -63,11 +64,11 @@ def _sender(scene: Scene, placed: Placed, all_of_it: Sequence[Placed]) -> Planne
     if not mine:
         partner = PARTNERS[socket_of(options)]
         remedy = f"write `software: {{in: {{zeromq: {{{partner}: {placed.node}}}}}}}` somewhere"
-        note = Note(f"nodes.{placed.node}.{placed.name}", "nobody connects to it, so nothing is sent", remedy)
+        note = Note(f"nodes.{placed.node}.{placed.name}", "no client connects, so nothing is sent", remedy)
         return Planned(software, notes=(note,))
     name = f"{placed.node}'s {placed.name} by {placed.kind}"
     heard_ns = max(one.connect_ns for one in mine)
-    sent = tuple(flows(scene, placed, (Delivery(name, _promise(options)),), heard_ns))
+    sent = tuple(flows(scene, placed, (Delivery(name, _guarantee(options)),), heard_ns))
     return Planned(software, sent, {name: tuple(one.endpoint for one in mine)})
 
 
@@ -117,7 +118,7 @@ def _spec(scene: Scene, placed: Placed, binder: Placed) -> dict[str, Any]:
     return spec
 
 
-def _promise(options: ZeromqOptions) -> Promise:
+def _guarantee(options: ZeromqOptions) -> Guarantee:
     if options.transport == "epgm":
         return MULTICAST
     return PUBLISHED if options.pub is not None else ROUTED

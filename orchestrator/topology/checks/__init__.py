@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ...language.problem import Problem
 from ...language.source import Document
 from ..document import File
 from . import (
@@ -45,11 +44,9 @@ _CHECKS = (
 )
 
 
-def check(
-    document: Document, model: File, parameters: dict[str, object], refused: frozenset[str]
-) -> list[Problem]:
-    """Runs all checks on a model; `refused` are paths already reported as wrong."""
+def check(document: Document, model: File, parameters: dict[str, object], refused: frozenset[str]) -> Report:
+    """The report of all checks on a model; `refused` are paths already reported as wrong."""
     report = Report(document, model, parameters, refused)
     for rule in _CHECKS:
         rule(report)
-    return report.problems
+    return report

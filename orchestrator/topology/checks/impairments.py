@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from contract.plan.network import REACH
+
 from ...language.source import Path
 from ...language.units import text_ns
-from ...model.network import REACH
 from ..impairments import Impairment, Slot
 from .report import Report
 
-# tc before 6.6 knows no ns and cuts fractions of a microsecond; it counts ticks of 64 ns in 32 bits.
+# tc before 6.6 has no ns and truncates fractions of a microsecond; it counts ticks of 64 ns in 32 bits.
 FINEST_DELAY_NS = 1000
 LONGEST_DELAY_NS = 274 * 10**9
 
@@ -53,7 +54,9 @@ def one(report: Report, impairment: Impairment | None, path: Path) -> None:
             )
     if impairment.gilbert_elliott is not None and (impairment.loss or impairment.loss_correlation):
         remedy = "keep one of the two loss models"
-        report.add((*path, "gilbert_elliott"), None, "stands beside `loss`; netem has one loss model", remedy)
+        report.add(
+            (*path, "gilbert_elliott"), None, "conflicts with `loss`; netem has one loss model", remedy
+        )
     if impairment.rate == 0:
         report.add((*path, "rate"), "0", "would never send a packet", "use link-down, or leave `rate` out")
 
@@ -70,14 +73,16 @@ def _backpressure(report: Report, impairment: Impairment, path: Path) -> None:
     if impairment.rate is None and not any(state.rate_bps is not None for state in states):
         report.add((*path, "backpressure"), None, "needs a rate that packets wait for", "write `rate:` too")
     if beside:
-        rule = f"stands beside {beside[0]}: a packet that is delayed or lost no longer counts to its socket"
+        rule = f"conflicts with {beside[0]}: a packet that is delayed or lost no longer counts to its socket"
         report.add((*path, "backpressure"), None, rule, f"leave out `backpressure` or `{beside[0]}`")
 
 
 def _slot(report: Report, slot: Slot, path: Path) -> None:
     if slot.delays is not None:
         for key in (key for key in ("min", "max") if getattr(slot, key) is not None):
-            report.add((*path, key), None, "stands beside `delays`, whose file has it", "keep one of the two")
+            report.add(
+                (*path, key), None, "conflicts with `delays`, whose file has it", "keep one of the two"
+            )
         return
     if slot.min is None:
         report.add((*path, "min"), None, "is missing", "write `min:`, or `delays: FILE`")
@@ -118,7 +123,7 @@ def _delay(report: Report, impairment: Impairment, path: Path) -> None:
         report.add(
             (*path, "distribution"),
             impairment.distribution,
-            "shapes a jitter, but there is none",
+            "shapes a jitter, which is not set",
             "write `jitter:`",
         )
     if impairment.reorder and not delay:

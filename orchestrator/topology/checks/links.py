@@ -39,7 +39,7 @@ def _wires(report: Report, link: Link) -> list[tuple[str, str]]:
 
 def _directions(report: Report, name: str, link: Link) -> None:
     if link.both is not None and (link.forward is not None or link.reverse is not None):
-        rule = "stands beside forward or reverse"
+        rule = "conflicts with forward or reverse"
         report.add(("links", name, "both"), None, rule, "write either both, or forward and reverse")
 
 

@@ -114,7 +114,7 @@ def _vm(report: Report, section: str, name: str, machine: Machine) -> None:
         rule = "is only for kind light: a container image has no kernel"
         report.add((section, name, "image"), machine.image, rule, "leave `kind: vm` out")
     if machine.boot_within == 0:
-        rule = "is no time at all: its agent cannot answer before it starts"
+        rule = "is not above zero: its agent cannot answer before it starts"
         report.add((section, name, "boot_within"), None, rule, 'write for example "120 s"')
     if machine.image == TINY and machine.vcpus not in (None, 1):
         rule = f"is more than {TINY} can use: its kernel has one CPU"

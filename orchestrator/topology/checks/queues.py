@@ -77,7 +77,7 @@ def _one(report: Report, impairment: Impairment | None, path: Path) -> None:
         rule = "stands before no rate: where everything is sent at once nothing waits"
         report.add(here, None, rule, "write `rate:` beside it")
     if impairment.limit is not None:
-        rule = "stands beside a queue, which has limits of its own"
+        rule = "conflicts with a queue, which has limits of its own"
         report.add((*path, "limit"), impairment.limit, rule, f"write it in `queue: {queue.kinds[0]}:`")
     _bands(report, queue, (*here, queue.kinds[0]))
     _rates(report, queue, impairment.rate or 0, here)

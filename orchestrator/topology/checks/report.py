@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from contract.plan.family import Family
+
 from ...language.problem import Problem, closest, shown
 from ...language.scalars import Base, Moment
 from ...language.source import Document, Path
-from ...model.family import Family
 from ..connectivity import Connectivity
 from ..document import File, Routing
 from ..expansion import Domain, Expansion, domains, expand, wire_subnets
@@ -112,7 +113,7 @@ class Report:
         return all(self.reach.reachable(one, node) for one in nodes)
 
     def families(self, node: str) -> set[Family]:
-        """Of a node's addresses; none where the file is too broken to tell."""
+        """The address families of a node; empty if the file has too many mistakes to determine them."""
         lost = self.lost("segments") or self.unsure("links", "between")
         return set() if lost else self.reach.families(node)
 
@@ -136,7 +137,7 @@ class Report:
 
     @property
     def routing(self) -> str:
-        """What the plan's routes are the shortest ways by; "none": it has none."""
+        """The metric by which the plan's routes are shortest; "none": it has none."""
         return (self.model.routing or Routing.model_validate({})).by
 
     def forwards(self, node: str) -> bool:
@@ -154,11 +155,14 @@ class Report:
         return None if found is None else found.mtu
 
     @cached_property
+    def lengths(self) -> Phases:
+        """The phases' lengths, as far as the file is right."""
+        return phases(self.model, self.names)
+
+    @cached_property
     def phases(self) -> Phases | None:
         """The phases' lengths; None if a value that they depend on was refused."""
-        if any(self.lost(section) for section in ("groups", "nodes", "run")):
-            return None
-        return phases(self.model, self.names)
+        return None if any(map(self.lost, ("groups", "nodes", "run"))) else self.lengths
 
     def since_start_ns(self, moment: Moment) -> int | None:
         """From the scenario's start; None where the phases' lengths are not known."""

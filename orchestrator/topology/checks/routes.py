@@ -5,8 +5,9 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterator
 
+from contract.plan.family import DEFAULT, EVERYWHERE, Family, Subnet, family, is_address, overlap
+
 from ...language.source import Path
-from ...model.family import DEFAULT, EVERYWHERE, Family, Subnet, family, is_address, overlap
 from ..nodes import Machine, Route
 from .report import Report
 
@@ -85,7 +86,7 @@ def _family(report: Report, network: str) -> Family | None:
 
 
 def _via(report: Report, members: tuple[str, ...], via: str) -> tuple[str, str] | None:
-    """What is wrong with a neighbour, and the remedy."""
+    """The mistake in a neighbour, and the remedy."""
     if is_address(via):
         return _address(report, members, via)
     if via not in report.names.nodes:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ipaddress
 from collections import Counter
 
+from contract.plan.family import IPV6_LEAST_MTU, Subnet, family, overlap
+from contract.plan.hosts import BRIDGE_PORTS
+
 from ...language.source import Path
-from ...model.family import IPV6_LEAST_MTU, Subnet, family, overlap
-from ...model.hosts import BRIDGE_PORTS
 from ..expansion import Domain, hosts
 from .report import Report
 
@@ -113,7 +114,7 @@ def _place(known: tuple[Subnet, int, str, str]) -> tuple[int, int, int, int]:
 
 
 def _wide_enough(report: Report) -> None:
-    """What IPv6 needs of every link that it passes."""
+    """Checks that every segment and wire with IPv6 has the MTU that IPv6 needs."""
     for name, segment in report.model.segments.items():
         domain = report.domains[name]
         if domain.subnets and family(domain.subnets[0]) == "IPv6":

@@ -11,7 +11,7 @@ from .. import profiles
 from ..actions import ACTIONS, action_of
 from ..document import Event
 from ..impairments import Impairment
-from ..phases import Phases, phases
+from ..phases import Phases
 from ..selection import absent, select_all
 from .report import Report
 
@@ -44,8 +44,8 @@ def check(report: Report) -> None:
     """Checks every event against the phases' lengths."""
     run = report.model.run
     if run.ramp is not None and run.connect_interval is not None:
-        report.add(("run", "ramp"), None, "stands beside connect_interval", "keep one of them")
-    lengths = phases(report.model, report.names)
+        report.add(("run", "ramp"), None, "conflicts with connect_interval", "keep one of them")
+    lengths = report.lengths
     for index, event in zip(report.events(), report.model.timeline, strict=True):
         path = ("timeline", index)
         action = action_of(event)
@@ -69,7 +69,7 @@ def _extras(report: Report, event: Event, action: str, path: Path) -> None:
         report.add(path, None, "impair needs the new impairment", "write `both:`, `forward:` or `reverse:`")
     if action == "impair" and event.both and (event.forward or event.reverse):
         report.add(
-            (*path, "both"), None, "stands beside forward or reverse", "write either both, or the others"
+            (*path, "both"), None, "conflicts with forward or reverse", "write either both, or the others"
         )
     if action == "flap" and event.down is None:
         report.add(path, None, "flap needs how long it is down", 'write `down: "1 s"`')
@@ -77,7 +77,7 @@ def _extras(report: Report, event: Event, action: str, path: Path) -> None:
         report.add(path, None, "partition needs its length", 'write `for: "10 s"`')
     for key in ("duration", "down"):
         if getattr(event, key) == 0 and action in _EXTRAS[key]:
-            report.add((*path, _SPELLED.get(key, key)), "0 s", "is no time at all", 'write for example "1 s"')
+            report.add((*path, _SPELLED.get(key, key)), "0 s", "is not above zero", 'write for example "1 s"')
     if action == "run" and event.on is None:
         report.add(path, None, "run needs its nodes", "write `on: NODE`")
     if action == "limit" and event.cpu_limit is None:

@@ -51,7 +51,7 @@ def names(directory: FilePath) -> list[str]:
 
 
 def find(name: str, directory: FilePath) -> Profile:
-    """The profile of that name; ProfileError where there is none, or its file is wrong."""
+    """The profile of that name; ProfileError if there is none, or its file is wrong."""
     known = names(directory)
     if name not in known:
         beside = directory / BESIDE
@@ -157,7 +157,7 @@ def _owner(owner: Any, path: Path, directory: FilePath, document: Document, prob
         for side in SIDES if key == "both" else (key,):
             if side != key and side in owner:
                 at = (*path, side)
-                rule = "stands beside `both`"
+                rule = "conflicts with `both`"
                 problems.append(document.problem(at, "", rule, "write forward and reverse, or both"))
                 continue
             found[side] = _merged(profile, side, own)
@@ -189,7 +189,7 @@ def _medium(
 
 
 def _merged(profile: Profile, side: str, own: Values) -> Values:
-    """What stands in the topology wins; a loss model of its own takes the place of the profile's."""
+    """Keys of the topology replace the profile's; a loss model replaces the profile's loss model."""
     values = getattr(profile, side)
     models = {"loss", "loss_correlation", "gilbert_elliott"}
     delays = {"delays", "delay", "jitter", "distribution", "delay_correlation"}

@@ -57,8 +57,8 @@ def within(run: Run) -> pl.DataFrame | None:
 
 def deadlines_ns(run: Run) -> dict[str, int]:
     """The deadlines of the classes that have one."""
-    flows = run.plan["flows"]
-    return {f["traffic_class"]: int(f["deadline_ns"]) for f in flows if f.get("deadline_ns")}
+    flows = run.plan.flows
+    return {f.traffic_class: f.deadline_ns for f in flows if f.deadline_ns}
 
 
 def interval_metrics(run: Run) -> list[Metric]:

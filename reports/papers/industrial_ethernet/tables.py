@@ -12,7 +12,7 @@ from reports.papers.published import reference
 from reports.study import Study
 
 ROOM = Path(__file__).parent
-# What stands before the load in a traffic class -> caption
+# The part before the load in a traffic class -> caption
 TAGGING = {
     "untagged": "Table 1. Untagged frames",
     "tagged": "Table 2. Tagged frames, no priority queues in the end nodes",
@@ -40,10 +40,17 @@ def statistics(study: Study) -> dict[tuple[str, str], dict[str, float]]:
         .with_columns(tagging=named.struct.field("field_0"), load=named.struct.field("field_1"))
         .filter(pl.col("tagging").is_in(list(TAGGING)) & pl.col("load").is_in(list(LOADS)))
         .group_by("tagging", "load")
-        .agg(mean=trip.mean(), std=trip.std(), max=trip.max(), min=trip.min(), n=trip.count(), asked=pl.len())
+        .agg(
+            mean=trip.mean(),
+            std=trip.std(),
+            max=trip.max(),
+            min=trip.min(),
+            n=trip.count(),
+            requested=pl.len(),
+        )
     )
     return {
-        (row["tagging"], row["load"]): {k: row[k] for k in (*FIGURES, "n", "asked")}
+        (row["tagging"], row["load"]): {k: row[k] for k in (*FIGURES, "n", "requested")}
         for row in rows.iter_rows(named=True)
         if row["n"] > 1
     }
@@ -57,7 +64,7 @@ def _table(tagging: str, found: dict[tuple[str, str], dict[str, float]]) -> Tabl
         for name in FIGURES:
             row.append(f"{measured[name]:.1f}" if name in measured else "")
             row.append(f"{paper[name]:g}" if name in paper else "")
-        row.append(f"{measured['n']:.0f} of {measured['asked']:.0f}" if measured else "")
+        row.append(f"{measured['n']:.0f} of {measured['requested']:.0f}" if measured else "")
         rows.append(tuple(row))
     head = ("round trip, us", *(word for name in FIGURES for word in (name, "paper")), "answered")
     caption = f"{TAGGING[tagging]}. All repetitions together; the paper has 800 of each, and one baseline."

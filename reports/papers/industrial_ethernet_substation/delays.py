@@ -24,7 +24,7 @@ STREAMS: dict[str, pl.Expr] = {
 ALONE, FTP = "alone", "ftp"
 COLUMNS = ("stream", "load", "at", "us")
 AROUND_NS = 20_000_000  # around a file neither counts: its login, and what it leaves in the stacks
-# Of the flat network, where one PISA has files: its classes, and the file by which each stream is measured.
+# Classes of the flat network, where one PISA has files, and the file by which each stream is measured.
 TESTED = "tested-"
 BESIDE = {"pisa-controller": "tested.files.upload", "controller-pisa": "tested.files.download"}
 
@@ -37,7 +37,7 @@ def delays(run: Run) -> pl.DataFrame | None:
     messages of other PISAs meanwhile are left out.
     """
     held = held_messages(run)
-    if held is None or run.plan.get("reference") != ROOM:
+    if held is None or run.plan.reference != ROOM:
         return None
     named = pl.coalesce(*(pl.when(which).then(pl.lit(name)) for name, which in STREAMS.items()))
     rows = held.drop_nulls("received_ns").with_columns(stream=named).drop_nulls("stream")

@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 
+from contract.plan import Flow
 from reports.metrics.metric import Metric, Of, count
 from reports.rundir import Run
 from reports.series import parameters
@@ -18,7 +19,7 @@ GREEDY = "-greedy"
 # Classes of topologies/papers/middleware-native.yaml are called ROLE-PATTERN, and its messages are as long as
 # the object of a serialiser.
 AGENT = "agent "
-# Of topologies/papers/middleware.yaml; another device or network is said with the middleware's name.
+# The defaults of topologies/papers/middleware.yaml; the middleware's name states another device or network.
 USUAL = {"cpu": "0.25 cores", "network": "100 Mbit/s", "delay": "0 ms"}
 OTHERWISE = ", "
 ROLES = ("udp", "tcp", "zeromq", "mqtt", "amqp")
@@ -51,7 +52,7 @@ def _of_class(run: Run, messages: pl.DataFrame, name: str, pattern: str) -> list
 
 
 def _throughput(run: Run, messages: pl.DataFrame, name: str, pattern: str, of: Of) -> list[Metric]:
-    flow = next((one for one in run.plan["flows"] if one["traffic_class"] == name), None)
+    flow = next((one for one in run.plan.flows if one.traffic_class == name), None)
     if flow is None:
         return []
     at = "replied_ns" if pattern == "request" else "received_ns"
@@ -64,13 +65,13 @@ def _throughput(run: Run, messages: pl.DataFrame, name: str, pattern: str, of: O
     return [count(THROUGHPUT, of, counted / length_ns * 1e9, "messages/s", counted, how)]
 
 
-def _length_ns(flow: dict[str, Any]) -> int:
-    """Of the time in which it is greedy; of a role, in which it sends as much as the link carries."""
-    if flow["schedule"] is None:
-        return int(flow["stop_ns"]) - int(flow["start_ns"])
-    rates = flow["schedule"]["rates"]
-    (begin, end) = (n for n, step in enumerate(rates) if step["from_ns"] > 0)
-    return int(rates[end]["from_ns"]) - int(rates[begin]["from_ns"])
+def _length_ns(flow: Flow) -> int:
+    """The length of the flow's greedy window; for a role, of the window in which it fills the link."""
+    if flow.schedule is None:
+        return flow.stop_ns - flow.start_ns
+    rates = flow.schedule.rates
+    (begin, end) = (n for n, step in enumerate(rates) if step.from_ns > 0)
+    return rates[end].from_ns - rates[begin].from_ns
 
 
 def use_of(said: Mapping[str, Any]) -> str:
@@ -93,7 +94,7 @@ def pairs(study: Study) -> pl.DataFrame:
     for cell in study.cells:
         said = parameters(cell.run) | cell.levels
         for m in pair_metrics(cell.run):
-            rows.append((use_of(said), str(said["serialiser"]), str(m.of.traffic_class), m.name, m.value))
+            rows.append((use_of(said), str(said["serialiser"]), m.of.traffic_class, m.name, m.value))
         rows += _of_roles(cell.run)
     schema = ["use", "serialiser", "pattern", "name"]
     frame = pl.DataFrame(rows, schema={**dict.fromkeys(schema, pl.String), "value": pl.Float64}, orient="row")
@@ -102,9 +103,9 @@ def pairs(study: Study) -> pl.DataFrame:
 
 def _of_roles(run: Run) -> list[tuple[str, str, str, str, float]]:
     messages = run.table("messages")
-    if messages is None or run.plan.get("scenario") != "agents":
+    if messages is None or run.plan.scenario != "agents":
         return []
-    lengths = {flow["payload"]["bytes"] for flow in run.plan["flows"]} & LENGTHS.keys()
+    lengths = {flow.payload.bytes for flow in run.plan.flows} & LENGTHS.keys()
     return [
         (AGENT + role, LENGTHS[length], pattern, m.name, m.value)
         for length in lengths

@@ -66,7 +66,7 @@ def _alone(calm: pl.DataFrame) -> pl.DataFrame:
 def _on_the_wire(run: Run, calm: pl.DataFrame, sender: str) -> pl.DataFrame:
     """Adds the time from the first packet's departure to the last arrival, and the bytes of both ways."""
     (receiver,) = set(SENDERS.values()) - {sender}
-    address = next(n["interfaces"][0]["address"] for n in run.plan["nodes"] if n["name"] == sender)
+    address = next(n.interfaces[0].address for n in run.plan.nodes if n.name == sender)
     there, here = (pl.read_parquet(run.captures[point]).sort("t_ns") for point in (sender, receiver))
     out = (pl.col("src") == address) & (pl.col("payload_bytes") > 0)
     left = there.filter(out).select(left_ns="t_ns")

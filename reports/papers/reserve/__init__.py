@@ -17,7 +17,7 @@ ROOM = Path(__file__).parent
 
 
 def measures(run: Run) -> list[Metric]:
-    """What its claims need beyond a run's metrics: of tests 8, 4 and 5."""
+    """Metrics that its claims need beyond a run's own, for tests 8, 4 and 5."""
     return [*efficiency_metrics(run), *recovery_metrics(run)]
 
 

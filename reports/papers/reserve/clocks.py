@@ -21,13 +21,13 @@ CLIENTS = {
 }
 # As chronyd -Q says it, and the SNTP client after it: what the clock lacks.
 SAID = re.compile(r"System clock wrong by (-?\d+\.\d+) seconds")
-# As ptp4l says it, ns: by how much the clock is ahead; before it knows a delay that is 0, and says nothing.
+# ptp4l reports in ns how far the clock is ahead; lines with path delay 0, before it has one, are skipped.
 SAID_BY_PTP = re.compile(r"master offset +(-?\d+) .* path delay +([1-9]\d*)")
 PERCENTILES = {"p2": 0.02, "p98": 0.98}
 
 
 def clock_metrics(run: Run) -> list[Metric]:
-    """Of each client: mean of the error, ms, its 2nd and 98th percentile and the largest either way."""
+    """For each client: mean of the error, ms, its 2nd and 98th percentile and the largest either way."""
     found: list[Metric] = []
     for name in CLIENTS:
         log = run.path / "raw" / "logs" / f"device.{name}.log"

@@ -29,9 +29,9 @@ ETHERNET = "sv"  # the one that goes right above Ethernet
 
 
 def efficiency_metrics(run: Run) -> list[Metric]:
-    """Of each combination, by its capture: what a measurement takes, and all of it; of the whole run.
+    """For each combination, by its capture: the bytes of one measurement, and of the whole run.
 
-    The packets of a connection's beginning and end are among them, as in the deliverable, ARP is not.
+    The packets of a connection's beginning and end are included, as in the deliverable; ARP is not.
     """
     messages = run.table("messages")
     if messages is None or not COMBINATIONS.keys() <= run.captures.keys():

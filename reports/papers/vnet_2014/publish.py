@@ -13,7 +13,7 @@ from reports.rundir import Run
 
 
 def publish_metrics(run: Run) -> list[Metric]:
-    """Of every capture point and size bin: the share of the hold's packets that completes a PUBLISH."""
+    """For every capture point and size bin: the share of the hold's packets that complete a PUBLISH."""
     return [
         count(
             "publish_packets",

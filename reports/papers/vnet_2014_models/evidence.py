@@ -29,5 +29,5 @@ def measured(found: Evidence, name: str, model: str, network: str) -> Value | No
 
 
 def printed() -> dict[str, Any]:
-    """What the paper printed of these experiments."""
+    """The paper's printed values for these experiments."""
     return dict(reference(ROOM)["multi_protocol"])

@@ -32,10 +32,9 @@ def wire_metrics(run: Run) -> list[Metric]:
 
 def _address(run: Run, endpoint: str) -> str:
     """The addresses of the node with this software."""
-    for node in run.plan["nodes"]:
-        for software in node["software"]:
-            if (software.get("session") or {}).get("endpoint") == endpoint:
-                return str(node["interfaces"][0]["address"])
+    for node, _, session in run.plan.sessions():
+        if session.endpoint == endpoint:
+            return node.interfaces[0].address
     raise ValueError(f"{run.path}: no node of its plan has the endpoint {endpoint}")
 
 
@@ -65,7 +64,7 @@ def _data(there: pl.DataFrame, back: pl.DataFrame, messages: pl.DataFrame) -> li
 
 
 def _repairs(there: pl.DataFrame, back: pl.DataFrame) -> list[Metric]:
-    """TCP's retransmissions as each side sent them, PGM's repairs and what was asked for."""
+    """TCP's retransmissions as each side sent them, PGM's repairs and requests for them."""
     found = [
         count(name, Of(), int(rows["retransmission"].fill_null(False).sum()), "packets", rows.height, "count")
         for name, rows in (("utility_retransmissions", there), ("consumer_retransmissions", back))

@@ -1,4 +1,4 @@
-"""All that a run tells as figures, and which of them are wrong by more than their interval."""
+"""All figures of a run, and which of them are wrong by more than their interval."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Figures = dict[str, Figure]
 
 
 def figures(run_dir: Path) -> Figures:
-    """Of summary.json and proof.json, by what each is of."""
+    """The figures of summary.json and proof.json, by subject."""
     return _summary(run_dir / "summary.json") | _proof(run_dir / "proof.json")
 
 

@@ -10,11 +10,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
-from capture import findings, manifest, seal
 from capture.conservation import registry
 from capture.conservation.evidence import Evidence
 from capture.errors import CaptureError
 from capture.reduce import reduce_run
+from contract import findings, manifest, seal
+from contract.rundir import read_plan
 from liars.figures import Figures, figures, wrong
 from orchestrator.plan.bounds.record import record_bounds
 from reports.damage import told as told_of
@@ -48,7 +49,7 @@ class Liar:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a liar: the figures that are wrong, and the marks that say so."""
+    """The result of a liar: the figures that are wrong, and the marks that reveal them."""
 
     wrong: tuple[str, ...]
     marks: tuple[str, ...]
@@ -61,7 +62,7 @@ class Outcome:
 
     @property
     def codes(self) -> list[str]:
-        """What the marks are called."""
+        """The names of the marks."""
         return sorted({mark.partition(":")[0].removeprefix("trust-") for mark in self.marks})
 
 
@@ -130,7 +131,7 @@ def evaluate(run_dir: Path, *, reduced: bool) -> None:
     with told_of(run_dir):
         if reduced:
             reduce_run(run_dir)
-        record_bounds(run_dir)
+        record_bounds(run_dir, read_plan(run_dir), str(manifest.read(run_dir).get("time", "real")))
         run = read_run(run_dir)
         write(summarise(run), run_dir / "summary.json")
         seal.renew(run_dir, ["summary.json"])
@@ -139,7 +140,7 @@ def evaluate(run_dir: Path, *, reduced: bool) -> None:
 
 
 def marks(run_dir: Path) -> set[str]:
-    """All that stands at the top of the run's page, with its code: `trust-records: messages ...`."""
+    """All lines at the top of the run's page, with their codes: `trust-records: messages ...`."""
     codes = {str(w["text"]): str(w["code"]) for w in findings.read(run_dir).get("warnings", ())}
     found = notices(study_of_run(run_dir))
     return {f"{codes.get(one.text, 'page')}: {one.text}" for one in found if one.level != "missing"}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
-from capture import seal
+from contract import seal
 from liars.files import MESSAGES, MS, document, rows
 from liars.liar import Liar
 from liars.records import moved, of_flow
@@ -34,7 +34,7 @@ def without_seal(run: Path) -> None:
 
 
 def sealed_again(run: Path) -> None:
-    """Who changes a table and drops its line from the seal."""
+    """Changes a table and removes its line from the seal."""
     table("messages", "latency_ns", lambda c: c // 2)(run)
     path = run / seal.NAME
     known = json.loads(path.read_text())

@@ -226,7 +226,7 @@ CASES = [
         WAN,
         WAN + "\n    forward: {delay: 1 ms}",
         "links.wan.both",
-        "stands beside forward or reverse",
+        "conflicts with forward or reverse",
     ),
     Case(
         "same link name by expansion",

@@ -169,7 +169,7 @@ CASES = [
         RUN,
         RUN.replace("drain: 5 s", "ramp: 9 s"),
         "run.ramp",
-        "stands beside connect_interval",
+        "conflicts with connect_interval",
     ),
     Case(
         "failure policy",

@@ -18,7 +18,7 @@ pub struct Flow {
     pub group: String,
     /// Its share never falls below this.
     pub minimum: u64,
-    /// What the broker has reserved along its path.
+    /// The share that the broker has reserved along its path.
     pub reserved: u64,
     /// The limit of a neighbour downstream; `u64::MAX` before the first one.
     pub allowed: u64,

@@ -12,7 +12,7 @@ const HIGH: RawFd = 512;
 
 /// Moves a descriptor to the high part of the table; keeps its number where that part is full.
 pub fn move_high(fd: OwnedFd) -> OwnedFd {
-    // SAFETY: the descriptor is open; the new one is nobody else's.
+    // SAFETY: the descriptor is open; no other owner has the new one.
     unsafe {
         match libc::fcntl(fd.as_raw_fd(), libc::F_DUPFD_CLOEXEC, HIGH) {
             -1 => fd,

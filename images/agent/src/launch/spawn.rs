@@ -1,7 +1,7 @@
 //! Forks one process per node into namespaces of its own. Without an exec it starts fast and shares the launcher's memory.
 
 use super::directories::Directories;
-use super::sandbox::{self, Logs, Sandbox};
+use super::sandbox::{self, Charged, Logs, Sandbox};
 use super::{descriptors, netns};
 use crate::channel::Channel;
 use crate::node;
@@ -153,9 +153,11 @@ fn enter_sandbox(
 ) -> Res<Option<Logs>> {
     const OWN: libc::c_int = libc::CLONE_NEWNET | libc::CLONE_NEWUTS | libc::CLONE_NEWIPC;
     join_groups(spec)?;
+    let user = sandbox::own_user();
     let logs = sandbox.enter(&spec.name, &spec.mounts, spec.disk_bytes)?;
     // The network namespace belongs to the node's user namespace, so root there controls the node's network.
-    let own_users = os::unshare(libc::CLONE_NEWUSER | OWN).is_ok();
+    let charged = Sandbox::unshare(user, OWN);
+    let own_users = charged != Charged::NoUsers;
     if !own_users {
         os::unshare(OWN).map_err(|e| format!("namespaces cannot be made: {e}; run as root"))?;
     }
@@ -164,6 +166,7 @@ fn enter_sandbox(
         &format!("{{\"unshared\": {{\"users\": {own_users}}}}}\n"),
     )?;
     await_line(socket)?;
+    charged.become_root()?;
     netns::mark()?;
     name_host(spec)?;
     sandbox.drop_privileges(own_users)?;

@@ -28,6 +28,11 @@ pub fn spawn(command: &mut std::process::Command) -> std::io::Result<i32> {
     child::spawn(command, false)
 }
 
+/// Starts a command whose standard input becomes its controlling terminal; returns its pid.
+pub fn spawn_on_terminal(command: &mut std::process::Command) -> std::io::Result<i32> {
+    child::spawn(command, true)
+}
+
 #[cfg(feature = "fuzzing")]
 pub use accounts::fuzz;
 

@@ -2,7 +2,7 @@
 
 use crate::proto::ResumePoint;
 
-/// What to do with a scheduled message.
+/// The action for a scheduled message.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Fate {
     /// Send it.

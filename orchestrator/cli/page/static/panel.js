@@ -221,7 +221,7 @@ export class Panel {
     }), [1, 2, 3, 4])));
     return [
       el("div", { class: "row" }, this.back()), el("h2", {}, name), many, link.down ? el("p", { class: "banner bad" }, "This link is down.") : "",
-      table(["", "requested", "read back"], sides.map(([side, title]) => [title, link[side].asked, link[side].read])), now, ...curves, this.said(), this.may() ? el("div", { class: "row" }, this.capture(`link ${name}`)) : "", this.may() ? linkForm(this, name, link) : "",
+      table(["", "requested", "read back"], sides.map(([side, title]) => [title, link[side].requested, link[side].read])), now, ...curves, this.said(), this.may() ? el("div", { class: "row" }, this.capture(`link ${name}`)) : "", this.may() ? linkForm(this, name, link) : "",
     ];
   }
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from contract.plan import Plan
 from orchestrator.images import cpio
 from orchestrator.images.cpio import Entry
 from orchestrator.kernel.protocol import Missing
@@ -22,10 +23,9 @@ from orchestrator.kernel.virtual.root.dpkg import Database
 from orchestrator.kernel.virtual.root.kept import Kept, Known, signature, stamp
 from orchestrator.kernel.virtual.root.places import LIBRARIES, LOCAL_LIBRARY, Closure
 from orchestrator.kernel.virtual.root.wanted import Wanted, of_plan
-from orchestrator.model import Plan
 
 FORM = "1"  # of what is made here: another makes other archives of the same files
-# What every node has: a shell, the usual small programs, and those by which a lab is built and captured.
+# Programs that every node has: a shell, the usual small programs, and those that build and capture a lab.
 _BASE = (
     "base-files base-passwd bash coreutils dash findutils grep gzip hostname iproute2 iputils-ping "
     "libc-bin mawk ncurses-base netbase procps sed tar tcpdump util-linux"
@@ -55,10 +55,10 @@ def interpreter() -> str:
 
 
 def missing(database: Database) -> list[Missing]:
-    """What keeps this machine from making a closed root; empty if nothing does."""
+    """The reasons why this machine cannot build a closed root; empty if it can."""
     if (database.admin / "status").exists():
         return []
-    reason = f"{database.admin}/status is not there: this is no Debian, so that no file has a package to name"
+    reason = f"{database.admin}/status is not there: this is no Debian, so no package can be found for a file"
     remedy = "use --time real, or a Debian machine (--kernel ssh://HOST)"
     return [Missing("Debian's database of packages", reason, remedy)]
 

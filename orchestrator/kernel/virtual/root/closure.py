@@ -33,6 +33,7 @@ OWN, FRESH = ("/proc", "/sys", "/dev"), ("/run", "/tmp", "/var/tmp")
 LOCAL = "/usr/local/"  # of /usr, what no package of Debian's may use (its policy, 9.1.2)
 MOST_FILES = 200_000  # that a path which the topology names may hold
 LARGEST_SCRIPT = 1 << 20  # bytes
+DEEPEST_SCRIPT = 5  # scripts whose interpreter is one, as Linux allows (fs/exec.c: exec_binprm)
 P = ParamSpec("P")
 
 
@@ -115,7 +116,7 @@ class _Closing:
         for file in _files(real, path, key):
             needs = elf.needs(file)
             missing = _missing(self._needs, file, needs, key)
-            # Of a directory, a library or a text that nobody executes may be one that nobody reads.
+            # A directory, or a library or text that is not executed, may stay unused: its needs are optional.
             if file == real or (needs.interpreter and file.stat().st_mode & 0o111):
                 self.unfound += missing
 
@@ -178,7 +179,23 @@ class _Closing:
         if environment is not None and not self._places.named(environment):
             rule = f"is of the Python environment {environment}, whose files virtual time does not show"
             raise refuse(one.key, one.name, rule, f"{show(environment)}, or {REAL}")
+        self._can_start(one)
         self.path(one.name, one.key)
+
+    def _can_start(self, one: Wanted) -> None:
+        """Refuses a file that Linux cannot execute: a package's can, and is not opened."""
+        end = self._places.end(one.name)
+        for _ in range(DEEPEST_SCRIPT):
+            if self._db.owner(end) is not None:
+                return
+            if (fault := elf.fault(self._db.real(end))) is not None:
+                raise refuse(one.key, end, *fault)  # in real time it could not start, either
+            words = elf.needs(self._db.real(end))
+            if words.elf or not words.interpreter or self._places.fault(words.interpreter[0]) is not None:
+                return
+            end = self._places.end(words.interpreter[0])
+        rule = f"is a script whose interpreters are scripts, too, over more than {DEEPEST_SCRIPT} of them"
+        raise refuse(one.key, one.name, rule, "name a program after #!")
 
     def _command(self, one: Wanted) -> None:
         place = self._places.found(one.name)
@@ -230,7 +247,7 @@ class _Closing:
 
 
 def _missing(take: Callable[P, None], *what: P.args, **more: P.kwargs) -> tuple[Unfound, ...]:
-    """What a step does not find."""
+    """The names that a step does not find."""
     try:
         take(*what, **more)
     except Unclosed as error:

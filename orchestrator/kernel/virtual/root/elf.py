@@ -1,4 +1,4 @@
-"""What a program outside of packages needs to start: its loader and libraries, or a script's interpreter."""
+"""Finds what a program outside of packages needs to start: its loader and libraries, or its interpreter."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 
 # elf(5), for 64-bit little-endian files
 _PT_LOAD, _PT_DYNAMIC, _PT_INTERP = 1, 2, 3
+_X86_64 = 62  # e_machine: the one that the lab's kernel runs
 _DT_NEEDED, _DT_STRTAB, _DT_RPATH, _DT_RUNPATH = 1, 5, 15, 29
 
 
@@ -36,6 +37,43 @@ def needs(path: Path) -> Needs:
         return _elf(path.read_bytes(), path)
     except (struct.error, ValueError, IndexError):  # another word size, or no ELF file after all
         return Needs()
+
+
+def fault(path: Path) -> tuple[str, str] | None:
+    """Why Linux could not execute a file that is there and executable, and the remedy; None if it could.
+
+    What has neither an ELF head nor `#!` is not judged: a shell runs such a text itself.
+    """
+    with path.open("rb") as file:
+        head = file.read(4096)
+    if head[:2] == b"#!":
+        return _fault_of_script(head.partition(b"\n")[0])
+    if head[:4] != b"\x7fELF":
+        return None
+    kind, machine = head[4:6], int.from_bytes(head[18:20], "little")
+    if len(head) >= 64 and (kind != b"\x02\x01" or machine != _X86_64):
+        return f"is a program for another processor (ELF machine {machine})", "name one for x86-64"
+    try:
+        if len(head) < 64:
+            raise ValueError
+        _elf(path.read_bytes(), path)
+    except (struct.error, ValueError, IndexError, StopIteration):
+        return "is cut short: its ELF head leads beyond its end", "copy it again"
+    return None
+
+
+def _fault_of_script(first: bytes) -> tuple[str, str] | None:
+    words = first[2:].split()
+    if first.endswith(b"\r"):
+        rule = (
+            "ends its first line with a carriage return, which Linux reads as part of the interpreter's name"
+        )
+        return rule, "save it with the line ends of Unix"
+    if not words:
+        return "names no interpreter after #!", "write its path there"
+    if words[0].endswith(b"/env") and all(word.startswith(b"-") or b"=" in word for word in words[1:]):
+        return "names no command for env to start", "write the interpreter's name after env"
+    return None
 
 
 def is_library(path: Path) -> bool:

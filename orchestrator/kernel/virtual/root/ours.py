@@ -8,15 +8,15 @@ import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from contract.plan import Plan
 from orchestrator.images import cpio
 from orchestrator.images.cpio import Entry
 from orchestrator.kernel.virtual.root.bytecode import compiled
 from orchestrator.kernel.virtual.root.closed import interpreter
 from orchestrator.kernel.virtual.root.kept import Kept, stamp
-from orchestrator.model import Plan
 
-PACKAGES = ("orchestrator", "capture")  # what the lab process loads
-# Of code and of what nodes run from it; a file left beside them is no input of a run.
+PACKAGES = ("orchestrator", "capture", "contract")  # what the lab process loads
+# Files of our code, and files that nodes run from it; other files beside them are no input of a run.
 SUFFIXES = {".py", ".sh", ".erl", ".j2", ".json", ".yaml"}
 CODE, IMAGES = "vnet/code", "vnet/images"  # in the guest
 

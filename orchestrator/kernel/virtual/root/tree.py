@@ -14,7 +14,7 @@ from orchestrator.kernel.virtual.root.dpkg import Database, present
 from orchestrator.kernel.virtual.root.places import Closure
 from orchestrator.kernel.virtual.root.unclosed import Unclosed, Unfound
 
-# No program of a lab reads them, and a machine may be told not to unpack them (path-exclude in dpkg.cfg(5)).
+# No program of a lab reads them, and dpkg may leave them out (path-exclude in dpkg.cfg(5)).
 LEFT_OUT = tuple(f"usr/share/{name}/" for name in ("doc", "man", "info", "locale", "lintian", "bug", "gnome"))
 BYTECODE = "__pycache__"  # which may be older than its source
 BESIDE = "site-packages"  # what is installed beside the library of the lab process's Python

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from orchestrator.model import Node, Plan, Process
+from contract.plan import Node, Plan, Process
 
 TIMELINE = "timeline"
 # Shells and interpreters whose argument after -c is a script of theirs.
@@ -28,7 +28,7 @@ _IMPORT = re.compile(r"^\s*(?:import\s+([\w., \t]+)|from\s+(\w[\w.]*)\s+import\b
 _LIBRARY = re.compile(r"\blib[\w+.-]+\.so(?:\.\d+)+")
 _COMMAND = re.compile(r"[A-Za-z_][\w.+-]*")
 _FUNCTION = re.compile(r"([\w.+-]+)\s*\(\s*\)")
-# What a shell does itself (dash(1), bash(1)), so that no file of that name has to be there.
+# Built-in commands of a shell (dash(1), bash(1)), which need no file of that name.
 _OWN_WORDS = (
     ". : [ [[ alias bg break builtin case cd chdir continue declare echo eval exit export false fc fg for "
     "function getopts hash help history jobs kill let local logout mapfile popd printf pushd pwd read "

@@ -1,9 +1,11 @@
 //! The sandbox of light nodes: which of the host's files their programs see, and which kernel services they may use
 //! (docs/decisions/contained-nodes.md).
 
+mod accounts;
 mod devices;
 mod hidden;
 mod image;
+mod kernel_files;
 mod lazy_mounts;
 mod paths;
 mod private;
@@ -14,6 +16,8 @@ mod tree;
 
 use crate::os::{self, Res};
 use crate::proto::{Mounts, SandboxSpec};
+pub use accounts::own_user;
+use kernel_files::KernelFiles;
 use root_template::RootTemplate;
 use std::collections::BTreeMap;
 use std::io;
@@ -37,6 +41,30 @@ struct HostFiles {
     replaced: BTreeMap<PathBuf, PathBuf>,
     /// Holds the nodes' directories; its parent belongs to the lab.
     nodes: PathBuf,
+    /// The kernel's files that only root of the machine may read.
+    kernel: KernelFiles,
+}
+
+/// Who is charged for a node's share of the kernel's limits per user.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Charged {
+    /// The node has a user namespace that a user of its own created.
+    OwnUser,
+    /// The node has a user namespace that root of the machine created.
+    Root,
+    /// The node has no user namespace: its root is root of the machine.
+    NoUsers,
+}
+
+impl Charged {
+    /// Makes the node's root its process's user, once the users are mapped; lowers limits that root of the machine shares.
+    pub fn become_root(self) -> Res<()> {
+        match self {
+            Self::OwnUser => accounts::become_root(),
+            Self::Root | Self::NoUsers => accounts::share_roots_limits(),
+        }
+        .map_err(|e| format!("sandbox: the node's user: {e}"))
+    }
 }
 
 /// Opens a path without the right to read or write.
@@ -63,6 +91,7 @@ impl Sandbox {
                     .map(|(path, file)| (path.into(), file.into()))
                     .collect(),
                 nodes: nodes.to_path_buf(),
+                kernel: KernelFiles::find(),
             },
             logs: spec.logs.as_ref().map(PathBuf::from),
             disk_bytes: spec.disk_bytes,
@@ -109,10 +138,13 @@ impl Sandbox {
         let template = self.templates.get(mounts).ok_or("sandbox: not prepared")?;
         let sysfs = lazy_mounts::sysfs(pid);
         lazy_mounts::in_mount_ns(pid, || {
-            let shown = sysfs.and_then(|sys| tree::attach(&sys, libc::AT_FDCWD, Path::new("/sys")));
-            // Without /sys a node misses only /sys/class/net.
-            if let Err(e) = shown {
-                eprintln!("node {name}: /sys cannot be mounted: {e}; it stays empty");
+            match sysfs {
+                Ok(sysfs) => {
+                    let shown = self.host.kernel.mount_sys(&sysfs, template.image);
+                    shown.map_err(|e| format!("sandbox: {e}"))?;
+                }
+                // Without /sys a node misses only /sys/class/net.
+                Err(e) => eprintln!("node {name}: /sys cannot be mounted: {e}; it stays empty"),
             }
             if template.image {
                 return Ok(());
@@ -123,6 +155,15 @@ impl Sandbox {
 
     fn disk(&self, requested: Option<u64>) -> u64 {
         requested.unwrap_or(self.disk_bytes)
+    }
+
+    /// Makes a user namespace and those of `flags`, charged to a user that no other node has.
+    pub fn unshare(user: Option<u32>, flags: libc::c_int) -> Charged {
+        match accounts::unshare(user, flags | libc::CLONE_NEWUSER) {
+            Ok(true) => Charged::OwnUser,
+            Ok(false) => Charged::Root,
+            Err(_) => Charged::NoUsers,
+        }
     }
 
     /// Drops privileges that a node does not need; false where the kernel has no seccomp filters.

@@ -9,6 +9,9 @@ use std::path::{Path, PathBuf};
 const STAGE: &str = "/tmp/shared";
 /// The files of a node's container image wait here.
 pub const IMAGE: &str = "/tmp/image";
+/// What covers hidden directories and files.
+pub const NOTHING: &str = "/tmp/nothing";
+pub const NO_FILE: &str = "/tmp/no-file";
 /// Directories that each node mounts for itself.
 const PRIVATE: [&str; 4] = ["/run", "/tmp", "/var/tmp", "/dev/shm"];
 /// Options of a tmpfs that holds only mount points.

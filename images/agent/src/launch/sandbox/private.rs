@@ -42,6 +42,9 @@ pub fn enter(template: &RootTemplate) -> Res<()> {
 
 /// Mounts the writable file systems, the staged shared paths in them, and /dev/pts.
 pub fn populate(template: &RootTemplate, host: &HostFiles, name: &str, disk_bytes: u64) -> Res<()> {
+    // Before the node's own /tmp covers the template's, which has the empty file.
+    let covered = host.kernel.cover_proc(Path::new(paths::NO_FILE));
+    covered.map_err(|e| format!("sandbox: {e}"))?;
     let nodes = host.nodes.as_path();
     let staged = (0..template.staged.len())
         .map(|i| tree::clone(&paths::staged(i)))

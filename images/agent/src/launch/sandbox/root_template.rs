@@ -230,7 +230,7 @@ fn clone_shared(mounts: &Mounts, hidden: &[PathBuf]) -> Res<Vec<SharedPath>> {
 
 /// Covers each hidden path with an empty directory or file; the cover has mount points for shared paths inside.
 fn hide(hidden: &[PathBuf], shared: &[SharedPath], nodes: &Path) -> Res<()> {
-    let (directory, file) = (Path::new("/tmp/nothing"), Path::new("/tmp/no-file"));
+    let (directory, file) = (Path::new(paths::NOTHING), Path::new(paths::NO_FILE));
     let staged = shared
         .iter()
         .filter(|one| paths::is_private(&one.path))

@@ -1,0 +1,71 @@
+"""Frozen dataclasses to JSON and back, standard library only."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+import types
+from collections.abc import Callable
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+T = TypeVar("T")
+
+
+def to_json(value: Any, *, indent: int | None = None) -> str:
+    """Canonical JSON text of a dataclass tree: keys sorted, so equal values give equal bytes."""
+    return json.dumps(value, indent=indent, sort_keys=True, default=_fields)
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    """A dataclass as a mapping for json, without the copies of `dataclasses.asdict`."""
+    return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+
+
+def from_json(cls: type[T], text: str) -> T:
+    """The dataclass that `to_json` wrote; TypeError or KeyError where the text is not of that shape."""
+    return build(cls, json.loads(text))
+
+
+def build(cls: type[T], data: Any) -> T:
+    """A value of type `cls` from plain JSON data."""
+    make: Callable[[Any], T] = _builder(cls)  # type: ignore[arg-type]  # classes are hashable
+    return make(data)
+
+
+@functools.cache
+def _builder(hint: Any) -> Callable[[Any], Any]:
+    if dataclasses.is_dataclass(hint):
+        return _dataclass_builder(hint)
+    origin, args = get_origin(hint), get_args(hint)
+    if origin in (Union, types.UnionType):
+        inner = _builder(next(a for a in args if a is not type(None)))
+        return lambda data: None if data is None else inner(data)
+    if origin is tuple:
+        if len(args) == 2 and args[1] is Ellipsis:
+            item = _builder(args[0])
+            return lambda data: tuple(item(d) for d in data)
+        items = [_builder(a) for a in args]
+        return lambda data: tuple(b(d) for b, d in zip(items, data, strict=True))
+    if origin is dict:
+        value = _builder(args[1])
+        return lambda data: {key: value(one) for key, one in data.items()}
+    if origin is Literal or hint in (Any, str, int, float, bool):
+        return lambda data: data
+    raise TypeError(f"no JSON form for {hint!r}")
+
+
+def _dataclass_builder(cls: Any) -> Callable[[Any], Any]:
+    hints = get_type_hints(cls)
+    names = {f.name for f in dataclasses.fields(cls)}
+    builders = {name: _builder(hints[name]) for name in names}
+    retired: dict[str, str] = getattr(cls, "RETIRED", {})  # names of fields in files of earlier versions
+
+    def build_one(data: Any) -> Any:
+        if retired:
+            data = {retired.get(key, key): value for key, value in data.items()}
+        if unknown := data.keys() - names:
+            raise TypeError(f"{cls.__name__} has no field {', '.join(sorted(unknown))}")
+        return cls(**{key: builders[key](value) for key, value in data.items()})
+
+    return build_one

@@ -1,0 +1,42 @@
+"""Events of a run: what its timeline, its traces and its clients changed, a line each in raw/events.jsonl."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .codec import build
+from .plan import WAYS, Impairment
+
+NAME = "raw/events.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """An event as it was applied; its columns in events.parquet have the same names, with `args` as JSON."""
+
+    t_ns: int
+    planned_ns: int
+    phase: str
+    action: str  # of the plan's events; trace; live changes have their own
+    targets: list[str]
+    args: dict[str, Any] = field(default_factory=dict)
+    ok: bool = True
+    error: str | None = None
+    label: str = ""
+
+    def write(self, run_dir: Path) -> dict[str, Any]:
+        """Appends its line, and returns its fields."""
+        fields = asdict(self)
+        with (run_dir / NAME).open("a") as out:
+            out.write(json.dumps(fields) + "\n")
+        return fields
+
+
+def impairments(args: str) -> Iterator[tuple[str, Impairment]]:
+    """Direction and impairment of each that an event `impair` set, from its `args` in events.parquet."""
+    found = json.loads(args)
+    return ((way, build(Impairment, found[way])) for way in WAYS if found.get(way))

@@ -1,0 +1,69 @@
+"""Findings that make a run suspect: the one check that page, terminal, JUnit and `vnet.load` share.
+
+The manifest says what the lab and the reduction found. Two things it cannot say of itself: that a file was
+changed after it had been sealed, and that nobody wrote the run's end. Standard library only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from contract import manifest, seal
+from contract.manifest import Contents, Warned
+
+SEAL, DAMAGED = "seal", "damaged"
+ALTERED = "tables: `vnet report --reduce` makes them again; plan, manifest and proof come only from a new run"
+
+
+def read(run_dir: Path) -> Contents:
+    """The manifest with an added finding for each file that was changed after it had been sealed."""
+    return known(manifest.read(run_dir), seal.altered(run_dir))
+
+
+def known(found: Contents, altered: tuple[str, ...]) -> Contents:
+    """As `read`, from a manifest and the names of its changed files."""
+    if found == {}:
+        return found
+    if not isinstance(found, dict):  # whoever changed the file may have put anything there
+        found, broken = {}, [_damaged("it is no object")]
+    else:
+        broken = [
+            Warned(SEAL, f"{name} was changed after it had been written", ALTERED, True) for name in altered
+        ]
+    said, whole = _warnings(found)
+    broken += [] if whole else [_damaged("its warnings are no list of objects")]
+    marked: Contents = {**found, "warnings": [*map(asdict, broken), *said]}
+    return {**marked, "suspect": bool(found.get("suspect")) or manifest.doubtful(marked)}
+
+
+def _damaged(how: str) -> Warned:
+    return Warned(DAMAGED, f"{manifest.NAME} is damaged: {how}", ALTERED, True)
+
+
+def _warnings(found: Mapping[str, Any]) -> tuple[list[dict[str, Any]], bool]:
+    """The valid warnings, and whether all warnings are valid."""
+    listed = found.get("warnings") or []
+    if not isinstance(listed, list):
+        return [], False
+    said = [one for one in listed if isinstance(one, dict)]
+    return said, len(said) == len(listed)
+
+
+def reasons(found: Mapping[str, Any]) -> list[str]:
+    """Why it is suspect, a sentence each; empty where it is not."""
+    if not found:
+        return [f"{manifest.NAME} is not there"]
+    state = found.get("state", "unknown")
+    why = f": {found['error']}" if found.get("error") else ""
+    ended = [] if state == manifest.COMPLETE else [f"the run's state is {state!r}{why}"]
+    said = [str(w.get("text", "")) for w in found.get("warnings", ()) if w.get("suspect")]
+    unsaid = ["the manifest marks it, without a reason"] if found.get("suspect") else []
+    return ended + said or unsaid
+
+
+def why(found: Mapping[str, Any]) -> str | None:
+    """The first reason for which it is suspect; None where it is not."""
+    return next(iter(reasons(found)), None)

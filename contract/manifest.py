@@ -1,0 +1,212 @@
+"""Reads and writes manifest.json of a run; all other code uses this module.
+
+Standard library only: the lab process writes it inside the lab's kernel, where every import costs.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any, Literal, TypedDict, cast
+
+from contract import regular
+
+NAME = "manifest.json"
+COMPLETE = "complete"  # the one state that puts a result in no doubt
+# Codes of warnings that a reduction gives, and so takes back when it is done again.
+REDUCTION, TRUST = "reduce-", "trust-"
+CHECK = "check-"  # of those that a report gives of summary.json
+ALTERED = "altered"  # of one that had been changed before: no later reduction takes it back
+
+
+Time = Literal["real", "virtual"]
+
+
+class Kernel(TypedDict, total=False):
+    """The lab's kernel; the last two are for virtual time."""
+
+    kind: str
+    release: str
+    why: str
+    machine: str  # URL, of a lab on another machine
+    time: Time
+    start_ns: int
+    syscall_ns: int
+
+
+class Contents(TypedDict, total=False):
+    """Everything that a manifest says; what each means: docs/contracts/run-directory.md."""
+
+    lab: str
+    run: str
+    driver: str
+    state: str
+    error: str | None
+    ended_by: str
+    topology: str
+    reference: str | None
+    scenario: str | None
+    parameters: dict[str, Any]
+    seed: int
+    kernel: Kernel
+    time: Time
+    versions: dict[str, str]
+    host: dict[str, Any]
+    machine: dict[str, Any]
+    inputs: dict[str, str]
+    hashes: dict[str, str]
+    t0_ns: int | None
+    phases: dict[str, list[int]]  # [start, end], ns
+    warnings: list[dict[str, Any]]  # fields of Warned
+    suspect: bool
+    nodes: dict[str, str]  # end states
+    captures: dict[str, dict[str, Any]]
+    limits: dict[str, dict[str, Any]]
+    deadlines_missed: list[dict[str, Any]]
+    checks: list[dict[str, Any]]  # name, verdict (holds, fails, cannot tell), text, numbers
+    sealed: bool  # a reduction sealed the run: from then on it has to have its seal
+    foreign: int  # messages that came to roles of the agent and belonged to no flow
+    totals: dict[str, int]  # messages, as the roles of the agent counted them
+    clocks: dict[str, Any]
+    hosts: dict[str, Any]
+    underlay: list[dict[str, Any]]
+    starts: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Warned:
+    """A warning for the reader of a result; `suspect`: it questions the result."""
+
+    code: str
+    text: str
+    remedy: str
+    suspect: bool = False
+
+
+@dataclass(kw_only=True)
+class Record:
+    """The manifest of a run that goes on: its lab process fills it in and writes `contents`."""
+
+    lab: str
+    run: str
+    driver: str
+    topology: str
+    reference: str | None
+    scenario: str | None
+    parameters: dict[str, Any]
+    seed: int
+    kernel: Kernel
+    time: Time
+    host: dict[str, Any]
+    state: str = "running"
+    error: str | None = None
+    versions: dict[str, str] = field(default_factory=dict)
+    t0_ns: int | None = None
+    phases: dict[str, list[int]] = field(default_factory=dict)
+    nodes: dict[str, str] = field(default_factory=dict)
+    captures: dict[str, dict[str, Any]] = field(default_factory=dict)
+    limits: dict[str, dict[str, Any]] = field(default_factory=dict)
+    deadlines_missed: list[dict[str, Any]] = field(default_factory=list)
+    # Left out where nothing is known of it.
+    foreign: int | None = None
+    totals: dict[str, int] | None = None
+    clocks: dict[str, Any] | None = None
+    hosts: dict[str, Any] | None = None
+    underlay: list[dict[str, Any]] | None = None
+    starts: dict[str, Any] | None = None
+
+    def contents(self, warnings: list[dict[str, Any]]) -> Contents:
+        """What the file says, but for `suspect`, which `write` adds."""
+        known = {one.name: getattr(self, one.name) for one in fields(Record)}
+        said = {name: value for name, value in known.items() if value is not None or name not in OPTIONAL}
+        return cast(Contents, said | {"warnings": warnings})
+
+
+OPTIONAL = ("foreign", "totals", "clocks", "hosts", "underlay", "starts")
+
+
+def read(run_dir: Path) -> Contents:
+    """The manifest's content; empty if there is none yet."""
+    path = run_dir / NAME
+    found: Contents = json.loads(path.read_text()) if path.exists() else {}
+    return found
+
+
+def write(run_dir: Path, data: Contents) -> Contents:
+    """Writes the whole manifest with its judgement `suspect`, and returns it as written."""
+    whole: Contents = {**data, "suspect": doubtful(data)}
+    copy(run_dir, json.dumps(whole, indent=1) + "\n")
+    return whole
+
+
+def copy(run_dir: Path, text: str) -> None:
+    """Writes a manifest from another machine, atomically."""
+    path = run_dir / NAME
+    if not (run_dir / "seal.json").exists():
+        regular.write(path, text)
+        return
+    from contract import seal  # of a run that was reduced, so not inside the lab's kernel
+
+    seal.lift(run_dir, NAME)
+    regular.write(path, text)
+    seal.renew(run_dir, [NAME])
+
+
+def doubtful(data: Contents) -> bool:
+    """Whether the run is suspect: it is not complete, or a warning questions it."""
+    return data.get("state") != COMPLETE or any(w.get("suspect") for w in data.get("warnings", ()))
+
+
+def ended(run_dir: Path, state: str, error: str | None, by: str | None = None) -> Contents:
+    """Writes the end of a run that its lab process could not write; by: who ended it, if known."""
+    known: Contents = {"lab": run_dir.parent.name, "run": run_dir.name, **read(run_dir)}
+    known |= {"state": state, "error": error}
+    if by:
+        known["ended_by"] = by
+    return write(run_dir, known)
+
+
+def outside(run_dir: Path, why: str, machine: dict[str, Any], inputs: dict[str, str]) -> None:
+    """Adds values that are hidden inside a run in virtual time: reason for the kernel, machine, inputs."""
+    known = read(run_dir)
+    kernel: Kernel = {**known.get("kernel", {}), "why": why}
+    write(run_dir, known | {"kernel": kernel, "run": run_dir.name, "machine": machine, "inputs": inputs})
+
+
+def hashed(run_dir: Path, hashes: dict[str, str]) -> None:
+    """Adds the SHA-256 of all files that equal inputs must reproduce."""
+    write(run_dir, read(run_dir) | {"hashes": hashes})
+
+
+def reduced(run_dir: Path, warnings: Iterable[Warned], checks: Iterable[dict[str, Any]] = ()) -> None:
+    """Replaces the warnings and checks of an earlier reduction; does nothing if there is no
+    manifest.
+    """
+    known = read(run_dir)
+    if known:
+        made: Contents = {**known, "checks": list(checks), "sealed": True}
+        _replace(run_dir, made, (REDUCTION, TRUST, CHECK), warnings)
+
+
+def checked(run_dir: Path, warnings: Iterable[Warned], checks: Iterable[dict[str, Any]]) -> bool:
+    """Replaces the warnings and checks of summary.json; returns whether that changed anything."""
+    known = read(run_dir)
+    if not known:
+        return False
+    new = list(checks)
+    names = {check["name"] for check in new}
+    before = [check for check in known.get("checks", []) if check["name"] not in names]
+    return _replace(run_dir, {**known, "checks": before + new}, (CHECK,), warnings)
+
+
+def _replace(run_dir: Path, known: Contents, codes: tuple[str, ...], warnings: Iterable[Warned]) -> bool:
+    """Replaces the warnings whose codes begin with `codes`; an unchanged file keeps its time."""
+    kept = [w for w in known.get("warnings", []) if not w["code"].startswith(codes)]
+    new = [asdict(warning) for warning in warnings]
+    fresh: Contents = {**known, "warnings": kept + [warning for warning in new if warning not in kept]}
+    if fresh | {"suspect": doubtful(fresh)} == read(run_dir):
+        return False
+    write(run_dir, fresh)
+    return True

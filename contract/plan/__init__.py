@@ -1,0 +1,60 @@
+"""The plan as data: what a lab will be, before anything is made. Standard library only."""
+
+from .flows import Delivery, Flow, Guarantee, Pattern, Payload, Rate, Schedule, Spread
+from .hosts import Host, Tunnel
+from .network import WAYS, Capture, Direction, Impairment, Interface, Link, Neighbour, Route, Segment, Slot
+from .plan import NO_PLAN, PHASES, PLAN_FORMAT, Event, Node, Note, Phase, Plan, Prediction, Step, Vm
+from .queues import Band, Cake, Discipline, Fifo, FqCodel, Htb, Prio, Red
+from .software import REFLECT_DSCP, File, Probe, Process, Program, Session, Software
+from .traces import State, Trace
+
+__all__ = [
+    "NO_PLAN",
+    "PHASES",
+    "PLAN_FORMAT",
+    "REFLECT_DSCP",
+    "WAYS",
+    "Band",
+    "Cake",
+    "Capture",
+    "Delivery",
+    "Direction",
+    "Discipline",
+    "Event",
+    "Fifo",
+    "File",
+    "Flow",
+    "FqCodel",
+    "Guarantee",
+    "Host",
+    "Htb",
+    "Impairment",
+    "Interface",
+    "Link",
+    "Neighbour",
+    "Node",
+    "Note",
+    "Pattern",
+    "Payload",
+    "Phase",
+    "Plan",
+    "Prediction",
+    "Prio",
+    "Probe",
+    "Process",
+    "Program",
+    "Rate",
+    "Red",
+    "Route",
+    "Schedule",
+    "Segment",
+    "Session",
+    "Slot",
+    "Software",
+    "Spread",
+    "State",
+    "Step",
+    "Trace",
+    "Tunnel",
+    "Vm",
+]

@@ -1,0 +1,90 @@
+"""Flows: who owes what to whom. Made once, in the plan; later stages read them and ask no protocol.
+
+Standard library only: the lab process reads it inside the lab's kernel, where every import costs.
+Times are nanoseconds from the scenario's start, sizes bytes of payload.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+Pattern = Literal["publish", "request", "push", "stream"]
+Spread = Literal["all", "round-robin"]
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """From `from_ns` on, `per_s` ticks a second; 0: silence."""
+
+    from_ns: int
+    per_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """When a sender sends, open loop: by the clock, whether or not the last message has arrived.
+
+    shared: one stream of ticks for `count` senders; tick k belongs to the sender that a hash of (seed, k)
+    picks, so each of them computes its own part alone. own: this sender alone has all ticks.
+    Ticks before `Flow.start_ns` belong to nobody: the offered load grows with the ramp.
+    """
+
+    kind: Literal["shared", "own"]
+    rates: tuple[Rate, ...]  # in order of time, the first from 0
+    seed: int
+    index: int = 0
+    count: int = 1
+    # periodic: evenly spaced, senders of their own out of step; together: all senders at the same times
+    arrivals: Literal["periodic", "poisson", "together"] = "periodic"
+    burst: int = 1  # messages at every tick
+
+
+@dataclass(frozen=True, slots=True)
+class Payload:
+    """The content of a message: `kind` names a generator of the agent, `bytes` is the exact length."""
+
+    kind: str
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Guarantee:
+    """What a protocol guarantees for each message and receiver: the protocol's name for it, and the rule."""
+
+    name: str  # how tables call it, in its protocol's own words
+    rule: str  # "at least once, so no message is lost"
+    lossless: bool = False
+    single: bool = False  # no message is delivered twice
+    ordered: bool = False  # no message overtakes another of its flow
+    while_session: bool = False  # owed only while the session lasts: the receiver's, or the connection
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """A set of receivers (a key of `Plan.receivers`) with the delivery guarantee of their messages."""
+
+    RETIRED: ClassVar[dict[str, str]] = {"promise": "guarantee"}
+
+    receivers: str
+    guarantee: Guarantee
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """Messages of one sender. Records and payloads name it by its number: its place in `Plan.flows`."""
+
+    name: str  # unique: "client7.meter"
+    traffic_class: str  # what belongs together in tables: "client.meter", or as the file says
+    pattern: Pattern
+    sender: str  # name of a session's endpoint
+    deliveries: tuple[Delivery, ...]
+    payload: Payload
+    schedule: Schedule | None  # None: greedy, as fast as the transport takes it
+    start_ns: int  # nothing is scheduled before
+    stop_ns: int  # nothing is scheduled at or after
+    deadline_ns: int = 0  # of each message (of a request: until its reply); 0: none
+    reply: Payload | None = None  # of a request
+    # round-robin: a message goes to one receiver of its set, number seq modulo their count
+    spread: Spread = "all"
+    topic: str = ""  # where the sender puts it, in its protocol's own terms; for the agent and for people

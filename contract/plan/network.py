@@ -1,0 +1,211 @@
+"""Segments, interfaces, routes, links and captures of a plan.
+
+Standard library only: the lab process reads it inside the lab's kernel, where every import costs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from .queues import Discipline
+
+# How many jitters below the delay a shape reaches (of those with a table the least entry of iproute2's):
+# netem sends at once what would leave before it came.
+REACH = {"uniform": 1.0, "normal": 4.0, "pareto": 1.0, "paretonormal": 1.503}
+
+WAYS = ("forward", "reverse")  # of a link
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """When netem lets packets go: together, and then none for a while (0 packets or bytes: no bound).
+
+    Times between slots are drawn evenly from min to max; or from one of the plan's tables, as mean_ns and
+    multiples of jitter_ns, and then min and max are its least and most.
+    """
+
+    min_ns: int
+    max_ns: int
+    packets: int = 0
+    bytes: int = 0
+    table: str | None = None
+    mean_ns: int = 0
+    jitter_ns: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Impairment:
+    """The impairment of one direction of a link; all zero means a plain wire."""
+
+    delay_ns: int = 0
+    jitter_ns: int = 0
+    distribution: str = "uniform"  # normal, pareto, paretonormal, or the name of one of the plan's tables
+    delay_correlation: float = 0.0
+    loss: float = 0.0  # uniform or correlated loss
+    loss_correlation: float = 0.0
+    gemodel: tuple[float, float, float, float] | None = None  # p, r, 1-h, 1-k as netem names them
+    duplicate: float = 0.0
+    duplicate_correlation: float = 0.0
+    corrupt: float = 0.0
+    corrupt_correlation: float = 0.0
+    reorder: float = 0.0
+    reorder_correlation: float = 0.0
+    rate_bps: int = 0  # 0: unlimited
+    limit_packets: int = 0  # 0 only where the whole impairment is absent; else always sized
+    frame_bytes: int = 1518  # the longest frame of the wire
+    queue: Discipline | None = None  # of what the rate cannot send at once; None: first in, first out
+    slot: Slot | None = None
+    netem_stays: bool = False  # for a trace, even with nothing to do now; and packets stay in order
+    backpressure: bool = False  # what waits for the rate still counts to the socket that sent it
+
+    @property
+    def present(self) -> bool:
+        """Whether the impairment needs a qdisc."""
+        return self != Impairment(limit_packets=self.limit_packets, frame_bytes=self.frame_bytes)
+
+    @property
+    def tables(self) -> set[str]:
+        """Names of the distribution tables for delays and slots."""
+        return {self.distribution} | ({self.slot.table} if self.slot and self.slot.table else set())
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """One L2 broadcast domain: a bridge in the lab's core namespace."""
+
+    name: str
+    bridge: str  # interface name of the bridge, at most 15 characters
+    subnet: str  # "10.10.0.0/16"
+    mtu: int
+    ipv6: bool = False
+    stp: bool = False  # spanning tree, so that links of segments may form loops
+
+
+@dataclass(frozen=True, slots=True)
+class Interface:
+    """One NIC of a node: `name` inside the node, `port` its other end on the segment's bridge.
+
+    Of a link between two nodes it is one end: `segment` is then the link's name, and `port` is "", since the
+    other end is inside the other node; unless the link goes through the core, where its ends have ports.
+    """
+
+    name: str  # eth0, eth1 ...; eth0.5 is a tagged interface (VLAN 5) on eth0
+    port: str  # unique in the core namespace, at most 15 characters
+    segment: str
+    address: str  # "10.10.0.7"
+    prefix: int
+    mac: str
+    mtu: int
+    bridge: str | None = None  # where its port is, if not on the segment's own bridge
+    nic: str | None = None  # a NIC of the machine, as the file names it: no veth or tap is made
+    cable: str | None = (
+        None  # the NIC cabled to it, as asked: `port` is its name then; without one `port` is ""
+    )
+    pci: str | None = None  # address of `nic`'s function, filled in by the lab process when it has the lease
+
+    @property
+    def device(self) -> str:
+        """The Ethernet interface below a tagged one."""
+        return self.name.partition(".")[0]
+
+    @property
+    def vlan(self) -> int | None:
+        """The VLAN whose tag its frames carry (IEEE 802.1Q)."""
+        number = self.name.partition(".")[2]
+        return int(number) if number else None
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """A permanent neighbour entry: another node of the subnet with its hardware address."""
+
+    address: str
+    mac: str
+    device: str  # of the node that has the entry
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Subnets that a node reaches through one neighbour; through several, each flow takes one of them."""
+
+    to: tuple[str, ...]  # "10.10.0.0/16"; "0.0.0.0/0" is whatever nothing else leads to
+    via: tuple[str, ...]  # addresses of neighbours, in a subnet of the node's own
+
+
+@dataclass(frozen=True, slots=True)
+class Direction:
+    """One direction of a link: the device whose root qdisc carries the impairment, and where it comes out.
+
+    Where the qdisc is inside a bridge VM, a proof's frame is put in at `enter` and comes out at `leave`, taps
+    of the core namespace; else both are None.
+    """
+
+    impairment: Impairment
+    netns: str  # namespace of `device`
+    device: str
+    far_netns: str
+    far_device: str  # packets sent out of `device` appear here
+    enter: str | None = None
+    leave: str | None = None
+    shared: str | None = None  # half duplex: the device, of both directions, that carries the impairment
+    trace: str | None = None  # of the plan's traces, which changes the impairment while the lab runs
+    host: str = ""  # of the plan's hosts, where `device` is
+    far_host: str = ""  # where `far_device` is
+
+    @property
+    def carrier(self) -> str:
+        """The device whose root qdisc carries the impairment."""
+        return self.shared or self.device
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """Joins two segments (a veth pair between bridges), a node and a segment (the node's own veth pair), or
+    two nodes (a veth pair from one to the other, a subnet of its own); or is the one medium of a segment's
+    members, under the segment's name.
+
+    forward is a -> b as the file names them; for a node's access link a is the node. Of a medium forward and
+    reverse are what two stations of the proof's own send through it.
+    """
+
+    name: str
+    a: str
+    b: str
+    kind: Literal["segments", "access", "nodes", "medium"]
+    forward: Direction
+    reverse: Direction
+    nics: tuple[str, str] | None = None  # the wire is a pair of NICs cabled to each other, as asked: a's, b's
+    subnet: str | None = None  # of a link between two nodes
+    cost: int = 1  # of the hop over it, for routes by cost and for routing daemons
+
+    def way(self, name: str) -> Direction:
+        """Its direction of that name: forward or reverse."""
+        return self.forward if name == "forward" else self.reverse
+
+    @property
+    def half_duplex(self) -> bool:
+        """Whether both directions share one transmitter."""
+        return self.forward.shared is not None
+
+    @property
+    def over_hosts(self) -> bool:
+        """Whether its ends are on two hosts, with a tunnel between them."""
+        return self.forward.host != self.forward.far_host
+
+    @property
+    def through_core(self) -> bool:
+        """Whether the wire of a link between two nodes lies in the core, between a bridge for each end."""
+        return self.kind == "nodes" and self.forward.far_netns == self.reverse.far_netns
+
+
+@dataclass(frozen=True, slots=True)
+class Capture:
+    name: str
+    at: str  # as the file says: "segment lan", "link wan", "node broker"
+    netns: str
+    device: str
+    snaplen: int
+    filter: str
+    keep: bool  # keep the pcap after reduction
+    host: str = ""  # of the plan's hosts

@@ -1,0 +1,177 @@
+"""The plan: frozen data that describes the whole lab before anything is made.
+
+Standard library only: the lab process reads it inside the lab's kernel, where every import costs.
+Times are nanoseconds, rates bits per second, sizes bytes, shares in [0, 1]; delays are one way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+from ..codec import build
+from .flows import Flow
+from .hosts import Host, Tunnel
+from .network import WAYS, Capture, Impairment, Interface, Link, Neighbour, Route, Segment
+from .software import Program, Session, Software
+from .tolerance import ProofSettings
+from .traces import Trace
+
+PLAN_FORMAT = 2
+
+Phase = Literal["ramp", "hold", "drain"]
+PHASES: tuple[Phase, ...] = ("ramp", "hold", "drain")
+
+
+@dataclass(frozen=True, slots=True)
+class Vm:
+    """A node of kind vm: its image and virtual hardware."""
+
+    image: str  # name of a built image, or the absolute path of the user's own
+    memory_bytes: int
+    vcpus: int = 1
+    boot_deadline_ns: int = 120_000_000_000  # from its start to its agent's first answer
+    cloud_init: dict[str, Any] = field(default_factory=dict)  # merged into the user-data of a disk image
+    netem: bool = False  # a bridge with two ports that carries a link's impairments
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    RETIRED: ClassVar[dict[str, str]] = {"sees": "mounts_read", "writes": "mounts_write"}
+
+    name: str
+    group: str  # the group's name; a single node's group is itself
+    kind: Literal["light", "vm"]
+    hostname: str
+    netns: str  # vnet-<lab>.<node>
+    cgroup: str  # vnet/<lab>/<node>, below every controller's mount
+    interfaces: tuple[Interface, ...]
+    software: tuple[Software, ...]
+    cpu_limit_mhz: float | None = None
+    cpu_limit_cores: float | None = None
+    cpu_reserve_mhz: float | None = None
+    cpu_reserve_cores: float | None = None
+    own_core: bool = False  # where the machine has one to give
+    memory_limit_bytes: int | None = None
+    process_limit: int | None = None  # threads counted
+    disk_limit_bytes: int | None = None  # of all that its programs write
+    vm: Vm | None = None  # set where kind is vm
+    forward: bool = False  # passes on packets that are not its own: a router
+    mounts_read: tuple[str, ...] = ()  # paths of the machine that its programs may read beyond the rule
+    mounts_write: tuple[str, ...] = ()  # paths of the machine that they may write
+    routes: tuple[Route, ...] = ()  # beside those of its own subnets
+    image: str = ""  # archive of a container image, whose files a light node has in place of the machine's
+    image_digest: str = ""  # SHA-256 of its configuration
+    image_root: str = ""  # where the lab process finds it unpacked; the launch puts it in
+    host: str = ""  # of the plan's hosts
+    neighbours: tuple[Neighbour, ...] = ()  # known from the beginning: asking for them would lose messages
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One timeline event; `phase` + `at_ns` from its start. args depend on the action."""
+
+    phase: Phase
+    at_ns: int
+    action: Literal["impair", "link-down", "link-up", "start", "stop", "kill", "restart", "run", "limit"]
+    targets: tuple[str, ...]  # link names, or node names, already expanded
+    args: dict[str, Any] = field(default_factory=dict)
+    # impair: {"forward": Impairment|None, "reverse": Impairment|None} as plain dicts
+    # start/stop/kill/restart: {"software": name or None for the whole node}; run: {"argv": [...]}
+    # limit: {"cpu_limit_mhz": ...} or {"cpu_limit_cores": ...}
+    # flap, partition and "down for" are expanded into link-down/link-up by the planner
+    label: str = ""
+
+    def impairments(self) -> Iterator[tuple[str, str, Impairment]]:
+        """Link, direction and impairment of each that an `impair` sets."""
+        found = [(way, self.args.get(way)) for way in WAYS] if self.action == "impair" else []
+        for way, given in found:
+            if given:
+                yield from ((link, way, build(Impairment, given)) for link in self.targets)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of building the lab: the exact text for `ip -batch` or `tc -batch`."""
+
+    tool: Literal["ip", "tc"]
+    netns: str  # namespace in which the tool runs
+    text: str
+    reason: str
+    host: str = ""  # of the plan's hosts
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    name: str
+    scope: str
+    value: float
+    unit: str
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A note on the plan: nothing is wrong, but it may not be what the author meant."""
+
+    place: str
+    text: str
+    remedy: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    lab: str
+    core_netns: str  # vnet-<lab>
+    seed: int
+    topology: str  # path as given, for messages only
+    parameters: dict[str, Any]
+    reference: str | None  # name of the reference to compare with, e.g. "vnet_2014"
+    scenario: str | None  # which scenario of that reference
+    segments: tuple[Segment, ...]
+    nodes: tuple[Node, ...]
+    links: tuple[Link, ...]  # impaired access links and all segment-to-segment links
+    captures: tuple[Capture, ...]
+    events: tuple[Event, ...]  # in order
+    ramp_ns: int
+    hold_ns: int
+    drain_ns: int  # longest wait for messages in flight after the hold
+    steps: tuple[Step, ...]
+    predictions: tuple[Prediction, ...]
+    on_node_failure: Literal["abort", "continue"] = "abort"
+    libvirt: str = "qemu:///embed"  # who runs the nodes of kind vm
+    flows: tuple[Flow, ...] = ()
+    receivers: dict[str, tuple[str, ...]] = field(
+        default_factory=dict
+    )  # sets of endpoints, by a name of the set's
+    notes: tuple[Note, ...] = ()
+    programs: tuple[Program, ...] = ()  # that its software needs
+    tables: dict[str, tuple[int, ...]] = field(default_factory=dict)  # of delays, as netem draws them
+    traces: dict[str, Trace] = field(default_factory=dict)  # by the name that directions have
+    trace_late_ns: int = 10_000_000  # a trace's change that comes later than this puts the run in doubt
+    proof: ProofSettings = field(default_factory=ProofSettings)
+    hosts: tuple[Host, ...] = ()  # that carry the lab together; none: it is whole on one machine
+    tunnels: tuple[Tunnel, ...] = ()  # between hosts
+    format: int = PLAN_FORMAT
+
+    def sessions(self) -> Iterator[tuple[Node, Software, Session]]:
+        """Every session with its software and node."""
+        for node in self.nodes:
+            yield from ((node, one, one.session) for one in node.software if one.session is not None)
+
+    def homes(self) -> dict[str, str]:
+        """The node of each session, by the session's endpoint."""
+        return {session.endpoint: node.name for node, _, session in self.sessions()}
+
+    def impairments(self) -> Iterator[tuple[str, str, Impairment]]:
+        """Link, direction and impairment of each that the file ever requests: at first, and by its events."""
+        for link in self.links:
+            yield from ((link.name, way, link.way(way).impairment) for way in WAYS)
+        for event in self.events:
+            yield from event.impairments()
+
+
+NO_PLAN = Plan(  # of a run directory whose plan cannot be read
+    lab="", core_netns="", seed=0, topology="", parameters={}, reference=None, scenario=None, segments=(),
+    nodes=(), links=(), captures=(), events=(), ramp_ns=0, hold_ns=0, drain_ns=0, steps=(), predictions=(),
+)  # fmt: skip

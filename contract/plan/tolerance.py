@@ -1,0 +1,27 @@
+"""How far a measured quantity of a proof may be from the expected one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """The larger of an amount (ns, bit/s) and a share of what is expected."""
+
+    amount: float = 0.0
+    share: float = 0.0
+
+    def of(self, expected: float) -> float:
+        return max(self.amount, self.share * abs(expected))
+
+
+@dataclass(frozen=True, slots=True)
+class ProofSettings:
+    """The proof's settings in the topology file; None is the default of the lab's kernel."""
+
+    delay: Tolerance | None = None
+    jitter: Tolerance | None = None
+    rate: Tolerance | None = None
+    longest_ns: int = 2_000_000_000  # of the first train of frames that measures delay, jitter and loss
+    at_most_ns: int | None = None  # of all trains of a direction; None: as the kernel that the lab runs in

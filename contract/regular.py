@@ -1,0 +1,78 @@
+"""Reads and writes regular files of a directory that somebody else may have made: no link is followed.
+
+Standard library only: manifest.py imports it, and the lab process imports that.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from io import BufferedReader
+from pathlib import Path
+from typing import IO, Any
+
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_DEEPEST = 16  # directories; a run has 4
+_KINDS = {
+    stat.S_IFLNK: "a symbolic link", stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device", stat.S_IFBLK: "a device",
+}  # fmt: skip
+
+
+def open_read(path: Path) -> BufferedReader:
+    """The file, opened for reading; OSError where the path is a link, or no regular file."""
+    descriptor = os.open(path, _READ)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "is no regular file", str(path))
+    return os.fdopen(descriptor, "rb")
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[IO[Any]]:
+    """A new binary file that takes the place of `path` at the end; readers see the old or the new one.
+
+    A link under that name is replaced, not followed. After an exception the old file stays.
+    """
+    part = path.with_name(path.name + ".part")
+    with suppress(FileNotFoundError):
+        part.unlink()  # of a writer that was killed
+    try:
+        with os.fdopen(os.open(part, _NEW, 0o666), "wb") as file:
+            yield file
+        part.replace(path)
+    finally:
+        with suppress(FileNotFoundError):
+            part.unlink()
+
+
+def write(path: Path, text: str) -> None:
+    """The text in place of the file, as UTF-8."""
+    with replacing(path) as file:
+        file.write(text.encode())
+
+
+def other_entry(directory: Path, deepest: int = _DEEPEST) -> str | None:
+    """The first entry below the directory, by name, that is neither a file nor a directory, and its type.
+
+    None if there is no such entry. `deepest`: the number of directory levels to search.
+    """
+    return _other_entry(directory, "", deepest)
+
+
+def _other_entry(directory: Path, below: str, levels: int) -> str | None:
+    with os.scandir(directory) as entries:
+        found = sorted(entries, key=lambda entry: entry.name)
+    for entry in found:
+        name = f"{below}{entry.name}"
+        if entry.is_dir(follow_symlinks=False):
+            if levels and (other := _other_entry(Path(entry.path), f"{name}/", levels - 1)) is not None:
+                return other
+        elif not entry.is_file(follow_symlinks=False):
+            kind = stat.S_IFMT(entry.stat(follow_symlinks=False).st_mode)
+            return f"{name} is {_KINDS.get(kind, 'no regular file')}"
+    return None

@@ -1,0 +1,72 @@
+"""Names in the files of runs that earlier versions wrote otherwise: readers see the present ones.
+
+One table for all readers (reports, command line, Python API), so that old run directories are read as new
+ones. Standard library only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+# File or table: {old name: present name}.
+NAMES: Mapping[str, Mapping[str, str]] = {
+    "proof.json": {"asked": "requested", "realised": "measured", "slack": "tolerance"},
+    "links": {
+        "asked_bps": "requested_bps",
+        "asked_delay_ns": "requested_delay_ns",
+        "asked_loss": "requested_loss",
+    },
+    "disturbance": {"halted": "stopped"},
+    "messages": {"promise": "guarantee"},
+    "summary.json": {"promise": "guarantee"},
+}
+# Subjects of verdicts.json: {old name: present name}.
+SUBJECTS: Mapping[str, str] = {"promise": "guarantee"}
+# Names of figures in summary.json.
+FIGURES: Mapping[str, str] = {"promise_held": "guarantee_held"}
+# A file's present name: what it was called before.
+FILES: Mapping[str, str] = {
+    "disturbance.parquet": "strain.parquet",
+    "disturbance.csv": "strain.csv",
+    "disturbance.outer.csv": "strain.outer.csv",
+    "disturbance.json": "strain.json",
+    "disturbance.outer.json": "strain.outer.json",
+}
+
+
+def objects(file: str, found: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The objects of a file under the present names of their keys."""
+    return [named(file, one) for one in found]
+
+
+def named(table: str, found: Mapping[str, Any]) -> dict[str, Any]:
+    """One object under the present names of its keys."""
+    names = NAMES.get(table, {})
+    return {names.get(key, key): value for key, value in found.items()}
+
+
+def figures(found: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The figures of summary.json under their present names."""
+    rows = objects("summary.json", found)
+    return [{**one, "name": FIGURES.get(one["name"], one["name"])} if "name" in one else one for one in rows]
+
+
+def judged(found: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The verdicts of verdicts.json under the present names of their subjects."""
+    return [{**one, "of": SUBJECTS.get(one["of"], one["of"])} if "of" in one else {**one} for one in found]
+
+
+def there(path: Path) -> Path | None:
+    """The file under its present name, or under the one that earlier versions gave it."""
+    if path.exists() or path.name not in FILES:
+        return path if path.exists() else None
+    old = path.with_name(FILES[path.name])
+    return old if old.exists() else None
+
+
+def columns(table: str, there: Iterable[str]) -> dict[str, str]:
+    """The columns of a table that have another name now: {old: present}."""
+    names = NAMES.get(table, {})
+    return {name: names[name] for name in there if name in names}

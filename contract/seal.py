@@ -1,0 +1,126 @@
+"""seal.json: the digest of every file that figures are made of, so that one changed since is seen."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+from contract import regular
+
+NAME = "seal.json"
+WRITTEN = ("plan.json", "manifest.json", "proof.json")  # by the lab
+SEALED = (*WRITTEN, "summary.json", "verdicts.json")
+PATTERNS = ("*.parquet", "packets/*.parquet", "connections/*.parquet")
+RECORDS = ("raw/*.csv", "raw/events.jsonl", "pcap/*.pcap")  # what tables are made of
+
+
+def seal(run_dir: Path, records: bool = True) -> None:
+    """Seals the present files; leaves out the `records` while the lab still writes them."""
+    patterns = PATTERNS + RECORDS if records else PATTERNS
+    found = sorted({path for pattern in patterns for path in run_dir.glob(pattern)})
+    names = [name for name in SEALED if (run_dir / name).is_file()]
+    _write(run_dir, {name: _digest(run_dir / name) for name in names + [_name(run_dir, p) for p in found]})
+
+
+def lift(run_dir: Path, name: str) -> None:
+    """This file is about to be written anew: whoever is killed between it and `renew` leaves it without a
+    seal, not with a broken one. Nothing where the run has no seal yet.
+    """
+    try:
+        known = _read(run_dir)
+    except (OSError, ValueError):
+        return
+    _write(run_dir, {sealed: digest for sealed, digest in known.items() if sealed != name})
+
+
+def renew(run_dir: Path, names: Iterable[str]) -> None:
+    """These files were written anew by their writer; nothing where the run has no seal yet."""
+    try:
+        known = _read(run_dir)
+    except (OSError, ValueError):
+        return
+    _write(run_dir, known | {name: _digest(run_dir / name) for name in names})
+
+
+def altered(run_dir: Path) -> tuple[str, ...]:
+    """Files of figures that are not as they were sealed; none where the run never had a seal. Of what is gone
+    only the seal counts.
+    """
+    if not sealed(run_dir) and _was_sealed(run_dir):
+        return (NAME,)
+    return _changed(run_dir, SEALED, PATTERNS)
+
+
+def altered_records(run_dir: Path) -> tuple[str, ...]:
+    """As `altered`, for the files that a reduction reads; used before it renews tables and seal."""
+    return _changed(run_dir, WRITTEN, RECORDS)
+
+
+def _changed(run_dir: Path, names: tuple[str, ...], patterns: tuple[str, ...]) -> tuple[str, ...]:
+    try:
+        known = _read(run_dir)
+    except FileNotFoundError:
+        return ()
+    except (OSError, ValueError):
+        return (NAME,)
+    changed = []
+    for name, digest in sorted(known.items()):
+        if name in names or _matches(name, patterns):
+            with contextlib.suppress(FileNotFoundError):
+                if _digest(run_dir / name) != digest:
+                    changed.append(name)
+    there = {_name(run_dir, path) for pattern in patterns for path in run_dir.glob(pattern)}
+    covers = patterns == PATTERNS or any(_matches(name, patterns) for name in known)
+    return (*changed, *sorted(there - known.keys() if covers else ()))
+
+
+def _was_sealed(run_dir: Path) -> bool:
+    """Whether a reduction says in the manifest that it sealed the run; those of earlier versions do not."""
+    try:
+        found = json.loads((run_dir / "manifest.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(found, dict) and found.get("sealed") is True
+
+
+def sealed(run_dir: Path) -> bool:
+    """Whether the run has a seal."""
+    return (run_dir / NAME).is_file()
+
+
+def _read(run_dir: Path) -> dict[str, str]:
+    found = json.loads((run_dir / NAME).read_text(encoding="utf-8"))
+    names = isinstance(found, dict) and all(_inside(name) for name in found)
+    if not names or not all(isinstance(digest, str) for digest in found.values()):
+        raise ValueError(f"{NAME} is no seal")
+    return {str(name): str(digest) for name, digest in found.items()}
+
+
+def _inside(name: str) -> bool:
+    """Whether it is a name that is sealed: no seal makes anybody read elsewhere."""
+    return name in SEALED or (_matches(name, PATTERNS + RECORDS) and ".." not in name)
+
+
+def _matches(name: str, patterns: tuple[str, ...]) -> bool:
+    return any(Path(name).match(pattern) for pattern in patterns)
+
+
+def _write(run_dir: Path, digests: dict[str, str]) -> None:
+    regular.write(run_dir / NAME, json.dumps(digests, indent=1) + "\n")
+
+
+def _digest(path: Path) -> str:
+    try:
+        with regular.open_read(path) as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except FileNotFoundError:
+        raise
+    except OSError:  # a directory, a link, a pipe: nothing that was sealed
+        return ""
+
+
+def _name(run_dir: Path, path: Path) -> str:
+    return path.relative_to(run_dir).as_posix()

@@ -1,0 +1,183 @@
+"""The Parquet tables of a run directory: their columns with type, unit and meaning.
+
+docs/contracts/tables.md is made from here: `python -m contract.page`. Those of capture points are written by
+the reducer (docs/contracts/packets.md).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal["u8", "u32", "i64", "f64", "str", "bool", "list[str]"]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    name: str
+    kind: Kind
+    unit: str = ""
+    meaning: str = ""
+    null: bool = False  # may be null
+    absent: bool = False  # only where there is something to say
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    name: str
+    rows: str  # what a row is, and where the table is absent
+    columns: tuple[Column, ...]
+    notes: str = ""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns that every such table has."""
+        return tuple(column.name for column in self.columns if not column.absent)
+
+
+def _each(
+    names: str, kind: Kind, unit: str = "", meaning: str = "", null: bool = False
+) -> tuple[Column, ...]:
+    return tuple(Column(name, kind, unit, meaning, null) for name in names.split())
+
+
+C = Column
+AT = C("t_ns", "i64", "ns", "Unix time on the lab's clock")
+FLOW = (
+    C("flow", "u32", "", "its number: its place in the plan's `flows`"),
+    C("name", "str", "", "of the flow"),
+    C("class", "str", "", "the flow's traffic class"),
+)
+MAYBE_FLOW = tuple(C(one.name, one.kind, "", one.meaning, null=True) for one in FLOW)
+TRIALS = (
+    *_each("trial t_ns", "i64"), *_each("stream test", "str"), *_each("size repetition", "i64"),
+    C("rate_fps", "f64", "frames/s", "offered; 0: back to back"),
+    *_each("count sent refused late_ns tx_first_ns tx_last_ns received duplicates reordered", "i64"),
+    *_each("corrupted foreign early ring_dropped rx_first_ns rx_last_ns", "i64"),
+    *_each("tagged_ns latency_min_ns latency_mean_ns latency_max_ns", "i64", "ns", null=True),
+    C("verdict", "str", "", "passed, lost, queued, tester"),
+)  # fmt: skip
+
+MESSAGES = """Who is expected to get a message stands in the plan (`flows`, `receivers`): nothing here looks
+at a protocol's own addresses. An endpoint of the agent's that does not listen is owed nothing before it says
+that it is `subscribed`. An end that listens, and a program of the user's, are there from the start; a program
+that writes `listening` is from then on. Records of flows that the plan does not have and arrivals that it
+does not expect are left out, with a warning.
+
+Delivery guarantees: `capture.delivery.verdicts(messages, plan) -> list[Verdict]`, one per class and
+guarantee, in the order of the plan. Judged is what was sent and settled, or arrived all the same; where loss
+is allowed, all that was sent. A request is lost if it neither arrived nor was answered, and unanswered if it
+got no reply."""
+
+TABLES = {table.name: table for table in (
+    Table("messages", "a message and expected receiver", (
+        *FLOW,
+        C("pattern", "str", "", "`publish`, `request`, `push`, `stream`"),
+        C("sender", "str", "", "endpoint"),
+        C("receiver", "str", "", "endpoint; null: nobody is expected to get it", null=True),
+        C("seq", "i64", "", "its number in the flow, from 0"),
+        C("bytes", "i64", "B", "of payload"),
+        C("scheduled_ns", "i64", "ns", "when it was due"),
+        C("sent_ns", "i64", "ns", "when the transport had taken it", null=True),
+        C("settled_ns", "i64", "ns", "when it was acknowledged, or all replies were in", null=True),
+        C("attempts", "i64", "", "how often it was sent"),
+        C("outcome", "str", "", "[as recorded](records.md)"),
+        C("received_ns", "i64", "ns", "its first arrival; null if never", null=True),
+        C("copies", "i64", "", "arrivals"),
+        C("reordered", "bool", "", "arrived after a later message of its flow"),
+        C("latency_ns", "i64", "ns", "received - scheduled", null=True),
+        C("replied_ns", "i64", "ns", "first reply of this receiver", null=True),
+        C("replies", "i64", "", "how many"),
+        C("round_trip_ns", "i64", "ns", "replied - scheduled", null=True),
+        C("covered", "bool", "", "false where the receiver's session, or of what is not published the "
+          "sender's or its connection to the receiver, broke with the message on its way"),
+        C("guarantee", "str", "", "name of the delivery guarantee", null=True),
+        C("late", "bool", "", "the deadline was missed, by coming late or not at all; of a request its "
+          "reply's; null where there is none", null=True),
+    ), MESSAGES),
+    Table("sessions", "a step in a session's life, of records C", (
+        C("endpoint", "str"), C("what", "str"), AT, C("detail", "str"),
+        C("peer", "str", "", "of the one connection to it; empty of the session"),
+    )),
+    Table("transfers", "a count of a greedy or paced flow by one of its ends, of records B", (
+        *FLOW, C("sender", "str"), C("receiver", "str", null=True), C("endpoint", "str", "", "who counted"),
+        C("leg", "u8", "", "0: counted by the sender, 1: by the receiver"), AT,
+        C("bytes", "i64", "B", null=True),
+        *_each("packets lost retransmits", "i64", null=True), C("rtt_ns", "i64", "ns", null=True),
+        C("bps", "f64", "bit/s", "since the record before; null for the first", null=True),
+    )),
+    Table("windows", "a look at a TCP connection's congestion window, of records W, where there are some", (
+        *FLOW, C("sender", "str"), C("stream", "i64", "", "the flow's connections, from 0"), AT,
+        C("segments", "i64", "", "the window"), C("bytes", "i64", "B", "segments x segment_bytes"),
+        C("threshold", "i64", "", "of slow start, in segments", null=True), C("segment_bytes", "i64", "B"),
+        C("rtt_ns", "i64", "ns", "smoothed"),
+    )),
+    Table("spans", "what a program did, of records P, where there are some", (
+        C("endpoint", "str"), C("what", "str"), *MAYBE_FLOW, C("seq", "i64", null=True), AT,
+        C("duration_ns", "i64", "ns"),
+    )),
+    Table("nodes", "a sample of a node", (
+        AT, C("node", "str"), C("cpu_ns", "i64", "ns", "counter"),
+        *_each("rx_bytes rx_packets tx_bytes tx_packets", "i64", "", "counter, as the node sees it"),
+        C("memory_bytes", "i64", "B"), C("group", "str", null=True),
+        C("cpu_share", "f64", "", "of one core, over the interval before", null=True),
+        *_each("rx_bps tx_bps", "f64", "bit/s", null=True),
+        *_each("rx_pps tx_pps", "f64", "packets/s", null=True),
+    )),
+    Table("stacks", "a counter of a node's network stack that moved; earlier versions have no such table", (
+        C("node", "str"), C("counter", "str", "", "as `nstat` names it"),
+        C("value", "i64", "", "its growth from the programs' start to the end of the drain"),
+        C("group", "str", null=True),
+    )),
+    Table("links", "a sample of a link's direction, or of a class of its queue", (
+        AT, C("link", "str"),
+        C("direction", "str", "", "forward, reverse; in half duplex these are what each end sent, and `both` "
+          "the queue of both; of a segment's medium, whose link is called as the segment, `both` alone"),
+        *_each("bytes packets dropped overlimits", "i64", "", "counter; a class's bytes are among the "
+               "direction's too; of CAKE's tins they are those that came", null=True),
+        C("backlog_bytes", "i64", "B"), C("backlog_packets", "i64"),
+        C("class", "str", "", "band, class or tin of its queue; null: the whole direction", null=True),
+        C("marked", "i64", "", "by ECN, of classes", null=True),
+        C("bps", "f64", "bit/s", "that left", null=True),
+        C("pps", "f64", "packets/s", "that left", null=True),
+        *(C(f"requested_{name}", "f64", unit, "the mean of the trace over the interval before; only where "
+            "links are played from traces (earlier versions: asked_...)", null=True, absent=True)
+          for name, unit in (("bps", "bit/s"), ("delay_ns", "ns"), ("loss", ""))),
+    )),
+    Table("impairments", "a change of a link that is played from a trace, in plans with traces", (
+        AT, C("planned_ns", "i64", "ns", "when it was due"), C("link", "str"), C("direction", "str"),
+        C("rate_bps", "i64", "bit/s", "0: an outage; null: no rate", null=True), C("delay_ns", "i64", "ns"),
+        C("loss", "f64"),
+    )),
+    Table("host", "a sample of the kernel that the lab runs in, or of its machine", (
+        AT, C("where", "str", "", "lab, outer, or a host's name"),
+        *_each("busy_share steal_share", "f64", null=True),
+        C("load1", "f64"), C("memory_available_bytes", "i64", "B"), C("cores", "i64"),
+    )),
+    Table("disturbance", "a second of heartbeats, in real time: as raw/disturbance*.csv (earlier versions: "
+          "`strain.parquet`)", (
+        *_each("t_ns beats late_ns worst_ns stalled_ns suspended_ns set_ns", "i64"),
+        *_each("periods throttled throttled_ns ran_ns waited_ns slices pressure_ns cores cores_ns idle_ns "
+               "steal_ns own_core_ns own_steal_ns heat_ns stopped", "i64", null=True),
+        C("where", "str", "", "lab, outer"),
+    )),
+    Table("events", "a timeline event as applied, or a change by hand", (
+        AT, C("planned_ns", "i64", "ns", "when it was due"), C("phase", "str"), C("action", "str"),
+        C("targets", "list[str]"), C("args", "str", "", "JSON"), C("ok", "bool"),
+        C("error", "str", null=True),
+        C("label", "str"),
+    )),
+    Table("trials", "a trial of a path after RFC 2544, of `frames` software", (
+        *TRIALS, C("lost", "i64", "frames", "sent - received - ring_dropped"),
+        *_each("offered_fps delivered_fps", "f64", "frames/s", "as they really were", null=True),
+    )),
+    Table("latencies", "a bucket of a trial's latencies", (
+        C("trial", "i64"), C("from_ns", "i64", "ns"), C("to_ns", "i64", "ns", "excluded"), C("frames", "i64"),
+    )),
+    Table("findings", "what a search of trials found", (
+        C("stream", "str"), C("test", "str"), C("size", "i64", "B"), C("repetition", "i64"),
+        C("value", "f64"),
+        C("unit", "str"), C("limit", "str", "", "line, path, tester, length (of a burst)"),
+        C("top_fps", "f64"),
+    )),
+)}  # fmt: skip

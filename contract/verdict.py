@@ -1,0 +1,27 @@
+"""The one vocabulary of verdicts: of links' proofs, guarantees, checks, expectations, and claims of works.
+
+Standard library only: everybody that judges or shows a verdict takes its word from here.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+Verdict = Literal["holds", "fails", "cannot tell", "by construction"]
+HOLDS: Verdict = "holds"  # the whole interval is where it has to be
+FAILS: Verdict = "fails"  # all of it is elsewhere
+OPEN: Verdict = "cannot tell"  # it is wider than that, or something that the rule needs was not measured
+GIVEN: Verdict = "by construction"  # of a claim: what it says went into the set-up
+ORDER = (FAILS, OPEN, HOLDS, GIVEN)  # the worst first
+_EARLIER: dict[str, Verdict] = {"not judged": OPEN, "cannot be judged": OPEN, "does not hold": FAILS}
+
+
+def word(said: object) -> Verdict:
+    """A verdict from a file, in the present words; an unknown word becomes `cannot tell`."""
+    known: dict[object, Verdict] = {one: one for one in ORDER}
+    return (known | _EARLIER).get(said, OPEN)
+
+
+def of_truth(holds: bool | None) -> Verdict:
+    """The verdict for a truth value; None, if nothing could be counted, becomes `cannot tell`."""
+    return OPEN if holds is None else HOLDS if holds else FAILS

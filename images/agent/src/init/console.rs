@@ -1,0 +1,71 @@
+//! A root shell on the serial console: started when somebody presses Enter there, so that it costs nothing before.
+
+use crate::os::Res;
+use std::fs::{File, OpenOptions};
+use std::io::Read;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::process::Command;
+
+const LINE: &str = "/dev/ttyS0";
+const SHELL: &str = "/bin/sh";
+
+/// The serial line, and the shell that runs there.
+pub struct Console {
+    line: File,
+    shell: Option<i32>,
+}
+
+impl Console {
+    /// None where the VM has no serial line.
+    pub fn open() -> Option<Self> {
+        let flags = libc::O_NOCTTY | libc::O_NONBLOCK;
+        let opened = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .custom_flags(flags)
+            .open(LINE);
+        opened.ok().map(|line| Self { line, shell: None })
+    }
+
+    /// The descriptor to poll; -1 while a shell reads the line.
+    pub fn descriptor(&self) -> i32 {
+        match self.shell {
+            None => self.line.as_raw_fd(),
+            Some(_) => -1,
+        }
+    }
+
+    /// Drops the line that was typed and starts the shell. An error ends the console.
+    pub fn typed(&mut self) -> Res<()> {
+        let mut dropped = [0; 256];
+        let failed = |e| format!("{LINE}: {e}; the console has no shell");
+        if self.line.read(&mut dropped).map_err(failed)? == 0 {
+            return Err(format!("{LINE}: closed; the console has no shell"));
+        }
+        let open = || OpenOptions::new().read(true).write(true).open(LINE);
+        let (input, output, errors) = (
+            open().map_err(failed)?,
+            open().map_err(failed)?,
+            open().map_err(failed)?,
+        );
+        let mut command = Command::new(SHELL);
+        command
+            .arg("-i")
+            .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
+            .env("HOME", "/root")
+            .env("TERM", "linux")
+            .stdin(input)
+            .stdout(output)
+            .stderr(errors);
+        self.shell = Some(crate::node::spawn_on_terminal(&mut command).map_err(failed)?);
+        Ok(())
+    }
+
+    /// Takes note of a process that ended: without its shell the line waits for Enter again.
+    pub fn ended(&mut self, pid: i32) {
+        if self.shell == Some(pid) {
+            self.shell = None;
+        }
+    }
+}

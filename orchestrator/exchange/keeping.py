@@ -1,0 +1,51 @@
+"""Wires whose ends have other addresses than a plan gives become segments, on which a node's own is kept."""
+
+from __future__ import annotations
+
+import ipaddress
+import itertools
+from collections.abc import Callable, Mapping
+
+from .network import End, Lan, Network, Wire
+
+Interface = ipaddress.IPv4Interface | ipaddress.IPv6Interface
+Address = Callable[[Network, End], Interface | None]
+LARGEST, SMALLEST = 16, 29  # lengths of prefixes: a segment has room for a bridge's members
+
+
+def keep_addresses(network: Network, wires: Mapping[str, Wire], address: Address) -> None:
+    """Turns wires into segments where that keeps an address. A node may fix one, on its first segment."""
+    fixed = {node for lan in network.lans.values() for node, _ in lan.members}
+    for name, wire in wires.items():
+        keeper = next((end for end in _others(network, wire, address) if end[0] not in fixed), None)
+        if keeper is not None and name not in {*network.lans, *network.machines}:
+            fixed |= {node for node, _ in wire.ends}
+            _as_segment(network, name, wire, keeper)
+
+
+def _others(network: Network, wire: Wire, address: Address) -> list[End]:
+    """The ends whose address is not the one that a plan gives: the lowest two of the subnet."""
+    given = [address(network, end) for end in wire.ends]
+    first, second = given
+    if (
+        first is None
+        or second is None
+        or wire.cost
+        or first.network != second.network
+        or first.ip == second.ip
+    ):
+        return []
+    if first.version != 4 or not LARGEST <= first.network.prefixlen <= SMALLEST:
+        return []
+    planned = itertools.islice(first.network.hosts(), 2)
+    return [end for end, own, here in zip(wire.ends, (first, second), planned, strict=True) if own.ip != here]
+
+
+def _as_segment(network: Network, name: str, wire: Wire, keeper: End) -> None:
+    network.wires.remove(wire)
+    network.lans[name] = Lan(name, list(wire.ends), mtu=wire.mtu, origin=wire.origin)
+    if wire.impairments or wire.down:
+        turned = {"forward": "reverse", "reverse": "forward", "both": "both"}
+        first = wire.ends[0] == keeper
+        sides = {side if first else turned[side]: what for side, what in wire.impairments.items()}
+        network.lines.append(Wire((keeper, (name, "")), None, sides, wire.down, origin=wire.origin))

@@ -1,0 +1,31 @@
+"""Commands of Linux that give a machine its network, by their names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ..network import Machine
+from . import ip, net_tools, switches, tc
+
+Command = Callable[[Machine, Sequence[str]], int | None]
+COMMANDS: dict[str, Command] = {
+    "ip": ip.ip, "ifconfig": net_tools.ifconfig, "route": net_tools.route, "vconfig": net_tools.vconfig,
+    "sysctl": net_tools.sysctl, "brctl": switches.brctl, "ovs-vsctl": switches.ovs_vsctl, "tc": tc.tc,
+    "bridge": lambda _machine, words: 0 if "show" in words else None,
+    "ifup": lambda _machine, _words: None,
+}  # fmt: skip
+PLACES = ("/sbin/", "/usr/sbin/", "/bin/", "/usr/bin/", "/usr/local/sbin/", "/usr/local/bin/")
+
+
+def bare(name: str) -> str:
+    """A program's name without the directory that it lies in."""
+    return next((name.removeprefix(place) for place in PLACES if name.startswith(place)), name)
+
+
+def act(machine: Machine, words: Sequence[str]) -> int | None:
+    """What a command does to the machine: its exit status; None for one that has no counterpart."""
+    plain = list(words)
+    while plain[:1] in (["sudo"], ["busybox"], ["exec"]):
+        plain.pop(0)
+    command = COMMANDS.get(bare(plain[0])) if plain else None
+    return None if command is None else command(machine, plain[1:])

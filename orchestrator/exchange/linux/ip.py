@@ -1,0 +1,267 @@
+"""The command `ip` in all its spellings: objects and commands by their first letters, options in any order.
+
+Answers the exit status, or None for what it does not know: that is left out and said.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Callable, Iterator, Sequence
+
+from ..network import Bridge, Machine, Route
+from .addresses import give, interface, is_a, subnet, take
+
+FLAGS = (
+    "-4",
+    "-6",
+    "-0",
+    "-f",
+    "-c",
+    "-color",
+    "-s",
+    "-d",
+    "-o",
+    "-h",
+    "-br",
+    "-brief",
+    "-j",
+    "-N",
+    "-force",
+)
+# As ip takes them (iproute2, ip/ip.c): the shortest text that is each object.
+OBJECTS = (("address", "a"), ("link", "l"), ("route", "r"))
+# Of an address and of a route: keywords that take a word, and have no counterpart that matters to a lab.
+ADDRESS_WORDS = ("broadcast", "brd", "label", "scope", "metric", "proto", "valid_lft", "preferred_lft")
+ADDRESS_FLAGS = ("noprefixroute", "nodad", "home", "mngtmpaddr", "autojoin", "noprefixroute")
+ROUTE_WORDS = (
+    "dev",
+    "src",
+    "proto",
+    "protocol",
+    "scope",
+    "advmss",
+    "pref",
+    "initcwnd",
+    "initrwnd",
+    "rto_min",
+)
+
+
+def ip(machine: Machine, words: Sequence[str]) -> int | None:
+    """What the words after `ip` do to the machine."""
+    plain = list(words)
+    while plain and (plain[0] in FLAGS or plain[0].startswith("-f")):
+        if plain.pop(0) in ("-f", "-family") and plain:
+            plain.pop(0)
+    if not plain or plain[0].startswith("-"):
+        return None
+    kind = next((name for name, short in OBJECTS if name.startswith(plain[0]) or plain[0] == short), None)
+    if plain[0] == "addr":
+        kind = "address"
+    command, rest = (plain[1], plain[2:]) if len(plain) > 1 else ("show", [])
+    if kind is None:
+        return None
+    if "show".startswith(command) or command in ("list", "ls", "lst", "get", "g"):
+        return 0
+    return _OBJECTS[kind](machine, command, list(rest))
+
+
+def _address(machine: Machine, command: str, words: list[str]) -> int | None:
+    address, port = None, None
+    given = iter(words)
+    for word in given:
+        if word == "dev":
+            port = next(given, None)
+        elif word in ADDRESS_WORDS:
+            next(given, None)
+        elif word == "local":
+            address = next(given, None)
+        elif word in ADDRESS_FLAGS or (
+            word in ("to", "primary", "permanent", "global") and command[0] == "f"
+        ):
+            continue
+        elif address is None and interface(word) is not None:
+            address = word
+        else:
+            return None  # peer, and what it does not know
+    if "flush".startswith(command) and command[0] == "f":
+        return None if port is None else take(machine, port)
+    text = None if address is None else interface(address)
+    if text is None or port is None:
+        return None
+    if "add".startswith(command):
+        return give(machine, port, text)
+    if command in ("change", "chg", "replace") or (len(command) > 1 and "replace".startswith(command)):
+        give(machine, port, text)
+        return 0
+    return take(machine, port, text) if "delete".startswith(command) else None
+
+
+def _link(machine: Machine, command: str, words: list[str]) -> int | None:
+    if "set".startswith(command):
+        return _set(machine, words)
+    if "add".startswith(command):
+        return _new(machine, words)
+    if "delete".startswith(command):
+        names = [word for word in words if word not in ("dev", "type", "bridge", "vlan", "dummy")]
+        if len(names) != 1 or (names[0] not in machine.bridges and names[0] not in machine.made):
+            return None
+        machine.bridges.pop(names[0], None)
+        machine.made.pop(names[0], None)
+        machine.addresses.pop(names[0], None)
+        return 0
+    return None
+
+
+def _new(machine: Machine, words: list[str]) -> int | None:
+    """A bridge, a tagged interface, a dummy."""
+    if "type" not in words[:-1]:
+        return None
+    at = words.index("type")
+    kind, options, head = words[at + 1], words[at + 2 :], words[:at]
+    name, parent = None, None
+    given = iter(head)
+    for word in given:
+        if word in ("name", "dev"):
+            name = next(given, None)
+        elif word == "link":
+            parent = next(given, None)
+        elif word in ("mtu", "address", "txqueuelen", "numtxqueues", "numrxqueues"):
+            next(given, None)
+        elif word not in ("up",):
+            name = word
+    if name is None:
+        return None
+    if kind == "bridge":
+        return _bridge(machine.bridges.setdefault(name, Bridge()), options)
+    if kind == "vlan" and parent is not None and "id" in options[:-1]:
+        machine.made[name] = f"VLAN {options[options.index('id') + 1]} of {parent}"
+        return 0
+    if kind == "dummy":
+        machine.made[name] = "a dummy"
+        return 0
+    return None
+
+
+def _bridge(bridge: Bridge, options: Sequence[str]) -> int | None:
+    """Options of a bridge; timers of its spanning tree are the lab's own."""
+    pairs = list(zip(options[::2], options[1::2], strict=False))
+    for key, value in pairs:
+        if key in ("stp_state", "stp"):
+            bridge.stp = value in ("1", "on")
+        elif key == "vlan_filtering" and value in ("1", "on"):
+            return None
+    return 0
+
+
+def _set(machine: Machine, words: list[str]) -> int | None:
+    plain = words[1:] if words[:1] == ["dev"] else words
+    if not plain or plain[0] == "group":
+        return None
+    port, given = plain[0], iter(plain[1:])
+    for word in given:
+        if word == "dev":
+            port = next(given, port)
+        elif word in ("up", "down"):
+            (machine.down.discard if word == "up" else machine.down.add)(port)
+        elif word == "mtu":
+            value = next(given, "")
+            if not value.isdigit():
+                return None
+            machine.mtus[port] = int(value)
+        elif word == "master":
+            master = next(given, "")
+            if master not in machine.bridges:
+                return None
+            enslave(machine, port, master)
+        elif word == "nomaster":
+            release(machine, port)
+        elif word in ("arp", "promisc", "multicast", "allmulticast", "qlen", "txqueuelen", "txqlen", "alias"):
+            next(given, None)
+        elif word == "type" and port in machine.bridges and next(given, "") == "bridge":
+            return _bridge(machine.bridges[port], list(given))
+        else:
+            return None  # address, name, netns, vrf and the like
+    return 0
+
+
+def enslave(machine: Machine, port: str, bridge: str) -> None:
+    """Make an interface a bridge's port."""
+    release(machine, port)
+    machine.bridges[bridge].ports.append(port)
+
+
+def release(machine: Machine, port: str) -> None:
+    """Take an interface out of its bridge."""
+    for bridge in machine.bridges.values():
+        if port in bridge.ports:
+            bridge.ports.remove(port)
+
+
+def _route(machine: Machine, command: str, words: list[str]) -> int | None:
+    if not words or "flush".startswith(command):
+        return None
+    if words[0] in ("unicast", "to"):
+        words = words[1:]
+    to = subnet(words[0]) if words else None
+    if to is None:
+        return None
+    if "delete".startswith(command):
+        return _forget(machine, to, words[1:])
+    hops = list(_hops(words[1:]))
+    if len(hops) != 1 or hops[0] is None:
+        return None
+    via, metric = hops[0]
+    return route(machine, Route(to, via, metric), command)
+
+
+def route(machine: Machine, made: Route, command: str = "add") -> int | None:
+    """Add or replace a route; of two to one subnet the lower metric is used."""
+    same = [one for one in machine.routes if one.to == made.to and one.metric == made.metric]
+    if command in ("change", "chg", "replace") or (len(command) > 2 and "replace".startswith(command)):
+        machine.routes = [one for one in machine.routes if one not in same]
+    elif same and "add".startswith(command):
+        return 2
+    elif same or not "add".startswith(command):
+        return None
+    machine.routes.append(made)
+    return 0
+
+
+def _hops(words: Sequence[str]) -> Iterator[tuple[str, int] | None]:
+    """The gateway and the metric; None for what has no counterpart."""
+    via, metric, given = None, 0, iter(words)
+    for word in given:
+        if word == "via":
+            via = next(given, "")
+            via = next(given, "") if via in ("inet", "inet6") else via
+        elif word in ("metric", "preference", "priority"):
+            value = next(given, "")
+            if not value.isdigit():
+                yield None
+                return
+            metric = int(value)
+        elif word in ROUTE_WORDS:
+            next(given, None)
+        elif word not in ("onlink",):
+            yield None
+            return
+    if via is None or not is_a(ipaddress.ip_address, via) or ipaddress.ip_address(via).is_link_local:
+        yield None  # by a device, or by an address that is made of a MAC of theirs
+    else:
+        yield via, metric
+
+
+def _forget(machine: Machine, to: str, words: Sequence[str]) -> int | None:
+    via = words[words.index("via") + 1] if "via" in words[:-1] else None
+    found = [one for one in machine.routes if one.to == to and via in (None, one.via)]
+    for one in found[:1]:
+        machine.routes.remove(one)
+    if not found and to != "default":  # the default route of a management network is not here
+        return None
+    return 0
+
+
+_OBJECTS: dict[str, Callable[[Machine, str, list[str]], int | None]] = {
+    "address": _address, "link": _link, "route": _route,
+}  # fmt: skip

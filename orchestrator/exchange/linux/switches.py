@@ -1,0 +1,70 @@
+"""brctl, bridge and ovs-vsctl: switches inside a machine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..network import Bridge, Machine
+from .ip import enslave, release
+
+_TIMERS = (
+    "setfd",
+    "setageing",
+    "sethello",
+    "setmaxage",
+    "setbridgeprio",
+    "setpathcost",
+    "setportprio",
+    "hairpin",
+)
+
+
+def brctl(machine: Machine, words: Sequence[str]) -> int | None:
+    """Bridges and their ports; timers are the lab's own, and answered as not known."""
+    match list(words):
+        case ["addbr", name]:
+            machine.bridges.setdefault(name, Bridge())
+            return 0
+        case ["delbr", name]:
+            return 0 if machine.bridges.pop(name, None) is not None else 1
+        case ["addif", name, *ports] if name in machine.bridges:
+            for port in ports:
+                enslave(machine, port, name)
+            return 0
+        case ["delif", name, *ports] if name in machine.bridges:
+            for port in ports:
+                release(machine, port)
+            return 0
+        case ["stp", name, state] if name in machine.bridges:
+            machine.bridges[name].stp = state in ("on", "yes", "1")
+            return 0
+        case ["show" | "showmacs" | "showstp", *_]:
+            return 0
+    return None
+
+
+def ovs_vsctl(machine: Machine, words: Sequence[str]) -> int | None:
+    """Bridges and plain ports of Open vSwitch; a tag, a trunk or a controller is not known."""
+    waiting: list[list[str]] = [[]]
+    for word in words:
+        if word == "--":
+            waiting.append([])
+        elif word not in ("--may-exist", "--if-exists", "--no-wait"):
+            waiting[-1].append(word)
+    for command in waiting:
+        match command:
+            case ["add-br", name]:
+                machine.bridges.setdefault(name, Bridge())
+            case ["del-br", name]:
+                machine.bridges.pop(name, None)
+            case ["add-port", name, port] if name in machine.bridges:
+                enslave(machine, port, name)
+            case ["del-port", *_, port]:
+                release(machine, port)
+            case ["set", "bridge" | "Bridge", name, "stp_enable=true"] if name in machine.bridges:
+                machine.bridges[name].stp = True
+            case ["show" | "list-br" | "list-ports", *_] | []:
+                continue
+            case _:
+                return None
+    return 0

@@ -1,0 +1,141 @@
+"""`tc`: what netem, tbf and the rate of a class do to what leaves an interface."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ..network import Machine
+
+_NUMBER = re.compile(r"([\d.]+)([a-zA-Z%]*)")
+# tc's units (man tc): rates that end in "bps" are bytes a second; a time without one is in microseconds.
+_RATES = {
+    "": 1, "bit": 1, "kbit": 1e3, "mbit": 1e6, "gbit": 1e9, "tbit": 1e12, "kibit": 1024, "mibit": 1024**2,
+    "bps": 8, "kbps": 8e3, "mbps": 8e6, "gbps": 8e9,
+}  # fmt: skip
+_TIMES = {
+    "": 1e3, "us": 1e3, "usec": 1e3, "usecs": 1e3, "ms": 1e6, "msec": 1e6, "msecs": 1e6,
+    "s": 1e9, "sec": 1e9, "secs": 1e9,
+}  # fmt: skip
+DISTRIBUTIONS = ("uniform", "normal", "pareto", "paretonormal")
+_PERCENT = {
+    "loss": "loss",
+    "drop": "loss",
+    "corrupt": "corrupt",
+    "duplicate": "duplicate",
+    "reorder": "reorder",
+}
+
+
+def tc(machine: Machine, words: Sequence[str]) -> int | None:
+    """Impairments of an interface; None where a word of it has no counterpart."""
+    plain = [word for word in words if not word.startswith("-")]
+    if plain[:1] not in (["qdisc"], ["q"], ["qd"]) or len(plain) < 4 or "dev" not in plain[:-1]:
+        return 0 if "show" in plain or "ls" in plain else None
+    command, port = plain[1], plain[plain.index("dev") + 1]
+    if "delete".startswith(command):
+        machine.queues.pop(port, None)
+        return 0
+    if command in ("show", "ls", "list"):
+        return 0
+    kind = next((word for word in ("netem", "tbf") if word in plain), None)
+    if kind is None or command not in ("add", "replace", "change"):
+        return None
+    at = plain.index(kind)
+    if not _placed(plain[2:at]):
+        return None
+    found: dict[str | None, Any] = dict((_netem if kind == "netem" else _tbf)(plain[at + 1 :]))
+    if None in found or not found:
+        return None
+    own = {} if "root" in plain[:at] and command != "change" else machine.queues.get(port, {})
+    if "parent" in plain[:at] and not own:
+        return None  # of one class of traffic
+    machine.queues[port] = {**own, **{key: value for key, value in found.items() if key}}
+    return 0
+
+
+def _placed(words: Sequence[str]) -> bool:
+    """Whether the queue is the interface's own, or below the only other."""
+    given = iter(words)
+    for word in given:
+        if word in ("dev", "handle"):
+            next(given, None)
+        elif word == "parent":
+            if not re.fullmatch(r"[0-9a-f]+:(1|)", next(given, "")):
+                return False
+        elif word != "root":
+            return False
+    return True
+
+
+def _netem(words: Sequence[str]) -> Iterator[tuple[str | None, Any]]:
+    waiting = list(words)
+    while waiting:
+        word = waiting.pop(0)
+        if word in ("delay", "latency") and waiting:
+            yield "delay", duration(waiting.pop(0))
+            if waiting and _NUMBER.fullmatch(waiting[0]):
+                yield "jitter", duration(waiting.pop(0))
+            if waiting and _NUMBER.fullmatch(waiting[0]):
+                yield "delay_correlation", _share(waiting.pop(0))
+        elif word == "distribution" and waiting and waiting[0] in DISTRIBUTIONS:
+            yield "distribution", waiting.pop(0)
+        elif word in _PERCENT and waiting:
+            if waiting[0] == "random":
+                waiting.pop(0)
+            found = _NUMBER.fullmatch(waiting.pop(0)) if waiting else None
+            yield (_PERCENT[word], f"{found[1]} %") if found and found[2] in ("", "%") else (None, None)
+            if waiting and _NUMBER.fullmatch(waiting[0]):
+                yield f"{_PERCENT[word]}_correlation", _share(waiting.pop(0))
+        elif word == "rate" and waiting:
+            yield "rate", rate(waiting.pop(0))
+        elif word == "limit" and waiting and waiting[0].isdigit():
+            yield "limit", int(waiting.pop(0))
+        else:
+            yield None, None
+
+
+def _share(text: str) -> str:
+    return f"{text.rstrip('%')} %"
+
+
+def _tbf(words: Sequence[str]) -> Iterator[tuple[str | None, Any]]:
+    """The rate; burst and latency of its bucket are the lab's own."""
+    given = iter(words)
+    for word in given:
+        value = next(given, "")
+        if word == "rate":
+            yield "rate", rate(value)
+        elif word not in (
+            "burst",
+            "buffer",
+            "maxburst",
+            "latency",
+            "limit",
+            "mtu",
+            "minburst",
+            "peakrate",
+            "mpu",
+        ):
+            yield None, None
+
+
+def rate(text: str) -> str:
+    """A rate of tc as ours."""
+    found = _NUMBER.fullmatch(text.lower())
+    if found is None or found[2] not in _RATES:
+        return text
+    return f"{round(float(found[1]) * _RATES[found[2]])} bit/s"
+
+
+def duration(text: str) -> str:
+    """A time of tc as ours."""
+    found = _NUMBER.fullmatch(text.lower())
+    if found is None or found[2] not in _TIMES:
+        return text
+    nanoseconds = round(float(found[1]) * _TIMES[found[2]])
+    for unit, size in (("s", 10**9), ("ms", 10**6), ("us", 10**3)):
+        if nanoseconds % size == 0:
+            return f"{nanoseconds // size} {unit}"
+    return f"{nanoseconds} ns"

@@ -1,0 +1,152 @@
+"""Gives the script Mininet's modules, runs it, and prints what it built."""
+
+from __future__ import annotations
+
+import importlib.abc
+import importlib.machinery
+import json
+import runpy
+import sys
+import types
+from pathlib import Path
+from typing import Any
+
+from . import net, nodes, said, stubs, topologies
+from .machine import keep_away, refused
+
+KNOWN: dict[str, Any] = {
+    "Mininet": net.Net, "MininetWithControlNet": net.Net, "Topo": topologies.Topo,
+    "SingleSwitchTopo": topologies.SingleSwitchTopo, "MinimalTopo": topologies.SingleSwitchTopo,
+    "SingleSwitchReversedTopo": topologies.SingleSwitchReversedTopo, "LinearTopo": topologies.LinearTopo,
+    "TreeTopo": topologies.TreeTopo, "TorusTopo": topologies.TorusTopo,
+    "TreeNet": lambda depth=1, fanout=2, **keys: net.Net(topo=topologies.TreeTopo(depth, fanout), **keys),
+    "Node": nodes.Node, "Host": nodes.Node, "CPULimitedHost": nodes.CPULimitedHost, "Switch": nodes.Switch,
+    "OVSSwitch": nodes.Stp, "OVSKernelSwitch": nodes.Stp, "LinuxBridge": nodes.Stp, "OVSBridge": nodes.Stp,
+    "OVSBatch": nodes.Stp, "UserSwitch": nodes.Switch, "IVSSwitch": nodes.Switch,
+    "Intf": nodes.Intf, "TCIntf": nodes.TCIntf, "Link": net.PlainLink, "TCLink": net.TCLink,
+    "TCULink": net.TCLink, "OVSLink": net.PlainLink, "OVSIntf": nodes.Intf,
+    "irange": lambda a, b: range(a, b + 1), "numCores": lambda: 1,
+    "ipAdd": lambda i, prefixLen=8, ipBaseNum=0x0A000000: ".".join(
+        str((ipBaseNum + i) >> shift & 255) for shift in (24, 16, 8, 0)
+    ),
+    "ipStr": lambda number: ".".join(str(number >> shift & 255) for shift in (24, 16, 8, 0)),
+    "macColonHex": lambda number: ":".join(f"{number >> shift & 255:02x}" for shift in range(40, -8, -8)),
+}  # fmt: skip
+
+
+class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Gives every module of Mininet's name."""
+
+    def find_spec(self, fullname: str, path: Any, target: Any = None) -> Any:
+        if fullname.partition(".")[0] != "mininet":
+            return None
+        return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        def known(name: str) -> Any:
+            if name.startswith("__"):
+                raise AttributeError(name)
+            if name == "quietRun":
+                return lambda *words, **keys: str(refused(*words, **{**keys, "text": True}).stdout or "")
+            return KNOWN.get(name) or stubs.Loose(name, (stubs.Stub,), {})
+
+        module.__getattr__ = known  # type: ignore[method-assign]
+
+
+def main(file: str, stop_at_start: bool, arguments: list[str]) -> None:
+    """Run the script and print what it built."""
+    out, sys.stdout = sys.stdout, sys.stderr
+    said.SCRIPT[0], net.STOP_AT_START[0] = file, stop_at_start
+    sys.argv = [file, *arguments]
+    sys.path.insert(0, str(Path(file).parent))
+    sys.meta_path.insert(0, Finder())
+    keep_away()
+    error, scope = _run(file)
+    topos = scope.get("topos")
+    if not net.NETS and isinstance(topos, dict) and topos and error is None:
+        error = _custom(file, topos)
+    nets = [one.recorded() for one in net.NETS if one.nameToNode]
+    json.dump({"nets": nets, "left": said.LEFT, "changed": said.CHANGED, "error": error}, out)
+
+
+def _run(file: str) -> tuple[dict[str, Any] | None, dict[str, Any]]:
+    """How the script failed, if it did, and its names."""
+    try:
+        return None, runpy.run_path(file, run_name="__main__")
+    except net.BuiltError:
+        return None, {}
+    except SystemExit as end:
+        failed = end.code not in (None, 0, False)
+        return (_failure(file, end, f"ended with sys.exit({end.code!r})") if failed else None), {}
+    except BaseException as failure:  # whatever the script does, it is said
+        return _failure(file, failure, f"{type(failure).__name__}: {failure}"), {}
+
+
+def _custom(file: str, topos: dict[str, Any]) -> dict[str, Any] | None:
+    """Build the first topology that the script offers to `mn --custom`."""
+    name = next(iter(topos))
+    if len(topos) > 1:
+        said.leave(f"topologies {', '.join(sorted(map(str, topos)))}: the first, {name}, is taken")
+    try:
+        made = net.Net(topo=topos[name](), build=False)
+        made.__dict__["custom"] = True
+        made.build()
+    except BaseException as failure:
+        return _failure(file, failure, f"{type(failure).__name__}: {failure}")
+    return None
+
+
+def _failure(file: str, failure: BaseException, text: str) -> dict[str, Any]:
+    """The script's line of an exception, and whether the script is Python 2."""
+    trace, line = failure.__traceback__, 0
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == file:
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    if isinstance(failure, SyntaxError) and failure.filename == file:
+        line = failure.lineno or 0
+    return {"line": line, "text": " ".join(text.split())[:300], "python2": _of_python_2(failure)}
+
+
+def _of_python_2(failure: BaseException) -> bool:
+    text = str(failure)
+    if isinstance(failure, SyntaxError):
+        return any(
+            one in text
+            for one in (
+                "Missing parentheses in call to", "multiple exception types must be parenthesized",
+                "leading zeros in decimal", "inconsistent use of tabs", "invalid hexadecimal",
+            )
+        )  # fmt: skip
+    if isinstance(failure, NameError):
+        return any(
+            f"'{one}'" in text
+            for one in (
+                "xrange",
+                "raw_input",
+                "unicode",
+                "long",
+                "unichr",
+                "basestring",
+                "reduce",
+                "file",
+                "execfile",
+            )
+        )
+    old = (
+        "Queue",
+        "ConfigParser",
+        "urllib2",
+        "StringIO",
+        "commands",
+        "Tkinter",
+        "httplib",
+        "thread",
+        "cPickle",
+        "urlparse",
+    )
+    if isinstance(failure, ModuleNotFoundError):
+        return failure.name in old
+    return isinstance(failure, AttributeError) and any(
+        f"'{one}'" in text for one in ("iteritems", "has_key", "itervalues")
+    )

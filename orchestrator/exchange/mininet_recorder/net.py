@@ -1,0 +1,337 @@
+"""Mininet itself: nodes and links as the script adds, changes and deletes them."""
+
+from __future__ import annotations
+
+import functools
+import ipaddress
+import re
+from typing import Any
+
+from .nodes import IMPAIRMENTS, SWITCH_QUIET, CPULimitedHost, Intf, Link, Node, Stp, Switch, TCIntf
+from .said import LEFT, call_text, change, here, leave
+from .stubs import Recorded, Stub, quiet, silent
+from .topologies import Topo
+
+NETS: list[Net] = []
+STOP_AT_START = [False]
+# Of the constructor: without an effect on a network of ours.
+QUIET_KEYS = frozenset((
+    "switch", "controller", "host", "link", "intf", "build", "xterms", "cleanup", "inNamespace",
+    "autoSetMacs",
+    "autoStaticArp", "autoPinCpus", "listenPort", "waitConnected",
+))  # fmt: skip
+
+
+class BuiltError(BaseException):
+    """Ends the script where its network has started."""
+
+
+def _natural(step: Any) -> list[Any]:
+    """h2 before h10."""
+    return [
+        (0, int(one), "") if one.isdigit() else (1, 0, one) for one in re.split(r"(\d+)", str(step[1][0]))
+    ]
+
+
+class PlainLink:
+    """A link whose bandwidth, delay and loss are without effect."""
+
+
+class TCLink(PlainLink):
+    """A link with TCIntf at both ends."""
+
+
+class Net(Recorded):
+    """The network of a script."""
+
+    KEPT = frozenset({"terms"})
+
+    def __init__(self, topo: Any = None, switch: Any = None, host: Any = None, controller: Any = None,
+                 link: Any = None, intf: Any = None, build: bool = True, ipBase: str = "10.0.0.0/8",
+                 **keys: Any) -> None:  # fmt: skip
+        self.nameToNode: dict[str, Node] = {}
+        self.wires: list[Link] = []
+        self.hosts: list[Node] = []
+        self.switches: list[Node] = []
+        self.controllers: list[Any] = []
+        self.terms: list[Any] = []
+        self.topo = topo
+        self.base = ipaddress.ip_network(ipBase, strict=False)
+        self.next = 1
+        self.classes = {"host": host, "switch": switch, "link": link, "intf": intf}
+        self.custom = False  # as `mn --custom` builds it
+        self.built = False
+        for key in sorted(keys.keys() - QUIET_KEYS):
+            leave(f"Mininet({key}=...) has no counterpart")
+        NETS.append(self)
+        if topo is not None and build:
+            self.build()
+
+    def __str__(self) -> str:
+        return "net"
+
+    def buildFromTopo(self, topo: Any = None) -> None:
+        """Add what the topology has."""
+        if isinstance(topo, type) and issubclass(topo, Topo):
+            topo = topo()
+        steps = list(getattr(topo, "steps", []))
+        for kind in ("addHost", "addSwitch", "addLink"):
+            some = [one for one in steps if one[0] == kind]
+            # Mininet goes through hosts by their names as people sort them: so it gives out addresses.
+            for step, args, params, line in sorted(some, key=_natural) if kind == "addHost" else some:
+                made = getattr(self, step)(*args, **params)
+                made.__dict__["line"] = line
+
+    def addHost(self, name: str, cls: Any = None, **params: Any) -> Node:
+        """Add a host, on the next address."""
+        params.setdefault("ip", f"{self.base[self.next]}/{self.base.prefixlen}")
+        self.next += 1
+        node = self._node(name, cls or self.classes["host"], Node, params)
+        if not isinstance(node, CPULimitedHost) and params.get("cpu"):
+            leave(f"{name}: cpu={params['cpu']} is without effect on a host that is no CPULimitedHost")
+        self.hosts.append(node)
+        return node
+
+    def addSwitch(self, name: str, cls: Any = None, **params: Any) -> Node:
+        """Add a switch."""
+        node = self._node(name, cls or self.classes["switch"], Switch, params)
+        for key in sorted(params.keys() - SWITCH_QUIET - {"stp"}):
+            leave(f"{name}: {key}={params[key]!s:.40} has no counterpart")
+        self.switches.append(node)
+        return node
+
+    def addNode(self, name: str, **params: Any) -> Node:
+        """As a Topo's."""
+        return self.addHost(name, **params)
+
+    def _node(self, name: str, cls: Any, default: type[Node], params: dict[str, Any]) -> Node:
+        given = dict(cls.keywords) if isinstance(cls, functools.partial) else {}
+        made = cls.func if isinstance(cls, functools.partial) else cls
+        while isinstance(made, functools.partial):
+            given, made = {**made.keywords, **given}, made.func
+        if isinstance(made, type) and issubclass(made, Node):
+            node = made(name, **{**given, **params})
+        else:
+            if made is not None:
+                shown = getattr(made, "__name__", str(made) or "a class")
+                leave(f"{name}: its class {shown} is not known: a plain {default.__name__.lower()}")
+            node = default(name, **{**given, **params})
+        node.__dict__["params"] = {**given, **node.params, **params}
+        self.nameToNode[name] = node
+        return node
+
+    def addController(self, name: Any = "c0", *_args: Any, **_params: Any) -> Stub:
+        """Bridges here learn by themselves."""
+        leave(f"controller {name if isinstance(name, str) else getattr(name, '__name__', 'c0')}")
+        return Stub("controller", True)
+
+    def addNAT(self, name: str = "nat0", connect: Any = True, **_params: Any) -> Stub:
+        """The lab has no way out."""
+        leave(f"NAT {name}: a lab is joined to no other network")
+        return Stub("NAT", True)
+
+    def addLink(self, node1: Any, node2: Any, port1: Any = None, port2: Any = None, cls: Any = None,
+                **params: Any) -> Link:  # fmt: skip
+        """Join two nodes."""
+        ends = [node if isinstance(node, Node) else self.nameToNode[str(node)] for node in (node1, node2)]
+        kind = cls or self.classes["link"]
+        while isinstance(kind, functools.partial):
+            params, kind = {**kind.keywords, **params}, kind.func
+        both = {
+            key: value for key, value in params.items() if not key.startswith(("intfName", "params", "cls"))
+        }
+        counts = isinstance(kind, type) and issubclass(kind, TCLink)
+        interfaces = []
+        for number, (end, port) in enumerate(zip(ends, (port1, port2), strict=True), 1):
+            own = {**both, **(params.get(f"params{number}") or {})}
+            given = params.get(f"cls{number}") or own.pop("intf", None) or self.classes["intf"]
+            while isinstance(given, functools.partial):
+                own, given = {**given.keywords, **own}, given.func
+            tc = counts or (isinstance(given, type) and issubclass(given, TCIntf)) or self._as_mn(own)
+            intf = end.plug(params.get(f"intfName{number}"), port, TCIntf if tc else Intf, own)
+            interfaces.append(intf)
+            intf.config(**own)
+        if isinstance(kind, type) and kind.__name__ not in (
+            "TCLink",
+            "Link",
+            "OVSLink",
+            "TCULink",
+            "PlainLink",
+        ):
+            leave(f"the link's class {kind.__name__} is taken as its base, with what it is given")
+        link = Link(interfaces[0], interfaces[1], here(), self)
+        for intf in interfaces:
+            intf.__dict__["link"] = link
+        self.wires.append(link)
+        return link
+
+    def _as_mn(self, own: dict[str, Any]) -> bool:
+        """Whether `mn --custom` would be given --link tc: the file says a bandwidth."""
+        wanted = self.custom and any(own.get(key) for key in IMPAIRMENTS)
+        if wanted:
+            change("bandwidth, delay and the like count, as with `mn --link tc`")
+        return wanted
+
+    def drop(self, link: Link) -> None:
+        """Take a link away."""
+        if link in self.wires:
+            self.wires.remove(link)
+            for intf in (link.intf1, link.intf2):
+                if intf in intf.node.interfaces:
+                    intf.node.interfaces.remove(intf)
+                    intf.node.__dict__.setdefault("gone", []).append(intf)
+
+    def delLink(self, link: Link) -> None:
+        """Take a link away."""
+        self.drop(link)
+
+    def delLinkBetween(self, node1: Any, node2: Any, index: Any = 0, allLinks: bool = False) -> Any:
+        """Take one link of two nodes away, or all."""
+        found = self.linksBetween(node1, node2)
+        gone = found if allLinks else [found[index]]
+        for link in gone:
+            self.drop(link)
+        return gone if allLinks else gone[0]
+
+    def linksBetween(self, node1: Any, node2: Any) -> list[Link]:
+        """The links of two nodes."""
+        wanted = {str(node1), str(node2)}
+        return [link for link in self.wires if {link.intf1.node.name, link.intf2.node.name} == wanted]
+
+    def delNode(self, node: Any, nodes: Any = None) -> bool:
+        """Take a node away, with its links."""
+        name = str(node)
+        if self.nameToNode.pop(name, None) is None:
+            return False
+        for link in [one for one in self.wires if name in (one.intf1.node.name, one.intf2.node.name)]:
+            self.drop(link)
+        self.hosts[:] = [one for one in self.hosts if one.name != name]
+        self.switches[:] = [one for one in self.switches if one.name != name]
+        return True
+
+    delHost = delSwitch = delNode
+    delController = quiet(True)
+
+    def configLinkStatus(self, src: str, dst: str, status: str) -> None:
+        """Turn the links of two nodes off or on."""
+        found = self.linksBetween(src, dst)
+        if not found:
+            leave(f"{call_text('configLinkStatus', (src, dst, status), {})}: there is no such link")
+        for link in found:
+            link.__dict__["down"] = status == "down"
+
+    @property
+    def links(self) -> list[Link]:
+        """All links."""
+        return list(self.wires)
+
+    def getNodeByName(self, *names: Any) -> Any:
+        """One node, or several."""
+        return self.nameToNode[names[0]] if len(names) == 1 else [self.nameToNode[name] for name in names]
+
+    get = getNodeByName
+
+    def __getitem__(self, name: str) -> Node:
+        return self.nameToNode[name]
+
+    def __delitem__(self, name: str) -> None:
+        self.delNode(name)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.nameToNode
+
+    def __len__(self) -> int:
+        return len(self.nameToNode)
+
+    def __iter__(self) -> Any:
+        return iter(self.nameToNode)
+
+    def keys(self) -> list[str]:
+        """Names of the nodes."""
+        return list(self.nameToNode)
+
+    def values(self) -> list[Node]:
+        """The nodes."""
+        return list(self.nameToNode.values())
+
+    def items(self) -> list[tuple[str, Node]]:
+        """Both."""
+        return list(self.nameToNode.items())
+
+    def build(self) -> None:
+        """Configure the hosts, as their classes do."""
+        if self.built:
+            return
+        self.built = True
+        if self.topo is not None:
+            self.buildFromTopo(self.topo)
+        for host in self.hosts:
+            host.__dict__["configured"] = [intf.name for intf in host.interfaces[:1]]
+            host.config(**host.params)
+            if host.params.get("mac"):
+                leave(f"{host.name}: the MAC {host.params['mac']} is the plan's here")
+
+    def start(self) -> None:
+        """As `build`; the script may end here."""
+        self.build()
+        if STOP_AT_START[0] and here():
+            leave("the script is stopped here (--stop-at-start): what comes after is not taken over")
+            raise BuiltError
+
+    def run(self, test: Any, *args: Any, **keys: Any) -> Any:
+        """Start, and call the test."""
+        self.start()
+        return test(*args, **keys)
+
+    init = staticmethod(lambda: None)
+    stop = stopXterms = startTerms = configHosts = staticArp = waitConnected = interact = quiet()
+    configureControlNetwork = quiet()
+    pingAll = silent("pingAll", 0.0)
+    ping = silent("ping", 0.0)
+    pingPair = silent("pingPair", 0.0)
+    pingFull = silent("pingFull", [])
+    pingAllFull = silent("pingAllFull", [])
+    pingPairFull = silent("pingPairFull", [])
+    iperf = silent("iperf", ["0 bits/sec", "0 bits/sec"])
+    runCpuLimitTest = silent("runCpuLimitTest", [])
+    monitor = quiet(())
+    randMac = quiet("00:00:00:00:00:01")
+
+    def recorded(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return {
+            "hosts": [self._host(host) for host in self.hosts],
+            "switches": [
+                {
+                    "name": one.name, "commands": one.commands, "line": one.line,
+                    "stp": bool(one.params.get("stp")) and isinstance(one, Stp),
+                }
+                for one in self.switches
+            ],
+            "links": [self._link(link) for link in self.wires if self._inside(link)],
+        }  # fmt: skip
+
+    def _inside(self, link: Link) -> bool:
+        """Whether both ends are nodes of the network; a node of the machine itself is outside."""
+        outside = [end.node.name for end in (link.intf1, link.intf2) if end.node.name not in self.nameToNode]
+        if outside:
+            LEFT.append(f"line {link.line}: a link to {outside[0]}, which is outside of the network")
+        return not outside
+
+    def _host(self, host: Node) -> dict[str, Any]:
+        ip = host.params.get("ip")
+        first = host.__dict__.get("configured") or [intf.name for intf in host.interfaces[:1]]
+        addresses = dict.fromkeys(first, ip if "/" in ip else f"{ip}/8") if ip else {}
+        share = getattr(host, "share", None) if isinstance(host, CPULimitedHost) else None
+        return {
+            "name": host.name, "addresses": addresses, "commands": host.commands, "line": host.line,
+            "cpu": share,
+        }  # fmt: skip
+
+    @staticmethod
+    def _link(link: Link) -> dict[str, Any]:
+        ends = (link.intf1, link.intf2)
+        return {
+            "ends": [[end.node.name, end.name] for end in ends], "sides": [end.side for end in ends],
+            "down": link.down, "line": link.line,
+        }  # fmt: skip

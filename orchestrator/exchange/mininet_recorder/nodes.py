@@ -1,0 +1,326 @@
+"""Hosts, switches, interfaces and links as scripts use them; each change is recorded with its line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .said import call_text, here, leave
+from .stubs import Recorded, quiet, silent
+
+IMPAIRMENTS = ("bw", "delay", "jitter", "loss", "max_queue_size")  # of TCIntf, what carries over
+# Of a host: carried over, or without a counterpart that matters (names of programs and places).
+HOST_KEYS = frozenset(["ip", "mac", "defaultRoute", "cpu", "cls", "inNamespace", "dimage"]) - {"dimage"}
+WITHOUT_EFFECT = frozenset(["inNamespace", "isSwitch", "isController", "privateDirs_", "xterm", "hostname"])
+SWITCH_QUIET = frozenset(
+    [
+        "dpid",
+        "listenPort",
+        "protocols",
+        "failMode",
+        "datapath",
+        "inband",
+        "reconnectms",
+        "opts",
+        "verbose",
+        "batch",
+        "ip",
+    ]
+)
+
+
+class Intf(Recorded):
+    """One end of a link."""
+
+    def __init__(
+        self, name: Any = "", node: Any = None, port: Any = None, link: Any = None, **params: Any
+    ) -> None:
+        self.name, self.node, self.port, self.link, self.params = str(name), node, port, link, params
+        self.side: dict[str, Any] = {}
+        if link is None and node is not None and here():
+            leave(f"Intf({self.name!r}): an interface of the machine, which is outside of the lab")
+
+    def __str__(self) -> str:
+        return self.name
+
+    def config(self, **params: Any) -> dict[str, Any]:
+        """As TCIntf's: the impairments in place of those before."""
+        if not isinstance(self, TCIntf) and any(params.get(key) for key in IMPAIRMENTS):
+            leave(
+                f"{self.name}.config: bandwidth, delay and the like are without effect on an Intf (no TCIntf)"
+            )
+        else:
+            self.side = {key: params[key] for key in IMPAIRMENTS if params.get(key)}
+        if params.get("ip"):
+            self.setIP(params["ip"])
+        for key in sorted(params.keys() - {*IMPAIRMENTS, "ip", "up"}):
+            if params[key]:
+                leave(f"{self.name}: {key}={params[key]!s:.40} has no counterpart")
+        if params.get("up") is False:
+            self.ifconfig("down")
+        return {}
+
+    def setIP(self, ipstr: str, prefixLen: Any = None) -> str:
+        """Give it an address."""
+        self.node.setIP(ipstr, prefixLen or 8, self)
+        return ""
+
+    def setMAC(self, mac: str) -> None:
+        """MACs are the plan's."""
+        leave(f"{self.name}: the MAC {mac} is the plan's here")
+
+    def ifconfig(self, *words: Any) -> str:
+        """As the command."""
+        return str(self.node.cmd("ifconfig", self.name, *words))
+
+    def cmd(self, *words: Any, **keys: Any) -> str:
+        """As the node's."""
+        return str(self.node.cmd(*words, **keys))
+
+    def IP(self) -> str:
+        """Its address."""
+        return str(self.node.IP(self))
+
+    ip = property(IP)
+
+    def MAC(self) -> str:
+        """None is known."""
+        return "00:00:00:00:00:00"
+
+    mac = property(MAC)
+
+    def isUp(self, setUp: bool = False) -> bool:
+        """Whether it is on."""
+        return True
+
+    def delete(self) -> None:
+        """Takes its link away."""
+        if self.link is not None:
+            self.link.delete()
+
+    rename = silent("rename")
+    updateIP = updateMAC = updateAddr = quiet("")
+    status = quiet("OK")
+
+
+class TCIntf(Intf):
+    """An interface whose bandwidth, delay and loss count."""
+
+
+class Link(Recorded):
+    """Two interfaces."""
+
+    def __init__(self, intf1: Intf, intf2: Intf, line: int, net: Any) -> None:
+        self.intf1, self.intf2, self.line, self.net = intf1, intf2, line, net
+        self.down = False
+
+    def __str__(self) -> str:
+        return f"{self.intf1}<->{self.intf2}"
+
+    def delete(self) -> None:
+        """Takes it out of the network."""
+        self.net.drop(self)
+
+    stop = delete
+    status = quiet("(OK OK)")
+
+
+class Node(Recorded):
+    """A host or switch: its parameters, its interfaces, and the commands that it was given."""
+
+    KEPT = frozenset({"waiting", "shell", "pollOut", "readbuf", "execed", "lastCmd", "cpu_"})
+    portBase = 0
+
+    def __init__(self, name: str, inNamespace: bool = True, **params: Any) -> None:
+        self.name, self.params, self.line = name, params, here()
+        self.inNamespace = inNamespace
+        self.interfaces: list[Intf] = []
+        self.addresses: dict[str, str] = {}
+        self.commands: list[tuple[int, str]] = []
+        self.waiting = False
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name}>"
+
+    def __lt__(self, other: Any) -> bool:
+        return self.name < str(other)
+
+    def config(self, **params: Any) -> dict[str, Any]:
+        """Parameters of the host; subclasses call it with their own."""
+        if params.get("defaultRoute"):
+            self.setDefaultRoute(params["defaultRoute"])
+        if params.get("ip") and params["ip"] != self.params.get("ip"):
+            self.setIP(params["ip"])
+        for key in sorted(params.keys() - HOST_KEYS - WITHOUT_EFFECT - {"lo"}):
+            if params[key] is not None and key not in self.params:
+                leave(f"{self.name}: {key}={params[key]!s:.40} has no counterpart")
+        return {}
+
+    def cmd(self, *words: Any, **_keys: Any) -> str:
+        """Record a command; its output is empty."""
+        given = words[0] if len(words) == 1 and isinstance(words[0], list | tuple) else words
+        self.commands.append((here(), " ".join(map(str, given))))
+        return ""
+
+    cmdPrint = sendCmd = cmd  # Mininet's names
+
+    def pexec(self, *words: Any, **keys: Any) -> tuple[str, str, int]:
+        """Output, errors, status."""
+        self.cmd(*words, **keys)
+        return "", "", 0
+
+    def popen(self, *words: Any, **keys: Any) -> Any:
+        """A process that has ended."""
+        from .machine import ended
+
+        self.cmd(*words, **keys)
+        return ended({**keys, "piped": True})
+
+    def setIP(self, ip: str, prefixLen: Any = 8, intf: Any = None) -> str:
+        """Give an interface an address in place of its own; without a name the first."""
+        port = str(intf) if intf else self._first()
+        self.commands.append((here(), f"ifconfig {port} {ip if '/' in str(ip) else f'{ip}/{prefixLen}'}"))
+        self.addresses[port] = str(ip)
+        return ""
+
+    def setDefaultRoute(self, intf: Any = None) -> None:
+        """Record the route."""
+        given = str(intf)
+        self.commands.append(
+            (here(), f"ip route replace default {given if ' ' in given else f'dev {given}'}")
+        )
+
+    def setHostRoute(self, ip: str, intf: Any) -> None:
+        """Record the route."""
+        self.commands.append((here(), f"route add -host {ip} dev {intf}"))
+
+    def setMAC(self, mac: str, intf: Any = None) -> None:
+        """MACs are the plan's."""
+        leave(f"{self.name}: the MAC {mac} is the plan's here")
+
+    def IP(self, intf: Any = None) -> str:
+        """An interface's address, by default the first one's."""
+        first = self._first()
+        port = str(intf) if intf else first
+        given = self.addresses.get(port) or (self.params.get("ip") if port == first else "") or ""
+        return str(given).partition("/")[0]
+
+    def MAC(self, _intf: Any = None) -> str:
+        """None is known."""
+        return str(self.params.get("mac") or "00:00:00:00:00:00")
+
+    def _first(self) -> str:
+        return self.interfaces[0].name if self.interfaces else f"{self.name}-eth{self.portBase}"
+
+    def plug(self, wanted: str | None, number: Any, kind: type[Intf], params: dict[str, Any]) -> Intf:
+        """The next interface."""
+        taken = [intf.port for intf in self.interfaces]
+        port = number if number is not None else max([self.portBase - 1, *taken]) + 1
+        intf = kind(wanted or f"{self.name}-eth{port}", self, port, True, **params)
+        self.interfaces.append(intf)
+        return intf
+
+    def intf(self, intf: Any = None) -> Any:
+        """An interface by its name; the first without one."""
+        if isinstance(intf, Intf):
+            return intf
+        found = [one for one in self.known if one.name == str(intf)] if intf else self.interfaces[:1]
+        if intf and not found:
+            raise KeyError(str(intf))
+        return found[0] if found else None
+
+    @property
+    def known(self) -> list[Intf]:
+        """Interfaces, also those whose link is gone."""
+        return [*self.interfaces, *self.__dict__.get("gone", [])]
+
+    defaultIntf = intf
+
+    def intfList(self) -> list[Intf]:
+        """Interfaces in their order."""
+        return list(self.interfaces)
+
+    def intfNames(self) -> list[str]:
+        """Their names."""
+        return [one.name for one in self.interfaces]
+
+    @property
+    def intfs(self) -> dict[int, Intf]:
+        """Interfaces by port."""
+        return {one.port: one for one in self.interfaces}
+
+    @property
+    def ports(self) -> dict[Intf, int]:
+        """Ports by interface."""
+        return {one: one.port for one in self.interfaces}
+
+    @property
+    def nameToIntf(self) -> dict[str, Intf]:
+        """Interfaces by name."""
+        return {one.name: one for one in self.interfaces}
+
+    def connectionsTo(self, node: Any) -> list[tuple[Intf, Intf]]:
+        """Pairs of interfaces of the links to a node."""
+        found = []
+        for intf in self.interfaces:
+            link = intf.link
+            far = link.intf2 if link.intf1 is intf else link.intf1
+            if far.node is node:
+                found.append((intf, far))
+        return found
+
+    def linkTo(self, node: Any, **params: Any) -> Any:
+        """A link without a Mininet."""
+        leave(f"{call_text(f'{self}.linkTo', (node,), params)} is not done")
+
+    setARP = silent("setARP", "")
+    addIntf = silent("addIntf")
+    setParam = silent("setParam")
+    moveIntf = silent("moveIntf")
+    deleteIntfs = silent("deleteIntfs")
+    configDefault = quiet()
+    terminate = cleanup = start = stop = sendInt = monitor = quiet("")
+    waitOutput = read = waitReadable = quiet("")
+    intfIsUp = quiet(True)
+    pid = 1
+
+
+class CPULimitedHost(Node):
+    """A host with a share of the CPU."""
+
+    def __init__(self, name: str, sched: str = "cfs", **params: Any) -> None:
+        super().__init__(name, **params)
+        self.share: float | None = None
+
+    def config(self, cpu: Any = -1, cores: Any = None, **params: Any) -> dict[str, Any]:
+        """Its share, and its cores."""
+        if cpu is not None and cpu != -1:
+            self.setCPUFrac(cpu)
+        if cores:
+            self.setCPUs(cores)
+        return super().config(**params)
+
+    def setCPUFrac(self, f: Any, sched: Any = None) -> None:
+        """A share of all CPUs."""
+        self.share = float(f) if f and float(f) > 0 else None
+
+    setCPUs = silent("setCPUs")
+
+
+class Switch(Node):
+    """A switch."""
+
+    portBase = 1
+    dpid = "1"
+    setup = classmethod(lambda _cls, *_words: None)
+
+    attach = silent("attach")
+    detach = silent("detach")
+    dpctl = silent("dpctl", "")
+    connected = quiet(True)
+
+
+class Stp(Switch):
+    """A switch that can have a spanning tree."""

@@ -1,0 +1,143 @@
+"""Stands for what of Mininet is no part of the network, and reports its use."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .said import SCRIPT, call_text, here, leave
+
+# Of Mininet's modules: they print, log or talk to the user, and change nothing of a network.
+SILENT = frozenset(
+    [
+        "setLogLevel",
+        "info",
+        "debug",
+        "output",
+        "error",
+        "warn",
+        "warning",
+        "lg",
+        "MininetLogger",
+        "CLI",
+        "dumpNodeConnections",
+        "dumpNetConnections",
+        "dumpNodes",
+        "dumpPorts",
+        "cleanup",
+        "Cleanup",
+        "ensureRoot",
+        "natural",
+        "naturalSeq",
+        "customClass",
+        "specialClass",
+        "numCores",
+        "custom",
+        "makeNumeric",
+        "fixLimits",
+        "isShellBuiltin",
+        "macColonHex",
+        "ipStr",
+        "ipParse",
+        "Controller",
+        "OVSController",
+        "RemoteController",
+        "NOX",
+        "Ryu",
+        "NullController",
+        "DefaultController",
+        "makeTerm",
+        "makeTerms",
+        "cleanUpScreens",
+        "runX11",
+        "tunnelX11",
+        "VERSION",
+    ]
+)
+
+
+class Loose(type):
+    """Of classes that scripts also use as they stand: `lg.setLogLevel()`."""
+
+    def __getattr__(cls, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return Stub(f"{cls.__name__}.{name}", cls.__name__ in SILENT or name in SILENT)
+
+
+class Stub(metaclass=Loose):
+    """A name beyond the network: takes everything, gives nothing, and is reported when it is called."""
+
+    def __init__(self, *words: Any, **keys: Any) -> None:
+        given = words[:2] if type(self) is Stub and len(words) == 2 and isinstance(words[0], str) else None
+        name, silent = given or (type(self).__name__, type(self).__name__ in SILENT)
+        self.__dict__.update(_name=name, _silent=silent)
+        if given is None and not silent and type(self) is not Stub:
+            leave(f"{call_text(str(name), words, keys)} is not done")
+
+    def __call__(self, *words: Any, **keys: Any) -> Stub:
+        if not self._silent:
+            leave(f"{call_text(self._name, words, keys)} is not done")
+        return Stub(f"{self._name}()", self._silent)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return Stub(
+            f"{self.__dict__.get('_name', type(self).__name__)}.{name}", self.__dict__.get("_silent", False)
+        )
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not self.__dict__.get("_silent", True) and here():
+            leave(f"{self._name}.{name} = {value!s:.40} is not done")
+        self.__dict__[name] = value
+
+    def __iter__(self) -> Any:
+        return iter(())
+
+    def __str__(self) -> str:
+        return ""
+
+    def __enter__(self) -> Stub:
+        return self
+
+    def __exit__(self, *_error: Any) -> None:
+        pass
+
+
+class Recorded:
+    """A part of the network: unknown calls on it, and values put in place of its own, are reported."""
+
+    KEPT: frozenset[str] = frozenset()  # attributes that a script may set without effect on the network
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return Stub(f"{self}.{name}", False)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in self.__dict__ and name not in self.KEPT and _from_script():
+            leave(f"{self}.{name} = {value!s:.40} is not taken over")
+            return
+        self.__dict__[name] = value
+
+
+def _from_script() -> bool:
+    """Whether the script itself sets the value."""
+    import sys
+
+    return sys._getframe(2).f_code.co_filename == SCRIPT[0]
+
+
+def silent(name: str, answer: Any = None) -> Any:
+    """A method that changes nothing of the network; it is reported."""
+
+    def call(self: Any, *words: Any, **keys: Any) -> Any:
+        leave(f"{call_text(f'{self}.{name}', words, keys)} is not done")
+        return answer
+
+    return call
+
+
+def quiet(answer: Any = None) -> Any:
+    """A method that needs no line: it starts, stops or waits."""
+    return lambda _self, *_words, **_keys: answer

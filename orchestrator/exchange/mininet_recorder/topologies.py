@@ -1,0 +1,140 @@
+"""Topologies as scripts subclass them, and those that Mininet brings along."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .said import here
+from .stubs import Recorded
+
+
+class Topo(Recorded):
+    """What `build` adds, in order."""
+
+    def __init__(self, *args: Any, **params: Any) -> None:
+        self.steps: list[tuple[str, tuple[Any, ...], dict[str, Any], int]] = []
+        self.hopts: dict[str, Any] = params.pop("hopts", None) or {}
+        self.sopts: dict[str, Any] = params.pop("sopts", None) or {}
+        self.lopts: dict[str, Any] = params.pop("lopts", None) or {}
+        self.build(*args, **params)
+
+    def __str__(self) -> str:
+        return type(self).__name__
+
+    def build(self, *_args: Any, **_params: Any) -> None:
+        """For subclasses."""
+
+    def _step(self, name: str, args: tuple[Any, ...], keys: dict[str, Any]) -> None:
+        self.steps.append((name, args, keys, here()))
+
+    def addHost(self, name: str, **params: Any) -> str:
+        """As Mininet's."""
+        self._step("addHost", (name,), {**self.hopts, **params})
+        return name
+
+    def addSwitch(self, name: str, **params: Any) -> str:
+        """As Mininet's."""
+        self._step("addSwitch", (name,), {**self.sopts, **params})
+        return name
+
+    def addNode(self, name: str, **params: Any) -> str:
+        """A host, unless it says that it is a switch."""
+        return (
+            self.addSwitch(name, **params) if params.pop("isSwitch", False) else self.addHost(name, **params)
+        )
+
+    def addLink(self, node1: str, node2: str, port1: Any = None, port2: Any = None, **params: Any) -> Any:
+        """As Mininet's."""
+        keys = {**self.lopts, "port1": port1, "port2": port2, **params}
+        self._step("addLink", (node1, node2), keys)
+        return len(self.steps)
+
+    def _names(self, *steps: str) -> list[str]:
+        return [args[0] for step, args, _, _ in self.steps if step in steps]
+
+    def hosts(self, sort: bool = True) -> list[str]:
+        """Names of the hosts so far."""
+        return sorted(self._names("addHost")) if sort else self._names("addHost")
+
+    def switches(self, sort: bool = True) -> list[str]:
+        """Names of the switches so far."""
+        return sorted(self._names("addSwitch")) if sort else self._names("addSwitch")
+
+    def nodes(self, sort: bool = True) -> list[str]:
+        """Names of both."""
+        found = self._names("addHost", "addSwitch")
+        return sorted(found) if sort else found
+
+    def links(self, sort: bool = False, withKeys: bool = False, withInfo: bool = False) -> list[Any]:
+        """Ends of the links so far."""
+        found = [(args, keys) for step, args, keys, _ in self.steps if step == "addLink"]
+        return [(*args, keys) if withInfo else args for args, keys in found]
+
+    def isSwitch(self, name: str) -> bool:
+        """Whether it is one."""
+        return name in self._names("addSwitch")
+
+    def nodeInfo(self, name: str) -> dict[str, Any]:
+        """Its parameters, which may be changed."""
+        return next(keys for step, args, keys, _ in self.steps if step != "addLink" and args[0] == name)
+
+    def linkInfo(self, src: str, dst: str, key: Any = None) -> dict[str, Any]:
+        """Parameters of the link between two, which may be changed."""
+        return next(
+            keys for step, args, keys, _ in self.steps if step == "addLink" and set(args) == {src, dst}
+        )
+
+
+class SingleSwitchTopo(Topo):
+    """k hosts on a switch."""
+
+    def build(self, k: int = 2, **_params: Any) -> None:
+        self.addSwitch("s1")
+        for number in range(1, k + 1):
+            self.addLink(self.addHost(f"h{number}"), "s1")
+
+
+class SingleSwitchReversedTopo(SingleSwitchTopo):
+    """As SingleSwitchTopo, with the ports in the other order."""
+
+
+class LinearTopo(Topo):
+    """k switches in a row, each with n hosts."""
+
+    def build(self, k: int = 2, n: int = 1, sopts: Any = None, **_params: Any) -> None:
+        for i in range(1, k + 1):
+            self.addSwitch(f"s{i}", **(sopts or {}))
+            for j in range(1, n + 1):
+                self.addLink(self.addHost(f"h{i}" if n == 1 else f"h{j}s{i}"), f"s{i}")
+            if i > 1:
+                self.addLink(f"s{i}", f"s{i - 1}")
+
+
+class TreeTopo(Topo):
+    """A tree of switches with hosts as leaves."""
+
+    def build(self, depth: int = 1, fanout: int = 2) -> None:
+        self.numbers = {"s": 0, "h": 0}
+        self._branch(depth, fanout)
+
+    def _branch(self, depth: int, fanout: int) -> str:
+        kind = "s" if depth else "h"
+        self.numbers[kind] += 1
+        node = (self.addSwitch if depth else self.addHost)(f"{kind}{self.numbers[kind]}")
+        for _ in range(fanout if depth else 0):
+            self.addLink(node, self._branch(depth - 1, fanout))
+        return node
+
+
+class TorusTopo(Topo):
+    """x times y switches in a torus, n hosts at each."""
+
+    def build(self, x: int, y: int, n: int = 1) -> None:
+        names = {(i, j): self.addSwitch(f"s{i + 1}x{j + 1}") for i in range(x) for j in range(y)}
+        for (i, j), switch in names.items():
+            for k in range(n):
+                host = f"h{i + 1}x{j + 1}" if n == 1 else f"h{i + 1}x{j + 1}x{k + 1}"
+                self.addLink(self.addHost(host), switch)
+        for (i, j), switch in names.items():
+            self.addLink(switch, names[(i + 1) % x, j])
+            self.addLink(switch, names[i, (j + 1) % y])

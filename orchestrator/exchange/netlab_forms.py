@@ -1,0 +1,185 @@
+"""The forms of netlab's topologies: dotted keys, groups of groups, links in text, lists and mappings."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+Place = tuple[str | int, ...]
+Refuse = Callable[[Place, str, str], None]
+Entry = tuple[Place, str, dict[str, Any]]
+ABOUT_GROUP = {"members", "vars", "config", "type", "node_data", "_auto_create", "priority"}
+MOST_DEEP = 40  # dots in a key
+
+
+def nested(value: Any) -> dict[str, Any]:
+    """A mapping whose dotted keys are mappings in mappings, at every level, as netlab reads them."""
+    found: dict[str, Any] = {}
+    for key, content in mapping(value).items():
+        *way, last = str(key).split(".")[:MOST_DEEP]
+        inner: Any = nested(content) if isinstance(content, dict) else content
+        for word in [last, *reversed(way)]:
+            inner = {word: inner}
+        found = merged(found, inner)
+    return found
+
+
+def merged(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
+    """Both, key by key, in depth; what is above counts."""
+    found = dict(below)
+    for key, value in above.items():
+        both = isinstance(value, dict) and isinstance(found.get(key), dict)
+        found[key] = merged(found[key], value) if both else value
+    return found
+
+
+def mapping(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def words(value: Any) -> list[str]:
+    return [str(one) for one in value] if isinstance(value, list) else [str(value)] if value else []
+
+
+def node_entries(nodes: Any) -> list[Entry]:
+    """Nodes in all their forms: a mapping, a list of names or mappings, names in one text."""
+    if isinstance(nodes, str):
+        nodes = nodes.split()
+    if isinstance(nodes, dict):
+        return [(("nodes", name), str(name), nested(keys)) for name, keys in nodes.items()]
+    found: list[Entry] = []
+    for number, one in enumerate(nodes if isinstance(nodes, list) else []):
+        keys = nested(one)
+        found.append((("nodes", number), str(keys.get("name") or one), keys))
+    return found
+
+
+class Groups:
+    """Groups of a topology, with the nodes that they make."""
+
+    def __init__(self, data: dict[str, Any], entries: list[Entry], refuse: Refuse) -> None:
+        self._refuse = refuse
+        given = mapping(data.get("groups"))
+        default = mapping(mapping(data.get("defaults")).get("groups"))
+        self.keys: dict[str, dict[str, Any]] = {}
+        for name in [*given, *(one for one in default if one not in given)]:
+            if not str(name).startswith("_"):
+                both = merged(self._group(default.get(name)), self._group(given.get(name)))
+                self.keys[str(name)] = both
+        self._everywhere = bool(given.get("_auto_create"))
+        for _, node, keys in entries:
+            for name in words(keys.get("group")):
+                self.keys.setdefault(name, {}).setdefault("members", [])
+                self.keys[name]["members"] = [*self.keys[name]["members"], node]
+        self._names = {node for _, node, _ in entries}
+        self.made = list(dict.fromkeys(self._auto()))
+        self._names |= {node for _, node in self.made}
+        self._members = {name: self._of(name, ()) for name in self.keys}
+
+    @staticmethod
+    def _group(value: Any) -> dict[str, Any]:
+        return {"members": value} if isinstance(value, list) else nested(value)
+
+    def _auto(self) -> Iterator[tuple[str, str]]:
+        for name, keys in self.keys.items():
+            if keys.get("type", "node") == "node" and (keys.get("_auto_create") or self._everywhere):
+                for node in words(keys.get("members")):
+                    plain = (
+                        node not in self._names and node not in self.keys and not re.search(r"[*?\[~]", node)
+                    )
+                    if plain:
+                        yield name, node
+
+    def _of(self, name: str, above: tuple[str, ...]) -> dict[str, int]:
+        """The nodes of a group, each with how far down they are."""
+        if name in above:
+            way = " -> ".join((*above[above.index(name) :], name))
+            self._refuse(
+                ("groups", name), f"the group {name} is a member of itself ({way})", "break the cycle"
+            )
+            return {}
+        found: dict[str, int] = {}
+        if self.keys[name].get("type", "node") != "node":
+            return found
+        for member in words(self.keys[name].get("members")):
+            if member in self._names:
+                found[member] = 0
+            elif member in self.keys:
+                found |= {
+                    node: depth + 1
+                    for node, depth in self._of(member, (*above, name)).items()
+                    if node not in found
+                }
+            elif (some := self._like(member)) or re.search(r"[*?\[~]", member):
+                found |= dict.fromkeys(some, 0)
+            else:
+                rule = f"the group {name} has a member {member}, which is no node of the file"
+                self._refuse(("groups", name), rule, "name it in `nodes`, or write _auto_create: true")
+        return found
+
+    def _like(self, pattern: str) -> list[str]:
+        if pattern.startswith("~"):
+            try:
+                wanted = re.compile(pattern[1:101])
+            except re.error:
+                return []
+            return [name for name in self._names if wanted.fullmatch(name[:100])]
+        return [name for name in self._names if fnmatch.fnmatchcase(name, pattern)]
+
+    def data_of(
+        self, node: str, known: Callable[[str], bool]
+    ) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+        """What the node's groups say of it, outer groups below inner ones; and keys that are not known."""
+        mine = sorted(
+            ((members[node], name) for name, members in self._members.items() if node in members),
+            reverse=True,
+            key=lambda one: one[0],
+        )  # fmt: skip
+        found: dict[str, Any] = {}
+        modules: list[str] = []
+        unknown: list[tuple[str, str]] = []
+        for _, name in mine:
+            keys = merged(nested(self.keys[name].get("node_data")), self.keys[name])
+            own = {key: value for key, value in keys.items() if key not in ABOUT_GROUP}
+            unknown += [(name, key) for key in own if not known(key)]
+            unknown += [(name, key) for key in ("vars", "config") if keys.get(key)]
+            modules += [one for one in words(own.pop("module", None)) if one not in modules]
+            found = merged(found, {key: value for key, value in own.items() if known(key)})
+        if any("module" in self.keys[name] for _, name in mine):
+            found["module"] = modules
+        return found, unknown
+
+    def extra(self, name: str, known: Callable[[str], bool]) -> dict[str, Any]:
+        """Data of a group that netlab makes itself (as65001, frr), without members in the file."""
+        keys = self.keys.get(name, {})
+        return {key: value for key, value in keys.items() if known(key)} if "members" not in keys else {}
+
+
+def link_entries(links: Any, path: Place = ("links",)) -> Iterator[tuple[Place, Any]]:
+    """Links in all their forms; those of groups with their group's keys. Disabled ones are not there."""
+    if isinstance(links, dict):
+        for name, some in links.items():
+            yield from link_entries(some, (*path, name))
+        return
+    for number, link in enumerate(links if isinstance(links, list) else []):
+        place = (*path, number)
+        if isinstance(link, dict) and "group" in link and "members" in link:
+            common = {key: value for key, value in nested(link).items() if key not in ("group", "members")}
+            if common.pop("disable", False) is True:
+                continue
+            for inner, member in link_entries(link["members"], (*place, "members")):
+                yield inner, _of_group(member, common)
+        elif not (isinstance(link, dict) and link.get("disable") is True):
+            yield place, link
+
+
+def _of_group(member: Any, common: dict[str, Any]) -> dict[str, Any]:
+    own = nested(member) if isinstance(member, dict) else {"interfaces": ends_of(member)}
+    return merged(common, own)
+
+
+def ends_of(link: Any) -> list[Any]:
+    """The nodes of a link in text or list form."""
+    return list(link) if isinstance(link, list) else [one.strip() for one in str(link).split("-")]

@@ -1,0 +1,174 @@
+"""Runs a Python program of a stranger in a sandbox: no network, no other process, files only to read.
+
+The program has namespaces of its own (network, files, processes, users where it is not root's). It sees the
+system's libraries, Python, and the directories that it is given, all read-only, and an empty /tmp. It has no
+capability and can gain none, starts no process, and has bounds of memory, CPU time and output. Started by its
+path, in a process of its own: `sandboxed.py ROOT READ[:READ...] DIRECTORY ARGV...`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+import resource
+import signal
+import struct
+import sys
+from pathlib import Path
+
+UNAVAILABLE = 77  # the exit status where the kernel gives no namespaces
+MEMORY, CPU_S, OUTPUT = 2 << 30, 60, 64 << 20
+# linux/sched.h, linux/mount.h, linux/prctl.h
+NEWNS, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET = (
+    0x20000,
+    0x4000000,
+    0x8000000,
+    0x10000000,
+    0x20000000,
+    0x40000000,
+)
+MS_BIND, MS_REC, MS_PRIVATE, MS_NOSUID, MS_NODEV, MS_RDONLY, MS_REMOUNT = 4096, 16384, 1 << 18, 2, 4, 1, 32
+MOUNT_SETATTR, AT_RECURSIVE, AT_FDCWD = 442, 0x8000, -100
+PR_SET_PDEATHSIG, PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP = 1, 24, 38, 22
+SYSTEM = (
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib64",
+    "/etc/ld.so.cache",
+    "/etc/alternatives",
+    "/etc/localtime",
+)
+DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom", "/dev/random")
+# By machine: the audit architecture (linux/audit.h), and system calls that make processes: clone, (fork,
+# vfork,) clone3; of clone only threads are let through.
+MACHINES = {"x86_64": (0xC000003E, 56, (57, 58), 435), "aarch64": (0xC00000B7, 220, (), 435)}
+CLONE_THREAD, ALLOW, EPERM, ENOSYS = 0x10000, 0x7FFF0000, 0x50000 | 1, 0x50000 | 38
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def _insist(result: int, what: str) -> None:
+    if result != 0:
+        raise OSError(ctypes.get_errno(), f"{what}: {os.strerror(ctypes.get_errno())}")
+
+
+def _mount(source: str, target: str, kind: str, flags: int, data: str = "") -> None:
+    given = [text.encode() for text in (source, target, kind)]
+    _insist(_libc.mount(*given, ctypes.c_ulong(flags), data.encode()), f"mount {target}")
+
+
+def _own_namespaces() -> None:
+    user, group = os.getuid(), os.getgid()
+    flags = NEWNS | NEWUTS | NEWIPC | NEWPID | NEWNET | (0 if user == 0 else NEWUSER)
+    _insist(_libc.unshare(flags), "unshare")
+    if user != 0:
+        Path("/proc/self/setgroups").write_text("deny")
+        Path("/proc/self/uid_map").write_text(f"{user} {user} 1")
+        Path("/proc/self/gid_map").write_text(f"{group} {group} 1")
+
+
+def _read_only(place: str) -> None:
+    attributes = struct.pack("QQQQ", MS_RDONLY | MS_NOSUID | MS_NODEV, 0, 0, 0)
+    call = _libc.syscall(MOUNT_SETATTR, AT_FDCWD, place.encode(), AT_RECURSIVE, attributes, len(attributes))
+    if call != 0:  # before Linux 5.12
+        _mount("none", place, "none", MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV)
+
+
+def _shown(root: Path, place: str) -> None:
+    """The file or directory in the new root; a link as a link."""
+    source, target = Path(place), root / place.lstrip("/")
+    if not source.exists() or target.exists():
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if source.is_symlink() and not place.startswith("/etc"):
+        target.symlink_to(source.readlink())
+        return
+    if source.is_dir():
+        target.mkdir(parents=True, exist_ok=True)
+    else:
+        target.touch()
+    _mount(str(source), str(target), "none", MS_BIND | MS_REC)
+    if place not in DEVICES:
+        _read_only(str(target))
+
+
+def _root(root: Path, shown: list[str]) -> None:
+    _mount("none", "/", "none", MS_REC | MS_PRIVATE)
+    _mount("tmpfs", str(root), "tmpfs", MS_NOSUID | MS_NODEV, "size=64m,mode=755")
+    for place in (*SYSTEM, *DEVICES, *sorted(shown, key=len)):
+        _shown(root, place)
+    (root / "tmp").mkdir(exist_ok=True)
+    os.chroot(root)
+    os.chdir("/")
+
+
+def _weak() -> None:
+    """Give up every capability, for ever."""
+    for number in range(64):
+        _libc.prctl(PR_CAPBSET_DROP, number, 0, 0, 0)
+    header, data = struct.pack("Ii", 0x20080522, 0), bytes(24)  # _LINUX_CAPABILITY_VERSION_3
+    _insist(_libc.capset(header, data), "capset")
+    _insist(_libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
+    for limit, value in (
+        (resource.RLIMIT_AS, MEMORY), (resource.RLIMIT_CPU, CPU_S), (resource.RLIMIT_FSIZE, OUTPUT),
+        (resource.RLIMIT_NOFILE, 256), (resource.RLIMIT_CORE, 0),
+    ):  # fmt: skip
+        resource.setrlimit(limit, (value, value))
+
+
+def _alone() -> None:
+    """Refuse every system call that makes a process; threads are let through."""
+    if (known := MACHINES.get(platform.machine())) is None:
+        return
+    audit, clone, forks, clone3 = known
+
+    def step(code: int, value: int, yes: int = 0, no: int = 0) -> bytes:
+        return struct.pack("HBBI", code, yes, no, value)
+
+    load, equal, some, answer = 0x20, 0x15, 0x45, 0x06  # BPF: ld abs, jeq, jset, ret
+    program = [step(load, 4), step(equal, audit, 1, 0), step(answer, EPERM), step(load, 0)]
+    for number in forks:
+        program += [step(equal, number, 0, 1), step(answer, EPERM)]
+    program += [step(equal, clone3, 0, 1), step(answer, ENOSYS)]
+    program += [step(equal, clone, 0, 3), step(load, 16), step(some, CLONE_THREAD, 1, 0), step(answer, EPERM)]
+    program += [step(answer, ALLOW)]
+    text = ctypes.create_string_buffer(b"".join(program))
+    described = struct.pack("HxxxxxxP", len(program), ctypes.addressof(text))
+    _insist(_libc.prctl(PR_SET_SECCOMP, 2, described, 0, 0), "seccomp")
+
+
+def main(root: str, shown: str, directory: str, *argv: str) -> int:
+    """Run the program; its status, or that of a signal that ended it."""
+    _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    try:
+        _own_namespaces()
+    except OSError as error:
+        sys.stderr.write(f"{error}\n")
+        return UNAVAILABLE
+    child = os.fork()  # the first process of its own namespace: with it all others end
+    if child:
+        _, status = os.waitpid(child, 0)
+        return os.waitstatus_to_exitcode(status) & 0xFF
+    try:
+        _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        os.setsid()
+        _root(Path(root), shown.split(":"))
+        os.chdir(directory)
+        _weak()
+        os.closerange(3, 256)
+        _alone()
+        os.execve(
+            argv[0],
+            argv,
+            {"PATH": "/usr/bin:/bin", "HOME": "/tmp", "LANG": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"},
+        )
+    except OSError as error:
+        sys.stderr.write(f"{error}\n")
+    os._exit(UNAVAILABLE)
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,200 @@
+"""Expands words as a shell does: variables, substitutions, arithmetic, braces, splitting into fields."""
+
+from __future__ import annotations
+
+import fnmatch
+import itertools
+import re
+from collections.abc import Callable, Iterator
+
+from tree_sitter import Node
+
+from .arithmetic import arithmetic
+from .parsing import ShellError, line_of, text_of
+from .values import UNKNOWN, known
+
+MOST_FIELDS = 10_000  # of one word: {1..9999999} is refused
+_RANGE = re.compile(r"(-?\d+)\.\.(-?\d+)(?:\.\.(-?\d+))?")
+_BRACES = re.compile(r"\{([^{}]*,[^{}]*|-?\d+\.\.-?\d+(?:\.\.-?\d+)?)\}")
+_ESCAPE = re.compile(r"\\(\n|.)", re.DOTALL)
+_QUOTED = re.compile(r'\\([$`"\\\n])')
+_ANSI = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"'}
+
+
+class Expansion:
+    """Words of one shell; `run` gives the output of a substituted command."""
+
+    def __init__(self, variables: dict[str, str], run: Callable[[Node], str]) -> None:
+        self.variables, self.arguments, self._run = variables, [""], run
+
+    def fields(self, node: Node) -> list[str]:
+        """The words that one word of the script becomes."""
+        pieces = list(self._pieces(node))
+        found, open_field = [""], False
+        for text, quoted in pieces:
+            if quoted:
+                found[-1] += text
+                open_field = True
+                continue
+            parts = re.split(r"[ \t\n]+", text)
+            found[-1] += parts[0]
+            found += parts[1:]
+        kept = [one for one in found if one] or ([""] if open_field else [])
+        if any(text for text, quoted in pieces if not quoted) and "{" in text_of(node):
+            kept = [word for one in kept for word in _braces(one, node)]
+        return kept
+
+    def text(self, node: Node) -> str:
+        """The word as one text, of an assignment for example."""
+        return "".join(text for text, _ in self._pieces(node))
+
+    def _pieces(self, node: Node) -> Iterator[tuple[str, bool]]:
+        """Parts of the word, each with whether it stays whole."""
+        match node.type:
+            case "string" | "translated_string":
+                yield self._string(node), True
+            case "raw_string":
+                yield text_of(node)[1:-1], True
+            case "ansi_c_string":
+                yield (
+                    _ESCAPE.sub(lambda found: _ANSI.get(found[1], found[1]), text_of(node)[2:-1]),
+                    True,
+                )
+            case "concatenation" | "command_name":
+                for child in node.children:
+                    yield from self._pieces(child)
+            case "brace_expression":
+                yield text_of(node), False
+            case "simple_expansion" | "expansion":
+                yield self._variable(node), False
+            case "command_substitution":
+                yield self._run(node).rstrip("\n"), False
+            case "arithmetic_expansion":
+                yield self._arithmetic(node), False
+            case "process_substitution" | "array":
+                yield UNKNOWN, True
+            case _:
+                text = _ESCAPE.sub(lambda found: "" if found[1] == "\n" else found[1], text_of(node))
+                yield ("~" + UNKNOWN if text.startswith("~") else text), "\\" in text_of(node)
+
+    def _string(self, node: Node) -> str:
+        """A string in double quotes, with the blanks that the grammar leaves between its parts."""
+        content, start = node.text or b"", node.start_byte
+        at, found = 1 + content.find(b'"'), ""
+        for child in node.children:
+            if child.type in (
+                "simple_expansion",
+                "expansion",
+                "command_substitution",
+                "arithmetic_expansion",
+            ):
+                found += _unquoted(content[at : child.start_byte - start])
+                found += "".join(text for text, _ in self._pieces(child))
+                at = child.end_byte - start
+        return found + _unquoted(content[at:-1])
+
+    def _arithmetic(self, node: Node) -> str:
+        source = re.sub(r"^\$\(\(|\)\)$|^\$\[|\]$", "", text_of(node))
+        return arithmetic(source, self.variables, line_of(node))
+
+    def _variable(self, node: Node) -> str:
+        text = text_of(node)
+        name = text[1:].strip("{}")
+        if text.startswith("${"):
+            return self._operated(node, text[2:-1])
+        return self.value(name)
+
+    def value(self, name: str) -> str:
+        """A variable's text, "" where it is not set; an argument's by its number."""
+        if name.isdigit():
+            return self.arguments[int(name)] if int(name) < len(self.arguments) else ""
+        if name in ("@", "*"):
+            return " ".join(self.arguments[1:])
+        if name == "#":
+            return str(len(self.arguments) - 1)
+        if name in ("$", "!", "-", "_", "RANDOM", "SECONDS", "PWD", "HOME", "USER", "PATH", "UID"):
+            return self.variables.get(name, UNKNOWN)
+        return self.variables.get(name, "")
+
+    def _operated(self, node: Node, inside: str) -> str:
+        """`${NAME}` with an operator on it."""
+        if found := re.fullmatch(r"#(\w+)", inside):
+            value = self.value(found[1])
+            return str(len(value)) if known(value) else UNKNOWN
+        found = re.fullmatch(r"(\w+|[@*#?])(?:(:?[-=+?]|%%?|##?|//?|\^\^?|,,?|:)(.*))?", inside, re.DOTALL)
+        if found is None:
+            return UNKNOWN
+        name, operator, rest = found[1], found[2], found[3] or ""
+        value = self.value(name)
+        if operator is None:
+            return value
+        right = self._right(node, rest)
+        if operator.lstrip(":") in ("-", "=", "+", "?"):
+            absent = value == "" if operator[0] == ":" else name not in self.variables and not value
+            if operator[-1] == "+":
+                return "" if absent else right
+            if operator[-1] == "=" and absent:
+                self.variables[name] = right
+            return right if absent else value
+        return _changed(value, operator, right) if known(value) and known(right) else UNKNOWN
+
+    def _right(self, node: Node, rest: str) -> str:
+        """The text behind the operator, expanded."""
+        if "$" not in rest and "`" not in rest:
+            return rest.strip("\"'")
+        named = [child for child in node.named_children[1:] if child.type != "variable_name"]
+        return "".join(self.text(child) for child in named) if len(named) == 1 else UNKNOWN
+
+
+def _unquoted(content: bytes) -> str:
+    text = content.decode("utf-8", "replace")
+    return _QUOTED.sub(lambda found: "" if found[1] == "\n" else found[1], text)
+
+
+def _changed(value: str, operator: str, right: str) -> str:
+    """The value with a part cut off or replaced."""
+    match operator[0]:
+        case "%":
+            ends = range(len(value), -1, -1) if operator == "%" else range(len(value) + 1)
+            return next((value[:end] for end in ends if fnmatch.fnmatchcase(value[end:], right)), value)
+        case "#":
+            starts = range(len(value) + 1) if operator == "#" else range(len(value), -1, -1)
+            return next(
+                (value[start:] for start in starts if fnmatch.fnmatchcase(value[:start], right)), value
+            )
+        case "/":
+            old, _, new = right.partition("/")
+            if set(old) & set("*?["):
+                return UNKNOWN
+            return value.replace(old, new, -1 if operator == "//" else 1)
+        case "^":
+            return value.upper() if operator == "^^" else value[:1].upper() + value[1:]
+        case ",":
+            return value.lower() if operator == ",," else value[:1].lower() + value[1:]
+    start, _, length = right.partition(":")
+    if not re.fullmatch(r" ?-?\d+", start) or (length and not length.isdigit()):
+        return UNKNOWN
+    return value[int(start) :][: int(length) if length else None]
+
+
+def _braces(word: str, node: Node) -> list[str]:
+    """`a{1,2}` as a1 a2, `{1..3}` as 1 2 3."""
+    waiting, found = [word], []
+    while waiting:
+        one = waiting.pop(0)
+        if (braces := _BRACES.search(one)) is None:
+            found.append(one)
+            continue
+        inside = list(itertools.islice(_alternatives(braces[1]), MOST_FIELDS + 1))
+        if len(inside) + len(waiting) + len(found) > MOST_FIELDS:
+            raise ShellError(line_of(node), f"expands to more than {MOST_FIELDS} words")
+        waiting = [one[: braces.start()] + text + one[braces.end() :] for text in inside] + waiting
+    return found
+
+
+def _alternatives(inside: str) -> Iterator[str]:
+    if (found := _RANGE.fullmatch(inside)) is None:
+        yield from inside.split(",")
+        return
+    first, last, step = int(found[1]), int(found[2]), abs(int(found[3] or 1)) or 1
+    yield from map(str, range(first, last + 1, step) if first <= last else range(first, last - 1, -step))

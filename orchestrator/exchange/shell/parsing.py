@@ -1,0 +1,53 @@
+"""The syntax tree of a shell script, by tree-sitter's grammar of bash."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import tree_sitter_bash
+from tree_sitter import Language, Node, Parser
+
+LARGEST_SCRIPT = 1 << 20  # bytes, as of every file that is read
+
+
+class ShellError(Exception):
+    """A script that cannot be followed: the line, the rule."""
+
+    def __init__(self, line: int, rule: str) -> None:
+        super().__init__(rule)
+        self.line, self.rule = line, rule
+
+
+@cache
+def _parser() -> Parser:
+    return Parser(Language(tree_sitter_bash.language()))
+
+
+def parsed(text: str) -> Node:
+    """The script's tree; ShellError with the line that is no shell syntax."""
+    content = text.encode()
+    if len(content) > LARGEST_SCRIPT:
+        raise ShellError(1, f"is larger than {LARGEST_SCRIPT} bytes")
+    root = _parser().parse(content).root_node
+    if root.has_error:
+        raise ShellError(_wrong(root), "is no shell syntax that can be read")
+    return root
+
+
+def _wrong(root: Node) -> int:
+    """The first line with an error."""
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        if node.is_error or node.is_missing:
+            return line_of(node)
+        waiting += [child for child in reversed(node.children) if child.has_error or child.is_missing]
+    return line_of(root)
+
+
+def line_of(node: Node) -> int:
+    return int(node.start_point[0]) + 1
+
+
+def text_of(node: Node) -> str:
+    return (node.text or b"").decode("utf-8", "replace")

@@ -1,0 +1,38 @@
+"""Texts of a shell that may be unknown in part, and what a command answers."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+UNKNOWN = "\ufdd0"  # stands in a text for output that nothing here knows; no Unicode text may hold it
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A command's exit status and output; a status of None, UNKNOWN in the output: nothing here knows."""
+
+    status: int | None = 0
+    output: str = ""
+
+
+# What a command does in the lab: its words, the script's line, its standard input. None: not known there.
+Act = Callable[[Sequence[str], int, str], Answer | None]
+NOT_KNOWN = Answer(None, UNKNOWN)
+
+
+def known(text: str) -> bool:
+    return UNKNOWN not in text
+
+
+def matches(text: str, pattern: str) -> bool | None:
+    """Whether a text is of a shell's pattern; None where one of them is unknown."""
+    if pattern == "*":
+        return True
+    return fnmatch.fnmatchcase(text, pattern) if known(text) and known(pattern) else None
+
+
+def status_of(holds: bool | None) -> Answer:
+    """The answer of a test."""
+    return Answer(None if holds is None else int(not holds))

@@ -1,0 +1,106 @@
+"""A machine's startup script, run for its effect on the machine; what has none is reported, with its line."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from .linux.commands import act, bare
+from .network import Machine
+from .shell.parsing import ShellError
+from .shell.script import HARMLESS, Shell
+from .shell.values import NOT_KNOWN, UNKNOWN, Answer, known
+
+LONGEST = 100  # characters of a command that a line of the list shows
+TAGGED_BRIDGE = "is a bridge with VLANs, which cannot be taken over"
+BRIDGE_REMEDY = "write a network for each VLAN"
+_SILENT = HARMLESS | {"ethtool"}  # nothing of the network depends on them
+
+
+@dataclass
+class Startup:
+    """Runs commands of one machine. `place` names a line; `own` takes commands of the tool first."""
+
+    machine: Machine
+    hostname: str
+    place: Callable[[int], str]
+    own: Callable[[Sequence[str], int], bool] = lambda _words, _line: False
+    left: list[str] = field(default_factory=list)
+    problems: list[tuple[int, str, str, str]] = field(default_factory=list)  # line, value, rule, remedy
+    files: dict[str, str] = field(default_factory=dict)
+
+    def script(self, text: str, variables: Mapping[str, str] | None = None, name: str = "sh") -> None:
+        """Run a shell's script."""
+        shell = Shell(self._act, self._doubt, {"HOSTNAME": self.hostname, **(variables or {})}, self.files)
+        shell.assumed = self._assumed
+        try:
+            shell.run(text, [name])
+        except ShellError as error:
+            self.problems.append((error.line, "", error.rule, "simplify the script there, or leave it out"))
+
+    def command(
+        self, words: Sequence[str], line: int = 0, variables: Mapping[str, str] | None = None
+    ) -> None:
+        """Run one command without a shell; `sh -c`, and a script that is known, have one."""
+        shell = bare(words[0]) in ("sh", "bash", "ash", "dash")
+        place, self.place = self.place, lambda _line: place(line)
+        if shell and len(words) > 2 and words[1].startswith("-") and words[1].endswith("c"):
+            self._of_line(line, words[2], variables)
+        elif (name := words[1] if shell and len(words) > 1 else words[0]) in self.files:
+            self._of_line(line, self.files[name], variables)
+        else:
+            self._act(words, line, "")
+        self.place = place
+
+    def _of_line(self, line: int, text: str, variables: Mapping[str, str] | None) -> None:
+        """A script that stands at one line of the file."""
+        before = len(self.problems)
+        self.script(text, variables)
+        self.problems[before:] = [(line, *rest) for _, *rest in self.problems[before:]]  # type: ignore[misc]
+
+    def _act(self, words: Sequence[str], line: int, _stdin: str) -> Answer | None:
+        if not all(map(known, words)):
+            self._leave(line, f"`{shown(words)}` is not run: the text at {_MARK} is not known")
+            return NOT_KNOWN
+        if self.own(words, line):
+            return Answer()
+        if _tagged(words):
+            self.problems.append((line, shown(words), TAGGED_BRIDGE, BRIDGE_REMEDY))
+            return Answer()
+        if (status := act(self.machine, words)) is not None:
+            return Answer(status, UNKNOWN if words[-1:] == ["show"] else "")
+        if bare(words[0]) not in _SILENT:
+            self._leave(line, f"`{shown(words)}` is not run")
+        return NOT_KNOWN
+
+    def _doubt(self, line: int, words: list[str]) -> None:
+        self._leave(line, f"`{shown(words)}` is not run: whether it would run is not known")
+
+    def _assumed(self, line: int, words: list[str]) -> None:
+        if bare(words[0].split()[0]) not in _SILENT:
+            self._leave(line, f"`{shown(words)}` is taken as successful, for what follows it")
+
+    def _leave(self, line: int, said: str) -> None:
+        where = self.place(line)
+        self.left.append(f"{where}: {said}" if where else said)
+
+
+_MARK = "(?)"
+
+
+def shown(words: Sequence[str]) -> str:
+    """A command as its line in the list."""
+    text = words[0] if len(words) == 1 else shlex.join(words)
+    text = " ".join(text.replace(UNKNOWN, _MARK).split())
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+
+
+def _tagged(words: Sequence[str]) -> bool:
+    """Whether a command puts VLANs on a bridge."""
+    if bare(words[0]) == "bridge":
+        return "vlan" in words and not {"show", "del"} & set(words)
+    if bare(words[0]) == "ovs-vsctl":
+        return any(word.startswith(("tag=", "trunks=", "vlan_mode=")) for word in words)
+    return any(a == "vlan_filtering" and b in ("1", "on") for a, b in pairwise(words))

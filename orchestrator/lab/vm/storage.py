@@ -1,0 +1,96 @@
+"""Where machines' disks, seeds and snapshots are kept: in a directory on a disk, not in the state directory.
+
+The state directory is a tmpfs by default (/run; on Debian 10 % of the memory), which a few snapshots fill.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from contract.plan import Node
+from orchestrator.lab.errors import LabError
+
+VARIABLE = "VNET_DISK_DIR"
+DEFAULT = Path("/var/lib/vnet/disks")
+
+
+def root() -> Path:
+    """The directory of all labs' machines."""
+    return Path(os.environ.get(VARIABLE) or DEFAULT)
+
+
+def of_lab(state_dir: Path) -> Path:
+    """The directory of a lab's machines: the same in every run of that name and state directory."""
+    mark = hashlib.sha256(os.fsencode(state_dir.parent)).hexdigest()[:8]
+    return root() / f"{state_dir.name}-{mark}"
+
+
+def make(state_dir: Path) -> Path:
+    """Makes an empty directory for a lab's machines; LabError if it cannot be made."""
+    place = of_lab(state_dir)
+    try:
+        if place.is_dir():
+            shutil.rmtree(place)  # of a lab that ended with its machine: the name is ours now
+        for directory in (*reversed([p for p in place.parents if not p.exists()]), place):
+            directory.mkdir()
+            directory.chmod(0o711)  # QEMU's account passes through
+    except OSError as error:
+        raise LabError(
+            f"{place}: disks of virtual machines cannot be kept there: {error.strerror}; set {VARIABLE} to a "
+            "directory on a disk"
+        ) from error
+    (state_dir / "disks").write_text(f"{place}\n")
+    return place
+
+
+def remove(state_dir: Path) -> list[str]:
+    """Removes the directory of a lab's machines, after a crash, too; returns its path if it was there."""
+    place = kept(state_dir)
+    if place.name != of_lab(state_dir).name or not place.is_dir():
+        return []
+    shutil.rmtree(place)
+    if place.parent == DEFAULT:  # a directory that the user chose stays
+        with contextlib.suppress(OSError):  # another lab's directory is in it
+            DEFAULT.rmdir()
+            DEFAULT.parent.rmdir()
+    return [str(place)]
+
+
+def kept(state_dir: Path) -> Path:
+    """The directory that the lab has made: its state directory names it, as the variable may differ now."""
+    try:
+        return Path((state_dir / "disks").read_text().strip())
+    except (FileNotFoundError, NotADirectoryError):
+        return of_lab(state_dir)
+
+
+def existing(place: Path) -> Path:
+    """The place, or the nearest directory above it that exists."""
+    return next(p for p in (place, *place.parents) if p.is_dir())
+
+
+def insist(nodes: Sequence[Node], place: Path) -> None:
+    """LabError if the disks of these machines do not fit at `place` when they have booted."""
+    from orchestrator.plan.capacity import DISK_BYTES  # the planner's, which `vnet doctor` does not load
+
+    free, needed = shutil.disk_usage(existing(place)).free, len(nodes) * DISK_BYTES
+    if needed > free:
+        raise LabError(
+            f"nodes.{nodes[0].name}: disks of {len(nodes)} virtual machine(s) take about "
+            f"{needed / 1e6:.0f} MB at {place}, {free / 1e6:.0f} MB are free; free disk space, or set "
+            f"{VARIABLE} to a directory with room"
+        )
+
+
+def resident_bytes(pid: int) -> int | None:
+    """The memory that a process holds now; None if it has ended."""
+    try:
+        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    return pages * os.sysconf("SC_PAGESIZE")

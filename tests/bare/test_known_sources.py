@@ -1,0 +1,30 @@
+"""How old CI's copy of a Rust source is, by which cargo decides what it builds anew."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+SCRIPT = Path(__file__).with_name("root.sh")
+
+
+def ages(place: Path, call_s: int, **sources: str) -> dict[str, int]:
+    """The time of each source in a copy that a call at `call_s` makes."""
+    copy = place / f"{call_s}/srv/vnet"
+    (copy / "src").mkdir(parents=True)
+    (place / "kept/vnet/cargo").mkdir(parents=True, exist_ok=True)
+    for name, text in sources.items():
+        (copy / f"src/{name}.rs").write_text(text)
+    there = f"kept={place}/kept root={place}/{call_s} project=/srv/vnet"
+    script = f". {SCRIPT}; {there}; date() {{ echo {call_s}; }}; sources_as_old_as_known"
+    subprocess.run(["bash", "-c", script], check=True)
+    return {name: int((copy / f"src/{name}.rs").stat().st_mtime) for name in sources}
+
+
+def test_a_source_is_as_old_as_its_content_at_its_path(tmp_path: Path) -> None:
+    assert ages(tmp_path, 100, a="1", b="1") == {"a": 100, "b": 100}
+    assert ages(tmp_path, 200, a="1", b="2") == {"a": 100, "b": 200}
+    # What cargo has built last is of b's second content, so the first one is new again; c is b's elsewhere.
+    assert ages(tmp_path, 300, a="1", b="1", c="2") == {"a": 100, "b": 300, "c": 300}
+    assert ages(tmp_path, 400, b="1") == {"b": 300}
+    assert ages(tmp_path, 500, a="1", b="1") == {"a": 500, "b": 300}

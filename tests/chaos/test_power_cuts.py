@@ -1,0 +1,134 @@
+"""The power fails between any two writes of a run, a report and a campaign: what is there can be read.
+
+All prefixes of what a command writes are tried, not some: after each the directory is refused with a reason,
+or it is marked, or it has the figures of the whole.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import polars as pl
+import pytest
+from writes import Step, recorded, replayed, unsynced
+
+import vnet
+
+ROOT = Path(__file__).resolve().parents[2]
+PAIR = str(ROOT / "topologies/pair.yaml")
+REFUSED, MARKED, GOOD = "refused", "marked", "good"
+FAKE = ("--kernel", "fake", "-p", "hold=1 s")
+
+pytestmark = pytest.mark.skipif(
+    shutil.which("strace") is None, reason="needs strace (images/packages.sh chaos)"
+)
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A short path: sockets are below it."""
+    with tempfile.TemporaryDirectory(prefix="vc") as name:
+        yield Path(name).resolve()
+
+
+def command(folder: Path, *words: str) -> list[Step]:
+    """What one command of ours writes below the directory `out`."""
+    environment = {**os.environ, "VNET_STATE_DIR": str(folder / "s"), "PYTHONPATH": str(ROOT)}
+    argv = [sys.executable, "-m", "orchestrator.cli.main", *words]
+    return recorded(argv, folder / "out", folder / "strace", environment)
+
+
+def tree(top: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(top)): p.read_bytes() for p in top.rglob("*") if p.is_file()}
+
+
+def figures(run: Path) -> pl.DataFrame:
+    return vnet.load(run).messages.collect()  # type: ignore[union-attr]
+
+
+def outcome(run: Path, whole: Callable[[], pl.DataFrame]) -> str:
+    """What a reader makes of a run; AssertionError where it takes other figures for good ones."""
+    try:
+        manifest = vnet.load(run).manifest  # type: ignore[union-attr]
+        if manifest["suspect"] or manifest["state"] != "complete":
+            return MARKED
+        assert figures(run).equals(whole()), f"{run}: figures of a part, and no mark"
+        return GOOD
+    except vnet.LoadError as error:
+        assert str(run) in str(error)
+        return REFUSED
+
+
+def cuts(steps: Sequence[Step], top: Path, found: Callable[[], str]) -> Counter[str]:
+    """What a reader makes of every prefix of the steps."""
+    top.mkdir()
+    counted = Counter[str]()
+    for step in replayed(steps, top):
+        if step.name != "sync":
+            try:
+                counted[found()] += 1
+            except BaseException as error:
+                raise AssertionError(f"power cut after: {step}") from error
+    return counted
+
+
+def run_in(top: Path) -> Path:
+    return next((path for path in top.glob("*/*") if path.is_dir()), top / "none")
+
+
+def test_every_prefix_of_a_run_can_be_read(folder: Path) -> None:
+    steps = command(folder, "run", PAIR, *FAKE, "--results", str(folder / "out"))
+    whole = figures(run_in(folder / "out"))
+    for name, some in (("all", steps), ("safe", unsynced(steps))):
+        top = folder / name
+        counted = cuts(some, top, lambda top=top: outcome(run_in(top), lambda: whole))  # type: ignore[misc]
+        assert sum(counted.values()) > 100, counted
+        if some is steps:
+            assert counted[GOOD] and counted[MARKED]
+            assert tree(top) == tree(folder / "out"), "the steps are all that the command did"
+
+
+@pytest.mark.sweep
+def test_every_prefix_of_a_second_report_can_be_read(folder: Path) -> None:
+    before = command(folder, "run", PAIR, *FAKE, "--results", str(folder / "out"))
+    whole = figures(run_in(folder / "out"))
+    shutil.copytree(folder / "out", folder / "base")
+    steps = command(folder, "report", str(run_in(folder / "out")), "--reduce")
+    assert before and steps
+    top = folder / "again"
+    shutil.copytree(folder / "base", top)
+    counted = Counter[str]()
+    for step in replayed(_existing(steps, top), top):
+        if step.name != "sync":
+            counted[outcome(run_in(top), lambda: whole)] += 1
+    assert counted[GOOD] and sum(counted.values()) > 10, counted
+
+
+def _existing(steps: Sequence[Step], top: Path) -> list[Step]:
+    """The recorder does not know what was there before: making that once more is nothing."""
+    return [step for step in steps if not (step.name in ("create", "mkdir") and (top / step.path).exists())]
+
+
+@pytest.mark.sweep
+def test_every_prefix_of_a_campaign_can_be_read(folder: Path) -> None:
+    (folder / "trial.yaml").write_text(Path(PAIR).read_text() + "\ncampaign: {repetitions: 2}\n")
+    steps = command(
+        folder, "campaign", "run", str(folder / "trial.yaml"), *FAKE, "--out", str(folder / "out" / "c")
+    )
+
+    def found() -> str:
+        try:
+            campaign = vnet.load(folder / "all" / "c")
+            assert len(campaign.cells) <= 2  # type: ignore[union-attr]
+            return GOOD
+        except vnet.LoadError:
+            return REFUSED
+
+    counted = cuts(steps, folder / "all", found)
+    assert counted[GOOD] and counted[REFUSED] and sum(counted.values()) > 100

@@ -1,0 +1,194 @@
+"""What a command writes below a directory, step by step, as `strace` saw it; the directory after each step.
+
+After a power cut a disk holds a prefix of these steps, or one of which the contents of files that nobody had
+called fsync for are lost. `replayed` makes every such directory, one after the other.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+CALLS = (
+    "openat,open,creat,write,pwrite64,writev,lseek,ftruncate,truncate,rename,renameat,renameat2,unlink,unlinkat,"
+    "mkdir,mkdirat,rmdir,link,linkat,symlink,symlinkat,fsync,fdatasync,sendfile,copy_file_range,fallocate"
+)
+LINE = re.compile(r"^(\d+) +(\w+)\((.*)\) += (-?\d+)(?:<([^>]*)>)?")
+UNFINISHED = re.compile(r"^(\d+) +(.*) <unfinished \.\.\.>$")
+RESUMED = re.compile(r"^(\d+) +<\.\.\. \w+ resumed>(.*)$")
+TEXT = re.compile(r'"((?:\\x[0-9a-f]{2})*)"')
+DESCRIPTOR = re.compile(r"^(\d+|AT_FDCWD)<([^>]*)>")
+
+
+@dataclass(frozen=True)
+class Step:
+    """One change of the directory: `name` is what is done to `path`, which is relative to it."""
+
+    name: str
+    path: str
+    data: bytes = b""
+    offset: int = 0
+    target: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.path} {self.target or f'{len(self.data)} B at {self.offset}'}"
+
+
+@dataclass
+class Recorder:
+    """Turns lines of strace into steps; keeps the place in each file."""
+
+    top: Path
+    steps: list[Step] = field(default_factory=list)
+    places: dict[str, int] = field(default_factory=dict)
+    sizes: dict[str, int] = field(default_factory=dict)
+    appends: set[str] = field(default_factory=set)
+
+    def take(self, call: str, arguments: str, result: int, opened: str | None) -> None:
+        if result < 0:
+            return
+        if call in ("openat", "open", "creat"):
+            self._opened(arguments, plain(opened or ""))
+        elif call in ("write", "pwrite64", "lseek", "ftruncate", "fsync", "fdatasync"):
+            self._on_descriptor(call, arguments, result)
+        elif call in ("mkdir", "mkdirat", "rmdir", "unlink", "unlinkat"):
+            if (path := self._below(self._paths(arguments)[0])) is not None:
+                self.steps.append(Step("mkdir" if call.startswith("mkdir") else "remove", path))
+                for known in (self.sizes, self.places):
+                    known.pop(path, None)
+        elif call in ("rename", "renameat", "renameat2"):
+            self._renamed(*self._paths(arguments))
+        elif any(self._below(path) is not None for path in self._paths(arguments)):
+            raise ValueError(f"{call}({arguments[:200]}): nobody has said how to do that again")
+
+    def _opened(self, arguments: str, path: str) -> None:
+        if (name := self._below(path)) is None or "O_DIRECTORY" in arguments:
+            return
+        if "O_CREAT" in arguments and name not in self.sizes:
+            self.steps.append(Step("create", name))
+            self.sizes[name] = 0
+        if "O_TRUNC" in arguments and self.sizes.get(name):
+            self.steps.append(Step("truncate", name))
+            self.sizes[name] = self.places[name] = 0
+        if "O_WRONLY" in arguments or "O_RDWR" in arguments:
+            self.places.setdefault(name, 0)  # a place is of who opened it; ours have one writer or append
+            self.appends |= {name} if "O_APPEND" in arguments else set()
+
+    def _on_descriptor(self, call: str, arguments: str, result: int) -> None:
+        found = DESCRIPTOR.match(arguments)
+        if not found or (name := self._below(plain(found[2]))) is None or name not in self.sizes:
+            return
+        if call == "lseek":
+            self.places[name] = result
+        elif call == "ftruncate":
+            self.sizes[name] = int(arguments.rsplit(", ", 1)[1])
+            self.steps.append(Step("truncate", name, offset=self.sizes[name]))
+        elif call in ("fsync", "fdatasync"):
+            self.steps.append(Step("sync", name))
+        else:
+            data = text(TEXT.search(arguments))[:result]
+            at = self.sizes[name] if name in self.appends else self.places.get(name, 0)
+            at = int(arguments.rsplit(", ", 1)[1]) if call == "pwrite64" else at
+            self.places[name] = at + len(data)
+            self.sizes[name] = max(self.sizes[name], at + len(data))
+            self.steps.append(Step("write", name, data, at))
+
+    def _renamed(self, old: str, new: str) -> None:
+        source, target = self._below(old), self._below(new)
+        if source is None and target is None:
+            return
+        if source is None or target is None:
+            raise ValueError(f"rename {old} {new}: leads over the directory's edge")
+        self.steps.append(Step("rename", source, target=target))
+        for known in (self.sizes, self.places):
+            moved = {name: known.pop(name) for name in list(known) if inside(name, source)}
+            known.update({target + name[len(source) :]: value for name, value in moved.items()})
+
+    def _paths(self, arguments: str) -> list[str]:
+        """Absolute paths of a call: a descriptor's directory before a name is where a relative one begins."""
+        found, base = [], ""
+        for part in re.split(r", ", arguments):
+            if directory := DESCRIPTOR.match(part):
+                base = plain(directory[2])
+            elif name := TEXT.match(part):
+                found.append(os.path.normpath(Path(base or Path.cwd(), text(name).decode())))
+        return found
+
+    def _below(self, path: str) -> str | None:
+        name = os.path.relpath(path, self.top) if path.startswith(f"{self.top}/") else None
+        return None if name is None or path.endswith("(deleted)") else name
+
+
+def inside(name: str, top: str) -> bool:
+    return name == top or name.startswith(f"{top}/")
+
+
+def plain(hexadecimal: str) -> str:
+    """A path as strace -xx writes it between angle brackets."""
+    return re.sub(
+        r"(?:\\x[0-9a-f]{2})+", lambda run: bytes.fromhex(run[0].replace("\\x", "")).decode(), hexadecimal
+    )
+
+
+def text(found: re.Match[str] | None) -> bytes:
+    return bytes.fromhex(found[1].replace("\\x", "")) if found else b""
+
+
+def recorded(argv: Sequence[str], top: Path, log: Path, environment: Mapping[str, str]) -> list[Step]:
+    """Runs a command and gives what it changed below `top`; CalledProcessError where it fails."""
+    traced = ("strace", "-f", "-qqq", "-y", "-xx", "-s", "100000000", "--seccomp-bpf", "-o", str(log))
+    subprocess.run([*traced, "-e", f"trace={CALLS}", *argv], check=True, env=environment, capture_output=True)
+    recorder, pending = Recorder(top), dict[str, str]()
+    for line in log.read_text(errors="replace").splitlines():
+        if begun := UNFINISHED.match(line):
+            pending[begun[1]] = begun[2]
+            continue
+        if rest := RESUMED.match(line):
+            line = f"{rest[1]} {pending.pop(rest[1], '')}{rest[2]}"
+        if found := LINE.match(line):
+            recorder.take(found[2], found[3], int(found[4]), found[5])
+    return recorder.steps
+
+
+def replayed(steps: Sequence[Step], top: Path) -> Iterator[Step]:
+    """Does the steps in an empty directory; stops after each for the caller to look."""
+    for step in steps:
+        path = top / step.path
+        if step.name == "mkdir":
+            path.mkdir()
+        elif step.name == "create":
+            path.touch()
+        elif step.name == "remove":
+            path.rmdir() if path.is_dir() else path.unlink()
+        elif step.name == "rename":
+            path.rename(top / step.target)
+        elif step.name == "truncate":
+            os.truncate(path, step.offset)
+        elif step.name == "write":
+            with path.open("r+b") as file:
+                file.seek(step.offset)
+                file.write(step.data)
+        yield step
+
+
+def unsynced(steps: Sequence[Step]) -> list[Step]:
+    """The same steps without the contents that no fsync has followed: names are there, files are empty."""
+    kept = list[Step]()
+    for number, step in enumerate(steps):
+        if step.name in ("write", "truncate") and not _synced(steps[number + 1 :], step.path):
+            continue
+        kept.append(step)
+    return kept
+
+
+def _synced(later: Sequence[Step], path: str) -> bool:
+    for step in later:
+        if step.name == "rename" and inside(path, step.path):
+            return False  # it has its name before its contents are safe
+        if step.name == "sync" and step.path == path:
+            return True
+    return False

@@ -1,0 +1,134 @@
+"""Under any umask nobody else writes or calls anything of a lab: its sockets, pipes, files, caches and results."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sandboxed import ROOT
+
+from orchestrator.kernel.uml.binaries import find_binaries
+from orchestrator.project import keep_others_out
+
+MASKS = [0o000, 0o002, 0o077]
+LAB = """\
+name: {name}
+segments: {{lan: {{subnet: 10.77.0.0/24}}}}
+nodes:
+  a: {{segment: lan, software: {{w: {{command: sleep 1000}}}}}}
+  b: {{segment: lan}}
+captures: {{all: {{at: node a}}}}
+run: {{hold: 200 ms, drain: 100 ms}}
+campaign: {{repetitions: 1}}
+"""
+
+
+def open_to_others(top: Path) -> list[str]:
+    """What another account may change, or call: paths with their modes. A closed directory closes what it holds."""
+    found = []
+    for path in sorted([top, *top.rglob("*")]):
+        try:
+            mode = path.lstat().st_mode
+        except FileNotFoundError:
+            continue  # it has ended
+        above = [one for one in path.parents if one.is_relative_to(top)]
+        if stat.S_ISLNK(mode) or any(not one.stat().st_mode & 0o011 for one in above):
+            continue
+        called = stat.S_ISSOCK(mode) or stat.S_ISFIFO(mode)
+        if mode & (0o077 if called else 0o022):
+            found.append(f"{stat.filemode(mode)} {path.relative_to(top)}")
+    return found
+
+
+class Account:
+    """The command line under a umask, with state, results and caches in one directory."""
+
+    def __init__(self, mask: int) -> None:
+        self.base = Path(tempfile.mkdtemp(prefix="vu"))
+        self.mask = mask
+        self.name = f"mask-{mask:03o}-{os.getpid()}"
+        self.environment = {**os.environ, "VNET_STATE_DIR": str(self.base / "s"), "PYTHONPATH": str(ROOT)}
+        self.environment["XDG_CACHE_HOME"] = str(self.base / "cache")
+        (self.base / "lab.yaml").write_text(LAB.format(name=self.name))
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, "-m", "orchestrator.cli.main", *arguments], cwd=self.base, umask=self.mask,
+            env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        )  # fmt: skip
+
+    def vnet(self, *arguments: str) -> str:
+        process = self.start(*arguments)
+        said, _ = process.communicate(timeout=200)
+        assert process.returncode == 0, said
+        return said
+
+    def check(self) -> None:
+        self.base.chmod(0o755)  # of mkdtemp: closed, which would hide all that is looked for
+        for path in self.base.rglob("*.yaml"):
+            path.chmod(0o644)
+        assert open_to_others(self.base) == []
+
+
+@pytest.fixture(params=MASKS, ids=oct)
+def account(request: pytest.FixtureRequest) -> Iterator[Account]:
+    made = Account(request.param)
+    try:
+        yield made
+    finally:
+        made.start("down", made.name).communicate(timeout=100)
+        shutil.rmtree(made.base)
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    ["fake", pytest.param("host", marks=pytest.mark.root), pytest.param("uml", marks=pytest.mark.uml)],
+)
+def test_of_a_lab(account: Account, kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if kernel == "host" and os.geteuid() != 0:
+        pytest.skip("namespaces need root")
+    if kernel == "uml":
+        if not (found := find_binaries()):
+            pytest.skip("no User-Mode Linux kernel (make kernel)")
+        account.environment["VNET_UML_KERNEL"] = str(found[0].path)
+    account.vnet("up", "lab.yaml", "--kernel", kernel, "--results", "out")
+    state = account.base / "s" / account.name
+    assert [path for path in state.rglob("*") if path.is_socket()], "a lab has sockets"
+    account.check()
+    account.vnet("down", account.name)
+    account.check()
+
+
+def test_of_a_campaign_and_its_report(account: Account) -> None:
+    account.vnet("campaign", "run", "lab.yaml", "--kernel", "fake", "--out", "results/c")
+    assert list((account.base / "results").rglob("manifest.json"))
+    account.check()
+
+
+def test_of_a_server(account: Account) -> None:
+    (account.base / "results").mkdir()
+    (account.base / "results").chmod(0o755)
+    server = account.start("serve", "--port", "0", "--results", "results")
+    try:
+        assert server.stdout and "http" in server.stdout.readline()
+        account.check()
+    finally:
+        server.terminate()
+        server.communicate(timeout=20)
+
+
+@pytest.mark.parametrize(("mask", "kept"), [(0o000, 0o022), (0o002, 0o022), (0o022, 0o022), (0o077, 0o077)])
+def test_a_stricter_umask_stays(mask: int, kept: int) -> None:
+    previous = os.umask(mask)
+    try:
+        keep_others_out()
+        assert os.umask(previous) == kept
+    finally:
+        os.umask(previous)
