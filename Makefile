@@ -10,7 +10,7 @@ PY := $(VENV)/bin/python
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find images/agent capture/reducer -name '*.rs' -o -name Cargo.toml)
 BINARIES := target/release/vnet-agent target/release/vnet-reduce
 
-.PHONY: goldens setup demo check-fast test-all examples pictures papers atlas mutate chaos soak fuzz test test-bare test-fresh test-hil test-hosts test-servers check check-and-rust types bench wheel deb container release audit reproducible test-container site gallery figures middleware clean kernel lock packages toolchain format
+.PHONY: goldens setup demo check-fast test-all examples pictures papers atlas mutate chaos soak fuzz test test-bare test-fresh test-hil test-hosts test-servers check check-and-rust types bench wheel deb container release audit reproducible test-container site gallery figures middleware clean kernel lock packages toolchain format walk
 
 # Bytecode, too: where the interpreter may not write it, each command would compile all that it loads.
 setup: packages toolchain
@@ -124,6 +124,10 @@ check-and-rust: setup
 # The live page's scripts, which ship as they are, against their types: TypeScript comes by its lock, where npm can get it.
 PAGE := orchestrator/cli/page
 TYPES := $(CACHE)/page-types
+# Steps and returns between modules that a reader of `vnet run` goes through.
+walk: setup
+	@$(PY) tests/walk.py
+
 types:
 	@command -v npm >/dev/null || { echo "check: no npm: the live page's types are not checked"; exit 0; }; \
 	cmp -s $(PAGE)/package-lock.json $(TYPES)/package-lock.json || { \

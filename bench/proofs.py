@@ -22,10 +22,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from contract.plan import Plan
-from orchestrator.campaign.prepare import Request, prepare_plan
-from orchestrator.campaign.run import execute, make_dir
 from orchestrator.kernel.protocol import KernelError
 from orchestrator.plan.build import make_plan
+from orchestrator.run.directories import make_dir
+from orchestrator.run.prepare import Request, prepare_plan
+from orchestrator.run.run import execute
 from orchestrator.topology import Topology, TopologyError, load, load_campaign
 
 Loaded = TypeVar("Loaded")

@@ -98,9 +98,5 @@ def reduce_pcap(
             or f"{pcap}: vnet-reduce ended with {done.returncode}"
         )
         raise CaptureError(said)
-    return _counts(done.stdout)
-
-
-def _counts(text: str) -> Counts:
-    found = json.loads(text)
-    return Counts(**{field.name: found[field.name] for field in fields(Counts)})
+    told = json.loads(done.stdout)
+    return Counts(**{field.name: told[field.name] for field in fields(Counts)})

@@ -29,14 +29,22 @@ from capture.conservation import registry
 from capture.conservation.evidence import Evidence, Recorded
 from capture.errors import CaptureError
 from capture.pcap import Counts, reduce_pcap
-from capture.schemas import schema
 from contract import manifest, regular, retired, rundir, seal
 from contract.manifest import Warned
 from contract.plan import Capture, Plan
-from contract.tables import TABLES
+from contract.tables import TABLES, Kind
 
 ALTERED = "The figures are made of what it holds now: repeat the run."
 ABSENT = "The run may have ended before it was written; figures that need it are left out."
+KINDS: Mapping[Kind, pl.DataType] = {
+    "u8": pl.UInt8(), "u32": pl.UInt32(), "i64": pl.Int64(), "f64": pl.Float64(), "str": pl.String(),
+    "bool": pl.Boolean(), "list[str]": pl.List(pl.String),
+}  # fmt: skip
+
+
+def schema(name: str) -> dict[str, pl.DataType]:
+    """Columns that every table of that name has, with their types."""
+    return {one.name: KINDS[one.kind] for one in TABLES[name].columns if not one.absent}
 
 
 @dataclass(slots=True)

@@ -54,16 +54,12 @@ def _check(run: Run) -> bool:
 def campaign_report(campaign_dir: Path) -> Path:
     """Write summary.json and report/ of a campaign and its runs; returns the campaign's page."""
     with told(campaign_dir):
-        return _set_report(study_of_campaign(campaign_dir))
-
-
-def _set_report(study: Study) -> Path:
-    study.root.mkdir(parents=True, exist_ok=True)
-    rows = json.dumps(study.compared.to_dicts(), indent=1)
-    regular.write(study.root / "summary.json", rows + "\n")
-    links = _links(study)
-    verdicts.write(study)
-    return _write(study, links, _silent)
+        study = study_of_campaign(campaign_dir)
+        rows = json.dumps(study.compared.to_dicts(), indent=1)
+        regular.write(study.root / "summary.json", rows + "\n")
+        links = _links(study)
+        verdicts.write(study)
+        return _write(study, links, _silent)
 
 
 def _write(study: Study, links: dict[str, str], tell: Tell) -> Path:

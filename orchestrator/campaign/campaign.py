@@ -14,9 +14,9 @@ from orchestrator.campaign.cells import one_by_one, planned, recover
 from orchestrator.campaign.engines.dispatch import spread
 from orchestrator.campaign.engines.engine import Engine
 from orchestrator.campaign.journal import CampaignError, Json
-from orchestrator.campaign.run import Observe
 from orchestrator.campaign.searching import further
 from orchestrator.campaign.settings import Settings
+from orchestrator.run.run import Observe
 from orchestrator.topology import Campaign, load_campaign
 from orchestrator.topology.search import Trial
 

@@ -18,13 +18,14 @@ from typing import Any
 from capture.errors import CaptureError
 from contract import codec
 from contract.plan import Plan
-from orchestrator.campaign.follow import STOPS
-from orchestrator.campaign.prepare import Prepared, Request, prepare_plan
-from orchestrator.campaign.run import RunError, execute
 from orchestrator.kernel.protocol import KernelError
 from orchestrator.lab.errors import LabError
 from orchestrator.language.problem import TopologyError
 from orchestrator.project import keep_others_out
+from orchestrator.run.directories import RunError
+from orchestrator.run.follow import STOPS
+from orchestrator.run.prepare import Prepared, Request, prepare_plan
+from orchestrator.run.run import execute
 
 
 def main() -> int:

@@ -11,13 +11,14 @@ from capture.errors import CaptureError
 from contract import manifest
 from orchestrator.campaign import journal
 from orchestrator.campaign.journal import Json
-from orchestrator.campaign.prepare import Prepared, Request, prepare
-from orchestrator.campaign.run import ENDED, Observe, RunError, execute, make_dir
 from orchestrator.campaign.settings import Settings, request_of
 from orchestrator.campaign.snapshots import snapshots
-from orchestrator.campaign.teardown import take_down
 from orchestrator.kernel.protocol import KernelError
 from orchestrator.lab.state import NAME_IN_USE, in_use, state_root
+from orchestrator.run.directories import RunError, make_dir
+from orchestrator.run.prepare import Prepared, Request, prepare
+from orchestrator.run.run import Observe, execute
+from orchestrator.run.teardown import ENDED, take_down
 from orchestrator.topology import Cell
 
 LOOK_S = 0.5  # between two looks at whether a lab's name is free

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from orchestrator.campaign.prepare import Request
+from orchestrator.run.prepare import Request
 from orchestrator.topology import Cell
 
 

@@ -187,7 +187,9 @@ def engine_for(jobs: int, on: str | None, settings: Settings) -> Engine | None:
 
 
 def _check_side_by_side(runs: int, said: str, settings: Settings) -> None:
-    if runs > 1 and settings.time == "real" and settings.kernel not in ("uml", "fake"):
+    from orchestrator.language.kernels import apart
+
+    if runs > 1 and not apart(settings.kernel, settings.time):
         raise CliError(
             f"{said}: labs in real time under the machine's own kernel share its processors and "
             f"disturb one another's latency; use --time virtual, or leave out {said.split()[0]}",

@@ -66,9 +66,9 @@ def _examine(
     file: Path, parameters: dict[str, str], time_mode: str, hosts: tuple[str, ...]
 ) -> tuple[str, Sequence[Note]]:
     """The contents of a correct file in words, and notes on it; TopologyError if it has mistakes."""
-    from orchestrator.campaign import filters
     from orchestrator.language.source import read_document
     from orchestrator.plan.build import make_plan
+    from orchestrator.run import filters
     from orchestrator.topology import TopologyError, load, load_campaign
     from orchestrator.topology.loading import read_bytes
 

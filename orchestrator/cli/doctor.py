@@ -44,10 +44,10 @@ def doctor_command(hosts: tuple[str, ...], as_json: bool) -> int:
 
 
 def _of_hosts(hosts: tuple[str, ...], as_json: bool) -> int:
-    from orchestrator.campaign.prepare import agent_binary
     from orchestrator.doctor import examine
     from orchestrator.doctor.far import examine_all
     from orchestrator.language.uris import kernel_machine
+    from orchestrator.run.prepare import agent_binary
     from orchestrator.topology.hosts import LOCAL
     from orchestrator.topology.inventory import machines
 

@@ -44,7 +44,7 @@ def _down(lab: str, there: list[str]) -> dict[str, str | None]:
 
 
 def _destroy(lab: str) -> str | None:
-    from orchestrator.campaign.teardown import TeardownError, take_down
+    from orchestrator.run.teardown import TeardownError, take_down
 
     try:
         take_down(lab)

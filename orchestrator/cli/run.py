@@ -14,23 +14,16 @@ from orchestrator.cli.junit import judged, junit_option
 from orchestrator.cli.output import json_option, note, print_json
 from orchestrator.cli.topologies import (
     Place,
-    file_argument,
-    hosts_option,
-    kernel_option,
-    lab_option,
-    parameters_option,
-    place_options,
+    lab_options,
     refusals,
     refuse_host_clock,
     refuse_to_stay,
-    seed_option,
-    time_option,
 )
 
 if TYPE_CHECKING:
-    from orchestrator.campaign.prepare import Prepared
-    from orchestrator.campaign.run import Outcome
     from orchestrator.cli.progress import Progress
+    from orchestrator.run.prepare import Prepared
+    from orchestrator.run.run import Outcome
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -42,14 +35,7 @@ def strict_option(command: F) -> F:
 
 
 @click.command("run")
-@file_argument
-@parameters_option
-@seed_option
-@kernel_option
-@time_option
-@place_options("LAB/TIME")
-@lab_option
-@hosts_option
+@lab_options
 @click.option("--keep", is_flag=True, help="Leave the lab up afterwards, for a closer look.")
 @click.option("--raw", is_flag=True, help="Only measure: `vnet report DIR` makes tables and page, anywhere.")
 @junit_option
@@ -82,11 +68,13 @@ def run_command(
     refuse_host_clock(time_mode, kernel)
     if raw and junit:
         raise CliError("--raw --junit: verdicts need the tables; leave out one of the two", USAGE)
-    look_ahead(kernel if time_mode == "real" else "uml")
-    from orchestrator.campaign.prepare import Request, prepare
-    from orchestrator.campaign.run import execute
+    from orchestrator.kernel.ahead import look_ahead
+
+    look_ahead(kernel if time_mode == "real" else "")
     from orchestrator.cli.progress import planned
     from orchestrator.cli.views import view
+    from orchestrator.run.prepare import Request, prepare
+    from orchestrator.run.run import execute
 
     with judged(junit, file) as judge, failures():
         prepared = prepare(Request(file, parameters, seed, kernel, lab, time_mode, hosts=hosts), place.disk)
@@ -103,32 +91,13 @@ def run_command(
     return status_of(outcome, strict)
 
 
-def look_ahead(kernel: str) -> None:
-    """Start to probe this machine's kernel, and the lab process, while the modules that plan a lab load."""
-    import contextlib
-    import os
-    import threading
-
-    from orchestrator.kernel import prestart
-    from orchestrator.kernel.facts import host_facts
-
-    def look() -> None:
-        with contextlib.suppress(OSError):  # whoever needs the facts reads them again, and reports the error
-            host_facts()
-
-    if kernel in ("auto", "host"):
-        if os.geteuid() == 0:  # only root makes labs in this kernel
-            prestart.begin()
-        threading.Thread(target=look, daemon=True).start()
-
-
 def expected() -> tuple[type[Exception], ...]:
     """Exceptions with a text for the user; called after a failure, since the imports are heavy."""
     from capture.errors import CaptureError
-    from orchestrator.campaign.run import RunError
-    from orchestrator.campaign.teardown import TeardownError
     from orchestrator.kernel.protocol import KernelError
     from orchestrator.lab.errors import LabError
+    from orchestrator.run.directories import RunError
+    from orchestrator.run.teardown import TeardownError
     from reports.errors import RunDirectoryError
 
     return KernelError, LabError, RunError, TeardownError, CaptureError, RunDirectoryError
@@ -137,7 +106,7 @@ def expected() -> tuple[type[Exception], ...]:
 @contextmanager
 def failures() -> Iterator[None]:
     """Expected failures of preparing and running, each with its exit status."""
-    from orchestrator.kernel.choose import NoKernel
+    from orchestrator.kernel.protocol import NoKernel
 
     try:
         with refusals():

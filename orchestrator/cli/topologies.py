@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import click
 
 from orchestrator.cli.errors import REFUSED, USAGE, CliError
+from orchestrator.language.kernels import LISTED, NAMES, WORDS
 
 if TYPE_CHECKING:
     from contract.plan import Plan
@@ -101,7 +102,7 @@ def kernel_option(command: F) -> F:
     return click.option(
         "--kernel",
         default="auto",
-        metavar="[auto|host|uml|ssh://[USER@]HOST[:PORT]]",
+        metavar=f"[{'|'.join(LISTED)}|ssh://[USER@]HOST[:PORT]]",
         callback=_kernel,
         help="Kernel that the lab runs in; auto: the first that can; ssh: that machine's.",
     )(command)
@@ -110,8 +111,8 @@ def kernel_option(command: F) -> F:
 def _kernel(_context: click.Context, _option: click.Parameter, given: str) -> str:
     if given.startswith("ssh:"):
         return _machine(given)
-    if given not in ("auto", "host", "uml", "fake"):
-        raise CliError(f'--kernel "{given}": no such kernel; write auto, host or uml, or ssh://HOST', USAGE)
+    if given not in NAMES:
+        raise CliError(f'--kernel "{given}": no such kernel; write {WORDS}, or ssh://HOST', USAGE)
     return given
 
 
@@ -139,13 +140,9 @@ def time_option(command: F) -> F:
 
 def fits_in(time_mode: str) -> Callable[[Plan], None]:
     """Refuses a plan that does not fit this machine, in real or in virtual time; makes no lab."""
-    if time_mode == "virtual":
-        from orchestrator.campaign import closing
+    from orchestrator.run.prepare import insist_it_fits
 
-        return closing.insist_it_fits
-    from orchestrator.campaign import fitting
-
-    return fitting.insist_it_fits
+    return functools.partial(insist_it_fits, time=time_mode)
 
 
 def refuse_to_stay(time_mode: str, what: str) -> None:
@@ -186,7 +183,7 @@ class Place:
 
     def run_dir(self, lab: str) -> Path:
         """Make the directory of a new run; RunError where that cannot be."""
-        from orchestrator.campaign.run import named_run_dir, new_run_dir
+        from orchestrator.run.directories import named_run_dir, new_run_dir
 
         return named_run_dir(self.out) if self.out else new_run_dir(self.results / lab)
 
@@ -211,3 +208,13 @@ def place_options(below: str) -> Callable[[F], F]:
         return cast(F, click.option("--out", type=path, help="The very directory to make.")(results))
 
     return decorate
+
+
+def lab_options(command: F) -> F:
+    """FILE and the options of every command that makes a lab."""
+    for option in (
+        hosts_option, lab_option, place_options("LAB/TIME"), time_option, kernel_option, seed_option,
+        parameters_option, file_argument,
+    ):  # fmt: skip
+        command = option(command)
+    return command

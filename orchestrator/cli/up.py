@@ -8,30 +8,16 @@ import click
 
 from orchestrator.cli.errors import DONE, FAILED, INTERRUPTED
 from orchestrator.cli.output import json_option, note, print_json
-from orchestrator.cli.run import failures, free, introduce, look_ahead
+from orchestrator.cli.run import failures, free, introduce
 from orchestrator.cli.topologies import (
     Place,
-    file_argument,
-    hosts_option,
-    kernel_option,
-    lab_option,
-    parameters_option,
-    place_options,
+    lab_options,
     refuse_to_stay,
-    seed_option,
-    time_option,
 )
 
 
 @click.command("up")
-@file_argument
-@parameters_option
-@seed_option
-@kernel_option
-@time_option
-@place_options("LAB/TIME")
-@lab_option
-@hosts_option
+@lab_options
 @json_option
 def up_command(
     file: Path,
@@ -50,13 +36,13 @@ def up_command(
     Example:  vnet up topologies/pair.yaml
     """
     refuse_to_stay(time_mode, "up")
+    from orchestrator.kernel.ahead import look_ahead
+
     look_ahead(kernel)
-    from orchestrator.campaign.follow import follow
-    from orchestrator.campaign.prepare import Request, prepare
-    from orchestrator.campaign.run import last_words, reap, scenario_over
-    from orchestrator.campaign.teardown import take_down
     from orchestrator.cli.progress import rising
     from orchestrator.cli.views import view
+    from orchestrator.run.prepare import Request, prepare
+    from orchestrator.run.run import bring_up
 
     with failures():
         prepared = prepare(Request(file, parameters, seed, kernel, lab, hosts=hosts), place.disk)
@@ -64,18 +50,10 @@ def up_command(
         free(name)
         run_dir = place.run_dir(name)
         introduce(prepared, run_dir)
-        launch = prepared.launch(run_dir, scenario=False)
-        prepared.draw(run_dir)
         with view(rising(prepared.plan)) as shown:
-            handle, followed = follow(lambda: prepared.kernel.start(launch), shown, scenario_over)
-        if followed.killed:
-            take_down(name, politely=False)
-        if followed.last is None:
-            reap(handle)
-    up = followed.last is not None
-    asked = "interrupted" if followed.interrupted else ""
-    error = None if up else "; ".join(followed.errors) or asked or last_words(run_dir)
-    printed = "failed to come up" if followed.errors else error  # the view has printed the lab's errors
+            followed = bring_up(prepared, run_dir, shown)
+    up, error = followed.last is not None, "; ".join(followed.errors) or None
+    printed = "failed to come up" if shown.progress.errors else error  # the view has printed the lab's errors
     if as_json:
         print_json({"lab": name, "up": up, "error": error, "run_dir": str(run_dir), "kernel": prepared.why})
     else:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from orchestrator.images import iso
-from orchestrator.images.elf import with_libraries
 from orchestrator.images.errors import ImageError
 from orchestrator.images.find import agent_binary
 from orchestrator.images.model import Image
 from orchestrator.images.recipe import GUEST
+from orchestrator.images.run import run
 
+_LINE = re.compile(r"^\s*(?:(?P<name>\S+) => )?(?P<path>/\S+) \(0x", re.MULTILINE)
+_LOADER = re.compile(r"ld-linux[^/]*\.so\.\d+$")
 LABEL = "cidata"
 # cloud-init runs bootcmd early at every boot. The agent brings its libraries: a guest's own may be older.
 START = "mkdir -p /run/vnet/seed && mount -o ro -L cidata /run/vnet/seed && sh /run/vnet/seed/start-agent.sh"
@@ -71,3 +74,17 @@ def network_config(networks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         for i, n in enumerate(networks)
     }
     return {"version": 2, "ethernets": ethernets}
+
+
+def with_libraries(program: Path) -> dict[str, bytes]:
+    """The program (`vnet-agent`), its loader (`ld.so`) and its libraries: file name -> content."""
+    found = {m["name"] or Path(m["path"]).name: Path(m["path"]) for m in _LINE.finditer(_listed(program))}
+    loaders = [name for name in found if _LOADER.search(name)]
+    if not loaders:
+        raise ImageError(f"{program}: its dynamic loader is unknown; is it a Linux program of this machine?")
+    files = {name: path.read_bytes() for name, path in found.items() if name not in loaders}
+    return {"vnet-agent": program.read_bytes(), "ld.so": found[loaders[0]].read_bytes(), **files}
+
+
+def _listed(program: Path) -> str:
+    return run(["ldd", program], why=f"{program.name}: libraries")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from orchestrator.kernel import prestart
+from orchestrator.kernel import ahead
 from orchestrator.kernel.process import send
 from orchestrator.kernel.protocol import KernelError
 from orchestrator.lab import dead
@@ -142,7 +142,7 @@ def spawn(
     raw = run_dir / "raw"
     raw.mkdir(parents=True, exist_ok=True)
     with (raw / "progress.jsonl").open("wb") as output, (raw / logs[0]).open("ab") as errors:
-        waiting = None if lifeline else prestart.take(argv, env, output, errors)
+        waiting = None if lifeline else ahead.take(argv, env, output, errors)
         process = waiting or subprocess.Popen(
             argv,
             stdin=subprocess.PIPE if lifeline else subprocess.DEVNULL,

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from contract.plan import Plan
-from orchestrator.kernel import lab_command
+from orchestrator.kernel import lab_command, limits
 from orchestrator.kernel.facts import HostFacts
 from orchestrator.kernel.host import HostKernel
-from orchestrator.kernel.protocol import Launch, Missing
+from orchestrator.kernel.protocol import Fit, Launch, Missing, Wish
 from orchestrator.plan.nics import uses_nics
 
 
@@ -24,6 +24,10 @@ class FakeKernel(HostKernel):
 
     def __init__(self) -> None:
         super().__init__(HostFacts("none", root=False, namespaces=None), _fake_lab)
+
+    def examine(self, plan: Plan, wish: Wish) -> Fit:
+        """Whether this machine is large enough for the plan; netem need not be placed."""
+        return limits.fit(plan, self.can(plan), self.name, wish.out)
 
     def can(self, plan: Plan) -> list[Missing]:
         """Supports everything except real NICs, since it makes nothing."""

@@ -6,14 +6,15 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Self
 
 from contract import codec
 from contract.plan import Plan
-from orchestrator.kernel import detached, lab_command, virtual_machines
+from orchestrator.kernel import detached, lab_command, limits, virtual_machines
 from orchestrator.kernel.facts import HostFacts, host_facts
 from orchestrator.kernel.machine import machine
-from orchestrator.kernel.needs import Needs, needs_of
-from orchestrator.kernel.protocol import Launch, Missing
+from orchestrator.kernel.needs import Needs, needs_of, netem_placed
+from orchestrator.kernel.protocol import Fit, LabKernel, Launch, Missing, Wish
 
 ROOT_REMEDY = "run as root"
 MODULE_REMEDY = "install a kernel that has it (linux-image-amd64 of Debian does)"
@@ -29,7 +30,7 @@ def lab_on_host(launch: Launch, state_dir: Path) -> Sequence[str]:
     return lab_command.arguments(launch, state_dir, launch.agent)
 
 
-class HostKernel:
+class HostKernel(LabKernel):
     """`payload` replaces the lab process (tests); `facts` the machine; `images` looks for those of a plan."""
 
     name = "host"
@@ -45,6 +46,19 @@ class HostKernel:
         self.payload = payload
         self.why = why
         self.images = images
+
+    @classmethod
+    def of(cls, plan: Plan, wish: Wish) -> Self:
+        """The kernel of this machine."""
+        kernel = cls()
+        if wish.carried:
+            kernel.images = lambda _: []
+        return kernel
+
+    def examine(self, plan: Plan, wish: Wish) -> Fit:
+        """Whether this machine's kernel can carry the plan, with netem in bridge VMs where it has none."""
+        placed = netem_placed(plan, wish.bridged, self.facts.lacks)
+        return limits.fit(placed, self.can(placed), self.name, wish.out)
 
     def can(self, plan: Plan) -> list[Missing]:
         """Needs of `plan` that the machine lacks: rights, kinds of qdisc and link, cgroup controllers."""

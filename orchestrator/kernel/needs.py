@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from contract.codec import build
@@ -42,6 +42,13 @@ def needs_of(plan: Plan) -> Needs:
     if plan.captures:
         tools["tcpdump"] = f"capture {plan.captures[0].name}"
     return Needs(_kinds(plan), _controllers(plan.nodes) | _limited(plan), tools)
+
+
+def netem_placed(plan: Plan, bridged: Callable[[], Plan] | None, lacks: Callable[[str], str | None]) -> Plan:
+    """The plan with its netem in bridge VMs, if it has virtual machines and the kernel has no netem."""
+    if bridged is None or not any(node.kind == "vm" for node in plan.nodes):
+        return plan
+    return bridged() if "netem" in needs_of(plan).kinds and lacks("netem") is not None else plan
 
 
 def _from_disk(image: str) -> bool:

@@ -1,17 +1,26 @@
-"""The interface of every lab kernel: checks whether it supports a plan, and runs the lab process."""
+"""The interface of every lab kernel: says whether it can carry a plan, and runs the lab process."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 from contract.plan import Plan
+from orchestrator.language.problem import Problem
 
 
 class KernelError(RuntimeError):
     """A lab kernel failed; the text has place, cause and remedy."""
+
+
+class NoKernel(KernelError):  # noqa: N818  # what is missing, not that it is an error, is the subject
+    """No kernel can carry the plan (exit status 4). `problems`: what the file has wrong beside that."""
+
+    def __init__(self, text: str, problems: Sequence[Problem] = ()) -> None:
+        super().__init__(text)
+        self.problems = list(problems)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +39,38 @@ class Missing:
         elsewhere = f"use --kernel {self.other}" if self.other else ""
         remedies = ", or ".join(one for one in (self.remedy, elsewhere) if one)
         return f"{self.what} ({self.reason})" + (f"; {remedies}" if remedies else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What is wanted of a kernel: its name or `auto`, the lab's time, and where the run will write (`out`).
+
+    `bridged`: makes the plan whose links of virtual machines run through bridge VMs, for a kernel without
+    netem. `agent`: finds the nodes' agent; None for a command that makes no lab. `carried`: images come to
+    this machine later, and are not examined.
+    """
+
+    kernel: str = "auto"
+    time: str = "real"
+    out: Path = Path()
+    bridged: Callable[[], Plan] | None = None
+    agent: Callable[[], Path] | None = None
+    carried: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """What a kernel says of a plan; it can carry the plan if nothing is missing and there is no problem.
+
+    `plan`: as it would run there, with netem where this kernel has it. `missing`: needs that are not met.
+    `problems`: what the plan costs beyond the limits there, and places in the file that it refuses. `why`:
+    the reason to take this kernel, where it is another than that it is the first.
+    """
+
+    plan: Plan
+    missing: Sequence[Missing] = ()
+    problems: Sequence[Problem] = ()
+    why: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +128,21 @@ class LabKernel(Protocol):
     name: str
     why: str  # why it was taken, in words; stands in the manifest
 
-    def can(self, plan: Plan) -> list[Missing]:
-        """The needs of `plan` that this kernel lacks; empty if it supports the plan."""
+    @classmethod
+    def of(cls, plan: Plan, wish: Wish) -> Self:  # for those that are made for one machine
+        """The kernel that the plan and the wish mean."""
+        return cls()
+
+    @classmethod
+    def clean(cls, state_dir: Path) -> bool:
+        """Takes away what a dead lab of this kernel left, beside what names on this machine tell.
+
+        Returns whether that was all of the lab. Raises KernelError, OSError.
+        """
+        return False
+
+    def examine(self, plan: Plan, wish: Wish) -> Fit:
+        """Whether it can carry `plan`, and how; makes nothing."""
         ...
 
     def describe(self) -> str:

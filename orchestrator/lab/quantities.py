@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from contract.plan import Direction, Impairment
 from orchestrator import queueing
 from orchestrator.lab import expected, shape
-from orchestrator.lab.frames_needed import ENOUGH, ROOM, more
 from orchestrator.lab.intervals import (
+    ENOUGH,
+    ROOM,
     deviation_interval,
     effective,
     mean_interval,
     median_interval,
+    more,
     quartile_range,
     wilson,
 )

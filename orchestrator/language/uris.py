@@ -6,13 +6,13 @@ import re
 from dataclasses import dataclass
 from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit
 
+from .kernels import NAMES
 from .units import UnitError
 
 EXAMPLE = 'write for example "qemu+ssh://root@lab7/system"'
 EMBED_PATH = "/embed"
 EMBED = 'write "qemu:///embed", or leave it out'
 LOCAL_PATHS = (EMBED_PATH, "/system", "/session")
-KERNELS = ("auto", "host", "uml", "fake")
 # A name that began with a hyphen would be an option of ssh.
 _HOST = re.compile(
     r"[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?|[0-9A-Fa-f:]*:[0-9A-Fa-f:.]+(%[A-Za-z0-9_.-]+)?"
@@ -86,7 +86,7 @@ def kernel_machine(url: str) -> RemoteMachine:
     kernel = parts.path.strip("/") or "auto"
     if parts.scheme != "ssh" or parts.query or parts.fragment:
         raise UnitError("is not ssh://[USER@]HOST[:PORT][/KERNEL]", example)
-    if kernel not in KERNELS:
+    if kernel not in NAMES:
         raise UnitError(f'has no kernel "{kernel}" there', f"{example}, or /host or /uml at its end")
     host, user, port = _authority(parts, example)
     return RemoteMachine(host, user, port, kernel)

@@ -11,14 +11,13 @@ from typing import Any
 
 from contract import codec, regular
 from contract.plan import Plan
-from orchestrator.campaign.identity import digest, identical_set
-from orchestrator.campaign.prepare import Prepared, Request, agent_binary
-from orchestrator.campaign.run import execute
-from orchestrator.campaign.virtual import inputs_of
-from orchestrator.kernel.choose import NoKernel
+from orchestrator.kernel.protocol import NoKernel
 from orchestrator.kernel.uml.binaries import UmlBinary, find_binaries
 from orchestrator.kernel.virtual.kernel import VirtualKernel, is_ours
 from orchestrator.project import BUILD_KERNEL
+from orchestrator.run.identity import digest, identical_set, inputs_of
+from orchestrator.run.prepare import Prepared, Request, agent_binary
+from orchestrator.run.run import execute
 from orchestrator.verify.difference import Difference, first_difference
 
 # A difference in a capture explains those in everything made from it, so it is shown first.

@@ -11,12 +11,13 @@ from typing import Any, cast
 import pytest
 
 from contract import manifest
-from orchestrator.campaign import campaign, cells, journal, run
+from orchestrator.campaign import campaign, cells, journal
 from orchestrator.campaign.campaign import run_campaign, status
 from orchestrator.campaign.cells import recover
-from orchestrator.campaign.run import Outcome
 from orchestrator.campaign.settings import Settings
 from orchestrator.cli.campaign import doubts, said, status_of
+from orchestrator.kernel import ahead
+from orchestrator.run.run import Outcome
 from orchestrator.topology import load_campaign
 
 PAIR = Path(__file__).resolve().parents[2] / "topologies" / "pair.yaml"
@@ -139,9 +140,9 @@ def test_what_could_not_be_loaded_beside_a_lab_is_told_and_not_what_it_breaks_la
     def short(_: str) -> None:
         raise OSError(errno.ENOMEM, "Cannot allocate memory", "polars")
 
-    monkeypatch.setattr(run.importlib, "import_module", short)
+    monkeypatch.setattr(ahead.importlib, "import_module", short)
     told: list[object] = []
-    loading = run.Loading(told.append)
+    loading = ahead.Loading(told.append)
     loading({"event": "phase", "phase": "collect"})
     loading.join()
     assert told == [{"event": "phase", "phase": "collect"}]

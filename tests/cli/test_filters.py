@@ -10,8 +10,8 @@ import pytest
 from command_line import CommandLine
 
 from capture.tcpdump import fault
-from orchestrator.campaign.filters import planned
 from orchestrator.plan.build import make_plan
+from orchestrator.run.filters import planned
 from orchestrator.topology import load
 
 FILE = """\

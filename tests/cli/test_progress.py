@@ -169,9 +169,9 @@ def test_a_campaign_says_how_long_the_rest_takes(capsys: pytest.CaptureFixture[s
 
 
 def test_an_error_that_the_display_printed_is_not_printed_again(capsys: pytest.CaptureFixture[str]) -> None:
-    from orchestrator.campaign.run import Outcome
     from orchestrator.cli.campaign import CellView, doubts
     from orchestrator.cli.run import ending
+    from orchestrator.run.run import Outcome
 
     failed = Outcome(Path("r"), "failed", False, "link wan: no netem", (), None)
     assert ending(failed, ("link wan: no netem",)) == "failed"

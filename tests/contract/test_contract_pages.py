@@ -9,8 +9,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from capture.reduce import reduce_run
-from capture.schemas import schema
+from capture.reduce import reduce_run, schema
 from contract import page
 from contract.plan import NO_PLAN, PLAN_FORMAT, Node, Plan
 from contract.rundir import FormatError, UnreadableError, read_plan

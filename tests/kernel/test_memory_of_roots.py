@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from kernel_plans import node, plan
 
-from orchestrator.campaign import closing
 from orchestrator.images import cpio
 from orchestrator.kernel.uml import boot
+from orchestrator.kernel.virtual import closing
 from orchestrator.kernel.virtual.kernel import VirtualKernel
 from orchestrator.kernel.virtual.root.closed import ClosedRoot
 

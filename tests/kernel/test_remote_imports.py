@@ -9,10 +9,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from orchestrator.kernel.remote.stage import CODE
+from orchestrator.language.kernels import LOCAL
 
 ROOT = Path(__file__).parents[2]
-STARTS = ("orchestrator.campaign.remote", "orchestrator.lab.__main__", "orchestrator.kernel.uml.owner")
+STARTS = ("orchestrator.run.remote", "orchestrator.lab.__main__", "orchestrator.kernel.uml.owner")
 STARTS += ("orchestrator.kernel.uml.guest",)
+STARTS += tuple(kind.place.partition(":")[0] for kind in LOCAL)  # loaded by name
 THERE = {"libvirt", "jinja2"}
 
 

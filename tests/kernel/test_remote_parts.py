@@ -13,7 +13,7 @@ import pytest
 from kernel_plans import node, plan
 
 from contract.plan import Plan, Vm
-from orchestrator.campaign.place import machine_of
+from orchestrator.kernel.place import machine_of
 from orchestrator.kernel.protocol import KernelError
 from orchestrator.kernel.remote import stage
 from orchestrator.kernel.remote.account import Account
@@ -163,7 +163,7 @@ def test_what_no_lab_can_do_without(change: dict[str, object], what: str) -> Non
 def test_commands_are_root_s_through_sudo() -> None:
     line = replace(THERE, sudo=True).program("/c d", "down", "/h")
     assert line.startswith("sudo -n -H sh -c ")
-    assert "PYTHONPATH=" in line and "orchestrator.campaign.remote down /h" in line
+    assert "PYTHONPATH=" in line and "orchestrator.run.remote down /h" in line
 
 
 def test_code_is_named_by_its_content(tmp_path: Path) -> None:
@@ -173,7 +173,7 @@ def test_code_is_named_by_its_content(tmp_path: Path) -> None:
     first, other, same = (stage.code(THERE, agent) for agent in agents)
     assert first.target == same.target != other.target
     names = {name for name, _ in first.files}
-    wanted = ["campaign/remote.py", "lab/vm/domain.xml.j2", "kernel/uml/init.py"]
+    wanted = ["run/remote.py", "lab/vm/domain.xml.j2", "kernel/uml/init.py"]
     assert {f"orchestrator/{name}" for name in wanted} <= names
     assert {"images/guest/recipes.toml", "capture/tcpdump.py", "target/release/vnet-agent"} <= names
     assert not any("__pycache__" in name for name in names)

@@ -21,7 +21,7 @@ from orchestrator.lab.clock import SECOND, JumpingClock
 from orchestrator.lab.drivers.fake_tools import netem_options
 from orchestrator.lab.errors import Interrupted, LabError, TimedOut
 from orchestrator.lab.events import Events, Warning
-from orchestrator.lab.impair import merged
+from orchestrator.lab.links import merged
 from orchestrator.lab.loop import Loop
 from orchestrator.lab.manifest import Manifest
 from orchestrator.lab.state import State

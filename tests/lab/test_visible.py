@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.campaign import prepare, visible
-from orchestrator.campaign.prepare import Request
+from orchestrator.kernel import limits, registry, visible
 from orchestrator.plan.build import make_plan
+from orchestrator.run import prepare
+from orchestrator.run.prepare import Request
 from orchestrator.topology import TopologyError, load
 
 FILE = """\
@@ -86,8 +87,17 @@ def test_it_is_refused_before_anything_is_made(
     """Also with results below the seen directory, which is there for the lab then, but empty."""
     file = tmp_path / "seen.yaml"
     file.write_text(FILE % f", mounts: {{read: [{below_tmp}]}}")
-    kernel = type("Uml", (), {"name": "uml", "can": lambda *_: [], "describe": lambda _: "uml", "why": ""})()
-    monkeypatch.setattr(prepare, "_candidates", lambda _: [kernel])
+    kernel = type(
+        "Uml",
+        (),
+        {
+            "name": "uml",
+            "examine": lambda _, plan, wish: limits.fit(plan, [], "uml", wish.out),
+            "describe": lambda _: "uml",
+            "why": "",
+        },
+    )()
+    monkeypatch.setattr(registry, "made", lambda *_: [kernel])
     with pytest.raises(TopologyError, match=r"nodes\.a\.mounts\.read: .*a lab kernel has a /tmp of its own"):
         prepare.prepare(Request(file, {}), below_tmp / "results")
     assert sorted(path.name for path in below_tmp.iterdir()) == ["x"]

@@ -11,11 +11,11 @@ import pytest
 
 from contract.codec import from_json, to_json
 from contract.plan import Plan
-from orchestrator.campaign.fitting import insist_it_fits
-from orchestrator.campaign.hardware import nic_problems
-from orchestrator.campaign.place import machine_of
+from orchestrator.kernel.limits import nic_problems
+from orchestrator.kernel.place import machine_of
 from orchestrator.plan.build import make_plan
 from orchestrator.plan.nics import nic_uses
+from orchestrator.run.prepare import insist_it_fits
 from orchestrator.topology import TopologyError
 from orchestrator.topology.loading import parse
 

@@ -264,8 +264,8 @@ def test_an_ordinary_account_goes_through_sudo(vnet: CommandLine, far: FarMachin
     asked = (far.place / "sudo.log").read_text().splitlines()
     assert asked[0] == "-n true"
     assert all(line.startswith(("-n true", "-n -H sh -c ")) for line in asked)
-    assert any("orchestrator.campaign.remote run" in line for line in asked)
-    assert any("orchestrator.campaign.remote pack" in line for line in asked)
+    assert any("orchestrator.run.remote run" in line for line in asked)
+    assert any("orchestrator.run.remote pack" in line for line in asked)
 
 
 def test_cells_of_a_campaign_run_there(vnet: CommandLine, far: FarMachine, tmp_path: Path) -> None:

@@ -12,9 +12,9 @@ from synthetic_shape import Shape
 
 from capture import trust
 from contract import manifest, rundir, seal
-from orchestrator.campaign.run import outcome
 from orchestrator.cli.errors import DONE, FAILED, INTERRUPTED, SUSPECT
 from orchestrator.cli.run import status_of
+from orchestrator.run.run import outcome
 from reports.sections.section import Page
 from reports.sections.trust import section
 from reports.study import study_of_run, study_of_runs

@@ -22,7 +22,7 @@ from reports.rundir import read_run
 from reports.verdicts import counted
 
 ROOT = Path(__file__).parents[2]
-# Verdicts of earlier versions. Only capture/verdict.py may know them, to translate.
+# Verdicts of earlier versions. Only contract/verdict.py may know them, to translate.
 # `held`, `met` and `broken` are words like others: as verdicts they stand alone, in quotes or in a cell of a
 # table, or behind what was judged.
 RETIRED = re.compile(

@@ -12,7 +12,6 @@ import pytest
 from rich.text import Text
 from sandboxed import ROOT, vnet
 
-from orchestrator.campaign.run import RunError, new_run_dir
 from orchestrator.cli.console import plain
 from orchestrator.cli.output import console, note, print_json, say, table
 from orchestrator.cli.sessions import Prefixer
@@ -27,6 +26,7 @@ from orchestrator.lab.serve import Server
 from orchestrator.language.problem import TopologyError
 from orchestrator.language.terminal import printable
 from orchestrator.plan.build import make_plan
+from orchestrator.run.directories import RunError, new_run_dir
 from orchestrator.topology.loading import parse
 
 ORDER = "\x1b]0;owned\x07\x1b[2J\r\u202e"

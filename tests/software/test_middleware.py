@@ -11,8 +11,8 @@ import pytest
 from mistakes import refused
 
 from contract.plan import Plan
-from orchestrator.campaign.prepare import Request, prepare
 from orchestrator.plan.build import make_plan
+from orchestrator.run.prepare import Request, prepare
 from orchestrator.software.middleware import known
 from orchestrator.software.middleware.kind import KIND
 from orchestrator.topology import TopologyError

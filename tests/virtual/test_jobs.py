@@ -12,8 +12,8 @@ from virtual_place import Place, Ran
 
 from orchestrator.campaign import journal
 from orchestrator.campaign.cells import recover
-from orchestrator.campaign.identity import identical_set
 from orchestrator.cli.jobs import JobsView
+from orchestrator.run.identity import identical_set
 
 CAMPAIGN = """\
 name: two

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from orchestrator.campaign import journal
 from orchestrator.campaign.engines.engine import Engine, EngineError
+from orchestrator.campaign.engines.task import CAPTURES
 from orchestrator.campaign.journal import CampaignError, Json
 
 if TYPE_CHECKING:
     from distributed import Client
 
-CAPTURES = "pcap"  # of a run directory
 PIECE_BYTES = 8 << 20  # a worker's other messages pass in between
 Tell = Callable[[str], None]
 

@@ -28,12 +28,14 @@ from orchestrator.campaign.engines.notes import ENGINE
 from orchestrator.campaign.engines.opening import opened
 from orchestrator.campaign.engines.slurm import Jobs
 from orchestrator.campaign.engines.task import Result, Task
-from orchestrator.campaign.follow import STOPS
-from orchestrator.campaign.prepare import bridged_plan
-from orchestrator.campaign.run import Observe, make_dir
 from orchestrator.campaign.settings import Settings, request_of
 from orchestrator.kernel.remote.home import unpack
+from orchestrator.language.kernels import apart
 from orchestrator.plan.build import make_plan
+from orchestrator.run.directories import make_dir
+from orchestrator.run.follow import STOPS
+from orchestrator.run.prepare import bridged_plan
+from orchestrator.run.run import Observe
 from orchestrator.topology import Cell
 
 if TYPE_CHECKING:
@@ -88,8 +90,8 @@ class _Spread:
         self._stragglers = Stragglers()
         self._unfit: list[str] = []
         self._stopped = False
+        alone = not apart(settings.kernel, settings.time)
         virtual = settings.time == "virtual"
-        alone = not virtual and settings.kernel not in ("uml", "fake")
         self._workers: Workers = Workers(client, observe, alone=alone, virtual=virtual)
         self._jobs = Jobs(engine, client, observe) if engine.kind == "slurm" else None
 
@@ -178,9 +180,8 @@ class _Spread:
 
     def _task(self, number: int, cell: Cell) -> Task:
         settings = self._settings
-        apart = settings.time == "virtual" or settings.kernel in ("uml", "fake")
         lab = settings.lab or cell.loaded.name
-        state = f"{lab}-{self._key}-{number}" if apart else lab
+        state = f"{lab}-{self._key}-{number}" if apart(settings.kernel, settings.time) else lab
         request = request_of(settings, cell, state)
         plan = make_plan(cell.loaded, request.lab, request.seed)
         vms = any(node.kind == "vm" for node in plan.nodes)

@@ -11,8 +11,6 @@ from importlib.metadata import version
 
 from orchestrator.campaign.engines.notes import BOOT
 from orchestrator.campaign.engines.task import Facts
-from orchestrator.campaign.identity import digest, inputs
-from orchestrator.campaign.prepare import agent_binary
 from orchestrator.kernel.facts import host_facts
 from orchestrator.kernel.protocol import KernelError
 from orchestrator.kernel.uml.binaries import find_binaries
@@ -20,6 +18,8 @@ from orchestrator.kernel.virtual.kernel import is_ours
 from orchestrator.lab.meminfo import available_bytes
 from orchestrator.nics.facts import look
 from orchestrator.project import CODE_ROOT, programs_digest
+from orchestrator.run.identity import digest, inputs
+from orchestrator.run.prepare import agent_binary
 
 CODE = ("orchestrator", "capture", "contract", "reports")
 

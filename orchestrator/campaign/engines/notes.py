@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from contract import codec
-from orchestrator.campaign.teardown import take_down
 from orchestrator.kernel.process import end
 from orchestrator.lab.state import Owned, read_lab, state_root
 from orchestrator.lab.state import replace as replace_file
+from orchestrator.run.teardown import take_down
 
 ENGINE = "engine"  # directory of a campaign's
 BOOT = Path("/proc/sys/kernel/random/boot_id").read_text().strip()

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+CAPTURES = "pcap"  # of a run directory; it stays where it was made
+
 
 @dataclass(frozen=True)
 class Task:

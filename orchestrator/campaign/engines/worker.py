@@ -18,13 +18,12 @@ from pathlib import Path
 
 from distributed import Worker, get_worker
 
-from orchestrator.campaign.engines.captures import CAPTURES
 from orchestrator.campaign.engines.job import Event, Job
 from orchestrator.campaign.engines.notes import BOOT, ENGINE, Note, read_note, settle, write_note
-from orchestrator.campaign.engines.task import Result, Task
+from orchestrator.campaign.engines.task import CAPTURES, Result, Task
 from orchestrator.campaign.journal import FINISHED
-from orchestrator.campaign.run import make_dir
 from orchestrator.lab.errors import LabError
+from orchestrator.run.directories import make_dir
 
 HARD_S = 60.0  # after it a lab whose campaign is gone is ended by force
 RESOURCE = "vnet-lab"  # of which every worker has one and every cell takes it

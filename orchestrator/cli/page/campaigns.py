@@ -19,11 +19,11 @@ from typing import Any
 
 from orchestrator.campaign import journal
 from orchestrator.lab.state import Owned, owned
+from orchestrator.language.kernels import NAMES
 from orchestrator.language.problem import TopologyError
 
 ROLE = "campaign"
 STARTED, LOG = "page.json", "page.log"
-KERNELS = ("auto", "host", "uml", "fake")
 TAIL_BYTES = 2000
 BEGIN_S = 30.0  # to check a file and make its directory
 Json = dict[str, Any]
@@ -46,11 +46,10 @@ class Campaigns:
 
         file, parameters = wanted.get("file"), wanted.get("parameters") or {}
         kernel, time = wanted.get("kernel", "auto"), wanted.get("time", "real")
-        known = kernel in KERNELS and time in ("real", "virtual") and isinstance(parameters, dict)
+        known = kernel in NAMES and time in ("real", "virtual") and isinstance(parameters, dict)
         if not isinstance(file, str) or not file or not known:
             raise RefusedError(
-                f"campaign: give file, parameters by name, kernel ({', '.join(KERNELS)}), "
-                "time (real, virtual)"
+                f"campaign: give file, parameters by name, kernel ({', '.join(NAMES)}), time (real, virtual)"
             )
         named = {str(name): str(value) for name, value in parameters.items()}
         try:

@@ -14,20 +14,20 @@ import uuid
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from typing import Self
 
 from contract import codec
 from contract.plan import Host, Plan
-from orchestrator.kernel import detached, lab_command
-from orchestrator.kernel.choose import NoKernel
+from orchestrator.kernel import detached, lab_command, limits
 from orchestrator.kernel.host import HostKernel
 from orchestrator.kernel.machine import machine
-from orchestrator.kernel.protocol import KernelError, Launch, Missing
+from orchestrator.kernel.needs import netem_placed
+from orchestrator.kernel.protocol import Fit, KernelError, LabKernel, Launch, Missing, NoKernel, Wish
 from orchestrator.kernel.remote import kernel as remote
 from orchestrator.kernel.remote import ssh, stage
 from orchestrator.kernel.remote.account import PREPARE
 from orchestrator.lab.multi_host import host_commands
 from orchestrator.lab.multi_host.parting import of_host
-from orchestrator.language.problem import Problem
 from orchestrator.language.uris import RemoteMachine, kernel_machine
 from orchestrator.project import CODE_ROOT
 
@@ -47,7 +47,7 @@ class Answers:
         return next((why for answer in self.of.values() if (why := answer.lacks(kind)) is not None), None)
 
 
-class HostsKernel:
+class HostsKernel(LabKernel):
     """`agent`: the nodes' agent here, which is carried along."""
 
     name = "hosts"
@@ -57,7 +57,31 @@ class HostsKernel:
         self.why = "asked for"
         self._last: tuple[Plan, Answers] | None = None
 
-    def examine(self, plan: Plan) -> Answers:
+    @classmethod
+    def of(cls, plan: Plan, wish: Wish) -> Self:
+        """The kernels of the plan's hosts."""
+        if wish.time != "real" or wish.kernel not in ("auto", "host"):
+            rule = (
+                f"hosts have kernels and clocks of their own, not --time {wish.time} --kernel {wish.kernel}"
+            )
+            raise KernelError(f"{plan.topology}: {rule}; leave these options, or the hosts, out")
+        assert wish.agent is not None  # only a run means several hosts
+        return cls(wish.agent())
+
+    def examine(self, plan: Plan, wish: Wish) -> Fit:
+        """Whether each host can carry its part, and this machine the run directory; NoKernel, with everything
+        that is missing, if one cannot.
+        """
+        plan = netem_placed(plan, wish.bridged, self.ask(plan).lacks)
+        if missing := self.can(plan):
+            needs = "".join(f"\n  needs {one}" for one in missing)
+            raise NoKernel(f"{plan.topology}: its hosts cannot run lab {plan.lab}{needs}")
+        named = (f"{host.name} ({host.machine or 'this machine'})" for host in plan.hosts)
+        exceeded = [problem for answer in self.ask(plan).of.values() for problem in answer.problems]
+        found = [*exceeded, *limits.of_disk(plan, wish.out)]
+        return Fit(self.plan_there(plan), (), found, f"hosts {', '.join(named)}")
+
+    def ask(self, plan: Plan) -> Answers:
         """Examines all hosts in parallel, once for each plan. KernelError names every host that does not
         answer, NoKernel those that lack what every lab needs.
         """
@@ -72,7 +96,7 @@ class HostsKernel:
 
     def can(self, plan: Plan) -> list[Missing]:
         """The needs of each host's part that the host lacks."""
-        answers = self.examine(plan)
+        answers = self.ask(plan)
         found = [
             Missing(f"on host {name}: {one.what}", one.reason, one.remedy)
             for name, missing in answers.here.items() for one in missing
@@ -88,21 +112,6 @@ class HostsKernel:
                 )
         return found + _left_out(plan)
 
-    def choose(self, plan: Plan) -> str:
-        """The reason for the choice; NoKernel, with everything that is missing, if a host cannot carry its
-        part.
-        """
-        if missing := self.can(plan):
-            needs = "".join(f"\n  needs {one}" for one in missing)
-            raise NoKernel(f"{plan.topology}: its hosts cannot run lab {plan.lab}{needs}")
-        named = (f"{host.name} ({host.machine or 'this machine'})" for host in plan.hosts)
-        self.why = f"hosts {', '.join(named)}"
-        return self.why
-
-    def problems(self, plan: Plan) -> list[Problem]:
-        """The parts of the plan that exceed a host's capacity."""
-        return [problem for answer in self.examine(plan).of.values() for problem in answer.problems]
-
     def describe(self) -> str:
         """Which kernel it is."""
         return "that of each host"
@@ -110,7 +119,7 @@ class HostsKernel:
     def plan_there(self, plan: Plan) -> Plan:
         """The plan with the paths of the user's disks on each host."""
         found = {node.name: node for node in plan.nodes}
-        for name, answer in self.examine(plan).of.items():
+        for name, answer in self.ask(plan).of.items():
             there = stage.with_images_there(answer.account, of_host(plan, name))
             found |= {node.name: node for node in there.nodes}
         return dataclasses.replace(plan, nodes=tuple(found.values()))
@@ -118,7 +127,7 @@ class HostsKernel:
     def start(self, launch: Launch) -> detached.DetachedLab:
         """Copies images, records the commands that reach each host, and starts the lab process here."""
         control = detached.control_socket(launch.state_dir)
-        answers = self._last[1] if self._last else self.examine(launch.plan)
+        answers = self._last[1] if self._last else self.ask(launch.plan)
         raw = launch.run_dir / "raw"
         raw.mkdir(parents=True, exist_ok=True)
         (launch.run_dir / "plan.json").write_text(codec.to_json(launch.plan))
@@ -137,7 +146,7 @@ class HostsKernel:
         )
 
     def _ask(self, plan: Plan, host: Host) -> remote.Answer:
-        return remote.RemoteKernel(_machine(host), self.agent).examine(of_host(plan, host.name))
+        return remote.RemoteKernel(_machine(host), self.agent).ask(of_host(plan, host.name))
 
     def _carry(self, plan: Plan, answers: Answers) -> None:
         for host in plan.hosts:

@@ -1,1 +1,1 @@
-"""Lab kernel `ssh`: owner.py is started here, campaign/remote.py and remote_owner.py there."""
+"""Lab kernel `ssh`: owner.py is started here, run/remote.py and remote_owner.py there."""

@@ -45,7 +45,7 @@ class Account:
 
     def program(self, code: str, *arguments: str) -> str:
         """The command line that runs vNET's program on that machine, from the copied `code`."""
-        return self.module(code, "orchestrator.campaign.remote", *arguments)
+        return self.module(code, "orchestrator.run.remote", *arguments)
 
     def module(self, code: str, name: str, *arguments: str) -> str:
         """The command line that runs any module of vNET there."""

@@ -14,15 +14,17 @@ import tempfile
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from contract import codec
 from contract.plan import Plan
-from orchestrator.kernel import detached
-from orchestrator.kernel.choose import NoKernel
-from orchestrator.kernel.protocol import KernelError, Launch, Missing
+from orchestrator.kernel import detached, limits
+from orchestrator.kernel.needs import netem_placed
+from orchestrator.kernel.place import machine_of
+from orchestrator.kernel.protocol import Fit, KernelError, LabKernel, Launch, Missing, NoKernel, Wish
 from orchestrator.kernel.remote import stage
 from orchestrator.kernel.remote.account import PREPARE, Account, account
+from orchestrator.kernel.remote.home import cleanup_remote
 from orchestrator.kernel.remote.remote_lab import RemoteLab
 from orchestrator.kernel.remote.ssh import Connection
 from orchestrator.language.problem import Problem
@@ -50,7 +52,7 @@ class Answer:
         return self.kinds.get(kind, "not tried")
 
 
-class RemoteKernel:
+class RemoteKernel(LabKernel):
     """`machine` as the user named it; `agent`: the nodes' agent here, which is carried along."""
 
     name = "ssh"
@@ -61,7 +63,32 @@ class RemoteKernel:
         self.why = "asked for"
         self._last: tuple[Plan, Answer] | None = None
 
-    def examine(self, plan: Plan) -> Answer:
+    @classmethod
+    def of(cls, plan: Plan, wish: Wish) -> Self:
+        """The kernel of the machine that the wish or the plan names."""
+        if contained := [node.name for node in plan.nodes if node.image]:
+            rule = "are made of container images, which are not carried to other machines"
+            raise KernelError(f"{', '.join(contained)}: {rule}; run the lab here, or run vnet there")
+        machine = machine_of(plan, wish.kernel)
+        assert machine is not None and wish.agent is not None  # only a run means another machine
+        return cls(machine, wish.agent())
+
+    @classmethod
+    def clean(cls, state_dir: Path) -> bool:
+        """Takes the lab down on the other machine; nothing of it was here."""
+        cleanup_remote(state_dir)
+        return True
+
+    def examine(self, plan: Plan, wish: Wish) -> Fit:
+        """Whether that machine can carry the plan, and this one its run directory; NoKernel, with everything
+        that is missing, if it cannot.
+        """
+        plan = netem_placed(plan, wish.bridged, self.ask(plan).lacks)
+        why = self._choose(plan)
+        found = [*self.ask(plan).problems, *limits.of_disk(plan, wish.out)]
+        return Fit(self.plan_there(plan), (), found, why)
+
+    def ask(self, plan: Plan) -> Answer:
         """Examines the machine, once for each plan. KernelError if it does not answer, NoKernel if it lacks
         what every lab needs.
         """
@@ -92,7 +119,7 @@ class RemoteKernel:
 
     def can(self, plan: Plan) -> list[Missing]:
         """The needs that the other machine lacks, and images that are missing here."""
-        answer = self.examine(plan)
+        answer = self.ask(plan)
         found = []
         if answer.refused is not None:
             found.append(Missing("a machine that can", answer.refused, PREPARE))
@@ -102,17 +129,13 @@ class RemoteKernel:
             found.append(Missing("its images here", "they are carried there", str(error)))
         return found
 
-    def choose(self, plan: Plan) -> str:
-        """The reason for the choice; NoKernel, with everything that is missing, if the machine cannot carry
-        the plan.
-        """
-        answer = self.examine(plan)
+    def _choose(self, plan: Plan) -> str:
+        answer = self.ask(plan)
         if missing := self.can(plan):
             needs = "".join(f"\n  {self.machine.url}: needs {one}" for one in missing)
             root = "" if answer.account.root else f"\n  to be root there: {ROOT_REMEDY}"
             raise NoKernel(f"{plan.topology}: {answer.account.name} cannot run lab {plan.lab}{needs}{root}")
-        self.why = f"{answer.why}; on {answer.account.name} ({self.machine.url})"
-        return self.why
+        return f"{answer.why}; on {answer.account.name} ({self.machine.url})"
 
     def describe(self) -> str:
         """Which machine it is."""
@@ -142,7 +165,7 @@ class RemoteKernel:
         )
 
     def _remote_lab(self, launch: Launch) -> RemoteLab:
-        answer = self.examine(launch.plan)
+        answer = self.ask(launch.plan)
         return RemoteLab(
             machine=self.machine,
             account=answer.account,

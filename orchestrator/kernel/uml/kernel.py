@@ -12,10 +12,10 @@ from pathlib import Path
 
 from contract import codec
 from contract.plan import Plan
-from orchestrator.kernel import detached, lab_command
+from orchestrator.kernel import detached, lab_command, limits
 from orchestrator.kernel.machine import machine
 from orchestrator.kernel.process import end, session_members
-from orchestrator.kernel.protocol import KernelError, Launch, Missing
+from orchestrator.kernel.protocol import Fit, KernelError, LabKernel, Launch, Missing, Wish
 from orchestrator.kernel.uml import boot, needs
 from orchestrator.kernel.uml.binaries import UmlBinary, find_binaries, too_old
 from orchestrator.lab.state import Owned, processes
@@ -34,7 +34,7 @@ def lab_in_guest(launch: Launch, guest_state: Path) -> Sequence[str]:
     return words[words.index("-m") :]
 
 
-class UmlKernel:
+class UmlKernel(LabKernel):
     """`payload` replaces the lab process (tests run a few lines of their own in a guest)."""
 
     name = "uml"
@@ -51,6 +51,16 @@ class UmlKernel:
         self.payload = payload
         self.deadline_s = deadline_s
         self.why = why
+
+    @classmethod
+    def clean(cls, state_dir: Path) -> bool:
+        """Ends the guest kernel."""
+        cleanup_uml(state_dir)
+        return False
+
+    def examine(self, plan: Plan, wish: Wish) -> Fit:
+        """Whether a guest kernel can carry the plan; it has netem."""
+        return limits.fit(plan, self.can(plan), self.name, wish.out)
 
     def can(self, plan: Plan) -> list[Missing]:
         """The needs of `plan` that are missing: a kernel, its modules, or its needs of the machine."""

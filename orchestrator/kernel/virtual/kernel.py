@@ -22,8 +22,8 @@ from contract import codec
 from contract.plan import Plan
 from orchestrator.images import cpio
 from orchestrator.images.cpio import Entry
-from orchestrator.kernel import detached, lab_command
-from orchestrator.kernel.protocol import KernelError, Launch, Missing
+from orchestrator.kernel import detached, lab_command, limits
+from orchestrator.kernel.protocol import Fit, KernelError, LabKernel, Launch, Missing, Wish
 from orchestrator.kernel.uml import boot, needs
 from orchestrator.kernel.uml.binaries import UmlBinary, find_binaries
 from orchestrator.kernel.uml.kernel import cleanup_uml
@@ -69,7 +69,7 @@ class VirtualBoot:
     until_ns: int  # lab time by which every scenario of this plan has ended
 
 
-class VirtualKernel:
+class VirtualKernel(LabKernel):
     """`syscall_ns`: the cost model; `stall_s`: wall-clock seconds without virtual time before it is ended."""
 
     name = "uml"
@@ -88,6 +88,20 @@ class VirtualKernel:
         self.kept = Kept()
         self._root: tuple[object, ClosedRoot] | None = None  # the closed root of the plan examined last
         self.why = "asked for"
+
+    def examine(self, plan: Plan, wish: Wish) -> Fit:
+        """Whether the plan can run in virtual time; finds the files that its programs need now, not at their
+        start. Without an agent, for a check, also what a machine with this kernel would refuse.
+        """
+        from orchestrator.kernel.virtual import closing  # here: the owner of a lab needs nothing of it
+
+        refused = [*closing.real_time_only(plan)]
+        missing = [] if refused else self.can(plan)
+        if missing and wish.agent:
+            return Fit(plan, missing)
+        agent = wish.agent() if wish.agent and not refused else None
+        found = [*refused, *limits.exceeded(plan, self.name, wish.out), *closing.problems(plan, self, agent)]
+        return Fit(plan, missing, found)
 
     def can(self, plan: Plan) -> list[Missing]:
         """The needs of `plan` that are missing: our kernel, or its needs of the machine."""

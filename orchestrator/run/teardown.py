@@ -1,4 +1,4 @@
-"""Takes a lab down by its name, under any kernel and in any state: first by request, then by force."""
+"""Takes down the lab of a run that has ended, and any lab by its name: first by request, then by force."""
 
 from __future__ import annotations
 
@@ -7,15 +7,23 @@ import os
 import signal
 import socket
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
-from orchestrator.kernel.protocol import KernelError
+from contract import manifest
+from orchestrator.kernel.protocol import KernelError, LabHandle
+from orchestrator.kernel.registry import recorded
 from orchestrator.lab import dead
 from orchestrator.lab.cleanup import Removed, destroy
 from orchestrator.lab.multi_host import host_commands
 from orchestrator.lab.state import Owned, processes, read_lab, state_root
+from orchestrator.run.directories import RunError
+from orchestrator.run.follow import Followed
 
+ENDED = ("complete", "interrupted", "failed")
+EXIT_S = 30.0  # the longest wait for the process after its last event
 ASKED_S = 20.0  # a lab of 1,000 nodes tears itself down in less; after it, force
 FETCHED_S = 600.0  # of another machine: until then its owner may fetch the run; after it, from the beginning
 POLL_S = 0.02
@@ -23,6 +31,39 @@ POLL_S = 0.02
 
 class TeardownError(Exception):
     """Something of a lab could not be removed; the text names it."""
+
+
+def tear_down(
+    lab: str, run_dir: Path, handle: LabHandle, followed: Followed, observe: Callable[[dict[str, Any]], None]
+) -> None:
+    """Waits for the end of a lab that does not stay up, and takes away what it left if it was killed."""
+    if followed.killed:
+        take_down(lab, politely=False)
+    if followed.last is None:
+        reap(handle)
+        clear(lab, run_dir, observe)
+
+
+def clear(lab: str, run_dir: Path, observe: Callable[[dict[str, Any]], None]) -> None:
+    """Removes the remains of the run's lab if its process was killed; leaves another lab of that name."""
+    about = read_lab(state_root() / lab)
+    if about.get("run_dir") != str(run_dir.absolute()) or str(about.get("kernel")).startswith("ssh://"):
+        return
+    if manifest.read(run_dir).get("state") in ENDED:
+        return  # it tore itself down, and has said what it could not remove
+    try:
+        take_down(lab, politely=False)
+    except TeardownError as error:
+        remedy = f"vnet down {lab}"
+        observe({"event": "warning", "code": "teardown", "text": str(error), "remedy": remedy})
+
+
+def reap(handle: LabHandle) -> int:
+    """The exit status of a lab process that has sent its last event."""
+    try:
+        return handle.wait(EXIT_S)
+    except TimeoutError as error:
+        raise RunError(f"{error}; `vnet down` ends it") from error
 
 
 def take_down(lab: str, *, politely: bool = True) -> Removed:
@@ -46,15 +87,9 @@ def _take_down(lab: str, politely: bool) -> Removed:
         _ask(state_dir / "control.sock", owner)
         _gone(owner, FETCHED_S if elsewhere else ASKED_S)
     try:
-        if elsewhere:
-            from orchestrator.kernel.remote.home import cleanup_remote
-
-            cleanup_remote(state_dir)
-            return Removed()  # of what it was nothing was here
-        if about.get("kernel") == "uml":
-            from orchestrator.kernel.uml.kernel import cleanup_uml
-
-            cleanup_uml(state_dir)
+        kernel = recorded(str(about.get("kernel", "")))
+        if kernel is not None and kernel.clean(state_dir):
+            return Removed()
     except (KernelError, OSError) as error:
         raise TeardownError(f"lab {lab}: {error}") from error
     elsewhere_still = _on_hosts(state_dir)

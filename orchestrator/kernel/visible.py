@@ -11,7 +11,7 @@ from pathlib import Path
 
 from contract.plan import Node, Plan
 from orchestrator.lab.sandbox import SYSTEM, paths_of
-from orchestrator.topology import Problem
+from orchestrator.language.problem import Problem
 
 # Paths over which a lab kernel mounts its own files (kernel/uml/init.py, kernel/virtual/guest.py).
 OF_GUEST = ("/dev", "/proc", "/run", "/sys", "/tmp")

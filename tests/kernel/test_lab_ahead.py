@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.kernel import detached, prestart
+from orchestrator.kernel import ahead, detached
 from orchestrator.kernel.lab_command import LIGHT, environment
 
 HELP = [sys.executable, *LIGHT, "--help"]
@@ -17,12 +17,12 @@ SECONDS = 60.0
 
 
 @pytest.fixture
-def begun() -> Iterator[prestart.Begun]:
-    prestart.begin()
-    (one,) = prestart._begun
+def begun() -> Iterator[ahead.Begun]:
+    ahead.begin()
+    (one,) = ahead._begun
     yield one
-    if prestart._begun:  # unused: it ends when who began it is gone
-        prestart._begun.pop().orders.close()
+    if ahead._begun:  # unused: it ends when who began it is gone
+        ahead._begun.pop().orders.close()
         assert one.process.wait(SECONDS) == 0
 
 
@@ -35,39 +35,39 @@ def said(run_dir: Path) -> str:
     return (run_dir / "raw" / "progress.jsonl").read_text()
 
 
-def test_it_becomes_the_labs_with_arguments_and_files(begun: prestart.Begun, tmp_path: Path) -> None:
+def test_it_becomes_the_labs_with_arguments_and_files(begun: ahead.Begun, tmp_path: Path) -> None:
     lab = started(HELP, tmp_path)
     assert lab.process is begun.process
     assert lab.wait(SECONDS) == 0
     assert said(tmp_path).startswith("usage: python -m orchestrator.lab")
 
 
-def test_its_errors_go_to_the_log(begun: prestart.Begun, tmp_path: Path) -> None:
+def test_its_errors_go_to_the_log(begun: ahead.Begun, tmp_path: Path) -> None:
     lab = started([*HELP[:-1], "no-plan.json"], tmp_path)
     assert lab.process is begun.process
     assert lab.wait(SECONDS) == 2
     assert "required" in (tmp_path / "raw" / "lab.log").read_text()
 
 
-def test_another_program_does_not_take_it(begun: prestart.Begun, tmp_path: Path) -> None:
+def test_another_program_does_not_take_it(begun: ahead.Begun, tmp_path: Path) -> None:
     lab = started([sys.executable, "-c", "print('other')"], tmp_path)
     assert lab.process is not begun.process and lab.wait(SECONDS) == 0
     assert said(tmp_path) == "other\n" and begun.process.poll() is None
 
 
-def test_one_that_has_died_is_done_without(begun: prestart.Begun, tmp_path: Path) -> None:
+def test_one_that_has_died_is_done_without(begun: ahead.Begun, tmp_path: Path) -> None:
     begun.process.kill()
     begun.process.wait()
     lab = started(HELP, tmp_path)
     assert lab.process is not begun.process and lab.wait(SECONDS) == 0
 
 
-def test_only_one_waits(begun: prestart.Begun) -> None:
-    prestart.begin()
-    assert prestart._begun == [begun]
+def test_only_one_waits(begun: ahead.Begun) -> None:
+    ahead.begin()
+    assert ahead._begun == [begun]
 
 
 def test_none_waits_and_the_lab_starts_by_itself(tmp_path: Path) -> None:
-    assert not prestart._begun
+    assert not ahead._begun
     assert started(HELP, tmp_path).wait(SECONDS) == 0
     assert said(tmp_path).startswith("usage: ")

@@ -1,4 +1,4 @@
-"""vNET's program on a remote machine: `python -m orchestrator.campaign.remote VERB ...`.
+"""vNET's program on a remote machine: `python -m orchestrator.run.remote VERB ...`.
 
 Started over ssh by kernel/remote from a copy of this code; standard library only. `check` reads
 {plan, kernel} and answers whether a lab can be there; `run HOME` is its owner
@@ -13,7 +13,9 @@ import dataclasses
 import gzip
 import json
 import os
+import select
 import shutil
+import socket
 import sys
 import tarfile
 import time
@@ -23,23 +25,19 @@ from typing import Any
 
 from contract import codec
 from contract.plan import Plan
-from orchestrator.campaign.facts import facts
-from orchestrator.campaign.hardware import nic_problems
-from orchestrator.campaign.teardown import TeardownError, take_down
-from orchestrator.kernel.choose import NoKernel, choose
 from orchestrator.kernel.facts import host_facts
-from orchestrator.kernel.fake import FakeKernel
-from orchestrator.kernel.host import HostKernel
 from orchestrator.kernel.process import end
-from orchestrator.kernel.protocol import KernelError, LabKernel, Launch, Missing
-from orchestrator.kernel.remote.bridge import bridge
+from orchestrator.kernel.protocol import KernelError, Launch, NoKernel, Wish
+from orchestrator.kernel.registry import choose, made
 from orchestrator.kernel.remote.remote_lab import LAUNCH, OWNER, Start
 from orchestrator.kernel.remote.remote_owner import RemoteOwner
-from orchestrator.kernel.uml.kernel import UmlKernel
 from orchestrator.lab.state import Owned, owned, read_lab, state_root
-from orchestrator.plan.capacity import problems
+from orchestrator.language.kernels import HERE
 from orchestrator.project import AGENT, keep_others_out
+from orchestrator.run.teardown import TeardownError, take_down
 
+STDIN, STDOUT = 0, 1
+PIECE = 65536  # bytes read at once
 OWNER_S = 60.0  # an owner that is alone tears its lab down meanwhile
 
 
@@ -50,26 +48,16 @@ def check() -> int:
     found = host_facts()
     kinds = {kind: found.lacks(kind) for kind in found.kinds}
     answer: dict[str, Any] = {"kinds": kinds, "refused": None, "problems": []}
+    wish = Wish(kernel, out=Path.home(), carried=True)
     try:
-        choice = choose(plan, kernel, _kernels(kernel))
+        choice = choose(plan, wish, made(HERE, plan, wish))
     except NoKernel as error:
         answer["refused"] = str(error)
     else:
-        name = choice.kernel.name
-        against = nic_problems(plan) if name == "host" else []
-        against += problems(plan, facts(name, Path.home()))
-        answer |= {"kernel": name, "why": choice.why, "problems": [dataclasses.asdict(p) for p in against]}
+        exceeded = [dataclasses.asdict(problem) for problem in choice.fit.problems]
+        answer |= {"kernel": choice.kernel.name, "why": choice.why, "problems": exceeded}
     print(json.dumps(answer))  # noqa: T201  # its standard output is the answer
     return 0
-
-
-def _kernels(wanted: str) -> list[LabKernel]:
-    """The kernels of this machine; ignores missing images, since the client sends them."""
-    return [FakeKernel()] if wanted == "fake" else [HostKernel(images=_brought), UmlKernel()]
-
-
-def _brought(_plan: Plan) -> list[Missing]:
-    return []
 
 
 def run(home: Path) -> int:
@@ -77,7 +65,7 @@ def run(home: Path) -> int:
     with (home / OWNER).open("x") as file:
         json.dump(dataclasses.asdict(owned("owner", os.getpid())), file)
     start, plan = _start(home), codec.build(Plan, json.loads((home / LAUNCH).read_text())["plan"])
-    kernel = choose(plan, start.kernel, _kernels(start.kernel)).kernel
+    (kernel,) = made(HERE, plan, Wish(start.kernel, carried=True))
     kernel.why = start.why
     launch = Launch(
         plan,
@@ -145,6 +133,26 @@ def stream(home: Path, name: str) -> int:
     """Standard input and output joined to a Unix socket of the state directory."""
     bridge(state_root() / _start(home).state / name)
     return 0
+
+
+def bridge(path: Path) -> None:
+    """Copies both ways until either side ends; first sends an empty line, which shows that the socket
+    accepted.
+    """
+    with socket.socket(socket.AF_UNIX) as line:
+        line.connect(str(path))
+        os.write(STDOUT, b"\n")
+        while True:
+            ready, _, _ = select.select([STDIN, line.fileno()], [], [])
+            if line.fileno() in ready:
+                if not (said := line.recv(PIECE)):
+                    return
+                while said:
+                    said = said[os.write(STDOUT, said) :]
+            if STDIN in ready:
+                if not (typed := os.read(STDIN, PIECE)):
+                    return
+                line.sendall(typed)
 
 
 def forget(home: Path) -> int:

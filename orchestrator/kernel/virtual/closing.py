@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import suppress
-from functools import cache
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from contract.plan import Plan
-from orchestrator.campaign import filters
-from orchestrator.campaign.fitting import choose_fitting
-from orchestrator.kernel.choose import Choice, NoKernel
 from orchestrator.kernel.protocol import KernelError
 from orchestrator.kernel.uml import boot
 from orchestrator.kernel.uml.outer import available_bytes
-from orchestrator.kernel.virtual.kernel import VirtualKernel
 from orchestrator.kernel.virtual.root.closed import ClosedRoot
 from orchestrator.kernel.virtual.root.unclosed import Unclosed, Unfound
 from orchestrator.kernel.virtual.root.wanted import TIMELINE
@@ -29,37 +23,19 @@ MIB = 1 << 20
 LEAVE_OUT = "leave --time virtual out"
 
 
-def fitted(plan: Plan, wanted: str, agent: Callable[[], Path], out: Path) -> tuple[Choice, Path]:
-    """The kernel in virtual time and the agent for a plan; TopologyError with all problems of virtual time.
+class Rooted(Protocol):
+    """What a kernel in virtual time says of a plan's closed root, and of the memory for it."""
 
-    Raises NoKernel where this machine has no virtual time.
-    """
-    if found := [*real_time_only(plan)]:
-        raise TopologyError(found)
-    kernel = VirtualKernel()
-    choice, found = choose_fitting(plan, wanted, [kernel], out)
-    program = agent()
-    if found := [*found, *problems(plan, kernel, program)]:
-        raise TopologyError(found)
-    return choice, program
+    def root(self, plan: Plan, agent: Path | None) -> ClosedRoot:
+        """The closed root of the plan's lab; Unclosed if the plan has none."""
+        ...
+
+    def memory(self, plan: Plan, archives: int) -> int:
+        """Ceiling of the memory of a lab whose files come from archives of so many bytes."""
+        ...
 
 
-def insist_it_fits(plan: Plan, out: Path = Path()) -> None:
-    """Checks as `fitted` does, for commands that make no lab; works also without a built kernel or agent."""
-    kernel, found = _of_files(), [*filters.planned(plan), *real_time_only(plan)]
-    with suppress(NoKernel):
-        found += choose_fitting(plan, "auto", [kernel], out)[1]
-    if found := [*found, *problems(plan, kernel, None)]:
-        raise TopologyError(found)
-
-
-@cache
-def _of_files() -> VirtualKernel:
-    """The kernel object that all cells of a campaign share, since most of them see the same files."""
-    return VirtualKernel()
-
-
-def problems(plan: Plan, kernel: VirtualKernel, agent: Path | None) -> list[Problem]:
+def problems(plan: Plan, kernel: Rooted, agent: Path | None) -> list[Problem]:
     """Problems of programs without a closure, and of memory; makes the lab's root unless it exists."""
     try:
         root = kernel.root(plan, agent)
@@ -105,7 +81,7 @@ def _keys(data: Any, one: Unfound) -> Keys:
     return (TIMELINE,)
 
 
-def _memory(plan: Plan, kernel: VirtualKernel, root: ClosedRoot) -> Iterator[Problem]:
+def _memory(plan: Plan, kernel: Rooted, root: ClosedRoot) -> Iterator[Problem]:
     """Problems of memory: it holds the lab's root, twice while that is unpacked (docs/virtual-time.md)."""
     lab, free = boot.memory_of(plan), available_bytes()
     needed = max(lab + root.bytes, 2 * root.bytes + boot.KERNEL_BYTES)

@@ -1,4 +1,8 @@
-"""The files that two equal runs in virtual time share, and the inputs that determine them."""
+"""The files that two equal runs in virtual time share, and the inputs that determine them.
+
+Inside such a lab everything that varies between runs is hidden from the lab process too, so its manifest says
+neither where the run lies, nor on what machine it was made, nor what it was made of: this adds it.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +11,12 @@ import platform
 from collections.abc import Iterable
 from pathlib import Path
 
+from contract import manifest
 from orchestrator.kernel.facts import find_tool
+from orchestrator.kernel.machine import machine
+from orchestrator.kernel.virtual.kernel import VirtualKernel
 from orchestrator.project import CODE_ROOT
+from orchestrator.run.prepare import Prepared
 from orchestrator.software.registry import programs
 
 # Left out: files that depend on the machine and the moment (manifest, logs, host.csv, the page).
@@ -47,6 +55,27 @@ def identical_set(run_dir: Path) -> dict[str, str]:
     found = {path for pattern in PATTERNS for path in run_dir.glob(pattern) if path.is_file()}
     names = sorted(str(path.relative_to(run_dir)) for path in found)
     return {name: digest(run_dir / name) for name in names if name not in EXCEPT}
+
+
+def complete_manifest(run_dir: Path, prepared: Prepared) -> None:
+    """Add run, real machine, why this kernel, and inputs; does nothing for a run in real time."""
+    kernel = prepared.kernel
+    if not isinstance(kernel, VirtualKernel) or kernel.binary is None:
+        return
+    manifest.outside(run_dir, prepared.why, machine(), inputs_of(prepared))
+
+
+def inputs_of(prepared: Prepared) -> dict[str, str]:
+    """The inputs of a run beside its plan: kernel, agent, code, each package and file of its root."""
+    kernel = prepared.kernel
+    assert isinstance(kernel, VirtualKernel) and kernel.binary is not None
+    return common(kernel.binary.path, prepared.agent) | kernel.root(prepared.plan, prepared.agent).inputs
+
+
+def record_hashes(run_dir: Path) -> None:
+    """Adds the hashes of the files that equal inputs must reproduce; does nothing for a run in real time."""
+    if manifest.read(run_dir).get("time") == "virtual":
+        manifest.hashed(run_dir, identical_set(run_dir))
 
 
 def inputs(kernel: Path, agent: Path) -> dict[str, str]:

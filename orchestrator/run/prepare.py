@@ -8,32 +8,23 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from contract.manifest import Time
 from contract.plan import Plan
-from orchestrator.campaign import filters
-from orchestrator.campaign.facts import facts
-from orchestrator.campaign.fitting import choose_fitting
-from orchestrator.campaign.place import machine_of
-from orchestrator.kernel.facts import host_facts
-from orchestrator.kernel.needs import needs_of
-from orchestrator.kernel.protocol import KernelError, LabKernel, Launch
+from orchestrator.kernel import limits
+from orchestrator.kernel.place import machine_of
+from orchestrator.kernel.protocol import KernelError, LabKernel, Launch, NoKernel, Wish
+from orchestrator.kernel.registry import choose, made
 from orchestrator.lab.state import state_root
-from orchestrator.language.uris import RemoteMachine
+from orchestrator.language.kernels import HERE
 from orchestrator.plan.build import make_plan
-from orchestrator.plan.capacity import MachineFacts, problems
 from orchestrator.plan.graph import GraphError, graph
 from orchestrator.project import AGENT, BUILD_AGENT
+from orchestrator.run import filters
 from orchestrator.topology import Problem, Topology, TopologyError, load
 
-
-class Lacking(Protocol):
-    """Facts of this or another machine, which tell what its kernel lacks."""
-
-    def lacks(self, kind: str) -> str | None:
-        """Why its kernel has no such qdisc or link; None if it has."""
-        ...
+_KEPT: dict[str, list[LabKernel]] = {}  # by the lab's time, for checks of many plans
 
 
 @dataclass(frozen=True)
@@ -106,70 +97,29 @@ def prepare_plan(request: Request, plan: Plan, bridged: Callable[[], Plan], out:
     """As `prepare`, for a finished plan; on this or another machine."""
     if wrong := filters.planned(plan):
         raise TopologyError(wrong)
-    if plan.hosts:
-        return _spread(request, plan, bridged, out)
-    if request.time == "real" and (machine := machine_of(plan, request.kernel)) is not None:
-        return _elsewhere(request, plan, bridged, machine, out)
-    if request.time == "virtual" and request.kernel != "fake":
-        return _virtual(request, plan, out)
-    plan = _bridged(plan, bridged, request, host_facts)
-    choice, found = choose_fitting(plan, request.kernel, _candidates(request), out)
+    choice = choose(plan, Wish(request.kernel, request.time, out, bridged, agent_binary))
+    if choice.fit.problems:
+        raise TopologyError(list(choice.fit.problems))
+    return Prepared(request, choice.fit.plan, choice.kernel, choice.why, agent_binary())
+
+
+def insist_it_fits(plan: Plan, time: str = "real", out: Path = Path()) -> None:
+    """TopologyError where no kernel that a run would choose can hold the plan, or tcpdump refuses one of its
+    filters; makes nothing. Machines that the file names are examined by a run, and by nothing that only reads
+    files.
+    """
+    found = filters.planned(plan)
+    if time == "virtual" or not (plan.hosts or machine_of(plan)):
+        wish = Wish(time=time, out=out)
+        kernels = _KEPT.get(time) or made(HERE, plan, wish)
+        if time == "virtual":  # most cells of a campaign see the same files
+            _KEPT[time] = kernels
+        try:
+            found += choose(plan, wish, kernels).fit.problems
+        except NoKernel as error:
+            found += error.problems or limits.on_any(plan, out)
     if found:
         raise TopologyError(found)
-    return Prepared(request, plan, choice.kernel, choice.why, agent_binary())
-
-
-def _virtual(request: Request, plan: Plan, out: Path) -> Prepared:
-    """Prepares a run in virtual time; finds the files that its programs need now, not at their start."""
-    from orchestrator.campaign import closing  # imported only when it is requested
-
-    choice, agent = closing.fitted(plan, request.kernel, agent_binary, out)
-    return Prepared(request, plan, choice.kernel, choice.why, agent)
-
-
-def _elsewhere(
-    request: Request, plan: Plan, bridged: Callable[[], Plan], machine: RemoteMachine, out: Path
-) -> Prepared:
-    """Prepares a run on another machine: examines that machine; only the run directory is local."""
-    if contained := [node.name for node in plan.nodes if node.image]:
-        rule = "are made of container images, which are not carried to other machines"
-        raise KernelError(f"{', '.join(contained)}: {rule}; run the lab here, or run vnet there")
-    from orchestrator.kernel.remote.kernel import RemoteKernel  # imported only when it is requested
-
-    kernel = RemoteKernel(machine, agent_binary())
-    plan = _bridged(plan, bridged, request, lambda: kernel.examine(plan))
-    why = kernel.choose(plan)
-    here = MachineFacts(disk_available_bytes=facts("uml", out).disk_available_bytes)
-    if found := [*kernel.examine(plan).problems, *problems(plan, here)]:
-        raise TopologyError(found)
-    return Prepared(request, kernel.plan_there(plan), kernel, why, kernel.agent)
-
-
-def _spread(request: Request, plan: Plan, bridged: Callable[[], Plan], out: Path) -> Prepared:
-    """Prepares a run over several hosts: examines each host; only the run directory is local."""
-    from orchestrator.kernel.multi_host.kernel import HostsKernel  # imported only when it is requested
-
-    if request.time != "real" or request.kernel not in ("auto", "host"):
-        rule = (
-            f"hosts have kernels and clocks of their own, not --time {request.time} --kernel {request.kernel}"
-        )
-        raise KernelError(f"{plan.topology}: {rule}; leave these options, or the hosts, out")
-    kernel = HostsKernel(agent_binary())
-    plan = _bridged(plan, bridged, request, lambda: kernel.examine(plan))
-    why = kernel.choose(plan)
-    here = MachineFacts(disk_available_bytes=facts("uml", out).disk_available_bytes)
-    if found := [*kernel.problems(plan), *problems(plan, here)]:
-        raise TopologyError(found)
-    return Prepared(request, kernel.plan_there(plan), kernel, why, kernel.agent)
-
-
-def _bridged(plan: Plan, bridged: Callable[[], Plan], request: Request, look: Callable[[], Lacking]) -> Plan:
-    """With virtual machines, on a machine whose kernel has no netem, links run through bridge VMs."""
-    if request.kernel == "fake" or not any(node.kind == "vm" for node in plan.nodes):
-        return plan
-    if "netem" not in needs_of(plan).kinds or look().lacks("netem") is None:
-        return plan
-    return bridged()
 
 
 def with_images(plan: Plan) -> Plan:
@@ -193,15 +143,6 @@ def with_images(plan: Plan) -> Plan:
             raise TopologyError([problem]) from None
     nodes = tuple(replace(node, image_root=roots[node.image]) for node in plan.nodes)
     return replace(plan, nodes=nodes)
-
-
-def _candidates(request: Request) -> list[LabKernel] | None:
-    """The kernels to choose from; None: all that this machine may have."""
-    if request.kernel == "fake":
-        from orchestrator.kernel.fake import FakeKernel
-
-        return [FakeKernel()]
-    return None
 
 
 def _draw(plan: Plan, path: Path) -> None:

@@ -1,0 +1,107 @@
+"""Chooses the kernel of a lab: of those that are meant, the first that can carry the plan, and says why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from importlib import import_module
+
+from contract.plan import Plan
+from orchestrator.kernel.place import machine_of
+from orchestrator.kernel.protocol import Fit, KernelError, LabKernel, NoKernel, Wish
+from orchestrator.language.kernels import HERE, HOSTS, KERNELS, THERE, WORDS
+
+Refused = Sequence[tuple[LabKernel, Fit]]
+AUTO = Wish()
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The kernel, what it says of the plan, and the reason in words for the user and the manifest.
+
+    Where `fit` has problems, the kernel is the first that has all that the plan needs, and is too small.
+    """
+
+    kernel: LabKernel
+    fit: Fit
+    why: str
+
+
+def choose(plan: Plan, wish: Wish = AUTO, kernels: Sequence[LabKernel] | None = None) -> Choice:
+    """Examines `kernels`, or those that the wish means, and takes the first that fits.
+
+    NoKernel lists everything that is missing.
+    """
+    candidates = meant(plan, wish) if kernels is None else _named(kernels, wish.kernel)
+    if not candidates:
+        raise KernelError(f"--kernel {wish.kernel}: no such kernel; write {WORDS}")
+    refused: list[tuple[LabKernel, Fit]] = []
+    for kernel in candidates:
+        fit = kernel.examine(plan, wish)
+        if not fit.missing and not fit.problems:
+            return _chosen(kernel, fit, wish, refused)
+        refused.append((kernel, fit))
+    for number, (kernel, fit) in enumerate(refused):
+        if not fit.missing:
+            return _chosen(kernel, fit, wish, refused[:number])
+    raise NoKernel(_nobody(plan, refused), [problem for _, fit in refused for problem in fit.problems])
+
+
+def meant(plan: Plan, wish: Wish) -> list[LabKernel]:
+    """The kernels that the file and the command line mean, in the order of preference."""
+    if plan.hosts:
+        return made(HOSTS, plan, wish)
+    elsewhere = wish.time == "real" and machine_of(plan, wish.kernel) is not None
+    return made(THERE if elsewhere else HERE, plan, wish)
+
+
+def made(where: str, plan: Plan, wish: Wish) -> list[LabKernel]:
+    """The kernels of a place that the wish means; loads the modules of these alone."""
+    kinds = [kind for kind in KERNELS if kind.where == where and wish.time in kind.times]
+    if where == HERE:
+        kinds = [
+            kind for kind in kinds if wish.kernel == kind.name or (wish.kernel == "auto" and kind.listed)
+        ]
+    return [_class(kind.place).of(plan, wish) for kind in kinds]
+
+
+def recorded(kernel: str) -> type[LabKernel] | None:
+    """The kernel that a lab's record names, by its name or the URL of its machine; None for no such one."""
+    name = kernel.partition("://")[0]
+    return next((_class(kind.place) for kind in KERNELS if kind.name == name and "real" in kind.times), None)
+
+
+def _class(place: str) -> type[LabKernel]:
+    module, _, name = place.partition(":")
+    found: type[LabKernel] = getattr(import_module(module), name)
+    return found
+
+
+def _named(kernels: Sequence[LabKernel], wanted: str) -> list[LabKernel]:
+    return [kernel for kernel in kernels if wanted in ("auto", kernel.name)]
+
+
+def _chosen(kernel: LabKernel, fit: Fit, wish: Wish, refused: Refused) -> Choice:
+    kernel.why = fit.why or f"{kernel.describe()}: {_reason(wish, refused)}"
+    return Choice(kernel, fit, kernel.why)
+
+
+def _reason(wish: Wish, refused: Refused) -> str:
+    if wish.kernel != "auto":
+        return "asked for"
+    return "; ".join(_lacks(*one) for one in refused) or "it has all that the topology needs"
+
+
+def _lacks(kernel: LabKernel, fit: Fit) -> str:
+    if fit.missing:
+        return f"{kernel.name} lacks {fit.missing[0].what} ({fit.missing[0].reason})"
+    return f"{kernel.name} is too small ({fit.problems[0].path}: {fit.problems[0].rule})"
+
+
+def _nobody(plan: Plan, refused: Refused) -> str:
+    lines = [f"{plan.topology}: no kernel of this machine can run lab {plan.lab}"]
+    names = {kernel.name for kernel, _ in refused}
+    for kernel, fit in refused:  # omit a remedy that another line excludes
+        apart = [replace(one, other="") if one.other in names else one for one in fit.missing]
+        lines += [f"  {kernel.name}: needs {one}" for one in apart]
+    return "\n".join(lines)

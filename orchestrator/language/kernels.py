@@ -1,0 +1,43 @@
+"""The one list of the kernels that a lab may run in: a new kernel is one class, and one line here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+HERE, THERE, HOSTS = "this machine", "another machine", "several hosts"
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kernel: its name for `--kernel`, its class (module:class), where and in which time its labs run.
+
+    `listed`: chosen by `auto` and named to the user. `apart`: every lab has a kernel of its own, so that labs
+    of one name may run at the same time.
+    """
+
+    name: str
+    place: str
+    where: str = HERE
+    times: tuple[str, ...] = ("real",)
+    listed: bool = True
+    apart: bool = False
+
+
+# In the order of preference: the first that can carry a plan is taken.
+KERNELS = (
+    Kind("hosts", "orchestrator.kernel.multi_host.kernel:HostsKernel", HOSTS, ("real", "virtual")),
+    Kind("ssh", "orchestrator.kernel.remote.kernel:RemoteKernel", THERE),
+    Kind("uml", "orchestrator.kernel.virtual.kernel:VirtualKernel", times=("virtual",), apart=True),
+    Kind("host", "orchestrator.kernel.host:HostKernel"),
+    Kind("uml", "orchestrator.kernel.uml.kernel:UmlKernel", apart=True),
+    Kind("fake", "orchestrator.kernel.fake:FakeKernel", times=("real", "virtual"), listed=False, apart=True),
+)
+LOCAL = tuple(kind for kind in KERNELS if kind.where == HERE and "real" in kind.times)
+NAMES = ("auto", *(kind.name for kind in LOCAL))
+LISTED = ("auto", *(kind.name for kind in LOCAL if kind.listed))
+WORDS = f"{', '.join(LISTED[:-1])} or {LISTED[-1]}"
+
+
+def apart(kernel: str, time: str) -> bool:
+    """Whether labs that are run so have a kernel each, and share neither names nor the machine's own."""
+    return time == "virtual" or any(kind.name == kernel and kind.apart for kind in LOCAL)

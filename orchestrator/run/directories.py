@@ -1,0 +1,64 @@
+"""Makes the directory that a run writes to; refuses one that is another user's trap."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+
+
+class RunError(Exception):
+    """A run that failed after it had begun; the text says where and why."""
+
+
+def new_run_dir(lab_dir: Path, now: datetime | None = None) -> Path:
+    """Make the directory of a new run: `20260131T120000`, with `-2` and so on if that second is taken."""
+    stamp = (now or datetime.now()).strftime("%Y%m%dT%H%M%S")
+    return make_dir(lab_dir, stamp)
+
+
+def named_run_dir(out: Path) -> Path:
+    """Make the directory that the user names for one run; RunError where it has anything in it."""
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        _insist_it_is_no_snare(out.parent)
+        out.mkdir(exist_ok=True)
+        taken = any(out.iterdir())
+    except OSError as error:
+        raise RunError(
+            f"--out {out}: results cannot be written there ({error.strerror}); choose another place"
+        ) from error
+    if taken:
+        raise RunError(
+            f"--out {out}: is not empty, and --out names the directory of this run alone; name a new one, "
+            f"or write --results {out} for runs below it"
+        )
+    return out
+
+
+def make_dir(parent: Path, name: str) -> Path:
+    """Make `name` below `parent`, or `name-2`, `name-3` ... if it is there already."""
+    try:
+        parent.mkdir(parents=True, exist_ok=True)
+        _insist_it_is_no_snare(parent)
+        for number in range(1, 1000):
+            made = parent / (name if number == 1 else f"{name}-{number}")
+            with suppress(FileExistsError):
+                made.mkdir()
+                return made
+    except OSError as error:
+        raise RunError(
+            f"{parent}: results cannot be written there ({error.strerror}); choose another with --results"
+        ) from error
+    raise RunError(f"{parent / name}: 999 directories of that name are there; remove some")
+
+
+def _insist_it_is_no_snare(parent: Path) -> None:
+    """Raises RunError if `parent` is another user's symbolic link: results would go to its target."""
+    owner = parent.lstat().st_uid
+    if parent.is_symlink() and owner not in (0, os.geteuid(), int(os.environ.get("SUDO_UID", "0"))):
+        raise RunError(
+            f"{parent}: is a link to {parent.readlink()} that another user made (uid {owner}): no results "
+            "go there; remove it, or choose another place with --results or --out"
+        )
