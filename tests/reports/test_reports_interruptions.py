@@ -7,7 +7,7 @@ import pytest
 from synthetic import run_of
 from synthetic_tables import MESSAGES
 
-from capture.schemas import schema
+from capture.reduce import schema
 from reports.metrics.interruptions import events, interruption_metrics
 from reports.metrics.metric import find
 

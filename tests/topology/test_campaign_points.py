@@ -139,7 +139,7 @@ def test_both_campaigns_of_the_atlas_have_the_same_points() -> None:
 @pytest.mark.parametrize(
     ("block", "rule"),
     [
-        ("  points: [{hold: 1 s}]\n  design: {points: 1, axes: {a: {levels: [1, 2]}}}", "conflicts with `points`"),
+        ("  points: [{hold: 1 s}]\n  design: {points: 1, axes: {a: {levels: [1, 2]}}}", "with `points`"),
         ("  points: [{clients: 2}, {hold: 10 s}]", "points[1]: a mapping of 1: does not set what the first"),
         ("  points: [{clients: 2}, {topology: 7, clients: 3}]", "points[1].topology: 7: is no topology"),
         ("  points: [{clients: 2}, {topology: x.yaml, clients: 2}]", "x.yaml: of point 2: cannot be read"),
