@@ -36,9 +36,10 @@ class Dataset:
 
 
 def write_dataset(campaign_dir: Path, out: Path, *, copy: bool = False) -> Dataset:
-    """Links (or copies) of the tables of all complete runs; an earlier data set in `out` is replaced.
+    """Writes links to (or copies of) the tables of all complete runs into `out`, and replaces an earlier data
+    set there.
 
-    Raises RunDirectoryError if there is no such campaign, or if `out` holds something else.
+    RunDirectoryError if there is no such campaign or complete run, or if `out` holds something else.
     """
     with told(campaign_dir):
         runs = _runs(campaign_dir)
@@ -59,7 +60,7 @@ def write_dataset(campaign_dir: Path, out: Path, *, copy: bool = False) -> Datas
 
 
 def _runs(campaign_dir: Path) -> list[Files]:
-    """The files of each complete run with tables."""
+    """For each complete run that has tables: its files by their place in the data set."""
     lines, _ = cell_lines(campaign_dir / "cells.jsonl")
     complete = [line for line in lines if line.get("state") == "complete"]
     names = list(dict.fromkeys(name for line in complete for name in levels_of(line)))
@@ -71,7 +72,7 @@ def _runs(campaign_dir: Path) -> list[Files]:
 
 
 def _tables(run_dir: Path) -> Iterator[tuple[str, str | None, Path]]:
-    """Table, capture point and file."""
+    """Yields table name, capture point (None for tables of the whole run) and file of each table of a run."""
     for file in sorted(run_dir.glob("*.parquet")):
         yield file.stem, None, file
     for table in BY_POINT:
@@ -98,7 +99,7 @@ def _put(file: Path, place: Path, copy: bool) -> None:
 
 
 def _clear(out: Path) -> None:
-    """Remove an earlier data set, and nothing else."""
+    """Removes an earlier data set from `out`; RunDirectoryError if `out` holds anything else."""
     if not out.exists() or (out.is_dir() and not any(out.iterdir())):
         return
     try:

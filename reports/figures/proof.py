@@ -1,4 +1,4 @@
-"""Checks of the links: what was requested of each direction and what was measured."""
+"""Draws the link proof: the requested, expected and measured value of each link direction."""
 
 from __future__ import annotations
 
@@ -17,9 +17,11 @@ VERDICTS = {HOLDS: "#0072B2", FAILS: "#D55E00", OPEN: "#6F6F6F"}
 
 
 def proof_data(study: Study) -> pl.DataFrame:
-    """Numeric checks of at most 24 places (link and direction) for each quantity; one dot for each run.
+    """The numeric checks of at most MOST_ROWS places (link and direction) for each quantity, one row for each
+    run.
 
-    Of many runs, 40 evenly chosen ones, and for each place the first 40 failures in the others.
+    With more than MOST_RUNS runs: at most MOST_RUNS evenly chosen ones and, for each place, the first
+    MOST_RUNS failures of the others.
     """
     known = _named(proven(study), "least")
     if known.is_empty():
@@ -34,7 +36,7 @@ def proof_data(study: Study) -> pl.DataFrame:
 
 
 def _dots(study: Study, shown: pl.DataFrame, some_fail: bool) -> pl.DataFrame:
-    """The dots of the places shown; `some_fail`: also look for failures in runs that are not chosen."""
+    """The rows of the places in `shown`; with `some_fail`, also failures in the runs that are not chosen."""
     step = -(-len(study.cells) // MOST_RUNS)
     chosen, failed = list[pl.DataFrame](), list[pl.DataFrame]()
     for number, cell in enumerate(study.cells):
@@ -53,7 +55,9 @@ def _dots(study: Study, shown: pl.DataFrame, some_fail: bool) -> pl.DataFrame:
 
 
 def _named(rows: pl.DataFrame, measured: str) -> pl.DataFrame:
-    """The rows that a chart can show, with their `place` and the quantity in `what`."""
+    """The numeric rows that have a requested and a measured value, with their `place` and the quantity as
+    `what`.
+    """
     known = (
         pl.col("requested").is_not_null() & pl.col(measured).is_not_null() & (pl.col("quantity") != "reach")
     )
@@ -66,7 +70,7 @@ def _named(rows: pl.DataFrame, measured: str) -> pl.DataFrame:
 
 
 def proof_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
-    """One panel for each quantity: a line at the expected value, a dot at the measured one."""
+    """Draws one panel for each quantity: a line at the expected value and a dot at the measured one."""
     panels = [_panel(rows) for _, rows in frame.group_by("what", maintain_order=True)]
     return alt.vconcat(*panels, spacing=18)
 
