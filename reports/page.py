@@ -1,4 +1,6 @@
-"""One self-contained HTML page from a study: no script, no network, every figure inline."""
+"""Renders a study as one self-contained HTML page, without scripts or network access and with every figure
+inline.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ Tell = Callable[[int, int], None]  # sections done, of how many
 
 
 def render(page: Page, tell: Tell) -> str:
-    """The page as HTML text; its sections write their figures and tables beside it."""
+    """The page as HTML text; the sections also write their figures and tables as files. `tell` gets the
+    progress.
+    """
     parts = []
     for number, section in enumerate(SECTIONS):
         tell(number, len(SECTIONS))

@@ -1,4 +1,6 @@
-"""TCP connections at capture points: number, goodput, round trips, retransmissions."""
+"""Computes the figures of TCP connections at capture points: number, goodput, round trips,
+retransmissions.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +16,12 @@ SHORTEST_NS = SECOND // 1000  # a rate over a shorter time means nothing
 
 
 def connections(table: pl.DataFrame) -> pl.DataFrame:
-    """Both directions of each connection together, the largest payload first.
+    """One row for each connection, both directions together, the largest payload first.
 
-    Rows stream, source, destination (address and port), app, seconds, mbps (payload of both directions over
-    the connection's time), payload_bytes, packets, retransmissions, end. handshake_ms: from SYN to the ACK
-    that completes it. rtt_ms: the sum of the smoothed round trips to both ends, which is the whole path
-    wherever the capture is; null if one end never acknowledged data.
+    Columns: stream, source, destination (address and port), app, seconds, mbps (payload of both directions
+    over the connection's time; null below 1 ms), payload_bytes, packets, retransmissions, end. handshake_ms:
+    from SYN to the ACK that completes the handshake. rtt_ms: the sum of the smoothed round trips to both
+    ends, which is that of the whole path wherever the capture is; null if one end never acknowledged data.
     """
     span = pl.col("last_ns") - pl.col("first_ns")
     ways = ("forward", "reverse")
@@ -45,7 +47,8 @@ def connections(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def connection_metrics(run: Run) -> list[Metric]:
-    """Connections, round trips, goodput and retransmissions of each capture.
+    """Number, retransmissions, handshake and round-trip times, and goodput of the connections of each
+    capture.
 
     Goodput quantiles are weighted by payload: half of all payload travelled in connections that are at most
     as fast as p50. Control connections therefore hardly count.

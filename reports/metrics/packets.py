@@ -1,4 +1,4 @@
-"""Captured packets: sizes in bins, goodput, protocol overhead."""
+"""Computes the figures of captured packets: sizes in bins, goodput, protocol overhead."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from reports.rundir import Run
 def packet_metrics(run: Run) -> list[Metric]:
     """Figures of each capture over the hold, or over the whole capture if no hold is recorded.
 
-    With the ramp, short runs would differ from long ones. `packets` and `wire_bytes` count the same span.
-    Intervals come from ten equal spans of time.
+    The ramp is left out, because short runs would otherwise differ from long ones. Intervals come from ten
+    equal spans of time.
     """
     found: list[Metric] = []
     for point, path in run.captures.items():

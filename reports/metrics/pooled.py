@@ -1,4 +1,4 @@
-"""Counts of measured times over all runs of a condition; exact up to half a million different times."""
+"""Counts measured times over all runs of a condition, exactly up to half a million different times."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ SCHEMA = {"curve": pl.UInt32, "time_ns": pl.Int64, "count": pl.UInt32}
 
 
 class Pooled:
-    """Counts of times by curve; its size does not grow with the number of runs."""
+    """Counts of times by curve; above the limit of different times they are rounded to DIGITS digits, so that
+    memory does not grow with the number of runs.
+    """
 
     def __init__(self, most: int = MOST) -> None:
         self._most = most
@@ -18,14 +20,14 @@ class Pooled:
         self._parts = [pl.DataFrame(schema=SCHEMA)]
 
     def add(self, curve: int, times_ns: pl.Series) -> None:
-        """Add the times of a run, in ns."""
+        """Adds the times of a run to a curve, in ns."""
         rows = pl.select(curve=pl.lit(curve, pl.UInt32), time_ns=times_ns, count=pl.lit(1, pl.UInt32))
         self._parts.append(self._counted([rows]))
         if sum(part.height for part in self._parts) > 2 * self._most:
             self._join()
 
     def of(self, curve: int) -> pl.DataFrame:
-        """Columns time_ns (sorted, each once) and count."""
+        """The times of a curve: columns time_ns (sorted, each once) and count."""
         self._join()
         return self._parts[0].filter(pl.col("curve") == curve).drop("curve").sort("time_ns")
 
