@@ -1,4 +1,6 @@
-"""Figures 3, 5, 6 and 7 as tables: each stream's delays, alone and beside files, with what is printed."""
+"""Makes figures 3, 5, 6 and 7 into tables: each stream's delays, without and beside file transfers, next to
+the printed values.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,7 @@ HEADS = {
 
 
 def tables(study: Study) -> tuple[Table, ...]:
-    """One for each scenario and series: a row for each stream and load."""
+    """A table for each scenario and series, with a row for each stream and load; empty for other studies."""
     found = study.added(delay_metrics)
     made = []
     for scenario, series in sorted(found.select("scenario", "series").unique().rows()):

@@ -1,4 +1,6 @@
-"""Test 8: bytes of each layer for one measurement, packets and bandwidth, from the capture at each device."""
+"""Computes test 8: the bytes of each layer for one measurement, packets and bandwidth, from the capture at
+each device.
+"""
 
 from __future__ import annotations
 
@@ -29,9 +31,11 @@ ETHERNET = "sv"  # the one that goes right above Ethernet
 
 
 def efficiency_metrics(run: Run) -> list[Metric]:
-    """For each combination, by its capture: the bytes of one measurement, and of the whole run.
+    """For each combination of protocol and format, from its capture: packets and bytes of one measurement and
+    of the run.
 
-    The packets of a connection's beginning and end are included, as in the deliverable; ARP is not.
+    The packets that open and close a connection are included, as in the deliverable; ARP is not. Empty for
+    other runs.
     """
     messages = run.table("messages")
     if messages is None or not COMBINATIONS.keys() <= run.captures.keys():

@@ -1,4 +1,4 @@
-"""Tables VI and VII, measured beside printed, and what explains the difference."""
+"""Makes tables VI and VII, measured beside printed, and a table of figures that explain the differences."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ WHY = {
 
 
 def tables(study: Study) -> tuple[Table, ...]:
-    """Those of which at least one figure was measured."""
+    """The tables in which at least one value was measured."""
     found = evidence(study)
     made = (_table_vi(found), _table_vii(found), _evidence(found))
     return tuple(table for table in made if any({*row[1:]} - {"", NONE} for row in _measured(table)))
