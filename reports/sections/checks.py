@@ -1,4 +1,4 @@
-"""The checks of every run: comparisons with independent counts, and disturbances."""
+"""The page's section on the checks of every run: comparisons with independent counts, and disturbances."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NAMED = 3  # runs that are named; of more, their number
 
 
 def section(page: Page) -> Part | None:
-    """Absent where no manifest has checks, as in runs of earlier versions."""
+    """The section; None if no manifest has checks, as in runs of earlier versions."""
     rows = [
         {"run": "" if page.study.single else cell.name, **check}
         for cell in page.study.cells
@@ -27,7 +27,7 @@ def section(page: Page) -> Part | None:
 
 
 def _alike(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """One row for each check and finding, with its runs."""
+    """One row for each check and finding, with the runs that have it."""
     found: dict[tuple[str, str], dict[str, Any]] = {}
     for row in rows:
         one = found.setdefault((str(row["name"]), str(row.get("text"))), {**row, "runs": []})
@@ -36,5 +36,5 @@ def _alike(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def named(runs: list[str]) -> str:
-    """The runs by name, or their number if they are many."""
+    """The names of the runs, or only their number if there are more than NAMED."""
     return ", ".join(runs) if len(runs) <= NAMED else f"{len(runs)} runs"

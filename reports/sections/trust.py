@@ -1,4 +1,6 @@
-"""The verdict on a study: whether its numbers can be trusted, and how its checks and guarantees came out."""
+"""The page's first section: whether the study's numbers can be trusted, and the verdicts on its checks and
+guarantees.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ Words = list[tuple[str, str, int]]  # a verdict, the word for it, and their numb
 
 
 def section(page: Page) -> Part:
-    """Always there, also where nothing speaks against the numbers."""
+    """The section; every page has it, also if nothing questions the numbers."""
     found = proven(page.study)
     shown, folded = _parted(page.notices)
     suspects = sum(bool(cell.run.manifest.get("suspect")) for cell in page.study.cells)
@@ -42,7 +44,9 @@ def section(page: Page) -> Part:
 
 
 def _parted(notices: list[Notice]) -> tuple[list[Notice], list[Notice]]:
-    """Those in the open, and those that are folded: few of the notes, if there are many."""
+    """The notices that the page shows and those that it folds: all that make a run suspect are shown, and few
+    of the notes.
+    """
     grave = [one for one in notices if one.level == "suspect"]
     notes = [one for one in notices if one.level != "suspect"]
     if len(notes) <= SHOWN + 1:
@@ -51,7 +55,9 @@ def _parted(notices: list[Notice]) -> tuple[list[Notice], list[Notice]]:
 
 
 def _judged(page: Page) -> list[tuple[str, Words]]:
-    """Each subject with its verdicts, the worst first; empty where nothing was judged."""
+    """Each subject's title with its verdicts and their numbers, the worst first; empty if
+    nothing was judged.
+    """
     counts = judged.known(page.study.root)
     names = [*SUBJECTS, *(of for of in counts if of not in SUBJECTS)]
     found: list[tuple[str, Words]] = []
