@@ -1,4 +1,6 @@
-"""Checks that threads can be created, before a library needs them that would panic or hang."""
+"""Checks at import that enough threads can be created, because polars panics or hangs if it cannot create its
+own.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ MORE = 8  # than processors: threads of the table library beside its workers
 
 
 def insist() -> None:
-    """Start and end as many threads as the table library uses; raises RuntimeError if that fails."""
+    """Starts and ends as many threads as polars uses; RuntimeError if that fails."""
     over = threading.Event()
     begun: list[threading.Thread] = []
     try:
