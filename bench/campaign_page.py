@@ -1,4 +1,6 @@
-"""Memory and time of a campaign's page by its number of runs: four runs in virtual time, linked as often."""
+"""Measures memory and time of a campaign's page by its number of runs, with copies of four runs in virtual
+time.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +32,9 @@ UNLINKED = ("raw", "pcap")  # which no page reads
 
 
 def multiplied(campaign: Path, count: int, out: Path) -> None:
-    """A campaign of `count` runs that are those of `campaign` in turn, each with a seed of its own. Tables
-    are links; the runs' own pages are there as they would be.
+    """Makes a campaign of `count` runs that are copies of `campaign`'s in turn, each with a seed of its own.
+
+    Their tables are hard links; the page of each run exists but is empty.
     """
     lines = [json.loads(line) for line in (campaign / "cells.jsonl").read_text().splitlines()]
     (out / "runs").mkdir(parents=True)
@@ -63,7 +66,7 @@ def _run(of: Path, run_dir: Path, seed: int) -> None:
 
 
 def reported(campaign: Path) -> tuple[float, float]:
-    """Seconds, and the largest memory of the process, MB."""
+    """The seconds that the campaign's report takes, and the largest memory of its process in MB."""
     from reports.report import campaign_report
 
     began = time.monotonic()
@@ -92,7 +95,7 @@ def rows() -> list[dict[str, Any]]:
 
 
 def main() -> None:
-    """With CAMPAIGN COUNT DIR: that campaign multiplied, and nothing measured."""
+    """Measures and prints the rows; with arguments CAMPAIGN COUNT DIR only makes that multiplied campaign."""
     if len(sys.argv) == 4:
         multiplied(Path(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]))
         return

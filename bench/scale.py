@@ -25,7 +25,9 @@ LONGEST_S = 600  # of one command; past it the lab is taken down and the benchma
 
 @dataclass(frozen=True)
 class Cost:
-    """Nodes, seconds of the whole `vnet up` and `vnet down`, memory that the machine had less meanwhile."""
+    """The number of nodes, the seconds of the whole `vnet up` and `vnet down`, and the decrease of the
+    machine's available memory.
+    """
 
     nodes: int
     up_s: float
