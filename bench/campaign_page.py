@@ -28,7 +28,7 @@ campaign:
   factors: {{qos: [0, 1]}}
   repetitions: 2
 """
-UNLINKED = ("raw", "pcap")  # which no page reads
+UNLINKED = ("raw", "pcap")  # directories that no page reads
 
 
 def multiplied(campaign: Path, count: int, out: Path) -> None:
@@ -54,7 +54,7 @@ def multiplied(campaign: Path, count: int, out: Path) -> None:
 def _run(of: Path, run_dir: Path, seed: int) -> None:
     shutil.copytree(of, run_dir, copy_function=os.link, ignore=shutil.ignore_patterns(*UNLINKED))
     manifest = json.loads((run_dir / "manifest.json").read_text()) | {"seed": seed}
-    for name in ("manifest.json", seal.NAME):  # not those of the run that it was linked from
+    for name in ("manifest.json", seal.NAME):  # copies, so that the original run stays as it is
         content = (run_dir / name).read_bytes()
         (run_dir / name).unlink()
         (run_dir / name).write_bytes(content)

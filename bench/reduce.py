@@ -90,7 +90,7 @@ def numbered(template: Bytes, places: list[tuple[int, bool, int]], index: int) -
     put(data, at, now // 1_000_000_000, "<")
     put(data, at + 4, now % 1_000_000_000, "<")
     size = len(publish())
-    first = np.repeat(order, 4) * 11_400_714  # initial numbers far apart, as in life
+    first = np.repeat(order, 4) * 11_400_714  # initial sequence numbers far apart, as in real traffic
     client_next, broker_next = first + index * size, first * 2 + index * 4
     sent, answered = size * (kind >= 1), 4 * (kind >= 3)
     put(data, at + 54, np.where(up, client_next + sent, broker_next + answered), ">")

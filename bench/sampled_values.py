@@ -27,7 +27,7 @@ from agent_roles import SECOND, item, records  # noqa: E402
 
 from orchestrator.lab import netfilter  # noqa: E402
 
-RATE, STREAMS, TURNS = 60_000, 2, 3  # more than a core can send: what is late is sent all the same
+RATE, STREAMS, TURNS = 60_000, 2, 3  # more than a core can send; late frames are sent all the same
 REAL_RATE, REAL_SECONDS = 4800, 5
 TOGETHER = (
     (4000, 1),

@@ -20,7 +20,7 @@ from commands import VNET, as_root
 
 SEGMENTS = 12
 FEW, MANY = 350, 10_000
-LONGEST_S = 600  # of one command; past it the lab is taken down and the benchmark has failed
+LONGEST_S = 600  # longest time of one command; after it the benchmark takes the lab down and fails
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,9 @@ def seconds(topology: Path, options: tuple[str, ...], *on: str) -> float:
 
 
 def rows(name: str, topology: Path, options: tuple[str, ...]) -> list[dict[str, object]]:
-    """One row for each number of workers, against the same campaign without an engine."""
+    """One row for each number of workers, with its time against that of the same campaign
+    without an engine.
+    """
     alone = seconds(topology, options)
     found = []
     for workers in WORKERS:

@@ -1,6 +1,7 @@
-"""A campaign's tables as one data set in hive layout, which polars and DuckDB read lazily.
+"""Writes a campaign's tables as one data set in hive layout, which polars and DuckDB read lazily.
 
-Files: TABLE/cell=NAME/repetition=N/level_FACTOR=LEVEL/run.parquet; packets, connections also point=NAME.
+Files: TABLE/cell=NAME/repetition=N/level_FACTOR=LEVEL/run.parquet; packets and connections also have
+point=NAME.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ Files = dict[Path, Path]  # place in the data set -> file of a run
 
 @dataclass(frozen=True)
 class Dataset:
-    """A data set on disk; `tables` counts the files of each table."""
+    """A data set on disk: its directory, its number of runs, and the number of files of each table."""
 
     path: Path
     runs: int
@@ -81,7 +82,7 @@ def _tables(run_dir: Path) -> Iterator[tuple[str, str | None, Path]]:
 
 
 def _place(line: dict[str, Any], names: list[str], table: str, point: str | None) -> Path:
-    """The path of a file in the data set; all files of a table have the same keys."""
+    """The path of a run's table in the data set; all files of a table have the same keys."""
     levels = levels_of(line)
     keys = {"cell": line.get("cell"), "repetition": line.get("repetition", 1)}
     keys |= {f"level_{name}": levels.get(name) for name in names}

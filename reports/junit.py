@@ -36,7 +36,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Suite:
-    """The verdicts of one run, or of a campaign as a whole."""
+    """One JUnit suite: the verdicts of one run, or the claims of a campaign as a whole."""
 
     name: str
     cases: tuple[Case, ...]

@@ -14,7 +14,7 @@ from reports.metrics.groups import ORDER
 from reports.study import Study
 
 MOST = 12  # rows; the sections below have every figure
-MOST_ASKED = 8  # of these for messages, interruptions and transfers, so that links and load keep some
+MOST_ASKED = 8  # rows for messages, interruptions and transfers, so that some are left for links and load
 TICKS = "rough: 10 ms ticks"
 MOST_GROUPS, MOST_LINKS, MOST_CLASSES, MOST_FLOWS, MOST_EVENTS, MOST_HOSTS = 3, 1, 3, 3, 3, 3
 SERVES = ("broker", "server")

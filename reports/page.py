@@ -17,7 +17,7 @@ CSS = Path(__file__).parent / "page.css"
 MOST_NAMED = 8
 
 
-Tell = Callable[[int, int], None]  # sections done, of how many
+Tell = Callable[[int, int], None]  # (sections done, sections in all)
 
 
 def render(page: Page, tell: Tell) -> str:
@@ -50,5 +50,5 @@ def _subtitle(study: Study) -> str:
 
 
 def _named(names: list[str], what: str) -> str:
-    """All names, or only their number if there are many."""
+    """All names separated by commas, or only their number if there are more than MOST_NAMED."""
     return ", ".join(names) if len(names) <= MOST_NAMED else f"{len(names)} {what}"

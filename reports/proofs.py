@@ -51,7 +51,7 @@ def of_cell(cell: Cell) -> pl.DataFrame:
 
 
 def _readable(rows: pl.DataFrame) -> pl.DataFrame:
-    """Nanoseconds as ms, bit/s as Mbit/s, shares as %; other units as they are."""
+    """The rows with ns converted to ms, bit/s to Mbit/s and shares to %; other units stay."""
     factor = pl.col("unit").replace_strict({u: f for u, (_, f) in UNITS.items()}, default=1.0)
     unit = pl.col("unit").replace({u: name for u, (name, _) in UNITS.items()})
     return rows.with_columns(

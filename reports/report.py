@@ -55,8 +55,8 @@ def _check(run: Run) -> bool:
 
 
 def campaign_report(campaign_dir: Path) -> Path:
-    """Writes summary.json, verdicts.json and report/ of a campaign, and the missing pages of its runs;
-    returns the campaign's page.
+    """Writes summary.json, verdicts.json and report/ of a campaign, and the pages of its runs that are
+    missing or outdated; returns the campaign's page.
     """
     with told(campaign_dir):
         return _set_report(study_of_campaign(campaign_dir))

@@ -29,7 +29,9 @@ TABLES = (
 
 @dataclass(frozen=True)
 class Run:
-    """One run on disk. `tables` and `captures` hold only files that exist and can be read."""
+    """One run directory, open for reading. `tables` and `captures` hold only files that exist and can be
+    read.
+    """
 
     path: Path
     read_plan: Callable[[], Plan] = field(repr=False, compare=False)

@@ -14,8 +14,8 @@ from contract import retired, rundir
 from contract.plan import Plan
 
 T = TypeVar("T")
-JSON_TIMES = 4  # times the bytes of its file, in memory
-ROOM_BYTES = 64_000_000  # what a run of a quarter of an hour with 300 nodes takes
+JSON_TIMES = 4  # memory of parsed JSON, as a multiple of the file's bytes
+ROOM_BYTES = 64_000_000  # memory for the files of a 15-minute run with 300 nodes
 
 
 class Shelf:

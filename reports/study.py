@@ -40,7 +40,7 @@ class Study:
     missing: tuple[str, ...] = ()
     failed: tuple[dict[str, Any], ...] = field(default=())
     description: str = ""
-    command: str = ""  # repeats the whole study; empty: each run has its own
+    command: str = ""  # repeats the whole study; empty if only the runs have commands
     _made: dict[Callable[..., Any], pl.DataFrame] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -115,7 +115,7 @@ def study_of_campaign(campaign_dir: Path) -> Study:
     Cells that cannot be read become sentences in `missing`; if no complete cell can be read, the error of the
     first one is raised.
     """
-    refuse_others(campaign_dir, 0)  # each run is looked through when it is read
+    refuse_others(campaign_dir, 0)  # `read_run` checks each run's directory
     refuse_others(campaign_dir / "report")
     lines, missing = cell_lines(campaign_dir / "cells.jsonl")
     cells, failed, unread, shelf = [], [], list[RunDirectoryError](), Shelf()
@@ -225,7 +225,7 @@ def _cell(run: Run, metrics: list[Metric], levels: Levels, repetition: int, name
 
 
 def _named(cells: list[Cell]) -> list[Cell]:
-    """The cells with their series, which depend on the factors that vary among them."""
+    """The cells with the name of their series, which has the factors that vary among them."""
     names = series([(cell.run, cell.levels) for cell in cells])
     return [replace(cell, series=name) for cell, name in zip(cells, names, strict=True)]
 
@@ -262,7 +262,7 @@ def cell_lines(path: Path) -> tuple[list[dict[str, Any]], list[str]]:
     for number, line in enumerate(text.splitlines(), 1):
         try:
             cell = json.loads(line)
-            latest[str(cell["cell"])] = cell  # a repeated cell counts once, with its last end
+            latest[str(cell["cell"])] = cell  # only the last line of a repeated cell counts
         except (ValueError, KeyError, TypeError):
             missing.append(
                 f"cells.jsonl:{number}: not a finished cell (written while the campaign was killed?)"

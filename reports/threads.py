@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 import threading
 
-MORE = 8  # than processors: threads of the table library beside its workers
+MORE = 8  # threads more than processors: polars starts some beside its workers
 
 
 def insist() -> None:

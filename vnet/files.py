@@ -1,4 +1,6 @@
-"""Reads the files of a run directory; a file that is missing or torn becomes a LoadError with the remedy."""
+"""Reads the files of a run directory; a file that is missing or damaged raises a LoadError with
+the remedy.
+"""
 
 from __future__ import annotations
 

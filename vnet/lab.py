@@ -37,7 +37,7 @@ class UnableError(Exception):
 
 @dataclass(frozen=True)
 class Spec:
-    """The specification of a lab: a topology file, its parameters, and the options of its run."""
+    """The specification of a lab for tests: a topology file, its parameters, and the options of its run."""
 
     file: Path
     parameters: tuple[tuple[str, str], ...] = ()
@@ -102,7 +102,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Link:
-    """A link of the lab."""
+    """A link of the lab, which tests can impair, take down and bring up."""
 
     lab: Lab
     name: str
@@ -173,17 +173,17 @@ class Flow:
 
     @property
     def latency_p50(self) -> Measured:
-        """The median latency."""
+        """The median latency from the scheduled time; LabError if no message arrived."""
         return self.latency(50)
 
     @property
     def latency_p99(self) -> Measured:
-        """The 99th percentile of the latency."""
+        """The 99th percentile of the latency from the scheduled time; LabError if no message arrived."""
         return self.latency(99)
 
     @property
     def latency_max(self) -> Measured:
-        """The highest latency."""
+        """The highest latency from the scheduled time; LabError if no message arrived."""
         return self.latency(100)
 
     @property
@@ -211,7 +211,7 @@ class Lab:
         self.spec, self.name, self._out = spec, name, out
         self._up = False
         self.run_dir: Path | None = None
-        self.failed_in: list[str] = []  # tests
+        self.failed_in: list[str] = []  # ids of the failed tests
 
     def __repr__(self) -> str:
         return f"Lab({self.name} of {self.spec.file})"

@@ -44,8 +44,8 @@ class Run:
 
     @cached_property
     def summary(self) -> pl.DataFrame:
-        """One row for each headline figure: name, a column for each thing it belongs to, value, unit, n, low,
-        high, method.
+        """One row for each metric of summary.json: name, its subject (a column for each part), value, unit,
+        n, low, high, method.
         """
         return files.rows(retired.figures(files.read_json(self.path / "summary.json")))
 

@@ -54,7 +54,7 @@ class Topology:
         copied: Data = _plain(self._data)
         return copied
 
-    def parameter(self, name: str, type: str, **keys: Any) -> Self:  # the file's own key
+    def parameter(self, name: str, type: str, **keys: Any) -> Self:  # `type` is the key in the file
         """Declare the parameter `${name}`; one with `default=` may be left out by a run."""
         return self._add("parameters", name, {"type": type} | keys)
 
@@ -86,7 +86,9 @@ class Topology:
         return self
 
     def phases(self, **keys: Any) -> Self:
-        """Set the file's `run`: `hold="20 s"`, `drain`, `connect_interval`."""
+        """Set keys of the file's `run`, the lengths of the phases: `hold="20 s"`, `drain`,
+        `connect_interval`.
+        """
         self._data.setdefault("run", {}).update(_plain_keys(keys))
         return self
 

@@ -12,9 +12,9 @@ from reports.atlas.axes import DEADLINES_S
 from reports.rundir import Run, RunDirectoryError, read_run
 
 FIELD, CENTRE = "at-field", "at-centre"  # capture points of topologies/atlas/*.yaml
-PREFIX = "atlas-"  # of the names of those topologies; the rest names the model
+PREFIX = "atlas-"  # prefix of those topologies' names; the rest is the model
 QUANTILES = (0.1, 0.5, 0.9, 0.99, 1.0)
-REPAIR = "RDATA"  # what a reliable multicast calls data sent again (RFC 3208)
+REPAIR = "RDATA"  # PGM's packet type for data sent again (RFC 3208)
 SECOND = 1e9
 _UNITS = {
     "%": 0.01, "bit/s": 1.0, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9, "ns": 1e-9, "us": 1e-6, "ms": 1e-3,

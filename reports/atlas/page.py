@@ -47,7 +47,7 @@ DEADLINES = (0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
 # Grey means that no model meets it; yellow is Okabe and Ito's, too; the ninth colour is none of theirs.
 COLOURS = (*PALETTE[:6], PALETTE[7], "#F0E442", "#5B2A86")
 BYTE = 255
-FURTHEST = 2.0  # of the distances that a byte holds
+FURTHEST = 2.0  # the largest distance that a byte encodes
 
 
 def write_page(atlas: Atlas, out: Path) -> None:

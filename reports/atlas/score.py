@@ -51,8 +51,8 @@ class Choice:
 
     deadline_s: float
     points: int
-    lost: float  # share in time given away on average by the choice
-    lost_always: tuple[str, float]  # the same for who always takes one model, the best such one
+    lost: float  # mean share in time by which the chosen model is below the best
+    lost_always: tuple[str, float]  # the single model with the least such loss, and its loss
 
 
 def scores(atlas: Atlas) -> list[Score]:

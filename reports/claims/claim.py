@@ -8,12 +8,14 @@ from reports.claims.evidence import Evidence, Quantity
 from reports.claims.figures import Rule
 from reports.claims.verdict import Judgement, needs
 
-COUNTED = "cpu"  # of nodes: a tick misses some of their work, or all, so nothing follows from it
+COUNTED = "cpu"  # the metric of CPU time; counted in ticks, it misses short work and cannot be judged
 
 
 @dataclass(frozen=True)
 class Clients:
-    """The number of clients that a run needs to be comparable with the published values."""
+    """The published number of clients, and the range of numbers for which a run is comparable with the
+    published values.
+    """
 
     published: int
     at_least: int

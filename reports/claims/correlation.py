@@ -22,7 +22,7 @@ class RankCorrelation:
     figures: Figures
     rank_correlation: Expression
     at_least: float
-    fewest_steps: int  # of a ramp, to speak of a curve
+    fewest_steps: int  # least number of steps of a ramp that is judged
 
     def __post_init__(self) -> None:
         for name in self.rank_correlation.names:

@@ -19,7 +19,7 @@ from reports.series import parameters
 from reports.study import Measures, Study
 
 Level = int | float | str
-WHOLE = "all runs"  # the scenario of figures that are of a study, and of no run of it
+WHOLE = "all runs"  # the scenario of metrics of the whole study, which no single run has
 BUSIEST = "busiest"  # the capture point that saw most packets
 
 

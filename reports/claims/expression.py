@@ -15,7 +15,7 @@ from functools import cached_property
 from reports.claims.verdict import Value
 
 TOKEN = re.compile(r"\s*(?:(\d+(?:\.\d+)?)|([a-z_][a-z0-9_]*)|([-+*/()]))")
-LONGEST = 200  # characters: a claim that needs more is no longer read by anybody
+LONGEST = 200  # characters; longer expressions are too hard to read
 Lookup = Callable[[str], Value | None]
 
 

@@ -15,7 +15,7 @@ class Rule(Protocol):
     """A rule that judges a claim; its fields are the keys of the `judge` mapping in claims.yaml."""
 
     def judge(self, evidence: Evidence) -> Judgement:
-        """The verdict, with the numbers that led to it."""
+        """The verdict of the rule on the evidence, with the numbers that led to it."""
 
 
 @dataclass(frozen=True)

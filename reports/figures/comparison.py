@@ -17,7 +17,7 @@ CENTRES = (
 )  # node sets where the load meets; the first one that exists is shown
 MOST_SERIES = 40  # bars of one panel
 LOAD = {"cpu": "{} CPU, % of a core", "received": "{} receives, kB/s", "sent": "{} sends, kB/s"}
-# The times that an application waits for; of requests, the round trip.
+# The times that an application waits: the round trip of a request, the latency of other messages.
 WAITING = {
     "latency_p50": "latency p50, ms",
     "latency_p99": "latency p99, ms",

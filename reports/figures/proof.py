@@ -63,7 +63,7 @@ def _named(rows: pl.DataFrame, measured: str) -> pl.DataFrame:
     )
     return rows.filter(known).with_columns(
         place=pl.col("link") + " " + pl.col("direction"),
-        what=pl.when(pl.col("unit") == pl.col("quantity"))  # hops
+        what=pl.when(pl.col("unit") == pl.col("quantity"))  # unit and quantity are both "hops"
         .then("quantity")
         .otherwise(pl.col("quantity") + ", " + pl.col("unit").fill_null("")),
     )

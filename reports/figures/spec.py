@@ -22,7 +22,9 @@ class CannotDrawError(Exception):
 
 @dataclass(frozen=True)
 class Spec:
-    """One figure. `data` returns exactly the rows that `draw` shows; both are pure."""
+    """The definition of one figure. `data` computes exactly the rows that `draw` shows; both are pure
+    functions.
+    """
 
     key: str  # file name
     title: str

@@ -18,16 +18,16 @@ TAKEN = {"class": pl.String, "took_ns": pl.Int64, "worst_ns": pl.Int64, "after_n
 
 @dataclass(frozen=True)
 class Bounded:
-    """A class of traffic with the bounds of its flows and the times of its messages; ns."""
+    """One class of traffic: the bounds of its flows in ns, and its measured delays against them."""
 
     traffic_class: str
     least_ns: int
     worst_ns: int | None  # the largest of its flows; None: no bound, for the reason `why`
     why: str
     count: int  # messages of flows with a bound
-    largest_ns: int | None  # time of a message; of a request, until its reply
+    largest_ns: int | None  # largest time of a message; for a request, until its reply
     over: int  # messages above their own flow's bound
-    doubt: str  # if some are: the part of the model that is in doubt
+    doubt: str  # if some are above: the part of the model that may be wrong; else empty
 
 
 def bounded(run: Run) -> list[Bounded]:

@@ -14,7 +14,7 @@ from reports.metrics.transfers import arrived
 from reports.roles import SECOND
 from reports.rundir import Run
 
-FEWEST = 2  # transfers
+FEWEST = 2  # transfers that can share a bottleneck
 Rates = npt.NDArray[np.float64]
 
 

@@ -17,7 +17,7 @@ from reports.metrics.metric import Of
 
 SIGNIFICANT = 0.01  # probability of a false alarm in any figure (Bonferroni)
 FEWEST = 4  # residual degrees of freedom
-NOTHING = 1e-9  # relative to the mean: rounding
+NOTHING = 1e-9  # differences below this share of the mean are rounding errors
 Vector = np.ndarray[tuple[int], np.dtype[np.float64]]
 
 
@@ -38,7 +38,9 @@ class Effect:
 
     @property
     def span(self) -> float:
-        """The difference between the two most different machines."""
+        """The difference between the effects of the two most different machines, relative to the figure's
+        mean.
+        """
         return max(self.adds.values()) - min(self.adds.values())
 
 

@@ -16,8 +16,8 @@ ACTIONS = ("link-down", "link-up", "impair", "stop", "kill", "restart")  # that 
 UP, OVER = (
     "link-up",
     ": over",
-)  # an action and the end of a label in the plan: they repair, and lose no message
-MOST = 40  # events with figures of their own: the first ones
+)  # events with this action, or this end of their label, repair and lose no message
+MOST = 40  # events with metrics of their own: the first ones of the hold
 TIMES = 2.0  # a pause this many times the longest one before any event is an interruption
 PAIR = ("flow", "receiver")
 _SENT = pl.when(pl.col("sent_ns") > 0).then("sent_ns").otherwise("scheduled_ns")
@@ -148,7 +148,7 @@ def _of_event(
     of: Of, event: Happened, sent: pl.DataFrame, pauses: pl.DataFrame, usual: Usual
 ) -> list[Metric]:
     gone = sent.filter(pl.col("there_ns").is_null() & (pl.col("sent_ns") > 0))
-    lost = gone.filter(pl.col("received_ns").is_null()).height  # of a request: neither there nor answered
+    lost = gone.filter(pl.col("received_ns").is_null()).height  # neither arrived nor answered
     due = pl.col("start_ns") + usual.pause_ns
     near = pauses.filter(due.is_between(event.from_ns, event.until_ns, closed="left")).with_columns(
         long_ns=pl.col("end_ns").fill_null(event.until_ns) - pl.col("start_ns")

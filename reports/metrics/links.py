@@ -146,7 +146,7 @@ def _utilisation(of: Of, rows: pl.DataFrame, requested: Requested, interval: int
     if requested[0][1]:
         found.append(count("link_asked", of, requested[0][1] / 1e6, "Mbit/s", 1, "as the file requests"))
     if kept.any():
-        scale = int(limits[last][kept][0])  # with one rate alone nothing is scaled
+        scale = int(limits[last][kept][0])  # samples at other rates are scaled to this one
         bps = (known.get_column("bps").to_numpy()[kept] * (scale / limits[last][kept])).tolist()
         mean = batch_means(bps)
         changed = "; relative to the rate of the moment, which events changed" if len(requested) > 1 else ""

@@ -78,7 +78,9 @@ def latency_metrics(run: Run) -> list[Metric]:
 
 
 def _spread(name: str, of: Of, values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> list[Metric]:
-    """Mean, standard deviation, percentiles and maximum in ms, of values in ns in the order of sending."""
+    """The mean, standard deviation, percentiles and maximum in ms, of values in ns that are in the order of
+    sending.
+    """
     ordered, n = np.sort(values), len(values)
     deviation = float(np.std(values, ddof=1)) if n > 1 else 0.0
     return [

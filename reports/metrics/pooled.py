@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
-MOST = 500_000  # different times of all curves; counting twice as many takes 0.3 GB
-DIGITS = 4  # of a time if there are more; no curve shows the difference
+MOST = 500_000  # different times in all curves together; counting twice as many takes 0.3 GB
+DIGITS = 4  # significant digits of a time if there are more; no curve shows the difference
 SCHEMA = {"curve": pl.UInt32, "time_ns": pl.Int64, "count": pl.UInt32}
 
 

@@ -45,7 +45,7 @@ def nothing_gathered(study: Study) -> list[tuple[Level, Metric]]:
 class Paper:
     """One paper: its texts, and functions for the figures, claims and tables of a study."""
 
-    name: str  # of the room; a topology's `reference: {name: ...}`
+    name: str  # of its directory, and in a topology's `reference: {name: ...}`
     title: str
     source: str  # how one cites it: "vNET paper, 2014"
     intro: str  # one paragraph above its figures: what is compared, and what cannot be
@@ -53,7 +53,7 @@ class Paper:
     draws: Callable[[Study], tuple[Spec, ...]]
     prints: Callable[[Study], tuple[Table, ...]]
     measures: Measures = nothing_more  # what its claims need beyond a run's metrics
-    gathers: Gathers = nothing_gathered  # and of all runs together: the factor's level, and a figure there
+    gathers: Gathers = nothing_gathered  # metrics over all runs that its claims need, with the factor's level
 
     def claims(self) -> Claims:
         """The claims of its claims.yaml; ClaimsError with file and line of each mistake."""

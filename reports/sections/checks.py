@@ -8,7 +8,7 @@ from reports.judged import said
 from reports.sections.section import Page, Part
 
 ORDER = {"fails": 0, "cannot tell": 1, "holds": 2}
-NAMED = 3  # runs that are named; of more, their number
+NAMED = 3  # most runs that are named; if there are more, only their number is shown
 
 
 def section(page: Page) -> Part | None:
@@ -20,7 +20,7 @@ def section(page: Page) -> Part | None:
     ]
     if not rows:
         return None
-    rows.sort(key=lambda row: ORDER.get(row["verdict"], 0))  # stable: otherwise as the runs made them
+    rows.sort(key=lambda row: ORDER.get(row["verdict"], 0))  # a stable sort keeps the order of the runs
     counts = {word: sum(row["verdict"] == word for row in rows) for word in ORDER}
     shown = rows if page.study.single else _alike([row for row in rows if row["verdict"] == "fails"])
     return page.part("checks", "Checks", counts={w: n for w, n in counts.items() if n}, rows=shown)

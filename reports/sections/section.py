@@ -32,7 +32,9 @@ CHIPS = {HOLDS: "good", GIVEN: "good", FAILS: "bad"}
 
 @dataclass(frozen=True)
 class Part:
-    """A section of one page; `entries` are anchors and titles for the contents list."""
+    """A finished section of the page; `entries` are the anchors and titles of its figures for the contents
+    list.
+    """
 
     anchor: str
     title: str
@@ -52,7 +54,9 @@ class Figure:
 
 @dataclass
 class Page:
-    """The page that sections fill: the study they read, and the folder for figures and tables."""
+    """The page that sections fill: the study that it shows, the directory for figures and tables, and what
+    was written so far.
+    """
 
     study: Study
     folder: Path  # report/
@@ -78,7 +82,9 @@ class Page:
 
     @cached_property
     def judged(self) -> dict[str, tuple[Claim, Judgement]]:
-        """The paper's claims with the verdicts of verdicts.json; empty without a paper."""
+        """The paper's claims by key with the verdicts of verdicts.json, or judged now if the file lacks one;
+        empty without a paper.
+        """
         if self.paper is None:
             return {}
         known = {one.name: one for one in written(self.study.root, "claim") or ()}

@@ -75,7 +75,7 @@ def by_subject(
             if any(cells):
                 rows.append((*(str(v or "") for v in one), study.named(scenario, series), *cells))
     if keys[0] == "capture" and len(keys) > 1 and order.get_column("capture").n_unique() == 1:
-        caption = f"{caption}, at {order.item(0, 'capture')}"  # once, not in every row
+        caption = f"{caption}, at {order.item(0, 'capture')}"  # not in every row
         rows = [("", *row[1:]) for row in rows]
     columns = [Column(title, text=True) for title in (*subject.values(), "condition")]
     columns += [Column(title) for title in measures.values()]

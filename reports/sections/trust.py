@@ -11,7 +11,7 @@ from reports.sections.section import Page, Part
 from reports.trials import of_trials
 from reports.warnings import Notice
 
-SHOWN = 2  # notes that stand in the open; every reason to suspect a run does
+SHOWN = 2  # notes that are not folded; reasons to suspect a run are never folded
 PASSED: dict[str, str] = {HOLDS: "passed", FAILS: "failed", OPEN: "cannot tell"}
 KEPT: dict[str, str] = {HOLDS: "hold", FAILS: "fail", OPEN: "cannot tell", GIVEN: "by construction"}
 # Subject of verdicts.json -> its name, and the words for its verdicts; the reader's question first.

@@ -30,7 +30,7 @@ def intervals() -> list[tuple[float, float]]:
 
 
 def label(interval: tuple[float, float]) -> str:
-    """The name of an interval in claims."""
+    """The name of an interval in claims, such as "30 to 40 s"."""
     return f"{interval[0]:g} to {interval[1]:g} s"
 
 

@@ -23,7 +23,7 @@ STREAMS: dict[str, pl.Expr] = {
 }
 ALONE, FTP = "alone", "ftp"
 COLUMNS = ("stream", "load", "at", "us")
-AROUND_NS = 20_000_000  # around a file neither counts: its login, and what it leaves in the stacks
+AROUND_NS = 20_000_000  # messages this close to a file transfer are left out: it delays them
 # Classes of the flat network, where one PISA has files, and the file by which each stream is measured.
 TESTED = "tested-"
 BESIDE = {"pisa-controller": "tested.files.upload", "controller-pisa": "tested.files.download"}

@@ -29,7 +29,7 @@ CAPTIONS = {
     "bays": "Figures 5 to 7. Delays from being sent to being received, us; the paper prints the largest of "
     "figures 5 and 6, whose stacks take 100 and 20 us.",
 }
-# The paper prints means of one, largest delays of the other.
+# The paper prints mean delays of the flat network, and largest delays of the bays.
 HEADS = {
     "flat": ("stream, load", "mean", "paper", "99 %", "largest", "messages"),
     "bays": ("stream, load", "mean", "99 %", "largest", "paper", "messages"),

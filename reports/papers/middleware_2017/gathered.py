@@ -10,7 +10,7 @@ from reports.metrics.metric import Metric, Of, count
 from reports.papers.middleware_2017.pairs import LATENCY, PATTERNS, THROUGHPUT, pairs, usual
 from reports.study import Study
 
-# The paper's middleware that is here; others are drawn, and are not ranked.
+# The paper's middleware that vNET can run. Other middleware is drawn, but not ranked.
 RANKED = ("rmi", "xml-rpc", "corba", "ice", "web-services", "opc-ua", "xmpp", "wamp", "zeromq")
 XML, JSON, TEXT = ("xml-",), ("json-",), ("xml-", "json-", "yaml-")
 

@@ -14,10 +14,10 @@ from reports.study import Study
 ONE_WAY = ("push", "publish")  # requests go both ways, and are not split
 WRITE, BETWEEN, WIRE, READ = "writing", "middleware and waiting", "on the wire", "reading"
 PARTS = (WRITE, BETWEEN, WIRE, READ)
-SENDERS = {"push": "client", "publish": "server"}  # nodes, and capture points at them
+SENDERS = {"push": "client", "publish": "server"}  # names of nodes and of the capture points at them
 SPANS = {"write": WRITE, "read": READ}
 US = 1e-3
-STEP_S = 0.2  # of the curve of warming up
+STEP_S = 0.2  # width of the time bins of the warm-up curve
 
 
 def times(study: Study) -> pl.DataFrame:

@@ -33,15 +33,15 @@ COLUMNS = {
     "resumed_after": "first message after, s",
     "caught_up_after": "last late one after, s",
 }
-BIN_NS = 500_000_000  # of messages that one point stands for, or more:
+BIN_NS = 500_000_000  # shortest time bin of the plot; longer runs have at most MOST_BINS bins
 MOST_BINS = 200
-LEAST_S = 5e-5  # of the latency axis
+LEAST_S = 5e-5  # lower end of the latency axis, s
 LATE_NS = 1_000_000_000  # a message that waited longer than this waited for the link
 
 
 @dataclass(frozen=True)
 class Cut:
-    """The outage of a run, Unix ns."""
+    """The outage of the link in a run: its begin and its end in Unix ns."""
 
     down_ns: int
     up_ns: int
@@ -126,7 +126,7 @@ def _over_time(run: Run) -> pl.DataFrame | None:
     if cut is None or messages is None:
         return None
     first, last = messages["scheduled_ns"].min(), messages["scheduled_ns"].max()
-    assert isinstance(first, int) and isinstance(last, int)  # of messages that there are
+    assert isinstance(first, int) and isinstance(last, int)  # there are messages, so neither is None
     width_ns = BIN_NS * max(1, math.ceil((last - first) / BIN_NS / MOST_BINS))
     due = (pl.col("scheduled_ns") - cut.down_ns) // width_ns * width_ns / 1e9
     return (

@@ -89,6 +89,6 @@ def _texts(found: Evidence, name: str, columns: Sequence[tuple[str, str]]) -> li
 
 def _text(found: Evidence, name: str, model: str, network: str) -> str:
     value = measured(found, name, model, network)
-    if value is None:  # a run without it: no answer came, or TCP repairs nothing as PGM does
+    if value is None:  # the run exists but has no such value, such as PGM repairs in a run of TCP
         return NONE if measured(found, "missing", model, network) else ""
     return plus_minus(value.value, value.low, value.high)

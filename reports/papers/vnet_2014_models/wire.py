@@ -10,7 +10,7 @@ from reports.metrics.stats import percentile
 from reports.rundir import Run
 
 UTILITY, CONSUMERS = "at-utility", "at-consumers"  # capture points of topologies/papers/interaction-*.yaml
-ONCE = "239."  # first byte of the multicast group's address: what is sent there leaves once for all
+ONCE = "239."  # first byte of the multicast group's address; a packet to it is sent once for all receivers
 
 
 def wire_metrics(run: Run) -> list[Metric]:
@@ -51,7 +51,7 @@ def _data(there: pl.DataFrame, back: pl.DataFrame, messages: pl.DataFrame) -> li
     once = bool(there["dst"].fill_null("").str.starts_with(ONCE).any())
     asked = sent.unique(["flow", "seq"]) if once else sent
     answered = messages.filter(pl.col("received_ns").is_not_null())
-    # An answer is as long as what it answers.
+    # An answer is as long as its request.
     payload = int(asked["bytes"].sum()) + int(answered["bytes"].sum())
     overhead, packets = ours + theirs - payload, there.height + back.height
     largest = pl.concat([there, back]).select(pl.col("wire_bytes").max()).item() or 0
