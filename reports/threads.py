@@ -1,5 +1,5 @@
-"""Checks at import that enough threads can be created, because polars panics or hangs if it cannot create its
-own.
+"""Checks that enough threads can be created, because polars panics or hangs if it cannot create its own; the
+package `reports` runs the check at its import.
 """
 
 from __future__ import annotations

@@ -52,7 +52,9 @@ def trial_rows(study: Study) -> list[Row]:
 
 
 def limits(study: Study, series: str, of: Of, name: str) -> list[str]:
-    """What limited the searches for this metric, in all runs of a series."""
+    """The words for the limits (line, path, tester or burst length) that ended the searches for this metric
+    in the runs of a series, each once.
+    """
     words = [
         word
         for cell in study.cells

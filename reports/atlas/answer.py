@@ -135,10 +135,11 @@ def _candidate(rows: pl.DataFrame, model: str, question: Question, most: float) 
 
 
 def reach_of(atlas: Atlas) -> float:
-    """The largest distance from a measurement at which the atlas still answers.
+    """The largest distance from a measurement at which the atlas still answers; 0 if no model has FEWEST
+    points.
 
-    It is the largest `reach` of all models with at least FEWEST points, and one value for all models, since a
-    densely measured model would otherwise answer for less.
+    All models share the largest `reach` of any of them, because a densely measured model would otherwise
+    answer within a smaller distance than a sparsely measured one.
     """
     enough = [rows for model in atlas.models if (rows := atlas.of(model)).height >= FEWEST]
     return max((reach(coordinates(rows)) for rows in enough), default=0.0)

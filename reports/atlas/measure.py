@@ -107,8 +107,8 @@ def _delivery(messages: pl.DataFrame, owed: int) -> dict[str, Any]:
 
 
 def _wire(run: Run, begin_ns: int, owed: int) -> dict[str, Any]:
-    """The bytes and packets that each side sent across the link, split into those before the first update
-    (setup) and those after it.
+    """The bytes that each side sent across the link, before the first update (setup) and from it on, with
+    packets and retransmissions from the first update on.
     """
     here = {interface.address: interface.segment for node in run.plan.nodes for interface in node.interfaces}
     total_bytes = setup_bytes = packets = again = 0

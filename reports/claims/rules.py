@@ -176,7 +176,7 @@ class Monotonic:
 class Near:
     """Holds if two values differ by less than the share `by`, at every level at which both were measured.
 
-    It judges both borders of the band as contrasts with their intervals.
+    Both borders of the band are judged as contrasts with their intervals.
     """
 
     figures: Figures

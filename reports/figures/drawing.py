@@ -24,8 +24,8 @@ DIGITS = 6  # significant ones of a plotted value; four give a tenth of a pixel
 
 
 def wake() -> None:
-    """Draws an empty chart, so that the first real chart does not wait half a second for the
-    library to load.
+    """Draws an empty chart, so that the drawing library is loaded (half a second) before the first real
+    chart.
     """
     vl_convert.vegalite_to_svg({"data": {"values": []}, "mark": "point"}, vl_version=VEGA_LITE)
 

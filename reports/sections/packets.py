@@ -21,7 +21,7 @@ LAYERS = {"layer_share": "% of bytes"}
 
 
 def section(page: Page) -> Part | None:
-    """The section; None without a reduced capture. It leaves out figures that the paper's section draws."""
+    """The section, without figures that the paper's section already draws; None without a reduced capture."""
     points = by_subject(page.study, {"capture": "capture point"}, POINTS)
     if points is None:
         return None

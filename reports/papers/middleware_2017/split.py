@@ -58,7 +58,7 @@ def _parts(run: Run, pattern: str) -> list[tuple[str, float, float]]:
 
 
 def _alone(calm: pl.DataFrame) -> pl.DataFrame:
-    """The messages that had no other message in flight; an overloaded pair may have none."""
+    """The messages that had no other message in flight; an overloaded pair can have no such message."""
     calm = calm.sort("sent_ns")
     before, after = pl.col("received_ns").cum_max().shift(1), pl.col("sent_ns").shift(-1)
     return calm.filter(
