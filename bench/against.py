@@ -42,7 +42,7 @@ CASES = {
 
 @dataclass(frozen=True)
 class Turn:
-    """CPU time of one run with all its processes, and its time on the clock."""
+    """The CPU time of one run with all its processes, and its wall-clock time."""
 
     cpu_s: float
     wall_s: float
@@ -50,7 +50,9 @@ class Turn:
 
 @dataclass(frozen=True)
 class Ratio:
-    """The CPU time of this checkout divided by that of the other one."""
+    """The CPU time of this checkout divided by the other's: mean, interval, and the ratio of the least of
+    each.
+    """
 
     mean: float
     low: float
@@ -59,7 +61,7 @@ class Ratio:
 
 
 def turn(checkout: Path, words: Sequence[str]) -> Turn:
-    """One run of a checkout, in a control group of its own that counts its CPU time."""
+    """Runs a checkout once, in a control group of its own that counts its CPU time."""
     machine = cgroup.this_machine()
     (root,) = machine.roots(("cpuacct",))
     group = root / f"bench-against-{os.getpid()}"
@@ -84,7 +86,7 @@ def turn(checkout: Path, words: Sequence[str]) -> Turn:
 
 
 def _remove(group: Path) -> None:
-    """A guest's last processes may still end."""
+    """Removes the control group when its last processes have ended, or fails after END_S seconds."""
     until = time.monotonic() + END_S
     while (group / "cgroup.procs").read_text() and time.monotonic() < until:
         time.sleep(0.1)
@@ -92,7 +94,7 @@ def _remove(group: Path) -> None:
 
 
 def ratio(pairs: Sequence[tuple[float, float]]) -> Ratio:
-    """The ratio with its interval, from at least two pairs: CPU time of this checkout, and of the other."""
+    """The ratio with its interval, from at least two pairs (this checkout, the other)."""
     logs = [math.log(mine / theirs) for mine, theirs in pairs]
     mean = statistics.fmean(logs)
     half = stdtrit(len(logs) - 1, 0.975) * statistics.stdev(logs) / math.sqrt(len(logs))
@@ -101,7 +103,9 @@ def ratio(pairs: Sequence[tuple[float, float]]) -> Ratio:
 
 
 def compared(other: Path, words: Sequence[str], pairs: int) -> list[tuple[Turn, Turn]]:
-    """Turns of this checkout and of the other; each has run once before, so that its archives are made."""
+    """The turns of this checkout and of the other in pairs; both run once before, so that their archives
+    exist.
+    """
     for checkout in (ROOT, other):
         turn(checkout, words)
     found = []

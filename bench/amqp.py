@@ -1,7 +1,9 @@
-"""AMQP messages a second of one core, by way of RabbitMQ: vNET's clients against pika's, turn by turn.
+"""Measures AMQP messages for each second of CPU time through RabbitMQ: vNET's clients against pika's, in
+turns.
 
-CPU time of the client alone, so that neither the broker nor other work on the machine shows: ours publishes
-with confirms, persistent, at a rate that the broker holds; pika without confirms, as fast as it can.
+Only the client's CPU time counts, so that neither the broker nor other work on the machine matters. vNET
+publishes persistent messages with confirms at a rate that the broker can take; pika publishes without
+confirms as fast as it can.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ def cpu_s(pid: int) -> float:
 
 
 def ours(launcher: Launcher, pids: dict[str, int], turn: int) -> tuple[float, float]:
-    """Messages a second of a core: published and confirmed, delivered and acknowledged."""
+    """Messages for each second of CPU time: (published and confirmed, delivered and acknowledged)."""
     before = {name: cpu_s(pids[name]) for name in ("p", "c")}
     sent = {**PUBLISH, "exchange": exchange("ours"), "inflight": 1000, "queue": COUNT}
     got = {**CONSUME, "exchange": exchange("ours"), "queue": f"ours{turn}", "prefetch": 100}

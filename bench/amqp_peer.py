@@ -1,4 +1,4 @@
-"""pika as publisher or consumer, run in a node's network; says the CPU seconds that its messages took."""
+"""Publishes or consumes messages with pika in a node's network, and prints the CPU seconds that they took."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Bring-up and teardown of light nodes on the host kernel, against Mininet (LinuxBridge) of the same size."""
+"""Measures bring-up and teardown of light nodes on the host kernel, against Mininet (LinuxBridge) of the same
+size.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ RUNS = 3
 
 
 def vnet(count: int) -> tuple[float, float]:
-    """Seconds of the whole `vnet up` (ready agents) and of the whole `vnet down`."""
+    """The seconds of the whole `vnet up`, until the agents are ready, and of the whole `vnet down`."""
     lab = f"bench-{os.getpid()}"
     up = timed(
         str(VNET),
@@ -32,7 +34,7 @@ def vnet(count: int) -> tuple[float, float]:
 
 
 def mininet(count: int) -> tuple[float, float]:
-    """Seconds of Mininet's start() and stop(), without its interpreter's start."""
+    """The seconds of Mininet's start() and stop(), without the start of its interpreter."""
     peer = ("/usr/bin/python3", str(BENCH / "mininet_peer.py"))
     times = json.loads(reads("unshare", "--net", *peer, str(count)))
     return times["up_s"], times["down_s"]

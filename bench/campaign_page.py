@@ -1,4 +1,6 @@
-"""Memory and time of a campaign's page by its number of runs: four runs in virtual time, linked as often."""
+"""Measures memory and time of a campaign's page by its number of runs, with copies of four runs in virtual
+time.
+"""
 
 from __future__ import annotations
 
@@ -26,12 +28,13 @@ campaign:
   factors: {{qos: [0, 1]}}
   repetitions: 2
 """
-UNLINKED = ("raw", "pcap")  # which no page reads
+UNLINKED = ("raw", "pcap")  # directories that no page reads
 
 
 def multiplied(campaign: Path, count: int, out: Path) -> None:
-    """A campaign of `count` runs that are those of `campaign` in turn, each with a seed of its own. Tables
-    are links; the runs' own pages are there as they would be.
+    """Makes a campaign of `count` runs that are copies of `campaign`'s in turn, each with a seed of its own.
+
+    Their tables are hard links; the page of each run exists but is empty.
     """
     lines = [json.loads(line) for line in (campaign / "cells.jsonl").read_text().splitlines()]
     (out / "runs").mkdir(parents=True)
@@ -51,7 +54,7 @@ def multiplied(campaign: Path, count: int, out: Path) -> None:
 def _run(of: Path, run_dir: Path, seed: int) -> None:
     shutil.copytree(of, run_dir, copy_function=os.link, ignore=shutil.ignore_patterns(*UNLINKED))
     manifest = json.loads((run_dir / "manifest.json").read_text()) | {"seed": seed}
-    for name in ("manifest.json", seal.NAME):  # not those of the run that it was linked from
+    for name in ("manifest.json", seal.NAME):  # copies, so that the original run stays as it is
         content = (run_dir / name).read_bytes()
         (run_dir / name).unlink()
         (run_dir / name).write_bytes(content)
@@ -63,7 +66,7 @@ def _run(of: Path, run_dir: Path, seed: int) -> None:
 
 
 def reported(campaign: Path) -> tuple[float, float]:
-    """Seconds, and the largest memory of the process, MB."""
+    """The seconds that the campaign's report takes, and the largest memory of its process in MB."""
     from reports.report import campaign_report
 
     began = time.monotonic()
@@ -92,7 +95,7 @@ def rows() -> list[dict[str, Any]]:
 
 
 def main() -> None:
-    """With CAMPAIGN COUNT DIR: that campaign multiplied, and nothing measured."""
+    """Measures and prints the rows; with arguments CAMPAIGN COUNT DIR only makes that multiplied campaign."""
     if len(sys.argv) == 4:
         multiplied(Path(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]))
         return

@@ -1,4 +1,6 @@
-"""Commands of the benchmarks: one that fails or is missing ends its benchmark with the reason and remedy."""
+"""Runs the commands of the benchmarks; a command that fails or is missing ends its benchmark with reason and
+remedy.
+"""
 
 from __future__ import annotations
 
@@ -13,17 +15,17 @@ from typing import NoReturn
 
 ROOT = Path(__file__).resolve().parents[1]
 VNET = Path(sys.executable).parent / "vnet"
-CANNOT = 4  # vnet's status where this machine cannot do it; vnet has said why
+CANNOT = 4  # vnet's exit status if this machine cannot do it; vnet prints the reason
 _LAST_LINES = 20
 
 
 def name() -> str:
-    """The benchmark's name, for its messages."""
+    """The benchmark's file name, for its messages."""
     return Path(sys.argv[0]).name
 
 
 def left_out(why: str) -> NoReturn:
-    """Ends the benchmark without rows: this machine cannot do it."""
+    """Ends the benchmark without rows and with status 0, because this machine cannot carry it out."""
     print(f"{name()}: left out: {why}", file=sys.stderr)
     print("[]")
     raise SystemExit(0)
@@ -35,7 +37,7 @@ def as_root() -> None:
 
 
 def tool(program: str) -> str:
-    """Its path. A missing one means that the packages of `make bench` are not installed."""
+    """The path of a program; SystemExit with the remedy if it is not installed."""
     found = shutil.which(program)
     if found is None:
         raise SystemExit(f"{name()}: {program}: not installed; images/packages.sh run bench")
@@ -52,7 +54,9 @@ def reads(*argv: str) -> str:
 
 
 def timed(*argv: str) -> float:
-    """The wall-clock seconds of a command, which may write to standard error only."""
+    """The wall-clock seconds of a command, whose output goes to standard error; ends the benchmark if it
+    fails.
+    """
     start = time.monotonic()
     status = subprocess.run(argv, stdout=sys.stderr).returncode
     if status == CANNOT and str(VNET) in argv:
@@ -68,7 +72,9 @@ def failed(argv: tuple[str, ...], status: int, *said: str) -> NoReturn:
 
 
 def wait_for_hold(run: subprocess.Popen[bytes], out: Path) -> None:
-    """Until the scenario that `vnet run --results OUT` carries out is there."""
+    """Waits until the scenario that `vnet run --results OUT` runs has reached its hold; SystemExit after 120
+    s or if the run ends.
+    """
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline and run.poll() is None:
         for progress in out.rglob("progress.jsonl"):

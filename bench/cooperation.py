@@ -1,8 +1,9 @@
-"""Cooperative congestion control at 100 substations and 10 overlay routers, in virtual time: who is late.
+"""Measures cooperative congestion control at 100 substations and 10 overlay routers in virtual time: the
+share of late packets.
 
-Each substation is a node with three sensors behind its gateway; each overlay router's link is reserved in
-full. At 10 s the high real-time sensors of every other substation double their rate. The peer is the same lab
-whose gateways leave it to the broker.
+Each substation is a node with three sensors behind its gateway; each overlay router's link is fully reserved.
+At 10 s the high real-time sensors of every other substation double their rate. The peer is the same lab with
+gateways that leave congestion control to the broker.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ CONTROL = "control: {port: [7100, 7101, 7200], rate: 640 kbit/s, ceil: 640 kbit/
 
 
 def flows(router: int) -> Iterator[tuple[str, str, int, int]]:
-    """(name, service, port, substation) of a router's."""
+    """Yields (name, service, port, substation) of each flow of an overlay router."""
     for substation in range(SUBSTATIONS):
         for place, service in enumerate(SERVICES):
             name = f"r{router}-s{substation}-{service}"
@@ -99,7 +100,9 @@ def topology(cooperate: bool) -> str:
 
 
 def late(cooperate: bool, directory: Path) -> tuple[float, float]:
-    """Per cent of the faster sensors' packets that came too late or never; seconds that the run took."""
+    """The percentage of the faster sensors' packets that arrived late or never, and the seconds that the run
+    took.
+    """
     file, out = directory / f"{cooperate}.yaml", directory / f"out-{cooperate}"
     file.write_text(topology(cooperate))
     took = timed(str(VNET), "run", str(file), "--time", "virtual", "--seed", "1", "--results", str(out))

@@ -27,7 +27,7 @@ Figures = dict[str, float]
 
 @dataclass(frozen=True)
 class Bound:
-    """`holds` judges (real, virtual); `words` say the same."""
+    """A bound on one figure: `holds` judges (real, virtual), and `words` describe the rule."""
 
     figure: str
     unit: str
@@ -36,12 +36,14 @@ class Bound:
 
 
 def near(share: float, floor: float = 0.0) -> Callable[[float, float], bool]:
-    """Within a share of the real value, or within `floor`, whichever is wider."""
+    """A rule: virtual differs from real by at most a share of it, or by `floor` if that is wider."""
     return lambda real, virtual: abs(virtual - real) <= max(share * abs(real), floor)
 
 
 def below(ms: float) -> Callable[[float, float], bool]:
-    """Virtual at most 0.5 ms above real and at most `ms` below: real time adds the kernel's own slowness."""
+    """A rule: virtual is at most 0.5 ms above real and at most `ms` below, because real time adds the
+    kernel's own delays.
+    """
     return lambda real, virtual: real - ms <= virtual <= real + 0.5
 
 
@@ -64,7 +66,7 @@ SIZES_BOUND = 0.02
 
 
 def run(arguments: list[str], out: Path) -> Path:
-    """Run directory of one `vnet run` of the topology; its progress goes to standard error."""
+    """Runs the topology once and returns the run directory; progress goes to standard error."""
     lab = f"fidelity-{os.getpid()}"
     argv = (str(VNET), "run", str(TOPOLOGY), "--results", str(out), "--lab", lab, *arguments)
     status = subprocess.run(argv, stdout=sys.stderr).returncode
@@ -74,7 +76,7 @@ def run(arguments: list[str], out: Path) -> Path:
 
 
 def figures(run_dir: Path) -> Figures:
-    """Figures of the hold alone, where all clients are connected."""
+    """The figures of the hold, during which all clients are connected."""
     manifest = json.loads((run_dir / "manifest.json").read_text())
     start, end = manifest["phases"]["hold"]
     seconds = (end - start) / 1e9
@@ -110,7 +112,7 @@ def packets(run_dir: Path) -> pl.DataFrame:
 
 
 def size_gap(one: Path, other: Path) -> float:
-    """Kolmogorov-Smirnov distance of the packet sizes at the broker."""
+    """The Kolmogorov-Smirnov distance between the packet sizes at the broker of two runs."""
     counts = [packets(d)["wire_bytes"].value_counts(normalize=True, name="share") for d in (one, other)]
     joined = (
         counts[0].join(counts[1], on="wire_bytes", how="full", coalesce=True).fill_null(0).sort("wire_bytes")
@@ -146,7 +148,7 @@ def main() -> int:
 
 
 def compare(real: Path, virtual: Path, heading: str) -> int:
-    """Print the table; how many bounds are broken."""
+    """Prints the table and returns the number of broken bounds."""
     one, other, gap = figures(real), figures(virtual), size_gap(real, virtual)
     rows = [(f"{b.figure}, {b.unit}", one[b.figure], other[b.figure], b.words) for b in BOUNDS]
     verdicts = [b.holds(one[b.figure], other[b.figure]) for b in BOUNDS]

@@ -1,6 +1,7 @@
-"""Frames a second over a veth pair by size: vNET's generator against trafgen (netsniff-ng), turn by turn.
+"""Measures frames a second over a veth pair by size: vNET's generator against trafgen (netsniff-ng), in
+turns.
 
-Both send the same frames as fast as they can, from one process each, to the same receiver, vNET's.
+Both send the same frames as fast as they can, from one process each, to vNET's receiver.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def collect(launcher: Launcher, sent: int) -> dict[str, Any]:
 
 
 def ours(launcher: Launcher, trial: int, size: int) -> tuple[float, float]:
-    """Frames a second while sending, and the share of them that the receiver had room for."""
+    """vNET's frames a second while it sends, and the share of them that the receiver had room for."""
     sent = launcher.do(
         "frames", node="a", action="send", iface="eth0", to=listen(launcher, trial), trial=trial, count=COUNT,
         size=size, rate_fps=0.0, longest_ns=60 * SECOND,
@@ -48,7 +49,9 @@ def ours(launcher: Launcher, trial: int, size: int) -> tuple[float, float]:
 
 
 def trafgen(launcher: Launcher, trial: int, size: int, directory: Path) -> tuple[float, float]:
-    """The same of trafgen; its frames have no stamp, so the receiver counts them as changed ones."""
+    """trafgen's frames a second, and the share received; its frames have no stamp, so the receiver counts
+    them as corrupted.
+    """
     mac = ", ".join(f"0x{byte}" for byte in listen(launcher, trial).split(":"))
     ip = size - FCS - 14
     frame = (

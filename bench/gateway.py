@@ -1,8 +1,9 @@
-"""Packets that a router lets through in a second: the kernel alone, with classes, with a gateway, by it.
+"""Measures the packets a second that a router forwards: by the kernel alone, with queue classes, with a
+gateway, and by the gateway itself.
 
-Short datagrams, as many as iperf3 can send, over a node that forwards in the host's own kernel; what the
-receiver's interface counts. What a gateway forwards itself is also reckoned by its CPU: how many it would in
-a second of a core, where sender and receiver did not want that core too.
+iperf3 sends short datagrams as fast as it can over a forwarding node in the host's kernel, and the receiver's
+interface counts them. For the gateway that forwards itself, the packets for each second of its CPU time are
+computed too, because sender and receiver compete for the same cores.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ TITLES = {
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Frames at the receiver, by its interface's counters; cores that the router's programs took."""
+    """The packets a second at the receiver's interface, and the cores that the router's programs used."""
 
     packets_per_s: float
     cores: float
@@ -76,7 +77,7 @@ def let_through(name: str, turn: int, directory: Path) -> Found:
 
 
 def _a_second(nodes: pl.DataFrame, node: str, counter: str) -> float:
-    """By how much a node's counter grows."""
+    """The growth of a node's counter per second."""
     seen = nodes.filter(pl.col("node") == node)
     times, counts = seen.get_column("t_ns").to_list(), seen.get_column(counter).to_list()
     found: float = (max(counts) - min(counts)) / (max(times) - min(times)) * 1e9

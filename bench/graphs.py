@@ -1,4 +1,4 @@
-"""Graphs that more than one benchmark brings up; for Debian's own Python too, in which Mininet runs."""
+"""Graphs that several benchmarks bring up; also imported by Debian's own Python, which runs Mininet."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 
 def edges(side: int) -> Iterator[tuple[int, int]]:
-    """Neighbours in a square of side x side, each pair once; numbered row by row."""
+    """Yields each pair of neighbours in a square of side x side nodes once; nodes are numbered row by row."""
     for number in range(side * side):
         if (number + 1) % side:
             yield number, number + 1

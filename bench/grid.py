@@ -32,7 +32,9 @@ def topology(side: int) -> str:
 
 
 def vnet(side: int, directory: Path) -> dict[str, float]:
-    """Seconds of `vnet up` without the proof of links and paths, of that proof, and of `vnet down`."""
+    """The seconds of `vnet up` without its proof ("up"), of the proof of links and paths ("proof"), and of
+    `vnet down` ("down").
+    """
     file, out, lab = directory / "grid.yaml", directory / "out", f"grid-{os.getpid()}"
     directory.mkdir()
     file.write_text(topology(side))
@@ -59,7 +61,7 @@ def progress(out: Path) -> Iterator[dict[str, object]]:
 
 
 def floor(side: int) -> float:
-    """Seconds of `ip -batch` for the namespaces, wires and addresses of the same graph."""
+    """The seconds of `ip -batch` for the namespaces, veth pairs and addresses of the same graph."""
     name = f"grid-{os.getpid()}-"
     places = [f"netns add {name}{number}" for number in range(side * side)]
     wires = [
@@ -92,7 +94,9 @@ def batch(lines: list[str], *options: str) -> None:
 
 
 def mininet(side: int) -> dict[str, float]:
-    """Seconds of Mininet's start() and stop() for the same graph, without its interpreter's start."""
+    """The seconds of Mininet's start() and stop() for the same graph, without the start of its
+    interpreter.
+    """
     peer = ("/usr/bin/python3", str(BENCH / "mininet_peer.py"), "--grid")
     times: dict[str, float] = json.loads(reads("unshare", "--net", *peer, str(side)))
     return times

@@ -1,8 +1,9 @@
-"""Memory of a lab by its parts, on the host kernel: what orchestrator/plan/predict.py reckons with.
+"""Measures the memory of a lab by its parts on the host kernel, the source of the constants in
+orchestrator/plan/predict.py.
 
-Idle nodes: PSS of their agents, and what the kernel holds for them (namespaces, interfaces, stacks, page
-tables: growth of the machine's unreclaimable memory; other work on the machine shows in it). Under load: PSS
-of client nodes, broker, tcpdump, lab process, launcher and `vnet run` in the hold of `mqtt.yaml`.
+Idle nodes: PSS of their agents, and the kernel's memory for them (namespaces, interfaces, stacks, page
+tables), taken as the growth of the machine's unreclaimable memory, which other work also changes. Under load:
+PSS of client nodes, broker, tcpdump, lab process, launcher and `vnet run` in the hold of `mqtt.yaml`.
 """
 
 from __future__ import annotations
@@ -43,13 +44,13 @@ def mean(values: list[int]) -> float:
 
 
 def children(pid: int) -> dict[int, str]:
-    """Programs that a process has started."""
+    """The names of the programs that a process has started, by process id."""
     found = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     return {int(child): Path(f"/proc/{child}/comm").read_text().strip() for child in found}
 
 
 def own_processes(lab: str) -> Sizes:
-    """Lab process and launcher."""
+    """The PSS of the lab's own processes (lab process and launcher) in bytes."""
     state = json.loads((Path("/run/vnet") / lab / "lab.json").read_text())
     return {p["role"]: pss_bytes([p["pid"]])[0] for p in state["processes"]}
 
@@ -73,7 +74,7 @@ def idle(count: int) -> Sizes:
 
 
 def loaded(clients: int) -> Sizes:
-    """In the middle of the hold, when all are connected."""
+    """The PSS of a lab's parts in the middle of the hold, when all clients are connected."""
     lab = f"memory-{os.getpid()}"
     run = [str(VNET), "run", str(BENCH / "mqtt.yaml"), "--kernel", "host", "--lab", lab, "--json"]
     with tempfile.TemporaryDirectory() as out:
@@ -100,7 +101,7 @@ def loaded(clients: int) -> Sizes:
 
 
 def consumer(model: str) -> float:
-    """Mean PSS of the agents of nodes that have libzmq loaded and have got two updates."""
+    """The mean PSS in bytes of the agents of nodes that have loaded libzmq and received two updates."""
     lab = f"memory-{os.getpid()}"
     topology = ROOT / "topologies" / "papers" / f"interaction-{model}.yaml"
     run = [str(VNET), "run", str(topology), "--kernel", "host", "--lab", lab, "--json", "-p", "network=ideal"]

@@ -1,8 +1,9 @@
-"""20,000 messages a second by UDP, ZeroMQ and C37.118: how many are late, and CPU against iperf3 and libzmq.
+"""Sends 20,000 messages a second by UDP, ZeroMQ and C37.118: the share of late ones, and CPU against iperf3
+and libzmq.
 
-From one node to another on one segment of the host's own kernel, in a lab of its own each. Ours are accounted
-for one by one, the peers' are not. CPU is that of the sender's node while the load lasts. A message is late
-that leaves 1 ms after it was due.
+Messages go from one node to another on a segment of the host's kernel, in a lab of its own for each protocol.
+vNET accounts for each message, the peers do not. CPU is that of the sender's node in the hold. A message is
+late if it leaves more than 1 ms after its scheduled time.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ PEERS = {"UDP": "iperf3", "C37.118": "iperf3", "ZeroMQ": "libzmq by itself"}
 
 
 def lab(receiver: str, sender: str, directory: Path, name: str) -> Path:
-    """Runs it; its run directory."""
+    """Runs a lab with these two programs and returns its run directory."""
     file, out = directory / f"{name}.yaml", directory / name
     program = str(directory / "zeromq_peer")
     text = TOPOLOGY.format(receiver=receiver, sender=sender, seconds=SECONDS, directory=directory)
@@ -66,7 +67,7 @@ def lab(receiver: str, sender: str, directory: Path, name: str) -> Path:
 
 
 def sender_cpu_s(run: Path) -> float:
-    """Seconds of a core that the sender's node took while the load lasted."""
+    """The CPU seconds that the sender's node used in the hold."""
     begin, end = json.loads((run / "manifest.json").read_text())["phases"]["hold"]
     of_sender = (pl.col("node") == "sender") & pl.col("t_ns").is_between(begin, end)
     spent = pl.read_parquet(run / "nodes.parquet").filter(of_sender).get_column("cpu_ns").to_list()

@@ -1,7 +1,7 @@
-"""Peer: brings up and down a Mininet star on a Linux bridge, or with --grid a square of nodes joined to their
-neighbours; prints the two times in seconds as JSON.
+"""Brings up and takes down a Mininet star on a Linux bridge, or with --grid a square of nodes joined to their
+neighbours; prints both times in seconds as JSON.
 
-Runs with Debian's own Python (Mininet is a Debian package) inside a network namespace of its own.
+It runs with Debian's own Python (Mininet is a Debian package) inside a network namespace of its own.
 """
 
 import json
@@ -23,7 +23,7 @@ PROGRAMS = ("brctl", "sysctl", "ifconfig", "mnexec", "ip")
 
 
 def square(side: int) -> Topo:
-    """The graph of bench/grid.py; hosts, as Mininet's own examples make routers of them."""
+    """The graph of bench/grid.py, made of Mininet hosts, which Mininet's own examples also use as routers."""
     topo = Topo()
     names = [topo.addHost(f"r{number}", ip=None) for number in range(side * side)]
     for a, b in edges(side):

@@ -28,7 +28,9 @@ DISK_BYTES = 64 << 20
 
 @dataclass(frozen=True)
 class Took:
-    """Seconds until the nodes exist, until each has run a program; CPU time with their end."""
+    """The seconds until the nodes exist and until each has run a program, and the CPU time including their
+    end.
+    """
 
     created_s: float
     ready_s: float

@@ -1,5 +1,7 @@
-"""What the live page costs: its server with one viewer of a lab of 350 nodes, asked once a second; and the
-frames that a browser draws meanwhile, every group unfolded and the map dragged about all the time.
+"""Measures the live page of a lab of 350 nodes: the CPU of its server with one viewer, and the frames a
+second of a browser.
+
+The lab's files grow every second. In the browser every group is unfolded and the map is dragged all the time.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 
 
 class Lab(socketserver.ThreadingUnixStreamServer):
-    """A lab's control socket in front of a run directory that grows."""
+    """A simulated lab: its control socket in front of a run directory that grows."""
 
     daemon_threads = True
 
@@ -68,7 +70,7 @@ class Client(socketserver.StreamRequestHandler):
 
 
 def grow(raw: Path, plan: Plan, second: int) -> None:
-    """A second's samples of every node and link, and 100 messages."""
+    """Appends one second's samples of every node and link, and 100 messages, to the raw files."""
     at = (1_800_000_000 + second) * 10**9
     with (raw / "nodes.csv").open("a") as file:
         for n, node in enumerate(plan.nodes):
@@ -86,13 +88,13 @@ def grow(raw: Path, plan: Plan, second: int) -> None:
 
 
 def cpu_s(pid: int) -> float:
-    """User and system time of a process (fields 14 and 15 of /proc/PID/stat)."""
+    """The user and system time of a process in seconds (fields 14 and 15 of /proc/PID/stat)."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) * TICK_S
 
 
 class Served:
-    """A live page of a lab of so many nodes that runs and writes."""
+    """A `vnet serve` process and a simulated running lab of NODES nodes that it shows."""
 
     def __init__(self, home: Path) -> None:
         from contract.codec import to_json
@@ -119,7 +121,7 @@ class Served:
         self.address = self.server.stderr.readline().split()[1]
 
     def grow(self) -> None:
-        """The next second."""
+        """Writes the data of the next second."""
         self.second += 1
         grow(self.run_dir / "raw", self.lab.plan, self.second)
 
@@ -131,7 +133,7 @@ class Served:
 
 
 def server_share(served: Served) -> float:
-    """Share of a core that the server takes."""
+    """The share of a core that the server uses while one viewer watches."""
     base, jar = served.address.partition("/?")[0], CookieJar()
     opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(jar))
     opener.open(served.address, timeout=60).close()
@@ -174,7 +176,7 @@ COUNT_FRAMES = """async (seconds) => {
 
 
 def frames_per_s(served: Served, picture: str | None) -> tuple[float, float]:
-    """Frames a second, and the longest gap in ms, of a map of all nodes that is dragged about."""
+    """The frames a second, and the longest gap in ms, of a browser whose map of all nodes is dragged."""
     from playwright.sync_api import sync_playwright
 
     over = threading.Event()

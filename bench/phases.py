@@ -1,8 +1,8 @@
-"""Where a bring-up's CPU time goes: command, lab process, launcher and nodes, phase by phase.
+"""Measures the CPU time of a bring-up by phase, for the command, the lab process, the launcher and the nodes.
 
-`.venv/bin/python bench/phases.py FILE [-p name=value ...]`, as root: a lab in the host's kernel, up and down.
-CPU time depends less on what else the machine does than the clock, which stands beside it. What `ip` and
-`tc` take is not seen: they end too soon.
+`.venv/bin/python bench/phases.py FILE [-p name=value ...]`, as root, brings a lab up in the host's kernel and
+takes it down. CPU time depends less on other work of the machine than the wall-clock time, which is printed
+beside it. The CPU time of `ip` and `tc` is missing, because they end before it can be read.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Times = dict[str, float]
 
 
 def cpu_ms(pid: int) -> float:
-    """CPU time of all threads; 0 for a process that has ended."""
+    """The CPU time of all threads of a process in ms; 0 if it has ended."""
     try:
         threads = [
             (task / "schedstat").read_text().split()[0] for task in Path(f"/proc/{pid}/task").iterdir()
@@ -43,7 +43,7 @@ def children(pid: int) -> Iterator[int]:
 
 
 def named(pids: Iterator[int], word: str) -> int:
-    """The one whose command line has that word; 0 before there is one."""
+    """The first process whose command line contains the word; 0 if there is none."""
     for pid in pids:
         try:
             if word in Path(f"/proc/{pid}/cmdline").read_text():
@@ -54,7 +54,7 @@ def named(pids: Iterator[int], word: str) -> int:
 
 
 class Watch:
-    """CPU time so far, by who took it: what has ended keeps its last figure."""
+    """The CPU time so far of each part of the bring-up; a process that has ended keeps its last value."""
 
     def __init__(self, command: int) -> None:
         self._command, self._seen = command, dict.fromkeys(WHO, 0.0)
@@ -71,7 +71,9 @@ class Watch:
 
 
 def bring_up(arguments: list[str], lab: str, out: Path) -> Iterator[tuple[str, float, Times]]:
-    """(what begins, seconds since the start, CPU milliseconds so far), as the lab says it."""
+    """Yields (phase that begins, seconds since the start, CPU ms so far) for each event that
+    the lab reports.
+    """
     start = time.monotonic()
     argv = [str(VNET), "up", *arguments, "--lab", lab, "--kernel", "host", "--results", str(out)]
     up = subprocess.Popen(argv, stdout=sys.stderr)

@@ -60,7 +60,9 @@ def topology(nodes: int, hosts: int) -> str:
 
 
 def planned(nodes: int, hosts: int) -> tuple[float, float, int]:
-    """Seconds on the wall, seconds of CPU, and the most memory of `vnet plan`, of TURNS the quickest."""
+    """The wall-clock seconds, the CPU seconds (least of TURNS each) and the largest memory in bytes of `vnet
+    plan`.
+    """
     found = []
     with tempfile.TemporaryDirectory() as directory:
         file = Path(directory) / "paper.yaml"

@@ -39,7 +39,7 @@ MOST = 4
 
 @dataclass(frozen=True)
 class Lab:
-    """One lab to be proven, and what it is a lab of."""
+    """One lab whose links are proven: its name, its topology file and its plan."""
 
     name: str
     file: Path
@@ -47,7 +47,9 @@ class Lab:
 
 
 def labs_of(file: Path, most: int = MOST) -> list[Lab]:
-    """The labs of a file whose links differ; TopologyError where the file is refused."""
+    """At most `most` labs of a file, evenly chosen from those whose links differ; TopologyError if the file
+    is refused.
+    """
     different = list({_links(lab.plan): lab for lab in _labs(file)}.values())
     return different[:: max(1, -(-len(different) // most))]
 
@@ -62,7 +64,9 @@ def _labs(file: Path) -> list[Lab]:
 
 
 def _small(loaded: Callable[[dict[str, Any]], Loaded], topology: Topology) -> Loaded:
-    """With few clients, where the file has a parameter for them that is no factor."""
+    """The result of `loaded` with few clients if the file has a parameter for them that is no factor, else
+    with its defaults.
+    """
     try:
         return loaded({name: value for name, value in SMALL.items() if name in topology.parameters})
     except TopologyError:
@@ -74,7 +78,7 @@ def _links(plan: Plan) -> str:
 
 
 def bare(plan: Plan) -> Plan:
-    """The plan without all that comes after the proof."""
+    """The plan without everything that comes after the proof: software, captures, events and flows."""
     nodes = tuple(replace(node, software=()) for node in plan.nodes)
     return replace(
         plan, nodes=nodes, captures=(), events=(), flows=(), receivers={}, programs=(), ramp_ns=0,
@@ -83,7 +87,7 @@ def bare(plan: Plan) -> Plan:
 
 
 def proven(lab: Lab, out: Path, mode: str, kernel: str) -> list[dict[str, Any]]:
-    """The proof.json of one lab that was set up; KernelError, TopologyError where it cannot be."""
+    """The rows of proof.json of one lab; KernelError or TopologyError if it cannot be set up."""
     request = Request(lab.file, {}, time=mode, kernel=kernel)
     prepared = prepare_plan(request, lab.plan, lambda: lab.plan, out)
     run_dir = make_dir(out / lab.plan.lab, "proof")
@@ -95,13 +99,13 @@ def proven(lab: Lab, out: Path, mode: str, kernel: str) -> list[dict[str, Any]]:
 
 
 def shipped() -> Iterator[Path]:
-    """Every topology file of the project."""
+    """Yields every topology file that the project ships."""
     for pattern in SHIPPED:
         yield from sorted(ROOT.glob(pattern))
 
 
 def told(lab: Lab, lines: list[dict[str, Any]], took_s: float) -> Counter[str]:
-    """Print what one proof came to."""
+    """Prints the verdicts of one proof and returns their numbers."""
     counted = Counter(str(line["verdict"]) for line in lines)
     said = ", ".join(f"{number} {word}" for word, number in sorted(counted.items())) or "no link"
     print(f"{lab.name}: {said} ({took_s:.1f} s)", flush=True)

@@ -21,7 +21,7 @@ LABS = (
 
 
 def measured(number: int, out: Path) -> Path:
-    """The run directory of one more lab, measured but not reduced."""
+    """Runs lab number `number` without reducing it and returns its run directory."""
     topology, *parameters = LABS[number % len(LABS)]
     argv = [str(VNET), "run", f"topologies/{topology}", *parameters, "-p", "hold=2s", "--raw", "--json"]
     argv += ["--seed", str(number), "--lab", f"quiet{number}", "--results", str(out)]

@@ -1,8 +1,8 @@
 """Times vnet-reduce against tshark's field output on one capture of MQTT-like traffic; prints JSON rows.
 
-Not a measure of disks: both read the capture from memory, where it was just written. Each runs on the same
-one core; the figures are packets per second of the whole process, start-up included. tshark gets a slice of
-the file: its speed hardly depends on the length, and all of it would take minutes.
+Disks do not matter: both read a capture that was just written and is still in memory. Each runs on the same
+single core; the figures are packets per second of the whole process, start-up included. tshark gets a part of
+the capture, because its speed hardly depends on the length and the whole would take minutes.
 """
 
 from __future__ import annotations
@@ -44,7 +44,9 @@ def publish() -> bytes:
 
 
 def frame(client: int, up: bool, flags: int, payload: bytes) -> bytes:
-    """One record with its header: Ethernet, IPv4, TCP with timestamps; times and numbers are set later."""
+    """One pcap record with its header: Ethernet, IPv4, TCP with timestamps; `numbered` sets times and
+    sequence numbers.
+    """
     address = bytes([10, 10, 1 + client // 250, client % 250 + 1])
     source, target = (address, BROKER) if up else (BROKER, address)
     ports = (40_000 + client, 1883) if up else (1883, 40_000 + client)
@@ -55,7 +57,9 @@ def frame(client: int, up: bool, flags: int, payload: bytes) -> bytes:
 
 
 def round_of_all() -> tuple[Bytes, list[tuple[int, bool, int]]]:
-    """A PUBLISH of every client and what follows it; (offset, upwards, kind) of each frame."""
+    """A PUBLISH of every client and the three packets that follow it, with (offset, upwards, kind) of each
+    frame.
+    """
     data, places = bytearray(), []
     puback = b"\x40\x02\x00\x07"
     kinds = ((True, 0x18, publish()), (False, 0x10, b""), (False, 0x18, puback), (True, 0x10, b""))
@@ -67,12 +71,14 @@ def round_of_all() -> tuple[Bytes, list[tuple[int, bool, int]]]:
 
 
 def put(data: Bytes, at: npt.NDArray[np.int64], value: npt.NDArray[np.int64], order: str) -> None:
-    """Writes 32-bit numbers at many places."""
+    """Writes 32-bit numbers in the given byte order at many offsets."""
     data[at[:, None] + np.arange(4)] = (value % 2**32).astype(order + "u4").view(np.uint8).reshape(-1, 4)
 
 
 def numbered(template: Bytes, places: list[tuple[int, bool, int]], index: int) -> bytes:
-    """Round `index`: the template with its times and numbers, its clients in an order of its own."""
+    """Round `index`: the template with its times and sequence numbers, and with the clients in
+    random order.
+    """
     rng = np.random.default_rng(index)
     order = rng.permutation(CLIENTS)
     data = template.reshape(CLIENTS, -1)[order].reshape(-1)
@@ -84,7 +90,7 @@ def numbered(template: Bytes, places: list[tuple[int, bool, int]], index: int) -
     put(data, at, now // 1_000_000_000, "<")
     put(data, at + 4, now % 1_000_000_000, "<")
     size = len(publish())
-    first = np.repeat(order, 4) * 11_400_714  # initial numbers far apart, as in life
+    first = np.repeat(order, 4) * 11_400_714  # initial sequence numbers far apart, as in real traffic
     client_next, broker_next = first + index * size, first * 2 + index * 4
     sent, answered = size * (kind >= 1), 4 * (kind >= 3)
     put(data, at + 54, np.where(up, client_next + sent, broker_next + answered), ">")
@@ -102,7 +108,7 @@ def generate(path: Path, rounds: int) -> int:
 
 
 def seconds(argv: list[str]) -> float:
-    """Wall time of a process on one core, its output thrown away; the best of some turns."""
+    """The wall-clock seconds of a process on one core, whose output is discarded; the least of TURNS."""
     core = str(min(os.sched_getaffinity(0)))
     best, quiet = float("inf"), subprocess.DEVNULL
     for _ in range(TURNS):

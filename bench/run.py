@@ -32,7 +32,9 @@ SCRIPTS = (
 
 
 def measure(script: str) -> list[dict[str, Any]] | None:
-    """The rows that one benchmark prints, None where it failed; a process each: none warms another up."""
+    """The rows that one benchmark prints, or None if it failed; each runs in its own process, so that none
+    warms up another.
+    """
     print(f"bench: {script}", file=sys.stderr)
     done = subprocess.run([sys.executable, str(BENCH / script)], stdout=subprocess.PIPE, text=True)
     if done.returncode != 0:

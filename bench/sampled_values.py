@@ -1,6 +1,7 @@
-"""Sampled values: frames a second of a core's time against libiec61850, and how late they are beside a timer.
+"""Measures sampled values: frames for each second of CPU time against libiec61850, and their lateness against
+a plain timer.
 
-Ours are accounted for one by one; the peer's are not: its loop only encodes and sends.
+vNET accounts for each frame; the peer's loop only encodes and sends.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from agent_roles import SECOND, item, records  # noqa: E402
 
 from orchestrator.lab import netfilter  # noqa: E402
 
-RATE, STREAMS, TURNS = 60_000, 2, 3  # more than a core can send: what is late is sent all the same
+RATE, STREAMS, TURNS = 60_000, 2, 3  # more than a core can send; late frames are sent all the same
 REAL_RATE, REAL_SECONDS = 4800, 5
 TOGETHER = (
     (4000, 1),
@@ -79,7 +80,7 @@ def cpu_s(pid: int) -> float:
 
 
 def played(launcher: Launcher, items: list[dict[str, Any]], seconds: float) -> list[list[str]]:
-    """The records of what became of each message."""
+    """Plays the items on the launcher's nodes and returns the record of each message's fate."""
     directory = Path(tempfile.mkdtemp(dir=launcher.directory))
     launcher.do("messages", path=str(directory / "messages.csv"))
     launcher.do("workload", items=items)
@@ -91,7 +92,7 @@ def played(launcher: Launcher, items: list[dict[str, Any]], seconds: float) -> l
 
 
 def ours(launcher: Launcher, pid: int) -> float:
-    """Frames for each second of the node's CPU time, of a node that is offered more than it can send."""
+    """vNET's frames for each second of the node's CPU time, when more frames are due than it can send."""
     before = cpu_s(pid)
     rows = played(launcher, [publisher(n, RATE, 1) for n in range(STREAMS)], 1.0)
     return sum(row[8] == "sent" for row in rows) / (cpu_s(pid) - before)
@@ -104,8 +105,8 @@ def theirs(launcher: Launcher) -> float:
 
 
 def lateness(launcher: Launcher, *streams: tuple[int, int]) -> list[float]:
-    """Microseconds from when each frame of streams (samples a second, in a frame) was due until the kernel
-    had taken it.
+    """The microseconds from the due time of each frame until the kernel took it, for streams of (samples a
+    second, samples in a frame).
     """
     items = [publisher(n, rate, REAL_SECONDS, asdus) for n, (rate, asdus) in enumerate(streams)]
     return [(int(row[5]) - int(row[4])) / 1000 for row in played(launcher, items, REAL_SECONDS + 0.2)]
@@ -116,7 +117,9 @@ class Timespec(ctypes.Structure):
 
 
 def bare() -> list[float]:
-    """The same of a loop that only sleeps until each moment (clock_nanosleep): the kernel's part."""
+    """The microseconds by which a loop that only sleeps until each due time (clock_nanosleep) wakes late: the
+    kernel's part.
+    """
     libc = ctypes.CDLL(None)
     libc.prctl(29, 1, 0, 0, 0)  # PR_SET_TIMERSLACK, 1 ns
     begin, found = time.monotonic_ns() + SECOND // 10, []

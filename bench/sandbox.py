@@ -1,7 +1,7 @@
-"""The cost of the nodes' sandbox: creates the same nodes with it and without it, in turns.
+"""Measures the cost of the nodes' sandbox: creates the same nodes with it and without it, in turns.
 
-The benchmark starts its own launcher and sends requests directly (docs/contracts/launcher.md), since each lab
-sends `sandbox` in `create` and no option leaves it out. It measures seconds on the wall clock, CPU time of
+The benchmark starts its own launcher and sends requests directly (docs/contracts/launcher.md), because each
+lab sends `sandbox` in `create` and no option leaves it out. It measures wall-clock seconds, CPU time of
 launcher and nodes together, and the PSS of an agent; it takes the least of several turns.
 """
 
@@ -29,7 +29,9 @@ AGENT = ROOT / "target" / "release" / "vnet-agent"
 
 @dataclass(frozen=True)
 class Cost:
-    """The cost of one turn: creating all nodes, ending them, CPU time of both, mean PSS of an agent."""
+    """The cost of one turn: seconds to create and to end all nodes, CPU time of both, mean PSS
+    of an agent.
+    """
 
     up_s: float
     down_s: float
@@ -38,7 +40,9 @@ class Cost:
 
 
 class Launcher:
-    """Sends one request after another; SystemExit with the launcher's error where it refuses."""
+    """A launcher process; sends it one request at a time. SystemExit with the launcher's error if it refuses
+    one.
+    """
 
     def __init__(self, directory: Path) -> None:
         path = directory / "agent.sock"
@@ -68,7 +72,7 @@ def pss_bytes(pid: int) -> int:
 
 
 def turn(count: int, contained: bool) -> Cost:
-    """One launcher creates `count` nodes and ends them."""
+    """Starts a launcher that creates `count` nodes and ends them, and returns the cost."""
     prefix = f"bench-sandbox-{os.getpid()}"
     names = [f"n{number}" for number in range(count)]
     nodes = [

@@ -20,12 +20,14 @@ from commands import VNET, as_root
 
 SEGMENTS = 12
 FEW, MANY = 350, 10_000
-LONGEST_S = 600  # of one command; past it the lab is taken down and the benchmark has failed
+LONGEST_S = 600  # longest time of one command; after it the benchmark takes the lab down and fails
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Nodes, seconds of the whole `vnet up` and `vnet down`, memory that the machine had less meanwhile."""
+    """The number of nodes, the seconds of the whole `vnet up` and `vnet down`, and the decrease of the
+    machine's available memory.
+    """
 
     nodes: int
     up_s: float

@@ -32,14 +32,16 @@ Cost = dict[str, tuple[int, float]]  # role -> system calls, CPU ns
 
 
 def processes(lab: str, nodes: list[str]) -> list[str]:
-    """Process ids of nodes, read off their control groups."""
+    """The process ids of the nodes, from their control groups."""
     mount = cgroup.this_machine().mounts["cpuacct"]
     files = [mount / "vnet" / lab / node / "cgroup.procs" for node in nodes]
     return [pid for file in files for pid in file.read_text().split()]
 
 
 def count(pids: list[str], seconds: float) -> tuple[int, float]:
-    """System calls and CPU ns of processes over a while; counting costs some ns a call."""
+    """The system calls and the CPU time in ns of the processes during `seconds`; counting itself costs some
+    ns a call.
+    """
     argv = ("perf", "stat", "-x", ",", "-e", COUNTERS, "-p", ",".join(pids), "sleep", str(seconds))
     done = subprocess.run(argv, capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"})
     if done.returncode != 0:
@@ -51,7 +53,7 @@ def count(pids: list[str], seconds: float) -> tuple[int, float]:
 
 
 def measure(qos: int, seconds: float) -> Cost:
-    """One run; the roles are counted side by side in the middle of its hold."""
+    """Runs the topology once and counts all roles at the same time in the middle of its hold."""
     lab = f"cost-{os.getpid()}"
     argv = [str(VNET), "run", str(TOPOLOGY), "--kernel", "host", "--lab", lab, "-p", f"qos={qos}", "--json"]
     with tempfile.TemporaryDirectory() as out:

@@ -1,4 +1,6 @@
-"""Virtual time against real time: how long a lab takes on the wall clock, how long it lasts on its own."""
+"""Measures virtual time against real time: the wall-clock time of a lab's run against the time that passes in
+the lab.
+"""
 
 from __future__ import annotations
 
@@ -27,9 +29,10 @@ def words(parameters: tuple[str, ...]) -> list[str]:
 
 
 def on_one_core(topology: Path, parameters: tuple[str, ...] = (), *cost: str) -> tuple[float, float]:
-    """Seconds on the wall clock of the whole `vnet run` on one core; seconds that its ramp and hold last.
+    """The wall-clock seconds of the whole `vnet run` on one core, and the seconds that its ramp and hold last
+    in the lab.
 
-    cost: VNET_SYSCALL_COST=..., where it is not the usual one.
+    `cost` is VNET_SYSCALL_COST=... if it is not the usual one.
     """
     core = str(max(os.sched_getaffinity(0)))
     with tempfile.TemporaryDirectory() as out:
@@ -41,7 +44,7 @@ def on_one_core(topology: Path, parameters: tuple[str, ...] = (), *cost: str) ->
 
 
 def campaign(jobs: int) -> float:
-    """Seconds of two runs, `jobs` at a time, each lab on a core of its own, with their tables and pages."""
+    """The seconds of two runs with tables and pages, `jobs` at a time, each lab on a core of its own."""
     with tempfile.TemporaryDirectory() as out:
         run = (str(VNET), "campaign", "run", str(CAMPAIGN), "--time", "virtual", "--jobs", str(jobs))
         return timed(*run, "--out", f"{out}/campaign", *words(PAIR))

@@ -1,8 +1,8 @@
-"""The cost of the nodes' sandbox in virtual time: the same run with it and without it, in turns.
+"""Measures the cost of the nodes' sandbox in virtual time: the same run with it and without it, in turns.
 
-No option leaves the sandbox out (sandbox.py), so the runs without it use a copy of this tree with one line
-changed. It measures the CPU time of the whole `vnet run` without its reduction, and the time on the clock,
-which other load of the machine disturbs more; it takes the least of several turns.
+No option leaves the sandbox out, so the runs without it use a copy of this tree with one line changed. It
+measures the CPU time of the whole `vnet run` without its reduction, and the wall-clock time, which other load
+of the machine disturbs more; it takes the least of several turns.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ USAGE = {1: "cpuacct.usage", 2: "cpu.stat"}
 
 @dataclass(frozen=True)
 class Turn:
-    """CPU time of one run, and its time on the clock."""
+    """The CPU time of one run, and its wall-clock time."""
 
     cpu_s: float
     wall_s: float
 
 
 def without_sandbox(place: Path) -> Path:
-    """A copy of the program whose nodes have their launcher's rights."""
+    """A copy of the program that creates nodes without a sandbox, with the launcher's own rights."""
     for part in PARTS:
         shutil.copytree(ROOT / part, place / part)
     text = (place / DRIVER).read_text()
@@ -49,7 +49,7 @@ def without_sandbox(place: Path) -> Path:
 
 
 def turn(code: Path) -> Turn:
-    """Runs this code once, in a control group of its own that counts its CPU time."""
+    """Runs this copy of the code once, in a control group of its own that counts its CPU time."""
     machine = cgroup.this_machine()
     (root,) = machine.roots(("cpuacct",))
     group = root / f"bench-sandbox-{os.getpid()}"

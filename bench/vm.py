@@ -1,9 +1,10 @@
-"""Virtual machines: one from create to agent, 40 up and down, memory of each; the same guests by hand.
+"""Measures virtual machines: one from its creation to its agent, 40 up and down, the memory of each, and the
+same guests by hand.
 
-By hand: the same kernel, initrd, command line and accelerator under plain QEMU, as many at once as vNET has
-on their way, each until its agent answers a hello; without libvirt, networks or configuration. Their
-CPU time when the last has answered, over the cores, is the least that bringing them up takes (an idle one
-adds half a percent of a core to it). VNET_BENCH_VMS changes the 40.
+By hand: the same kernel, initrd, command line and accelerator under plain QEMU, with as many starting at once
+as vNET starts, each until its agent answers a hello; without libvirt, networks or configuration. The CPU time
+that they have used when the last one answers, divided by the cores, is the least time that a bring-up takes
+(an idle machine adds half a percent of a core to it). VNET_BENCH_VMS changes the 40.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ IDLE_S = 10.0  # before memory is read: guests give back what they have freed ev
 
 @dataclass(frozen=True)
 class Lab:
-    """Seconds of the whole `vnet up` and `vnet down`, the slowest from create to agent, bytes a machine."""
+    """The seconds of the whole `vnet up` and `vnet down`, the longest time from creation to agent, and the
+    mean PSS of a machine in bytes.
+    """
 
     up: float
     down: float
@@ -61,7 +64,7 @@ def vnet(count: int, image: str, out: Path) -> Lab:
 
 
 def boot_seconds(progress: Path) -> dict[str, float]:
-    """For each machine, the time from its creation to its agent's answer."""
+    """For each machine, the seconds from its creation to its agent's answer."""
     told = [e for e in map(json.loads, progress.read_text().splitlines()) if e["event"] == "node-state"]
     at = {
         state: {e["node"]: e["t_ns"] for e in told if e["state"] == state}
@@ -82,7 +85,7 @@ def cpu_s(pid: int) -> float:
 
 
 def by_hand(count: int, image: Image) -> tuple[float, float]:
-    """(seconds until all agents have answered, CPU seconds that their machines took until then)."""
+    """The seconds until all agents have answered, and the CPU seconds that their machines used until then."""
     guests: list[subprocess.Popen[bytes]] = []
     accelerator = "kvm" if accel.verdict(image).kvm else f"tcg,tb-size={TB_CACHE_MIB}"
     with tempfile.TemporaryDirectory() as directory:
@@ -120,7 +123,9 @@ def command(image: Image, accelerator: str, path: str) -> list[str]:
 
 
 def answered(path: str) -> None:
-    """Wait for the agent's answer to a hello."""
+    """Waits for the agent's answer to a hello; AssertionError if QEMU's socket does not appear
+    in PATIENCE_S.
+    """
     with socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(PATIENCE_S)
         deadline = time.monotonic() + PATIENCE_S

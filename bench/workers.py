@@ -1,4 +1,6 @@
-"""A campaign on 1, 2 and 3 workers of this machine: labs that compute (virtual time), and labs that wait."""
+"""Measures a campaign on 1, 2 and 3 workers of this machine, with labs that compute (virtual time) and labs
+that wait (real time).
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ WAIT = (TOPOLOGIES / "pair.yaml", ("--kernel", "uml", "-p", "hold=10s"))
 
 
 def seconds(topology: Path, options: tuple[str, ...], *on: str) -> float:
-    """On the wall clock, with the runs' tables, without pages."""
+    """The wall-clock seconds of a campaign with the runs' tables and without pages."""
     with tempfile.TemporaryDirectory() as place:
         file = Path(place) / "campaign.yaml"
         file.write_text(CAMPAIGN.format(topology=topology, runs=RUNS))
@@ -35,7 +37,9 @@ def seconds(topology: Path, options: tuple[str, ...], *on: str) -> float:
 
 
 def rows(name: str, topology: Path, options: tuple[str, ...]) -> list[dict[str, object]]:
-    """One row for each number of workers, against the same campaign without an engine."""
+    """One row for each number of workers, with its time against that of the same campaign
+    without an engine.
+    """
     alone = seconds(topology, options)
     found = []
     for workers in WORKERS:

@@ -1,4 +1,4 @@
-"""Reads runs and campaigns, judges them and writes their pages. All of it computes with tables."""
+"""Reads runs and campaigns, judges them and writes their pages, from the tables of the reduction."""
 
 from reports import threads
 

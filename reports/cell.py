@@ -1,4 +1,4 @@
-"""One run in its condition: a cell of a campaign, or a run alone."""
+"""Combines a run with its factor levels: a cell of a campaign, or a single run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from reports.rundir import Run
 
 @dataclass(frozen=True)
 class Cell:
-    """A run with its metrics. `levels` has every factor; `series` names those that vary, one colour each."""
+    """A run with its metrics. `levels` has the level of every factor; `series` is the text of the factors
+    that vary, drawn in one colour.
+    """
 
     run: Run
     metrics: list[Metric]

@@ -22,7 +22,9 @@ LONGEST = 200
 
 @contextmanager
 def told(directory: Path) -> Iterator[None]:
-    """Raises RunDirectoryError instead of errors from damaged files; with VNET_DEBUG, the error itself."""
+    """Turns errors that damaged files cause into a RunDirectoryError that names the changed files; with
+    VNET_DEBUG set, the original error passes.
+    """
     try:
         yield
     except RunDirectoryError:

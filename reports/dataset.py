@@ -1,6 +1,7 @@
-"""A campaign's tables as one data set in hive layout, which polars and DuckDB read lazily.
+"""Writes a campaign's tables as one data set in hive layout, which polars and DuckDB read lazily.
 
-Files: TABLE/cell=NAME/repetition=N/level_FACTOR=LEVEL/run.parquet; packets, connections also point=NAME.
+Files: TABLE/cell=NAME/repetition=N/level_FACTOR=LEVEL/run.parquet; packets and connections also have
+point=NAME.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ Files = dict[Path, Path]  # place in the data set -> file of a run
 
 @dataclass(frozen=True)
 class Dataset:
-    """A data set on disk; `tables` counts the files of each table."""
+    """A data set on disk: its directory, its number of runs, and the number of files of each table."""
 
     path: Path
     runs: int
@@ -36,9 +37,10 @@ class Dataset:
 
 
 def write_dataset(campaign_dir: Path, out: Path, *, copy: bool = False) -> Dataset:
-    """Links (or copies) of the tables of all complete runs; an earlier data set in `out` is replaced.
+    """Writes links to (or copies of) the tables of all complete runs into `out`, and replaces an earlier data
+    set there.
 
-    Raises RunDirectoryError if there is no such campaign, or if `out` holds something else.
+    RunDirectoryError if there is no such campaign or complete run, or if `out` holds something else.
     """
     with told(campaign_dir):
         runs = _runs(campaign_dir)
@@ -59,7 +61,7 @@ def write_dataset(campaign_dir: Path, out: Path, *, copy: bool = False) -> Datas
 
 
 def _runs(campaign_dir: Path) -> list[Files]:
-    """The files of each complete run with tables."""
+    """For each complete run that has tables: its files by their place in the data set."""
     lines, _ = cell_lines(campaign_dir / "cells.jsonl")
     complete = [line for line in lines if line.get("state") == "complete"]
     names = list(dict.fromkeys(name for line in complete for name in levels_of(line)))
@@ -71,7 +73,7 @@ def _runs(campaign_dir: Path) -> list[Files]:
 
 
 def _tables(run_dir: Path) -> Iterator[tuple[str, str | None, Path]]:
-    """Table, capture point and file."""
+    """Yields table name, capture point (None for tables of the whole run) and file of each table of a run."""
     for file in sorted(run_dir.glob("*.parquet")):
         yield file.stem, None, file
     for table in BY_POINT:
@@ -80,7 +82,7 @@ def _tables(run_dir: Path) -> Iterator[tuple[str, str | None, Path]]:
 
 
 def _place(line: dict[str, Any], names: list[str], table: str, point: str | None) -> Path:
-    """The path of a file in the data set; all files of a table have the same keys."""
+    """The path of a run's table in the data set; all files of a table have the same keys."""
     levels = levels_of(line)
     keys = {"cell": line.get("cell"), "repetition": line.get("repetition", 1)}
     keys |= {f"level_{name}": levels.get(name) for name in names}
@@ -98,7 +100,7 @@ def _put(file: Path, place: Path, copy: bool) -> None:
 
 
 def _clear(out: Path) -> None:
-    """Remove an earlier data set, and nothing else."""
+    """Removes an earlier data set from `out`; RunDirectoryError if `out` holds anything else."""
     if not out.exists() or (out.is_dir() and not any(out.iterdir())):
         return
     try:

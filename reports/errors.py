@@ -1,7 +1,9 @@
-"""Errors of run directories, in a module of their own, because modules that read no tables import it."""
+"""The error of unreadable run directories, in its own module so that importers need not load the table
+readers.
+"""
 
 from __future__ import annotations
 
 
 class RunDirectoryError(ValueError):
-    """The directory is not a run directory; the text says what was looked for and where."""
+    """A directory is not a readable run directory or campaign; the text has what is missing and where."""

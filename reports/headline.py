@@ -1,4 +1,4 @@
-"""The headline table of page and terminal: a row for each quantity, a column for each condition."""
+"""Makes the headline table of page and terminal: a row for each quantity, a column for each condition."""
 
 from __future__ import annotations
 
@@ -18,13 +18,15 @@ Row = tuple[str, ...]
 
 
 def headline(directory: Path) -> list[Row]:
-    """The table of a run or campaign directory; the first row is the header."""
+    """The headline table of a run or campaign directory; the first row is the header."""
     campaign = (directory / "cells.jsonl").exists()
     return headline_rows(study_of_campaign(directory) if campaign else study_of_run(directory))
 
 
 def headline_rows(study: Study) -> list[Row]:
-    """Rows of text: the header, then one for each quantity; for RFC 2544 trials, one for each frame size."""
+    """The headline table of a study as rows of text: the header, then one row for each quantity or, for RFC
+    2544 trials, for each frame size.
+    """
     if of_trials(study):
         return trial_rows(study)
     conditions = conditions_of(study)
@@ -36,7 +38,7 @@ def headline_rows(study: Study) -> list[Row]:
 
 
 def conditions_of(study: Study) -> list[tuple[str, str]]:
-    """Scenario and series of every column."""
+    """The scenario and series of each column of the table."""
     return list(dict.fromkeys((c.scenario, c.series) for c in study.cells))
 
 

@@ -1,6 +1,6 @@
-"""verdicts.json as it was written: page, terminal, JUnit file and exit status read it, and judge nothing.
+"""Reads verdicts.json for page, terminal, JUnit file and exit status, which take its verdicts as they stand.
 
-`reports.verdicts` makes it, once, when a run has been reduced.
+`reports.verdicts` writes the file once, after the reduction.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Counts = dict[str, dict[str, int]]  # {"proof": {"holds": 6}}
 
 @dataclass(frozen=True)
 class Judged:
-    """One verdict: of what, how it came out, and why."""
+    """One verdict with its subject, its name and its reason."""
 
     of: Subject
     name: str
@@ -32,7 +32,7 @@ class Judged:
 
 
 def read(directory: Path) -> tuple[Judged, ...] | None:
-    """The verdicts of a run or campaign; None if there are none yet, or the file is damaged."""
+    """The verdicts of a run or campaign directory; None if verdicts.json is missing or damaged."""
     try:
         listed: list[dict[str, Any]] = _contents(directory)["verdicts"]
         return tuple(
@@ -49,7 +49,7 @@ def read(directory: Path) -> tuple[Judged, ...] | None:
 
 
 def of(directory: Path, subject: Subject) -> list[Judged] | None:
-    """Those on one subject, in their order; None as `read`."""
+    """The verdicts on one kind of subject, in their order; None if verdicts.json is missing or damaged."""
     found = read(directory)
     return None if found is None else [one for one in found if one.of == subject]
 
@@ -57,10 +57,9 @@ def of(directory: Path, subject: Subject) -> list[Judged] | None:
 def said(
     directory: Path, subject: Subject, rows: Sequence[dict[str, Any]], reason: str | None = None
 ) -> list[dict[str, Any]]:
-    """The rows that verdicts were made of, each with its verdict, and its reason in the column `reason`.
+    """The rows of one subject with the recorded verdicts and, in the column `reason`, the recorded reasons.
 
-    Rows of a directory that nobody has judged, or of which there are more or fewer than verdicts, have their
-    own, in today's words.
+    If there are no verdicts, or not as many as rows, the rows keep their own verdicts, in today's words.
     """
     found = of(directory, subject)
     if found is None or len(found) != len(rows):
@@ -72,7 +71,7 @@ def said(
 
 
 def counts(found: Iterable[Judged]) -> Counts:
-    """How many of each subject came out how."""
+    """The number of verdicts for each subject and verdict word."""
     counted: dict[str, Counter[str]] = {}
     for one in found:
         counted.setdefault(one.of, Counter())[one.verdict] += 1
@@ -80,7 +79,9 @@ def counts(found: Iterable[Judged]) -> Counts:
 
 
 def known(directory: Path) -> Counts:
-    """The counts of a directory that has been judged, of a campaign those of all its runs; else empty."""
+    """The counts in verdicts.json (of a campaign: over all its runs); empty if the file is missing or
+    damaged.
+    """
     try:
         return {
             retired.SUBJECTS.get(str(of), str(of)): dict(words)
@@ -91,9 +92,9 @@ def known(directory: Path) -> Counts:
 
 
 def untold(judged: Counts) -> int:
-    """How many verdicts on proofs and guarantees are `cannot tell`.
+    """The number of verdicts on proofs and guarantees that are `cannot tell`.
 
-    Claims of works need many runs, and a check that could not be made is a note: neither counts.
+    Claims need many runs, and a check that could not be made is only a note, so neither counts.
     """
     return sum(words.get(verdict.OPEN, 0) for of, words in judged.items() if of in ("proof", "guarantee"))
 

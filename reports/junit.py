@@ -1,4 +1,4 @@
-"""verdicts.json of a run or a campaign as a JUnit file, which continuous integration shows.
+"""Writes the verdicts of a run or a campaign as a JUnit file, which continuous integration shows.
 
 A case passes only if its verdict is `holds`. A guarantee, proof or claim that fails is a failure. A run that
 failed or is suspect is an error, because its figures cannot be trusted. A case that was not run, or whose
@@ -26,7 +26,7 @@ WORDS: dict[str, Word] = {HOLDS: "passed", GIVEN: "passed", FAILS: "failure"}
 
 @dataclass(frozen=True)
 class Case:
-    """One verdict: of what, how it came out, and why."""
+    """One JUnit case: the subject of a verdict, its name, the result and the reason."""
 
     of: str  # run, proof, guarantee, check, claim
     name: str
@@ -36,7 +36,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Suite:
-    """The verdicts of one run, or of a campaign as a whole."""
+    """One JUnit suite: the verdicts of one run, or the claims of a campaign as a whole."""
 
     name: str
     cases: tuple[Case, ...]
@@ -44,19 +44,19 @@ class Suite:
 
 
 def junit(directory: Path) -> str:
-    """The file's text for a run or campaign directory; RunDirectoryError where it is neither."""
+    """The JUnit file's text for a run or campaign directory; RunDirectoryError if it is neither."""
     if (directory / "campaign.json").exists():
         return text_of(_of_campaign(directory))
     return text_of(_of_study(study_of_run(directory)))
 
 
 def unfinished(name: str, reason: str) -> str:
-    """The file's text where there is nothing to judge: one error."""
+    """The JUnit file's text for a run without results: a single error with its reason."""
     return text_of([Suite(name, (Case("run", name, "error", reason),))])
 
 
 def text_of(suites: Iterable[Suite]) -> str:
-    """The suites as JUnit's XML."""
+    """The suites as JUnit XML."""
     root = ElementTree.Element("testsuites", name="vnet")
     for suite in suites:
         counts = {
@@ -93,7 +93,7 @@ def _case(element: ElementTree.Element, suite: Suite, case: Case) -> None:
 
 
 def _legal(text: str) -> str:
-    """Without what XML cannot hold: a program's words may carry any control character."""
+    """The text with every character that XML cannot hold, such as a control character, replaced by "?"."""
     return "".join(
         c if c in "\t\n" or (c >= " " and not "\ud800" <= c <= "\udfff" and c < "\ufffe") else "?"
         for c in text
@@ -130,7 +130,7 @@ def _not_run(name: str) -> Suite:
 
 
 def _run(cell: Cell) -> Iterator[Case]:
-    """Whether it came to its end, and whether its figures can be trusted: two questions, two cases."""
+    """Yields two cases: whether the run is complete and, if it is, whether its figures can be trusted."""
     manifest = cell.run.manifest
     state = manifest.get("state")
     if state != "complete":

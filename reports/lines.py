@@ -1,4 +1,6 @@
-"""The rows of the headline table: the figures that answer the question of a study first, at most a dozen."""
+"""Chooses the rows of the headline table, at most a dozen: interruptions, messages and transfers, then links
+and load.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ from reports.metrics.groups import ORDER
 from reports.study import Study
 
 MOST = 12  # rows; the sections below have every figure
-MOST_ASKED = 8  # of these for messages, interruptions and transfers, so that links and load keep some
+MOST_ASKED = 8  # rows for messages, interruptions and transfers, so that some are left for links and load
 TICKS = "rough: 10 ms ticks"
 MOST_GROUPS, MOST_LINKS, MOST_CLASSES, MOST_FLOWS, MOST_EVENTS, MOST_HOSTS = 3, 1, 3, 3, 3, 3
 SERVES = ("broker", "server")
@@ -48,7 +50,7 @@ WIRE = {"wire_rate": "throughput on the wire, Mbit/s"}
 
 @dataclass(frozen=True)
 class Line:
-    """A row: its text, its metric, and the columns of `Of` that select its subject."""
+    """A row of the headline table: its text, its metric, and the columns of `Of` that select its subject."""
 
     text: str
     name: str
@@ -56,7 +58,7 @@ class Line:
 
 
 def lines(study: Study) -> list[Line]:
-    """The rows that have a value, in the order of the table; what failed comes before what is busiest."""
+    """The rows that have a value, in the order of the table; failures come before high loads."""
     table = study.compared
     ticked = any(cell.run.ticked for cell in study.cells)
     asked = _known(table, [*_interruptions(table), *_messages(table), *_transfers(table)])
@@ -69,7 +71,7 @@ def lines(study: Study) -> list[Line]:
 
 
 def _known(table: pl.DataFrame, found: Iterator[Line] | list[Line]) -> list[Line]:
-    """The lines whose metric the table has."""
+    """The lines whose metric is in the table."""
     return [line for line in found if not _rows(table, line.name, line.of).is_empty()]
 
 
@@ -79,13 +81,13 @@ def _rows(table: pl.DataFrame, name: str, of: dict[str, str]) -> pl.DataFrame:
 
 
 def _largest(table: pl.DataFrame, name: str, of: dict[str, str]) -> float:
-    """The largest value of a metric in any condition; 0 where it has none."""
+    """The largest value of a metric in any condition; 0 if no condition has it."""
     found: Any = _rows(table, name, of).get_column("value").max()
     return float(found or 0.0)
 
 
 def _messages(table: pl.DataFrame) -> Iterator[Line]:
-    """Times, losses and faults of the worst classes; by guarantee too where one class has several."""
+    """Yields times, losses and faults of the worst classes; also by guarantee if a class has several."""
     keys = ["traffic_class"]
     counted = table.filter(pl.col("name") == "messages_scheduled")
     if counted.select("scenario", "series", "traffic_class").is_duplicated().any():
@@ -97,12 +99,14 @@ def _messages(table: pl.DataFrame) -> Iterator[Line]:
 
 
 def _some(of: dict[str, str]) -> dict[str, str]:
-    """The subject without columns that it leaves open."""
+    """The subject without the columns that are None."""
     return {key: value for key, value in of.items() if value is not None}
 
 
 def _worst_first(table: pl.DataFrame, of: dict[str, str]) -> tuple[float, ...]:
-    """Sorts broken guarantees first, then by the shares of lost and late messages, then by latency."""
+    """The sort key of a class: broken guarantees first, then the shares of lost and late messages, then
+    latency.
+    """
     held = _rows(table, "guarantee_held", of).get_column("value")
     broken = 0.0 if held.is_empty() else 1.0 - float(held.min() or 0.0)  # type: ignore[arg-type]  # floats
     expected = max(1.0, _largest(table, "messages_expected", of))
@@ -112,7 +116,9 @@ def _worst_first(table: pl.DataFrame, of: dict[str, str]) -> tuple[float, ...]:
 
 
 def _of_class(table: pl.DataFrame, of: dict[str, str], before: str) -> Iterator[Line]:
-    """All rows of the only class; of one of several the times until the answer and what went wrong."""
+    """Yields all rows of the only class (`before` is empty), or for one class of several its times, losses
+    and faults.
+    """
     rows = TIMES | COUNTS | FAULTS | GUARANTEE
     if before:
         kind = "round_trip" if not _rows(table, "round_trip_p50", of).is_empty() else "latency"
@@ -126,7 +132,7 @@ def _of_class(table: pl.DataFrame, of: dict[str, str], before: str) -> Iterator[
 
 
 def _interruptions(table: pl.DataFrame) -> Iterator[Line]:
-    """The events with the longest recovery times, and the one that cost most messages."""
+    """Yields the events with the longest recovery times, and the event that cost most messages."""
     keys = ["event", "traffic_class"]
     longest = [row_of(row) for row in _most(table, "interruption_until", keys, MOST_EVENTS)]
     dearest = _most(table.filter(pl.col("value") > 0), "interruption_lost", keys, 1)
@@ -142,7 +148,9 @@ def _interruptions(table: pl.DataFrame) -> Iterator[Line]:
 
 
 def _transfers(table: pl.DataFrame) -> Iterator[Line]:
-    """Rates of the largest transfers, and how evenly all of them share."""
+    """Yields the rates of the largest transfers, and the fairness and the classes' shares of
+    all transfers.
+    """
     for row in _most(table, "transfer_rate", ["flow"], MOST_FLOWS):
         yield Line(f"{row['flow']}: rate, Mbit/s", "transfer_rate", {"flow": row["flow"]})
     yield Line("fairness of the transfers (Jain), 1 is even", "fairness")
@@ -151,7 +159,9 @@ def _transfers(table: pl.DataFrame) -> Iterator[Line]:
 
 
 def _links(table: pl.DataFrame) -> Iterator[Line]:
-    """The direction that dropped most, and the busiest one that has a rate."""
+    """Yields the direction that dropped the largest share, and the busiest direction with a
+    requested rate.
+    """
     keys = ["link", "direction"]
     lossy = table.filter((pl.col("name") == "link_dropped_share") & (pl.col("value") > 0))
     for row in _most(lossy, "link_dropped_share", keys, MOST_LINKS):
@@ -163,7 +173,9 @@ def _links(table: pl.DataFrame) -> Iterator[Line]:
 
 
 def _load(table: pl.DataFrame, ticked: bool) -> Iterator[Line]:
-    """CPU of the group that serves, the machines, then CPU of the other groups that used any."""
+    """Yields the CPU of the group that serves, the machines, then the CPU of the other groups
+    that used any.
+    """
     known = table.filter((pl.col("name") == "cpu") & pl.col("group").is_not_null() & (pl.col("value") > 0))
     rank = {role: place for place, role in enumerate(ORDER)}
     rows = known.group_by("group", maintain_order=True).agg(pl.col("role").first(), pl.col("value").max())
@@ -183,12 +195,12 @@ def _load(table: pl.DataFrame, ticked: bool) -> Iterator[Line]:
 
 
 def _node(table: pl.DataFrame, group: str) -> str:
-    """A group of one node by its name; of several, their mean."""
+    """A group's name, with "mean" before it if the group has several nodes."""
     return f"mean {group}" if _largest(table, "nodes", {"group": group}) > 1 else group
 
 
 def _machines(table: pl.DataFrame) -> Iterator[Line]:
-    """The machine that the lab ran on, or the busiest of its hosts."""
+    """Yields the machine of the lab or, for a multi-host lab, its busiest hosts."""
     machines = set(table.filter(pl.col("name") == "host_busy").get_column("machine").to_list())
     where = "outer" if "outer" in machines else "lab"
     if not machines or where in machines:
@@ -199,19 +211,19 @@ def _machines(table: pl.DataFrame) -> Iterator[Line]:
 
 
 def _captured(table: pl.DataFrame, texts: dict[str, str]) -> Iterator[Line]:
-    """Figures of the capture point that saw most packets."""
+    """Yields the figures of the capture point with most packets."""
     for row in _most(table, "packets", ["capture"], 1):
         for name, text in texts.items():
             yield Line(text, name, {"capture": row["capture"]})
 
 
 def row_of(row: dict[str, str]) -> dict[str, str]:
-    """The subject of a row of `_most`, without its value."""
+    """The subject in a row of `_most`, without the value."""
     return {key: text for key, text in row.items() if key != "value"}
 
 
 def _most(table: pl.DataFrame, name: str, keys: list[str], most: int) -> list[dict[str, str]]:
-    """The subjects with the largest values of a metric in any condition."""
+    """The subjects (`keys`) with the largest values of a metric in any condition."""
     known = (
         table.filter(pl.col("name") == name).group_by(keys, maintain_order=True).agg(pl.col("value").max())
     )

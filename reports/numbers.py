@@ -1,4 +1,4 @@
-"""Numbers as text: as many digits as their interval supports, and no more than a reader can use."""
+"""Writes numbers as text, with as many digits as their interval supports."""
 
 from __future__ import annotations
 
@@ -7,19 +7,23 @@ import math
 from reports.metrics.stats import POISSON
 
 DIGITS = 5  # significant ones of a value, however narrow its interval
-FEW = 3  # likewise in the headline table
+FEW = 3  # significant digits of a value in the headline table
 NOTHING = 1e-9  # a half width below this share of the value is rounding, not spread
 
 
 def plain(value: float) -> str:
-    """Three significant digits; whole numbers from a thousand on."""
+    """The value with three significant digits; whole numbers and those from a thousand on
+    without decimals.
+    """
     return f"{value:,.0f}" if abs(value) >= 1000 or value == int(value) else f"{value:.3g}"
 
 
 def plus_minus(value: float, low: float | None, high: float | None, digits: int = DIGITS) -> str:
-    """value ± half the interval, both to the half width's second digit; the value alone without an interval.
+    """The value ± half the interval, both rounded to the half width's second digit; the value alone without
+    an interval.
 
-    A half width below the value's last digit is written as less than that digit; of FEW digits, left out.
+    A half width below the value's last digit is written as less than that digit; with FEW digits it is left
+    out.
     """
     half = 0.0 if low is None or high is None else (high - low) / 2
     if half <= NOTHING * max(abs(value), NOTHING):
@@ -33,19 +37,21 @@ def plus_minus(value: float, low: float | None, high: float | None, digits: int 
 
 
 def counted(value: float, low: float, high: float) -> str:
-    """value (low to high), since the interval of a count is lopsided and never goes below zero."""
+    """The text "value (low to high)" for a count, whose interval is not symmetric and never
+    goes below zero.
+    """
     return f"{_digits(value, 3)} ({_digits(low, 2)} to {_digits(high, 2)})"
 
 
 def measured(value: float, low: float | None, high: float | None, method: str, digits: int = DIGITS) -> str:
-    """A figure with its interval, in the form that fits its method."""
+    """A value with its interval: as `counted` if the interval is a Poisson interval, else as `plus_minus`."""
     if method.startswith(POISSON) and low is not None and high is not None:
         return counted(value, low, high)
     return plus_minus(value, low, high, digits)
 
 
 def _digits(value: float, digits: int) -> str:
-    """That many significant digits, and all digits before the point."""
+    """The value with that many significant digits, and all digits before the decimal point."""
     if value == int(value) or abs(value) >= 10**digits:
         return f"{value:,.0f}"
     return f"{value:.{digits}g}"

@@ -1,4 +1,6 @@
-"""One self-contained HTML page from a study: no script, no network, every figure inline."""
+"""Renders a study as one self-contained HTML page, without scripts or network access and with every figure
+inline.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +17,13 @@ CSS = Path(__file__).parent / "page.css"
 MOST_NAMED = 8
 
 
-Tell = Callable[[int, int], None]  # sections done, of how many
+Tell = Callable[[int, int], None]  # (sections done, sections in all)
 
 
 def render(page: Page, tell: Tell) -> str:
-    """The page as HTML text; its sections write their figures and tables beside it."""
+    """The page as HTML text; the sections also write their figures and tables as files. `tell` gets the
+    progress.
+    """
     parts = []
     for number, section in enumerate(SECTIONS):
         tell(number, len(SECTIONS))
@@ -46,5 +50,5 @@ def _subtitle(study: Study) -> str:
 
 
 def _named(names: list[str], what: str) -> str:
-    """All names, or only their number if there are many."""
+    """All names separated by commas, or only their number if there are more than MOST_NAMED."""
     return ", ".join(names) if len(names) <= MOST_NAMED else f"{len(names)} {what}"

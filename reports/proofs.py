@@ -1,4 +1,4 @@
-"""Link checks: of one run, and of all runs of a study together."""
+"""Reads the link proof of one run, and combines those of all runs of a study."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ ORDER = (
 def of_cell(cell: Cell) -> pl.DataFrame:
     """The link checks of a run with the columns of SCHEMA, failures first, in readable units.
 
-    requested: the value in the file; expected: the value that this makes on the link, which the measured one
-    is judged against; machine: what the machine itself adds; verdict: from verdicts.json.
+    requested: the value in the topology; expected: the value that the request should produce, against which
+    the measured one is judged; machine: what the machine itself adds; verdict: from verdicts.json.
     """
     lines = said(cell.run.path, "proof", cell.run.proof, "reason")
     rows = [tuple({**one, "cell": cell.name}.get(name) for name in SCHEMA) for one in lines]
@@ -51,7 +51,7 @@ def of_cell(cell: Cell) -> pl.DataFrame:
 
 
 def _readable(rows: pl.DataFrame) -> pl.DataFrame:
-    """Nanoseconds as ms, bit/s as Mbit/s, shares as %; other units as they are."""
+    """The rows with ns converted to ms, bit/s to Mbit/s and shares to %; other units stay."""
     factor = pl.col("unit").replace_strict({u: f for u, (_, f) in UNITS.items()}, default=1.0)
     unit = pl.col("unit").replace({u: name for u, (name, _) in UNITS.items()})
     return rows.with_columns(
@@ -60,7 +60,7 @@ def _readable(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def failures_first(study: Study) -> Iterator[pl.DataFrame]:
-    """All checks of all runs, in parts, the worst first."""
+    """Yields all link checks of all runs in parts, the worst verdicts first."""
     cells = sorted(study.cells, key=lambda cell: cell.name)
     counts = {word: proven(study).get_column(word).sum() for word in WORDS}
     for word in (word for word in WORDS if counts[word]):
@@ -70,11 +70,11 @@ def failures_first(study: Study) -> Iterator[pl.DataFrame]:
 
 
 def proven(study: Study) -> pl.DataFrame:
-    """One row for each link, direction, quantity and request, over all runs; failures first.
+    """One row for each link, direction, quantity and request over all runs; failures first.
 
-    `runs` is their number, `least` and `most` are the extremes of the measured values, n is their sum. The
-    verdict is the worst one, with the first run that has it and its reason; a column for each verdict counts
-    it.
+    `runs` is the number of runs, `least` and `most` are the extremes of the measured values, n is the sum.
+    The verdict is the worst one, with the first run that has it and its reason; a column for each verdict
+    counts it.
     """
     return study.once(_proven)
 
@@ -91,7 +91,7 @@ def _proven(study: Study) -> pl.DataFrame:
 
 
 def _alone(rows: pl.DataFrame) -> pl.DataFrame:
-    """Each row with the columns that `_together` needs."""
+    """The rows of one run with the columns that `_together` adds up."""
     word = pl.col("verdict")
     return rows.with_columns(
         *((word == one).cast(pl.Int64).alias(one) for one in WORDS),
@@ -100,7 +100,7 @@ def _alone(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _together(parts: list[pl.DataFrame]) -> pl.DataFrame:
-    """One row for equal keys; the first is the worst."""
+    """One row for each key, with the values of the worst row, the counts added up and the extremes."""
     alike = pl.concat(parts).sort(ORDER).group_by(KEYS, maintain_order=True)
     kept = [name for name in SCHEMA if name not in (*KEYS, "n")]
     n = pl.when(pl.col("n").count() > 0).then(pl.col("n").sum()).alias("n")
@@ -109,7 +109,7 @@ def _together(parts: list[pl.DataFrame]) -> pl.DataFrame:
 
 
 def proof_rows(study: Study, most: int) -> list[dict[str, Any]]:
-    """The first rows of `proven` for the page; `shown` is the measured value as text.
+    """The first `most` rows of `proven` for the page; `shown` is the measured value, or its range, as text.
 
     Rows of several runs have no interval.
     """

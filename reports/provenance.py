@@ -1,4 +1,6 @@
-"""The origin of the numbers: versions, kernel, host, parameters, seed, and the command to repeat them."""
+"""Collects the origin of the numbers: versions, kernel, host, parameters, seed, and the command to repeat a
+run.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ Pair = tuple[str, str]
 
 
 def provenance(study: Study) -> list[Pair]:
-    """Names and values; a name has several values if runs differ."""
+    """Pairs of name and value for all runs; a value lists the different ones if runs differ."""
     found: dict[str, list[str]] = {}
     if len(runs := Counter(cell.machine for cell in study.cells if cell.machine)) > 1:
         found["machines of the campaign"] = [f"{name} ({count} runs)" for name, count in sorted(runs.items())]
@@ -27,7 +29,7 @@ def provenance(study: Study) -> list[Pair]:
 
 
 def facts(run: Run) -> list[Pair]:
-    """The facts of one run, from its manifest and plan."""
+    """The facts of one run, from its manifest and plan; empty ones are left out."""
     m, plan = run.manifest, run.plan
     kernel, host = m.get("kernel") or {}, m.get("host") or {}
     pairs: list[Pair] = [
@@ -62,7 +64,7 @@ STARTS = {
 
 
 def _starts(starts: dict[str, Any]) -> str:
-    """The number of machines for each way to start."""
+    """The number of virtual machines for each way in which they started, as text."""
     ways = list((starts.get("nodes") or {}).values())
     return ", ".join(f"{ways.count(way)} {words}" for way, words in STARTS.items() if way in ways)
 
@@ -73,7 +75,7 @@ def _kernel(kernel: dict[str, Any]) -> str:
 
 
 def _machine(kernel: dict[str, Any], host: dict[str, Any]) -> str:
-    """A remote machine: its name and its URL; empty for the machine of the command."""
+    """The name and URL of a remote machine; empty if the lab ran on the machine of the command."""
     return f"{host.get('name', 'unnamed')} ({kernel['machine']})" if kernel.get("machine") else ""
 
 
@@ -91,7 +93,9 @@ def _host(host: dict[str, Any]) -> str:
 
 
 def command(run: Run) -> str:
-    """The command that repeats this run: same file, parameters, seed and lab kernel."""
+    """The command that repeats this run with the same topology file, parameters, seed, and lab kernel or
+    virtual time.
+    """
     words = ["vnet", "run", run.plan.topology or "FILE"]
     parameters = run.manifest.get("parameters") or run.plan.parameters
     for name, value in sorted(parameters.items()):

@@ -1,4 +1,4 @@
-"""Makes the report of a run or campaign: summary, figures, tables and page."""
+"""Writes the report of a run or campaign: summary, figures, tables and page."""
 
 from __future__ import annotations
 
@@ -26,13 +26,14 @@ FILES = re.compile(r'href="((?:figures|tables)/\w[\w.-]*)"')
 
 
 def _silent(_done: int, _total: int) -> None:
-    """Ignores progress."""
+    """Ignores the progress that `render` reports."""
 
 
 def report(run_dir: Path, tell: Tell = _silent) -> Path:
-    """Write summary.json and report/ of a run; returns the page. RunDirectoryError if it is not a run.
+    """Writes summary.json, verdicts.json and report/ of a run; returns the page. RunDirectoryError if it is
+    not a run.
 
-    `tell` gets the number of finished sections and of all.
+    `tell` gets the number of finished sections and the number of all.
     """
     with told(run_dir):
         study = study_of_run(run_dir, again=True)
@@ -46,13 +47,17 @@ def report(run_dir: Path, tell: Tell = _silent) -> Path:
 
 
 def _check(run: Run) -> bool:
-    """Compare summary.json with the tables; returns whether the manifest has changed."""
+    """Checks summary.json against the tables and records the findings; returns whether the manifest has
+    changed.
+    """
     checks = registry.of_summary(Evidence(run.path, run.plan, cast(Contents, run.manifest)))
     return manifest.checked(run.path, registry.findings(checks, manifest.CHECK), map(asdict, checks))
 
 
 def campaign_report(campaign_dir: Path) -> Path:
-    """Write summary.json and report/ of a campaign and its runs; returns the campaign's page."""
+    """Writes summary.json, verdicts.json and report/ of a campaign, and the pages of its runs that are
+    missing or outdated; returns the campaign's page.
+    """
     with told(campaign_dir):
         study = study_of_campaign(campaign_dir)
         rows = json.dumps(study.compared.to_dicts(), indent=1)
@@ -74,12 +79,14 @@ def _write(study: Study, links: dict[str, str], tell: Tell) -> Path:
 
 
 def _offered(page: Path) -> set[str]:
-    """Files that a page links, relative to it; none without a page."""
+    """The figure and table files that a page links, relative to it; empty without a page."""
     return set(FILES.findall(page.read_text(encoding="utf-8", errors="replace"))) if page.exists() else set()
 
 
 def _links(study: Study) -> dict[str, str]:
-    """The relative path of each run's page, which is made if it is missing or older than the manifest."""
+    """The relative path of each run's page by cell; pages that are missing or older than the manifest are
+    written.
+    """
     found = {}
     for cell in study.cells:
         page, manifest = cell.run.path / "report" / "index.html", cell.run.path / "manifest.json"

@@ -1,4 +1,6 @@
-"""Roles of nodes (broker, server, sender, receiver), phases and scenario of a run, from its plan."""
+"""Derives from a run's plan and manifest the roles of its nodes (broker, server, sender, receiver), its
+phases and its scenario.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ SECOND = 1_000_000_000
 
 @dataclass(frozen=True)
 class Roles:
-    """Node names by the role of their software; clients that send and receive are only in `both`."""
+    """The names of the nodes in each role; clients that both send and receive are only in `both`."""
 
     brokers: tuple[str, ...]
     servers: tuple[str, ...]
@@ -23,7 +25,7 @@ class Roles:
     both: tuple[str, ...]
 
     def sets(self) -> dict[str, tuple[str, ...]]:
-        """The sets of nodes by name, without empty ones."""
+        """The nodes of each role by its name; empty roles are left out."""
         named = {
             "broker": self.brokers,
             "server": self.servers,
@@ -36,7 +38,7 @@ class Roles:
 
 @dataclass(frozen=True)
 class Span:
-    """A phase of a run: Unix times in ns, the end after the start."""
+    """A phase of a run from start to end, in Unix ns; the end is later than the start."""
 
     name: str
     start_ns: int
@@ -48,7 +50,9 @@ class Span:
 
 
 def roles(run: Run) -> Roles:
-    """The roles of the plan's nodes, from their software (brokers, servers) and flows (clients)."""
+    """The roles of the plan's nodes: brokers and servers by their software, clients by the flows that they
+    send or receive.
+    """
     plan, owner = run.plan, node_of_endpoint(run)
     flows = plan.flows
     used = {delivery.receivers for flow in flows for delivery in flow.deliveries}
@@ -66,12 +70,12 @@ def roles(run: Run) -> Roles:
 
 
 def node_of_endpoint(run: Run) -> dict[str, str]:
-    """The node of each session, by the session's name in records."""
+    """The name of the node of each session, by the session's name in records."""
     return run.plan.homes()
 
 
 def client_endpoints(run: Run) -> list[str]:
-    """Endpoints of the sessions that connect to others; the ramp counts them."""
+    """The endpoints of the sessions that connect to others, which the ramp counts as clients."""
     return [session.endpoint for _, _, session in run.plan.sessions() if not session.listens]
 
 
@@ -82,13 +86,15 @@ def guarantees(run: Run) -> list[str]:
 
 
 def scenario(run: Run) -> str:
-    """The scenario's name in the reference, from the word "scenario" on; else the name of the lab."""
+    """The scenario's name in the paper's reference, from the word "scenario" on; without a reference the name
+    of the lab.
+    """
     named = run.plan.scenario
     return re.sub("^.*?(?=scenario)", "", str(named)).replace("_", " ") if named else run.lab
 
 
 def phases(run: Run) -> dict[str, Span]:
-    """Phases with a known start and end; a phase that was not reached is left out.
+    """The phases of the run with a known start and end, by name; phases that were not reached are left out.
 
     The manifest of a killed run has planned ends, so its phases end with the last sample at the latest.
     """
@@ -110,6 +116,8 @@ def _last_sample_ns(run: Run) -> int | None:
 
 
 def origin_ns(run: Run) -> int | None:
-    """Time zero of all plots: the start of the scenario."""
+    """Time zero of all plots in Unix ns: the start of the scenario, else of the first phase; None if neither
+    is known.
+    """
     t0 = run.manifest.get("t0_ns")
     return int(t0) if t0 else next((s.start_ns for s in phases(run).values()), None)

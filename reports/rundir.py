@@ -1,6 +1,6 @@
-"""Reads one run directory: existing files as tables, missing ones as sentences.
+"""Opens one run directory: existing files as tables, missing ones as sentences.
 
-All files are checked at the start and read when they are needed.
+`read_run` checks all files; the Run reads them when they are needed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ TABLES = (
 
 @dataclass(frozen=True)
 class Run:
-    """One run on disk. `tables` and `captures` hold only files that exist and can be read."""
+    """One run directory, open for reading. `tables` and `captures` hold only files that exist and can be
+    read.
+    """
 
     path: Path
     read_plan: Callable[[], Plan] = field(repr=False, compare=False)
@@ -45,7 +47,7 @@ class Run:
 
     @property
     def bounds(self) -> dict[str, Any]:
-        """Bounds of the flows' delays, by network calculus."""
+        """The network-calculus bounds of the flows' delays (bounds.json); empty if the run has none."""
         return self.read_bounds()
 
     @property
@@ -65,20 +67,20 @@ class Run:
 
     @property
     def proof(self) -> list[dict[str, Any]]:
-        """Link checks: requested and measured value and verdict, by direction and quantity."""
+        """The link proof: requested and measured value and verdict, by link, direction and quantity."""
         found = retired.objects("proof.json", self.read_proof())
         if all(one.get("verdict") in verdict.ORDER for one in found):
             return found
         return [{**one, "verdict": verdict.word(one.get("verdict"))} for one in found]
 
     def table(self, name: str) -> pl.DataFrame | None:
-        """The table with at least one row, or None."""
+        """The table of that name, or None if it is missing or empty."""
         found = self.tables.get(name)
         return None if found is None or found.is_empty() else found
 
     @cached_property
     def of_trials(self) -> bool:
-        """Whether the plan has trials of a path."""
+        """Whether the plan has RFC 2544 trials of a path."""
         return trials.planned(self.plan)
 
     @property
@@ -88,7 +90,7 @@ class Run:
 
     @cached_property
     def ticked(self) -> bool:
-        """Whether the kernel counts CPU in timer ticks, which miss short work."""
+        """Whether the kernel counted CPU in timer ticks, which miss short work."""
         table = self.table("nodes")
         return table is not None and trust.ticked(table)
 
@@ -125,8 +127,10 @@ def read_run(path: Path, shelf: Shelf | None = None) -> Run:
 
 
 def refuse_others(directory: Path, *deepest: int) -> None:
-    """RunDirectoryError where an entry below is a link, a pipe or a device: a directory of somebody else's
-    must not make a reader wait, or read and write elsewhere. `deepest` as of `other_entry`.
+    """Raises RunDirectoryError if an entry below `directory` is a link, a pipe or a device.
+
+    Such an entry in a directory from elsewhere could make a reader wait, or read and write at another place.
+    `deepest` limits the depth as in `other_entry`.
     """
     if directory.is_dir() and (other := regular.other_entry(directory, *deepest)):
         rule = "runs and campaigns have regular files and directories only"
@@ -134,13 +138,15 @@ def refuse_others(directory: Path, *deepest: int) -> None:
 
 
 def _manifest(shelf: Shelf, path: Path, altered: tuple[str, ...]) -> dict[str, Any]:
-    """The manifest with the findings of the seal; a changed summary.json is none, since it is made again."""
+    """The manifest with a finding for each file that changed after the seal; a changed summary.json does not
+    count, because every report writes it anew.
+    """
     broken = tuple(name for name in altered if name != "summary.json")
     return dict(findings.known(shelf.json(path / "manifest.json"), broken))
 
 
 class _Files:
-    """The large files of a run directory. Files that an intact seal covers are not read in advance."""
+    """The large files of a run directory. A file that an intact seal covers is not read to check it."""
 
     def __init__(self, path: Path, shelf: Shelf, missing: list[str]) -> None:
         self._path, self._shelf, self._missing = path, shelf, missing
@@ -148,18 +154,24 @@ class _Files:
         self._vouched = seal.sealed(path) and seal.NAME not in self.altered
 
     def bounds(self) -> Callable[[], dict[str, Any]]:
-        """The reader of bounds.json, which only runs with arrival curves have."""
+        """A function that reads bounds.json, which only runs with arrival curves have; without it the
+        function returns {}.
+        """
         file = self._path / "bounds.json"
         there = file.is_file() and _json(file, {}, self._missing)
         return partial(self._shelf.json, file) if there else dict
 
     def proof(self) -> Callable[[], list[dict[str, Any]]]:
-        """The reader of proof.json, which is as large as a table for thousands of links."""
+        """A function that reads proof.json, which can be as large as a table; without it the function returns
+        [].
+        """
         file = self._path / "proof.json"
         return partial(self._shelf.json, file) if _json(file, [], self._missing) else list
 
     def tables(self, plan: Plan) -> Tables:
-        """The tables that exist."""
+        """The tables that exist and can be read; the others are noted as missing if the plan should produce
+        them.
+        """
         found: dict[str, Path] = {}
         for name in (*TABLES, *(TRIAL_TABLES if trials.planned(plan) else ())):
             file = self._path / f"{name}.parquet"
@@ -173,7 +185,7 @@ class _Files:
         return Tables(found, self._shelf)
 
     def connections(self) -> Tables:
-        """TCP connections of each capture point that saw any."""
+        """The tables of TCP connections by capture point, without empty ones."""
         files = sorted((self._path / "connections").glob("*.parquet"))
         return Tables({f.stem: f for f in files if self._readable(f) and _rows(f)}, self._shelf)
 
@@ -217,8 +229,10 @@ def _json(path: Path, absent: Any, missing: list[str]) -> Any:
 
 
 def _leaves(plan: Plan, table: str) -> bool:
-    """Whether every run of the plan writes that table: a timeline writes events, bulk flows write transfers
-    and, if the file requests them, congestion windows.
+    """Whether every complete run of the plan writes that table.
+
+    A timeline writes events, traces write impairments, bulk flows write transfers and, if the file requests
+    them, windows.
     """
     if table in ("stacks", "spans"):
         return False  # earlier versions and some programs do not write them
@@ -234,7 +248,9 @@ def _leaves(plan: Plan, table: str) -> bool:
 
 
 def _captures(path: Path, plan: Plan, missing: list[str]) -> dict[str, Path]:
-    """Reduced captures in the order of the plan, then any others."""
+    """The reduced captures by capture point, those of the plan first; missing and unreadable
+    ones are noted.
+    """
     there = {file.stem: file for file in sorted((path / "packets").glob("*.parquet"))}
     planned = [one.name for one in plan.captures]
     found: dict[str, Path] = {}

@@ -1,4 +1,4 @@
-"""Names of conditions: the levels that vary among a study's cells."""
+"""Names the conditions of a study by the levels that vary among its cells."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Levels = dict[str, Any]
 
 
 def parameters(run: Run) -> Levels:
-    """The parameters of the run."""
+    """The parameters of the run, from its manifest or else its plan."""
     return dict(run.manifest.get("parameters") or run.plan.parameters)
 
 
@@ -25,10 +25,11 @@ def by_number(name: str) -> list[tuple[str, float]]:
 
 
 def series(runs: Sequence[tuple[Run, Levels]]) -> list[str]:
-    """The name of each run's condition among these: "clients 10, delay 20 ms".
+    """The name of each run's condition among all of them, such as "clients 10, delay 20 ms".
 
-    A factor that changes only the delivery guarantee is named by it ("TCP" rather than "transport tcp").
-    Factors that the scenario's name or the rows show already (topology, frame sizes of trials) are left out.
+    A factor that changes only the delivery guarantee is replaced by its name ("TCP" rather than "transport
+    tcp"). Factors that the scenario's name or the rows already show (topology, frame sizes of trials) are
+    left out.
     """
     varying = [name for name in _varying([levels for _, levels in runs]) if not _told(name, runs)]
     guaranteed = {name for name in varying if _is_the_guarantee(name, runs)}
@@ -44,7 +45,7 @@ def series(runs: Sequence[tuple[Run, Levels]]) -> list[str]:
 
 
 def _varying(levels: list[Levels]) -> list[str]:
-    """Factors with more than one level; the others would be the same on every curve."""
+    """The names of the factors with more than one level."""
     seen: dict[str, set[str]] = {}
     for one in levels:
         for name, level in one.items():
@@ -53,7 +54,7 @@ def _varying(levels: list[Levels]) -> list[str]:
 
 
 def _told(name: str, runs: Sequence[tuple[Run, Levels]]) -> bool:
-    """Whether the scenario's name, or the rows of a table, show the factor's level already."""
+    """Whether the scenario's name, or the rows of a table, already show the factor's level."""
     if name == "frame_size" and any(run.of_trials for run, _ in runs):
         return True
     known = {(roles.scenario(run), json.dumps(levels.get(name))) for run, levels in runs}
@@ -67,13 +68,15 @@ def _told(name: str, runs: Sequence[tuple[Run, Levels]]) -> bool:
 
 
 def _is_the_guarantee(name: str, runs: Sequence[tuple[Run, Levels]]) -> bool:
-    """Whether each level of the factor has one delivery guarantee of its own."""
+    """Whether each level of the factor has exactly one delivery guarantee, and a different one from the other
+    levels.
+    """
     pairs = {(json.dumps(levels.get(name)), tuple(roles.guarantees(run))) for run, levels in runs}
     levels, guarantees = {level for level, _ in pairs}, {names for _, names in pairs}
     return len(pairs) == len(levels) == len(guarantees) and all(len(names) == 1 for names in guarantees)
 
 
 def _guarantee(run: Run) -> str:
-    """The guarantee of all messages of a run; in words where they have several, or none."""
+    """The only delivery guarantee of a run; "all messages" if it has several, "measured" if it has none."""
     found = roles.guarantees(run)
     return found[0] if len(found) == 1 else "all messages" if found else "measured"

@@ -1,4 +1,4 @@
-"""A cache of large files with a limit: reading again is cheap, keeping everything is not."""
+"""A cache of large files with a limit on memory: reading a file again costs less than keeping all of them."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from contract import retired, rundir
 from contract.plan import Plan
 
 T = TypeVar("T")
-JSON_TIMES = 4  # times the bytes of its file, in memory
-ROOM_BYTES = 64_000_000  # what a run of a quarter of an hour with 300 nodes takes
+JSON_TIMES = 4  # memory of parsed JSON, as a multiple of the file's bytes
+ROOM_BYTES = 64_000_000  # memory for the files of a 15-minute run with 300 nodes
 
 
 class Shelf:
-    """Holds at most `room_bytes`, or one larger item; the least recently used items leave first."""
+    """Caches files up to `room_bytes`, or one larger file; the least recently used leave first."""
 
     def __init__(self, room_bytes: int = ROOM_BYTES) -> None:
         self._room_bytes = room_bytes
@@ -30,7 +30,9 @@ class Shelf:
         return sum(size for _, size in self._held.values())
 
     def get(self, path: Path, read: Callable[[Path], T], size: Callable[[T], int]) -> T:
-        """The result of `read` for the file; `size` gives its bytes in memory."""
+        """The result of `read` for the file, from the cache if it is there; `size` returns its bytes in
+        memory.
+        """
         if path in self._held:
             self._held.move_to_end(path)
             kept: T = self._held[path][0]
@@ -47,7 +49,7 @@ class Shelf:
         return self.get(path, lambda file: json.loads(file.read_text(encoding="utf-8")), lambda _: size)
 
     def plan(self, run_dir: Path) -> Plan:
-        """The plan of a run; UnreadableError."""
+        """The plan of a run; UnreadableError if it cannot be read."""
         size = JSON_TIMES * (run_dir / rundir.PLAN).stat().st_size
         return self.get(run_dir / rundir.PLAN, lambda file: rundir.read_plan(file.parent), lambda _: size)
 
@@ -62,7 +64,7 @@ def _table(path: Path) -> pl.DataFrame:
 
 
 class Tables(Mapping[str, pl.DataFrame]):
-    """Tables by name, each read on access."""
+    """The tables of a run by name; each access reads the table through the shelf."""
 
     def __init__(self, files: Mapping[str, Path], shelf: Shelf) -> None:
         self._files = files

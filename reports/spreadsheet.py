@@ -1,4 +1,4 @@
-"""CSV tables in which a spreadsheet cannot take text from names, labels or logs for a formula."""
+"""Writes CSV tables in which a spreadsheet cannot mistake text from names, labels or logs for a formula."""
 
 from __future__ import annotations
 
@@ -19,12 +19,14 @@ MARK = "'"
 
 
 def write_table(frame: pl.DataFrame, path: Path) -> None:
-    """Write the frame as CSV; an apostrophe precedes text that a spreadsheet would take for a formula."""
+    """Writes the frame as CSV, with an apostrophe before any text that a spreadsheet would take for a
+    formula.
+    """
     write_parts([frame], path)
 
 
 def write_parts(frames: Iterable[pl.DataFrame], path: Path) -> None:
-    """Like `write_table`, for frames with the same columns, one below the other."""
+    """Writes several frames with the same columns one below the other, as `write_table` does."""
     with regular.replacing(path) as file:
         for number, frame in enumerate(frames):
             _readable(frame).write_csv(file, include_header=number == 0)
@@ -37,7 +39,7 @@ def _readable(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def flat(frame: pl.DataFrame) -> pl.DataFrame:
-    """The frame with lists as text, since CSV has no lists."""
+    """The frame with lists as text of words, because CSV has no lists."""
     lists = [name for name, kind in frame.schema.items() if isinstance(kind, pl.List)]
     return frame.with_columns(pl.col(name).list.join(" ") for name in lists)
 
@@ -49,5 +51,5 @@ def _guarded(column: str) -> pl.Expr:
 
 
 def _heading(name: str) -> str:
-    """A column's name, guarded like any other cell."""
+    """The name of a column, protected against formulas like any other cell."""
     return MARK + name if re.match(_FORMULA, name) else name

@@ -1,4 +1,6 @@
-"""The subject of a page: one run, or the runs of a campaign, each with metrics and condition."""
+"""Defines the study that a page reports: one run, or the runs of a campaign, each with its metrics and
+condition.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ Measures = Callable[[Run], list[Metric]]
 
 @dataclass(frozen=True)
 class Study:
-    """The complete cells in order, and sentences about missing data."""
+    """The complete cells of a run or campaign in order, the cells that failed, and sentences about missing
+    data.
+    """
 
     title: str
     root: Path
@@ -36,18 +40,18 @@ class Study:
     missing: tuple[str, ...] = ()
     failed: tuple[dict[str, Any], ...] = field(default=())
     description: str = ""
-    command: str = ""  # repeats the whole study; empty: each run has its own
+    command: str = ""  # repeats the whole study; empty if only the runs have commands
     _made: dict[Callable[..., Any], pl.DataFrame] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
 
     @cached_property
     def compared(self) -> pl.DataFrame:
-        """The cells' metrics side by side (`reports.metrics.compare`), computed once."""
+        """The metrics of all cells by condition (`reports.metrics.compare`), computed once."""
         return compare((cell, cell.metrics) for cell in self.cells)
 
     def added(self, measures: Measures) -> pl.DataFrame:
-        """Like `compared`, for the metrics that `measures` adds to each run; computed once."""
+        """The metrics that `measures` computes for each run, by condition as in `compared`; computed once."""
         if measures not in self._made:
             self._made[measures] = compare((cell, measures(cell.run)) for cell in self.cells)
         return self._made[measures]
@@ -60,7 +64,7 @@ class Study:
 
     @cached_property
     def hosts(self) -> list[Effect]:
-        """The effects of the machines on the figures; computed once."""
+        """The effect of the machines on each figure; computed once."""
         return host_effects(self.cells)
 
     @property
@@ -73,14 +77,16 @@ class Study:
 
     @cached_property
     def _of_each(self) -> dict[str, set[str]]:
-        """The series of each scenario."""
+        """The names of the series in each scenario."""
         found: dict[str, set[str]] = {}
         for cell in self.cells:
             found.setdefault(cell.scenario, set()).add(cell.series)
         return found
 
     def named(self, scenario: str, series: str) -> str:
-        """A condition's name: by its series, its scenario, or both where one alone is not enough."""
+        """The name of a condition: its series if the study has one scenario, its scenario if each has one
+        series, else both.
+        """
         if len(self._of_each) == 1:
             return series
         if all(len(several) == 1 for several in self._of_each.values()):
@@ -93,7 +99,9 @@ class Study:
 
 
 def study_of_run(run_dir: Path, again: bool = False) -> Study:
-    """A study of one run; `again`: computed from its tables, not read from its summary.json."""
+    """A study of one run; with `again`, its metrics are computed from the tables instead of read from
+    summary.json.
+    """
     run = read_run(run_dir)
     name = _name(run, run_dir)
     metrics = summarise(run) if again else measured(run)
@@ -102,11 +110,12 @@ def study_of_run(run_dir: Path, again: bool = False) -> Study:
 
 
 def study_of_campaign(campaign_dir: Path) -> Study:
-    """The finished cells of a campaign; RunDirectoryError if there is no readable cells.jsonl.
+    """A study of the complete cells of a campaign; RunDirectoryError if there is no readable cells.jsonl.
 
-    If no finished cell can be read (of another version, for example), the error of the first one is raised.
+    Cells that cannot be read become sentences in `missing`; if no complete cell can be read, the error of the
+    first one is raised.
     """
-    refuse_others(campaign_dir, 0)  # each run is looked through when it is read
+    refuse_others(campaign_dir, 0)  # `read_run` checks each run's directory
     refuse_others(campaign_dir / "report")
     lines, missing = cell_lines(campaign_dir / "cells.jsonl")
     cells, failed, unread, shelf = [], [], list[RunDirectoryError](), Shelf()
@@ -149,7 +158,9 @@ def study_of_campaign(campaign_dir: Path) -> Study:
 
 
 def _differing(line: dict[str, Any], run: Run, levels: Levels) -> list[str]:
-    """Differences between a cell's line and the manifest of its run."""
+    """A sentence with the parameters and the seed in which a cell's line and its run's manifest differ; empty
+    if they agree.
+    """
     known = run.manifest.get("parameters") or {}
     found = [name for name, level in levels.items() if name in known and str(known[name]) != str(level)]
     if "seed" in line and run.manifest.get("seed") not in (None, line["seed"]):
@@ -159,13 +170,13 @@ def _differing(line: dict[str, Any], run: Run, levels: Levels) -> list[str]:
 
 
 def levels_of(line: dict[str, Any]) -> Levels:
-    """The levels in a line of cells.jsonl; earlier versions named the key `factors`."""
+    """The factor levels in a line of cells.jsonl; earlier versions named the key `factors`."""
     found: Levels = dict(line.get("levels") or line.get("factors") or {})
     return found
 
 
 def study_of_runs(title: str, root: Path, run_dirs: Sequence[Path]) -> Study:
-    """A study of several runs; repetitions count in the given order."""
+    """A study of several runs; runs of the same condition become repetitions in the given order."""
     shelf = Shelf()
     runs = [read_run(path, shelf) for path in run_dirs]
     missing = [
@@ -187,7 +198,9 @@ def study_of_runs(title: str, root: Path, run_dirs: Sequence[Path]) -> Study:
 def per_cell(
     study: Study, frame: Callable[[Run], pl.DataFrame | None], wanted: Callable[[Run], bool] | None = None
 ) -> pl.DataFrame | None:
-    """The frames of all wanted cells, with the columns of `condition`; None if there are none."""
+    """The frames of all wanted cells below each other, with the columns of `condition`; None if all are
+    empty.
+    """
     found = []
     for cell in study.cells:
         if wanted is not None and not wanted(cell.run):
@@ -199,7 +212,7 @@ def per_cell(
 
 
 def condition(cell: Cell) -> list[pl.Expr]:
-    """The columns that name the cell of a row."""
+    """Columns with the scenario, series and repetition of the cell."""
     return [
         pl.lit(cell.scenario).alias("scenario"),
         pl.lit(cell.series).alias("series"),
@@ -212,19 +225,21 @@ def _cell(run: Run, metrics: list[Metric], levels: Levels, repetition: int, name
 
 
 def _named(cells: list[Cell]) -> list[Cell]:
-    """The cells with their series, which depend on the factors that vary among them."""
+    """The cells with the name of their series, which has the factors that vary among them."""
     names = series([(cell.run, cell.levels) for cell in cells])
     return [replace(cell, series=name) for cell, name in zip(cells, names, strict=True)]
 
 
 def _name(run: Run, run_dir: Path) -> str:
-    """The name of a single run: its seed in virtual time, where it can be repeated, else its start time."""
+    """The name of a single run: its seed in virtual time, where the seed repeats it, else the name of its
+    directory.
+    """
     virtual = run.manifest.get("time") == "virtual"
     return f"seed {run.manifest.get('seed')} in virtual time" if virtual else run_dir.name
 
 
 def _about(path: Path) -> dict[str, Any]:
-    """campaign.json, which names the campaign; empty if it is missing or unreadable."""
+    """The content of campaign.json; empty if the file is missing or unreadable."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -233,7 +248,9 @@ def _about(path: Path) -> dict[str, Any]:
 
 
 def cell_lines(path: Path) -> tuple[list[dict[str, Any]], list[str]]:
-    """The last line of each cell in cells.jsonl, and sentences about damaged lines."""
+    """The last line of each cell in cells.jsonl, and a sentence for each damaged line; RunDirectoryError if
+    the file cannot be read.
+    """
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
@@ -245,7 +262,7 @@ def cell_lines(path: Path) -> tuple[list[dict[str, Any]], list[str]]:
     for number, line in enumerate(text.splitlines(), 1):
         try:
             cell = json.loads(line)
-            latest[str(cell["cell"])] = cell  # a repeated cell counts once, with its last end
+            latest[str(cell["cell"])] = cell  # only the last line of a repeated cell counts
         except (ValueError, KeyError, TypeError):
             missing.append(
                 f"cells.jsonl:{number}: not a finished cell (written while the campaign was killed?)"

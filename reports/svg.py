@@ -1,4 +1,6 @@
-"""Embeds SVG in the page: unique ids, a flexible size, colours that a dark page can replace."""
+"""Prepares SVG drawings for the page: fewer bytes, unique ids, a flexible size, colours that a dark page can
+replace.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +19,15 @@ EMPTY = re.compile(
     r'<path class="(?:background|foreground)"(?: [a-z-]+="[^"]*")*? display="none"/>'
     r'|<path class="background" d="M0,0h0v0h0Z"/>'
 )
-LARGEST = 1.4  # times the drawn size: larger letters would shout
+LARGEST = 1.4  # times the drawn size; more would make the letters too large
 FONT = re.compile(r' font-family="([^"]+)"')
 BACKGROUND = re.compile(r'(<svg [^>]*>)<rect [^>]*fill="white"[^>]*/>')
 
 
 def slim(svg: str) -> str:
-    """The same drawing in fewer bytes: tenths of a pixel, the font named once, nothing that draws nothing."""
+    """The same drawing in fewer bytes: coordinates to tenths of a pixel, a single font name, and no invisible
+    elements.
+    """
     text = EMPTY.sub("", USELESS.sub("", svg))
     text = SHAPES.sub(lambda found: NUMBER.sub(_tenth, found.group(0)), text)
     fonts = set(FONT.findall(text))
@@ -37,7 +41,9 @@ def _tenth(found: re.Match[str]) -> str:
 
 
 def inline(svg: str, key: str, label: str) -> str:
-    """The SVG for the page: ids begin with `key`; it fills its card, to a limit where it is drawn small."""
+    """The SVG for the page: ids begin with `key`, and it grows with its place up to LARGEST times its drawn
+    width.
+    """
     text = BACKGROUND.sub(r"\1", svg, count=1)
     text = re.sub(r'\bid="([^"]+)"', rf'id="{key}-\1"', text)
     text = re.sub(r"url\(#([^)]+)\)", rf"url(#{key}-\1)", text)
@@ -57,7 +63,7 @@ def _attribute(text: str) -> str:
 
 
 def data_uri(path: Path) -> str | None:
-    """An SVG file as a data URI for an image element, where no script runs; None if there is no file."""
+    """An SVG file as a data URI for an image element, in which no script runs; None if there is no file."""
     try:
         content = path.read_bytes()
     except FileNotFoundError:

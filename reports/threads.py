@@ -1,15 +1,17 @@
-"""Checks that threads can be created, before a library needs them that would panic or hang."""
+"""Checks that enough threads can be created, because polars panics or hangs if it cannot create its own; the
+package `reports` runs the check at its import.
+"""
 
 from __future__ import annotations
 
 import os
 import threading
 
-MORE = 8  # than processors: threads of the table library beside its workers
+MORE = 8  # threads more than processors: polars starts some beside its workers
 
 
 def insist() -> None:
-    """Start and end as many threads as the table library uses; raises RuntimeError if that fails."""
+    """Starts and ends as many threads as polars uses; RuntimeError if that fails."""
     over = threading.Event()
     begun: list[threading.Thread] = []
     try:

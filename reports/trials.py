@@ -1,4 +1,4 @@
-"""RFC 2544 results as one table: a row for each frame size, with what limited its throughput."""
+"""Makes the table of RFC 2544 results: a row for each frame size, with the limit of its throughput."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ LIMITS = {"line": "line rate", "path": "path", "tester": "tester", "length": "it
 
 
 def of_trials(study: Study) -> bool:
-    """Whether the study has trials of a path."""
+    """Whether a run of the study has RFC 2544 trials of a path."""
     return any(cell.run.table("trials") is not None for cell in study.cells)
 
 
 def trial_rows(study: Study) -> list[Row]:
-    """The header, then a row for each frame size and, if there are several, each condition."""
+    """The header, then a row for each stream and frame size and, if there are several, each condition."""
     table = study.compared.filter(pl.col("name").is_in(list(COLUMNS)))
     sizes = table.select("stream", "frame_bytes").unique().sort("stream", "frame_bytes").rows()
     streams, several = len({stream for stream, _ in sizes}), table.get_column("series").n_unique() > 1
@@ -52,7 +52,9 @@ def trial_rows(study: Study) -> list[Row]:
 
 
 def limits(study: Study, series: str, of: Of, name: str) -> list[str]:
-    """The limits of the searches for this metric, in all runs of a condition."""
+    """The words for the limits (line, path, tester or burst length) that ended the searches for this metric
+    in the runs of a series, each once.
+    """
     words = [
         word
         for cell in study.cells
@@ -65,7 +67,9 @@ def limits(study: Study, series: str, of: Of, name: str) -> list[str]:
 
 
 def _text(study: Study, found: pl.DataFrame, series: str, of: Of, name: str) -> str:
-    """The value with its interval; "≥" if the tester or the file limited the search."""
+    """The value with its interval, after "≥" if the tester or the burst length limited the search; "-"
+    without a value.
+    """
     rows = found.filter(pl.col("name") == name)
     if rows.is_empty():
         return "-"
@@ -76,7 +80,7 @@ def _text(study: Study, found: pl.DataFrame, series: str, of: Of, name: str) -> 
 
 
 def searches(study: Study) -> list[dict[str, Any]]:
-    """All results of throughput and back-to-back searches, with the outcome of their trials."""
+    """The result of each throughput and back-to-back search, with the numbers of its trials by verdict."""
     found = []
     for cell in study.cells:
         findings, trials = cell.run.table("findings"), cell.run.table("trials")

@@ -1,7 +1,7 @@
 """Makes verdicts.json: every verdict on a run or campaign, once, after its reduction.
 
-Everybody else reads the file (`reports.judged`). A directory without one, as those of earlier versions, is
-judged when its verdicts are asked for, with its old words translated.
+Everything else reads the file (`reports.judged`). A directory without one, such as a run of an earlier
+version, is judged when its verdicts are needed, with its old words translated.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ from reports.study import Study, study_of_campaign, study_of_run
 
 
 def of_cell(cell: Cell, guaranteed: Iterable[dict[str, Any]]) -> Iterator[Judged]:
-    """Verdicts on a run by itself; `guaranteed`: rows of `guarantees` that are its own."""
+    """Yields the verdicts on one run: link proof, delivery guarantees and checks. `guaranteed` has its rows
+    of `guarantees`.
+    """
     for one in cell.run.proof:
         name = f"{one['link']} {one['direction']} {one['quantity']}"
         yield Judged("proof", name, verdict.word(one["verdict"]), str(one.get("reason") or ""))
@@ -37,14 +39,14 @@ def of_cell(cell: Cell, guaranteed: Iterable[dict[str, Any]]) -> Iterator[Judged
 
 
 def of_claims(study: Study) -> Iterator[Judged]:
-    """Verdicts on the claims of the work that the study repeats."""
+    """Yields the verdicts on the claims of the paper that the study repeats; none without a paper."""
     paper = paper_of(study)
     for claim, found in paper.judged(study).values() if paper is not None else ():
         yield Judged("claim", claim.title, found.verdict, found.reason)
 
 
 def by_cell(study: Study) -> dict[str, tuple[Judged, ...]]:
-    """Verdicts on each run of a study, made anew."""
+    """The verdicts on each run of a study by cell name, judged anew."""
     rows: dict[str, list[dict[str, Any]]] = {}
     for row in guarantees(study).to_dicts():
         rows.setdefault(str(row["cell"]), []).append(row)
@@ -52,7 +54,9 @@ def by_cell(study: Study) -> dict[str, tuple[Judged, ...]]:
 
 
 def write(study: Study) -> None:
-    """verdicts.json of a run, or of a campaign: then its claims, and what its runs came to in numbers."""
+    """Writes verdicts.json: for a run its verdicts, for a campaign its claims, the counts over all runs and
+    the suspect runs.
+    """
     own = by_cell(study)
     claims = list(of_claims(study))
     found = [*(own[study.cells[0].name] if study.single else ()), *claims]
@@ -68,7 +72,9 @@ def write(study: Study) -> None:
 
 
 def read_or_made(study: Study) -> tuple[dict[str, tuple[Judged, ...]], tuple[Judged, ...]]:
-    """The verdicts on each run of a study, and those on the study's claims: as written, where they are."""
+    """The verdicts on each run, and those on the study's claims: from verdicts.json, or judged now if it is
+    missing.
+    """
     written = {cell.name: judged.read(cell.run.path) for cell in study.cells}
     made = by_cell(study) if any(found is None for found in written.values()) else {}
     own = {
@@ -80,7 +86,9 @@ def read_or_made(study: Study) -> tuple[dict[str, tuple[Judged, ...]], tuple[Jud
 
 
 def counted(directory: Path) -> judged.Counts:
-    """The counts of verdicts.json; without one that is newer than the last run, of what is judged now."""
+    """The counts of verdicts by subject: from verdicts.json if it is newer than the last run, else judged
+    now; empty before a run has ended.
+    """
     campaign = (directory / "campaign.json").exists()
     written, ended = directory / judged.NAME, directory / ("cells.jsonl" if campaign else "plan.json")
     if not ended.exists():

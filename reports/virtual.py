@@ -1,4 +1,4 @@
-"""The page's statement on virtual time: what its clock and its CPU figures mean."""
+"""Writes the page's statement on virtual time: the meaning of its clock and of its CPU figures."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from reports.study import Study
 
 
 def statement(study: Study) -> str | None:
-    """One paragraph; None where all runs were made in real time."""
+    """The statement as one paragraph; None if all runs were in real time."""
     runs = [cell.run for cell in study.cells if cell.run.virtual]
     if not runs:
         return None
@@ -24,5 +24,7 @@ def statement(study: Study) -> str | None:
 
 
 def syscall_ns(run: Run) -> int:
-    """The cost model's one constant."""
+    """The modelled CPU time of a system call in ns, the only constant of virtual time's cost model; 0 if it
+    is not recorded.
+    """
     return int((run.manifest.get("kernel") or {}).get("syscall_ns") or 0)

@@ -1,4 +1,4 @@
-"""Notices about the trustworthiness of the numbers, at the top of the page."""
+"""Collects the notices on the trustworthiness of the numbers that stand at the top of the page."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST_MISSING = 12  # sentences of one kind; a campaign's cells often miss the sa
 
 @dataclass(frozen=True)
 class Notice:
-    """One sentence, and a remedy if there is one."""
+    """One sentence about a run (`place`) or the study, and its remedy, which can be empty."""
 
     level: Level
     place: str
@@ -29,7 +29,7 @@ class Notice:
 
 
 def notices(study: Study) -> list[Notice]:
-    """All notices of a study, the gravest first."""
+    """All notices of a study: those that make a run suspect first, then warnings, then missing data."""
     found: list[Notice] = []
     for cell in study.cells:
         found += _of_cell(cell, "" if study.single else cell.name)
@@ -58,7 +58,7 @@ def _joined(found: list[Notice]) -> list[Notice]:
 
 
 def _of_machines(study: Study) -> Iterator[Notice]:
-    """A notice if figures depend on the machine of the run, or if this is unknown."""
+    """Yields a notice if figures depend on the machine of the run, or if no condition ran on two machines."""
     differing = [effect for effect in study.hosts if effect.significant]
     if differing:
         text = f"{len(differing)} of {len(study.hosts)} figures depend on the machine of the run"
@@ -71,14 +71,14 @@ def _of_machines(study: Study) -> Iterator[Notice]:
 
 
 def _said(effect: Effect) -> str:
-    """The figure whose difference is surest, between the two machines that differ most."""
+    """A sentence on the figure with the surest difference, and the two machines that differ most in it."""
     low, high = min(effect.adds, key=effect.adds.__getitem__), max(effect.adds, key=effect.adds.__getitem__)
     name = f"{effect.name} ({effect.of.words})" if effect.of.words else effect.name
     return f"{name} is larger on {high} than on {low}, by {100 * effect.span:.2g} % of its mean"
 
 
 def _of_cell(cell: Cell, place: str) -> Iterator[Notice]:
-    """The findings in manifest and seal, which terminal and exit status read too."""
+    """Yields the findings in manifest and seal, which the terminal and the exit status also use."""
     m = cell.run.manifest
     if m.get("state") not in (None, "complete"):
         why = f": {m['error']}" if m.get("error") else ""
@@ -93,7 +93,9 @@ def _of_cell(cell: Cell, place: str) -> Iterator[Notice]:
 
 
 def _above_bounds(cell: Cell, place: str) -> Iterator[Notice]:
-    """Messages that took longer than their bound: the model of bounds or the lab is wrong."""
+    """Yields a notice for each class with messages that exceeded their bound: the model of bounds or the lab
+    is then wrong.
+    """
     for one in bounded(cell.run):
         if one.over and one.worst_ns is not None and one.largest_ns is not None:
             longest, bound = one.largest_ns / 1e3, one.worst_ns / 1e3

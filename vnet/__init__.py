@@ -1,8 +1,8 @@
 """Reads the measurements of a run or campaign as polars frames, and builds topologies in Python.
 
-`load(DIR)` reads files of the run directory (docs/contracts/run-directory.md) and nothing else: it works on a
-directory made elsewhere, or last year. `Topology` writes the files that `vnet` takes. Each part is imported
-when it is asked for: pytest loads the plugin of this package in every session, of which few have a lab.
+`load(DIR)` reads the files of a run directory (docs/contracts/run-directory.md) and needs no lab, so it also
+reads runs of other machines. `Topology` writes topology files. `__getattr__` imports each submodule at its
+first use, because pytest loads this package's plugin in every session and few sessions have a lab.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ def __getattr__(name: str) -> Any:
 
 
 def load(directory: str | Path) -> Run | Campaign:
-    """The run (results/LAB/RUN) or campaign (its --out) in `directory`; LoadError where it is neither."""
+    """Opens `directory` as a run (results/LAB/RUN) or as a campaign (its --out); LoadError if it is neither
+    or holds anything but regular files and directories.
+    """
     from .campaign import Campaign
     from .run import Run
 

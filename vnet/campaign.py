@@ -1,4 +1,4 @@
-"""The runs of a campaign, side by side."""
+"""Reads the runs of a campaign as one set of frames."""
 
 from __future__ import annotations
 
@@ -19,13 +19,15 @@ from .run import Run
 
 @dataclass(frozen=True)
 class Campaign:
-    """A directory with cells.jsonl. Errors of all members: LoadError."""
+    """A campaign directory, recognised by its file cells.jsonl. Every member raises LoadError."""
 
     path: Path
 
     @cached_property
     def _cells(self) -> list[dict[str, Any]]:
-        """The last line of each cell: one that failed may have been run again."""
+        """The last line of each cell in cells.jsonl; a cell that failed and was run again has
+        several lines.
+        """
         file, found = self.path / "cells.jsonl", {}
         for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
             try:
@@ -38,28 +40,34 @@ class Campaign:
 
     @cached_property
     def cells(self) -> pl.DataFrame:
-        """A row a cell: cell, repetition, seed, state, error, run_dir and its levels as `level_FACTOR`."""
+        """One row for each cell: cell, repetition, seed, state, error, run_dir and its levels as
+        `level_FACTOR`.
+        """
         kept = ("cell", "repetition", "seed", "state", "error", "run_dir")
         return files.rows([{key: cell.get(key) for key in kept} | _levels(cell) for cell in self._cells])
 
     @cached_property
     def runs(self) -> dict[str, Run]:
-        """Cell -> its run, of the cells that have a run directory."""
+        """The run of each cell by the cell's name; cells without a run directory are left out."""
         there = {cell["cell"]: self.path / cell["run_dir"] for cell in self._cells if cell.get("run_dir")}
         return {name: Run(path) for name, path in there.items() if path.is_dir()}
 
     @cached_property
     def manifests(self) -> dict[str, dict[str, Any]]:
-        """Cell -> its run's manifest."""
+        """The run manifest of each cell by the cell's name; cells without a run directory are left out."""
         return {name: run.manifest for name, run in self.runs.items()}
 
     @cached_property
     def summary(self) -> pl.DataFrame:
-        """The campaign's figures, over all repetitions."""
+        """The figures of the campaign's summary.json, computed over all repetitions."""
         return files.rows(retired.figures(files.read_json(self.path / "summary.json")))
 
     def table(self, name: str) -> pl.LazyFrame:
-        """That table of all runs that have it, with `cell`, `repetition`, `level_FACTOR`; not read yet."""
+        """Joins the table `name` of all runs that have it, with the columns `cell`, `repetition`,
+        `level_FACTOR`.
+
+        The frame is lazy. LoadError if no run has the table.
+        """
         found = []
         for cell in self._cells:
             run = self.runs.get(cell["cell"])
@@ -76,17 +84,17 @@ class Campaign:
 
     @property
     def messages(self) -> pl.LazyFrame:
-        """Messages of all runs."""
+        """The table of messages of all runs, lazy."""
         return self.table("messages")
 
     @property
     def nodes(self) -> pl.LazyFrame:
-        """Nodes' samples of all runs."""
+        """The table of node samples of all runs, lazy."""
         return self.table("nodes")
 
     @property
     def links(self) -> pl.LazyFrame:
-        """Links' samples of all runs."""
+        """The table of link samples of all runs, lazy."""
         return self.table("links")
 
 

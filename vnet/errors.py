@@ -1,5 +1,7 @@
-"""The error of loading: its text is place, value, rule, remedy."""
+"""The error that reading a run or campaign raises; its text has the place, the value, the rule and the
+remedy.
+"""
 
 
 class LoadError(Exception):
-    """A directory, table or capture that is not there, or cannot be read."""
+    """A directory, table or capture is missing or cannot be read."""

@@ -1,4 +1,6 @@
-"""Reads the files of a run directory; a file that is missing or torn becomes a LoadError with the remedy."""
+"""Reads the files of a run directory; a file that is missing or damaged raises a LoadError with
+the remedy.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ NOT_REDUCED = "the run was not reduced, or ended before that: `vnet report --red
 
 
 def read_json(path: Path, remedy: str = NOT_REDUCED) -> Any:
-    """A file of JSON; `remedy`: what to do where it is not there."""
+    """The content of a JSON file; LoadError if the file is missing (the error then ends with `remedy`) or
+    unreadable.
+    """
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -26,7 +30,9 @@ def read_json(path: Path, remedy: str = NOT_REDUCED) -> Any:
 
 
 def scan(path: Path, others: list[str]) -> pl.LazyFrame:
-    """A table, not read yet. `others`: the names that there are, for the error."""
+    """A Parquet table as a lazy frame; LoadError, which lists `others`, the tables present, if
+    it is missing.
+    """
     if (file := retired.there(path)) is None:
         there = ", ".join(others) or "none"
         raise LoadError(f"{path}: is not there (there are: {there}); {NOT_REDUCED}")
@@ -39,13 +45,13 @@ def scan(path: Path, others: list[str]) -> pl.LazyFrame:
 
 
 def names(directory: Path) -> list[str]:
-    """The tables of a directory, by name."""
+    """The names of the tables (*.parquet) in a directory, sorted; old names become today's."""
     present = {old: new for new, old in retired.FILES.items()}
     return sorted(Path(present.get(file.name, file.name)).stem for file in directory.glob("*.parquet"))
 
 
 def rows(found: list[dict[str, Any]]) -> pl.DataFrame:
-    """Objects as a frame; a column that has numbers and words in it has words."""
+    """A frame of the objects; a column that holds both numbers and texts becomes a column of texts."""
     mixed = {key for row in found for key, value in row.items() if isinstance(value, str)}
     texts = [
         {key: str(v) if key in mixed and v is not None else v for key, v in row.items()} for row in found

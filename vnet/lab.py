@@ -1,4 +1,6 @@
-"""A lab for tests: brings it up, queries it and takes it down through the command line `vnet`."""
+"""A lab for tests: the class `Lab` brings it up, queries it and takes it down with the command
+line `vnet`.
+"""
 
 from __future__ import annotations
 
@@ -26,16 +28,16 @@ SHOWN = 20  # lines of a command's output in a failure
 
 
 class LabError(AssertionError):
-    """A command of `vnet`, or on a node, that failed: a failed assertion of the test that ran it."""
+    """A `vnet` command, or a command on a node, failed; pytest shows it as a failed assertion."""
 
 
 class UnableError(Exception):
-    """This machine cannot carry the lab; the text says why."""
+    """This machine cannot carry the lab; the text gives the reason."""
 
 
 @dataclass(frozen=True)
 class Spec:
-    """The specification of a lab: a topology file, its parameters, and the options of its run."""
+    """The specification of a lab for tests: a topology file, its parameters, and the options of its run."""
 
     file: Path
     parameters: tuple[tuple[str, str], ...] = ()
@@ -46,7 +48,7 @@ class Spec:
 
     @property
     def options(self) -> list[str]:
-        """The options as arguments of the command line."""
+        """The parameters, kernel, time and seed as arguments of `vnet`."""
         words = [word for name, value in self.parameters for word in ("-p", f"{name}={value}")]
         words += ["--kernel", self.kernel] if self.time == "real" else ["--time", self.time]
         return [*words, *([] if self.seed is None else ["--seed", str(self.seed)])]
@@ -54,7 +56,7 @@ class Spec:
 
 @dataclass(frozen=True)
 class Done:
-    """The result of a command on a node."""
+    """The result of a command on a node: exit status and output."""
 
     node: str
     command: str
@@ -69,13 +71,15 @@ class Done:
 
 @dataclass(frozen=True)
 class Node:
-    """A machine of the lab."""
+    """A node of the lab."""
 
     lab: Lab
     name: str
 
     def exec(self, command: str | Sequence[str], *, check: bool = True) -> Done:
-        """Run a command: text by `sh -c`, or words as they stand; with `check`, LabError where it fails."""
+        """Run a command on the node: a text by `sh -c`, a sequence as argument words. LabError if the command
+        could not run or, with `check`, if its exit status is not 0.
+        """
         __tracebackhide__ = True
         words = ["sh", "-c", command] if isinstance(command, str) else list(command)
         (answer,) = self.lab.ask("exec", self.name, "--json", "--", *words, may_fail=True)
@@ -88,92 +92,98 @@ class Node:
         return done
 
     def start(self) -> None:
-        """Power on."""
+        """Power the node on."""
         self.lab.ask("start", self.name)
 
     def stop(self) -> None:
-        """Power off: its programs end, its links are down."""
+        """Power the node off: its programs end and its links go down."""
         self.lab.ask("stop", self.name)
 
 
 @dataclass(frozen=True)
 class Link:
-    """A link of the lab."""
+    """A link of the lab, which tests can impair, take down and bring up."""
 
     lab: Lab
     name: str
 
     def impair(self, *, direction: str = "both", **quantities: str | int | float) -> dict[str, Any]:
-        """Change what is given (`delay="50 ms", loss="1 %"`); gives what was read back, by direction."""
+        """Change the given quantities (`delay="50 ms", loss="1 %"`) and leave the others; returns the
+        impairment read back from the kernel, by direction.
+        """
         words = [] if direction == "both" else [f"--{direction}"]
         words += [w for key, value in quantities.items() for w in (f"--{key.replace('_', '-')}", str(value))]
         answer: dict[str, Any] = self.lab.ask("link", self.name, *words, "--json")
         return answer
 
     def clear(self) -> None:
-        """Make it a plain wire."""
+        """Remove all impairments of the link."""
         self.lab.ask("link", self.name, "--clear")
 
     def down(self) -> None:
-        """Cut it."""
+        """Take the link down."""
         self.lab.ask("link", self.name, "--down")
 
     def up(self) -> None:
-        """Mend it."""
+        """Bring the link up again."""
         self.lab.ask("link", self.name, "--up")
 
 
 @dataclass(frozen=True)
 class Flow:
-    """The messages of a flow, or of all flows of a class, with what became of them."""
+    """The messages of one flow, or of all flows of one class, with their times and fates."""
 
     name: str
     messages: pl.DataFrame = field(repr=False)
 
     @property
     def expected(self) -> int:
-        """Messages that were sent, times their receivers."""
+        """The number of rows (message and expected receiver) whose message was sent."""
         return self._sent.height
 
     @property
     def received(self) -> int:
-        """Messages that arrived, or were answered."""
+        """The number of sent messages that arrived or were answered, counted for each receiver."""
         there, back = (self._sent.get_column(name).is_not_null() for name in ("received_ns", "replied_ns"))
         return int((there | back).sum())
 
     @property
     def lost(self) -> int:
-        """Messages that did not arrive."""
+        """The number of sent messages that did not arrive: `expected` less `received`."""
         return self.expected - self.received
 
     @property
     def late(self) -> int:
-        """Messages that arrived after their deadline or never; 0 without a deadline."""
+        """The number of messages that arrived after their deadline or never; 0 if the flow has
+        no deadline.
+        """
         return int(self.messages.get_column("late").sum() or 0)
 
     def latency(self, percent: float) -> Measured:
-        """A percentile of the latency from the scheduled time; LabError where nothing came."""
+        """The given percentile (0 to 100) of the latency from the scheduled time; LabError if no message
+        arrived.
+        """
         __tracebackhide__ = True
         return self._percentile("latency_ns", "latency", percent)
 
     def round_trip(self, percent: float) -> Measured:
-        """A percentile of the time until the reply; LabError where none came."""
+        """The given percentile (0 to 100) of the time until the reply; LabError if no reply came."""
         __tracebackhide__ = True
         return self._percentile("round_trip_ns", "round trip", percent)
 
     @property
     def latency_p50(self) -> Measured:
-        """The median latency."""
+        """The median latency from the scheduled time; LabError if no message arrived."""
         return self.latency(50)
 
     @property
     def latency_p99(self) -> Measured:
-        """The 99th percentile of the latency."""
+        """The 99th percentile of the latency from the scheduled time; LabError if no message arrived."""
         return self.latency(99)
 
     @property
     def latency_max(self) -> Measured:
-        """The highest latency."""
+        """The highest latency from the scheduled time; LabError if no message arrived."""
         return self.latency(100)
 
     @property
@@ -195,19 +205,21 @@ class Flow:
 
 
 class Lab:
-    """A running lab, and after its scenario what the run measured."""
+    """A running lab and, after its scenario, the run with its measurements."""
 
     def __init__(self, spec: Spec, name: str, out: Path) -> None:
         self.spec, self.name, self._out = spec, name, out
         self._up = False
         self.run_dir: Path | None = None
-        self.failed_in: list[str] = []  # tests
+        self.failed_in: list[str] = []  # ids of the failed tests
 
     def __repr__(self) -> str:
         return f"Lab({self.name} of {self.spec.file})"
 
     def bring_up(self) -> None:
-        """Make it, and run its scenario where it has to; UnableError, LabError."""
+        """Bring the lab up or, if its Spec has a scenario, run the scenario to its end. Raises UnableError or
+        LabError.
+        """
         stays = self.spec.time == "real"
         words = ["run", *(["--keep"] if stays else [])] if self.spec.scenario else ["up"]
         file = [str(self.spec.file), "--lab", self.name, "--results", str(self._out), "--json"]
@@ -223,21 +235,23 @@ class Lab:
             raise LabError(f"{self}: {answer['error'] or answer.get('state')}")
 
     def take_down(self) -> None:
-        """End it, whatever state it is in, and see that nothing stays; LabError."""
+        """Take the lab down if it is up; LabError if `vnet down` fails."""
         if self._up:
             self._up = False
             self._vnet("down", self.name, "--json")
 
     def node(self, name: str) -> Node:
-        """One of its nodes."""
+        """The node of that name; the name is not checked here."""
         return Node(self, name)
 
     def link(self, name: str) -> Link:
-        """One of its links."""
+        """The link of that name; the name is not checked here."""
         return Link(self, name)
 
     def flow(self, name: str) -> Flow:
-        """The messages of a flow or class of that name, of a lab whose scenario has been run."""
+        """The messages of the flow or class `name` in the run of the scenario; LabError if none has that
+        name.
+        """
         __tracebackhide__ = True
         import polars as pl
 
@@ -252,7 +266,7 @@ class Lab:
 
     @cached_property
     def run(self) -> Run:
-        """The run of the scenario, as `vnet.load` returns it."""
+        """The run of the scenario, as `vnet.load` returns it; LabError if no scenario was run."""
         from .run import Run
 
         if not self.spec.scenario or self.run_dir is None:
@@ -260,12 +274,12 @@ class Lab:
         return Run(self.run_dir)
 
     def inspect(self) -> dict[str, Any]:
-        """Nodes, addresses, programs and links as the lab has them now."""
+        """The nodes, addresses, programs and links of the lab at this moment."""
         found: dict[str, Any] = self.ask("inspect", "--json")
         return found
 
     def assert_trusted(self) -> None:
-        """Fails where the run is suspect, with the reasons."""
+        """Raises LabError with the reasons if the run is suspect."""
         __tracebackhide__ = True
         manifest = self.run.manifest
         if manifest["suspect"]:
@@ -273,7 +287,7 @@ class Lab:
             raise LabError("\n".join([f"the run is suspect: {self.run_dir}", *why]))
 
     def assert_proven(self) -> None:
-        """Fails if a quantity of the link proof fails, and names every such quantity."""
+        """Raises LabError, which names every quantity of the link proof that fails, if any does."""
         __tracebackhide__ = True
         failed = [
             f"  {row['link']} {row['direction']} {row['quantity']}: {row['reason']}"
@@ -284,7 +298,7 @@ class Lab:
             raise LabError("\n".join(["links that fail their proof:", *failed]))
 
     def ask(self, command: str, *words: str, may_fail: bool = False) -> Any:
-        """Runs one command on the lab."""
+        """Runs one `vnet` command on the lab and returns its answer; LabError if the lab is not up."""
         __tracebackhide__ = True
         if not self._up:
             why = "ran in virtual time, and is over" if self.spec.time == "virtual" else "is down"
@@ -292,7 +306,9 @@ class Lab:
         return self._vnet(command, self.name, *words, may_fail=may_fail)
 
     def _vnet(self, *words: str, may_fail: bool = False) -> Any:
-        """A command's JSON answer; `may_fail`: also where its status is 1, if it has answered."""
+        """The JSON answer of a `vnet` command, or None without `--json`. A failed command raises LabError,
+        except with `may_fail` one of exit status 1 that printed an answer; status 4 raises UnableError.
+        """
         __tracebackhide__ = True
         done = subprocess.run(
             [sys.executable, "-m", "orchestrator.cli.main", *words],
@@ -309,7 +325,9 @@ class Lab:
 
 
 def spec_of(topology: Path, parameters: Mapping[str, Any], **how: Any) -> Spec:
-    """A Spec with its parameters as texts; in virtual time it runs the scenario, the only possible task."""
+    """A Spec with its parameters as texts. In virtual time it always runs the scenario, because a lab in
+    virtual time cannot do anything else.
+    """
     given = tuple((name, str(value)) for name, value in parameters.items())
     scenario = bool(how.pop("scenario", False)) or how.get("time") == "virtual"
     return Spec(topology, given, scenario=scenario, **how)

@@ -1,4 +1,6 @@
-"""A measured time: compares with text that has a unit, and says in a failed assertion what it is of."""
+"""A measured time, which compares with a text such as "50 ms" and names its quantity in a
+failed assertion.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ _TEXT = re.compile(r"\s*([0-9]+(?:\.[0-9]*)?)\s*([a-z]+)\s*")
 
 
 class Measured(float):
-    """Seconds: `latency < "50 ms"`."""
+    """A duration in seconds that compares with texts that have a unit: `latency < "50 ms"`."""
 
     said: str
 
@@ -42,7 +44,9 @@ class Measured(float):
 
 
 def in_seconds(value: float | str) -> float:
-    """A duration with its unit, or seconds."""
+    """A duration in seconds, from a text with its unit or from a number of seconds; ValueError for other
+    texts.
+    """
     if not isinstance(value, str):
         return float(value)
     found = _TEXT.fullmatch(value)
@@ -52,7 +56,7 @@ def in_seconds(value: float | str) -> float:
 
 
 def written(seconds: float) -> str:
-    """A duration in the unit that suits it."""
+    """A duration as text in the largest of s, ms, us and ns that gives at least 1."""
     for unit in ("s", "ms", "us"):
         if abs(seconds) * 1e9 >= UNITS_NS[unit]:
             return f"{seconds * 1e9 / UNITS_NS[unit]:.4g} {unit}"

@@ -1,4 +1,6 @@
-"""Packets of one capture point: a row each from the reduction, and pyshark's dissection of the kept pcap."""
+"""The packets of one capture point: a frame with one row for each, and pyshark's dissection of
+the kept pcap.
+"""
 
 from __future__ import annotations
 
@@ -19,21 +21,21 @@ from .errors import LoadError
 
 @dataclass(frozen=True)
 class Packets:
-    """`frame` is lazy: a capture may hold millions of packets."""
+    """The packets of one capture point; `frame` is lazy, because a capture can hold millions of packets."""
 
     point: str
     frame: pl.LazyFrame
     pcap: Path
 
     def collect(self) -> pl.DataFrame:
-        """All of them in memory."""
+        """All rows of `frame`, read into memory."""
         return self.frame.collect()
 
     def dissect(self, display_filter: str = "") -> Iterator[Any]:
-        """Each packet that a display filter of Wireshark lets through, as pyshark gives it, in order.
+        """Yields each packet that a Wireshark display filter accepts, as a pyshark object, in order.
 
-        Far slower than `frame`: for a look at single packets. Errors: LoadError where the pcap was not kept
-        or tshark refuses the filter.
+        It is far slower than `frame` and meant for single packets. LoadError if the pcap was not kept, or if
+        tshark refuses the filter or cannot read the pcap to its end.
         """
         if not self.pcap.exists():
             rule = "the capture was not kept; `frame` has what the reduction saw of it"
@@ -43,7 +45,9 @@ class Packets:
 
 
 def _insist(display_filter: str) -> None:
-    """Whether tshark accepts the filter, tested with an empty capture: pyshark's own answer may get lost."""
+    """Raises LoadError if tshark refuses the filter, tested with an empty capture, or is not installed.
+    pyshark itself may lose tshark's error.
+    """
     with tempfile.NamedTemporaryFile(suffix=".pcap") as empty:
         empty.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1))
         empty.flush()
@@ -58,7 +62,9 @@ def _insist(display_filter: str) -> None:
 
 
 def _dissected(pcap: Path, display_filter: str) -> Iterator[Any]:
-    """pyshark runs an event loop, which a notebook's thread has already: so all of it in another thread."""
+    """Yields pyshark's packets from another thread, because pyshark runs an event loop of its own and a
+    notebook's thread already has one.
+    """
     import pyshark  # type: ignore[import-untyped]  # slow to load, and needed here only
 
     def begin() -> tuple[Any, Iterator[Any]]:
@@ -89,6 +95,6 @@ def _let_go(capture: Any) -> str | None:
         # asyncio's 255: another waiter (pyshark's transport) reaped the process, its status is lost
         return None if "(retcode: 255)" in str(error) else str(error)
     finally:
-        capture._running_processes.clear()  # else it is closed again, with noise, when it is collected
+        capture._running_processes.clear()  # or pyshark closes it again, with warnings, at garbage collection
         asyncio.get_event_loop().close()
     return None

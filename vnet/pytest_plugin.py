@@ -1,7 +1,8 @@
-"""pytest with labs: `@pytest.mark.vnet("pair.yaml")`, and the fixture `lab` is that lab, up.
+"""pytest with labs: `@pytest.mark.vnet("pair.yaml")` brings a lab up, and the fixture `lab` gives it to the
+test.
 
-Every lab has a name of its own, so that workers of pytest-xdist do not meet. A failed test's run directory is
-kept.
+Every lab has a name of its own, so that parallel workers (pytest-xdist) do not collide. The run directory of
+a failed test is kept.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ Open = Callable[[Any, dict[str, Any]], Lab]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--vnet-kept DIR`."""
+    """Declares the option `--vnet-kept DIR`."""
     parser.getgroup("vnet").addoption(
         "--vnet-kept",
         default="vnet-kept",
@@ -37,7 +38,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Declare the marker."""
+    """Declares the marker `vnet`."""
     config.addinivalue_line("markers", MARK)
 
 
@@ -45,7 +46,9 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_runtest_makereport(
     item: pytest.Item,
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Remember a failure for the fixture that takes the lab down."""
+    """Records a failed test in its lab, whose run directory is then kept, and adds the place to
+    the report.
+    """
     report = yield
     if report.failed:
         lab = getattr(item, "funcargs", {}).get("lab")
@@ -57,7 +60,7 @@ def pytest_runtest_makereport(
 
 @pytest.fixture
 def lab(request: pytest.FixtureRequest) -> Iterator[Lab]:
-    """The lab that the marker `vnet` names, up; with `scope="module"` one for all tests of the module."""
+    """The running lab of the marker `vnet`; with `scope="module"` the tests of a module share it."""
     mark = request.node.get_closest_marker("vnet")
     if mark is None or len(mark.args) != 1:
         raise pytest.UsageError("fixture `lab`: mark the test, @pytest.mark.vnet(TOPOLOGY)")
@@ -82,7 +85,9 @@ def _vnet_module_labs(
 
 
 def _labs(request: pytest.FixtureRequest, directory: Path) -> Iterator[Open]:
-    """Gives labs, each Spec once; takes all down, keeps what failed tests have measured."""
+    """Yields a function that brings up one lab for each different Spec; at the end it takes all of them down
+    and keeps the run directories of failed tests. Raises the first LabError of a take-down.
+    """
     made: dict[Spec, Lab] = {}
 
     def opened(topology: Any, options: dict[str, Any]) -> Lab:
@@ -113,7 +118,9 @@ def _bring_up(lab: Lab, config: pytest.Config) -> None:
 
 
 def _end(config: pytest.Config, lab: Lab) -> LabError | None:
-    """Keep what is to be kept, take the lab down; the error with which that failed."""
+    """Takes the lab down and copies its run directory if a test failed in it; returns the LabError of the
+    take-down, or None.
+    """
     try:
         lab.take_down()
     except LabError as error:
@@ -127,7 +134,7 @@ def _end(config: pytest.Config, lab: Lab) -> LabError | None:
 
 
 def _kept(config: pytest.Config, lab: Lab) -> Path:
-    """Where the run directory of a lab goes in which a test has failed."""
+    """The directory into which the run directory of a lab is copied after a failed test."""
     base = Path(config.getoption("--vnet-kept"))
     return config.rootpath / base / f"{lab.spec.file.stem}-{lab.name}"
 
@@ -141,7 +148,9 @@ def _spec(topology: Any, options: dict[str, Any], beside: Path, directory: Path)
 
 
 def _written(topology: Topology, directory: Path) -> Path:
-    """The builder's file; builders that differ have files of their own, whatever their names."""
+    """Writes the topology to a file and returns its path; topologies of equal name and different content get
+    files of their own.
+    """
     for number in itertools.count(1):
         file = directory / (f"{topology.name}.yaml" if number == 1 else f"{topology.name}-{number}.yaml")
         if not file.exists():

@@ -1,4 +1,4 @@
-"""One run directory."""
+"""Reads one run directory: manifest, plan, figures, verdicts, tables and captures."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ JUDGE = "`vnet report DIR` judges the run and writes it"
 
 @dataclass(frozen=True)
 class Run:
-    """Reads files when they are needed. Errors of all members: LoadError."""
+    """One run; each member reads its file at its first use and raises LoadError if that fails."""
 
     path: Path
 
     @cached_property
     def manifest(self) -> dict[str, Any]:
-        """How the run went: state, seed, kernel, phases, warnings, suspect; with a warning for each file that
-        was changed after it had been sealed.
+        """The run's manifest.json: state, seed, kernel, phases, warnings, suspect; with one more warning for
+        each file that changed after the run was sealed.
         """
         found: Contents = files.read_json(self.path / "manifest.json")
         return dict(findings.known(found, seal.altered(self.path)))
 
     @cached_property
     def plan(self) -> Plan:
-        """The plan of the run."""
+        """The plan of the run (plan.json)."""
         try:
             return rundir.read_plan(self.path)
         except rundir.UnreadableError as error:
@@ -44,70 +44,72 @@ class Run:
 
     @cached_property
     def summary(self) -> pl.DataFrame:
-        """Every headline figure: name, what it is of (a column each), value, unit, n, low, high, method."""
+        """One row for each metric of summary.json: name, its subject (a column for each part), value, unit,
+        n, low, high, method.
+        """
         return files.rows(retired.figures(files.read_json(self.path / "summary.json")))
 
     @cached_property
     def proof(self) -> pl.DataFrame:
-        """Every quantity of a link, requested and measured, with its verdict."""
+        """One row for each quantity of a link: requested, measured and the verdict of the link proof."""
         return files.rows(
             _in_todays_words(retired.objects("proof.json", files.read_json(self.path / "proof.json")))
         )
 
     @cached_property
     def verdicts(self) -> pl.DataFrame:
-        """Every verdict: of (proof, guarantee, check, claim), name, verdict (holds, fails, cannot tell; of
-        claims also by construction), reason. Runs of earlier versions have them once `vnet report` has judged
-        them.
+        """One row for each verdict: of (proof, guarantee, check or claim), name, verdict (holds, fails,
+        cannot tell; for claims also by construction), reason. LoadError for a run of an earlier version that
+        `vnet report` has not yet judged.
         """
         found = files.read_json(self.path / "verdicts.json", JUDGE)["verdicts"]
         return files.rows(_in_todays_words(retired.judged(found)))
 
     @property
     def tables(self) -> list[str]:
-        """The names of the tables, for `table`."""
+        """The names of the tables of the run, which `table` takes."""
         return files.names(self.path)
 
     def table(self, name: str) -> pl.LazyFrame:
-        """NAME.parquet of the run directory, not read yet."""
+        """The table NAME.parquet of the run directory as a lazy frame."""
         return files.scan(self.path / f"{name}.parquet", self.tables)
 
     @property
     def messages(self) -> pl.LazyFrame:
-        """A row a message and expected receiver; lazy, since there may be millions."""
+        """One row for each message and expected receiver, lazy because there may be millions."""
         return self.table("messages")
 
     @cached_property
     def nodes(self) -> pl.DataFrame:
-        """CPU, traffic and memory of each node, a row a second."""
+        """CPU, traffic and memory of each node, one row a second."""
         return self.table("nodes").collect()
 
     @cached_property
     def links(self) -> pl.DataFrame:
-        """Traffic, drops and queue of each link and direction, a row a second."""
+        """Traffic, drops and queue of each link and direction, one row a second."""
         return self.table("links").collect()
 
     @cached_property
     def host(self) -> pl.DataFrame:
-        """The machine that the lab ran on, a row a second."""
+        """The samples of the machine that carried the lab, one row a second."""
         return self.table("host").collect()
 
     @cached_property
     def events(self) -> pl.DataFrame:
-        """The timeline as it was applied."""
+        """The events of the timeline with the times at which they were applied."""
         return self.table("events").collect()
 
     @property
     def points(self) -> list[str]:
-        """The capture points that were reduced."""
+        """The names of the capture points whose packets were reduced."""
         return files.names(self.path / "packets")
 
     def packets(self, point: str) -> Packets:
-        """The packets of a capture point."""
+        """The packets of one capture point; LoadError if the point has no reduced packets."""
         frame = files.scan(self.path / "packets" / f"{point}.parquet", self.points)
         return Packets(point, frame, self.path / "pcap" / f"{point}.pcap")
 
 
 def _in_todays_words(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Rows with verdicts as earlier versions wrote them."""
+    """The rows with the verdict words of earlier versions replaced by today's."""
     return [{**row, "verdict": verdict.word(row.get("verdict"))} for row in found]

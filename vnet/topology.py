@@ -1,7 +1,7 @@
-"""A topology file built in Python: plain data in, the YAML that `vnet` takes out.
+"""Builds a topology file in Python: takes plain data and writes the YAML that `vnet` reads.
 
-Nothing is checked here but names that are taken: what a key means, and what may stand behind it, `vnet`
-itself says (`vnet explain`, `vnet check`): one rule for files written by hand and by program.
+Only values that YAML cannot hold and names that are taken are refused here. `vnet check` checks keys and
+values, with the same rules for files written by hand and by program; `vnet explain` describes them.
 """
 
 from __future__ import annotations
@@ -18,18 +18,22 @@ HYPHENS = {"link_down": "link-down", "link_up": "link-up"}
 
 
 class TopologyError(ValueError):
-    """A value or name that a topology file cannot have."""
+    """A topology file cannot have this value or name."""
 
 
 class Topology:
-    """A topology in the making. Keywords are keys of the file; `for_` stands for `for`, Python's own word."""
+    """Builds one topology. Keyword arguments are keys of the file; `for_` stands for the key `for`, a
+    reserved word of Python.
+    """
 
     def __init__(self, name: str, **keys: Any) -> None:
         self._data: Data = {"name": name} | _plain_keys(keys)
 
     @classmethod
     def read(cls, text: str) -> Topology:
-        """The topology that a file's text holds, to be changed and written again."""
+        """The topology in the text of a YAML file, which can be changed and written again; TopologyError if
+        the text is no mapping with a `name`.
+        """
         from ruamel.yaml import YAML
 
         data = YAML(typ="safe", pure=True).load(text)
@@ -41,33 +45,35 @@ class Topology:
 
     @property
     def name(self) -> str:
-        """The name of the experiment."""
+        """The name of the topology."""
         return str(self._data["name"])
 
     @property
     def data(self) -> Data:
-        """A copy of the file's future content, as plain data."""
+        """A copy of the content of the file, as plain data."""
         copied: Data = _plain(self._data)
         return copied
 
-    def parameter(self, name: str, type: str, **keys: Any) -> Self:  # the file's own key
-        """Declare `${name}`; with `default=` a run need not set it."""
+    def parameter(self, name: str, type: str, **keys: Any) -> Self:  # `type` is the key in the file
+        """Declare the parameter `${name}`; one with `default=` may be left out by a run."""
         return self._add("parameters", name, {"type": type} | keys)
 
     def segment(self, name: str, subnet: str | None = None, **keys: Any) -> Self:
-        """Add a broadcast domain."""
+        """Add a segment (broadcast domain)."""
         return self._add("segments", name, ({} if subnet is None else {"subnet": subnet}) | keys)
 
     def node(self, name: str, segment: str | list[str] | None = None, **keys: Any) -> Self:
-        """Add a machine; `software={"NAME": {"KIND": {...}}}`."""
+        """Add a node, with programs as `software={"NAME": {"KIND": {...}}}`."""
         return self._add("nodes", name, ({} if segment is None else {"segment": segment}) | keys)
 
     def group(self, name: str, count: int | str, segment: str | list[str], **keys: Any) -> Self:
-        """Add equal machines."""
+        """Add a group of `count` equal nodes."""
         return self._add("groups", name, {"count": count, "segment": segment} | keys)
 
     def link(self, name: str, first: str, second: str, **keys: Any) -> Self:
-        """Join two segments or nodes; `both={"delay": "20 ms"}`, or `forward` and `reverse`."""
+        """Add a link between two segments or nodes; impairments as `both={"delay": "20 ms"}`, or `forward`
+        and `reverse`.
+        """
         return self._add("links", name, {"between": [first, second]} | keys)
 
     def capture(self, name: str, at: str, **keys: Any) -> Self:
@@ -80,7 +86,9 @@ class Topology:
         return self
 
     def phases(self, **keys: Any) -> Self:
-        """Set the file's `run`: `hold="20 s"`, `drain`, `connect_interval`."""
+        """Set keys of the file's `run`, the lengths of the phases: `hold="20 s"`, `drain`,
+        `connect_interval`.
+        """
         self._data.setdefault("run", {}).update(_plain_keys(keys))
         return self
 
@@ -90,7 +98,9 @@ class Topology:
         return self
 
     def change(self, section: str, name: str, **keys: Any) -> Self:
-        """Set keys of what is there: `change("links", "wan", both={"delay": "50 ms"})`."""
+        """Set keys of an existing entry: `change("links", "wan", both={"delay": "50 ms"})`; TopologyError if
+        it does not exist.
+        """
         part: Data = self._data.get(section, {})
         if name not in part:
             raise TopologyError(f"{section}.{name}: is not there; there are: {', '.join(part) or 'none'}")
@@ -98,7 +108,7 @@ class Topology:
         return self
 
     def yaml(self) -> str:
-        """The file's text."""
+        """The YAML text of the topology."""
         from ruamel.yaml import YAML
 
         writer = YAML(pure=True)
@@ -109,7 +119,7 @@ class Topology:
         return text.getvalue()
 
     def write(self, file: str | Path) -> Path:
-        """Write the file; its path."""
+        """Write the topology as YAML and return the path."""
         path = Path(file)
         path.write_text(self.yaml(), encoding="utf-8")
         return path
@@ -136,7 +146,9 @@ def _plain_keys(keys: Mapping[str, Any]) -> Data:
 
 
 def _plain(value: Any) -> Any:
-    """Converts a value to what YAML can express; a `timedelta` becomes a duration."""
+    """Converts a value to what YAML can express, a `timedelta` to a text in us; TopologyError for other types
+    and for infinite numbers.
+    """
     if isinstance(value, Mapping):
         return {str(key): _plain(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
@@ -151,7 +163,9 @@ def _plain(value: Any) -> Any:
 
 
 def _quoted(value: Any) -> Any:
-    """Text that a reader could take for something else, in quotes."""
+    """The value with quotes around each text that a YAML reader could take for something else, and with
+    multi-line texts as literal blocks.
+    """
     from ruamel.yaml.scalarstring import DoubleQuotedScalarString, LiteralScalarString
 
     if isinstance(value, dict):
@@ -166,7 +180,9 @@ def _quoted(value: Any) -> Any:
 
 
 def _block(text: str) -> bool:
-    """Whether text is lines that stand as they are, a configuration for example."""
+    """Whether the text is several printable lines that YAML can hold as a literal block, such as a
+    configuration.
+    """
     lines = text.splitlines()
     plain = all(line.isascii() and line.isprintable() and line == line.rstrip() for line in lines)
     return (
@@ -179,7 +195,9 @@ def _block(text: str) -> bool:
 
 
 def _safe(text: str) -> bool:
-    """Whether text can stand without quotes: begins with a letter, and no reader has another word for it."""
+    """Whether YAML can hold the text without quotes: it begins with a letter, has only plain characters, and
+    is no YAML constant such as "yes".
+    """
     ordinary = text[:1].isalpha() and text.isascii() and all(c.isalnum() or c in " -_./" for c in text)
     constants = {"true", "false", "null", "yes", "no", "on", "off", "y", "n"}
     return ordinary and text == text.strip() and text.lower() not in constants

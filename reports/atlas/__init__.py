@@ -1,1 +1,3 @@
-"""The atlas: which interaction model meets given requirements on a network, with its measurements."""
+"""The atlas: a data set of measured interaction models that answers which model meets given requirements on a
+network.
+"""

@@ -1,4 +1,6 @@
-"""Ranks interaction models for requirements on a network, each with its evidence."""
+"""Ranks interaction models by how well they meet the requirements of a question, each with its measured
+evidence.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +20,10 @@ VERDICTS = ("meets", "likely", "perhaps", "no", "unknown")  # in the order of ra
 
 @dataclass(frozen=True)
 class Question:
-    """Requirements: `needed` of all updates in time at every receiver, for at most so many bytes each.
+    """Requirements on a network: a share `needed` of all updates arrives at each receiver within
+    `deadline_s`, for at most `budget_bytes` for one update to one receiver (None: any number).
 
-    confirmed: what counts is the receiver's confirmation, back at the sender.
+    With `confirmed`, an update counts when the receiver's confirmation is back at the sender in time.
     """
 
     place: Place
@@ -32,7 +35,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Neighbour:
-    """A measured point near the question: how far, and what was measured there."""
+    """A measured point near the question: its distance `away` and the values measured at it."""
 
     point: int
     away: float
@@ -44,7 +47,9 @@ class Neighbour:
 
 @dataclass(frozen=True)
 class Candidate:
-    """The answer for one model: a verdict of VERDICTS with its reason `why`; unknown estimates are None."""
+    """The answer for one model: a verdict of VERDICTS with its reason `why`; estimates that the atlas cannot
+    make are None.
+    """
 
     model: str
     verdict: str
@@ -56,7 +61,9 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Answer:
-    """All models, best first. unknown: why the atlas cannot answer at all, a sentence each; else empty."""
+    """The answer for all models, best first. `unknown` has the reasons why the atlas cannot answer, a
+    sentence each; it is empty if the atlas can answer.
+    """
 
     question: Question
     candidates: tuple[Candidate, ...]
@@ -64,13 +71,15 @@ class Answer:
 
     @property
     def best(self) -> Candidate | None:
-        """The first, if it meets the requirements at least by its estimate."""
+        """The first candidate if its verdict is "meets" or "likely", else None."""
         first = self.candidates[0] if self.candidates and not self.unknown else None
         return first if first and first.verdict in VERDICTS[:2] else None
 
 
 def outside(question: Question) -> list[str]:
-    """A sentence for each way in which a question exceeds the range of the atlas."""
+    """One sentence for each number of the question that is outside the range of the atlas;
+    empty if none is.
+    """
     found = question.place.outside()
     if not DEADLINES_S[0] <= question.deadline_s <= DEADLINES_S[-1]:
         low, high = (duration_words(d) for d in (DEADLINES_S[0], DEADLINES_S[-1]))
@@ -80,7 +89,9 @@ def outside(question: Question) -> list[str]:
 
 
 def ask(atlas: Atlas, question: Question, models: Sequence[str] = ()) -> Answer:
-    """The answer from a data set, of the models named or of all."""
+    """Ranks the named `models` of the data set, or all, for the question; no candidates if it is outside the
+    range.
+    """
     wanted = [model for model in atlas.models if not models or model in models]
     if reasons := outside(question):
         return Answer(question, (), tuple(reasons))
@@ -92,7 +103,9 @@ def ask(atlas: Atlas, question: Question, models: Sequence[str] = ()) -> Answer:
 
 
 def _rank(candidate: Candidate) -> tuple[int, float, float]:
-    """Sorts models that meet the requirements by price, the others by their share in time."""
+    """The sort key of a candidate: models that meet the requirements by their bytes per update, others by
+    their share in time.
+    """
     place = VERDICTS.index(candidate.verdict)
     if candidate.in_time is None or candidate.bytes_per_update is None:
         return place, 0.0, 0.0
@@ -122,37 +135,43 @@ def _candidate(rows: pl.DataFrame, model: str, question: Question, most: float) 
 
 
 def reach_of(atlas: Atlas) -> float:
-    """How far from a measurement the atlas answers: the largest `reach` of a model with enough points, the
-    same for all, since a model is not known less where it was measured more.
+    """The largest distance from a measurement at which the atlas still answers; 0 if no model has FEWEST
+    points.
+
+    All models share the largest `reach` of any of them, because a densely measured model would otherwise
+    answer within a smaller distance than a sparsely measured one.
     """
     enough = [rows for model in atlas.models if (rows := atlas.of(model)).height >= FEWEST]
     return max((reach(coordinates(rows)) for rows in enough), default=0.0)
 
 
 def reach(points: Floats) -> float:
-    """The largest distance of a measured point from its nearest other one: held-out errors tell so far."""
+    """The largest distance of a measured point from its nearest other point; held-out errors are known up to
+    it.
+    """
     return max(float(np.sort(distances(points, point))[1]) for point in points)
 
 
 def share_surface(points: Floats, in_time: Floats) -> Surface:
-    """The interpolation of shares in time."""
+    """The interpolation of the shares in time, bounded to 0 to 1."""
     return Surface(points, in_time, 0.0, 1.0)
 
 
 def price_surface(points: Floats, rows: pl.DataFrame) -> Surface:
-    """The interpolation of the logarithm of bytes on the wire for one update to one receiver."""
+    """The interpolation of the logarithm of the bytes sent for one update to one receiver."""
     return Surface(points, np.log(rows["bytes_per_update"].to_numpy()))
 
 
 def exp(of: Estimate) -> Estimate:
-    """An estimate of a logarithm as one of the quantity."""
+    """The estimate of a quantity, from the estimate of its natural logarithm."""
     return Estimate(float(np.exp(of.value)), float(np.exp(of.low)), float(np.exp(of.high)))
 
 
 def shares_in_time(rows: pl.DataFrame, deadline_s: float, *, confirmed: bool = False) -> Floats | None:
-    """For each row, the share of updates x receivers that arrive in time; None if nothing is confirmed.
+    """For each row, the share of updates x receivers that arrive (or are confirmed) by the deadline; None if
+    a row has no confirmations to measure.
 
-    Between measured deadlines it is linear in their logarithm.
+    Between two measured deadlines it is interpolated linearly in the logarithm of the deadline.
     """
     column = rows["confirmed_within" if confirmed else "delivered_within"]
     if column.null_count():

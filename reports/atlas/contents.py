@@ -1,4 +1,4 @@
-"""Describes the content of a data set in a few lines, computed from the data set itself."""
+"""Summarises the content of an atlas data set, computed from the data set itself."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from reports.atlas.dataset import Atlas, about
 
 
 def contents(atlas: Atlas) -> dict[str, Any]:
-    """Runs, points, seeds, conditions, code; the ranges as measured and, in brackets, as designed."""
+    """Runs, points, seeds, conditions and code of the data set by label, and for each axis the measured range
+    with the designed one in brackets.
+    """
     rows = atlas.rows
     found: dict[str, Any] = {
         "file": f"{atlas.path}, sha256 {atlas.digest}",

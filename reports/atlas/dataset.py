@@ -1,4 +1,6 @@
-"""The data set of the atlas: one row for each run, in a Parquet file that describes itself."""
+"""Collects, writes and reads the data set of the atlas: a Parquet file with one row for each run, and a
+description of itself in its metadata.
+"""
 
 from __future__ import annotations
 
@@ -29,12 +31,12 @@ _ABOUT = "vnet-atlas"  # key of the file's metadata
 
 
 class AtlasError(Exception):
-    """A data set that cannot be read or made; the text is place, value, rule, remedy."""
+    """A data set cannot be read or made; the text has the place, the value, the rule and the remedy."""
 
 
 @dataclass(frozen=True)
 class Atlas:
-    """A data set as read: `rows` by model and point, `digest` of the file's bytes."""
+    """A data set that was read: its rows, and `digest`, the SHA-256 of the file's bytes."""
 
     path: Path
     rows: pl.DataFrame
@@ -42,18 +44,19 @@ class Atlas:
 
     @property
     def models(self) -> list[str]:
-        """Names of the interaction models, in order."""
+        """The names of the interaction models, sorted."""
         return sorted(self.rows["model"].unique().to_list())
 
     def of(self, model: str) -> pl.DataFrame:
-        """The measured points of one model."""
+        """The rows of one model."""
         return self.rows.filter(pl.col("model") == model)
 
 
 def collect(campaign_dir: Path) -> tuple[list[dict[str, Any]], list[str]]:
-    """Rows of a campaign's complete runs, and a sentence about every other one.
+    """One row for each complete run of a campaign, and a sentence for each run that is incomplete or
+    unreadable.
 
-    AtlasError where the directory holds no campaign, or one without points.
+    AtlasError if the directory holds no campaign, or if a complete cell has no design point.
     """
     try:
         lines, skipped = cell_lines(campaign_dir / "cells.jsonl")
@@ -79,7 +82,9 @@ def collect(campaign_dir: Path) -> tuple[list[dict[str, Any]], list[str]]:
 
 
 def merged(old: pl.DataFrame | None, rows: Iterable[dict[str, Any]]) -> pl.DataFrame:
-    """The rows of both, the new one where both measured the same; sorted."""
+    """The old and new rows together, sorted; if both have a run of the same model, point and seed, the new
+    row stays.
+    """
     new = pl.DataFrame(list(rows), schema=_schema())
     both = new if old is None else pl.concat([old, new])
     return both.unique(KEY, keep="last").sort("point", "model", "seed")
@@ -102,7 +107,7 @@ def _schema() -> dict[str, Any]:
 
 
 def write(frame: pl.DataFrame, path: Path, command: str) -> None:
-    """Keep the rows; `command` makes them again."""
+    """Writes the rows to `path`; the metadata records `command`, which makes the data set again."""
     path.parent.mkdir(parents=True, exist_ok=True)
     about = {"format": FORMAT, "command": command, "deadlines_s": DEADLINES_S, "ranges": ranges()}
     fresh = path.with_name(path.name + ".new")
@@ -111,12 +116,12 @@ def write(frame: pl.DataFrame, path: Path, command: str) -> None:
 
 
 def ranges() -> dict[str, Any]:
-    """The designed range of every axis."""
+    """For each axis by name: [low, high, "log" or "linear"] of the designed range."""
     return {axis.name: [axis.low, axis.high, "log" if axis.log else "linear"] for axis in AXES}
 
 
 def read(path: Path = SHIPPED) -> Atlas:
-    """The data set in `path`; AtlasError where there is none, or one of another format."""
+    """The data set in `path`; AtlasError if it is missing, unreadable or of another format."""
     try:
         content = path.read_bytes()
         about = json.loads(pl.read_parquet_metadata(path).get(_ABOUT, "{}"))
@@ -135,6 +140,6 @@ def read(path: Path = SHIPPED) -> Atlas:
 
 
 def about(path: Path) -> dict[str, Any]:
-    """The description that `write` put into the file."""
+    """The description (format, command, deadlines, ranges) that `write` put into the file's metadata."""
     found: dict[str, Any] = json.loads(pl.read_parquet_metadata(path)[_ABOUT])
     return found

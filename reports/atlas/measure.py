@@ -1,4 +1,4 @@
-"""Turns a run of an atlas campaign into a row of the data set: arrivals, times, cost."""
+"""Turns a run of an atlas campaign into a row of the data set: deliveries, times and bytes sent."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from reports.atlas.axes import DEADLINES_S
 from reports.rundir import Run, RunDirectoryError, read_run
 
 FIELD, CENTRE = "at-field", "at-centre"  # capture points of topologies/atlas/*.yaml
-PREFIX = "atlas-"  # of the names of those topologies; the rest names the model
+PREFIX = "atlas-"  # prefix of those topologies' names; the rest is the model
 QUANTILES = (0.1, 0.5, 0.9, 0.99, 1.0)
-REPAIR = "RDATA"  # what a reliable multicast calls data sent again (RFC 3208)
+REPAIR = "RDATA"  # PGM's packet type for data sent again (RFC 3208)
 SECOND = 1e9
 _UNITS = {
     "%": 0.01, "bit/s": 1.0, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9, "ns": 1e-9, "us": 1e-6, "ms": 1e-3,
@@ -23,9 +23,9 @@ _UNITS = {
 
 
 def row_of(run_dir: Path, levels: dict[str, Any], point: int, wall_s: float | None) -> dict[str, Any]:
-    """The row of a complete run; `levels` as its campaign's journal says.
+    """The data set's row of a complete run; `levels` are the factor levels of its cell in cells.jsonl.
 
-    RunDirectoryError where it does not hold what the atlas needs.
+    RunDirectoryError if the run has no messages, or not the two captures that the atlas needs.
     """
     run = read_run(run_dir)
     messages = run.table("messages")
@@ -65,22 +65,27 @@ def row_of(run_dir: Path, levels: dict[str, Any], point: int, wall_s: float | No
 
 
 def model(topology: str, levels: dict[str, Any], asked: dict[str, Any]) -> str:
-    """The interaction model: its topology's name, and the factors that are not of the network."""
+    """The name of the interaction model: the topology's name without "atlas-", then the levels of factors
+    that do not describe the network.
+    """
     place = {"topology", "loss", "rate", "delay", "receivers", "size", "duplex"}
     more = [f"{name} {asked[name]}" for name in levels if name not in place]
     return " ".join([topology.removeprefix(PREFIX), *more])
 
 
 def _number(value: Any) -> float:
-    """A parameter's value as it stands in a manifest, in the data set's unit: 1, bit/s, s, bytes."""
+    """The value of a parameter in the manifest as a number in the data set's unit: share,
+    bit/s, s or bytes.
+    """
     number, _, unit = str(value).strip().partition(" ")
     return float(number) * (_UNITS[unit.strip()] if unit else 1.0)
 
 
 def _delivery(messages: pl.DataFrame, owed: int) -> dict[str, Any]:
-    """How many of `owed` updates x receivers arrived and were confirmed, and when; null if nothing confirms.
+    """The delivered and confirmed updates out of `owed` (updates x receivers), with times; confirmations are
+    None if the model has none.
 
-    Receivers that were absent or unreachable count as owed all the same.
+    Receivers that were absent or unreachable are part of `owed`.
     """
     latency = messages["latency_ns"].drop_nulls().cast(pl.Float64) / SECOND
     confirms = bool((messages["pattern"] == "request").any())
@@ -102,7 +107,9 @@ def _delivery(messages: pl.DataFrame, owed: int) -> dict[str, Any]:
 
 
 def _wire(run: Run, begin_ns: int, owed: int) -> dict[str, Any]:
-    """Frames that each side sent towards the other before the link: from the first update on, and before."""
+    """The bytes that each side sent across the link, before the first update (setup) and from it on, with
+    packets and retransmissions from the first update on.
+    """
     here = {interface.address: interface.segment for node in run.plan.nodes for interface in node.interfaces}
     total_bytes = setup_bytes = packets = again = 0
     for point, segment in ((CENTRE, "centre"), (FIELD, "field")):
@@ -131,13 +138,13 @@ def _wire(run: Run, begin_ns: int, owed: int) -> dict[str, Any]:
 
 
 def _patience_s(run: Run, messages: pl.DataFrame) -> float:
-    """How long the last update, and what confirms it, would have been waited for."""
+    """The seconds from the scheduled time of the last update to the planned end of the drain."""
     last_ns = int(messages.select(pl.col("scheduled_ns").max()).item())
     planned_ns = run.plan.ramp_ns + run.plan.hold_ns + run.plan.drain_ns
     return (int(run.manifest["t0_ns"]) + planned_ns - last_ns) / SECOND
 
 
 def _lab_s(run: Run) -> float:
-    """From the start of the ramp to the end of the drain."""
+    """The seconds from the start of the ramp to the end of the drain, in lab time."""
     phases = run.manifest["phases"]
     return float(phases["drain"][1] - phases["ramp"][0]) / SECOND

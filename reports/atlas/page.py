@@ -1,4 +1,6 @@
-"""The atlas as one self-contained page: who wins where, how sure that is, and the runs behind it."""
+"""Writes the atlas as one self-contained page: maps of the best model, the uncertainty of each estimate, and
+the measured runs.
+"""
 
 from __future__ import annotations
 
@@ -45,11 +47,11 @@ DEADLINES = (0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
 # Grey means that no model meets it; yellow is Okabe and Ito's, too; the ninth colour is none of theirs.
 COLOURS = (*PALETTE[:6], PALETTE[7], "#F0E442", "#5B2A86")
 BYTE = 255
-FURTHEST = 2.0  # of the distances that a byte holds
+FURTHEST = 2.0  # the largest distance that a byte encodes
 
 
 def write_page(atlas: Atlas, out: Path) -> None:
-    """Write the page; the directory is made."""
+    """Writes the page of the atlas to `out` and makes its directory."""
     environment = Environment(
         loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
@@ -76,12 +78,12 @@ def write_page(atlas: Atlas, out: Path) -> None:
 
 
 def _embedded(value: Any) -> str:
-    """JSON that may stand inside a script element."""
+    """The value as JSON in which `<` is escaped, so that it can stand inside a script element."""
     return json.dumps(value, separators=(",", ":")).replace("<", "\\u003c")
 
 
 def drawn(atlas: Atlas) -> dict[str, Any]:
-    """Everything that the page draws: the grid's estimates as bytes, and every measured run."""
+    """The data of the page's script: the estimates on the grid as base64 bytes, and every measured run."""
     models = [model for model in atlas.models if atlas.of(model).height >= FEWEST]
     places = _grid()
     shares, offs, away, prices = [], [], [], []
@@ -121,8 +123,8 @@ def drawn(atlas: Atlas) -> dict[str, Any]:
 
 
 def _grid() -> Floats:
-    """Coordinates of every place that the page shows: duplex, size, delay, receivers, rate, loss, the last
-    fastest; the script counts in the same order.
+    """The scaled coordinates of every place of the page, ordered by duplex, size, delay, receivers, rate,
+    loss with loss the fastest; page.js counts in the same order.
     """
     product = itertools.product(DUPLEX, SIZES, DELAYS, RECEIVERS, RATES, LOSSES)
     return np.array(
@@ -142,7 +144,7 @@ def _text(parts: list[bytes]) -> str:
 
 
 def _runs(rows: pl.DataFrame) -> list[dict[str, Any]]:
-    """Every measured run, with its place for people and in coordinates."""
+    """Every measured run as an object of the page, with its place both as text and as coordinates."""
     points = coordinates(rows)
     found = []
     for row, at in zip(rows.iter_rows(named=True), points, strict=True):
@@ -171,7 +173,7 @@ def _runs(rows: pl.DataFrame) -> list[dict[str, Any]]:
 
 
 def command(model: str, parameters: dict[str, Any], seed: int) -> str:
-    """The command that repeats a run to the byte, with the same code."""
+    """The `vnet run` command that repeats a run to the byte, with the same code."""
     words = " ".join(f"-p '{name}={value}'" for name, value in parameters.items())
     name = model.split(" ")[0]
     return f"vnet run topologies/atlas/{name}.yaml --time virtual --seed {seed} {words}"

@@ -1,4 +1,4 @@
-"""Cross-validation of the atlas: each measured point is held out once."""
+"""Cross-validates the atlas: predicts each measured point from the points of the other folds."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ DEADLINES = (0.5, 2.0, 10.0)  # s
 
 @dataclass(frozen=True)
 class Score:
-    """The prediction errors of one model and deadline: shares in time (0 to 1) at held-out points.
+    """The prediction errors of one model at one deadline: errors of shares in time (0 to 1) at held-out
+    points.
 
-    guess: the mean error of predicting the mean of all other points. covered: share of points within their
-    interval, which comes from other points' errors.
+    `most_error` is the 90 % quantile. `guess` is the mean error of predicting the mean of all other points.
+    `covered` is the share of points within their interval, which is made from the errors of other points.
     """
 
     model: str
@@ -32,11 +33,11 @@ class Score:
     covered: float
 
     def data(self) -> dict[str, Any]:
-        """For scripts."""
+        """The score as a dictionary for scripts."""
         return asdict(self)
 
     def words(self) -> list[str]:
-        """The row that `vnet atlas show` and the page print."""
+        """The score as the row of texts that `vnet atlas show` and the page print."""
         shares = (self.mean_error, self.most_error, self.guess, self.covered)
         said = [f"{100 * share:.1f} %" for share in shares]
         return [self.model, str(self.points), duration_words(self.deadline_s), *said]
@@ -44,16 +45,18 @@ class Score:
 
 @dataclass(frozen=True)
 class Choice:
-    """Where all models were measured: the model that the other points would have chosen, against the best."""
+    """At points where all models were measured: the model chosen by held-out predictions, compared with the
+    best one.
+    """
 
     deadline_s: float
     points: int
-    lost: float  # share in time given away on average by the choice
-    lost_always: tuple[str, float]  # the same for who always takes one model, the best such one
+    lost: float  # mean share in time by which the chosen model is below the best
+    lost_always: tuple[str, float]  # the single model with the least such loss, and its loss
 
 
 def scores(atlas: Atlas) -> list[Score]:
-    """The scores of every model with enough points."""
+    """The score of each model with at least FEWEST points, for each of DEADLINES."""
     found = []
     for model in atlas.models:
         rows = atlas.of(model)
@@ -85,7 +88,7 @@ def _guess(values: Floats) -> float:
 
 
 def choices(atlas: Atlas) -> list[Choice]:
-    """The choices for every deadline; empty if fewer than FEWEST points have all models."""
+    """The Choice for each of DEADLINES; empty if fewer than FEWEST points were measured with all models."""
     models = [model for model in atlas.models if atlas.of(model).height >= FEWEST]
     if not models:
         return []

@@ -1,4 +1,6 @@
-"""One outcome of one model over the whole space: scipy's interpolation, scored on cells not shown to it."""
+"""Interpolates one outcome of one model over the space of the axes with scipy, and measures the error on
+held-out points.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ _CONES: tuple[Basis, ...] = tuple(("linear", 0, s) for s in (0.0, 0.1, 1.0))
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value with its interval: as far as nine of ten held-out neighbours were off."""
+    """A value with its interval, which is as wide as 90 % of the errors at the nearest held-out points."""
 
     value: float
     low: float
@@ -35,7 +37,9 @@ class Estimate:
 
 @dataclass(frozen=True, eq=False)
 class Surface:
-    """`values` at `points` (n x axes, each range 0 to 1), within the bounds that the outcome has."""
+    """An interpolation of `values` at `points` (n x axes, each range 0 to 1), clipped to
+    `least` and `most`.
+    """
 
     points: Floats
     values: Floats
@@ -44,23 +48,25 @@ class Surface:
 
     @cached_property
     def _tried(self) -> dict[Basis, Floats]:
-        """Predictions of the other folds for every measured point, by each basis that the points allow."""
+        """For each basis that the points allow, the prediction of each measured point from the
+        other folds.
+        """
         allowed = [*_PLATES, *_CONES] if self._spread else _CONES
         return {basis: self._folded(basis) for basis in allowed}
 
     @cached_property
     def basis(self) -> Basis:
-        """The one with the least mean square error of held-out points."""
+        """The basis with the least mean square error at held-out points."""
         return min(self._tried, key=lambda b: float(np.mean((self._tried[b] - self.values) ** 2)))
 
     @property
     def held_out(self) -> Floats:
-        """Predictions of the other folds for every measured point."""
+        """The prediction of each measured point from the other folds, with the best basis."""
         return self._tried[self.basis]
 
     @cached_property
     def errors(self) -> Floats:
-        """How far `held_out` is off."""
+        """The absolute error of `held_out` at each measured point."""
         return np.abs(self.held_out - self.values)
 
     @cached_property
@@ -68,15 +74,17 @@ class Surface:
         return _fitted(self.points, self.values, self.basis)
 
     def at(self, places: Floats) -> Floats:
-        """The outcome at places x axes."""
+        """The interpolated outcome at each row of `places` (n x axes)."""
         return self._bounded(self._whole(places))
 
     def off(self, place: Floats) -> float:
-        """How far the outcome may be off there: LEVEL of the held-out errors of the nearest points."""
+        """The half-width of the interval at one place: the LEVEL quantile of the held-out errors of the
+        nearest points.
+        """
         return float(self.offs(place[None, :])[0])
 
     def offs(self, places: Floats) -> Floats:
-        """`off` of places x axes."""
+        """The half-width `off` for each row of `places` (n x axes)."""
         return _level(self.errors, cdist(places, self.points))
 
     def estimate(self, place: Floats) -> Estimate:
@@ -86,7 +94,9 @@ class Surface:
         return Estimate(value, float(low), float(high))
 
     def covered(self) -> float:
-        """Share of measured points that the interval made of the others' held-out errors holds."""
+        """The share of measured points whose own held-out error is within the interval made from the other
+        points' errors.
+        """
         inside = 0
         for index, point in enumerate(self.points):
             others = np.arange(len(self.points)) != index
@@ -96,13 +106,13 @@ class Surface:
 
     @property
     def _folds(self) -> list[npt.NDArray[np.bool_]]:
-        """Which points each fold holds out."""
+        """For each fold, a mask of the points that it holds out."""
         fold = np.arange(len(self.points)) % FOLDS
         return [fold == number for number in range(min(FOLDS, len(self.points)))]
 
     @property
     def _spread(self) -> bool:
-        """Whether the points of every fold span all axes, as a linear trend needs."""
+        """Whether the points outside each fold span all axes, which a linear trend needs."""
         return all(_rank(self.points[~inside]) == self.points.shape[1] + 1 for inside in self._folds)
 
     def _folded(self, basis: Basis) -> Floats:

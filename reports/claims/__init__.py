@@ -1,1 +1,1 @@
-"""The paper's claims, each a rule over measured values with a verdict and its reason."""
+"""Judges the claims of a paper: each is a rule over measured values and gets a verdict with its reason."""

@@ -1,4 +1,4 @@
-"""One claim of a paper, with the rule that it is judged by."""
+"""One claim of a paper, with the rule that judges it."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from reports.claims.evidence import Evidence, Quantity
 from reports.claims.figures import Rule
 from reports.claims.verdict import Judgement, needs
 
-COUNTED = "cpu"  # of nodes: a tick misses some of their work, or all, so nothing follows from it
+COUNTED = "cpu"  # the metric of CPU time; counted in ticks, it misses short work and cannot be judged
 
 
 @dataclass(frozen=True)
 class Clients:
-    """The number of clients that a run needs to be comparable with the published values."""
+    """The published number of clients, and the range of numbers for which a run is comparable with the
+    published values.
+    """
 
     published: int
     at_least: int
@@ -34,11 +36,14 @@ class Claim:
 
     @property
     def title(self) -> str:
-        """As verdicts.json names it."""
+        """The name of the claim in verdicts.json: its key and its text."""
         return f"{self.key}: {self.text}"
 
     def judge(self, evidence: Evidence) -> Judgement:
-        """The verdict on the evidence, with its reason; open if a needed run is missing."""
+        """The verdict on the evidence with its reason; "cannot tell" if a needed run is missing, if its
+        number of clients is not comparable, or if the claim is about CPU and the kernel counts CPU in ticks
+        of 10 ms.
+        """
         if evidence.ticked and any(q.metric == COUNTED for q in self.quantities):
             return needs("a kernel that counts CPU finer than in ticks of 10 ms")
         return self._wrong_size(evidence) or self.how.judge(evidence)

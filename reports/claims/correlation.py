@@ -1,4 +1,4 @@
-"""The rule on curves: whether the load of nodes rises with the clients that have connected."""
+"""The rule that the load of nodes rises with the number of connected clients."""
 
 from __future__ import annotations
 
@@ -15,12 +15,14 @@ from reports.claims.verdict import FAILS, HOLDS, OPEN, Judgement, Value, needs, 
 
 @dataclass(frozen=True)
 class RankCorrelation:
-    """The load of nodes rises with the clients over the ramp: Spearman's correlation at each level."""
+    """Judges whether the load of nodes rises with the clients over the ramp, by Spearman's rank correlation
+    at each level.
+    """
 
     figures: Figures
     rank_correlation: Expression
     at_least: float
-    fewest_steps: int  # of a ramp, to speak of a curve
+    fewest_steps: int  # least number of steps of a ramp that is judged
 
     def __post_init__(self) -> None:
         for name in self.rank_correlation.names:
@@ -46,7 +48,7 @@ class RankCorrelation:
         )
 
     def _curve(self, evidence: Evidence, level: Level) -> pl.DataFrame:
-        """clients, value: the expression at every step of the ramp."""
+        """The value of the expression at each step of the ramp, in the columns clients and value."""
         names = self.rank_correlation.names
         curves = [evidence.curve(self.figures.known[name], level) for name in names]
         joined = curves[0].select("step", "clients", pl.col("value").alias(names[0]))
@@ -60,7 +62,9 @@ class RankCorrelation:
         return pl.DataFrame(rows, schema={"clients": pl.Float64, "value": pl.Float64}, orient="row")
 
     def _judge(self, rho: float, n: int, reason: str) -> Judgement:
-        """Below the bound it fails only if its 95 % interval (Fisher's z, Bonett and Wright's error) does."""
+        """The verdict on one correlation: below `at_least` it is `fails` only if the whole 95 % interval is
+        below (Fisher's z with Bonett and Wright's error), else `cannot tell`.
+        """
         if rho >= self.at_least:
             return Judgement(HOLDS, reason)
         error = math.sqrt((1 + rho * rho / 2) / (n - 3))

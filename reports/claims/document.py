@@ -1,4 +1,4 @@
-"""Reads claims.yaml (factor, named figures, claims) and reports each mistake with file and line."""
+"""Reads a claims.yaml (factor, quantities, claims) and reports each mistake with file and line."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ WORDS = {bool: "true or false", str: "text", int: "a whole number"}
 
 
 class ClaimsError(ValueError):
-    """The mistakes of a claims file, one line each, with place, value, rule and remedy."""
+    """A claims file has mistakes: one line each, with place, value, rule and remedy."""
 
 
 @dataclass(frozen=True)
 class Claims:
-    """A claims file as read."""
+    """The content of a claims file: the factor, the named quantities and the claims."""
 
     factor: Factor
     quantities: dict[str, Quantity]
@@ -37,7 +37,7 @@ class Claims:
 
 @functools.cache
 def read_claims(path: Path) -> Claims:
-    """The claims of a paper; ClaimsError where anything in the file is wrong."""
+    """The claims of the file, cached by path; ClaimsError if anything in the file is wrong."""
     try:
         data = YAML(typ="rt").load(path.read_text(encoding="utf-8"))
     except YAMLError as error:
@@ -53,7 +53,9 @@ def read_claims(path: Path) -> Claims:
 
 
 class _StopError(Exception):
-    """The rest of the file cannot be read for what was just noted."""
+    """The part of the file that is being read cannot be read further; the mistake is already in
+    `problems`.
+    """
 
 
 class _Reader:
@@ -85,7 +87,9 @@ class _Reader:
         return Claims(self.factor, self.quantities, tuple(found))
 
     def each(self, read: Any, parent: Any, key: str) -> Iterator[Any]:
-        """The result of `read`, or nothing if it stopped, after noting its problem."""
+        """Yields the result of `read`, or nothing if `read` stopped at a mistake, which it has
+        then recorded.
+        """
         try:
             yield read(parent, key)
         except _StopError:
@@ -134,7 +138,7 @@ class _Reader:
         return Clients(**found)
 
     def rule(self, data: Any, place: str) -> tuple[Any, tuple[str, ...]]:
-        """The rule, and the names of the figures that it judges or shows."""
+        """The rule of a claim, and the names of the quantities in its expressions and sentence."""
         judge = self.mapping(data, place, "judge")
         place, line = f"{place}.judge", _line(data, "judge")
         kinds = [name for name in judge if name in RULES]
@@ -188,7 +192,7 @@ class _Reader:
         return found
 
     def mapping(self, parent: Any, place: str, key: str, known: tuple[str, ...] = ()) -> Any:
-        """The mapping below a key, which has all of `known` and nothing else where they are given."""
+        """The mapping below `key`. If `known` is not empty, it must have all of those keys and no others."""
         where = f"{place}.{key}".strip(".")
         found = parent.get(key)
         if not isinstance(found, dict):
@@ -219,7 +223,7 @@ class _Reader:
 
 
 def _line(data: Any, key: str | None = None, otherwise: int = 1) -> int:
-    """The line on which a mapping, or a key of it, stands."""
+    """The line number of a mapping or of one of its keys; `otherwise` for data without line numbers."""
     place = getattr(data, "lc", None)
     if place is None:
         return otherwise

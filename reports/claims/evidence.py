@@ -1,4 +1,6 @@
-"""The evidence for claims: named figures by the level of one factor, and curves over the ramp."""
+"""Finds the values that claims need in a study: named quantities by level of one factor, and curves over the
+ramp.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +19,15 @@ from reports.series import parameters
 from reports.study import Measures, Study
 
 Level = int | float | str
-WHOLE = "all runs"  # the scenario of figures that are of a study, and of no run of it
+WHOLE = "all runs"  # the scenario of metrics of the whole study, which no single run has
 BUSIEST = "busiest"  # the capture point that saw most packets
 
 
 @dataclass(frozen=True)
 class Factor:
-    """The factor of the claims: a parameter of topologies, and its title in sentences."""
+    """The factor that the claims vary: the name of a topology parameter, its title in
+    sentences, its levels.
+    """
 
     name: str
     title: str
@@ -33,11 +37,13 @@ class Factor:
         return f"{self.title} {level}"
 
     def list(self, levels: list[Level]) -> str:
-        """ "rate 10, 1000" """
+        """The title and the levels as text, such as "rate 10, 1000"."""
         return f"{self.title} {', '.join(str(level) for level in levels)}"
 
     def level_of(self, cell: Cell) -> Level | None:
-        """The run's level, from its factors or parameters, else from its only delivery guarantee."""
+        """The run's level, from its campaign levels or parameters, or else from its delivery guarantee if it
+        has only one; None if no level of the factor matches.
+        """
         given = cell.levels.get(self.name, parameters(cell.run).get(self.name))
         guaranteed = guarantees(cell.run)
         for level in self.levels:
@@ -48,7 +54,9 @@ class Factor:
 
 @dataclass(frozen=True)
 class Quantity:
-    """A named figure: a metric, what it is of (the first that was measured counts), and in which scenario."""
+    """A named quantity of claims.yaml: a metric, its subjects (the first one that was measured counts) and a
+    scenario.
+    """
 
     name: str
     metric: str
@@ -57,7 +65,7 @@ class Quantity:
 
 
 class Evidence:
-    """Look-ups into a study. A level is known only where exactly one series of a scenario has it."""
+    """Looks up values in a study. A level is known in a scenario only if exactly one series has it."""
 
     def __init__(
         self,
@@ -79,15 +87,15 @@ class Evidence:
 
     @property
     def ticked(self) -> bool:
-        """Whether the CPU of nodes was counted in the timer's ticks in any run."""
+        """Whether the kernel counted CPU time in timer ticks in any run of the study."""
         return any(cell.run.ticked for cell in self.study.cells)
 
     def levels(self, scenario: str) -> list[Level]:
-        """The levels at hand in a scenario, in the factor's order."""
+        """The levels that were measured in a scenario, in the factor's order."""
         return [level for level in self.factor.levels if (scenario, level) in self.series]
 
     def value(self, quantity: Quantity, level: Level) -> Value | None:
-        """The figure, or None if it was not measured or is ambiguous."""
+        """The value of a quantity at a level, or None if it was not measured or is ambiguous."""
         series = self.series.get((quantity.scenario, level))
         for of in quantity.of if series is not None else ():
             rows = self.table.filter(
@@ -102,11 +110,13 @@ class Evidence:
         return None
 
     def clients(self, scenario: str) -> int:
-        """Clients of the scenario's runs; 0 where there is none."""
+        """The largest number of clients in a run of the scenario; 0 if the scenario has no run."""
         return max((total_clients(c.run) for c in self.study.cells if c.scenario == scenario), default=0)
 
     def curve(self, quantity: Quantity, level: Level) -> pl.DataFrame:
-        """step, clients, value: a node set's load over the ramp, mean of all repetitions."""
+        """The load of a set of nodes at each step of the ramp (step, clients, value), as the mean of all
+        repetitions; empty if no run has a ramp.
+        """
         parts = []
         for cell in self.study.cells:
             if cell.scenario == quantity.scenario and self.factor.level_of(cell) == level:
@@ -139,6 +149,8 @@ class Evidence:
 
 
 def _is(of: Of) -> pl.Expr:
-    """Rows of exactly this subject; the guarantee may be left out, since a level often implies it."""
+    """Selects the rows with exactly this subject; a subject without a guarantee also matches rows that have
+    one, because a level often implies it.
+    """
     said = {field: getattr(of, field) for field in OF if field != "guarantee" or of.guarantee is not None}
     return pl.all_horizontal(pl.col(field).eq_missing(value) for field, value in said.items())

@@ -1,7 +1,8 @@
-"""Arithmetic of named figures in claims: `broker_sent / broker_received`, with the interval carried along.
+"""Parses and computes arithmetic on named quantities in claims, such as `broker_sent / broker_received`, with
+intervals.
 
-Grammar: sum = product {("+" | "-") product}; product = part {("*" | "/") part};
-part = number | name | "-" part | "(" sum ")".
+Grammar: sum = product {("+" | "-") product}; product = part {("*" | "/") part}; part = number | name | "-"
+part | "(" sum ")".
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ from functools import cached_property
 from reports.claims.verdict import Value
 
 TOKEN = re.compile(r"\s*(?:(\d+(?:\.\d+)?)|([a-z_][a-z0-9_]*)|([-+*/()]))")
-LONGEST = 200  # characters: a claim that needs more is no longer read by anybody
+LONGEST = 200  # characters; longer expressions are too hard to read
 Lookup = Callable[[str], Value | None]
 
 
 class ExpressionError(ValueError):
-    """The text is not an expression; names the position and what was expected there."""
+    """The text is not an expression; the message has the position and what was expected there."""
 
 
 @dataclass(frozen=True)
@@ -44,27 +45,27 @@ Node = Number | Name | Binary
 
 @dataclass(frozen=True)
 class Expression:
-    """A checked expression; made by `parse`."""
+    """A parsed expression; `parse` makes it."""
 
     text: str
     root: Node
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """The figures in the expression, in the order of their first use."""
+        """The names of the quantities in the expression, in the order of their first use."""
         return tuple(dict.fromkeys(_names(self.root)))
 
     def value(self, lookup: Lookup) -> Value | None:
-        """Its value; None where a figure is not known, or a divisor is not above zero.
+        """The value of the expression; None if a quantity is unknown or a divisor is not above zero.
 
-        The half widths of sums and differences add, since the figures of one run vary together. The
-        quotient or product of two measured figures has no interval.
+        The half widths of sums and differences add, because values of one run vary together. The quotient or
+        product of two measured values has no interval.
         """
         return _value(self.root, lookup)
 
 
 def parse(text: str) -> Expression:
-    """The expression; ExpressionError where it is none."""
+    """Parses the text of an expression; ExpressionError if it is not one or is longer than LONGEST."""
     if len(text) > LONGEST:
         raise ExpressionError(f"is longer than {LONGEST} characters; name a part of it")
     parser = _Parser(text)
@@ -77,7 +78,7 @@ def parse(text: str) -> Expression:
 
 
 class _Parser:
-    """Recursive descent: a method for each rule of the grammar."""
+    """A recursive-descent parser with one method for each rule of the grammar."""
 
     def __init__(self, text: str) -> None:
         self.text, self.end = text, 0

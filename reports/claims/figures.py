@@ -1,4 +1,4 @@
-"""The named figures of a claims file, looked up at one level or at all."""
+"""Looks up the named quantities of a claims file for the rules, at one level or at all levels."""
 
 from __future__ import annotations
 
@@ -12,15 +12,17 @@ from reports.claims.verdict import FAILS, HOLDS, Judgement, Value, needs
 
 
 class Rule(Protocol):
-    """How a claim is judged; its fields are those of the `judge` mapping in claims.yaml."""
+    """A rule that judges a claim; its fields are the keys of the `judge` mapping in claims.yaml."""
 
     def judge(self, evidence: Evidence) -> Judgement:
-        """The verdict, with the numbers that led to it."""
+        """The verdict of the rule on the evidence, with the numbers that led to it."""
 
 
 @dataclass(frozen=True)
 class Figures:
-    """The named figures of a document, looked up at one level; `value` is the judged expression itself."""
+    """The named quantities of a claims file, for look-up at one level; the name `value` stands for the judged
+    expression.
+    """
 
     known: dict[str, Quantity]
 
@@ -34,14 +36,14 @@ class Figures:
         return self.known[of.names[0]].scenario
 
     def levels(self, evidence: Evidence, *of: Expression) -> list[Level]:
-        """The levels at hand in every scenario of the expressions."""
+        """The levels that were measured in the scenarios of all quantities in the expressions."""
         at_hand = [evidence.levels(self.known[name].scenario) for one in of for name in one.names]
         return [level for level in at_hand[0] if all(level in levels for levels in at_hand)]
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """Bounds of a value; a bound that is None does not bind."""
+    """The bounds of a value; None means no bound."""
 
     above: float | None
     at_least: float | None
@@ -61,7 +63,9 @@ class Bounds:
 def at_all_levels(
     figures: Figures, of: Expression, evidence: Evidence, what: str
 ) -> Judgement | dict[Level, Value]:
-    """The value at every level of the factor, or which of them are needed."""
+    """The value at every level of the factor; if some levels were not measured, "cannot tell" with their
+    names.
+    """
     factor = evidence.factor
     found = {level: of.value(figures.at(evidence, level, of)) for level in factor.levels}
     known = {level: value for level, value in found.items() if value is not None}

@@ -1,4 +1,4 @@
-"""The rules that claims are judged by: each is named in claims.yaml by its key in RULES."""
+"""The rules that judge claims; claims.yaml names each by its key in RULES."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def _some_bound(*bounds: float | None) -> None:
 
 @dataclass(frozen=True)
 class EveryLevel:
-    """A figure lies within bounds at every level at hand, or at one (`level`).
+    """Holds if a value is within bounds at every measured level, or at the one `level`.
 
-    With `interval`, it is above its bound by more than its 95 % interval.
+    With `interval`, the value must be above its bound by more than its 95 % interval.
     """
 
     figures: Figures
@@ -61,7 +61,9 @@ class EveryLevel:
 
 @dataclass(frozen=True)
 class Largest:
-    """The largest over the levels at hand lies within bounds; `says` is of one level, `heading` of all."""
+    """Holds if the largest value over the measured levels is within bounds; `says` is the sentence for one
+    level, `heading` introduces all.
+    """
 
     figures: Figures
     largest: Expression
@@ -91,7 +93,7 @@ class Largest:
 
 @dataclass(frozen=True)
 class Steps:
-    """From level to level the figure rises, each step by more than its 95 % interval."""
+    """Holds if the value rises from each level to the next by more than the 95 % interval of the step."""
 
     figures: Figures
     steps: Expression
@@ -103,7 +105,7 @@ class Steps:
 
 @dataclass(frozen=True)
 class StepsDown:
-    """From level to level the figure falls, each step by more than its 95 % interval."""
+    """Holds if the value falls from each level to the next by more than the 95 % interval of the step."""
 
     figures: Figures
     steps_down: Expression
@@ -127,7 +129,9 @@ def _steps(figures: Figures, asked: Expression, evidence: Evidence, needs: str, 
 
 @dataclass(frozen=True)
 class SteeperStep:
-    """The last step between levels is at least `times` the one before, as one contrast of three values."""
+    """Holds if the last step between levels is at least `times` the step before, judged as one contrast of
+    three values.
+    """
 
     figures: Figures
     steeper_step: Expression
@@ -146,7 +150,7 @@ class SteeperStep:
 
 @dataclass(frozen=True)
 class Monotonic:
-    """From level to level one figure rises and another falls; the values alone, without intervals."""
+    """Holds if one value rises and another falls from each level to the next; intervals are not used."""
 
     figures: Figures
     rises: Expression
@@ -170,9 +174,9 @@ class Monotonic:
 
 @dataclass(frozen=True)
 class Near:
-    """Two figures differ by less than the share `by`, at every level at hand of both.
+    """Holds if two values differ by less than the share `by`, at every level at which both were measured.
 
-    Both borders of the band are contrasts with their intervals.
+    Both borders of the band are judged as contrasts with their intervals.
     """
 
     figures: Figures

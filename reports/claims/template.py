@@ -1,4 +1,4 @@
-"""Sentences with figures in them: "sent / received = {value:.3f}"; every field is an expression."""
+"""Sentences with values in them, such as "sent / received = {value:.3f}"; each field holds an expression."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ OWN = "value"  # the figure that the rule judges
 
 @dataclass(frozen=True)
 class Field:
-    """`form`: empty: the value and its interval; unit: with its unit; else how Python writes the number."""
+    """An expression in a sentence. `form` empty: the value with its interval; "unit": also its unit; else a
+    Python number format.
+    """
 
     expression: Expression
     form: str
@@ -29,18 +31,20 @@ class Field:
 
 @dataclass(frozen=True)
 class Template:
-    """A sentence; made by `parse_template`."""
+    """A sentence with fields; `parse_template` makes it."""
 
     parts: tuple[str | Field, ...]
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The figures it shows beside the judged one."""
+        """The names of the quantities in the fields, without `value`, the judged expression."""
         used = [name for part in self.parts if isinstance(part, Field) for name in part.expression.names]
         return tuple(dict.fromkeys(name for name in used if name != OWN))
 
     def text(self, lookups: Sequence[Lookup]) -> str | None:
-        """The sentence, with a field's values at several levels side by side; None where one is not known."""
+        """The sentence, in which each field has its values for all `lookups` (levels) with slashes between;
+        None if a value is unknown.
+        """
         found = []
         for part in self.parts:
             if isinstance(part, str):
@@ -55,7 +59,7 @@ class Template:
 
 
 def parse_template(text: str) -> Template:
-    """The sentence's template; ExpressionError where a field is no expression or has no known form."""
+    """Parses the text of a sentence; ExpressionError if a field is no expression or has no valid format."""
     parts: list[str | Field] = []
     end = 0
     for found in FIELD.finditer(text):

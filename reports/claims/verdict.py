@@ -1,4 +1,4 @@
-"""Verdicts, and the rules that several claims share."""
+"""Verdicts of claims, values with intervals, and the comparisons that several rules share."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["FAILS", "GIVEN", "HOLDS", "OPEN", "Judgement", "Value", "Word"]
 
 @dataclass(frozen=True)
 class Judgement:
-    """A verdict and the numbers that led to it, as a sentence."""
+    """A verdict, and a sentence with the numbers that led to it."""
 
     verdict: Word
     reason: str
@@ -23,7 +23,7 @@ class Judgement:
 
 @dataclass(frozen=True)
 class Value:
-    """A measured value with its 95 % interval, where there is one."""
+    """A measured value with its 95 % interval; `low` and `high` are None if it has none."""
 
     value: float
     low: float | None
@@ -33,7 +33,9 @@ class Value:
 
     @property
     def half(self) -> float | None:
-        """Half the interval's width; where it is lopsided, the larger side."""
+        """The half width of the interval, the larger side if the interval is not symmetric; None without an
+        interval.
+        """
         if self.low is None or self.high is None:
             return None
         return max(self.high - self.value, self.value - self.low)
@@ -48,15 +50,16 @@ class Value:
 
 
 def needs(what: str) -> Judgement:
-    """Not enough was measured."""
+    """The verdict "cannot tell" because `what` was not measured."""
     return Judgement(OPEN, f"needs {what}")
 
 
 def positive(terms: Sequence[tuple[float, Value]], reason: str) -> Judgement:
-    """Whether a weighted sum of independent values is above zero, judged by the interval of the sum.
+    """Judges whether a weighted sum of independent values is above zero, by the interval of the sum; "cannot
+    tell" if zero is inside.
 
-    The half widths add in squares. Where one value has no interval, the sign alone decides and the
-    reason says so.
+    The half widths add in squares. If a value has no interval, the sign of the sum decides and the reason
+    states it.
     """
     total = math.fsum(weight * v.value for weight, v in terms)
     halves = [None if v.half is None else weight * v.half for weight, v in terms]
@@ -73,12 +76,12 @@ def positive(terms: Sequence[tuple[float, Value]], reason: str) -> Judgement:
 
 
 def within(value: float, low: float, high: float, reason: str) -> Judgement:
-    """Whether a value lies in the band that the rule allows."""
+    """Holds if the value is from `low` to `high`, else fails."""
     return Judgement(HOLDS if low <= value <= high else FAILS, reason)
 
 
 def together(parts: Sequence[tuple[str, Judgement]]) -> Judgement:
-    """Holds if all parts hold; fails if one fails; otherwise open."""
+    """One verdict for several parts: fails if a part fails, else "cannot tell" if a part does, else holds."""
     words = [j.verdict for _, j in parts]
     verdict = FAILS if FAILS in words else OPEN if OPEN in words else HOLDS
     mixed = len(set(words)) > 1

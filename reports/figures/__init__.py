@@ -1,1 +1,3 @@
-"""Figures: each one function from data to a chart, drawn once for the page and the files."""
+"""The figures of the report: each computes its data from a study and draws one chart, for the page and for
+files.
+"""

@@ -1,4 +1,4 @@
-"""The slowest messages of each class beside the bound that network calculus gives it."""
+"""Draws the delays of the slowest messages of each class beside their network-calculus bound."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from reports.study import Study
 
 
 def data(study: Study) -> pl.DataFrame:
-    """Rows curve (class), ms, share, beyond (%), bound_ms (the largest bound of the class's flows)."""
+    """The columns curve (class), ms, share, beyond (%), bound_ms (the largest bound of the class's flows),
+    for the classes with most messages.
+    """
     taken = taken_ns(study.cells[0].run)
     if taken.is_empty():
         raise CannotDrawError("no message of a flow with a bound arrived in the hold")
@@ -31,7 +33,7 @@ def data(study: Study) -> pl.DataFrame:
 
 
 def chart(frame: pl.DataFrame, study: Study) -> AnyChart:
-    """Both axes logarithmic; a dashed line in the colour of the class marks its bound."""
+    """Draws the distributions on two logarithmic axes, with a dashed line at each class's bound."""
     curves = frame.get_column("curve").unique().sort().to_list()
     both = pl.concat([frame.select("ms"), frame.select(ms="bound_ms")])
     scale, axis = log_ticks(both, "ms")

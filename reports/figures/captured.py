@@ -1,4 +1,4 @@
-"""Captured packets: sizes, bytes of each layer, and throughput at the capture points over time."""
+"""Draws captured packets: their sizes, the bytes of each protocol layer, and the throughput over time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ MOST_POINTS = 4
 
 
 def capture_of(table: pl.DataFrame) -> str:
-    """The capture point of the packet figures: the one that saw most packets."""
+    """The capture point of the packet figures: the one with most packets; CannotDrawError
+    without captures.
+    """
     seen = table.filter(pl.col("name") == "packets").sort("value", descending=True)
     if seen.is_empty():
         raise CannotDrawError(NEEDS)
@@ -28,7 +30,9 @@ def capture_of(table: pl.DataFrame) -> str:
 
 
 def sizes_data(study: Study) -> pl.DataFrame:
-    """Rows scenario, series, capture, bin, value (% of packets), low, high; empty bins at the end are cut."""
+    """The columns scenario, series, capture, bin, value (% of packets), low, high; without the empty bins
+    after the last used one.
+    """
     point = capture_of(study.compared)
     rows = study.compared.filter(called("packet_size", capture=point))
     used = rows.filter(pl.col("value") > 0).get_column("bin").unique().to_list()
@@ -38,7 +42,7 @@ def sizes_data(study: Study) -> pl.DataFrame:
 
 
 def sizes_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
-    """Grouped bars: one group for each bin, one bar for each series."""
+    """Draws grouped bars: one group for each size bin, one bar for each series."""
     bins = [b for b in BIN_NAMES if b in set(frame.get_column("bin").to_list())]
     scenarios = frame.get_column("scenario").n_unique()
     base = alt.Chart(frame).encode(
@@ -54,7 +58,9 @@ def sizes_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
 
 
 def layers_data(study: Study) -> pl.DataFrame:
-    """Rows condition, layer, place (in the order of the layers), value (% of frame bytes)."""
+    """The columns condition, layer, place (order of the layers, outermost first), value (% of
+    frame bytes).
+    """
     point = capture_of(study.compared)
     rows = study.compared.filter(called("layer_share", capture=point))
     if rows.is_empty():
@@ -67,7 +73,7 @@ def layers_data(study: Study) -> pl.DataFrame:
 
 
 def layers_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
-    """One bar for each condition, stacked from the outermost layer inwards."""
+    """Draws one bar for each condition, stacked from the outermost layer inwards."""
     layers = [layer for layer in LAYERS.values() if layer in set(frame.get_column("layer").to_list())]
     scale = alt.Scale(domain=layers, range=list(PALETTE[: len(layers)]))
     several = frame.get_column("condition").n_unique() > 1
@@ -82,7 +88,9 @@ def layers_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
 
 
 def throughput_data(study: Study) -> pl.DataFrame:
-    """Rows time (s), capture, kind, mbps: of the points that saw most, in bins of a second or more."""
+    """The columns time (s), capture, kind, mbps of the first MOST_POINTS capture points of the run, in bins
+    of at least a second.
+    """
     run = study.cells[0].run
     parts = [
         rows.select(seconds("t_ns", run), capture=pl.lit(point), kind="kind", mbps="mbps")
@@ -95,7 +103,7 @@ def throughput_data(study: Study) -> pl.DataFrame:
 
 
 def throughput_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
-    """Bits on the wire, payload, and retransmitted payload."""
+    """Draws frame bits, payload bits and retransmitted payload bits over time."""
     points = frame.get_column("capture").unique(maintain_order=True).to_list()
     kinds = [kind for kind in KINDS if kind in set(frame.get_column("kind").to_list())]
     several = len(points) > 1

@@ -1,4 +1,4 @@
-"""The levels of a study, compared in the quantities that matter."""
+"""Draws the levels of a study side by side: CPU and traffic of the central nodes, and latencies."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CENTRES = (
 )  # node sets where the load meets; the first one that exists is shown
 MOST_SERIES = 40  # bars of one panel
 LOAD = {"cpu": "{} CPU, % of a core", "received": "{} receives, kB/s", "sent": "{} sends, kB/s"}
-# The times that an application waits for; of requests, the round trip.
+# The times that an application waits: the round trip of a request, the latency of other messages.
 WAITING = {
     "latency_p50": "latency p50, ms",
     "latency_p99": "latency p99, ms",
@@ -27,7 +27,9 @@ WAITING = {
 
 
 def comparison_data(study: Study) -> pl.DataFrame:
-    """Rows scenario, series, measure, value, low, high, repetitions."""
+    """The columns scenario, series, measure, value, low, high, repetitions; CannotDrawError with fewer than
+    two levels or too many.
+    """
     if len(study.series) < 2:
         raise CannotDrawError("needs runs at two or more levels; this page has one")
     if len(study.series) > MOST_SERIES:
@@ -41,7 +43,7 @@ def comparison_data(study: Study) -> pl.DataFrame:
 
 
 def _measures(table: pl.DataFrame) -> list[tuple[str, pl.Expr]]:
-    """Title and rows of every panel, in order."""
+    """The title of each panel and the expression that selects its rows, in order."""
     sets = table.get_column("nodes").unique().to_list()
     centre = next((name for name in CENTRES if name in sets), None)
     load = [(text.format(centre), called(name, nodes=centre)) for name, text in LOAD.items() if centre]
@@ -60,7 +62,7 @@ def _measures(table: pl.DataFrame) -> list[tuple[str, pl.Expr]]:
 
 
 def comparison_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
-    """Small multiples: one column for each measure, one row for each scenario."""
+    """Draws small multiples: one column for each measure, one row for each scenario."""
     base = alt.Chart(frame).encode(x=alt.X("series:N", title=None, axis=alt.Axis(labelAngle=-35)))
     bars = base.mark_bar().encode(y=alt.Y("value:Q", title=None), color=colour(study.series).legend(None))
     whiskers = base.mark_rule(color=INK, strokeWidth=1.5).encode(y=alt.Y("low:Q", title=None), y2="high:Q")

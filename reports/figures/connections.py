@@ -1,4 +1,4 @@
-"""Distributions over the TCP connections of a run: rate and handshake."""
+"""Draws the distributions of rate and handshake time over the TCP connections of a run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ MOST_POINTS = 200
 
 
 def data(study: Study) -> pl.DataFrame:
-    """Rows measure, value, share (%), for the connections of the capture point that saw most."""
+    """The columns measure, value, share (%), for the connections of the capture point with most
+    connections.
+    """
     tables = study.cells[0].run.connections if study.single else {}
     if not tables:
         raise CannotDrawError("needs a capture of a single run")
@@ -39,7 +41,7 @@ def data(study: Study) -> pl.DataFrame:
 
 
 def chart(frame: pl.DataFrame, study: Study) -> AnyChart:
-    """Cumulative shares, one panel for each measure."""
+    """Draws the cumulative shares, one panel for each measure."""
     titles = frame.get_column("measure").unique(maintain_order=True).to_list()
     panels = [_panel(frame.filter(pl.col("measure") == title), title) for title in titles]
     return alt.hconcat(*panels)  # type: ignore[return-value]  # a chart like the others

@@ -1,4 +1,4 @@
-"""Draw figures and write them as SVG, Vega-Lite and CSV."""
+"""Draws figures and writes them as SVG, Vega-Lite and CSV."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ DIGITS = 6  # significant ones of a plotted value; four give a tenth of a pixel
 
 
 def wake() -> None:
-    """Draw an empty chart, so that the first real one does not wait half a second for the library."""
+    """Draws an empty chart, so that the drawing library is loaded (half a second) before the first real
+    chart.
+    """
     vl_convert.vegalite_to_svg({"data": {"values": []}, "mark": "point"}, vl_version=VEGA_LITE)
 
 
@@ -35,9 +37,11 @@ def draw(spec: Spec, study: Study) -> Drawn | Absent:
 
 
 def draw_all(specs: Iterable[Spec], study: Study) -> list[Drawn | Absent]:
-    """Each figure, or the reason why it cannot be drawn; drawn while the next one's data are computed.
+    """Each figure, or the reason why it cannot be drawn; a second thread draws while the next data are
+    computed.
 
-    They are not checked against Vega-Lite's schema, which takes a fifth of a page's time; tests use `draw`.
+    The charts are not checked against Vega-Lite's schema, which takes a fifth of a page's time; tests use
+    `draw`.
     """
     with ThreadPoolExecutor(1) as pen:
         begun = [_begin(spec, study, pen, checked=False) for spec in specs]
@@ -57,12 +61,12 @@ def _begin(spec: Spec, study: Study, pen: Executor, checked: bool) -> Callable[[
 
 
 def rounded(frame: pl.DataFrame) -> pl.DataFrame:
-    """The frame with no more digits than a chart can show."""
+    """The frame with its floats rounded to DIGITS significant digits."""
     return frame.with_columns(pl.col(pl.Float64).round_sig_figs(DIGITS))
 
 
 def save(drawn: Drawn, report_dir: Path) -> None:
-    """figures/KEY.svg, .vl.json and tables/KEY.csv below the report's directory."""
+    """Writes figures/KEY.svg, figures/KEY.vl.json and tables/KEY.csv below the report's directory."""
     figures, tables = report_dir / "figures", report_dir / "tables"
     figures.mkdir(parents=True, exist_ok=True)
     tables.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""CPU, memory and bandwidth of groups of nodes, compared."""
+"""Draws CPU, memory and traffic of the groups of nodes side by side."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ MOST = 16  # groups that fit in one figure
 
 
 def data(study: Study) -> pl.DataFrame:
-    """Rows scenario, series, group, measure, value, low, high: of the groups that use most CPU."""
+    """The columns scenario, series, group, measure, value, low, high, for the MOST groups with the highest
+    CPU use.
+    """
     table = study.compared.filter(pl.col("name").is_in(list(PANELS)) & pl.col("group").is_not_null())
     if table.is_empty():
         raise CannotDrawError("needs a hold with node samples")
@@ -37,7 +39,7 @@ def data(study: Study) -> pl.DataFrame:
 
 
 def chart(frame: pl.DataFrame, study: Study) -> AnyChart:
-    """One panel for each quantity, one bar for each group and series."""
+    """Draws one panel for each quantity, with one bar for each group and series."""
     panels = [
         _panel(frame.filter(pl.col("measure") == title), title, study)
         for title in PANELS.values()

@@ -1,4 +1,4 @@
-"""Latency and round trips by traffic class: distributions, tails, and percentiles over time."""
+"""Draws latency and round trips by traffic class: distributions, tails, and percentiles over time."""
 
 from __future__ import annotations
 
@@ -26,10 +26,11 @@ Data = Callable[[Study], pl.DataFrame]
 
 
 def quantiles_data(column: str) -> Data:
-    """Rows scenario, curve, ms, share (%), beyond (%): quantiles of all repetitions' messages together.
+    """A function that computes scenario, curve, ms, share (%), beyond (%): quantiles of the messages of all
+    repetitions together.
 
     A curve is a class, a series, or both if a study has several of both. Runs are read one at a time, twice:
-    first to find the curves, then for the times of those that are shown.
+    first to find the curves, then for the times of the MOST_CURVES with most messages.
     """
 
     def computed(study: Study) -> pl.DataFrame:
@@ -54,7 +55,7 @@ def quantiles_data(column: str) -> Data:
 
 
 def _times(run: Run, column: str) -> pl.DataFrame:
-    """Columns traffic_class and time_ns of the hold's messages that have that time."""
+    """The columns traffic_class and time_ns of the messages of the hold whose `column` is not null."""
     held = held_messages(run)
     if held is None:
         return pl.DataFrame(schema={"traffic_class": pl.String, "time_ns": pl.Int64})
@@ -62,12 +63,12 @@ def _times(run: Run, column: str) -> pl.DataFrame:
 
 
 def _classes(run: Run, column: str) -> pl.DataFrame:
-    """The number of such messages in each class, as `len`."""
+    """The number of messages of the hold with that time in each class, as `len`."""
     return _times(run, column).group_by("traffic_class", maintain_order=True).len()
 
 
 def _shown(found: pl.DataFrame) -> dict[tuple[str, str, str], tuple[str, str]]:
-    """Maps scenario, series and class to scenario and curve, for the curves with most messages."""
+    """Maps (scenario, series, class) to (scenario, curve), for the MOST_CURVES curves with most messages."""
     most = found.group_by("curve").agg(pl.col("len").sum()).sort("len", "curve", descending=[True, False])
     names = most.get_column("curve").head(MOST_CURVES).to_list()
     shown = found.filter(pl.col("curve").is_in(names))
@@ -89,7 +90,9 @@ def _curve(rows: pl.DataFrame) -> pl.Expr:
 
 
 def quantiles(counts: pl.DataFrame) -> pl.DataFrame:
-    """Quantiles with the share of messages up to each time, and the share at or above it."""
+    """The QUANTILES of the times, in ms: the share of messages up to each (`share`) and at or above it
+    (`beyond`), in %.
+    """
     by_then = counts.get_column("count").cast(pl.Int64).cum_sum().to_numpy()
     n = int(by_then[-1])
     ranks = np.minimum(n, np.maximum(1, np.ceil(QUANTILES * n).astype(int)))
@@ -101,7 +104,7 @@ def quantiles(counts: pl.DataFrame) -> pl.DataFrame:
 
 
 def ecdf_chart(title: str) -> Callable[[pl.DataFrame, Study], AnyChart]:
-    """Cumulative share against time, on a logarithmic axis."""
+    """A function that draws the cumulative share of messages against time, on a logarithmic axis."""
 
     def draw(frame: pl.DataFrame, study: Study) -> AnyChart:
         y = alt.Y("share:Q", title="cumulative share of messages, %", scale=alt.Scale(domain=[0, 100]))
@@ -111,7 +114,7 @@ def ecdf_chart(title: str) -> Callable[[pl.DataFrame, Study], AnyChart]:
 
 
 def ccdf_chart(title: str) -> Callable[[pl.DataFrame, Study], AnyChart]:
-    """The tail: share of messages at or above each time, both axes logarithmic."""
+    """A function that draws the share of messages at or above each time, both axes logarithmic."""
 
     def draw(frame: pl.DataFrame, study: Study) -> AnyChart:
         scale, axis = log_ticks(frame, "beyond")
@@ -146,7 +149,9 @@ def _steps(
 
 
 def over_time_data(study: Study) -> pl.DataFrame:
-    """Rows time (s), class, percentile, ms, n, of messages scheduled in that bin of time."""
+    """The columns time (s), traffic_class, percentile, latency_ms, n, for bins of the scheduled time and the
+    four largest classes.
+    """
     run = study.cells[0].run
     table = run.table("messages")
     if table is None or not table.get_column("latency_ns").drop_nulls().len():
@@ -170,14 +175,14 @@ def over_time_data(study: Study) -> pl.DataFrame:
 
 
 def bin_seconds(rows: pl.DataFrame) -> float:
-    """The width, at least 1 s, that gives at most 300 bins."""
+    """The width of the time bins in s: at least 1 s, and wide enough for at most MOST_POINTS bins."""
     first, last = rows.get_column("time").min(), rows.get_column("time").max()
     span = float(last) - float(first)  # type: ignore[arg-type]  # both are floats: rows is not empty
     return float(max(1.0, np.ceil(span / MOST_POINTS)))
 
 
 def over_time_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
-    """Percentiles over the scheduled time; one colour for each class if there are several."""
+    """Draws the percentiles over the scheduled time; one colour for each class if there are several."""
     order = [p for p in ("p50", "p99", "max") if p in frame.get_column("percentile")]
     classes = frame.get_column("traffic_class").unique().sort().to_list()
     scale, axis = log_ticks(frame, "latency_ms")

@@ -1,4 +1,4 @@
-"""Utilisation of the links: the share of its requested rate that each direction carried."""
+"""Draws the utilisation of the links: the share of its requested rate that each direction carried."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ MOST = 12
 
 
 def data(study: Study) -> pl.DataFrame:
-    """Rows scenario, series, place (link and direction), value (%), low, high, p99."""
+    """The columns scenario, series, place (link and direction), value (%), low, high, p99, for the MOST
+    busiest places.
+    """
     known = study.compared.filter(pl.col("link").is_not_null())
     keys = ["scenario", "series", "link", "direction"]
     mean = known.filter(pl.col("name") == "link_utilisation").select(*keys, "value", "low", "high")
@@ -29,7 +31,7 @@ def data(study: Study) -> pl.DataFrame:
 
 
 def chart(frame: pl.DataFrame, study: Study) -> AnyChart:
-    """A bar for the mean, a tick for the second at the 99th percentile."""
+    """Draws a bar for the mean over the hold and a tick at the 99th percentile of the samples."""
     several = len(study.series) > 1
     title = "share of the requested rate, %"
     top = max(100.0, float(frame.get_column("p99").max() or 0))  # type: ignore[arg-type]  # a float column

@@ -1,4 +1,4 @@
-"""Phases and timeline events on every plot over time."""
+"""Adds the time axis, the phases and the timeline events to plots over time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def seconds(column: str, run: Run) -> pl.Expr:
 
 
 def phase_rows(run: Run) -> pl.DataFrame:
-    """time, end, phase in seconds since the scenario's start."""
+    """The columns time, end, phase of the run's phases, in seconds since the scenario's start."""
     zero = origin_ns(run) or 0
     rows = [
         ((s.start_ns - zero) / SECOND, (s.end_ns - zero) / SECOND, name) for name, s in phases(run).items()
@@ -34,7 +34,9 @@ def phase_rows(run: Run) -> pl.DataFrame:
 
 
 def event_rows(run: Run) -> pl.DataFrame:
-    """time, event (its label, or action and targets), ok."""
+    """The columns time (s), event (its label, or else action and targets) and ok of the applied timeline
+    events.
+    """
     schema = {"time": pl.Float64, "event": pl.String, "ok": pl.Boolean}
     table = run.table("events")
     if table is None:
@@ -47,7 +49,9 @@ def event_rows(run: Run) -> pl.DataFrame:
 
 
 def time_axis(run: Run) -> alt.X:
-    """The x axis of every plot over time: from the scenario's start to the end of its last phase."""
+    """The x axis of all plots over time, from the scenario's start to the end of its last phase;
+    CannotDrawError if that is shorter than SHORTEST_S.
+    """
     named = phase_rows(run)
     end = max(named.get_column("end").to_list(), default=None)
     if end is not None and end < SHORTEST_S:
@@ -83,13 +87,13 @@ def mark_times(chart: alt.Chart, run: Run) -> AnyChart:
 
 
 def _roomy(named: pl.DataFrame) -> pl.DataFrame:
-    """The phases that are long enough for their name."""
+    """The phases that are long enough on the axis for their name."""
     whole = float(named.get_column("end").max() or 0)  # type: ignore[arg-type]  # a float column
     room = pl.col("time").shift(-1) - pl.col("time")
     return named.sort("time").filter(room.is_null() | (room >= NAME_SHARE * whole))
 
 
 def _readable(names: alt.Chart, color: str, **style: Any) -> list[alt.Chart]:
-    """Text with a halo in the background colour, so that curves do not cross it."""
+    """Text with a halo in the background colour, so that it stays readable over curves."""
     halo = names.mark_text(fontSize=11, stroke=HALO, strokeWidth=4, strokeJoin="round", **style)
     return [halo, names.mark_text(fontSize=11, color=color, **style)]

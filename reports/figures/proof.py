@@ -1,4 +1,4 @@
-"""Checks of the links: what was requested of each direction and what was measured."""
+"""Draws the link proof: the requested, expected and measured value of each link direction."""
 
 from __future__ import annotations
 
@@ -55,20 +55,22 @@ def _dots(study: Study, shown: pl.DataFrame, some_fail: bool) -> pl.DataFrame:
 
 
 def _named(rows: pl.DataFrame, measured: str) -> pl.DataFrame:
-    """The rows that a chart can show, with their `place` and the quantity in `what`."""
+    """The numeric rows that have a requested and a measured value, with their `place` and the quantity as
+    `what`.
+    """
     known = (
         pl.col("requested").is_not_null() & pl.col(measured).is_not_null() & (pl.col("quantity") != "reach")
     )
     return rows.filter(known).with_columns(
         place=pl.col("link") + " " + pl.col("direction"),
-        what=pl.when(pl.col("unit") == pl.col("quantity"))  # hops
+        what=pl.when(pl.col("unit") == pl.col("quantity"))  # unit and quantity are both "hops"
         .then("quantity")
         .otherwise(pl.col("quantity") + ", " + pl.col("unit").fill_null("")),
     )
 
 
 def proof_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
-    """One panel for each quantity: a line at the expected value, a dot at the measured one."""
+    """Draws one panel for each quantity: a line at the expected value and a dot at the measured one."""
     panels = [_panel(rows) for _, rows in frame.group_by("what", maintain_order=True)]
     return alt.vconcat(*panels, spacing=18)
 

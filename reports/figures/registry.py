@@ -1,4 +1,4 @@
-"""The figures of a page, in order, by the section that shows them."""
+"""Lists the figures of the report page for each section that shows them, in order."""
 
 from __future__ import annotations
 
@@ -37,10 +37,11 @@ MACHINE: tuple[Spec, ...] = tuple(
 
 
 def first(study: Study) -> tuple[Spec, ...]:
-    """Candidates for the picture beside the key figures, the best first.
+    """The candidates for the picture beside the key figures, the best first; the page shows the first that
+    can be drawn.
 
-    Levels are compared; a run whose timeline interrupts it is shown over time; else the distribution of
-    latency answers the question, or the throughput where nothing has a latency.
+    Several runs: the comparison of levels. One run: figures over time if its timeline has events, then
+    distributions of latency, then throughput.
     """
     if not study.single:
         return LEVELS if len(study.series) > 1 else ()

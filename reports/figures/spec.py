@@ -1,4 +1,6 @@
-"""A figure: its data from a study, its chart from the data, and the claims of a paper about it."""
+"""Defines a figure: a function from a study to data, a function from the data to a chart, and the claims
+about it.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +17,14 @@ AnyChart = alt.Chart | alt.LayerChart | alt.FacetChart | alt.VConcatChart
 
 
 class CannotDrawError(Exception):
-    """The study does not hold what the figure needs; the text says what is missing."""
+    """The study lacks what the figure needs; the text has what is missing."""
 
 
 @dataclass(frozen=True)
 class Spec:
-    """One figure. `data` returns exactly the rows that `draw` shows; both are pure."""
+    """The definition of one figure. `data` computes exactly the rows that `draw` shows; both are pure
+    functions.
+    """
 
     key: str  # file name
     title: str
@@ -33,7 +37,7 @@ class Spec:
 
 @dataclass(frozen=True)
 class Drawn:
-    """A figure with its rows and its Vega-Lite definition."""
+    """A drawn figure: its rows, its Vega-Lite definition and its SVG."""
 
     spec: Spec
     frame: pl.DataFrame

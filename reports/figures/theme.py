@@ -1,4 +1,4 @@
-"""The style of all figures: colours safe for colour-blind readers, legible type, space for units."""
+"""The style of all figures: colours for colour-blind readers, fonts, sizes, axes."""
 
 from __future__ import annotations
 
@@ -20,23 +20,25 @@ FEWEST_TICKS, MOST_TICKS = 3, 9
 
 
 def colour(series: list[str], title: str | None = None, field: str = "series") -> alt.Color:
-    """Colour by series, the same colour for the same place in the order."""
+    """Encodes the series as colour; the same position in `series` always has the same colour."""
     return alt.Color(f"{field}:N", scale=alt.Scale(domain=series, range=_of(PALETTE, series)), title=title)
 
 
 def marker(series: list[str], title: str | None = None, field: str = "series") -> alt.Shape:
-    """Point shape by series, so that curves differ in more than colour."""
+    """Encodes the series as point shape, so that curves differ in more than colour."""
     return alt.Shape(f"{field}:N", scale=alt.Scale(domain=series, range=_of(SHAPES, series)), title=title)
 
 
 def dash(values: list[str], title: str | None = None, field: str = "quantity") -> alt.StrokeDash:
-    """Dash pattern by a second variable, such as the direction."""
+    """Encodes a second variable, such as the direction, as dash pattern."""
     scale = alt.Scale(domain=values, range=_of(DASHES, values))
     return alt.StrokeDash(f"{field}:N", scale=scale, title=title, legend=alt.Legend(symbolSize=400))
 
 
 def log_ticks(frame: pl.DataFrame, column: str) -> tuple[alt.Scale, alt.Axis]:
-    """A logarithmic scale that fits the column's positive values, ticks at 1, 2, 5 or at decades."""
+    """A logarithmic scale that fits the column's positive values, and an axis with 3 to 9 ticks: at 1, 2, 5,
+    at every digit, evenly spaced or at decades.
+    """
     values = frame.filter(pl.col(column) > 0).get_column(column)
     low, high = float(values.min() or 1.0), float(values.max() or 1.0)  # type: ignore[arg-type]  # a float column
     low, high = low / 1.15, high * 1.15
@@ -58,9 +60,9 @@ def _of(values: Any, series: list[str]) -> list[Any]:
 
 
 def finish(chart: alt.TopLevelMixin, description: str, checked: bool) -> dict[str, Any]:
-    """The Vega-Lite definition in the common style, `checked` against its schema.
+    """The chart as a Vega-Lite definition in the common style; with `checked`, validated against the schema.
 
-    `description` is for screen readers.
+    `description` is the text for screen readers.
     """
     spec: dict[str, Any] = chart.to_dict(validate=checked)
     spec["description"] = description

@@ -1,4 +1,6 @@
-"""One run over time: CPU, bandwidth, machine, links, with phases and events marked."""
+"""Draws one run over time: CPU and traffic of groups, load of the machine, links, with phases and events
+marked.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ MOST_GROUPS = 6  # likewise: the groups that use most CPU
 
 
 def nodes_over_time(*quantities: str) -> Callable[[Study], pl.DataFrame]:
-    """Rows time (s), curve, quantity, value: means of each group in bins of 1 s or more."""
+    """A function that computes time (s), curve, quantity, value: means of each group in bins of
+    1 s or more.
+    """
 
     def data(study: Study) -> pl.DataFrame:
         run = study.cells[0].run
@@ -43,7 +47,7 @@ def nodes_over_time(*quantities: str) -> Callable[[Study], pl.DataFrame]:
 
 
 def _curves(run: Run, table: pl.DataFrame) -> dict[str, tuple[str, ...]]:
-    """The groups that use most CPU, by name, with their nodes."""
+    """The nodes of the MOST_GROUPS groups with the highest CPU use, by the name of their curve."""
     used = dict(table.group_by("node").agg(pl.col("cpu_ns").max()).iter_rows())
     every = {group: names for (group, _), names in groups(run).items()}
     if not every:
@@ -63,7 +67,7 @@ def _binned(rows: pl.DataFrame, *keys: str) -> pl.DataFrame:
 
 
 def cpu_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
-    """CPU of each group's mean node."""
+    """Draws the CPU use of each group's mean node over time."""
     curves = frame.get_column("curve").unique(maintain_order=True).to_list()
     line = (
         alt.Chart(frame)
@@ -78,7 +82,9 @@ def cpu_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
 
 
 def bandwidth_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
-    """Received and sent rates, on a logarithmic axis, since a server and its clients differ by orders."""
+    """Draws received and sent rates on a logarithmic axis, because server and clients differ by orders of
+    magnitude.
+    """
     curves = frame.get_column("curve").unique(maintain_order=True).to_list()
     scale, axis = log_ticks(frame, "value")
     line = (
@@ -96,7 +102,7 @@ def bandwidth_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
 
 
 def host_data(study: Study) -> pl.DataFrame:
-    """Rows time (s), curve (where and what), value (% of the machine)."""
+    """The columns time (s), curve (place and quantity) and value (% of the machine)."""
     run = study.cells[0].run
     table = run.table("host")
     if table is None:
@@ -114,7 +120,7 @@ def host_data(study: Study) -> pl.DataFrame:
 
 
 def host_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
-    """Busy and steal shares of the machine."""
+    """Draws the busy and steal shares of the machine over time."""
     curves = frame.get_column("curve").unique().sort().to_list()
     line = (
         alt.Chart(frame)
@@ -130,7 +136,11 @@ def host_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
 
 
 def links_over_time(column: str, cumulative: bool, factor: float = 1.0) -> Callable[[Study], pl.DataFrame]:
-    """Rows time (s), curve (link and direction), value, for the six directions with the largest values."""
+    """A function that computes time (s), curve (link and direction) and value of a column, for the MOST_LINKS
+    directions with the largest values.
+
+    With `cumulative`, values are counted from the first sample.
+    """
 
     def data(study: Study) -> pl.DataFrame:
         run = study.cells[0].run
@@ -155,7 +165,7 @@ def links_over_time(column: str, cumulative: bool, factor: float = 1.0) -> Calla
 
 
 def links_chart(title: str) -> Callable[[pl.DataFrame, Study], AnyChart]:
-    """One curve for each link and direction."""
+    """A function that draws one curve for each link and direction."""
 
     def draw(frame: pl.DataFrame, study: Study) -> AnyChart:
         curves = frame.get_column("curve").unique().sort().to_list()

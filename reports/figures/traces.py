@@ -1,4 +1,6 @@
-"""Links that follow a trace: the rate it requests over time, and what the link carried."""
+"""Draws the links that follow a trace: the rates that the trace requests, the rates carried,
+and the delays.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ REQUESTED, CARRIED = "requested", "carried"
 
 
 def rates(study: Study) -> pl.DataFrame:
-    """Rows time (s), curve (link and direction), what (requested, carried), value (Mbit/s); first run."""
+    """The columns time (s), curve (link and direction), what (requested or carried), value (Mbit/s) of the
+    first run.
+    """
     run = study.cells[0].run
     table = run.table("links")
     if table is None or "requested_bps" not in table.columns:
@@ -41,7 +45,9 @@ def rates(study: Study) -> pl.DataFrame:
 
 
 def delays(study: Study) -> pl.DataFrame:
-    """Rows time (s), curve, value (ms), at each change; of the first run."""
+    """The columns time (s), curve, value (ms) of the first run at each change, for directions whose delay
+    changes.
+    """
     run = study.cells[0].run
     table = run.table("impairments")
     if table is None:
@@ -59,13 +65,13 @@ def delays(study: Study) -> pl.DataFrame:
 
 
 def rates_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
-    """Two curves for each direction."""
+    """Draws two curves for each direction: requested and carried."""
     chart = alt.Chart(frame).encode(strokeDash=dash([REQUESTED, CARRIED], field="what"))
     return _drawn(frame, study, "Mbit/s", chart, "step-before")
 
 
 def delays_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
-    """One curve for each direction."""
+    """Draws one curve for each direction."""
     return _drawn(frame, study, "delay, ms", alt.Chart(frame), "step-after")
 
 

@@ -1,4 +1,4 @@
-"""Graphs of RFC 2544: latency by frame size, and frame loss rate against offered load."""
+"""Draws two graphs of RFC 2544: latency by frame size, and frame loss rate against offered load."""
 
 from __future__ import annotations
 
@@ -17,13 +17,15 @@ SIZE_TITLE = "frame size with FCS, bytes"
 
 
 def size_axis(rows: pl.DataFrame) -> alt.X:
-    """An axis with equal steps between sizes."""
+    """An x axis of frame sizes with equal steps between them."""
     sizes = sorted(set(rows.get_column("size").to_list()))
     return alt.X("size:O", title=SIZE_TITLE, sort=sizes, axis=alt.Axis(labelAngle=0))
 
 
 def latency_data(study: Study) -> pl.DataFrame:
-    """Rows series, stream, size, percentile, latency_us, over all frames of a condition's latency trials."""
+    """The columns series, stream, size, percentile, latency_us, over all frames of the latency trials of a
+    condition; streams between two clocks are left out.
+    """
     spread: dict[tuple[str, str, int], list[pl.DataFrame]] = {}
     for cell in study.cells:
         table = cell.run.table("trials")
@@ -46,7 +48,7 @@ def latency_data(study: Study) -> pl.DataFrame:
 
 
 def latency_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
-    """Median, 90th and 99th percentile by size, one column for each condition."""
+    """Draws median, 90th and 99th percentile by frame size, one column for each condition."""
     scale, axis = log_ticks(frame, "latency_us")
     base = alt.Chart(frame).encode(
         x=size_axis(frame),
@@ -61,7 +63,7 @@ def latency_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
 
 
 def loss_data(study: Study) -> pl.DataFrame:
-    """Rows series, stream, size, curve, load (% of the theoretical maximum), loss (%)."""
+    """The columns series, stream, size, curve, load (% of the theoretical maximum), loss (%)."""
     found = []
     for cell in study.cells:
         table = cell.run.table("trials")
@@ -80,7 +82,7 @@ def loss_data(study: Study) -> pl.DataFrame:
 
 
 def loss_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
-    """Loss against offered load, one curve for each size."""
+    """Draws frame loss against offered load, one curve for each size."""
     sizes = frame.sort("stream", "size").get_column("curve").unique(maintain_order=True).to_list()
     highest = max(1.0, float(frame.get_column("loss").max() or 0.0))  # type: ignore[arg-type]  # a float
     base = alt.Chart(frame).encode(

@@ -1,4 +1,4 @@
-"""The graphs of RFC 2544: throughput, latency, frame loss and back-to-back frames."""
+"""Draws the graphs of RFC 2544: throughput, latency, frame loss and back-to-back frames."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ UNITS = {"throughput": "frames/s", "throughput_bits": "Mbit/s"}
 
 
 def throughput_data(study: Study) -> pl.DataFrame:
-    """Rows series, stream, size, unit, value, low, high: measured and expected rates."""
+    """The columns series, stream, size, unit, value, low, high of the measured rates and of the expected
+    ones.
+    """
     table = study.compared.filter(pl.col("name").is_in(list(UNITS)))
     if table.is_empty():
         raise CannotDrawError("needs throughput trials (findings.parquet)")
@@ -34,7 +36,9 @@ def throughput_data(study: Study) -> pl.DataFrame:
 
 
 def _expected(study: Study) -> pl.DataFrame:
-    """The theoretical maximum by size and, where the file gives one, the requested rate of the links."""
+    """The theoretical maximum for each frame size and, if the topology requests rates, the requested rate of
+    the links.
+    """
     found: dict[tuple[str, int], float] = {}
     lines = {rate for cell in study.cells for rate in line_rates(cell.run).values()}
     paths = {rate for cell in study.cells for rate in path_rates(cell.run).values()}
@@ -57,12 +61,12 @@ def _expected(study: Study) -> pl.DataFrame:
 
 
 def _named(what: str, rate: int, rates: set[int]) -> str:
-    """The name of a curve; with its rate if the study has several."""
+    """The name of a curve, with its rate if the study has several rates."""
     return what if len(rates) == 1 else f"{what}, {rate / 1e6:g} Mbit/s"
 
 
 def throughput_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
-    """Frames/s on a logarithmic axis beside Mbit/s."""
+    """Draws frames/s on a logarithmic axis beside Mbit/s on a linear one."""
     series = _ordered(frame)
     parts = []
     for unit in UNITS.values():
@@ -88,13 +92,13 @@ def _by_size(rows: pl.DataFrame, unit: str, y: alt.Y, series: list[str]) -> AnyC
 
 
 def _ordered(frame: pl.DataFrame) -> list[str]:
-    """Measured series first."""
+    """The names of the series, measured ones before expected ones."""
     names = sorted(set(frame.get_column("series").to_list()))
     return sorted(names, key=lambda name: (name.startswith((MAXIMUM, REQUESTED)), name))
 
 
 def burst_data(study: Study) -> pl.DataFrame:
-    """Rows series, stream, size, value (frames), low, high."""
+    """The columns series, stream, size, value (frames), low, high of the longest burst without loss."""
     table = study.compared.filter(pl.col("name") == "back_to_back")
     if table.is_empty():
         raise CannotDrawError("needs back-to-back trials (findings.parquet)")
@@ -104,7 +108,7 @@ def burst_data(study: Study) -> pl.DataFrame:
 
 
 def burst_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
-    """The longest burst without loss by size, with intervals over the searches or the runs."""
+    """Draws the longest burst without loss by frame size, with its intervals."""
     series = _ordered(frame)
     y = alt.Y("value:Q", title="longest burst without loss, frames", scale=alt.Scale(zero=True))
     base = alt.Chart(frame).encode(x=size_axis(frame), xOffset=alt.XOffset("series:N", sort=series))

@@ -1,4 +1,6 @@
-"""Measured delays against the bounds of network calculus; a delay above its bound disproves the model."""
+"""Compares measured delays with their network-calculus bounds; a delay above its bound
+disproves the model.
+"""
 
 from __future__ import annotations
 
@@ -16,20 +18,20 @@ TAKEN = {"class": pl.String, "took_ns": pl.Int64, "worst_ns": pl.Int64, "after_n
 
 @dataclass(frozen=True)
 class Bounded:
-    """A class of traffic with the bounds of its flows and the times of its messages; ns."""
+    """One class of traffic: the bounds of its flows in ns, and its measured delays against them."""
 
     traffic_class: str
     least_ns: int
     worst_ns: int | None  # the largest of its flows; None: no bound, for the reason `why`
     why: str
     count: int  # messages of flows with a bound
-    largest_ns: int | None  # time of a message; of a request, until its reply
+    largest_ns: int | None  # largest time of a message; for a request, until its reply
     over: int  # messages above their own flow's bound
-    doubt: str  # if some are: the part of the model that is in doubt
+    doubt: str  # if some are above: the part of the model that may be wrong; else empty
 
 
 def bounded(run: Run) -> list[Bounded]:
-    """One entry for each class with bounds, in the order of the plan."""
+    """One `Bounded` for each class with bounds, in the order of the plan."""
     classes: dict[str, list[dict[str, object]]] = {}
     for row in run.bounds.get("bounds", []):
         classes.setdefault(str(row["class"]), []).append(row)
@@ -38,10 +40,11 @@ def bounded(run: Run) -> list[Bounded]:
 
 
 def taken_ns(run: Run) -> pl.DataFrame:
-    """Rows class, took_ns, worst_ns, after_ns (from the sending), for messages of the hold with a bound.
+    """The columns class, took_ns, worst_ns, after_ns (from the actual sending) of messages of the hold with a
+    bound.
 
-    A flow's first message waits for ARP, which no bound covers. Messages that were due before it arrived, or
-    within the time of the bound after that, are left out.
+    A flow's first message waits for ARP, which no bound covers: messages due before its arrival, or within
+    the time of the bound after it, are left out.
     """
     rows = [
         (one["flow"], one["receiver"], one["worst_ns"])
@@ -82,7 +85,9 @@ def _of_class(run: Run, name: str, rows: list[dict[str, object]], taken: pl.Data
 
 
 def _doubt(run: Run, over: pl.DataFrame) -> str:
-    """The doubtful part: a sender that was later than assumed, or the way after a timely sending."""
+    """The part of the model that the delays disprove: a sender that was later than assumed, or the path after
+    a timely sending.
+    """
     allowed = f"assumed to need at most {_us(run.bounds.get('node_ns', 0))} each"
     on_time = over.filter(pl.col("after_ns") > pl.col("worst_ns"))
     if on_time.is_empty():

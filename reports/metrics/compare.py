@@ -1,4 +1,6 @@
-"""Metrics of all cells by condition: means over repetitions with 95 % intervals (t or Poisson)."""
+"""Combines the metrics of all cells by condition: means over repetitions with 95 % intervals (t
+or Poisson).
+"""
 
 from __future__ import annotations
 
@@ -34,10 +36,11 @@ Key = tuple[str, str, str, Of]
 
 
 def compare(measured: Iterable[tuple[Cell, list[Metric]]]) -> pl.DataFrame:
-    """One row for each condition, metric and subject. `Study.compared` has those of a study's own metrics.
+    """One row for each condition, metric and subject; `Study.compared` holds the result for a study's own
+    metrics.
 
     One repetition keeps the run's own interval and n. More give the mean of the runs' values, the number of
-    repetitions as n, and over them a Poisson interval for counts, else Student's t interval.
+    repetitions as n, and a Poisson interval for counts, else Student's t interval.
     """
     groups: dict[Key, list[Metric]] = {}
     for cell, metrics in measured:
@@ -47,12 +50,12 @@ def compare(measured: Iterable[tuple[Cell, list[Metric]]]) -> pl.DataFrame:
 
 
 def called(name: str, **of: str | int) -> pl.Expr:
-    """Selects rows of `compare` by the metric's name and subject."""
+    """An expression that selects rows of `compare` by the metric's name and subject."""
     return pl.all_horizontal(pl.col("name") == name, *(pl.col(field) == value for field, value in of.items()))
 
 
 def row(key: Key, found: list[Metric]) -> tuple[object, ...]:
-    """One row for the values of all repetitions."""
+    """One row of `compare` from the values of all repetitions."""
     scenario, series, name, of = key
     first = found[0]
     if len(found) == 1:

@@ -1,4 +1,6 @@
-"""TCP connections at capture points: number, goodput, round trips, retransmissions."""
+"""Computes the figures of TCP connections at capture points: number, goodput, round trips,
+retransmissions.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ SHORTEST_NS = SECOND // 1000  # a rate over a shorter time means nothing
 
 
 def connections(table: pl.DataFrame) -> pl.DataFrame:
-    """Both directions of each connection together, the largest payload first.
+    """One row for each connection, both directions together, the largest payload first.
 
     Rows stream, source, destination (address and port), app, seconds, mbps (payload of both directions over
     the connection's time), payload_bytes, packets, retransmissions, end. handshake_ms: from SYN to the ACK
@@ -46,7 +48,8 @@ def connections(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def connection_metrics(run: Run) -> list[Metric]:
-    """Connections, round trips, goodput and retransmissions of each capture.
+    """Number, retransmissions, handshake and round-trip times, and goodput of the connections of each
+    capture.
 
     Goodput quantiles are weighted by payload: half of all payload travelled in connections that are at most
     as fast as p50. Control connections therefore hardly count.

@@ -1,4 +1,4 @@
-"""The verdicts of capture.delivery on delivery guarantees, as metrics."""
+"""Turns the verdicts of capture.delivery on delivery guarantees into metrics."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ def delivery(run: Run) -> list[Verdict]:
 
 
 def delivery_metrics(run: Run) -> list[Metric]:
-    """1 where the guarantee holds, 0 where it fails; no metric where nobody can tell.
+    """The metric guarantee_held for each class and name of a guarantee: 1 if all guarantees of that name
+    hold, 0 if one fails.
 
-    There is one for each class and name of a guarantee: all guarantees of one name have to hold.
+    Guarantees whose verdict is "cannot tell" are left out.
     """
     judged: dict[Of, list[Verdict]] = {}
     for v in delivery(run):

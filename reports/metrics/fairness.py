@@ -1,4 +1,4 @@
-"""How evenly bulk transfers share their common bottleneck while all of them send."""
+"""Computes the fairness with which bulk transfers share their bottleneck while all of them send."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from reports.metrics.transfers import arrived
 from reports.roles import SECOND
 from reports.rundir import Run
 
-FEWEST = 2  # transfers
+FEWEST = 2  # transfers that can share a bottleneck
 Rates = npt.NDArray[np.float64]
 
 
@@ -29,9 +29,10 @@ def jain(rates: Rates) -> Rates:
 
 
 def shared_rates(run: Run) -> pl.DataFrame | None:
-    """Rows t_ns and one column of bit/s for each of the largest transfers, in steps of about a second.
+    """The column t_ns and one column of bit/s for each of the largest transfers, in steps of about a second.
 
-    They cover the time in which all of them send; None with fewer than two transfers, or without such a time.
+    The rows cover the time in which all of them send; None with fewer than two transfers, or without such a
+    time.
     """
     parts = {name: rows for (name, _), rows in arrived(run).items() if rows.height > 1}
     if len(parts) < FEWEST:
@@ -50,14 +51,14 @@ def _whole(rows: pl.DataFrame, column: str, place: int) -> int:
 
 
 def _rates(rows: pl.DataFrame, grid: Rates) -> Rates:
-    """Bit/s between the times of the grid, interpolated from the counts."""
+    """The rate in bit/s between the times of the grid, interpolated from the byte counts."""
     at, counted = (rows.get_column(name).to_numpy().astype(np.float64) for name in ("t_ns", "bytes"))
     steps: Any = np.diff(np.interp(grid, at, np.maximum.accumulate(counted)))
     return np.asarray(8e9 * steps / np.diff(grid))
 
 
 def fairness_metrics(run: Run) -> list[Metric]:
-    """Jain's index of the mean rates and of each second's rates, and the shares of the classes."""
+    """Jain's index of the mean rates and of each second's rates, and the share of bytes of each class."""
     rows = shared_rates(run)
     if rows is None:
         return []

@@ -1,4 +1,4 @@
-"""Goodput of links: payload that crossed each direction, from a capture that saw it."""
+"""Computes the goodput of links: the payload that crossed each direction, from a capture that saw it."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ Useful = tuple[float, int, str]  # bit/s of payload, packets, capture point
 
 
 def crossing(run: Run, links: Iterable[str]) -> dict[tuple[str, str], Useful]:
-    """Goodput over the hold by link and direction, if a capture saw packets that crossed the link.
+    """Goodput over the hold by link and direction, for links that captured packets crossed.
 
-    A packet crosses a link if its source and destination are on different sides. The capture that saw most
-    such packets counts. Retransmissions are left out, so each byte counts once.
+    A packet crosses a link if its source and destination are on different sides. The capture with most such
+    packets counts. Retransmissions are left out, so each byte counts once.
     """
     wanted, span = set(links), phases(run).get("hold")
     if span is None or not wanted:
@@ -42,7 +42,9 @@ def crossing(run: Run, links: Iterable[str]) -> dict[tuple[str, str], Useful]:
 
 
 def _pairs(path: Path, span: Span) -> pl.DataFrame | None:
-    """Rows src, dst, packets, payload (bytes, retransmissions left out) of TCP and UDP."""
+    """The columns src, dst, packets, payload (bytes) of TCP and UDP without retransmissions; None if the
+    capture has no addresses.
+    """
     rows = scan(path, span)
     if not {"src", "dst"} <= set(rows.collect_schema().names()):
         return None
@@ -58,7 +60,7 @@ def _from_side(pairs: pl.DataFrame, near: set[str], from_near: bool) -> pl.DataF
 
 
 def addresses_behind(plan: Plan, name: str) -> set[str]:
-    """Addresses on the first side of the link: those that are reachable from there without it.
+    """The addresses on the first side of the link: those that can be reached from that side without it.
 
     A node connects two segments only if it forwards packets; a host with interfaces on both sides has an
     address on each.
@@ -88,7 +90,7 @@ def addresses_behind(plan: Plan, name: str) -> set[str]:
 
 
 def _reached(edges: dict[str, set[str]], start: str, ends: set[str]) -> set[str]:
-    """Everything that is reachable from `start`; paths stop at `ends`."""
+    """The nodes and segments that can be reached from `start`; paths end at nodes in `ends`."""
     seen, todo = {start}, [start]
     while todo:
         here = todo.pop()

@@ -1,4 +1,4 @@
-"""CPU, memory and bandwidth of each group of nodes, with the role of its nodes."""
+"""Computes CPU, memory and traffic of each group of nodes, with the role of its nodes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ ORDER = ("broker", "server", "client", "utility", "router")
 
 
 def groups(run: Run) -> dict[tuple[str, str], tuple[str, ...]]:
-    """Nodes by group and role, in the order of the plan; a single node is a group with its name."""
+    """The names of the nodes by (group, role), in the order of the plan; a node without a group is a group of
+    its own name.
+    """
     found: dict[tuple[str, str], list[str]] = {}
     for node in run.plan.nodes:
         does = {s.role for s in node.software}
@@ -24,7 +26,11 @@ def groups(run: Run) -> dict[tuple[str, str], tuple[str, ...]]:
 
 
 def group_metrics(run: Run) -> list[Metric]:
-    """Means over the hold for each group and quantity; the interval is over time (one node) or nodes."""
+    """The number of nodes and the mean of each quantity over the hold for each group; empty without node
+    samples or hold.
+
+    The interval is over time for one node, over the nodes for several.
+    """
     table, hold = run.table("nodes"), phases(run).get("hold")
     if table is None or hold is None:
         return []

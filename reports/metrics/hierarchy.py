@@ -1,4 +1,4 @@
-"""The protocols in captured packets, and the bytes of each layer."""
+"""Computes the packets and bytes of each protocol, and the bytes of each layer, in captures."""
 
 from __future__ import annotations
 

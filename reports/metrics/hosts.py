@@ -1,6 +1,7 @@
-"""Tests whether the figures depend on the machine of the run: an F test for each figure.
+"""Tests whether the figures of a campaign depend on the machine that ran each run, with an F test for each
+figure.
 
-Model: a figure is the mean of its condition, plus the effect of the machine, plus the error of repetitions.
+Model: a value is the mean of its condition, plus the effect of the machine, plus the error of repetitions.
 """
 
 from __future__ import annotations
@@ -16,14 +17,14 @@ from reports.metrics.metric import Of
 
 SIGNIFICANT = 0.01  # probability of a false alarm in any figure (Bonferroni)
 FEWEST = 4  # residual degrees of freedom
-NOTHING = 1e-9  # relative to the mean: rounding
+NOTHING = 1e-9  # differences below this share of the mean are rounding errors
 Vector = np.ndarray[tuple[int], np.dtype[np.float64]]
 
 
 @dataclass(frozen=True)
 class Effect:
-    """`adds`: the effect of each machine, relative to the figure's mean. `p`: the probability of such effects
-    by chance, corrected for the number of figures.
+    """The effect of the machines on one figure. `adds`: each machine's effect, relative to the figure's mean.
+    `p`: the probability of such effects by chance, corrected for the number of figures.
     """
 
     name: str
@@ -37,15 +38,17 @@ class Effect:
 
     @property
     def span(self) -> float:
-        """The difference between the two most different machines."""
+        """The difference between the effects of the two most different machines, relative to the figure's
+        mean.
+        """
         return max(self.adds.values()) - min(self.adds.values())
 
 
 def host_effects(cells: Sequence[Cell]) -> list[Effect]:
-    """One effect for each figure that several machines measured in one condition, the least likely first.
+    """One effect for each figure that several machines measured in one condition, the smallest `p` first.
 
-    Figures of a machine itself (busy, steal) are left out, since they differ by nature, and so are runs in
-    virtual time, since they are the same everywhere.
+    Figures of a machine itself (busy, steal) are left out, because they differ by nature, and so are runs in
+    virtual time, because they are the same everywhere.
     """
     found: dict[tuple[str, Of], list[tuple[Cell, float]]] = {}
     for cell in _placed(cells):
@@ -58,7 +61,9 @@ def host_effects(cells: Sequence[Cell]) -> list[Effect]:
 
 
 def apart(cells: Sequence[Cell]) -> bool:
-    """Whether several machines cannot be compared because no condition ran on two of them."""
+    """Whether there are several machines, but no condition that ran on two of them, so that they cannot be
+    compared.
+    """
     machines: dict[tuple[str, str], set[str]] = {}
     for cell in _placed(cells):
         machines.setdefault((cell.scenario, cell.series), set()).add(cell.machine)
@@ -71,7 +76,9 @@ def _placed(cells: Sequence[Cell]) -> list[Cell]:
 
 
 def _effect(name: str, of: Of, rows: list[tuple[Cell, float]]) -> Effect | None:
-    """None if no condition has several machines, or too few runs are left for a test."""
+    """The effect for one figure; None if no condition has several machines, the values do not vary, or too
+    few runs remain for a test.
+    """
     values = np.array([value for _, value in rows])
     machines = sorted({cell.machine for cell, _ in rows})
     conditions = np.unique([f"{c.scenario}\n{c.series}" for c, _ in rows], return_inverse=True)[1]

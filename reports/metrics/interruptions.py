@@ -1,4 +1,4 @@
-"""Effects of timeline events on each class of messages: losses, pauses, recovery times."""
+"""Computes the effects of timeline events on each class of messages: losses, pauses, recovery times."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ ACTIONS = ("link-down", "link-up", "impair", "stop", "kill", "restart")  # that 
 UP, OVER = (
     "link-up",
     ": over",
-)  # an action and the end of a label in the plan: they repair, and lose no message
-MOST = 40  # events with figures of their own: the first ones
+)  # events with this action, or this end of their label, repair and lose no message
+MOST = 40  # events with metrics of their own: the first ones of the hold
 TIMES = 2.0  # a pause this many times the longest one before any event is an interruption
 PAIR = ("flow", "receiver")
 _SENT = pl.when(pl.col("sent_ns") > 0).then("sent_ns").otherwise("scheduled_ns")
@@ -25,7 +25,9 @@ _SENT = pl.when(pl.col("sent_ns") > 0).then("sent_ns").otherwise("scheduled_ns")
 
 @dataclass(frozen=True)
 class Happened:
-    """An event, until the next one or the end of the hold; Unix ns."""
+    """An event of the timeline and its span, which ends at the next event or at the end of the
+    hold; Unix ns.
+    """
 
     label: str
     from_ns: int
@@ -35,7 +37,7 @@ class Happened:
 
 @dataclass(frozen=True)
 class Usual:
-    """The longest pause (0: unknown) and the longest transit time of a class before any event."""
+    """A class before any event: its longest pause (0: unknown) and its longest transit time."""
 
     pause_ns: int
     way_ns: int
@@ -67,7 +69,9 @@ def interruption_metrics(run: Run) -> list[Metric]:
 
 
 def events(run: Run) -> list[Happened]:
-    """Events that were applied in the hold, in order; several with one label at one time count as one."""
+    """The first MOST successful events of the hold that can interrupt a flow, in order; several with one
+    label at one time count as one.
+    """
     table, hold = run.table("events"), phases(run).get("hold")
     if table is None or hold is None:
         return []
@@ -85,7 +89,7 @@ def events(run: Run) -> list[Happened]:
 
 
 def _labels(rows: pl.DataFrame) -> Iterator[str]:
-    """Names of events; the second with the same name is NAME (2)."""
+    """Yields the names of the events; the second event of the same name becomes NAME (2)."""
     seen: dict[str, int] = {}
     for row in rows.to_dicts():
         label = str(row["label"] or f"{row['action']} {' '.join(row['targets'] or ())}").strip()
@@ -94,9 +98,10 @@ def _labels(rows: pl.DataFrame) -> Iterator[str]:
 
 
 def _usual(rows: pl.DataFrame, pauses: pl.DataFrame, before_ns: int) -> Usual:
-    """From messages that arrived before any event, since backlog afterwards lengthens the transit time.
+    """The usual pause and transit time of a class, from messages that arrived before any event (`before_ns`).
 
-    Without such messages, the transit time is the shortest of all.
+    Later messages are left out, because backlog lengthens their transit time. Without earlier messages, the
+    transit time is the shortest of all.
     """
     pause, way = pl.col("end_ns") - pl.col("start_ns"), pl.col("there_ns") - pl.col("sent_ns")
     there = rows.filter(pl.col("sent_ns") > 0)
@@ -119,7 +124,7 @@ def _sendings(happened: list[Happened], way_ns: int) -> list[tuple[int, int]]:
 
 
 def _pauses(rows: pl.DataFrame) -> pl.DataFrame:
-    """Times between arrivals of each flow at each receiver: start_ns and end_ns.
+    """The times between arrivals of each flow at each receiver: flow, receiver, start_ns and end_ns.
 
     The end is null if nothing arrived afterwards although messages were sent.
     """
@@ -134,7 +139,7 @@ def _pauses(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _whole(rows: pl.DataFrame, value: pl.Expr) -> int:
-    """One value of the rows; 0 if there is none."""
+    """The value of an expression over the rows as an integer; 0 if it is null."""
     found: Any = rows.select(value).item()
     return int(found or 0)
 
@@ -143,7 +148,7 @@ def _of_event(
     of: Of, event: Happened, sent: pl.DataFrame, pauses: pl.DataFrame, usual: Usual
 ) -> list[Metric]:
     gone = sent.filter(pl.col("there_ns").is_null() & (pl.col("sent_ns") > 0))
-    lost = gone.filter(pl.col("received_ns").is_null()).height  # of a request: neither there nor answered
+    lost = gone.filter(pl.col("received_ns").is_null()).height  # neither arrived nor answered
     due = pl.col("start_ns") + usual.pause_ns
     near = pauses.filter(due.is_between(event.from_ns, event.until_ns, closed="left")).with_columns(
         long_ns=pl.col("end_ns").fill_null(event.until_ns) - pl.col("start_ns")

@@ -1,4 +1,4 @@
-"""Links in use: utilisation, drops and queues of each direction."""
+"""Computes the figures of links in use: utilisation, drops and queues of each direction."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ Requested = list[tuple[int, int]]  # start (Unix ns) and rate (bit/s; 0: none), 
 
 
 def requested_rates(run: Run) -> dict[tuple[str, str], Requested]:
-    """Requested rates of each direction that ever had one: at the start, then by events and traces."""
+    """The requested rates of each direction that ever had one, as steps: at the start, then from events and
+    traces.
+    """
     found: dict[tuple[str, str], Requested] = {
         (link.name, of): [(0, link.way(name).impairment.rate_bps or 0)]
         for link in run.plan.links
@@ -48,14 +50,18 @@ def requested_rates(run: Run) -> dict[tuple[str, str], Requested]:
 
 
 def _ways(link: Link) -> list[tuple[str, str]]:
-    """Directions in the plan, and the direction that their rate covers: both together in half duplex."""
+    """Pairs of a direction in the plan and the direction that its rate covers: "both" for a
+    half-duplex link.
+    """
     if link.half_duplex:
         return [("forward", "both")]
     return [("forward", "forward"), ("reverse", "reverse")]
 
 
 def link_metrics(run: Run) -> list[Metric]:
-    """Metrics of each link and direction over the hold, or over the whole run if no hold is recorded."""
+    """Metrics of the MOST busiest links by direction over the hold, or over the whole run if no hold is
+    recorded; empty without link samples.
+    """
     samples_of_all, hold = run.table("links"), phases(run).get("hold")
     if samples_of_all is None:
         return []
@@ -82,12 +88,12 @@ def link_metrics(run: Run) -> list[Metric]:
 
 
 def whole(table: pl.DataFrame) -> pl.DataFrame:
-    """Samples of whole directions, without those of queue classes."""
+    """The samples of whole directions, without the rows of queue classes."""
     return table.filter(pl.col("class").is_null()) if "class" in table.columns else table
 
 
 def _classes(table: pl.DataFrame) -> list[Metric]:
-    """Metrics of each band, class or tin: throughput, drops, marks, queue lengths."""
+    """Metrics of each band, class or tin of a queue: throughput, drops, marks, queue lengths."""
     if "class" not in table.columns:
         return []
     found: list[Metric] = []
@@ -109,7 +115,7 @@ def _classes(table: pl.DataFrame) -> list[Metric]:
 
 
 def busiest(table: pl.DataFrame) -> list[str]:
-    """Names of the links that carried most, at most 12."""
+    """The names of the links that carried most, at most MOST."""
     carried = table.group_by("link").agg(pl.col("bps").sum()).sort("bps", "link", descending=[True, False])
     return [str(name) for name in carried.get_column("link").head(MOST)]
 
@@ -126,7 +132,9 @@ def _carried(of: Of, rows: pl.DataFrame) -> list[Metric]:
 
 
 def _utilisation(of: Of, rows: pl.DataFrame, requested: Requested, interval: int) -> list[Metric]:
-    """Utilisation of the rate at each moment; samples without a rate, or with a change, are left out."""
+    """The utilisation relative to the requested rate at each moment; samples without a rate, or during which
+    it changed, are left out.
+    """
     known = rows.drop_nulls("bps")
     if not requested:
         return []
@@ -138,7 +146,7 @@ def _utilisation(of: Of, rows: pl.DataFrame, requested: Requested, interval: int
     if requested[0][1]:
         found.append(count("link_asked", of, requested[0][1] / 1e6, "Mbit/s", 1, "as the file requests"))
     if kept.any():
-        scale = int(limits[last][kept][0])  # with one rate alone nothing is scaled
+        scale = int(limits[last][kept][0])  # samples at other rates are scaled to this one
         bps = (known.get_column("bps").to_numpy()[kept] * (scale / limits[last][kept])).tolist()
         mean = batch_means(bps)
         changed = "; relative to the rate of the moment, which events changed" if len(requested) > 1 else ""
@@ -149,7 +157,7 @@ def _utilisation(of: Of, rows: pl.DataFrame, requested: Requested, interval: int
 
 
 def _drops(of: Of, rows: pl.DataFrame) -> list[Metric]:
-    """Dropped packets, as a number and as a share of the offered ones; requested loss is included."""
+    """The dropped packets, as a number and as a share of the offered packets; requested loss is included."""
     if rows.height < 2 or "packets" not in rows.columns:
         return []
     dropped, sent = (_grown(rows.get_column(name)) for name in ("dropped", "packets"))
@@ -162,7 +170,9 @@ def _drops(of: Of, rows: pl.DataFrame) -> list[Metric]:
 
 
 def _grown(counter: pl.Series) -> int:
-    """Growth since the first sample; a new queueing discipline restarts its counter at zero."""
+    """The growth of a counter since the first sample; a counter that falls was restarted at zero by a new
+    qdisc.
+    """
     values = counter.to_numpy().astype(np.int64)
     steps = np.diff(values)
     return int(np.where(steps >= 0, steps, values[1:]).sum())

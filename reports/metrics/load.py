@@ -1,4 +1,4 @@
-"""CPU, memory and bandwidth of nodes and machines: means over the hold."""
+"""Computes CPU, memory and traffic of nodes and the load of machines, as means over the hold."""
 
 from __future__ import annotations
 
@@ -19,21 +19,27 @@ QUANTITIES = {
 
 
 def within(table: pl.DataFrame, span: Span, interval_ns: int) -> pl.DataFrame:
-    """Rows whose whole sampling interval, which ends at t_ns, lies in the span."""
+    """The rows whose whole sampling interval, which ends at t_ns, is in the span (with a tenth of an
+    interval's tolerance).
+    """
     return table.filter(
         (pl.col("t_ns") - interval_ns >= span.start_ns - interval_ns // 10) & (pl.col("t_ns") <= span.end_ns)
     )
 
 
 def interval_ns(table: pl.DataFrame, by: str) -> int:
-    """The sampling interval: the median step of the longest series, or a second if there is none."""
+    """The sampling interval: the median step of the series with most rows, or one second if it has a single
+    row.
+    """
     longest = table.get_column(by).mode().sort().item(0)
     found = table.filter(pl.col(by) == longest).get_column("t_ns").sort().diff().median()
     return int(found) if isinstance(found, int | float) and found > 0 else SECOND
 
 
 def load_metrics(run: Run, only: tuple[str, ...] | None = None) -> list[Metric]:
-    """Means over the hold for every node set (or those in `only`) and quantity; empty without a hold."""
+    """Means over the hold for each set of nodes (or those in `only`) and quantity; empty without node samples
+    or hold.
+    """
     table, hold = run.table("nodes"), phases(run).get("hold")
     if table is None or hold is None:
         return []
@@ -53,7 +59,10 @@ def _of_set(held: pl.DataFrame, which: str, nodes: tuple[str, ...]) -> list[Metr
 
 
 def _surplus(held: pl.DataFrame, brokers: tuple[str, ...]) -> list[Metric]:
-    """Received minus sent in each sample; the two vary together, so the difference is more precise."""
+    """The mean of received minus sent over the samples of the only broker; empty with none or several.
+
+    The two vary together, so this is more precise than the difference of the means.
+    """
     rows = held.filter(pl.col("node").is_in(brokers)).sort("t_ns").drop_nulls(["rx_bps", "tx_bps"])
     if len(brokers) != 1 or rows.is_empty():
         return []
@@ -62,7 +71,9 @@ def _surplus(held: pl.DataFrame, brokers: tuple[str, ...]) -> list[Metric]:
 
 
 def mean(rows: pl.DataFrame, column: str, name: str, of: Of, unit: str, factor: float) -> Metric:
-    """The mean of one node with batch means over time; of several, with a t interval over the nodes."""
+    """The mean of one node with an interval over batch means in time, or of several nodes with a t interval
+    over nodes.
+    """
     known = rows.drop_nulls(column).sort("t_ns")
     if known.get_column("node").n_unique() == 1:
         return metric(name, of, unit, batch_means(known.get_column(column).to_list()), factor)
@@ -77,9 +88,10 @@ def mean(rows: pl.DataFrame, column: str, name: str, of: Of, unit: str, factor: 
 
 
 def host_metrics(run: Run) -> list[Metric]:
-    """Busy and steal shares over the hold: of the lab's kernel, of the machine around it, or of each host.
+    """Busy and steal shares over the hold of the lab's kernel, of the machine around it, or of each host.
 
-    In virtual time only the modelled core counts (`core_busy`), since no machine's load affects the lab.
+    In virtual time only the busy share of the modelled core (`core_busy`), because no machine's load affects
+    the lab.
     """
     table, hold = run.table("host"), phases(run).get("hold")
     if table is None or hold is None:
@@ -103,7 +115,9 @@ def host_metrics(run: Run) -> list[Metric]:
 
 
 def node_means(run: Run) -> pl.DataFrame | None:
-    """Means of each node over the hold: node, group, then one column for each quantity with its unit."""
+    """The means of each node over the hold: node, group, then a column for each quantity with its unit; None
+    without node samples or hold.
+    """
     table, hold = run.table("nodes"), phases(run).get("hold")
     if table is None or hold is None:
         return None

@@ -1,4 +1,4 @@
-"""Messages by class and guarantee: counts of sent, settled, received, lost, late; latency, round trip."""
+"""Computes counts of messages by fate, latency and round trip, for each class and guarantee."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999}
 
 
 def counts(messages: pl.DataFrame) -> dict[str, int]:
-    """Counts by fate; the first four are of messages, the others of messages x receivers.
+    """Counts of messages by fate: scheduled, sent, settled and unsent count messages, all others messages x
+    receivers.
 
     received: arrived, or answered. expected: sent to a receiver that should get it, or received anyway (a
     sender that cannot reach one of several receivers reports the message as unsent). lost: expected, not
@@ -47,7 +48,7 @@ def counts(messages: pl.DataFrame) -> dict[str, int]:
 
 
 def message_metrics(run: Run) -> list[Metric]:
-    """The counts over the whole run."""
+    """The counts over the whole run, for each class and guarantee; empty without messages."""
     table = run.table("messages")
     if table is None:
         return []
@@ -59,7 +60,8 @@ def message_metrics(run: Run) -> list[Metric]:
 
 
 def latency_metrics(run: Run) -> list[Metric]:
-    """Mean and percentiles of latency (to the first delivery) and round trip (to the reply), of the hold.
+    """Mean and percentiles of latency (to the first delivery) and round trip (to the reply) of the hold's
+    messages.
 
     Lost messages have no latency; `messages_lost` counts them.
     """
@@ -76,7 +78,9 @@ def latency_metrics(run: Run) -> list[Metric]:
 
 
 def _spread(name: str, of: Of, values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> list[Metric]:
-    """Mean, standard deviation, percentiles and maximum in ms, of values in ns in the order of sending."""
+    """The mean, standard deviation, percentiles and maximum in ms, of values in ns that are in the order of
+    sending.
+    """
     ordered, n = np.sort(values), len(values)
     deviation = float(np.std(values, ddof=1)) if n > 1 else 0.0
     return [
@@ -88,7 +92,9 @@ def _spread(name: str, of: Of, values: np.ndarray[tuple[int], np.dtype[np.float6
 
 
 def held_messages(run: Run) -> pl.DataFrame | None:
-    """Messages scheduled in the hold, or in the whole run if no hold is recorded; None without any."""
+    """The messages that were scheduled in the hold, or in the whole run if no hold is recorded; None if there
+    are none.
+    """
     table, hold = run.table("messages"), phases(run).get("hold")
     if table is None or hold is None:
         return table

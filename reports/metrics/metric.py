@@ -1,4 +1,4 @@
-"""A figure: its subject, value, unit, n, interval and method."""
+"""Defines a metric: a measured value with its subject, unit, n, interval and method."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from reports.metrics.stats import Estimate
 
 @dataclass(frozen=True, slots=True)
 class Of:
-    """The subject of a figure. A kind of figure sets some fields; each is a column of every table."""
+    """The subject of a metric. Each kind of metric sets some fields, the others are None; each field is a
+    column of the tables.
+    """
 
     nodes: str | None = (
         None  # set of nodes by what they do: broker, server, sender, receiver, client (see reports.roles)
@@ -40,7 +42,7 @@ class Of:
 
     @property
     def words(self) -> str:
-        """The subject in a few words."""
+        """The fields of the subject that are set, separated by commas."""
         return ", ".join(str(value) for value in astuple(self) if value is not None)
 
 
@@ -49,7 +51,7 @@ OF = tuple(field.name for field in fields(Of))
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A figure; `low` and `high` bound its 95 % interval, None if the method gives none."""
+    """A measured value; `low` and `high` bound its 95 % interval and are None if the method gives none."""
 
     name: str
     of: Of
@@ -63,14 +65,14 @@ class Metric:
 
 
 def metric(name: str, of: Of, unit: str, estimate: Estimate, times: float = 1.0) -> Metric:
-    """The estimate as a metric; `times` converts the unit."""
+    """A metric from an estimate; `times` converts the unit."""
     low = None if estimate.low is None else estimate.low * times
     high = None if estimate.high is None else estimate.high * times
     return Metric(name, of, estimate.value * times, unit, estimate.n, low, high, estimate.method)
 
 
 def count(name: str, of: Of, value: float, unit: str, n: int, method: str) -> Metric:
-    """A count or an extreme, which has no interval."""
+    """A metric without an interval, such as a count or an extreme."""
     return Metric(name, of, float(value), unit, n, None, None, method)
 
 
@@ -80,13 +82,13 @@ def find(metrics: Iterable[Metric], name: str, of: Of) -> Metric | None:
 
 
 def flat(one: Metric) -> dict[str, Any]:
-    """The metric as one row: name, the columns of `Of`, then its figures."""
+    """The metric as one row: name, the fields of `Of`, then value, unit, n, low, high, method, limits."""
     row = asdict(one)
     return {"name": row.pop("name"), **row.pop("of"), **row}
 
 
 def read(path: Path) -> list[Metric] | None:
-    """The metrics of a summary.json; None if there is none, or one of another version."""
+    """The metrics in a summary.json; None if the file is missing or not readable as metrics."""
     try:
         rows = json.loads(path.read_text(encoding="utf-8"))
         return [_metric(row) for row in retired.figures(rows)]
@@ -95,7 +97,7 @@ def read(path: Path) -> list[Metric] | None:
 
 
 def _metric(row: dict[str, Any]) -> Metric:
-    """A metric of one row; strings that all runs of a campaign share are stored once."""
+    """A metric from one row of summary.json; strings that all runs of a campaign share are stored once."""
     of = _of(*(row.pop(field) for field in OF))
     alike = {field: intern(row[field]) for field in ("name", "unit", "method")}
     return Metric(**{**row, **alike, "of": of, "limits": tuple(row["limits"])})
@@ -105,5 +107,5 @@ _of = cache(Of)
 
 
 def write(metrics: list[Metric], path: Path) -> None:
-    """Write summary.json."""
+    """Writes the metrics as a summary.json."""
     regular.write(path, json.dumps([flat(m) for m in metrics], indent=1) + "\n")

@@ -1,4 +1,4 @@
-"""Captured packets: sizes in bins, goodput, protocol overhead."""
+"""Computes the figures of captured packets: sizes in bins, goodput, protocol overhead."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from reports.rundir import Run
 def packet_metrics(run: Run) -> list[Metric]:
     """Figures of each capture over the hold, or over the whole capture if no hold is recorded.
 
-    With the ramp, short runs would differ from long ones. `packets` and `wire_bytes` count the same span.
-    Intervals come from ten equal spans of time.
+    The ramp is left out, because short runs would otherwise differ from long ones. Intervals come from ten
+    equal spans of time.
     """
     found: list[Metric] = []
     for point, path in run.captures.items():
@@ -52,7 +52,9 @@ def _of_capture(run: Run, of: Of, path: Path) -> list[Metric]:
 
 
 def _application(of: Of, sums: pl.DataFrame, total: int) -> list[Metric]:
-    """The share of application data in wire bytes, without repeated bytes; the rest is overhead."""
+    """The share of application data in wire bytes, without repeated bytes, and its complement, the overhead;
+    empty without application data.
+    """
     if not sums["useful"].sum():
         return []
     ratio = ratio_batches(sums["useful"].to_list(), sums["wire"].to_list())
@@ -64,7 +66,9 @@ def _application(of: Of, sums: pl.DataFrame, total: int) -> list[Metric]:
 
 
 def _sums(path: Path, span: Span | None) -> pl.DataFrame:
-    """Sums over ten equal spans of time: packets, wire, data, payload, tcp, arp, again, useful."""
+    """One row for each of ten equal spans of time: packets, their bytes (wire, payload of TCP, useful
+    application data) and the numbers of TCP, ARP, repeated and TCP payload packets (tcp, arp, again, data).
+    """
     rows = scan(path, span)
     wide = pl.col("wire_bytes", "payload_bytes", "data_bytes").cast(
         pl.Int64

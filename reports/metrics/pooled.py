@@ -1,16 +1,18 @@
-"""Counts of measured times over all runs of a condition; exact up to half a million different times."""
+"""Counts measured times over all runs of a condition, exactly up to half a million different times."""
 
 from __future__ import annotations
 
 import polars as pl
 
-MOST = 500_000  # different times of all curves; counting twice as many takes 0.3 GB
-DIGITS = 4  # of a time if there are more; no curve shows the difference
+MOST = 500_000  # different times in all curves together; counting twice as many takes 0.3 GB
+DIGITS = 4  # significant digits of a time if there are more; no curve shows the difference
 SCHEMA = {"curve": pl.UInt32, "time_ns": pl.Int64, "count": pl.UInt32}
 
 
 class Pooled:
-    """Counts of times by curve; its size does not grow with the number of runs."""
+    """Counts of times by curve; above the limit of different times they are rounded to DIGITS digits, so that
+    memory does not grow with the number of runs.
+    """
 
     def __init__(self, most: int = MOST) -> None:
         self._most = most
@@ -18,14 +20,14 @@ class Pooled:
         self._parts = [pl.DataFrame(schema=SCHEMA)]
 
     def add(self, curve: int, times_ns: pl.Series) -> None:
-        """Add the times of a run, in ns."""
+        """Adds the times of a run to a curve, in ns."""
         rows = pl.select(curve=pl.lit(curve, pl.UInt32), time_ns=times_ns, count=pl.lit(1, pl.UInt32))
         self._parts.append(self._counted([rows]))
         if sum(part.height for part in self._parts) > 2 * self._most:
             self._join()
 
     def of(self, curve: int) -> pl.DataFrame:
-        """Columns time_ns (sorted, each once) and count."""
+        """The times of a curve: columns time_ns (sorted, each once) and count."""
         self._join()
         return self._parts[0].filter(pl.col("curve") == curve).drop("curve").sort("time_ns")
 

@@ -1,4 +1,6 @@
-"""Load against the number of connected clients, while a scenario's clients connect one by one."""
+"""Computes the load of nodes against the number of connected clients, while the clients connect
+one by one.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ NO_INTERVAL = pl.lit(None, dtype=pl.Float64)
 
 
 def connected(run: Run) -> pl.DataFrame | None:
-    """A step function: t_ns and the number of connected clients from then on; reconnects do not add up."""
+    """A step function: t_ns and the number of clients that are connected from then on; a reconnect of a
+    connected client adds none. None without the table of sessions.
+    """
     table = run.table("sessions")
     if table is None:
         return None
@@ -46,8 +50,8 @@ def against_clients(run: Run, which: str) -> pl.DataFrame | None:
 
     Ramp: samples fall into at most 24 equal steps of clients (fewer if there are few samples), by the number
     of clients in the middle of the sampling interval; value is their mean, n their number. Hold: one row for
-    each quantity, at the number of clients when it began. Samples of several nodes are averaged over the
-    connected ones.
+    each quantity, at the number of clients when the hold began. Samples of several nodes are averaged over
+    the connected ones. None if the run has no ramp, no clients or no such nodes.
     """
     nodes = roles(run).sets().get(which)
     table, steps, spans = run.table("nodes"), connected(run), phases(run)
@@ -77,14 +81,16 @@ def total_clients(run: Run) -> int:
 
 
 def _width(run: Run, step_ns: int) -> int:
-    """Clients in a step, from the planned ramp: equal in all repetitions, so that their steps match."""
+    """The number of clients in a step, computed from the planned ramp, so that the steps of all repetitions
+    match.
+    """
     samples = run.plan.ramp_ns // step_ns
     count = min(MOST_STEPS, max(1, samples // SAMPLES_A_STEP))
     return max(1, math.ceil(total_clients(run) / count))
 
 
 def _only_connected(rows: pl.DataFrame, run: Run, step_ns: int) -> pl.DataFrame:
-    """Samples of nodes whose client is connected; idle nodes would lower the mean."""
+    """The samples of nodes whose client had connected; idle nodes would lower the mean."""
     sessions = run.tables["sessions"].filter(pl.col("what") == "connected")
     sessions = sessions.with_columns(node=pl.col("endpoint").replace(node_of_endpoint(run)))
     first = sessions.group_by("node").agg(pl.col("t_ns").min().alias("since"))

@@ -1,4 +1,4 @@
-"""Packet sizes in the bins of Wireshark."""
+"""Counts packet sizes in Wireshark's bins."""
 
 from __future__ import annotations
 
@@ -24,13 +24,15 @@ BIN_NAMES = (*(f"{low}-{high}" for low, high in BINS), f"{BINS[-1][1] + 1} and m
 
 
 def bin_name(column: str) -> pl.Expr:
-    """The bin of a frame length, as text."""
+    """An expression for the bin of a frame length, as text."""
     number = pl.sum_horizontal([(pl.col(column) > high).cast(pl.UInt8) for _, high in BINS])
     return number.replace_strict(dict(enumerate(BIN_NAMES)), return_dtype=pl.String)
 
 
 def sizes(path: Path, span: Span | None) -> pl.DataFrame:
-    """One row for each bin, in order: bin, packets, share, with_payload (packets with TCP payload)."""
+    """The packets of each bin, in order: bin, packets, share (0 to 1), with_payload (packets with TCP
+    payload).
+    """
     rows = scan(path, span).select(
         bin=bin_name("wire_bytes"), data=(pl.col("payload_bytes") > 0) & (pl.col("protocol") == "tcp")
     )
@@ -47,7 +49,7 @@ def sizes(path: Path, span: Span | None) -> pl.DataFrame:
 
 
 def scan(path: Path, span: Span | None) -> pl.LazyFrame:
-    """The packets of the span, or of the whole capture if it is None."""
+    """The packets of a capture in the span, or all if it is None, as a lazy frame."""
     rows = pl.scan_parquet(path)
     if span is None:
         return rows

@@ -1,4 +1,4 @@
-"""Drops, retransmissions and aborted connections in the nodes' network stacks, by group."""
+"""Computes drops, retransmissions and aborted connections in the nodes' network stacks, by group."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ COUNTERS = {
 
 
 def stack_metrics(run: Run) -> list[Metric]:
-    """Sums over the nodes of each group; `n` is the number of nodes that have the counter."""
+    """The sum of each metric's kernel counters over the nodes of each group; `n` is the number of nodes that
+    have them.
+    """
     table = run.table("stacks")
     if table is None:
         return []

@@ -1,4 +1,6 @@
-"""Intervals: batch means of time series, order statistics of percentiles, t and Poisson intervals."""
+"""Computes means, ratios and percentiles with 95 % intervals: batch means of time series, order statistics, t
+and Poisson intervals.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,7 @@ def t_quantile(p: float, degrees: int) -> float:
 
 
 def binomial_quantile(p: float, n: int, chance: float) -> int:
-    """The smallest number of successes in n trials that is not exceeded with probability p."""
+    """The smallest number k for which n trials give at most k successes with probability p or more."""
     near = max(0, math.ceil(bdtrik(p, n, chance)))  # of the continuous law, which is off by at most one
     if bdtr(near, n, chance) < p:
         return near + 1
@@ -74,7 +76,8 @@ def poisson_interval(counts: Sequence[float], what: str) -> Estimate:
 
 
 def batch_means(values: Sequence[float]) -> Estimate:
-    """The mean of a time series, with an interval over batch means, since neighbours are correlated.
+    """The mean of a time series with a t interval over the means of batches, because neighbouring samples are
+    correlated.
 
     There are ten batches, or fewer of at least two samples each; no interval for fewer than five.
     """
@@ -90,7 +93,9 @@ def batch_means(values: Sequence[float]) -> Estimate:
 
 
 def ratio_batches(top: Sequence[float], bottom: Sequence[float]) -> Estimate:
-    """sum(top) / sum(bottom) with a t interval over the ratios of batches (equal spans of time)."""
+    """sum(top) / sum(bottom) with a t interval over the ratios of the batches; no interval for fewer than
+    BATCHES batches.
+    """
     total = math.fsum(bottom)
     value = math.fsum(top) / total
     ratios = [a / b for a, b in zip(top, bottom, strict=True) if b > 0]
@@ -103,7 +108,9 @@ def ratio_batches(top: Sequence[float], bottom: Sequence[float]) -> Estimate:
 
 
 def percentile(ordered: np.ndarray[tuple[int], np.dtype[np.float64]], q: float) -> Estimate:
-    """The q-quantile (nearest rank) of sorted values, with an interval from the binomial law of ranks."""
+    """The q-quantile (nearest rank) of sorted values, with an interval from the binomial distribution of
+    ranks.
+    """
     n = len(ordered)
     value = float(ordered[max(0, math.ceil(q * n) - 1)])
     low, high = (binomial_quantile((1 + side * CONFIDENCE) / 2, n, q) for side in (-1, 1))

@@ -1,4 +1,4 @@
-"""All metrics of a run: the content of its summary.json."""
+"""Computes all metrics of a run, which are the content of its summary.json."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ TABLES = ("*.parquet", "packets/*.parquet", "connections/*.parquet", "plan.json"
 
 
 def measured(run: Run) -> list[Metric]:
-    """The metrics in summary.json, if it is intact and newer than the run's tables, else `summarise`."""
+    """The metrics in summary.json if it is unaltered and newer than the run's tables, else those of
+    `summarise`.
+    """
     path = run.path / "summary.json"
     if path.exists() and "summary.json" not in run.altered:
         made = path.stat().st_mtime_ns

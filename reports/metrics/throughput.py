@@ -1,4 +1,4 @@
-"""Throughput at capture points: bits on the wire, payload, and retransmitted payload."""
+"""Computes the throughput at capture points: frame bits, payload bits, and retransmitted payload bits."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NAMES = {"on the wire": "wire_rate", "payload": "payload_rate", "retransmissions
 
 
 def throughput_metrics(run: Run) -> list[Metric]:
-    """Means over the hold by capture point; absent where no hold is recorded."""
+    """The mean rate of each kind over the hold for each capture point; empty if no hold is recorded."""
     hold = phases(run).get("hold")
     found: list[Metric] = []
     for point, path in run.captures.items() if hold else ():
@@ -31,10 +31,11 @@ def throughput_metrics(run: Run) -> list[Metric]:
 
 
 def throughput(path: Path, span: Span | None = None) -> pl.DataFrame:
-    """Rows t_ns (middle of a bin of a second or more), kind (on the wire, payload, retransmissions), mbps.
+    """The columns t_ns (middle of a bin of a second or more), kind (on the wire, payload, retransmissions),
+    mbps.
 
     The bins cover the span, or the time from the first packet to the last. An incomplete last bin is left
-    out; seconds without packets are zero.
+    out; bins without packets are zero.
     """
     rows = scan(path, span)
     if span is None:

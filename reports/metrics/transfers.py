@@ -1,4 +1,6 @@
-"""Bulk transfers: throughput of each flow where it arrives, retransmissions, smoothed RTT."""
+"""Computes the figures of bulk transfers: throughput of each flow at its receiver, retransmissions, smoothed
+RTT.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ COUNTERS = {"retransmits": ("transfer_retransmits", "segments"), "lost": ("trans
 
 
 def transfer_metrics(run: Run) -> list[Metric]:
-    """Mean rate, bytes, retransmissions, lost packets and smoothed RTT of each flow."""
+    """Mean rate, bytes, retransmissions, lost packets and smoothed RTT of each of the MOST largest flows."""
     table = run.table("transfers")
     if table is None:
         return []
@@ -29,7 +31,9 @@ def transfer_metrics(run: Run) -> list[Metric]:
 
 
 def transfer_samples(run: Run) -> pl.DataFrame | None:
-    """Rows t_ns, name, bps of the largest flows, counted by their receivers, else by their senders."""
+    """The columns t_ns, name, bps of the largest flows, counted by their receivers, else by their senders;
+    None without transfers.
+    """
     parts = list(arrived(run).values())
     if not parts:
         return None
@@ -37,7 +41,9 @@ def transfer_samples(run: Run) -> pl.DataFrame | None:
 
 
 def arrived(run: Run) -> dict[tuple[str, str], pl.DataFrame]:
-    """Samples of the largest flows by name and class, where they arrive, else at the sender."""
+    """The samples of each of the largest flows by (name, class), counted at the receiver if it counts, else
+    at the sender.
+    """
     table = run.table("transfers")
     if table is None:
         return {}
@@ -45,7 +51,9 @@ def arrived(run: Run) -> dict[tuple[str, str], pl.DataFrame]:
 
 
 def rtt_samples(run: Run) -> pl.DataFrame | None:
-    """Rows t_ns, name, rtt_ns (smoothed by the sender's kernel) of the largest flows."""
+    """The columns t_ns, name, rtt_ns (smoothed by the sender's kernel) of the largest flows; None without
+    transfers.
+    """
     table = run.table("transfers")
     if table is None:
         return None
@@ -55,7 +63,9 @@ def rtt_samples(run: Run) -> pl.DataFrame | None:
 
 
 def window_samples(run: Run) -> pl.DataFrame | None:
-    """Rows t_ns, name, segments of the largest flows: congestion windows, summed over connections."""
+    """The columns t_ns, name, segments of the largest flows: congestion windows, summed over a flow's
+    connections; None if none were recorded.
+    """
     table, carried = run.table("windows"), run.table("transfers")
     if table is None or carried is None:
         return None
@@ -64,14 +74,14 @@ def window_samples(run: Run) -> pl.DataFrame | None:
 
 
 def _largest(table: pl.DataFrame) -> list[tuple[str, str]]:
-    """Names and classes of the flows that carried most, at most 20, sorted by name."""
+    """The names and classes of the MOST flows that carried most, sorted by name."""
     last = table.group_by("name", "class", maintain_order=True).agg(pl.col("bytes").max())
     most = last.sort("bytes", "name", descending=[True, False], nulls_last=True).head(MOST)
     return sorted(most.select("name", "class").iter_rows())
 
 
 def _end(rows: pl.DataFrame) -> pl.DataFrame:
-    """The samples of one flow where it arrives, or at its sender if no receiver counts."""
+    """The samples of one flow at its receiver, or all of them if no receiver counted."""
     arrived = rows.filter(pl.col("leg") == RECEIVER)
     return (arrived if arrived.height else rows).sort("t_ns")
 
@@ -84,7 +94,7 @@ def _rate(of: Of, rows: pl.DataFrame) -> list[Metric]:
 
 
 def _by_the_second(rows: pl.DataFrame) -> list[float]:
-    """Bit/s in equal steps of about a second, from the first count to the last.
+    """The rate in bit/s in equal steps of about a second, from the first count to the last.
 
     A stalled transfer reports nothing, so its next sample covers a longer time; the last sample covers a
     shorter one. A counter that restarts continues from zero.

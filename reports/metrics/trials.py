@@ -1,4 +1,4 @@
-"""The figures of RFC 2544 for one run, by frame size and stream."""
+"""Computes the figures of RFC 2544 for one run, by frame size and stream."""
 
 from __future__ import annotations
 
@@ -17,17 +17,21 @@ METHOD = "nearest bucket of all frames of the latency trials, to 1/64; neighbour
 
 
 def line_rates(run: Run) -> dict[str, int]:
-    """The line rate of each stream in bit/s, from the file."""
+    """The line rate of each stream in bit/s, from the topology."""
     return {stream: int(frames["line_rate_bps"]) for stream, frames in streams(run.plan).items()}
 
 
 def path_rates(run: Run) -> dict[str, int]:
-    """The lowest requested rate on the path of each stream that has one, bit/s."""
+    """The lowest requested rate on the path of each stream, in bit/s; streams without one are left out."""
     return {s: int(f["path_rate_bps"]) for s, f in streams(run.plan).items() if f.get("path_rate_bps")}
 
 
 def trial_metrics(run: Run) -> list[Metric]:
-    """All figures of all frame sizes; empty without trials."""
+    """Throughput, back-to-back frames, latency and frame loss for each stream and frame size; empty without
+    trials.
+
+    Streams between two clocks have no latency.
+    """
     trials, findings = run.table("trials"), run.table("findings")
     if trials is None:
         return []
@@ -99,7 +103,7 @@ def _loss(of: Of, rows: pl.DataFrame) -> list[Metric]:
 
 
 def buckets(run: Run, rows: pl.DataFrame) -> pl.DataFrame:
-    """Latency buckets of these trials together, sorted: from_ns, to_ns, frames."""
+    """The latency buckets of the given trials added up and sorted: from_ns, to_ns, frames."""
     table = run.table("latencies")
     if table is None:
         return pl.DataFrame(schema={"from_ns": pl.Int64, "to_ns": pl.Int64, "frames": pl.Int64})

@@ -1,4 +1,6 @@
-"""Published papers, one module each: printed values, claims, figures; chosen by `reference`."""
+"""Published papers, one package each with printed values, claims and figures; a topology's `reference`
+selects one.
+"""
 
 from reports.papers.paper import Paper, Table
 from reports.papers.registry import PAPERS, paper_of, unknown

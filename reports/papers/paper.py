@@ -1,4 +1,6 @@
-"""The module of a published paper: its contribution to a report."""
+"""Defines what the package of a published paper contributes to a report: figures, tables,
+claims and metrics.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ Gathers = Callable[[Study], Iterable[tuple[Level, Metric]]]
 
 @dataclass(frozen=True)
 class Table:
-    """A table of the paper beside what was measured; it stands below the figure `figure`, if there is one."""
+    """A table of a paper with our measured values; the page shows it below the figure `figure`, or alone."""
 
     figure: str  # key of a Spec, or "" for a table alone
     caption: str
@@ -30,20 +32,20 @@ class Table:
 
 
 def nothing_more(run: Run) -> list[Metric]:
-    """No metrics: for papers whose claims use the figures that every run has."""
+    """No metrics, for papers whose claims need only the metrics of every run."""
     return []
 
 
 def nothing_gathered(study: Study) -> list[tuple[Level, Metric]]:
-    """No metrics: for papers whose claims concern single runs."""
+    """No metrics, for papers without claims about several runs together."""
     return []
 
 
 @dataclass(frozen=True)
 class Paper:
-    """The module of one paper: texts, and functions for the figures, claims and tables of a study."""
+    """One paper: its texts, and functions for the figures, claims and tables of a study."""
 
-    name: str  # of the room; a topology's `reference: {name: ...}`
+    name: str  # of its directory, and in a topology's `reference: {name: ...}`
     title: str
     source: str  # how one cites it: "vNET paper, 2014"
     intro: str  # one paragraph above its figures: what is compared, and what cannot be
@@ -51,14 +53,14 @@ class Paper:
     draws: Callable[[Study], tuple[Spec, ...]]
     prints: Callable[[Study], tuple[Table, ...]]
     measures: Measures = nothing_more  # what its claims need beyond a run's metrics
-    gathers: Gathers = nothing_gathered  # and of all runs together: the factor's level, and a figure there
+    gathers: Gathers = nothing_gathered  # metrics over all runs that its claims need, with the factor's level
 
     def claims(self) -> Claims:
-        """The claims of its claims.yaml; ClaimsError names file and line of whatever is wrong there."""
+        """The claims of its claims.yaml; ClaimsError with file and line of each mistake."""
         return read_claims(self.room / "claims.yaml")
 
     def figures(self, study: Study) -> tuple[Spec, ...]:
-        """The paper's figures of the study's scenarios, in the paper's order."""
+        """The paper's figures for the study's scenarios, in the paper's order."""
         return self.draws(study)
 
     def judged(self, study: Study) -> dict[str, tuple[Claim, Judgement]]:

@@ -1,1 +1,3 @@
-"""Sections of the page: each says from the study whether it has something to show."""
+"""The sections of the report page; each is a function that returns a part of the page, or None if the study
+has nothing for it.
+"""

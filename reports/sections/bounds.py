@@ -1,4 +1,4 @@
-"""Measured times of messages and their bounds from network calculus."""
+"""The page's section on measured delays and their network-calculus bounds."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HEAD = (
 
 
 def section(page: Page) -> Part | None:
-    """Absent for several runs, and where no class has a bound."""
+    """The section; None for several runs, or if no class has a bound."""
     found = bounded(page.study.cells[0].run) if page.study.single else []
     if not any(one.worst_ns is not None for one in found):
         return None

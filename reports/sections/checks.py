@@ -1,4 +1,4 @@
-"""The checks of every run: comparisons with independent counts, and disturbances."""
+"""The page's section on the checks of every run: comparisons with independent counts, and disturbances."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from reports.judged import said
 from reports.sections.section import Page, Part
 
 ORDER = {"fails": 0, "cannot tell": 1, "holds": 2}
-NAMED = 3  # runs that are named; of more, their number
+NAMED = 3  # most runs that are named; if there are more, only their number is shown
 
 
 def section(page: Page) -> Part | None:
-    """Absent where no manifest has checks, as in runs of earlier versions."""
+    """The section; None if no manifest has checks, as in runs of earlier versions."""
     rows = [
         {"run": "" if page.study.single else cell.name, **check}
         for cell in page.study.cells
@@ -20,14 +20,14 @@ def section(page: Page) -> Part | None:
     ]
     if not rows:
         return None
-    rows.sort(key=lambda row: ORDER.get(row["verdict"], 0))  # stable: otherwise as the runs made them
+    rows.sort(key=lambda row: ORDER.get(row["verdict"], 0))  # a stable sort keeps the order of the runs
     counts = {word: sum(row["verdict"] == word for row in rows) for word in ORDER}
     shown = rows if page.study.single else _alike([row for row in rows if row["verdict"] == "fails"])
     return page.part("checks", "Checks", counts={w: n for w, n in counts.items() if n}, rows=shown)
 
 
 def _alike(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """One row for each check and finding, with its runs."""
+    """One row for each check and finding, with the runs that have it."""
     found: dict[tuple[str, str], dict[str, Any]] = {}
     for row in rows:
         one = found.setdefault((str(row["name"]), str(row.get("text"))), {**row, "runs": []})
@@ -36,5 +36,5 @@ def _alike(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def named(runs: list[str]) -> str:
-    """The runs by name, or their number if they are many."""
+    """The names of the runs, or only their number if there are more than NAMED."""
     return ", ".join(runs) if len(runs) <= NAMED else f"{len(runs)} runs"

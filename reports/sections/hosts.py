@@ -1,4 +1,6 @@
-"""The hosts of a multi-host lab: their machines, their clocks, and the network between them."""
+"""The page's section on the hosts of a multi-host lab: their machines, their clocks, and the network between
+them.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ MBIT = 1e6
 
 
 def section(page: Page) -> Part | None:
-    """Absent unless the page is of one run whose lab used several hosts."""
+    """The section; None unless the page is of one run whose lab used several hosts."""
     if not page.study.single:
         return None
     manifest = page.study.cells[0].run.manifest

@@ -1,4 +1,4 @@
-"""Interruptions: the effect of each timeline event on the messages."""
+"""The page's section on interruptions: the effect of each timeline event on the messages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MEASURES = {
 
 
 def section(page: Page) -> Part | None:
-    """Absent without messages, or without events that can interrupt a flow."""
+    """The section; None without messages, or without events that can interrupt a flow."""
     table = by_subject(page.study, SUBJECT, MEASURES)
     if table is None:
         return None

@@ -1,4 +1,4 @@
-"""How the figures on this page were measured."""
+"""The page's section on the methods by which its figures were measured."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CPU, memory and bandwidth by group of nodes and their role."""
+"""The page's section on CPU, memory and traffic by group of nodes and role."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ STACK = {
 
 
 def section(page: Page) -> Part | None:
-    """Absent without samples of nodes in a hold."""
+    """The section; None without samples of nodes in a hold."""
     table = by_subject(page.study, {"group": "group", "role": "role"}, MEASURES)
     if table is None:
         return None

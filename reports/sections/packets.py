@@ -1,4 +1,4 @@
-"""Captured packets: sizes, protocols, and the share of payload."""
+"""The page's section on captured packets: sizes, protocols, and the share of payload."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LAYERS = {"layer_share": "% of bytes"}
 
 
 def section(page: Page) -> Part | None:
-    """Absent without a reduced capture. Figures that the paper's section draws are not repeated."""
+    """The section, without figures that the paper's section already draws; None without a reduced capture."""
     points = by_subject(page.study, {"capture": "capture point"}, POINTS)
     if points is None:
         return None

@@ -1,4 +1,6 @@
-"""The paper that the topology names as its reference: its figures redrawn, its tables next to ours."""
+"""The page's section on the paper that the topology names as its reference: figures redrawn, and tables
+beside our values.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ from reports.trials import of_trials
 
 
 def section(page: Page) -> Part | None:
-    """Absent without a reference."""
+    """The section; None without a reference, and for RFC 2544 trials."""
     if page.paper is None or of_trials(page.study):
         return None
     wanted = page.figures(page.paper.figures(page.study), absent=True)

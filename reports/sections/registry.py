@@ -1,4 +1,4 @@
-"""The sections of a page, in order; each is absent where the study has nothing for it."""
+"""Lists the sections of the page in order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands that repeat the runs, and the tables beside the page."""
+"""The page's section of the commands that repeat the runs, and of the tables written beside the page."""
 
 from __future__ import annotations
 

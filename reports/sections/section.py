@@ -1,4 +1,4 @@
-"""A section: a function that makes one part of the page, or nothing."""
+"""Defines what sections share: the page that they fill, the part that each returns, figures and templates."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ CHIPS = {HOLDS: "good", GIVEN: "good", FAILS: "bad"}
 
 @dataclass(frozen=True)
 class Part:
-    """A section of one page; `entries` are anchors and titles for the contents list."""
+    """A finished section of the page; `entries` are the anchors and titles of its figures for the contents
+    list.
+    """
 
     anchor: str
     title: str
@@ -52,7 +54,9 @@ class Figure:
 
 @dataclass
 class Page:
-    """The page that sections fill: the study they read, and the folder for figures and tables."""
+    """The page that sections fill: the study that it shows, the directory for figures and tables, and what
+    was written so far.
+    """
 
     study: Study
     folder: Path  # report/
@@ -67,19 +71,21 @@ class Page:
 
     @property
     def suspect(self) -> bool:
-        """Whether a manifest or a broken seal makes a run suspect; --strict reads the same."""
+        """Whether a manifest or a broken seal makes a run suspect; the option --strict uses the same rule."""
         return any(n.level == "suspect" for n in self.notices) or any(
             cell.run.manifest.get("suspect") for cell in self.study.cells
         )
 
     @cached_property
     def paper(self) -> Paper | None:
-        """The published results that the study's runs name as their reference."""
+        """The paper that the study's runs name as their reference, or None."""
         return paper_of(self.study)
 
     @cached_property
     def judged(self) -> dict[str, tuple[Claim, Judgement]]:
-        """The paper's claims with the verdicts of verdicts.json; empty without a paper."""
+        """The paper's claims by key with the verdicts of verdicts.json, or judged now if the file lacks one;
+        empty without a paper.
+        """
         if self.paper is None:
             return {}
         known = {one.name: one for one in written(self.study.root, "claim") or ()}
@@ -89,7 +95,7 @@ class Page:
         return {key: (c, Judgement(one.verdict, one.reason)) for key, (c, one) in claims.items() if one}
 
     def first(self, specs: Iterable[Spec]) -> Figure | None:
-        """The first of these figures that can be drawn; no section below draws it again."""
+        """The first of these figures that can be drawn, or None; later sections do not draw it again."""
         for spec in specs:
             for figure in self.figures([spec]):
                 self.placed.add(spec.key)
@@ -97,7 +103,9 @@ class Page:
         return None
 
     def figures(self, specs: Iterable[Spec], absent: bool = False) -> tuple[Figure, ...]:
-        """The figures, drawn and written; with `absent`, also the reason where one cannot be drawn."""
+        """The figures, drawn and written as files; with `absent`, also those that cannot be drawn, with the
+        reason.
+        """
         left = [spec for spec in specs if spec.key not in self.placed]
         found = [self._figure(figure) for figure in draw_all(left, self.study)]
         return tuple(f for f in found if f.svg or absent)
@@ -112,11 +120,13 @@ class Page:
         return Figure(spec, Markup(inline(figure.svg, spec.key, spec.title)), "", files)
 
     def write(self, key: str, title: str, frame: pl.DataFrame | None) -> str:
-        """Write tables/KEY.csv and list it among the page's tables; empty where it has no rows."""
+        """Writes tables/KEY.csv and lists it among the page's tables; returns its path, or ""
+        without rows.
+        """
         return "" if frame is None or frame.is_empty() else self.write_parts(key, title, [frame])
 
     def write_parts(self, key: str, title: str, parts: Iterable[pl.DataFrame]) -> str:
-        """Like `write`, for a table in parts with the same columns."""
+        """Writes a table that comes in parts with the same columns, as `write` does."""
         file = f"tables/{key}.csv"
         self._claim(file)
         (self.folder / "tables").mkdir(parents=True, exist_ok=True)
@@ -131,7 +141,9 @@ class Page:
         self._written.add(file)
 
     def part(self, anchor: str, title: str, entries: Sequence[tuple[str, str]] = (), **context: Any) -> Part:
-        """The part that the template ANCHOR.html.j2 in this folder renders from the context."""
+        """Renders the template ANCHOR.html.j2 of this directory with the context and returns it as a part of
+        the page.
+        """
         template = environment().get_template(f"{anchor}.html.j2")
         body = template.render(page=self, study=self.study, **context)
         return Part(anchor, title, Markup(body), tuple(entries))
@@ -142,7 +154,7 @@ Section = Callable[[Page], Part | None]
 
 @cache
 def environment() -> Environment:
-    """The templates of page and sections; they escape every value from a run."""
+    """The template environment of page and sections, which escapes every value from a run."""
     made = Environment(
         loader=FileSystemLoader([HERE, HERE.parent]),
         autoescape=True,
@@ -156,7 +168,7 @@ def environment() -> Environment:
 
 
 def words(text: str) -> Markup:
-    """The text of a warning, escaped; text between backticks becomes code."""
+    """The text of a warning as escaped HTML; text between backticks becomes code."""
     return Markup(CODE.sub(r"<code>\1</code>", str(escape(text))))
 
 

@@ -1,4 +1,6 @@
-"""Tables of sections: a row for each subject (class, link, group) and condition, a column for each metric."""
+"""Makes the tables of sections: a row for each subject (class, link, group) and condition, a column for each
+metric.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ MOST_ROWS = 40  # of one table in the page; its CSV has all
 
 @dataclass(frozen=True)
 class Column:
-    """A column; `text`: aligned left, `chip`: a verdict, `small`: a sentence."""
+    """A column of a table. `text` aligns it left, `chip` shows it as a verdict, `small` as a sentence."""
 
     title: str
     text: bool = False
@@ -26,7 +28,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of text in the order of the page."""
+    """A table of the page, with all cells as text."""
 
     columns: tuple[Column, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -34,14 +36,14 @@ class Table:
     left_out: str = ""
 
     def cut(self, most: int = MOST_ROWS) -> Table:
-        """The first rows, with a note on how many there are in all."""
+        """The first `most` rows, with a note on the number of all if some are left out."""
         if len(self.rows) <= most:
             return self
         return replace(self, rows=self.rows[:most], left_out=f"{most} of {len(self.rows)} rows.")
 
 
 def conditions(study: Study) -> list[tuple[str, str]]:
-    """Scenario and series of every column of the study's tables."""
+    """The scenario and series of each condition of the study, each once."""
     return list(dict.fromkeys((c.scenario, c.series) for c in study.cells))
 
 
@@ -52,11 +54,11 @@ def by_subject(
     caption: str = "",
     within: Mapping[str, str] | None = None,
 ) -> Table | None:
-    """A row for each subject and condition that has one of the metrics; None without any.
+    """A row for each subject and condition that has one of the metrics; None if there is none.
 
     `subject` and `within` map columns of `Of` to titles, `within` for the whole that the subject is part of;
-    `measures` maps metrics to titles. Empty columns are left out, and so is the condition if all rows have
-    the same.
+    `measures` maps metrics to titles. Empty columns are left out, and so is the condition if there is only
+    one.
     """
     table = study.compared.filter(pl.col("name").is_in(list(measures)))
     table = table.filter(pl.any_horizontal(pl.col(field).is_not_null() for field in subject))
@@ -73,7 +75,7 @@ def by_subject(
             if any(cells):
                 rows.append((*(str(v or "") for v in one), study.named(scenario, series), *cells))
     if keys[0] == "capture" and len(keys) > 1 and order.get_column("capture").n_unique() == 1:
-        caption = f"{caption}, at {order.item(0, 'capture')}"  # once, not in every row
+        caption = f"{caption}, at {order.item(0, 'capture')}"  # not in every row
         rows = [("", *row[1:]) for row in rows]
     columns = [Column(title, text=True) for title in (*subject.values(), "condition")]
     columns += [Column(title) for title in measures.values()]
@@ -81,7 +83,7 @@ def by_subject(
 
 
 def value(row: dict[str, Any] | None) -> str:
-    """A metric's value with its interval; empty where it was not measured."""
+    """A metric's value with its interval as text; empty if it was not measured."""
     return "" if row is None else measured(row["value"], row["low"], row["high"], row["method"])
 
 

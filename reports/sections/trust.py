@@ -1,4 +1,6 @@
-"""The verdict on a study: whether its numbers can be trusted, and how its checks and guarantees came out."""
+"""The page's first section: whether the study's numbers can be trusted, and the verdicts on its checks and
+guarantees.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from reports.sections.section import Page, Part
 from reports.trials import of_trials
 from reports.warnings import Notice
 
-SHOWN = 2  # notes that stand in the open; every reason to suspect a run does
+SHOWN = 2  # notes that are not folded; reasons to suspect a run are never folded
 # Subject of verdicts.json -> its title; the reader's question first.
 SUBJECTS: dict[str, str] = {
     "expectation": "Expectations",
@@ -22,7 +24,7 @@ Counted = list[tuple[Verdict, int]]  # a verdict, and the number of them
 
 
 def section(page: Page) -> Part:
-    """Always there, also where nothing speaks against the numbers."""
+    """The section; every page has it, also if nothing questions the numbers."""
     found = proven(page.study)
     shown, folded = _parted(page.notices)
     suspects = sum(bool(cell.run.manifest.get("suspect")) for cell in page.study.cells)
@@ -40,7 +42,9 @@ def section(page: Page) -> Part:
 
 
 def _parted(notices: list[Notice]) -> tuple[list[Notice], list[Notice]]:
-    """Those in the open, and those that are folded: few of the notes, if there are many."""
+    """The notices that the page shows and those that it folds: all that make a run suspect are shown, and few
+    of the notes.
+    """
     grave = [one for one in notices if one.level == "suspect"]
     notes = [one for one in notices if one.level != "suspect"]
     if len(notes) <= SHOWN + 1:

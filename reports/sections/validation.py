@@ -1,4 +1,4 @@
-"""Delivery guarantees of the flows, judged message by message."""
+"""The page's section on the delivery guarantees of the flows, judged message by message."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SCHEMA = {
 
 
 def section(page: Page) -> Part | None:
-    """Absent where no flow has a guarantee."""
+    """The section; None if no flow has a guarantee."""
     verdicts = _as_written(page.study, guarantees(page.study))
     if verdicts.is_empty():
         return None
@@ -36,7 +36,9 @@ def section(page: Page) -> Part | None:
 
 
 def guarantees(study: Study) -> pl.DataFrame:
-    """One row for each run, class and guarantee; flows without a guarantee have none."""
+    """One row for each run, class and guarantee with its verdict and counts; flows without a guarantee are
+    left out.
+    """
     rows = [
         (
             *(cell.name, cell.scenario, v.class_, v.guarantee, v.rule, of_truth(v.holds)),
@@ -90,7 +92,9 @@ def _table(study: Study, verdicts: pl.DataFrame) -> Table:
 
 
 def _alike(study: Study, verdicts: pl.DataFrame) -> pl.DataFrame:
-    """The rows of a run; of several, one for each class, guarantee, rule and verdict, with its `cell`s."""
+    """The rows of a single run; for several runs one row for each class, guarantee, rule and verdict, with
+    its list of cells.
+    """
     if study.single:
         return verdicts
     keys = ["class", "guarantee", "rule", "verdict"]

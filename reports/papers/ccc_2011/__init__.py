@@ -1,4 +1,6 @@
-"""Cooperative congestion control in power grid communication networks: chapter 7, its tables and figures."""
+"""Reports chapter 7 of "Cooperative congestion control in power grid communication networks" (2011): its
+tables and figures from our runs.
+"""
 
 from __future__ import annotations
 

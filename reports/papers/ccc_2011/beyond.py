@@ -1,4 +1,6 @@
-"""Beyond the paper: the same load at other kinds of queues, with each flow's packets that arrive in time."""
+"""Adds a table that the paper lacks: for each kind of queue at the same load, the packets of each flow that
+arrive in time.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ Found = dict[tuple[str, str, float], list[float]]
 
 
 def tables(study: Study) -> tuple[Table, ...]:
-    """A table, if a run has queues of another kind."""
+    """The table with the mean rates over all repetitions; empty if no run has other kinds of queues."""
     found: Found = {}
     for cell in study.cells:
         cooperate = bool((parameters(cell.run) | cell.levels).get("cooperate"))
@@ -45,7 +47,9 @@ def tables(study: Study) -> tuple[Table, ...]:
 
 
 def _in_time(run: Run, scheme: str) -> Iterator[tuple[tuple[str, str, float], float]]:
-    """((scheme, flow, begin of the span), packets/s) of a run of either kind."""
+    """Yields ((scheme, flow, begin of the span), packets/s that arrived in time) of a run with the paper's
+    flows or with queues.
+    """
     rows = within(run)
     if rows is None:
         return

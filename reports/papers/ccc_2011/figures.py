@@ -1,4 +1,4 @@
-"""Figures 7.2 to 7.7 redrawn: latency, throughput and drops over time, without and with the framework."""
+"""Redraws figures 7.2 to 7.7: latency, throughput and drops over time, without and with cooperation."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ BIN_S = 1.0
 
 
 def _panel(run: Run) -> pl.DataFrame | None:
-    """Rows class, at (s), latency (mean, ms), received and dropped (packets/s) of one run."""
+    """The columns class, at (s), latency (mean, ms), received and dropped (packets/s) of one run; None for
+    runs of other topologies.
+    """
     rows = sent(run)
     if rows is None:
         return None
@@ -35,7 +37,7 @@ def _panel(run: Run) -> pl.DataFrame | None:
 
 
 def over_time(study: Study) -> pl.DataFrame:
-    """The first repetition of each scheme, with `scheme`."""
+    """The rows of `_panel` for the first repetition of each scheme, with the column `scheme`."""
     made: dict[str, pl.DataFrame] = {}
     for cell in study.cells:
         scheme = SCHEMES[bool((parameters(cell.run) | cell.levels).get("cooperate"))]
@@ -75,7 +77,9 @@ def _draw(name: str, title: str, log: bool) -> Callable[[pl.DataFrame, Study], A
 
 
 def _rules(study: Study, name: str) -> list[pl.DataFrame]:
-    """Marks for the steps of the load and, for latencies, the deadlines; rows without a class."""
+    """The rows of the vertical marks at the steps of the load and, for latencies, of the horizontal marks at
+    the deadlines.
+    """
     steps = sorted({end for interval in intervals() for end in interval})[1:]
     values: list[tuple[str, list[float]]] = [("at", steps)]
     if name == "latency":
@@ -86,7 +90,7 @@ def _rules(study: Study, name: str) -> list[pl.DataFrame]:
 
 
 def specs(study: Study) -> tuple[Spec, ...]:
-    """The figures of the paper; one without runs gives the reason."""
+    """The figures of the paper; a figure without runs gives the reason when it is drawn."""
     return (
         Spec(
             "ccc-latency",

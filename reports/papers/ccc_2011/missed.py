@@ -1,4 +1,6 @@
-"""Beyond the paper: deadlines missed in queues that flows of different deadlines share, and under faults."""
+"""Adds tables that the paper lacks: deadlines missed in queues shared by flows of different deadlines, and
+under faults.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ Found = dict[tuple[str, str, Span], list[float]]
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """Several labs in one run: traffic class LAB-FLOW is flow FLOW of lab LAB."""
+    """An experiment with several labs in one run, in which the traffic class LAB-FLOW is flow FLOW of lab
+    LAB.
+    """
 
     labs: dict[str, str]  # what stands before the flow -> for people
     flows: tuple[str, ...]
@@ -52,7 +56,7 @@ FAULTS = Experiment(
 
 
 def tables(study: Study) -> tuple[Table, ...]:
-    """A table for each experiment of the runs."""
+    """A table for each experiment that the study has runs of."""
     return tuple(
         _table(experiment, found)
         for experiment in (DEADLINES, FAULTS)
@@ -61,7 +65,7 @@ def tables(study: Study) -> tuple[Table, ...]:
 
 
 def _found(study: Study, experiment: Experiment) -> Found:
-    """The values of all repetitions by lab, flow and span."""
+    """The percentages of `shares` of all repetitions by lab, flow and span."""
     found: Found = {}
     for cell in study.cells:
         for key, value in shares(cell.run, experiment):
@@ -70,7 +74,9 @@ def _found(study: Study, experiment: Experiment) -> Found:
 
 
 def shares(run: Run, experiment: Experiment) -> Iterator[tuple[tuple[str, str, Span], float]]:
-    """((lab, flow, span), per cent of its packets that came too late or never); nothing of another run."""
+    """Yields ((lab, flow, span), % of the flow's packets that arrived late or never); nothing for a run of
+    another experiment.
+    """
     rows, deadlines = within(run), deadlines_ns(run)
     names = {(lab, flow): f"{lab}-{flow}" for lab in experiment.labs for flow in experiment.flows}
     if rows is None or not set(names.values()) <= set(rows["class"].unique()):

@@ -1,4 +1,4 @@
-"""Tables 7.1 to 7.4: means over the repetitions, with their intervals, beside what is printed."""
+"""Makes tables 7.1 to 7.4: our means over the repetitions with their intervals, beside the printed values."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Found = dict[tuple[bool, str, str, str], list[float]]
 
 
 def found(study: Study) -> Found:
-    """The values of all repetitions by (with the framework, metric, flow, interval)."""
+    """The values of all repetitions by (whether the gateways cooperate, metric, flow, interval)."""
     values: Found = {}
     for cell in study.cells:
         works = bool((parameters(cell.run) | cell.levels).get("cooperate"))
@@ -43,7 +43,7 @@ def found(study: Study) -> Found:
 
 
 def tables(study: Study) -> tuple[Table, ...]:
-    """The tables with measured values, and the rates of the victims."""
+    """The tables that have measured values, the rates of the victims, and the tables beyond the paper."""
     values = found(study)
     made = [
         _table(number, values) for number, (name, _, works, _) in TABLES.items() if _any(values, works, name)

@@ -1,4 +1,4 @@
-"""Delays of the substations' streams, with and without file transfers."""
+"""Computes the delays of the substations' streams, with and without file transfers."""
 
 from __future__ import annotations
 
@@ -23,18 +23,19 @@ STREAMS: dict[str, pl.Expr] = {
 }
 ALONE, FTP = "alone", "ftp"
 COLUMNS = ("stream", "load", "at", "us")
-AROUND_NS = 20_000_000  # around a file neither counts: its login, and what it leaves in the stacks
+AROUND_NS = 20_000_000  # messages this close to a file transfer are left out: it delays them
 # Classes of the flat network, where one PISA has files, and the file by which each stream is measured.
 TESTED = "tested-"
 BESIDE = {"pisa-controller": "tested.files.upload", "controller-pisa": "tested.files.download"}
 
 
 def delays(run: Run) -> pl.DataFrame | None:
-    """Rows stream, load, at (s from the hold's first message), us from being sent until received.
+    """The columns stream, load, at (s from the hold's first message), us (from sending to reception); None
+    for other runs.
 
-    The paper's simulator counts from the creation of a packet, so an agent's wake-up time does not count.
-    The load is "ftp" during a file transfer. In the flat network that is the file of `BESIDE`, at its PISA;
-    messages of other PISAs meanwhile are left out.
+    The paper's simulator counts from the creation of a packet, so an agent's wake-up time does not count. The
+    load is "ftp" during a file transfer. In the flat network only the file of `BESIDE` counts, at its PISA;
+    messages of other PISAs during files are left out.
     """
     held = held_messages(run)
     if held is None or run.plan.reference != ROOM:
@@ -59,7 +60,7 @@ def delays(run: Run) -> pl.DataFrame | None:
 
 
 def _files(run: Run) -> dict[str, tuple[int, int]]:
-    """The time of each file transfer by flow, Unix ns: from the client's start to the last answer."""
+    """The time of each file transfer by flow, in Unix ns: from the client's start to the last answer."""
     table = run.table("messages")
     if table is None:
         return {}
@@ -73,7 +74,9 @@ def _while(span: tuple[int, int], around_ns: int = 0) -> pl.Expr:
 
 
 def delay_metrics(run: Run) -> list[Metric]:
-    """By stream, its load in the name: mean, largest and 99th percentile, us."""
+    """For each stream and load (the prefix of the name): mean, largest and 99th percentile of the delay in
+    us.
+    """
     rows = delays(run)
     if rows is None:
         return []

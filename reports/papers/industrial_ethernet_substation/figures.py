@@ -1,4 +1,4 @@
-"""The delays over time, as figures 3, 5, 6 and 7 draw them: the largest of each tenth of a second."""
+"""Draws the delays over time as figures 3, 5, 6 and 7 do: the largest of each tenth of a second."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ BIN_S = 0.1
 
 
 def data(study: Study) -> pl.DataFrame:
-    """Rows stream, at (s), us (the largest of a tenth of a second), files: whether any passed."""
+    """The columns scenario, series, stream, at (s), us (the largest of a tenth of a second), files (whether
+    any was transferred); first repetition.
+    """
     rows = per_cell(study, delays)
     if rows is None:
         raise CannotDrawError("needs a run of substation-flat.yaml or substation-bays.yaml")
@@ -29,7 +31,7 @@ def data(study: Study) -> pl.DataFrame:
 
 
 def draw(frame: pl.DataFrame, study: Study) -> AnyChart:
-    """One panel for each stream, one line for each series, points during file transfers."""
+    """Draws one panel for each stream, one line for each series, and points during file transfers."""
     series = frame.get_column("series").unique().sort().to_list()
     scale, axis = log_ticks(frame, "us")
     base = alt.Chart(frame).encode(

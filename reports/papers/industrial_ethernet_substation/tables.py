@@ -1,4 +1,6 @@
-"""Figures 3, 5, 6 and 7 as tables: each stream's delays, alone and beside files, with what is printed."""
+"""Makes figures 3, 5, 6 and 7 into tables: each stream's delays, without and beside file transfers, next to
+the printed values.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ CAPTIONS = {
     "bays": "Figures 5 to 7. Delays from being sent to being received, us; the paper prints the largest of "
     "figures 5 and 6, whose stacks take 100 and 20 us.",
 }
-# The paper prints means of one, largest delays of the other.
+# The paper prints mean delays of the flat network, and largest delays of the bays.
 HEADS = {
     "flat": ("stream, load", "mean", "paper", "99 %", "largest", "messages"),
     "bays": ("stream, load", "mean", "99 %", "largest", "paper", "messages"),
@@ -35,7 +37,7 @@ HEADS = {
 
 
 def tables(study: Study) -> tuple[Table, ...]:
-    """One for each scenario and series: a row for each stream and load."""
+    """A table for each scenario and series, with a row for each stream and load; empty for other studies."""
     found = study.added(delay_metrics)
     made = []
     for scenario, series in sorted(found.select("scenario", "series").unique().rows()):

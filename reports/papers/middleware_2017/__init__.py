@@ -1,4 +1,6 @@
-"""Middleware and serialisers for distributed control compared (2017): ten by 25, in three patterns."""
+"""Reports a comparison of ten middlewares and 25 serialisers for distributed control (2017), in three
+patterns of messages.
+"""
 
 from __future__ import annotations
 

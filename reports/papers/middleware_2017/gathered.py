@@ -1,4 +1,4 @@
-"""Evidence for claims: figures over all pairs, for each pattern."""
+"""Computes the figures over all pairs of middleware and serialiser that the claims need, for each pattern."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from reports.metrics.metric import Metric, Of, count
 from reports.papers.middleware_2017.pairs import LATENCY, PATTERNS, THROUGHPUT, pairs, usual
 from reports.study import Study
 
-# The paper's middleware that is here; others are drawn, and are not ranked.
+# The paper's middleware that vNET can run. Other middleware is drawn, but not ranked.
 RANKED = ("rmi", "xml-rpc", "corba", "ice", "web-services", "opc-ua", "xmpp", "wamp", "zeromq")
 XML, JSON, TEXT = ("xml-",), ("json-",), ("xml-", "json-", "yaml-")
 
 
 def gathered(study: Study) -> Iterator[tuple[str, Metric]]:
-    """Pattern and figure: the best pair, each middleware's mean and place, families of serialisers."""
+    """Yields (pattern, metric): the best pair, the mean and rank of each middleware, the mean, best and worst
+    of each family of serialisers.
+    """
     frame = study.once(pairs).filter(usual(pl.col("use")))
     for pattern in PATTERNS:
         for name in (THROUGHPUT, LATENCY):
@@ -49,7 +51,9 @@ def _of_pattern(rows: pl.DataFrame, name: str) -> Iterator[Metric]:
 
 
 def _means(rows: pl.DataFrame, of: str, over: str) -> dict[str, float]:
-    """Means over the partners that all were measured with, or over all partners if there are none."""
+    """The mean value of each name in `of`, over the partners that all names were measured with, or over all
+    partners if there is none.
+    """
     count_of = rows[of].n_unique()
     whole = rows.group_by(over).agg(pl.col(of).n_unique().alias("with")).filter(pl.col("with") == count_of)
     common = rows.filter(pl.col(over).is_in(whole[over].to_list()))

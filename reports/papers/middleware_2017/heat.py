@@ -1,4 +1,6 @@
-"""Figures 1 to 6: a heat map of middleware and serialisers for each pattern, of throughput and of latency."""
+"""Draws figures 1 to 6: heat maps of middleware and serialisers, of throughput and of latency, for each
+pattern.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ _STEP = {"width": 62, "height": 20}
 
 
 def chosen(name: str, pattern: str) -> Callable[[Study], pl.DataFrame]:
-    """The pairs of one figure."""
+    """A function that computes the pairs of one figure: use, serialiser, value, share (of the best pair's
+    value).
+    """
 
     def data(study: Study) -> pl.DataFrame:
         rows = study.once(pairs).filter((pl.col("name") == name) & (pl.col("pattern") == pattern))
@@ -33,7 +37,9 @@ def chosen(name: str, pattern: str) -> Callable[[Study], pl.DataFrame]:
 
 
 def draw(frame: pl.DataFrame, study: Study) -> AnyChart:
-    """A heat map with the best pair darkest; rows and columns are sorted by their mean share of the best."""
+    """Draws a heat map with the best pair darkest; rows and columns are sorted by their mean share of the
+    best.
+    """
     across = alt.Axis(orient="top", labelAngle=-40)
     x = alt.X("use:N", sort=_order(frame, "use"), title=None, axis=across)
     y = alt.Y("serialiser:N", sort=_order(frame, "serialiser"), title=None, axis=alt.Axis(minExtent=LABELS))
@@ -58,7 +64,10 @@ def _three_digits(value: float) -> str:
 
 
 def _order(frame: pl.DataFrame, of: str) -> list[str]:
-    """The paper's order uses a sum; this one uses a mean, since some pairs may be missing."""
+    """The names of `of` by their mean share of the best.
+
+    The paper sorts by a sum; this mean allows for missing pairs.
+    """
     means = frame.group_by(of).agg(pl.col("share").mean()).sort(["share", of], descending=[True, False])
     return [str(name) for name in means[of]]
 

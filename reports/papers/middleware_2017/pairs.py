@@ -1,4 +1,4 @@
-"""Throughput and latency of each pattern, for one middleware with one serialiser."""
+"""Computes throughput and latency of each pattern, for one middleware with one serialiser."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ MS = 1e-6
 
 
 def pair_metrics(run: Run) -> list[Metric]:
-    """Messages received per second and mean time to the receiver, for each pattern.
+    """Messages received per second and mean time to the receiver, for each pattern; empty for other runs.
 
-    They are counted from the first one on for as long as was sent, as the paper did; requests by
-    half of their round trip.
+    As in the paper, throughput counts messages from the first arrival on, for as long as messages were sent.
+    The latency of a request is half its round trip.
     """
     messages = run.table("messages")
     if messages is None or not {"use", "serialiser"} <= parameters(run).keys():
@@ -66,7 +66,9 @@ def _throughput(run: Run, messages: pl.DataFrame, name: str, pattern: str, of: O
 
 
 def _length_ns(flow: Flow) -> int:
-    """The length of the flow's greedy window; for a role, of the window in which it fills the link."""
+    """The length of the flow's greedy window in ns; for a role of the agent, of the step of its schedule in
+    which it fills the link.
+    """
     if flow.schedule is None:
         return flow.stop_ns - flow.start_ns
     rates = flow.schedule.rates
@@ -75,20 +77,20 @@ def _length_ns(flow: Flow) -> int:
 
 
 def use_of(said: Mapping[str, Any]) -> str:
-    """The middleware of a run from its parameters, with unusual settings."""
+    """The name of the middleware from a run's parameters, followed by the settings that are not usual."""
     other = (str(said[key]) for key, usual in USUAL.items() if str(said.get(key, usual)) != usual)
     return OTHERWISE.join((str(said["use"]), *other))
 
 
 def usual(use: pl.Expr) -> pl.Expr:
-    """Middleware with the usual device and network: what claims are judged on."""
+    """An expression for middleware on the usual device and network, which the claims are about."""
     return ~use.str.contains(OTHERWISE, literal=True) & ~use.str.starts_with(AGENT)
 
 
 def pairs(study: Study) -> pl.DataFrame:
-    """use, serialiser, pattern, name (throughput or latency), value: means over repetitions.
+    """The columns use, serialiser, pattern, name (throughput or latency), value: means over repetitions.
 
-    use: a middleware, with what is not as usual of its device and network, or `agent ROLE` of vNET's own.
+    use: a middleware with its unusual settings of device and network, or `agent ROLE` for vNET's own agent.
     """
     rows = []
     for cell in study.cells:

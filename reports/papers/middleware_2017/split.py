@@ -1,4 +1,6 @@
-"""The parts of a message's time, from the programs' stamps and both captures, for calm messages."""
+"""Splits the time of a calm message into parts, from the programs' time stamps and the captures at both
+nodes.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +14,16 @@ from reports.study import Study
 ONE_WAY = ("push", "publish")  # requests go both ways, and are not split
 WRITE, BETWEEN, WIRE, READ = "writing", "middleware and waiting", "on the wire", "reading"
 PARTS = (WRITE, BETWEEN, WIRE, READ)
-SENDERS = {"push": "client", "publish": "server"}  # nodes, and capture points at them
+SENDERS = {"push": "client", "publish": "server"}  # names of nodes and of the capture points at them
 SPANS = {"write": WRITE, "read": READ}
 US = 1e-3
-STEP_S = 0.2  # of the curve of warming up
+STEP_S = 0.2  # width of the time bins of the warm-up curve
 
 
 def times(study: Study) -> pl.DataFrame:
-    """use, serialiser, pattern, part, us: the mean of a pair's calm messages; bytes: of one, on the wire."""
+    """The columns use, serialiser, pattern, part, us (mean over a pair's calm messages), bytes (of a message
+    on the wire).
+    """
     rows = [
         (use_of(said), str(said["serialiser"]), pattern, *of_part)
         for cell in study.cells
@@ -54,7 +58,7 @@ def _parts(run: Run, pattern: str) -> list[tuple[str, float, float]]:
 
 
 def _alone(calm: pl.DataFrame) -> pl.DataFrame:
-    """Messages with no other message in flight; an overloaded pair may have none."""
+    """The messages that had no other message in flight; an overloaded pair can have no such message."""
     calm = calm.sort("sent_ns")
     before, after = pl.col("received_ns").cum_max().shift(1), pl.col("sent_ns").shift(-1)
     return calm.filter(
@@ -64,7 +68,9 @@ def _alone(calm: pl.DataFrame) -> pl.DataFrame:
 
 
 def _on_the_wire(run: Run, calm: pl.DataFrame, sender: str) -> pl.DataFrame:
-    """Adds the time from the first packet's departure to the last arrival, and the bytes of both ways."""
+    """Adds the time from the first packet's departure to the last packet's arrival, and the bytes of both
+    directions.
+    """
     (receiver,) = set(SENDERS.values()) - {sender}
     address = next(n.interfaces[0].address for n in run.plan.nodes if n.name == sender)
     there, here = (pl.read_parquet(run.captures[point]).sort("t_ns") for point in (sender, receiver))
@@ -88,7 +94,9 @@ def _on_the_wire(run: Run, calm: pl.DataFrame, sender: str) -> pl.DataFrame:
 
 
 def pauses(study: Study) -> pl.DataFrame:
-    """use, pauses, longest_ms, share: of garbage collection in the hold, of the programs of a pair."""
+    """The columns use, pauses, longest_ms, share: garbage collection of a pair's programs in the hold;
+    `share` is that of the hold's time.
+    """
     rows = []
     for cell in study.cells:
         spans, said = cell.run.table("spans"), parameters(cell.run) | cell.levels
@@ -110,7 +118,9 @@ def pauses(study: Study) -> pl.DataFrame:
 
 
 def warming(study: Study) -> pl.DataFrame:
-    """use, s (into the warming), ms (of a request): medians of all cells, by fifths of a second."""
+    """The columns use, s (since the first request of the warm-up), ms (median time of a request over all
+    cells), in bins of 0.2 s.
+    """
     frames = []
     for cell in study.cells:
         spans, said = cell.run.table("spans"), parameters(cell.run) | cell.levels

@@ -1,4 +1,4 @@
-"""Figures beyond the paper's: where the time of a message goes, and how Java warms up."""
+"""Draws two figures that the paper lacks: the parts of a message's time, and the warm-up of Java."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ NEEDS = "needs runs of topologies/papers/middleware.yaml whose programs say span
 
 
 def _shares(study: Study) -> pl.DataFrame:
-    """Means over the serialisers that every middleware was measured with, or over all where there is none."""
+    """The mean time of each part, over the serialisers that every middleware was measured with, or over all
+    if there is none.
+    """
     rows = study.once(times)
     if rows.is_empty():
         raise CannotDrawError(NEEDS)

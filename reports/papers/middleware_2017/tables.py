@@ -1,4 +1,6 @@
-"""Figure 8's sizes and times, and what the paper does not have: bytes on the wire, pauses."""
+"""Makes tables of figure 8's sizes and times, and of two quantities that the paper lacks: bytes on the wire
+and garbage-collection pauses.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ PAUSES = (
 
 
 def tables(study: Study) -> tuple[Table, ...]:
-    """Those that the study has anything for."""
+    """The tables that have rows for this study."""
     return tuple(found for make in (_serialisers, _wire, _pauses) if (found := make(study)).rows)
 
 

@@ -1,4 +1,6 @@
-"""RESERVE's deliverable D4.6 (2018): tests of AMQP, MQTT, UDP and Sampled Values on three systems."""
+"""Reports RESERVE's deliverable D4.6 (2018) from our runs: tests of AMQP, MQTT, UDP and Sampled Values on
+three systems.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +19,12 @@ ROOM = Path(__file__).parent
 
 
 def measures(run: Run) -> list[Metric]:
-    """Metrics that its claims need beyond a run's own, for tests 8, 4 and 5."""
+    """The metrics that the claims on tests 8, 4 and 5 need beyond a run's own."""
     return [*efficiency_metrics(run), *recovery_metrics(run)]
 
 
 def tables_of(study: Study) -> tuple[Table, ...]:
-    """Those of all tests, in the deliverable's order."""
+    """The tables of all tests that the study has runs of."""
     rooms = (highest.tables, recovery.tables, clocks.tables, tables.tables)
     return tuple(table for prints in rooms for table in prints(study))
 

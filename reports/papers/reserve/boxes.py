@@ -1,4 +1,4 @@
-"""Figures 6 to 8 and 10: box plots of latency grouped by protocol and rate, as annex A.2 has them."""
+"""Draws figures 6 to 8 and 10: box plots of latency by protocol and rate, as in annex A.2."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ Rows = Callable[[Study], pl.DataFrame]
 
 
 def boxes(study: Study) -> pl.DataFrame:
-    """A row a system, direction, protocol, rate, number of signals and kind of traffic; latencies in ms."""
+    """One row for each system, direction, protocol, rate, number of signals and kind of traffic, with its
+    latencies in ms.
+    """
     found = [rows for cell in study.cells if (rows := _of_cell(cell)) is not None]
     if not found:
         raise CannotDrawError("needs runs of tests 1a or 1b")
@@ -55,7 +57,9 @@ def _of_cell(cell: Cell) -> pl.DataFrame | None:
 
 
 def chosen(system: str | None, direction: str, protocol: str | None = None) -> Rows:
-    """The boxes of a system and a protocol (all: None) in a direction, those of 10 signals."""
+    """A function that computes the boxes of one direction for 10 signals, of one system and protocol (None:
+    of all).
+    """
 
     def data(study: Study) -> pl.DataFrame:
         rows = boxes(study).filter((pl.col("direction") == direction) & (pl.col("signals") == 10))
@@ -71,7 +75,9 @@ def chosen(system: str | None, direction: str, protocol: str | None = None) -> R
 
 
 def draw(frame: pl.DataFrame, study: Study) -> AnyChart:
-    """Box: quartiles; line: mean; whiskers: 2nd and 98th percentile. Panels: system and kind of load."""
+    """Draws boxes (quartiles) with a line at the mean and whiskers at the 2nd and 98th percentile, in panels
+    by system and kind of traffic.
+    """
     rates = [str(rate) for rate in sorted(frame["rate"].unique())]
     shown = frame.with_columns(
         pl.col("rate").cast(pl.String),

@@ -1,4 +1,4 @@
-"""Test 7: the clock error that programs report in their logs although the clock is correct."""
+"""Reports test 7: the clock error that programs state in their logs although the clock is correct."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ PERCENTILES = {"p2": 0.02, "p98": 0.98}
 
 
 def clock_metrics(run: Run) -> list[Metric]:
-    """For each client: mean of the error, ms, its 2nd and 98th percentile and the largest either way."""
+    """For each client: the mean, the 2nd and 98th percentile and the largest absolute value of its clock
+    error, in ms; empty without logs.
+    """
     found: list[Metric] = []
     for name in CLIENTS:
         log = run.path / "raw" / "logs" / f"device.{name}.log"
@@ -47,13 +49,13 @@ def clock_metrics(run: Run) -> list[Metric]:
 
 
 def said_ms(log: str) -> list[float]:
-    """The clock errors in a client's log, ms; positive: slow."""
+    """The clock errors in a client's log, in ms; a positive error means that the clock is slow."""
     wrong = [1000 * float(value) for value in SAID.findall(log)]
     return wrong or [-int(ahead) / 1e6 for ahead, _ in SAID_BY_PTP.findall(log)]
 
 
 def tables(study: Study) -> tuple[Table, ...]:
-    """One row for each system, load and client; none without runs of the test."""
+    """The table with one row for each system, load and client; empty without runs of the test."""
     found = study.added(clock_metrics)
     value = {
         (row["scenario"], row["series"], row["role"], row["name"]): row for row in found.iter_rows(named=True)

@@ -1,4 +1,6 @@
-"""Test 8: bytes of each layer for one measurement, packets and bandwidth, from the capture at each device."""
+"""Computes test 8: the bytes of each layer for one measurement, packets and bandwidth, from the capture at
+each device.
+"""
 
 from __future__ import annotations
 
@@ -25,13 +27,15 @@ LAYERS = {
     "app_bytes": "protocol",
     "data_bytes": "payload",
 }
-ETHERNET = "sv"  # the one that goes right above Ethernet
+ETHERNET = "sv"  # the combination without IP
 
 
 def efficiency_metrics(run: Run) -> list[Metric]:
-    """For each combination, by its capture: the bytes of one measurement, and of the whole run.
+    """For each combination of protocol and format, from its capture: packets and bytes of one measurement and
+    of the run.
 
-    The packets of a connection's beginning and end are included, as in the deliverable; ARP is not.
+    The packets that open and close a connection are included, as in the deliverable; ARP is not. Empty for
+    other runs.
     """
     messages = run.table("messages")
     if messages is None or not COMBINATIONS.keys() <= run.captures.keys():
@@ -45,14 +49,14 @@ def efficiency_metrics(run: Run) -> list[Metric]:
 
 
 def _of_one(name: str, packets: Path, measurements: pl.DataFrame) -> list[Metric]:
-    # Bridges flood Sampled Values to every port, so they are in everybody's capture.
+    # Bridges flood Sampled Values to every port, so each capture has those of all devices.
     ours = pl.col("app") == name if name == ETHERNET else pl.col("protocol") == "tcp"
     sums = [pl.col(column).cast(pl.Int64).sum() for column in ("wire_bytes", *LAYERS, "pad_bytes")]
     row = pl.scan_parquet(packets).filter(ours).select(pl.len().alias("packets"), *sums).collect()
     total = {column: int(row[column][0]) for column in row.columns}
     n, of = measurements.height, Of(capture=name)
     due = measurements["scheduled_ns"].sort()
-    # From the first to the last, and one interval more: as long as all of them take.
+    # From the first measurement to the last, and one interval more.
     seconds = (due[-1] - due[0]) / 1e9 * n / (n - 1) if n > 1 else 0.0
     how = "capture of the whole run, by messages due"
     found = [

@@ -1,4 +1,4 @@
-"""Test 3: the highest rate of each protocol, and the limit that the next higher rate broke."""
+"""Reports test 3: the highest rate of each protocol, and the limit that the next higher rate broke."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ WAYS = ("uplink", "downlink")
 
 @dataclass(frozen=True)
 class Tried:
-    """A protocol at a rate: the share of messages that never arrived, 99th percentile of the others."""
+    """The result of a protocol at a rate: the share of messages that never arrived, and the 99th percentile
+    of the latency.
+    """
 
     system: str
     protocol: str
@@ -34,14 +36,16 @@ class Tried:
 
     @property
     def failing(self) -> str:
-        """The limit that was broken."""
+        """The limits that the protocol broke at this rate, as text; empty if it broke none."""
         lost = f"{100 * self.lost:.3g} % never arrived" if self.lost else ""
         slow = f"99th percentile {self.p99_ms:.0f} ms" if self.p99_ms > BOUND_MS else ""
         return ", ".join(part for part in (lost, slow) if part)
 
 
 def tried(cell: Cell) -> Iterator[Tried]:
-    """The result of a run for each protocol, in its worse direction."""
+    """Yields the result of a run for each protocol, with the larger loss and latency of its two
+    directions.
+    """
     said, messages = parameters(cell.run) | cell.levels, held_messages(cell.run)
     if messages is None or not {f"{protocol}_rate" for protocol in PROTOCOLS} <= said.keys():
         return
@@ -57,7 +61,9 @@ def tried(cell: Cell) -> Iterator[Tried]:
 
 
 def tables(study: Study) -> tuple[Table, ...]:
-    """One row for each protocol, two columns for each system; none without runs of the test."""
+    """The table with one row for each protocol and two columns for each system; empty without runs of the
+    test.
+    """
     found = [one for cell in study.cells for one in tried(cell)]
     if not found:
         return ()

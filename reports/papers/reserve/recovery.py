@@ -1,4 +1,4 @@
-"""Tests 4 and 5: recovery after an outage, its time, and the losses."""
+"""Reports tests 4 and 5: the losses in an outage of a link, and the time until messages arrive again."""
 
 from __future__ import annotations
 
@@ -33,22 +33,22 @@ COLUMNS = {
     "resumed_after": "first message after, s",
     "caught_up_after": "last late one after, s",
 }
-BIN_NS = 500_000_000  # of messages that one point stands for, or more:
+BIN_NS = 500_000_000  # shortest time bin of the plot; longer runs have at most MOST_BINS bins
 MOST_BINS = 200
-LEAST_S = 5e-5  # of the latency axis
+LEAST_S = 5e-5  # lower end of the latency axis, s
 LATE_NS = 1_000_000_000  # a message that waited longer than this waited for the link
 
 
 @dataclass(frozen=True)
 class Cut:
-    """The outage of a run, Unix ns."""
+    """The outage of the link in a run: its begin and its end in Unix ns."""
 
     down_ns: int
     up_ns: int
 
 
 def cut_of(run: Run) -> Cut | None:
-    """The first time that a link went down and came up again; None of runs of other tests."""
+    """The first link-down and link-up of the run; None if it is no run of tests 4 or 5."""
     events, messages = run.table("events"), run.table("messages")
     if events is None or messages is None or not set(messages["class"].unique()) >= CLASSES.keys():
         return None
@@ -60,7 +60,9 @@ def cut_of(run: Run) -> Cut | None:
 
 
 def recovery_metrics(run: Run) -> list[Metric]:
-    """Lost messages, messages due in the cut, and the first and last late arrival, by class."""
+    """For each class: messages lost, messages due in the outage, and the first and last late arrival after
+    it; empty for other runs.
+    """
     cut, messages = cut_of(run), run.table("messages")
     if cut is None or messages is None:
         return []
@@ -87,7 +89,7 @@ def _of_class(name: str, rows: pl.DataFrame, cut: Cut) -> Iterator[Metric]:
 
 
 def tables(study: Study) -> tuple[Table, ...]:
-    """A table for each scenario and series: what was lost, and when it was over."""
+    """A table for each scenario and series: the losses and the times until recovery."""
     found = study.added(recovery_metrics).filter(pl.col("name").is_in(list(COLUMNS)))
     means = found.group_by("scenario", "series", "name", "traffic_class").agg(pl.col("value").mean())
     made = []
@@ -110,7 +112,9 @@ def _text(value: float | None) -> str:
 
 
 def data(study: Study) -> pl.DataFrame:
-    """Rows class, at (s from the cut, of when messages were due), latency (longest, s), lost, outage (s)."""
+    """The columns class, at (due time in s from the cut), latency (longest, s), lost, outage (s), of the
+    first repetition.
+    """
     rows = per_cell(study, _over_time)
     if rows is None:
         raise CannotDrawError("needs a run of test 4 or 5")
@@ -122,7 +126,7 @@ def _over_time(run: Run) -> pl.DataFrame | None:
     if cut is None or messages is None:
         return None
     first, last = messages["scheduled_ns"].min(), messages["scheduled_ns"].max()
-    assert isinstance(first, int) and isinstance(last, int)  # of messages that there are
+    assert isinstance(first, int) and isinstance(last, int)  # there are messages, so neither is None
     width_ns = BIN_NS * max(1, math.ceil((last - first) / BIN_NS / MOST_BINS))
     due = (pl.col("scheduled_ns") - cut.down_ns) // width_ns * width_ns / 1e9
     return (
@@ -138,7 +142,7 @@ def _over_time(run: Run) -> pl.DataFrame | None:
 
 
 def draw(frame: pl.DataFrame, study: Study) -> AnyChart:
-    """One panel for each class: latency by due time, with crosses for losses."""
+    """Draws one panel for each class: latency by due time, with crosses for losses."""
     panels = list(CLASSES.values())
     field, order = ("series", study.series) if len(study.series) > 1 else ("scenario", study.scenarios)
     colours = alt.Scale(domain=order, range=list(PALETTE[: len(order)]))

@@ -1,4 +1,4 @@
-"""Figure 9: the bytes of a measurement by layer, measured and printed side by side."""
+"""Draws figure 9: the bytes of a measurement by layer, measured and printed side by side."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WIDTH = 110  # of one combination's pair of bars
 
 
 def data(study: Study) -> pl.DataFrame:
-    """Rows combination, source (measured, D4.6), layer, place (from the wire up), bytes."""
+    """The columns combination, source (measured or D4.6), layer, place (order from the wire up), bytes."""
     found = measured(study)
     if not found:
         raise CannotDrawError("needs a run of test 8 with its captures")
@@ -40,7 +40,7 @@ def data(study: Study) -> pl.DataFrame:
 
 
 def draw(frame: pl.DataFrame, study: Study) -> AnyChart:
-    """Two bars for each combination, layers from the wire upwards."""
+    """Draws two bars for each combination, stacked from the wire upwards."""
     names = list(LAYERS.values())
     bars = (
         alt.Chart(frame)

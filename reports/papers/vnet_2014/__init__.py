@@ -1,4 +1,6 @@
-"""The vNET paper (2014): MQTT at three QoS levels, 350 publishers, one broker; figures 8 to 15, table II."""
+"""Reports the first half of the vNET paper (2014): MQTT at three QoS levels, figures 8 to 15 and table II
+from our runs.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ OTHERS = {
 
 
 def figures(study: Study) -> tuple[Spec, ...]:
-    """All of them of several runs; of one those of its scenario: scenario 1 need not say that it is not 2."""
+    """All figures for a study of several runs; for a single run, without those of the other scenario."""
     hidden = OTHERS.get(shape(study.cells[0].run), ()) if study.single else ()
     return tuple(spec for spec in EVERY if spec.key not in hidden)
 

@@ -1,4 +1,4 @@
-"""Figures 14 and 15: packet sizes in Wireshark's bins, and how much of the traffic carries payload."""
+"""Draws figures 14 and 15: packet sizes in Wireshark's bins, and the share of the traffic that is payload."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ ROOM = Path(__file__).parent
 
 
 def goodput_data(study: Study) -> pl.DataFrame:
-    """Rows scenario, series, measure, value (%), low, high, published (the paper's, else null)."""
+    """The columns scenario, series, capture, measure, value (%), low, high, published (the paper's value, or
+    null), repetitions.
+    """
     table = study.compared
     point = capture_of(table)
     rows = table.filter((pl.col("capture") == point) & pl.col("name").is_in(list(GOODPUT)))
@@ -42,7 +44,7 @@ def goodput_data(study: Study) -> pl.DataFrame:
 
 
 def goodput_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
-    """One group of bars a measure; a black tick is the published value."""
+    """Draws one group of bars for each measure, with a black tick at the published value."""
     scenarios = frame.get_column("scenario").n_unique()
     order = [name for name in GOODPUT.values() if name in set(frame.get_column("measure").to_list())]
     axis = alt.Axis(labelAngle=0)

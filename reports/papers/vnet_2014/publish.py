@@ -1,4 +1,4 @@
-"""The share of packets in each size bin that complete a PUBLISH, which the paper reports."""
+"""Computes the share of packets in each size bin that complete an MQTT PUBLISH, which the paper reports."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def publish_metrics(run: Run) -> list[Metric]:
 
 
 def publishes(path: Path, span: Span | None) -> pl.DataFrame:
-    """Per size bin: bin, packets (retransmissions left out), share of them that completes a PUBLISH."""
+    """For each size bin: bin, packets (without retransmissions), share of them that complete a PUBLISH."""
     first = scan(path, span).filter(~pl.col("retransmission").fill_null(False))
     carries = (pl.col("app") == "mqtt") & pl.col("app_types").list.contains("PUBLISH")
     return (

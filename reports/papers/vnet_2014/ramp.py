@@ -1,4 +1,6 @@
-"""Figures 8 to 13: CPU and bandwidth against the number of connected clients, one curve a QoS level."""
+"""Draws figures 8 to 13: CPU and traffic against the number of connected clients, one curve for each QoS
+level.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ Source = tuple[str, str]  # node set, quantity
 
 
 def ramp_data(wanted: str, sources: dict[str, Source]) -> Callable[[Study], pl.DataFrame]:
-    """Rows scenario, series, curve, step, clients, value, low, high, part, n; means over repetitions."""
+    """A function that computes scenario, series, curve, step, clients, value, low, high, part, n of the runs
+    with the shape `wanted`, as means over repetitions.
+    """
 
     def data(study: Study) -> pl.DataFrame:
         parts, loads = [], dict[str, pl.DataFrame | None]()
@@ -49,7 +53,9 @@ def _needs(wanted: str) -> str:
 
 
 def _over_repetitions(rows: pl.DataFrame) -> pl.DataFrame:
-    """Mean and t interval over repetitions; with one repetition the run's own interval (hold only)."""
+    """The mean and t interval over repetitions; a single repetition keeps the run's own interval, which only
+    the hold has.
+    """
     keys = ["scenario", "series", "curve", "part", "step"]
     merged = rows.group_by(keys, maintain_order=True).agg(
         pl.col("clients").mean(),
@@ -78,7 +84,7 @@ def _t(n: int) -> float:
 
 
 def ramp_chart(y_title: str, order: tuple[str, ...]) -> Callable[[pl.DataFrame, Study], AnyChart]:
-    """Curve over the ramp, diamond with interval for the hold."""
+    """A function that draws a curve for the ramp and a diamond with its interval for the hold."""
 
     def draw(frame: pl.DataFrame, study: Study) -> AnyChart:
         present = set(frame.get_column("curve").to_list())

@@ -1,4 +1,4 @@
-"""The scenario of the paper that a run resembles, by its senders and receivers."""
+"""Determines the scenario of the paper that a run resembles, by its senders and receivers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ OTHER = "other"
 
 
 def shape(run: Run) -> str:
-    """ONE, MANY or OTHER."""
+    """ONE for many senders and a single receiver, MANY if every client sends and receives, else OTHER."""
     who = roles(run)
     if who.both and not who.senders and not who.receivers:
         return MANY

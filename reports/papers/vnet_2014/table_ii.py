@@ -1,4 +1,6 @@
-"""Table II: mean CPU of a publishing node and of the host at each QoS level, measured beside published."""
+"""Makes table II: the mean CPU of a publishing node and of the host at each QoS level, measured beside
+published.
+"""
 
 from __future__ import annotations
 
@@ -35,13 +37,15 @@ SOURCE_COLOUR = alt.Color(
 
 
 def published() -> dict[int, dict[str, float]]:
-    """QoS level to mean CPU in % of a node and of the host."""
+    """The printed mean CPU in % of "node" and "host", by QoS level."""
     rows = reference(ROOM)["mqtt_scenarios"]["table_ii_cpu_percent"]
     return {int(name.removeprefix("qos")): dict(values) for name, values in rows.items()}
 
 
 def rows(study: Study) -> pl.DataFrame:
-    """Rows qos, of (node, host), source (measured, paper), value (%), low, high, relative (% of QoS 0)."""
+    """The columns qos, of (node or host), source (measured or paper), value (%), low, high, relative (% of
+    the value at QoS 0).
+    """
     claims = read_claims(ROOM / "claims.yaml")
     evidence = Evidence(study, claims.factor)
     found: list[tuple[Any, ...]] = []
@@ -64,7 +68,7 @@ def rows(study: Study) -> pl.DataFrame:
 
 
 def tables(study: Study) -> tuple[Table, ...]:
-    """Table II with the published values; none without a run of scenario 1."""
+    """Table II with the published values; empty without a run of scenario 1."""
     try:
         known = {(r["qos"], r["of"], r["source"]): _text(r) for r in rows(study).iter_rows(named=True)}
     except CannotDrawError:
@@ -92,7 +96,9 @@ def _text(row: dict[str, Any]) -> str:
 
 
 def data(study: Study) -> pl.DataFrame:
-    """The rows where the growth over QoS can be shown."""
+    """The rows of `rows` with the labels of the chart; CannotDrawError without QoS 0 or without a second
+    level.
+    """
     found = rows(study)
     measured = found.filter((pl.col("source") == "measured") & (pl.col("of") == "node"))
     if measured.height < 2 or measured.get_column("relative").null_count():
@@ -104,7 +110,7 @@ def data(study: Study) -> pl.DataFrame:
 
 
 def chart(frame: pl.DataFrame, study: Study) -> AnyChart:
-    """CPU relative to QoS 0, measured beside published."""
+    """Draws CPU relative to QoS 0, measured beside published."""
     y = alt.Y("relative:Q", title=Y_TITLE)
     low, high = "datum.low / datum.value * datum.relative", "datum.high / datum.value * datum.relative"
     top = "isValid(datum.high) ? datum.to : datum.relative"

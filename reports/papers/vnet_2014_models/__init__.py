@@ -1,4 +1,6 @@
-"""The vNET paper (2014), second half: interaction models on two networks; tables VI, VII, figures 17-19."""
+"""Reports the second half of the vNET paper (2014): figures 17 to 19 and tables VI and VII, from our runs of
+interaction models on two networks.
+"""
 
 from __future__ import annotations
 

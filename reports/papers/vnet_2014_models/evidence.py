@@ -1,4 +1,4 @@
-"""The figures of this paper, measured and printed, by interaction model and network."""
+"""Looks up the measured and the printed values of the paper by interaction model and network."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ NETWORKS = ("ideal", "constrained")
 
 
 def evidence(study: Study) -> Evidence:
-    """With the figures of `wire_metrics`."""
+    """The evidence for the paper's claims, which includes the metrics of `wire_metrics`."""
     return Evidence(study, read_claims(ROOM / "claims.yaml").factor, wire_metrics)
 
 
 def measured(found: Evidence, name: str, model: str, network: str) -> Value | None:
-    """The named figure of claims.yaml, of one model on one network."""
+    """The value of claims.yaml's quantity MODEL_NAME on a network; None if it was not measured."""
     return found.value(read_claims(ROOM / "claims.yaml").quantities[f"{model}_{name}"], network)
 
 

@@ -1,4 +1,4 @@
-"""Figures 17 to 19: data of either side and overhead, in per cent of what UDP takes on the same network."""
+"""Draws figures 17 to 19: data of each side and overhead, in per cent of UDP's on the same network."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SCHEMA = {
 
 
 def against_udp(name: str) -> Callable[[Study], pl.DataFrame]:
-    """Rows network, model, percent (of UDP's on that network: 100 is as much), value, unit."""
+    """A function that computes network, model, percent (100: as much as UDP on that network), value, unit."""
 
     def data(study: Study) -> pl.DataFrame:
         found, rows = evidence(study), []
@@ -42,7 +42,7 @@ def against_udp(name: str) -> Callable[[Study], pl.DataFrame]:
 
 
 def chart(frame: pl.DataFrame, study: Study) -> AnyChart:
-    """A bar a model, both networks side by side; UDP's own is the line at 100 %."""
+    """Draws one point for each model, with the two networks side by side and a line at UDP's 100 %."""
     with_base = pl.concat([frame.select("percent"), pl.DataFrame({"percent": [100.0]})])
     scale, axis = log_ticks(with_base, "percent")
     title = "% of UDP's"

@@ -1,4 +1,4 @@
-"""Tables VI and VII, measured beside printed, and what explains the difference."""
+"""Makes tables VI and VII, measured beside printed, and a table of figures that explain the differences."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ WHY = {
 
 
 def tables(study: Study) -> tuple[Table, ...]:
-    """Those of which at least one figure was measured."""
+    """The tables in which at least one value was measured."""
     found = evidence(study)
     made = (_table_vi(found), _table_vii(found), _evidence(found))
     return tuple(table for table in made if any({*row[1:]} - {"", NONE} for row in _measured(table)))
@@ -89,6 +89,6 @@ def _texts(found: Evidence, name: str, columns: Sequence[tuple[str, str]]) -> li
 
 def _text(found: Evidence, name: str, model: str, network: str) -> str:
     value = measured(found, name, model, network)
-    if value is None:  # a run without it: no answer came, or TCP repairs nothing as PGM does
+    if value is None:  # the run exists but has no such value, such as PGM repairs in a run of TCP
         return NONE if measured(found, "missing", model, network) else ""
     return plus_minus(value.value, value.low, value.high)

@@ -1,4 +1,4 @@
-"""Bytes that each side of the bridge sent, from the captures at both sides."""
+"""Computes the bytes that each side of the bridge sent, from the captures at both sides."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from reports.metrics.stats import percentile
 from reports.rundir import Run
 
 UTILITY, CONSUMERS = "at-utility", "at-consumers"  # capture points of topologies/papers/interaction-*.yaml
-ONCE = "239."  # first byte of the multicast group's address: what is sent there leaves once for all
+ONCE = "239."  # first byte of the multicast group's address; a packet to it is sent once for all receivers
 
 
 def wire_metrics(run: Run) -> list[Metric]:
-    """Data per side, overhead, largest frame, repairs, answers missing and hops; of both captures."""
+    """Data of each side, overhead, largest frame, repairs, missing answers and delays of the bridge; empty
+    without messages or both captures.
+    """
     messages = run.table("messages")
     if messages is None or not {UTILITY, CONSUMERS} <= run.captures.keys():
         return []
@@ -31,7 +33,7 @@ def wire_metrics(run: Run) -> list[Metric]:
 
 
 def _address(run: Run, endpoint: str) -> str:
-    """The addresses of the node with this software."""
+    """The first address of the node that runs this endpoint; ValueError if no node does."""
     for node, _, session in run.plan.sessions():
         if session.endpoint == endpoint:
             return node.interfaces[0].address
@@ -43,13 +45,13 @@ def _from(address: str) -> pl.Expr:
 
 
 def _data(there: pl.DataFrame, back: pl.DataFrame, messages: pl.DataFrame) -> list[Metric]:
-    """Bytes on the wire of each side, and those that are not payload; a payload counts when first sent."""
+    """The bytes on the wire of each side, and the overhead: all bytes except each payload's first sending."""
     ours, theirs = int(there["wire_bytes"].sum()), int(back["wire_bytes"].sum())
     sent = messages.filter(pl.col("sent_ns").fill_null(0) > 0)
     once = bool(there["dst"].fill_null("").str.starts_with(ONCE).any())
     asked = sent.unique(["flow", "seq"]) if once else sent
     answered = messages.filter(pl.col("received_ns").is_not_null())
-    # An answer is as long as what it answers.
+    # An answer is as long as its request.
     payload = int(asked["bytes"].sum()) + int(answered["bytes"].sum())
     overhead, packets = ours + theirs - payload, there.height + back.height
     largest = pl.concat([there, back]).select(pl.col("wire_bytes").max()).item() or 0
@@ -64,7 +66,7 @@ def _data(there: pl.DataFrame, back: pl.DataFrame, messages: pl.DataFrame) -> li
 
 
 def _repairs(there: pl.DataFrame, back: pl.DataFrame) -> list[Metric]:
-    """TCP's retransmissions as each side sent them, PGM's repairs and requests for them."""
+    """The TCP retransmissions of each side, and PGM's repairs and repair requests if it was used."""
     found = [
         count(name, Of(), int(rows["retransmission"].fill_null(False).sum()), "packets", rows.height, "count")
         for name, rows in (("utility_retransmissions", there), ("consumer_retransmissions", back))
@@ -78,7 +80,9 @@ def _repairs(there: pl.DataFrame, back: pl.DataFrame) -> list[Metric]:
 
 
 def _answers(messages: pl.DataFrame) -> list[Metric]:
-    """Requests without an answer at the end of the run, and their share, which the paper calls loss."""
+    """The requests without an answer at the end of the run, their share (the paper's loss), and the share of
+    updates that never arrived.
+    """
     missing = messages.filter(pl.col("replied_ns").is_null()).height
     share = 100 * missing / messages.height
     never = 100 * messages.filter(pl.col("received_ns").is_null()).height / messages.height
@@ -90,7 +94,9 @@ def _answers(messages: pl.DataFrame) -> list[Metric]:
 
 
 def _hops(run: Run, begin_ns: int, utility: str) -> list[Metric]:
-    """Time that packets take from one side of the bridge to the other, of the same packets at both."""
+    """Loss and delay across the bridge in each direction, from the same packets in both captures; empty if a
+    pcap was not kept.
+    """
     ours, theirs = (run.path / "pcap" / f"{point}.pcap" for point in (UTILITY, CONSUMERS))
     if not (ours.exists() and theirs.exists()):
         return []
