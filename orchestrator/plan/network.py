@@ -1,4 +1,4 @@
-"""Segments, nodes' interfaces and links of the plan: addresses given out, both ends of every wire named."""
+"""Plans segments, interfaces of nodes and links: allots addresses, and names both ends of every wire."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ class Network:
     subnets: dict[str, str] = field(default_factory=dict)  # of segments and of links between nodes
 
     def address(self, node: str) -> str:
-        """The node's address on its first network."""
+        """Returns the address of the node's first interface."""
         return self.interfaces[node][0].address
 
     def address_of(self, node: str, seen_from: str) -> str:
-        """The node's address as seen from another node."""
+        """Returns the address under which the node `seen_from` reaches this node."""
         return spoken_to(self.interfaces[node], self.interfaces[seen_from], self.subnets)
 
 
 def plan_network(model: File, names: Expansion, lab: str, cut: set[str]) -> Network:
-    """The network of a lab; `cut` are nodes that the timeline takes off the network."""
+    """Returns the network of a lab; `cut` are the nodes that the timeline disconnects from the network."""
     core = InterfaceNames()
     subnets = {name: domain.subnets[0] for name, domain in domains(model).items()}
     segments = tuple(
@@ -72,9 +72,11 @@ def _ipv6(segment: FileSegment, subnet: str) -> bool:
 
 
 def move_netem_into_vms(network: Network, lab: str, events: tuple[Event, ...]) -> tuple[Node, ...]:
-    """Give every link that needs netem a bridge VM, where the host's kernel has none; those VMs.
+    """Gives every link that needs netem a bridge VM, for a host whose kernel has no netem, and returns those
+    VMs.
 
-    Access links of light nodes, and links between two of them, stay as they are: their ends are inside.
+    Access links of light nodes, and links between two light nodes, stay as they are: their ends are inside
+    the lab's own kernel.
     """
     near = {(node, c.segment): c for node, cards in network.interfaces.items() for c in cards if c.bridge}
     mtus = {s.name: s.mtu for s in network.segments}

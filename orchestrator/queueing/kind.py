@@ -1,4 +1,4 @@
-"""The interface of every kind of queue."""
+"""Defines the interface of all kinds of queue that apply an impairment."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Mismatch = tuple[str, object, object]  # field, asked, read
 
 
 class Queue(Protocol):
-    """One kind: its text for tc, what tc reads back, and what a proof may expect of it."""
+    """One kind of queue: its tc commands, tc's read-back, and the values that a link proof expects."""
 
     @property
     def kind(self) -> str: ...  # of the root qdisc, as tc names it
