@@ -164,7 +164,9 @@ def _links(
 
 
 def _only_the_port(link: FileLink, model: File) -> bool:
-    """A cable left out (`nics: none`) that nothing impairs or names is the node's port as ever."""
+    """Whether a link is no more than the node's port: a cable left out (`nics: none`) that nothing impairs or
+    names.
+    """
     named = model.timeline or any(capture.at.startswith("link ") for capture in model.captures.values())
     return link.nics is None and link.model_fields_set == {"between", "nics"} and not named
 
@@ -179,7 +181,9 @@ def _access(
     *,
     half: bool = False,
 ) -> Link:
-    """A node's own link; that of a virtual machine, or a half duplex one, changes where its port is."""
+    """Returns a node's own link. For a VM or half duplex the link gets a wire of its own in the core, and the
+    node's interface changes.
+    """
     node, card = end
     link = _access_link(lab, name, node, card, *ways)
     if names.nodes[node].kind != "vm" and not half:
@@ -190,8 +194,8 @@ def _access(
 
 
 def _through_core(link: Link, lab: str, network: Network) -> Link:
-    """A link between two nodes whose wire is in the core: where both its ends can share a device, and where
-    an end that is a virtual machine's has a tap.
+    """Returns a link between two nodes with its wire in the core, where both ends can share a device and a VM
+    has a tap.
 
     Each node's interface gets a port on a bridge of its own, and the wire joins these bridges.
     """
