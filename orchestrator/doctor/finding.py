@@ -10,7 +10,9 @@ State = Literal["ok", "limited", "missing"]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One finding. `consequence`: what labs cannot do ("" if ok); `remedy`: the action that fixes it, if any."""
+    """One finding. `consequence`: what labs cannot do ("" if ok); `remedy`: the action
+    that fixes it, if any.
+    """
 
     subject: str
     state: State

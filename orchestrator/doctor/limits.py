@@ -30,7 +30,9 @@ def descriptors(hard: int | None = None) -> Finding:
 
 
 def processes(hard: int | None = None, pids: int | None = None) -> Finding:
-    """Compares RLIMIT_NPROC or the cgroup's pids.max, whichever is lower, with two processes for each node."""
+    """Compares RLIMIT_NPROC or the cgroup's pids.max, whichever is lower, with two
+    processes for each node.
+    """
     hard = resource.getrlimit(resource.RLIMIT_NPROC)[1] if hard is None else hard
     known = [n for n in (hard, own_pids_max() if pids is None else pids) if n is not None and n > 0]
     return _bound(

@@ -57,7 +57,9 @@ def programs(lacking: Sequence[tuple[str, str]]) -> Finding:
 
 
 def images(built: Sequence[str]) -> Finding:
-    """Returns the finding on built images; `built`: the names of those that are up to date with their inputs."""
+    """Returns the finding on built images; `built`: the names of those that are up to
+    date with their inputs.
+    """
     if built:
         return Finding("vm images", "ok", ", ".join(dict.fromkeys(built)))
     return Finding("vm images", "limited", "none is built", REFUSED, "vnet images build builtin")

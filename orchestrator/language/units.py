@@ -134,7 +134,9 @@ def real(kind: Quantity, value: Any) -> float:
 
 
 def cpu(value: Any) -> Cpu:
-    """Parses an amount of CPU: `"500 MHz"` or `"0.5 cores"`; UnitError for zero, which would stop the node."""
+    """Parses an amount of CPU: `"500 MHz"` or `"0.5 cores"`; UnitError for zero, which
+    would stop the node.
+    """
     text = str(value)
     kind = CPU_MHZ if "hz" in text.lower() else CPU_CORES
     try:

@@ -69,7 +69,9 @@ def put_back(lease: Lease) -> None:
 
 
 def _in_lab(lease: Lease) -> Entry | None:
-    """Returns the interface's entry in the lab's namespace; None if the interface or the namespace is gone."""
+    """Returns the interface's entry in the lab's namespace; None if the interface or the
+    namespace is gone.
+    """
     try:
         entries = ip("-d", "link", netns=lease.netns)
     except NicError:

@@ -28,7 +28,9 @@ FORMATS = ("svg", "png", "pdf")
 
 
 def graph(plan: Plan, form: str = "svg") -> bytes:
-    """Returns the drawing as a file of one of FORMATS; GraphError, with the remedy, if graphviz' `dot` fails."""
+    """Returns the drawing as a file of one of FORMATS; GraphError, with the remedy, if
+    graphviz' `dot` fails.
+    """
     try:
         done = subprocess.run(
             ["dot", f"-T{form}"], input=dot(plan).encode(), capture_output=True, timeout=60, check=False

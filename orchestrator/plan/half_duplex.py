@@ -44,7 +44,9 @@ def medium(lab: str, name: str, source: FileSegment, names: InterfaceNames) -> L
 
 
 def blocks(segments: Iterable[Segment], links: Iterable[Link]) -> dict[str, int]:
-    """Returns, by segment, the number of the tc filter block of its half-duplex medium in the core namespace."""
+    """Returns, by segment, the number of the tc filter block of its half-duplex medium in
+    the core namespace.
+    """
     media = {link.a for link in links if link.kind == MEDIUM}
     return {segment.name: number for number, segment in enumerate(segments, 1) if segment.name in media}
 

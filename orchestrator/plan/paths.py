@@ -135,7 +135,9 @@ class Paths:
         return next((card for card in node.interfaces if self._subnet[card.segment] == subnet), None)
 
     def _gateway(self, node: Node, address: str) -> str | None:
-        """Returns the next hop by longest prefix match, the first of several; None without a matching route."""
+        """Returns the next hop by longest prefix match, the first of several; None
+        without a matching route.
+        """
         kind = family(address)
         number, table, bits = int(ip_address(address)), self._table(node.name, kind), BITS[kind]
         for prefix in sorted(table, reverse=True):

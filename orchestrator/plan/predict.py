@@ -56,7 +56,9 @@ def costs_of(nodes: Iterable[Node], flows: Iterable[Flow]) -> dict[str, list[Cos
 
 
 def _round_trips(plan: Plan) -> Iterator[Prediction]:
-    """Yields the round-trip time of a full frame for each pair of groups with known paths in both directions."""
+    """Yields the round-trip time of a full frame for each pair of groups with known paths
+    in both directions.
+    """
     paths = Paths.of(plan)
     for a, b in pairs(plan):
         there, back = paths.between(a.name, b.name), paths.between(b.name, a.name)

@@ -93,7 +93,9 @@ def _shares(base: Impairment, rate_bps: int) -> Htb:
 
 
 def _spans(trace: Trace) -> list[tuple[State, int, int]]:
-    """Returns for each state its length and the time in which nothing is sent from its beginning on, in ns."""
+    """Returns for each state its length and the time in which nothing is sent from its
+    beginning on, in ns.
+    """
     states, n = trace.states, len(trace.states)
     ends = [state.at_ns for state in states[1:]] + [trace.length_ns]
     lasting = [end - state.at_ns for state, end in zip(states, ends, strict=True)]

@@ -108,6 +108,8 @@ class _Costs:
 
 
 def _frame_ns(direction: Direction) -> int:
-    """Returns the delay and the sending time of a full frame at the direction's rate, for any kind of queue."""
+    """Returns the delay and the sending time of a full frame at the direction's rate, for
+    any kind of queue.
+    """
     wanted = direction.impairment
     return wanted.delay_ns + (FULL_FRAME_BYTES * 8 * 10**9 // wanted.rate_bps if wanted.rate_bps else 0)

@@ -1,4 +1,6 @@
-"""Finds paths inside one subnet: through the tree of joined segments, with the nodes' own links at both ends."""
+"""Finds paths inside one subnet: through the tree of joined segments, with the nodes' own
+links at both ends.
+"""
 
 from __future__ import annotations
 

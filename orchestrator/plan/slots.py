@@ -70,7 +70,9 @@ def slotted_ns(due_ns: float, slot: Slot, times_ns: Sequence[float] = ()) -> flo
 
 
 def _dues_ns(wanted: Impairment, sending_ns: int, tables: Tables) -> list[float] | None:
-    """Returns equally likely departure times of a frame without slots; None if the jitter's table is unknown."""
+    """Returns equally likely departure times of a frame without slots; None if the
+    jitter's table is unknown.
+    """
     if not wanted.jitter_ns:
         return [wanted.delay_ns + sending_ns]
     shares = [(n + 0.5) / POINTS for n in range(POINTS)]

@@ -223,7 +223,9 @@ def _port(lab: str, node: str, card: Interface, segments: dict[str, Segment], ta
 
 
 def _plug(lab: str, node: str, card: Interface, tap: bool) -> Iterable[str]:
-    """Yields the lines that create a port in the core: a tap for a VM, else a veth pair into the light node."""
+    """Yields the lines that create a port in the core: a tap for a VM, else a veth pair
+    into the light node.
+    """
     if tap:
         mac = port_mac(card.address) if card.address else of_own(card.mac, 0x1A)
         yield f"tuntap add dev {card.port} mode tap vnet_hdr"

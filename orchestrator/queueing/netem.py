@@ -37,7 +37,9 @@ class Netem:
     kind = "netem"
 
     def takes(self, before: Impairment, after: Impairment) -> bool:
-        """Whether netem can change in place: it cannot take back a distribution table, a reordering or slots."""
+        """Whether netem can change in place: it cannot take back a distribution table, a
+        reordering or slots.
+        """
         if before.slot is not None and (after.slot is None or after.slot.table != before.slot.table):
             return False
         return before.distribution == after.distribution and not (before.reorder and not after.delay_ns)

@@ -40,7 +40,9 @@ class _Class:
 
 
 def analyse(servers: Iterable[Server], streams: Sequence[Stream]) -> list[Bound]:
-    """Returns one bound for each stream, in the order of `streams`; a bound without `worst_s` has the reason."""
+    """Returns one bound for each stream, in the order of `streams`; a bound without
+    `worst_s` has the reason.
+    """
     known = {server.name: server for server in servers}
     ways = [_Way(stream, worst_s=stream.ends_s, why=stream.unknown) for stream in streams]
     at: dict[str, list[tuple[_Way, int]]] = {}
@@ -83,7 +85,9 @@ def _acyclic(graph: Mapping[str, set[str]]) -> list[str]:
 
 
 def _serve(server: Server, here: Sequence[tuple[_Way, int]]) -> None:
-    """Adds the server's delay, jitter and waiting time to the delays of every stream that passes the server."""
+    """Adds the server's delay, jitter and waiting time to the delays of every stream that
+    passes the server.
+    """
     least = max(server.delay_s - server.jitter_s, 0.0)
     latest = server.delay_s + server.jitter_s
     classes = _classes(server, here, latest - least)

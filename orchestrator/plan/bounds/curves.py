@@ -30,7 +30,9 @@ class Bucket:
 
 @dataclass(frozen=True, slots=True)
 class RateLatency:
-    """A service curve: the server starts after at most `latency_s` and then sends at `bps` (section 1.3.2)."""
+    """A service curve: the server starts after at most `latency_s` and then sends at
+    `bps` (section 1.3.2).
+    """
 
     bps: float
     latency_s: float = 0.0

@@ -23,7 +23,9 @@ class FlowBound:
 
     @property
     def late(self) -> bool:
-        """Whether the flow has a deadline that the worst delay exceeds, or that has no bound to compare with."""
+        """Whether the flow has a deadline that the worst delay exceeds, or that has no
+        bound to compare with.
+        """
         worst = self.bound.worst_s
         return bool(self.flow.deadline_ns) and (worst is None or worst * 1e9 > self.flow.deadline_ns)
 

@@ -213,7 +213,9 @@ def _wire_bytes(way: Path, node: Node, offered: Offered, message_bytes: int, hea
 
 
 def _band(direction: Direction, by: Software | None, offered: Offered | None) -> int:
-    """Returns the class of a direction's queue for packets of the software `by`; None: for unmarked packets."""
+    """Returns the class of a direction's queue for packets of the software `by`; None:
+    for unmarked packets.
+    """
     bands = direction.impairment.queue.bands if direction.impairment.queue else ()
     matching = (i for i, band in enumerate(bands) if by is not None and _matches(band, by, offered))
     return next(matching, next((i for i, band in enumerate(bands) if band.rest), 0))

@@ -67,7 +67,9 @@ def _by_families(problem: Problem, families: Sequence[str]) -> list[int]:
 
 
 def _grouped(problem: Problem, families: Sequence[str]) -> tuple[list[int], list[list[int]]]:
-    """Returns each item's group number, and the groups: families that fit whole on a host, and single items."""
+    """Returns each item's group number, and the groups: families that fit whole on a
+    host, and single items.
+    """
     members: dict[str, list[int]] = {}
     for number, family in enumerate(families):
         if family:

@@ -1,4 +1,6 @@
-"""Plans the tunnels between hosts: one VXLAN for each segment or link between nodes that spans several hosts."""
+"""Plans the tunnels between hosts: one VXLAN for each segment or link between nodes that
+spans several hosts.
+"""
 
 from __future__ import annotations
 
@@ -49,6 +51,8 @@ def overhead(hosts: Iterable[Host]) -> int:
 
 
 def reached_by(hosts: Iterable[Host]) -> Family:
-    """Returns "IPv6" if any host's address, or else the host of its ssh URL, is an IPv6 address; else "IPv4"."""
+    """Returns "IPv6" if any host's address, or else the host of its ssh URL, is an IPv6
+    address; else "IPv4".
+    """
     places = (host.address or (host.machine and kernel_machine(host.machine).host) for host in hosts)
     return "IPv6" if any(family(place) == "IPv6" for place in places) else "IPv4"
