@@ -20,7 +20,9 @@ LONGEST_NAME = 40  # leaves room for "vnet-LAB.NODE" and for a host name of 63 c
 
 
 class Base(BaseModel):
-    """Base of all models: unknown keys are refused, nothing is converted silently, defaults are checked."""
+    """The base of all models: unknown keys are errors, no value is converted silently, and defaults are
+    checked.
+    """
 
     model_config = ConfigDict(
         extra="forbid", frozen=True, strict=True, validate_default=True, defer_build=True

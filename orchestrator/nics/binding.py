@@ -1,4 +1,4 @@
-"""Returns a PCI function to its former driver, also after a guest that ended without its libvirt."""
+"""Gives a PCI function back to its former driver, also after a guest that ended without its libvirt."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def load_vfio(root: Path = Path("/")) -> None:
 def give_back(
     address: str, driver: str | None, patience_s: float = OURS_S, root: Path = Path("/")
 ) -> str | None:
-    """Waits until libvirt returns the function to `driver`, else returns it itself, and returns the name of
-    its interface.
+    """Waits until libvirt gives the function back to `driver`, else does so itself; returns the name of its
+    interface, or None without one.
 
-    None: the function has no interface. NicError if the driver does not take it back within DEADLINE_S.
+    NicError if the driver does not take the function back within DEADLINE_S.
     """
     if _settled(address, driver, root, patience_s):
         return _interface(address, root)

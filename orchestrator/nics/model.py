@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 
 class NicError(RuntimeError):
-    """A NIC cannot be used, moved or returned; the text names it, the reason and the remedy."""
+    """A NIC cannot be used, moved or given back; the text names it, the reason and the remedy."""
 
 
 class GoneError(NicError):

@@ -97,7 +97,7 @@ def vfio(root: Path) -> bool:
 
 
 def target(link: Path) -> str | None:
-    """The last part of a symbolic link's target; None if there is no link."""
+    """Returns the last part of a symbolic link's target; None if there is no link."""
     return Path(link.readlink()).name if link.is_symlink() else None
 
 

@@ -25,7 +25,7 @@ class MachineFacts:
 
     memory_available_bytes: int | None = None
     open_files: int | None = None  # hard limit of one process (RLIMIT_NOFILE)
-    processes: int | None = None  # what is left of RLIMIT_NPROC, pid_max and pids.max
+    processes: int | None = None  # remainder of RLIMIT_NPROC, pid_max and pids.max
     bridge_ports: int = 1023  # BR_MAX_PORTS, net/bridge/br_private.h
     neighbour_entries: int | None = None  # net.ipv4.neigh.default.gc_thresh3, one table for all namespaces
     disk_available_bytes: int | None = None  # where the run directory is

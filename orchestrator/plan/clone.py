@@ -1,4 +1,6 @@
-"""Plans new nodes for a group: free names, addresses and ports, and the steps that connect them."""
+"""Plans new nodes like the first one of a group: free names, addresses and ports, and the steps that connect
+them.
+"""
 
 from __future__ import annotations
 

@@ -47,7 +47,9 @@ class Path:
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """One hop from a node to a neighbour: both interfaces, the delays in both directions, and the path."""
+    """A hop from a node to a neighbour: both interfaces, the delay there and back in ns, and the directions
+    passed.
+    """
 
     node: str  # the neighbour
     here: Interface

@@ -15,7 +15,7 @@ from contract.plan import Htb, Impairment, State, Trace
 LONGEST_FRAME_NS = 50 * 10**9
 
 
-SHARPER = 8  # how much of what is left of an outage its end may be missed by
+SHARPER = 8  # the end of an outage is met to 1/8 of its remaining time
 SHARPEST_NS = 2 * 10**6
 
 

@@ -52,21 +52,21 @@ class Room(Protocol):
     """One kind of queue; `wanted.queue` is always of that kind."""
 
     @property
-    def kind(self) -> str: ...  # as the file names it
+    def kind(self) -> str: ...  # the name in topology files
     @property
-    def root(self) -> str: ...  # the qdisc that keeps the rate, as tc names it: its own, or the bucket above
+    def root(self) -> str: ...  # tc's name of the qdisc that limits the rate: its own, or the bucket above
     @property
-    def shapes(self) -> bool: ...  # whether it keeps the rate itself; else a token bucket above it does
-    def lines(self, wanted: Impairment, at: Place) -> list[str]: ...  # that set it where nothing is
+    def shapes(self) -> bool: ...  # whether it limits the rate itself; else a token bucket above it does
+    def lines(self, wanted: Impairment, at: Place) -> list[str]: ...  # tc lines that create the queue
     def changes(
         self, before: Impairment, after: Impairment, at: Place
-    ) -> list[str] | None: ...  # that keep its packets; None: it must be made anew
-    def forget(self, wanted: Impairment, at: Place) -> list[str]: ...  # of packets that are gone
+    ) -> list[str] | None: ...  # tc lines that keep waiting packets; None: create it anew
+    def forget(self, wanted: Impairment, at: Place) -> list[str]: ...  # tc lines that reset its state
     def parts(self, wanted: Impairment) -> tuple[Part, ...]: ...
     def mismatches(self, wanted: Impairment, entries: Sequence[Entry]) -> list[Mismatch]: ...
-    def packets(self, wanted: Impairment) -> int: ...  # that it never holds more than
-    def lone_bps(self, wanted: Impairment) -> int: ...  # what unmarked packets get if they are alone
-    def at_once_bytes(self, wanted: Impairment) -> int: ...  # that pass before its rate holds, if it shapes
+    def packets(self, wanted: Impairment) -> int: ...  # the most packets that it can hold
+    def lone_bps(self, wanted: Impairment) -> int: ...  # rate of unmarked packets without other traffic
+    def at_once_bytes(self, wanted: Impairment) -> int: ...  # burst that passes above the rate, if it shapes
 
 
 def entry(entries: Sequence[Entry], handle: str) -> Entry:

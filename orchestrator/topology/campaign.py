@@ -1,4 +1,6 @@
-"""Expands a campaign into cells: points x topologies x levels x repetitions, in a fixed order."""
+"""Expands a campaign into cells: points x topologies x levels x repetitions, and the trials of searches, in a
+fixed order.
+"""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .document import Axis, CampaignBlock, Design
 
 DIGITS = 3  # significant ones of a sampled value: it is read by people and stands in file names
-KEYS = ("points", "design", "search")  # of the block: each says what points there are
+KEYS = ("points", "design", "search")  # keys of the campaign block that define its points
 TOPOLOGY = "topology"  # of a listed point: no parameter
 _BLOCK: Path = ("campaign",)
 

@@ -16,7 +16,7 @@ from ..language.scalars import LONGEST_NAME
 _SPACE = "{http://graphml.graphdrawing.org/xmlns}"
 EARTH_KM = 6371.0
 FIBRE_KM_PER_MS = 200.0  # two thirds of the speed of light
-NO_PLACE_MS = 1.0  # of an edge whose ends have no place
+NO_PLACE_MS = 1.0  # delay of an edge with an end of unknown position
 
 
 @dataclass

@@ -147,7 +147,7 @@ class Substitution:
         self.document, self.values, self.known = document, values, known
         self.problems: list[Problem] = []
         self.used: set[str] = set()
-        self.failed: set[Path] = set()  # places that stay as written; what else is wrong there is not asked
+        self.failed: set[Path] = set()  # paths left unsubstituted; further mistakes there are not reported
 
     def whole(self, data: Mapping[str, Any]) -> dict[str, Any]:
         """Returns the file's data without the parameter section, every use replaced; reports unused

@@ -115,5 +115,5 @@ class Queue(Base):
 
     @property
     def bands(self) -> dict[str, Band]:
-        """The bands of prio or classes of htb, in their order."""
+        """The bands of `prio` or the classes of `htb` by name, in their order; empty for other kinds."""
         return {**(self.prio or {}), **(self.htb or {})}

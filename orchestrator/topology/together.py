@@ -183,8 +183,8 @@ class Together:
                 yield part, ("links", name, "nics"), [link.nics.a, link.nics.b]
 
     def homeless(self) -> Iterator[tuple[Path, list[str]]]:
-        """Yields the path and NICs of each request that no host of the file can meet. A host without a list
-        of NICs that the node names itself is not questioned.
+        """Yields the path and NICs of each request that no host of the file can meet, except requests of
+        nodes whose own `host:` has no list of NICs.
         """
         for part, path, asked in self._nics():
             if not any(set(asked) <= set(host.nics or ()) for host in self.model.hosts.values()):

@@ -77,7 +77,7 @@ def _order(streams: Sequence[Stream]) -> tuple[list[str], tuple[str, ...]]:
 
 
 def _acyclic(graph: Mapping[str, set[str]]) -> list[str]:
-    """The servers that no cycle feeds, in topological order."""
+    """Returns the servers that no cycle feeds, in topological order."""
     done: list[str] = []
     while ready := [name for name in graph if name not in done and graph[name] <= set(done)]:
         done += ready
@@ -127,7 +127,7 @@ def _classes(server: Server, here: Sequence[tuple[_Way, int]], jitter_s: float) 
 
 
 def _together(members: Sequence[tuple[_Way, int]], jitter_s: float) -> Bucket:
-    """The arrival curve of the streams of one source, which share its messages."""
+    """Returns the arrival curve of all streams of one source, which carry the same messages."""
     bits = max(way.stream.hops[place].bits for way, place in members)
     burst = max(way.stream.burst for way, _ in members)
     per_s = max(way.stream.per_s for way, _ in members)

@@ -22,7 +22,7 @@ class Server:
     name: str
     bps: float = 0.0
     delay_s: float = 0.0
-    jitter_s: float = 0.0  # at most so much more or less than the delay
+    jitter_s: float = 0.0  # largest deviation from the delay, either way
     order: Order = "fifo"
     frame_bits: float = 0.0  # the longest frame of the wire
     guarantees_bps: tuple[float, ...] = ()

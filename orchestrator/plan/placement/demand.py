@@ -18,7 +18,9 @@ LIGHT_CORES = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """Reserved CPU in cores and in MHz, memory, and the share of the lab's work in cores."""
+    """The resources that parts need: reserved cores and MHz, memory in bytes, and their share of the lab's
+    work in cores.
+    """
 
     cores: float = 0.0
     mhz: float = 0.0

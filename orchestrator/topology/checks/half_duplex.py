@@ -1,4 +1,4 @@
-"""Checks half duplex: one transmitter with a rate, and no second rate beside it."""
+"""Checks half-duplex links and segments: one transmitter with a rate, equal directions, and no NICs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .report import Report
 
 
 def check(report: Report) -> None:
-    """Checks half-duplex links and segments."""
+    """Checks every half-duplex link, and the medium of every segment."""
     for name, link in report.model.links.items():
         if link.duplex == "half":
             _link(report, name, link)

@@ -64,7 +64,7 @@ def uncabled(report: Report, node: str) -> set[str]:
 
 
 def _once(report: Report) -> None:
-    seen: dict[str, dict[str | None, str]] = {}  # by host, where it is said
+    seen: dict[str, dict[str | None, str]] = {}  # NIC -> host -> path of the key
     for path, asked, host in _asked(report):
         word = asked.lower() if "." in asked else asked
         known = seen.setdefault(word.removeprefix("0000:"), {})

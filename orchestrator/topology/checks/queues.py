@@ -1,4 +1,6 @@
-"""Checks queues: one kind, a rate, and bands with distinct filters."""
+"""Checks queues: one kind, a rate, and bands with distinct filters; and the packet marks
+that software sets.
+"""
 
 from __future__ import annotations
 

@@ -82,8 +82,8 @@ def _one_tree(report: Report, domain: Domain) -> None:
 
 
 def _apart(report: Report, found: list[Domain]) -> None:
-    """Reports subnets that overlap. Overlapping subnets contain each other, so the check compares each with
-    the last one before it, in the order of addresses, that contains no other.
+    """Reports subnets that overlap. In the order of addresses, an overlapping subnet lies inside an earlier
+    one, so that each is compared with the last enclosing subnet only.
     """
     known: list[tuple[Subnet, int, str, str]] = [
         (ipaddress.ip_network(d.subnets[0]), at, "segments", d.segments[0])
