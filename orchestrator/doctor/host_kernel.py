@@ -1,4 +1,4 @@
-"""Findings on the machine's own kernel: rights, netem, other qdiscs, link kinds, cgroups and the sandbox."""
+"""Reports on the machine's own kernel: rights, netem, other qdiscs, link kinds, cgroups and the sandbox."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Findings on the limits of a lab's size: open files, processes, memory, /dev/shm, bridge ports."""
+"""Reports on the limits of a lab's size: open files, processes, memory, /dev/shm, bridge ports."""
 
 from __future__ import annotations
 

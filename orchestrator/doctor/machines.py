@@ -1,4 +1,4 @@
-"""Findings on VM nodes: the programs that run them, and the images that they start from."""
+"""Reports on VM nodes: the programs that run them, and the images that they start from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Findings on NICs: the IOMMU, interrupt remapping, and for each port the kinds of node that can use it."""
+"""Reports on NICs: the IOMMU, interrupt remapping, and for each port the kinds of node that can use it."""
 
 from __future__ import annotations
 

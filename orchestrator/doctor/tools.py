@@ -1,4 +1,4 @@
-"""Findings on the programs that labs call."""
+"""Reports which of the programs that labs call are installed, with their versions."""
 
 from __future__ import annotations
 

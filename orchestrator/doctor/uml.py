@@ -1,4 +1,4 @@
-"""Findings on User-Mode Linux: the kernels on this machine, virtual time, memory, and what guests need."""
+"""Reports on User-Mode Linux: the kernels on this machine, virtual time, memory, and what guests need."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Findings on hardware virtualisation: tests KVM by running one instruction in a virtual machine."""
+"""Reports on hardware virtualisation: tests KVM by running one instruction in a virtual machine."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class Network:
         return self.interfaces[node][0].address
 
     def address_of(self, node: str, seen_from: str) -> str:
-        """Returns the address under which the node `seen_from` reaches this node."""
+        """Returns the address of `node` under which the node `seen_from` reaches it."""
         return spoken_to(self.interfaces[node], self.interfaces[seen_from], self.subnets)
 
 
@@ -164,8 +164,8 @@ def _links(
 
 
 def _only_the_port(link: FileLink, model: File) -> bool:
-    """Whether a link is no more than the node's port: a cable left out (`nics: none`) that nothing impairs or
-    names.
+    """Whether a link needs nothing beside the node's port: its cable is left out (`nics: none`), and nothing
+    impairs or names it.
     """
     named = model.timeline or any(capture.at.startswith("link ") for capture in model.captures.values())
     return link.nics is None and link.model_fields_set == {"between", "nics"} and not named

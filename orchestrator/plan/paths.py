@@ -78,7 +78,7 @@ class Paths:
         self._table = cache(self._lookup)
 
     def address_of(self, node: str, seen_from: str) -> str:
-        """Returns the address under which the node `seen_from` reaches this node."""
+        """Returns the address of `node` under which the node `seen_from` reaches it."""
         return spoken_to(self._nodes[node].interfaces, self._nodes[seen_from].interfaces, self._subnet)
 
     def between(self, a: str, b: str) -> Path | None:

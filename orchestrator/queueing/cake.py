@@ -1,4 +1,4 @@
-"""The queue kind `cake`, which shapes, queues fairly and separates tins: tc-cake(8), the kernel's
+"""Implements the queue kind `cake`, which shapes, queues fairly and separates tins: tc-cake(8),
 net/sched/sch_cake.c.
 """
 

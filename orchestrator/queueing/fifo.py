@@ -1,4 +1,4 @@
-"""The queue kind `fifo`: first in, first out, behind a rate that may change while packets wait."""
+"""Implements the queue kind `fifo`: first in, first out, behind a rate that may change while packets wait."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The queue kind `fq_codel`: a queue for each flow, kept short by CoDel (RFC 8290); the kernel's
+"""Implements the queue kind `fq_codel`: one queue for each flow, kept short by CoDel (RFC 8290);
 net/sched/sch_fq_codel.c.
 """
 

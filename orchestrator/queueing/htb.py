@@ -1,4 +1,5 @@
-"""The queue kind `htb`: classes with guaranteed and ceiling rates; the kernel's net/sched/sch_htb.c.
+"""Implements the queue kind `htb`: classes with guaranteed and ceiling rates; the kernel's
+net/sched/sch_htb.c.
 
 Classes share the rate that others leave unused in proportion to their guaranteed rates: each sends its
 quantum in turn.

@@ -1,4 +1,4 @@
-"""The queue kind `netem`, for all impairments but a rate with backpressure alone; the kernel's
+"""Implements the queue kind `netem`, for all impairments but a rate with backpressure alone;
 net/sched/sch_netem.c.
 """
 

@@ -1,4 +1,4 @@
-"""The queue kind `prio`, strict priority: one queue for each band, the first band served first;
+"""Implements the queue kind `prio`, strict priority: one queue for each band, the first served first;
 net/sched/sch_prio.c.
 """
 

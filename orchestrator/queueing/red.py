@@ -1,4 +1,5 @@
-"""The queue kind `red`: random early detection, which drops or marks; the kernel's net/sched/sch_red.c.
+"""Implements the queue kind `red`: random early detection, which drops or marks; the kernel's
+net/sched/sch_red.c.
 
 Below a token bucket, RED does not notice that its queue is empty: the bucket looks with red_peek, which does
 not start the idle time. The mean therefore falls with arriving packets and not with time, and a change of

@@ -1,4 +1,6 @@
-"""A direction with a queue of a stated kind: netem for delay and losses, then the rate, then the queue."""
+"""Stacks the qdiscs of a direction with a queue of a stated kind: netem for delay and losses, then the rate,
+then the queue.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The queue kind `tbf`, a rate with backpressure: a token bucket over a queue of packets;
+"""Implements the queue kind `tbf`, a rate with backpressure: a token bucket over a queue of packets;
 net/sched/sch_tbf.c.
 
 The bucket holds one full frame, or what the rate sends in 250 us if that is more: the timer that releases the

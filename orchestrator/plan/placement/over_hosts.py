@@ -24,7 +24,9 @@ from .traffic import traffic
 
 @dataclasses.dataclass(frozen=True)
 class OverHosts:
-    """The parts of a plan that only a multi-host lab has."""
+    """The parts of a plan that depend on hosts: hosts, nodes, tunnels, `ip` steps, placement, and captures'
+    hosts.
+    """
 
     hosts: tuple[Host, ...]
     nodes: tuple[Node, ...]

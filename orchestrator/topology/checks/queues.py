@@ -30,7 +30,9 @@ def check(report: Report) -> None:
 
 
 def _marks(report: Report) -> None:
-    """Reports packet marks that no queue uses, since the author expects a priority that does not exist."""
+    """Reports packet marks that no queue uses, since they would not give the priority that the author
+    expects.
+    """
     if any(report.lost(section) for section in ("links", "timeline", "segments")):
         return
     links, events = report.model.links.values(), report.model.timeline

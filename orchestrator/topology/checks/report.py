@@ -151,7 +151,9 @@ class Report:
 
     @property
     def routing(self) -> str:
-        """The metric of the shortest routes; "none" if the plan computes no routes."""
+        """The metric that the plan's shortest routes minimise (delay, hops or cost); "none" if the plan
+        computes no routes.
+        """
         return (self.model.routing or Routing.model_validate({})).by
 
     def forwards(self, node: str) -> bool:
