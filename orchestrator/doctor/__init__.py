@@ -1,4 +1,4 @@
-"""Findings on this machine's abilities for labs, their consequences, and the commands that mend them."""
+"""Examines what labs can do on this machine: findings with consequences, and the commands that fix them."""
 
 from orchestrator.doctor.examine import examine
 from orchestrator.doctor.finding import Finding

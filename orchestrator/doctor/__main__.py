@@ -1,4 +1,4 @@
-"""The doctor's program on a remote machine: `python -m orchestrator.doctor`, started by far.py.
+"""Runs the doctor on a remote machine: `python -m orchestrator.doctor`, started by far.py.
 
 Standard input: the programs that labs call, as JSON; standard output: the findings. Standard library only.
 """
@@ -14,7 +14,9 @@ from orchestrator.kernel.facts import host_facts
 
 
 def main() -> None:
-    """Prints the findings for multi-host labs: all but those on the lab kernel, which these cannot use."""
+    """Prints the findings for multi-host labs: all but those on User-Mode Linux, which
+    these labs cannot use.
+    """
     tools = [Tool(**{**one, "version": tuple(one["version"])}) for one in json.load(sys.stdin)]
     found = host_kernel.findings(host_facts()) + virtual.findings() + machines.findings() + nics.findings()
     found += [look(tool) for tool in tools] + limits.findings()

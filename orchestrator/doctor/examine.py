@@ -9,7 +9,9 @@ from orchestrator.kernel.uml.binaries import find_binaries, too_old
 
 
 def examine() -> list[Finding]:
-    """Look at this machine; takes a second or two, changes nothing that outlives it, never hangs."""
+    """Examines this machine and returns all findings. Takes a second or two, never hangs, and leaves the
+    machine unchanged.
+    """
     found = host_kernel.findings(host_facts())
     found += uml.findings(find_binaries(), too_old())
     found += virtual.findings() + machines.findings() + nics.findings()

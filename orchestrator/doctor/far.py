@@ -24,7 +24,9 @@ AT_ONCE = 16  # connections that are made side by side
 
 
 def examine_all(hosts: Mapping[str, RemoteMachine], agent: Path) -> dict[str, list[Finding]]:
-    """Examines all hosts in parallel. A host that cannot be reached has one finding with the reason."""
+    """Returns the findings of all hosts, examined in parallel. A host that cannot be reached has one finding
+    with the reason.
+    """
     with ThreadPoolExecutor(AT_ONCE) as pool:
         asked = {name: pool.submit(_examine, machine, agent) for name, machine in hosts.items()}
         return {name: one.result() for name, one in asked.items()}

@@ -1,4 +1,4 @@
-"""One finding on this machine, its consequence for labs, and its remedy."""
+"""Defines a finding of the doctor: what was found, its consequence for labs, and its remedy."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ State = Literal["ok", "limited", "missing"]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """`consequence`: what cannot be done (empty if ok); `remedy`: what mends it, if anything."""
+    """One finding. `consequence`: what labs cannot do ("" if ok); `remedy`: the action
+    that fixes it, if any.
+    """
 
     subject: str
     state: State
@@ -19,5 +21,5 @@ class Finding:
     remedy: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, for --json."""
+        """Returns the finding as plain data for --json."""
         return asdict(self)

@@ -1,4 +1,4 @@
-"""Findings on the machine's own kernel: rights, netem, other qdiscs and links, control groups."""
+"""Reports on the machine's own kernel: rights, netem, other qdiscs, link kinds, cgroups and the sandbox."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ MOUNT_V2 = "mount -t cgroup2 none /sys/fs/cgroup (or boot with systemd.unified_c
 
 
 def findings(facts: HostFacts) -> list[Finding]:
-    """Reports what labs under `--kernel host` can do on this machine."""
+    """Returns the findings on what labs under `--kernel host` can do on this machine."""
     return [_rights(facts), _netem(facts), _qdiscs(facts), _links(facts), *cgroups(facts), sandbox()]
 
 
 def sandbox(release: str | None = None, proc: Path = Path("/proc")) -> Finding:
-    """Which parts of the nodes' sandbox this kernel supports (docs/security.md)."""
+    """Returns a finding on which parts of the nodes' sandbox this kernel supports (docs/security.md)."""
     number = tuple(int(n) for n in re.findall(r"\d+", release or os.uname().release)[:2])
     lost = {
         "a view of its own of the machine's files: labs do not start": number < (5, 12),
@@ -80,7 +80,9 @@ def _several(subject: str, kinds: list[str], facts: HostFacts, consequence: str)
 
 
 def cgroups(facts: HostFacts) -> list[Finding]:
-    """Layout and controllers; limits and CPU time of nodes depend on them."""
+    """Returns a finding on the version and controllers of cgroups, on which limits and CPU time of nodes
+    depend.
+    """
     layout = {0: "none mounted", 1: "version 1", 2: "version 2"}[facts.cgroup_version]
     found = f"{layout}; controllers {', '.join(sorted(facts.controllers)) or 'none'}"
     lost = {

@@ -1,4 +1,4 @@
-"""Findings on what bounds a lab's size: descriptors, processes, memory, ports of a bridge."""
+"""Reports on the limits of a lab's size: open files, processes, memory, /dev/shm, bridge ports."""
 
 from __future__ import annotations
 
@@ -15,12 +15,14 @@ BRIDGE_PORTS = 1023  # net/bridge/br_private.h: BR_PORT_BITS 10, port 0 unused
 
 
 def findings() -> list[Finding]:
-    """Bounds of this session and machine, judged by a lab of NODES nodes."""
+    """Returns the findings on limits of this session and machine, compared with the needs of a lab of NODES
+    nodes.
+    """
     return [descriptors(), processes(), memory(available_bytes()), shared_memory(), bridge()]
 
 
 def descriptors(hard: int | None = None) -> Finding:
-    """RLIMIT_NOFILE, whose soft part the lab raises by itself."""
+    """Compares the hard limit RLIMIT_NOFILE with the need; the lab raises the soft limit itself."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1] if hard is None else hard
     return _bound(
         "open files", hard, NODES * FILES_PER_NODE, FILES_PER_NODE, "ulimit -Hn 65536 (limits.conf: nofile)"
@@ -28,7 +30,9 @@ def descriptors(hard: int | None = None) -> Finding:
 
 
 def processes(hard: int | None = None, pids: int | None = None) -> Finding:
-    """RLIMIT_NPROC and the control group's pids.max, whichever is lower; two processes a node."""
+    """Compares RLIMIT_NPROC or the cgroup's pids.max, whichever is lower, with two
+    processes for each node.
+    """
     hard = resource.getrlimit(resource.RLIMIT_NPROC)[1] if hard is None else hard
     known = [n for n in (hard, own_pids_max() if pids is None else pids) if n is not None and n > 0]
     return _bound(
@@ -41,7 +45,7 @@ def processes(hard: int | None = None, pids: int | None = None) -> Finding:
 
 
 def memory(available: int) -> Finding:
-    """Finds how many nodes fit into the available memory, by the plan's cost of a node."""
+    """Estimates how many light nodes fit into three quarters of the available memory (in bytes)."""
     nodes = max(0, (available * 3 // 4 - BASE_BYTES) // NODE_BYTES)
     found = f"{available // MIB} MiB available: about {nodes} light nodes"
     if nodes >= NODES:
@@ -52,7 +56,7 @@ def memory(available: int) -> Finding:
 
 
 def shared_memory() -> Finding:
-    """Whether /dev/shm can hold a guest's memory."""
+    """Returns a finding on whether /dev/shm can hold a guest's memory."""
     if usable("/dev/shm"):
         return Finding("/dev/shm", "ok", "programs may be mapped from it")
     consequence = "guests under --kernel uml keep their memory in TMPDIR instead, perhaps on a disk"
@@ -62,7 +66,7 @@ def shared_memory() -> Finding:
 
 
 def bridge() -> Finding:
-    """The kernel's own bound, the same everywhere."""
+    """Returns the kernel's fixed limit of ports on a bridge, always as ok."""
     return Finding(
         "bridge ports", "ok", f"{BRIDGE_PORTS} a segment; larger segments are refused by vnet check"
     )

@@ -1,4 +1,4 @@
-"""Findings on nodes of kind vm: the programs that run them, and the images that they are made of."""
+"""Reports on VM nodes: the programs that run them, and the images that they start from."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ REFUSED = "labs with nodes of kind vm are refused"
 
 
 def findings() -> list[Finding]:
-    """Findings on virtual machines: the missing programs, or, if none is missing, the current images."""
+    """Returns the missing programs for virtual machines, or, if none is missing, the current images."""
     lacking = list(absent())
     if lacking:
         return [programs(lacking)]
@@ -30,7 +30,7 @@ def findings() -> list[Finding]:
 
 
 def absent(embedded: Sequence[str] = EMBEDDED, tun: Path = TUN) -> Iterator[tuple[str, str]]:
-    """(what, remedy) for each thing that is not there."""
+    """Yields (what, remedy) for each requirement of virtual machines that this machine lacks."""
     if os.geteuid() != 0:
         yield "rights of root", "run vnet as root"
     yield from ((name, INSTALL) for name in PROGRAMS if find_tool(name) is None)
@@ -44,7 +44,7 @@ def absent(embedded: Sequence[str] = EMBEDDED, tun: Path = TUN) -> Iterator[tupl
 
 
 def programs(lacking: Sequence[tuple[str, str]]) -> Finding:
-    """libvirt, QEMU and what joins them to a lab."""
+    """Returns the finding on libvirt, QEMU and tap devices; `lacking`: (what, remedy) of those missing."""
     if not lacking:
         return Finding(
             "virtual machines",
@@ -57,7 +57,9 @@ def programs(lacking: Sequence[tuple[str, str]]) -> Finding:
 
 
 def images(built: Sequence[str]) -> Finding:
-    """The built images that are up to date with their inputs."""
+    """Returns the finding on built images; `built`: the names of those that are up to
+    date with their inputs.
+    """
     if built:
         return Finding("vm images", "ok", ", ".join(dict.fromkeys(built)))
     return Finding("vm images", "limited", "none is built", REFUSED, "vnet images build builtin")

@@ -1,4 +1,4 @@
-"""Findings on NICs in the loop: the IOMMU, interrupt remapping, and for every port who could have it."""
+"""Reports on NICs: the IOMMU, interrupt remapping, and for each port the kinds of node that can use it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NO_GUEST = "no NIC can be passed through to a virtual machine; light nodes can h
 
 
 def findings(root: Path = Path("/")) -> list[Finding]:
-    """The IOMMU, then every PCI network port of the machine."""
+    """Returns findings on the IOMMU and on every PCI network port of the machine."""
     try:
         facts = nic_facts.look(root)
     except NicError as error:
@@ -23,7 +23,7 @@ def findings(root: Path = Path("/")) -> list[Finding]:
 
 
 def iommu(found: Iommu) -> Finding:
-    """Whether devices can be given to virtual machines at all."""
+    """Returns a finding on whether PCI devices can be passed to virtual machines."""
     if not found.groups:
         return Finding("iommu", "missing", no_iommu(found), NO_GUEST, enable(found))
     text = f"{found.groups} groups"
@@ -40,7 +40,7 @@ def iommu(found: Iommu) -> Finding:
 
 
 def port(function: PciNic, facts: Facts) -> Finding:
-    """One port: what it is, and which kinds of node may have it."""
+    """Returns a finding on one port: its description, and the kinds of node that can use it."""
     netdev = facts.netdev(function.netdevs[0]) if function.netdevs else None
     nic = Nic(function, netdev)
     subject = f"nic {function.address}"

@@ -1,4 +1,4 @@
-"""Findings on the programs that labs call."""
+"""Reports which of the programs that labs call are installed, with their versions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from orchestrator.kernel.facts import find_tool
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """`version`: a command that prints one; `needed`: without it no lab runs at all."""
+    """A program. `version`: a command that prints its version; `without`: the consequence if it is missing;
+    `needed`: no lab runs without it.
+    """
 
     name: str
     version: tuple[str, ...]
@@ -36,7 +38,7 @@ BESIDE = (
 
 
 def usual() -> tuple[Tool, ...]:
-    """All programs that labs call, those of every kind of software included."""
+    """Returns all programs that labs call, including those of every kind of software."""
     # Imported here, so that the doctor can report a host without pydantic.
     from orchestrator.software.registry import programs
 
@@ -44,12 +46,12 @@ def usual() -> tuple[Tool, ...]:
 
 
 def findings() -> list[Finding]:
-    """One finding a tool, with its path and version."""
+    """Returns one finding for each program, with its path and version."""
     return [look(tool) for tool in usual()]
 
 
 def look(tool: Tool) -> Finding:
-    """Whether it is there and says its version."""
+    """Returns a finding on whether the program is installed and prints its version."""
     path = find_tool(tool.name)
     if path is None:
         state: State = "missing" if tool.needed else "limited"
@@ -63,9 +65,9 @@ def look(tool: Tool) -> Finding:
 
 
 def first_line(tool: Tool, path: str) -> str | None:
-    """First line that it prints about itself; None if it does not run or stays silent.
+    """Returns the first line that the version command prints; None if it does not run or prints nothing.
 
-    The whole command: a program may have no argument that makes it print its version, and starts with others.
+    The command may be another program, since some programs have no argument that prints their version.
     """
     program, *arguments = tool.version
     argv = [path if program == tool.name else program, *arguments]

@@ -1,4 +1,4 @@
-"""Findings on User-Mode Linux: which kernels there are, virtual time, and whether a lab of any size fits."""
+"""Reports on User-Mode Linux: the kernels on this machine, virtual time, memory, and what guests need."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ INSTALL = "apt-get install user-mode-linux kmod"
 
 
 def findings(binaries: Sequence[UmlBinary], old: Sequence[UmlBinary] = ()) -> list[Finding]:
-    """The kernel that `--kernel uml` would boot, that of `--time virtual`, the memory they would lie in.
+    """Returns findings on the kernel that `--kernel uml` boots, on that of `--time virtual`, and on guests'
+    memory.
 
-    `old`: kernels that are there but too old for this processor.
+    `old`: kernels that are installed but too old for this processor.
     """
     needs = lacking("uml guests", missing_root(), "no lab runs under --kernel uml")
     needs += lacking(
@@ -29,12 +30,14 @@ def findings(binaries: Sequence[UmlBinary], old: Sequence[UmlBinary] = ()) -> li
 
 
 def lacking(topic: str, missing: Sequence[Missing], consequence: str) -> list[Finding]:
-    """A finding for everything that a guest needs and this machine has not."""
+    """Returns a finding for each requirement of a guest that this machine lacks."""
     return [Finding(topic, "missing", f"{m.what}: {m.reason}", consequence, m.remedy) for m in missing]
 
 
 def virtual_time(binaries: Sequence[UmlBinary]) -> Finding:
-    """Whether `--time virtual` has a kernel: Debian's and the fallback of make kernel know real time only."""
+    """Returns a finding on whether a kernel for `--time virtual` exists; Debian's kernel and the fallback of
+    `make kernel` support real time only.
+    """
     for binary in binaries:
         if is_ours(binary.path):
             found = f"{binary.path} ({binary.describe()})"

@@ -1,4 +1,4 @@
-"""Findings on hardware virtualisation: KVM proven by running an instruction."""
+"""Reports on hardware virtualisation: tests KVM by running one instruction in a virtual machine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ KVM = Path("/dev/kvm")
 
 
 def findings() -> list[Finding]:
-    """KVM of this machine; at most DEADLINE_S."""
+    """Returns the finding on KVM of this machine, within about DEADLINE_S."""
     return [kvm(known=accel.remembered())]
 
 
@@ -22,9 +22,9 @@ def kvm(
     device: Path = KVM, probe: tuple[str, ...] = kvm_probe.COMMAND, deadline_s: float = DEADLINE_S,
     known: accel.Acceleration | None = None,
 ) -> Finding:  # fmt: skip
-    """Whether a machine can be made with it. One instruction does not prove that a system boots.
+    """Returns a finding on whether KVM runs one instruction, which does not prove that a whole system boots.
 
-    known: what the first lab with virtual machines found out, by booting one.
+    known: what the first lab with virtual machines found by booting one; None if there was none yet.
     """
     slow = "virtual machines are emulated (TCG): slower by ten and more, CPU figures not comparable"
     if not device.exists():

@@ -1,1 +1,1 @@
-"""Basics of topology files: values with units, places in the file, problems, templates."""
+"""Reads the basics of topology files: YAML with line numbers, values with units, problems, templates."""

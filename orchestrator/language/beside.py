@@ -11,24 +11,26 @@ LARGEST_BYTES = 64 << 20
 
 
 class LineError(Exception):
-    """A wrong line of a data file: its number, value, rule and remedy."""
+    """A mistake in one line of a data file: line number, value, rule and remedy."""
 
     def __init__(self, line: int, value: str, rule: str, remedy: str) -> None:
         super().__init__(f"{line}: {value}: {rule}; {remedy}")
         self.line, self.value, self.rule, self.remedy = line, value, rule, remedy
 
     def problem(self, file: FilePath, key: str) -> Problem:
-        """The line's mistake as a Problem; `key` is the key that names the file."""
+        """Returns the mistake as a Problem; `key` is the topology's key that names the file."""
         return Problem(str(file), self.line, key, self.value, self.rule, self.remedy)
 
 
 def file_beside(document: Document, name: str) -> FilePath:
-    """The path of a file that the topology names."""
+    """Returns the path of a file that the topology names, relative to the topology's directory."""
     return FilePath(document.file).parent / name
 
 
 def text_of(file: FilePath, document: Document, path: Path, problems: list[Problem]) -> str | None:
-    """The file's text; reports an unreadable file at `path` of the topology and returns None."""
+    """Returns the file's text; None, and a problem at `path` of the topology, if it is unreadable or too
+    large.
+    """
     try:
         if file.stat().st_size <= LARGEST_BYTES:
             return file.read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Marks of packets: code points of differentiated services, by name or number, and priorities of 802.1Q."""
+"""Parses marks of packets: DSCP values by name or number, and priorities (PCP) of 802.1Q."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DSCP = {
 
 
 def dscp(value: Any) -> int:
-    """A code point by name (EF, AF41, CS6) or number, 0 to 63."""
+    """Parses a DSCP value given by name (EF, AF41, CS6) or number, 0 to 63."""
     found = DSCP.get(value.upper()) if isinstance(value, str) else value
     if isinstance(found, bool) or not isinstance(found, int) or not 0 <= found <= 63:
         raise fail("is no DSCP", f"write 0 to 63, or one of {', '.join(DSCP)}")
@@ -44,6 +44,6 @@ MARKS = ("dscp", "pcp")
 
 
 def marks(options: Any) -> dict[str, int]:
-    """The marks that software requests, in the agent's form."""
+    """Returns the marks that software requests, by key (dscp, pcp); absent ones are left out."""
     found = {key: getattr(options, key, None) for key in MARKS}
     return {key: value for key, value in found.items() if value is not None}

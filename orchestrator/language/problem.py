@@ -1,4 +1,4 @@
-"""Mistakes in a topology: place, value, rule and remedy of each."""
+"""Describes mistakes in a topology: place, value, rule and remedy of each."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LONGEST_VALUE = 60  # characters of a value that an error shows
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One mistake; `line` is 0 where the text has no place for it (a command line override)."""
+    """One mistake; `line` is 0 if the value is not in the file (such as a command line override)."""
 
     file: str
     line: int
@@ -29,12 +29,12 @@ class Problem:
 
 
 def _one_line(text: str) -> str:
-    """The text with control characters escaped: names in a file may hold anything."""
+    """Returns the text with control characters escaped, since names in a file may hold any character."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 class TopologyError(Exception):
-    """A topology is refused; `problems` holds every mistake, in the order of the file's lines."""
+    """The topology is invalid; `problems` holds every mistake, in the order of the file's lines."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = sorted(set(problems), key=lambda p: (p.file, p.line, p.path, p.rule, p.value))
@@ -42,7 +42,9 @@ class TopologyError(Exception):
 
 
 def shown(value: Any) -> str:
-    """A value as an error shows it: JSON-like, one line, cut at LONGEST_VALUE characters."""
+    """Returns a value as an error shows it: in one line, cut at LONGEST_VALUE characters; for a collection,
+    its size.
+    """
     if isinstance(value, dict | list):
         return f"a {'mapping' if isinstance(value, dict) else 'list'} of {len(value)}"
     text = json.dumps(value, ensure_ascii=False, default=str)
@@ -50,7 +52,7 @@ def shown(value: Any) -> str:
 
 
 def closest(word: str, known: Iterable[str], *, what: str = "known") -> str:
-    """The remedy for a name that does not exist: the nearest known one, or all of them."""
+    """Returns the remedy for an unknown name: the nearest known name, or a list of the first 12."""
     names = sorted(set(known))
     if near := difflib.get_close_matches(word[:80], names, n=1, cutoff=0.6):
         return f'did you mean "{near[0]}"?'

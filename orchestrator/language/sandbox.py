@@ -1,4 +1,4 @@
-"""The jinja2 environment of templates. It runs in the bounded process of template_process.py."""
+"""Checks and renders templates with a restricted jinja2; runs in the process of template_process.py."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FAILURES = (
 
 
 class _Environment(SandboxedEnvironment):
-    """Jinja2's sandbox without the two operators that turn small values into huge ones."""
+    """Jinja2's sandbox with `*` and `**` restricted, since these turn small values into huge ones."""
 
     intercepted_binops = frozenset({"*", "**"})
 
@@ -51,7 +51,7 @@ def _compiled(template: str) -> Template:
 
 
 def fault(template: str) -> str | None:
-    """Why a template is invalid, or None; does not render it."""
+    """Returns the reason why a template is invalid; None if it is valid. Does not render it."""
     try:
         used = meta.find_undeclared_variables(_environment().parse(template))
     except (TemplateError, RecursionError) as error:
@@ -63,7 +63,7 @@ def fault(template: str) -> str | None:
 
 
 def render(template: str, values: Mapping[str, Any]) -> str:
-    """The text for one node; raises TemplateFaultError."""
+    """Returns the template's text for one node; raises TemplateFaultError if rendering fails."""
     try:
         return _bounded(_compiled(template).generate(values))
     except TemplateFaultError:
@@ -75,7 +75,7 @@ def render(template: str, values: Mapping[str, Any]) -> str:
 
 
 def _bounded(pieces: Iterable[str]) -> str:
-    """Joins the pieces; raises TemplateFaultError as soon as they are too large."""
+    """Joins the pieces; raises TemplateFaultError as soon as they exceed LARGEST_TEXT characters."""
     kept: list[str] = []
     size = 0
     for piece in pieces:

@@ -1,4 +1,6 @@
-"""The field types of the topology model: quantities, names, addresses, moments, and their JSON Schema."""
+"""Defines the field types of the topology model, with their JSON Schema: quantities, names, addresses,
+moments.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ LONGEST_NAME = 40  # leaves room for "vnet-LAB.NODE" and for a host name of 63 c
 
 
 class Base(BaseModel):
-    """Base of all models: unknown keys are refused, nothing is converted silently, defaults are checked."""
+    """The base of all models: unknown keys are errors, no value is converted silently, and defaults are
+    checked.
+    """
 
     model_config = ConfigDict(
         extra="forbid", frozen=True, strict=True, validate_default=True, defer_build=True
@@ -26,7 +30,7 @@ class Base(BaseModel):
 
 
 def text(value: str) -> Any:
-    """A default in the file's own notation, parsed by the field: `text("60 s")`."""
+    """Marks a default value as text in the file's notation, which the field parses: `text("60 s")`."""
     return value
 
 
@@ -35,7 +39,7 @@ def fail(rule: str, remedy: str) -> PydanticCustomError:
 
 
 def reader(parse: Callable[[Any], Any]) -> BeforeValidator:
-    """Wraps a field's parser: its UnitError becomes a mistake with rule and remedy."""
+    """Wraps a field's parser; its UnitError becomes a validation error with rule and remedy."""
 
     def read(value: Any) -> Any:
         try:
@@ -82,7 +86,7 @@ _UNICAST6 = (ipaddress.IPv6Network("fc00::/7"), ipaddress.IPv6Network("2000::/3"
 
 
 def _network(value: Any) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
-    """ValueError with ipaddress's words, by the family that the text seems to be of."""
+    """Parses a subnet, as IPv6 if the text has a colon, else as IPv4; ValueError if it is invalid."""
     text = value if isinstance(value, str) else ""
     return ipaddress.IPv6Network(text) if ":" in text else ipaddress.IPv4Network(text)
 
@@ -188,7 +192,7 @@ _NIC = re.compile(
 
 
 def _nic(value: Any) -> str:
-    """Parses the name of a NIC; whether it exists is checked later."""
+    """Parses the name of a NIC; a later check finds out whether it exists."""
     if isinstance(value, str) and _NIC.fullmatch(value):
         return value
     rule = "is not a NIC: neither PCI address, nor vendor:device, nor interface name"
@@ -196,7 +200,7 @@ def _nic(value: Any) -> str:
 
 
 def _nics(value: Any) -> dict[str, str]:
-    """NICs by segment; "" is the node's first segment."""
+    """Parses NICs by segment; a single NIC gets the key "", the node's first segment."""
     if isinstance(value, dict):
         return {str(segment): _nic(one) for segment, one in value.items()}
     return {"": _nic(value)}
@@ -256,7 +260,7 @@ When = Annotated[
 
 
 def _since(value: Any) -> Moment:
-    """A moment, or a duration from the scenario's start."""
+    """Parses a moment, or a duration from the scenario's start."""
     if isinstance(value, str) and value.strip()[:1].isdigit():
         return Moment("ramp", units.whole(units.SPAN, value))
     return _moment(value)

@@ -1,7 +1,7 @@
 """Parses YAML to plain data with the line of every value; safe for arbitrary bytes.
 
-Values are read as YAML 1.2 does (`yes` and `on` are text). Tags and merge keys are refused, aliases are
-expanded up to a bound, so that no small file becomes a large one.
+Values follow YAML 1.2 (`yes` and `on` are text). Tags and merge keys are errors. Aliases are expanded up to a
+limit, so that no small file becomes huge.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ _CONSTANTS = {"": None, "~": None, "null": None, "true": True, "false": False}
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """Plain data and, for every path in it, the line (from 1) where its key or item stands."""
+    """Plain data and, for every path in it, the line (from 1) of its key or item."""
 
     file: str
     data: Any
     lines: dict[Path, int]
 
     def problem(self, path: Path, value: str, rule: str, remedy: str) -> Problem:
-        """A Problem at `path`, or at the nearest place above it that the file has."""
+        """Returns a Problem at the line of `path`, or of its nearest parent that the file has."""
         at = path
         while at and at not in self.lines:
             at = at[:-1]
@@ -56,7 +56,7 @@ class _Node:
 
 
 def dotted(path: Path) -> str:
-    """`("links", "wan", "between", 0)` as `links.wan.between[0]`."""
+    """Writes a path as text: `("links", "wan", "between", 0)` becomes `links.wan.between[0]`."""
     text = ""
     for part in path:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
@@ -64,7 +64,7 @@ def dotted(path: Path) -> str:
 
 
 def read_document(file: str, content: bytes) -> Document:
-    """Parses one YAML document; raises TopologyError for anything else."""
+    """Parses one YAML document; raises TopologyError if the content is anything else."""
     root = _compose(file, _decode(file, content))
     reader = _Reader(file)
     data = reader.plain(root, ())
@@ -91,7 +91,7 @@ def _decode(file: str, content: bytes) -> str:
 
 
 def _events(file: str, text: str) -> Iterator[Any]:
-    """Yields the parser's events; any failure of the parser becomes a TopologyError."""
+    """Yields the YAML parser's events; any failure of the parser becomes a TopologyError."""
     try:
         yield from YAML(typ="safe", pure=True).parse(text)
     except MarkedYAMLError as error:
@@ -112,7 +112,7 @@ def _events(file: str, text: str) -> Iterator[Any]:
 
 
 class _Composer:
-    """Builds the node tree from events without recursion, so that deep nesting is harmless."""
+    """Builds the node tree from parser events without recursion, so that deep nesting is harmless."""
 
     def __init__(self, file: str) -> None:
         self.file = file
@@ -183,7 +183,7 @@ class _Composer:
 
 @lru_cache(KEPT)
 def _compose(file: str, text: str) -> _Node:
-    """The tree of nodes of a text; nothing changes it later: a text that is read again has the same one."""
+    """Returns the node tree of a text. The tree is cached and must not be changed."""
     composer = _Composer(file)
     for event in _events(file, text):
         composer.feed(event)
@@ -193,7 +193,7 @@ def _compose(file: str, text: str) -> _Node:
 
 
 def _scalar(text: str) -> Any:
-    """A plain scalar's value: null, boolean, number or text."""
+    """Returns the value of a plain scalar: null, boolean, number or text."""
     if text in _CONSTANTS:
         return _CONSTANTS[text]
     if _INT.fullmatch(text):
@@ -202,7 +202,7 @@ def _scalar(text: str) -> Any:
 
 
 class _Reader:
-    """Converts the node tree to plain data; reports duplicate and invalid keys."""
+    """Converts the node tree to plain data; collects problems of duplicate and invalid keys."""
 
     def __init__(self, file: str) -> None:
         self.file = file

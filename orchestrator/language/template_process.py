@@ -1,9 +1,9 @@
-"""The process that renders templates, with bounds of memory and CPU time that the kernel enforces.
+"""Renders templates in a process of its own, whose memory and CPU time the kernel limits.
 
-A request is a line of JSON on standard input: `check` or `render` with a template, the `names` of its
-values, and those `values` that changed since the last request. The answer is a line on standard output:
-`fault` (null where there is none) and `text`. A template that takes too much CPU time ends the process by
-SIGXCPU.
+A request is a line of JSON on standard input: `check` or `render` with a template, the `names` of its values,
+and those `values` that changed since the last request. The answer is a line of JSON on standard output:
+`fault` (null if there is none) and, after `render`, `text`. A template that takes too much CPU time ends the
+process by SIGXCPU.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ IDLE_S = 10.0  # an unused process ends: a child of the client may hold the pipe
 
 
 def answer(request: dict[str, Any], values: dict[str, Any]) -> dict[str, str | None]:
-    """The answer to one request."""
+    """Checks or renders the template of one request, and returns the answer."""
     if "check" in request:
         return {"fault": sandbox.fault(request["check"])}
     try:
@@ -33,7 +33,7 @@ def answer(request: dict[str, Any], values: dict[str, Any]) -> dict[str, str | N
 
 
 def bound_cpu() -> None:
-    """Allows CPU_S more seconds of CPU time from now on."""
+    """Limits the process to CPU_S more seconds of CPU time from now on."""
     used = math.ceil(sum(os.times()[:2]))
     resource.setrlimit(resource.RLIMIT_CPU, (used + CPU_S, resource.RLIM_INFINITY))
 
@@ -56,7 +56,9 @@ def main() -> None:
 
 
 def _line(source: Any) -> bytes:
-    """One line; empty at the end of the input. Unbuffered: `select` must see what is not read yet."""
+    """Reads one line; empty at the end of the input. The input is unbuffered, since `select` sees only unread
+    bytes of the pipe.
+    """
     parts: list[bytes] = []
     while part := source.read(1 << 16):
         parts.append(part)

@@ -1,4 +1,4 @@
-"""Names that templates may use, and the error for invalid templates."""
+"""Defines the names that templates may use, their limits, and the error for invalid templates."""
 
 from __future__ import annotations
 
@@ -8,4 +8,4 @@ MEMORY = 512 << 20  # bytes of address space of the process that renders them; i
 
 
 class TemplateFaultError(ValueError):
-    """A template that cannot be read or rendered; the text says why."""
+    """A template cannot be parsed or rendered; the text is the reason."""

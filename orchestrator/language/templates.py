@@ -1,6 +1,6 @@
-"""Checks and renders the templates of commands and files, in a bounded process of their own.
+"""Checks and renders the templates of commands and files, in a limited process of their own.
 
-The process (template_process.py) starts with the first text that has a brace: most topologies have none.
+The process (template_process.py) starts with the first text that has a brace; most topologies have none.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _NEVER_SENT = object()
 
 
 class _Renderer:
-    """A client of the template process. It starts another one after one that ended."""
+    """The client of the template process; starts a new process if the last one has ended."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -29,7 +29,7 @@ class _Renderer:
         self._sent: dict[str, Any] = {}
 
     def ask(self, request: dict[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
-        """The process's answer; raises TemplateFaultError if it ended without one."""
+        """Returns the process's answer; raises TemplateFaultError if the process ended without one."""
         with self._lock:
             for _ in range(2):  # an idle process ends by itself: then the second one answers
                 process = self._running()
@@ -49,8 +49,8 @@ class _Renderer:
         return self._process
 
     def _encoded(self, request: dict[str, Any], values: Mapping[str, Any]) -> bytes:
-        """The request as a line of JSON, with those values that the process does not have yet: the addresses
-        of 10,000 nodes are sent once, not 10,000 times.
+        """Returns the request as a line of JSON, with only those values that the process does not have yet:
+        the addresses of 10,000 nodes are sent once, not 10,000 times.
         """
         new = {k: v for k, v in values.items() if self._sent.get(k, _NEVER_SENT) is not v}
         self._sent |= new
@@ -65,7 +65,7 @@ class _Renderer:
         return process.stdout.readline()
 
     def _end(self, process: subprocess.Popen[bytes]) -> int:
-        """The exit status of a process that gave no answer."""
+        """Waits for a process that gave no answer, and returns its exit status."""
         self._process = None
         with suppress(BrokenPipeError):
             process.communicate()
@@ -82,7 +82,7 @@ _renderer = _Renderer()
 
 
 def fault(template: str) -> str | None:
-    """Why a template is invalid, or None; does not render it."""
+    """Returns the reason why a template is invalid; None if it is valid. Does not render it."""
     if "{" not in template:
         return None
     try:
@@ -93,7 +93,7 @@ def fault(template: str) -> str | None:
 
 
 def render(template: str, values: Mapping[str, Any]) -> str:
-    """The text for one node; raises TemplateFaultError."""
+    """Returns the template's text for one node; raises TemplateFaultError if rendering fails."""
     if "{" not in template:
         return template
     answer = _renderer.ask({"render": template}, values)

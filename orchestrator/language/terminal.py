@@ -1,4 +1,4 @@
-"""Escapes control sequences in untrusted text before printing."""
+"""Escapes control characters in untrusted text before it is printed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _ORDERS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u206
 
 
 def printable(value: Any) -> Any:
-    """The value with control characters escaped in every text."""
+    """Returns the value with control characters escaped in every text, also inside lists and mappings."""
     if isinstance(value, str):
         return _ORDERS.sub(lambda found: repr(found[0])[1:-1], value)
     if isinstance(value, dict):
@@ -19,5 +19,5 @@ def printable(value: Any) -> Any:
 
 
 def escaped(document: str) -> str:
-    """The same JSON document with control characters in its texts escaped."""
+    """Returns the same JSON document with the control characters in its texts escaped."""
     return _ORDERS.sub(lambda found: f"\\u{ord(found[0]):04x}", document)

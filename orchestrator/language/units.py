@@ -1,4 +1,5 @@
-"""Parses quantities with units to the one number that is used inside, exactly or not at all.
+"""Parses quantities with units to numbers in one internal unit, exactly or with an error, and writes them as
+text.
 
 duration -> int ns, rate -> int bit/s, size -> int bytes, share -> float in [0, 1], frequency -> float 1/s.
 """
@@ -17,7 +18,7 @@ _NUMBER = re.compile(r"\s*[-+]?[0-9.]+\s*")
 
 
 class UnitError(ValueError):
-    """A quantity that cannot be read: `rule` says what is wrong, `remedy` what to write."""
+    """An invalid quantity: `rule` names the mistake, `remedy` a correct form."""
 
     def __init__(self, rule: str, remedy: str) -> None:
         self.rule, self.remedy = rule, remedy
@@ -26,7 +27,7 @@ class UnitError(ValueError):
 
 @dataclass(frozen=True)
 class Quantity:
-    """A kind of quantity: its units as multiples of the inner one, and an example for error texts."""
+    """A kind of quantity: its units as multiples of the internal unit, and an example for error texts."""
 
     name: str
     units: dict[str, Decimal]
@@ -91,14 +92,16 @@ QUANTITIES = {q.name: q for q in (DURATION, RATE, SIZE, SHARE, FREQUENCY)}
 
 @dataclass(frozen=True, slots=True)
 class Cpu:
-    """An amount of CPU: exactly one of clock cycles per microsecond (MHz) and cores is set."""
+    """An amount of CPU: exactly one of `mhz` (clock cycles per microsecond) and `cores` is set."""
 
     mhz: float | None = None
     cores: float | None = None
 
 
 def parse(kind: Quantity, value: Any) -> Decimal:
-    """The quantity in its inner unit; raises UnitError, also for negative, too fine and too large ones."""
+    """Returns the quantity in its internal unit; raises UnitError if it is invalid, negative, too fine or too
+    large.
+    """
     number, unit = _split(kind, value)
     if unit not in kind.units:
         raise UnitError(
@@ -115,23 +118,25 @@ def parse(kind: Quantity, value: Any) -> Decimal:
 
 
 def spaced(kind: Quantity, value: Any) -> str:
-    """The quantity as text in the one form that is printed: `30s` as `30 s`. UnitError as `parse`."""
+    """Returns the quantity as text with one space: `30s` becomes `30 s`. Raises UnitError as `parse` does."""
     parse(kind, value)
     return " ".join(map(str, _split(kind, value)))
 
 
 def whole(kind: Quantity, value: Any) -> int:
-    """Parses a kind of quantity whose inner unit is an integer."""
+    """Parses a quantity whose internal unit is an integer."""
     return int(parse(kind, value))
 
 
 def real(kind: Quantity, value: Any) -> float:
-    """`parse` for the kinds that are floats inside."""
+    """Parses a quantity whose internal unit is a float."""
     return float(parse(kind, value))
 
 
 def cpu(value: Any) -> Cpu:
-    """`"500 MHz"` or `"0.5 cores"`; zero is refused, since it would stop the node."""
+    """Parses an amount of CPU: `"500 MHz"` or `"0.5 cores"`; UnitError for zero, which
+    would stop the node.
+    """
     text = str(value)
     kind = CPU_MHZ if "hz" in text.lower() else CPU_CORES
     try:
@@ -169,7 +174,7 @@ def _limit(kind: Quantity) -> str:
 
 
 def text_ns(ns: int) -> str:
-    """A duration for people, exact, in the largest unit of which it is at least one: "28.5 s"."""
+    """Writes a duration exactly, in the largest unit of which it is at least one: "28.5 s"."""
     for unit, size in (("s", 10**9), ("ms", 10**6), ("us", 10**3)):
         if ns >= size or (ns == 0 and unit == "s"):
             whole_part, rest = divmod(ns, size)
@@ -179,7 +184,7 @@ def text_ns(ns: int) -> str:
 
 
 def text_bps(bps: float) -> str:
-    """A rate for people: "250 kbit/s"."""
+    """Writes a rate with up to four digits: "250 kbit/s"."""
     for unit, size in (("Gbit/s", 1e9), ("Mbit/s", 1e6), ("kbit/s", 1e3)):
         if bps >= size:
             return f"{bps / size:.4g} {unit}"
@@ -187,7 +192,7 @@ def text_bps(bps: float) -> str:
 
 
 def text_bytes(count: float) -> str:
-    """A size for people: "2.1 MB"."""
+    """Writes a size with up to three digits: "2.1 MB"."""
     for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if count >= size:
             return f"{count / size:.3g} {unit}"
@@ -195,5 +200,5 @@ def text_bytes(count: float) -> str:
 
 
 def text_share(share: float) -> str:
-    """A share for people: "1 %"."""
+    """Writes a share as a percentage: "1 %"."""
     return f"{share * 100:.6g} %"

@@ -1,4 +1,4 @@
-"""Parses the places where labs run: libvirt URIs (`libvirt:`) and ssh URLs (`--kernel`)."""
+"""Parses the addresses of machines that run labs: libvirt URIs (`libvirt:`) and ssh URLs (`--kernel`)."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ _USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@+-]*")
 
 @dataclass(frozen=True, slots=True)
 class RemoteMachine:
-    """Another machine that is reached by ssh. `kernel`: the one of it that is asked for; `socket`: libvirt's.
+    """Another machine, reached by ssh. `kernel`: the kernel to use there; `socket`: that of its libvirt
+    daemon.
 
-    Where user, port or files are None, ssh's own configuration says them.
+    None for user, port or files leaves them to ssh's own configuration.
     """
 
     host: str
@@ -37,7 +38,7 @@ class RemoteMachine:
 
     @property
     def url(self) -> str:
-        """The URL for `--kernel`."""
+        """Returns the machine as a URL for `--kernel`."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         user = f"{self.user}@" if self.user else ""
         port = f":{self.port}" if self.port else ""
@@ -46,7 +47,7 @@ class RemoteMachine:
 
     @property
     def libvirt(self) -> str:
-        """The URI of its libvirt daemon, as used on that machine."""
+        """Returns the URI of the machine's libvirt daemon, as used on that machine."""
         if self.socket is None:
             return "qemu:///system"
         return "qemu+unix:///system?" + urlencode({"socket": self.socket}, safe="/")
@@ -60,7 +61,7 @@ def check_libvirt(value: object) -> str:
 
 
 def libvirt_machine(uri: str) -> RemoteMachine | None:
-    """The machine of a libvirt URI, None for this one; UnitError where it is wrong."""
+    """Returns the machine of a libvirt URI; None for this machine; UnitError if the URI is invalid."""
     parts = _split(uri)
     driver, _, transport = parts.scheme.partition("+")
     if driver != "qemu":
@@ -80,7 +81,7 @@ def libvirt_machine(uri: str) -> RemoteMachine | None:
 
 
 def kernel_machine(url: str) -> RemoteMachine:
-    """The machine of `ssh://[USER@]HOST[:PORT][/KERNEL]`; UnitError where it is wrong."""
+    """Returns the machine of `ssh://[USER@]HOST[:PORT][/KERNEL]`; UnitError if the URL is invalid."""
     example = "write for example ssh://root@lab7:22"
     parts = _split(url)
     kernel = parts.path.strip("/") or "auto"

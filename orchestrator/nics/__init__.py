@@ -1,4 +1,5 @@
-"""The machine's NICs: what they are, which one is meant, whether a lab may have it, and how it comes back.
+"""Finds the machine's NICs, resolves the NIC that a topology names, refuses unsuitable ones, and gives them
+back after use.
 
-Standard library only: the lab process uses it. Nothing here imports the lab.
+Uses the standard library only, since the lab process loads it. Nothing here imports the lab.
 """

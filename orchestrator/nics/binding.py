@@ -1,4 +1,4 @@
-"""A PCI function brought back to the driver it had: after a guest that ended without its libvirt."""
+"""Gives a PCI function back to its former driver, also after a guest that ended without its libvirt."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ POLL_S = 0.05
 
 
 def load_vfio(root: Path = Path("/")) -> None:
-    """vfio-pci into the kernel before a guest starts: libvirt does not load it and speaks of no support."""
+    """Loads vfio-pci before a guest starts: libvirt does not load it, and reports that passthrough is
+    unsupported.
+    """
     if not (root / "sys/bus/pci/drivers" / sysfs.VFIO).is_dir():
         run(["modprobe", sysfs.VFIO])
 
@@ -24,9 +26,10 @@ def load_vfio(root: Path = Path("/")) -> None:
 def give_back(
     address: str, driver: str | None, patience_s: float = OURS_S, root: Path = Path("/")
 ) -> str | None:
-    """Wait for libvirt to give the function back to `driver`, else do it; its interface, None without one.
+    """Waits until libvirt gives the function back to `driver`, else does so itself; returns the name of its
+    interface, or None without one.
 
-    NicError where the driver does not take it within DEADLINE_S.
+    NicError if the driver does not take the function back within DEADLINE_S.
     """
     if _settled(address, driver, root, patience_s):
         return _interface(address, root)
@@ -48,7 +51,9 @@ def give_back(
 
 
 def _settled(address: str, driver: str | None, root: Path, seconds: float) -> bool:
-    """Whether driver and interface are back: the interface comes a moment after the driver."""
+    """Waits up to `seconds` until driver and interface are back, and returns whether they are. The interface
+    appears a moment after the driver.
+    """
 
     def back(function: PciNic) -> bool:
         return function.driver == driver and (driver in (None, sysfs.VFIO) or bool(function.netdevs))

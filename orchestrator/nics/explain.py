@@ -1,4 +1,4 @@
-"""libvirt's and VFIO's words about passed-through devices, with what they mean and what mends it."""
+"""Explains error messages of libvirt and VFIO about passed-through devices, with remedies."""
 
 from __future__ import annotations
 
@@ -45,7 +45,9 @@ _TEXTS: tuple[tuple[str, str], ...] = (
 
 
 def explain(text: str) -> str | None:
-    """The meaning and remedy of an error of libvirt or QEMU about a passed-through NIC; None if unknown."""
+    """Returns the meaning and remedy of an error of libvirt or QEMU about a passed-through NIC; None if
+    unknown.
+    """
     for pattern, meaning in _TEXTS:
         if match := re.search(pattern, text):
             return meaning.format(**match.groupdict())

@@ -9,5 +9,7 @@ from orchestrator.nics.model import Facts
 
 
 def look(root: Path = Path("/")) -> Facts:
-    """This machine now; changes nothing. `root`: where its sysfs, procfs and devices are."""
+    """Collects the facts of this machine now, without changing it. `root`: the directory that holds sys, proc
+    and dev.
+    """
     return Facts(sysfs.functions(root), netdevs.netdevs(), sysfs.iommu(root), netdevs.management())

@@ -1,4 +1,4 @@
-"""An interface moved into a namespace of the lab, and brought back with its name and settings."""
+"""Moves an interface into a namespace of the lab, and back with its former name and settings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ROUTE_WORDS = {"gateway": "via", "metric": "metric", "prefsrc": "src", "scope":
 
 
 def found(netdev: Netdev) -> Found:
-    """The present state of an interface, which `put_back` restores."""
+    """Returns the present state of an interface, which `put_back` restores."""
     routes = tuple(_routes(netdev.name))
     return Found(
         netdev.name, netdev.index, netdev.mac, netdev.mtu, netdev.up, netdev.addresses, routes,
@@ -26,7 +26,9 @@ def found(netdev: Netdev) -> Found:
 
 
 def _routes(device: str) -> Iterator[str]:
-    """Routes that the kernel did not make by itself with an address; those of DHCP and RA come again."""
+    """Yields the interface's unicast routes, except those that the kernel, router advertisements or redirects
+    create.
+    """
     for family in ("-4", "-6"):
         for entry in ip(family, "route", "show", "table", "all", "dev", device):
             made_by_kernel = entry.get("protocol") in ("kernel", "ra", "redirect")
@@ -37,16 +39,18 @@ def _routes(device: str) -> Iterator[str]:
 
 
 def move(lease: Lease) -> None:
-    """Into the lease's namespace under its name there."""
+    """Moves the interface into the lease's namespace, under the name that the lease states."""
     assert lease.found is not None
     run(["ip", "link", "set", "dev", lease.found.name, "down"])
     run(["ip", "link", "set", "dev", lease.found.name, "netns", lease.netns, "name", lease.name])
 
 
 def put_back(lease: Lease) -> None:
-    """From wherever it is into this process's namespace, with its old name, settings, addresses and routes.
+    """Moves the interface into this process's namespace, with its former name, settings, addresses and
+    routes.
 
-    Does nothing to an interface that is already as it was. NicError where it is gone or cannot be restored.
+    An interface that is already in its former state stays unchanged. GoneError if it no longer exists;
+    NicError if it cannot be restored.
     """
     assert lease.found is not None
     was = lease.found
@@ -65,7 +69,9 @@ def put_back(lease: Lease) -> None:
 
 
 def _in_lab(lease: Lease) -> Entry | None:
-    """The interface's entry in the lab's namespace; None where it or the namespace is gone."""
+    """Returns the interface's entry in the lab's namespace; None if the interface or the
+    namespace is gone.
+    """
     try:
         entries = ip("-d", "link", netns=lease.netns)
     except NicError:
@@ -74,7 +80,9 @@ def _in_lab(lease: Lease) -> Entry | None:
 
 
 def _here(lease: Lease) -> Netdev | None:
-    """The interface among ours: by its PCI function, else by index and hardware address."""
+    """Returns the interface in this process's namespace, found by its PCI function, else by index or name and
+    MAC address; None if it is not there.
+    """
     was = lease.found
     assert was is not None
     for entry in ip("-d", "addr"):
@@ -86,14 +94,18 @@ def _here(lease: Lease) -> Netdev | None:
 
 
 def _is(entry: dict[str, Any], lease: Lease, alike: bool) -> bool:
-    """iproute2 names the device behind an interface since 5.14; where it does not, what is alike must do."""
+    """Whether the entry is the leased interface: by the PCI device, which iproute2 reports since 5.14, else
+    as `alike` states.
+    """
     if entry.get("parentbus") == "pci" and lease.pci is not None:
         return bool(entry["parentdev"] == lease.pci)
     return alike
 
 
 def restore(was: Found) -> None:
-    """Settings, addresses, state and routes of an interface of ours; only what differs is touched."""
+    """Restores settings, addresses, state and routes of an interface in this namespace; changes only what
+    differs.
+    """
     now = from_entry(ip("-d", "addr", "show", "dev", was.name)[0])
     device = ["dev", was.name]
     if now.mac != was.mac:

@@ -1,7 +1,7 @@
-"""Lease files: which lab has which NIC, and how the NIC was found, so that anybody can bring it back.
+"""Stores leases: which lab has which NIC, and the NIC's former state, so that any process can restore it.
 
-One file a NIC, STATE_ROOT/.leases/KEY.json, which only one lab can make. (A lab's name has no dot, so no
-lab's own directory is called that.)
+Each NIC has one file, STATE_ROOT/.leases/KEY.json, which only one lab can create. (A lab's name has no dot,
+so no lab's own directory has this name.)
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ DIRECTORY = ".leases"
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """An interface as it was before the lab took it."""
+    """The state of an interface before the lab took it."""
 
     name: str
     index: int
@@ -34,7 +34,9 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """`netns` and `name`: where the interface is in the lab; "" where the PCI function went to a guest."""
+    """A lab's claim on one NIC. `netns` and `name`: the place of the interface in the lab; "" if its PCI
+    function is passed to a VM.
+    """
 
     key: str
     lab: str
@@ -50,7 +52,7 @@ class Lease:
 
 
 def take(root: Path, lease: Lease) -> None:
-    """Write the lease; NicError where another lab was faster."""
+    """Writes the lease; NicError if another lab already has one for this NIC."""
     path = path_of(root, lease.key)
     path.parent.mkdir(parents=True, exist_ok=True)
     text = json.dumps(asdict(lease), indent=1)
@@ -69,14 +71,14 @@ def take(root: Path, lease: Lease) -> None:
 
 
 def drop(root: Path, key: str) -> None:
-    """End a lease; the directory goes with the last."""
+    """Removes a lease, and the directory with the last one."""
     path_of(root, key).unlink(missing_ok=True)
     with contextlib.suppress(OSError):  # other leases are in it, or it was never made
         path_of(root, key).parent.rmdir()
 
 
 def every(root: Path) -> list[Lease]:
-    """All leases, by key."""
+    """Returns all leases, ordered by file name."""
     directory = root / DIRECTORY
     files = sorted(directory.glob("*.json")) if directory.is_dir() else []
     return [lease for file in files if (lease := read(file)) is not None]
@@ -87,7 +89,7 @@ def of_lab(root: Path, lab: str) -> list[Lease]:
 
 
 def read(path: Path) -> Lease | None:
-    """A lease; None where it has just ended. NicError where the file is not one."""
+    """Reads a lease; None if the file no longer exists; NicError if the file is not a lease."""
     try:
         data: dict[str, Any] = json.loads(path.read_text())
         found = data.pop("found")

@@ -1,4 +1,4 @@
-"""Facts of a machine's NICs, from sysfs and `ip`, as plain frozen data; reads nothing."""
+"""Defines the facts of a machine's NICs, from sysfs and `ip`, as plain frozen data."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 
 class NicError(RuntimeError):
-    """A NIC cannot be had, moved or brought back; the text says which, why, and the remedy."""
+    """A NIC cannot be used, moved or given back; the text names it, the reason and the remedy."""
 
 
 class GoneError(NicError):
-    """A virtual interface ended with a namespace: it cannot come back."""
+    """A leased interface no longer exists, for example a virtual one that ended with its namespace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,9 @@ class PciNic:
 
 @dataclass(frozen=True, slots=True)
 class Iommu:
-    """`remapping`: of interrupts; None where the machine does not tell. `vfio`: its driver can be had."""
+    """The machine's IOMMU. `remapping`: whether interrupts are remapped, None if unknown; `vfio`: vfio-pci is
+    available.
+    """
 
     groups: int = 0
     remapping: bool | None = None
@@ -66,7 +68,7 @@ class Iommu:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """A machine's NICs. `management`: interface -> why the machine or its user needs it."""
+    """The facts of a machine's NICs. `management`: interface -> why the machine or its user needs it."""
 
     pci: tuple[PciNic, ...] = ()
     netdevs: tuple[Netdev, ...] = ()
@@ -74,20 +76,22 @@ class Facts:
     management: Mapping[str, str] = field(default_factory=dict)
 
     def netdev(self, name: str) -> Netdev | None:
-        """By its name or one of its other names."""
+        """Returns the interface with that name or alternative name; None if there is none."""
         return next((d for d in self.netdevs if name == d.name or name in d.altnames), None)
 
     def function(self, address: str) -> PciNic | None:
         return next((p for p in self.pci if p.address == address), None)
 
     def function_of(self, netdev: str) -> PciNic | None:
-        """The PCI function behind an interface; None for a virtual one."""
+        """Returns the PCI function behind an interface; None for a virtual one."""
         return next((p for p in self.pci if netdev in p.netdevs), None)
 
 
 @dataclass(frozen=True, slots=True)
 class Nic:
-    """One port: a PCI function and its interface, or a (USB, virtual) interface alone. `key`: its lease's."""
+    """One port: a PCI function with its interface, or an interface alone (USB, virtual). `key` names its
+    lease.
+    """
 
     function: PciNic | None
     netdev: Netdev | None

@@ -1,4 +1,4 @@
-"""The interfaces of this process's network namespace, and which of them the machine cannot do without."""
+"""Reads the interfaces of this process's network namespace, and finds those that the machine needs."""
 
 from __future__ import annotations
 
@@ -15,14 +15,16 @@ Entry = dict[str, Any]
 
 
 def ip(*arguments: str, netns: str | None = None) -> list[Entry]:
-    """The output of `ip -j ARGUMENTS`, in a named namespace or in ours; NicError if it fails."""
+    """Returns the output of `ip -j ARGUMENTS`, in a named namespace or this one; NicError if the command
+    fails.
+    """
     where = ["-n", netns] if netns else []
     answer = run(["ip", "-j", *where, *arguments])
     return [entry for entry in json.loads(answer or "[]") if entry]
 
 
 def run(command: list[str]) -> str:
-    """Standard output of a command; NicError with what it complained of."""
+    """Runs a command and returns its standard output; NicError with its standard error if it fails."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     except OSError as error:
@@ -33,12 +35,12 @@ def run(command: list[str]) -> str:
 
 
 def netdevs() -> tuple[Netdev, ...]:
-    """All interfaces here but the loopback."""
+    """Returns all interfaces of this namespace except the loopback."""
     return tuple(from_entry(e) for e in ip("-d", "addr") if e.get("link_type") != "loopback")
 
 
 def from_entry(entry: Entry) -> Netdev:
-    """A line of `ip -d -j addr`."""
+    """Converts one entry of `ip -d -j addr`."""
     flags = entry.get("flags", ())
     addresses = tuple(
         f"{a['local']}/{a['prefixlen']}" for a in entry.get("addr_info", ()) if a.get("scope") != "link"
@@ -59,14 +61,18 @@ def from_entry(entry: Entry) -> Netdev:
 
 
 def management() -> dict[str, str]:
-    """Interfaces that must stay, each with the reason: default routes, the ssh session, all they stand on."""
+    """Returns the interfaces that must stay, each with the reason: those of default routes, of the ssh
+    session, and all below them.
+    """
     routes = [*ip("-4", "route", "show", "default"), *ip("-6", "route", "show", "default")]
     devices = [d for r in routes for d in (r.get("dev"), *(h.get("dev") for h in r.get("nexthops", ()))) if d]
     return needed(netdevs(), devices, ssh_address(os.environ, os.getpid()))
 
 
 def needed(devices: Iterable[Netdev], default_routes: Iterable[str], ssh: str | None) -> dict[str, str]:
-    """`ssh`: the local address of the session, None without one."""
+    """Returns the interfaces that the machine needs, with reasons. `ssh`: the local address of the session;
+    None without one.
+    """
     by_name = {d.name: d for d in devices}
     found: dict[str, str] = {}
     for name in default_routes:
@@ -78,7 +84,7 @@ def needed(devices: Iterable[Netdev], default_routes: Iterable[str], ssh: str | 
 
 
 def mark(found: dict[str, str], devices: Mapping[str, Netdev], name: str, why: str) -> None:
-    """`name` and everything below it: ports of a bridge or bond, the parent of a VLAN."""
+    """Adds `name` and all interfaces below it to `found`: ports of a bridge or bond, the parent of a VLAN."""
     if name in found or name not in devices:
         return
     found[name] = why
@@ -89,7 +95,9 @@ def mark(found: dict[str, str], devices: Mapping[str, Netdev], name: str, why: s
 
 
 def ssh_address(environment: Mapping[str, str], pid: int, proc: Path = Path("/proc")) -> str | None:
-    """The machine's address of the ssh session that we descend from; `sudo` hides it from the environment."""
+    """Returns the machine's own address of the ssh session that started this process, from the environment of
+    its ancestors, since `sudo` hides it from ours; None without a session.
+    """
     connection = environment.get("SSH_CONNECTION", "")
     while not connection and pid > 1:
         try:

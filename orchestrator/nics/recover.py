@@ -1,4 +1,6 @@
-"""All NICs of a lab brought back, from its lease files alone: by the lab itself, or after its death."""
+"""Gives all NICs of a lab back to the machine, from its lease files alone: at the lab's end, or after a
+crash.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +18,11 @@ KINDS = ("namespace", "vm")
 def give_back(
     root: Path, lab: str, kinds: tuple[str, ...] = KINDS, patience_s: float = binding.OURS_S
 ) -> tuple[list[str], list[str]]:
-    """(what came back, errors). A lease whose NIC did not come back stays.
+    """Gives the lab's NICs of these kinds back to the machine; returns (keys of those given back, errors). A
+    NIC with an error keeps its lease.
 
-    Interfaces come out of namespaces before those end (virtual ones would end with them), functions of guests
-    after the guests have ended; `patience_s`: for their libvirt to do it.
+    Interfaces must leave namespaces before those end (virtual ones would end with them); PCI functions of
+    guests follow after the guests ended. `patience_s`: how long to wait for libvirt to give them back.
     """
     back: list[str] = []
     errors: list[str] = []
@@ -36,7 +39,7 @@ def give_back(
 
 
 def one(root: Path, lease: Lease, patience_s: float = 0) -> None:
-    """One NIC, then its lease."""
+    """Gives one NIC back to the machine, then removes its lease; NicError if that fails."""
     if lease.kind == "vm":
         _function(lease, patience_s)
     elif lease.found is not None:

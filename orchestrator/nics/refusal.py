@@ -1,4 +1,4 @@
-"""Why a lab may not have a NIC, each reason with what would mend it: pure, from facts."""
+"""Computes from facts why a lab cannot have a NIC, with a remedy for each reason."""
 
 from __future__ import annotations
 
@@ -16,14 +16,16 @@ UNSAFE = "vfio_iommu_type1 allow_unsafe_interrupts=1"
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """`rule`: what stands against it; `remedy`: what to do."""
+    """A reason against a NIC: the rule that it breaks, and the remedy."""
 
     rule: str
     remedy: str
 
 
 def refusal(use: NicUse, nic: Nic, facts: Facts, taken: Mapping[str, str]) -> Refusal | None:
-    """The first reason against `nic`; None where it may be had. taken: lease key -> lab, "" for this one."""
+    """Returns the first reason against `nic`; None if the lab can have it. taken: lease key -> lab, "" for
+    this one.
+    """
     for reason in (_taken, _management, _in_use, *(_FOR_VM if use.kind == "vm" else _FOR_NAMESPACE)):
         if (found := reason(nic, facts, taken)) is not None:
             return found
@@ -39,7 +41,7 @@ def _taken(nic: Nic, _: Facts, taken: Mapping[str, str]) -> Refusal | None:
 
 
 def leased(nic: str, lab: str) -> Refusal:
-    """The refusal for a NIC that another lab has."""
+    """Returns the refusal for a NIC that another lab has."""
     remedy = f"`vnet down {lab}` ends that lab, also after a crash; or take another port"
     return Refusal(f"{nic} is leased by lab {lab}", remedy)
 
@@ -95,14 +97,14 @@ def _no_iommu(nic: Nic, facts: Facts, _: Mapping[str, str]) -> Refusal | None:
 
 
 def no_iommu(iommu: Iommu) -> str:
-    """Why a machine offers no isolation."""
+    """Returns the reason why the machine cannot isolate a device."""
     if iommu.groups:
         return "the IOMMU does not cover it"
     return "the kernel looked for an IOMMU and found none" if iommu.asked else "the IOMMU is off or absent"
 
 
 def enable(iommu: Iommu) -> str:
-    """The remedy that turns the IOMMU on."""
+    """Returns the remedy that turns the IOMMU on."""
     return ENABLE_INTEL if iommu.intel else ENABLE_AMD
 
 

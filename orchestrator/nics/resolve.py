@@ -1,4 +1,4 @@
-"""Resolves a NIC named in a topology to one NIC of the machine: pure, from facts."""
+"""Resolves the NICs that a topology names to NICs of the machine, from facts alone."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ VIRTUAL = re.compile(r"(.+):vf(\d{1,4})")
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Choice:
-    """A NIC for one use of the plan, or the reason why none fits."""
+    """The NIC for one use of the plan, or the reason why none fits."""
 
     use: NicUse
     nic: Nic | None
@@ -25,9 +25,10 @@ class Choice:
 
 
 def resolve(uses: Iterable[NicUse], facts: Facts, held: dict[str, str]) -> list[Choice]:
-    """A choice for every use, in their order. held: lease key or interface name -> lab that has it.
+    """Returns a choice for every use, in the order of the uses. held: lease key or interface name -> lab that
+    has it.
 
-    Named ports are given out before those that are only asked for by vendor:device.
+    NICs that are requested by name or address are chosen before those requested by vendor:device.
     """
     asked = list(uses)
     given = {choice.use: choice for choice in _named_first(asked, facts, held)}
@@ -63,7 +64,7 @@ def _choose(use: NicUse, facts: Facts, taken: dict[str, str]) -> Choice:
 
 
 def candidates(asked: str, facts: Facts) -> list[Nic]:
-    """Every NIC that the words may mean: one, but for vendor:device."""
+    """Returns every NIC that the text can mean: at most one, except for vendor:device."""
     word = asked.lower()
     if match := PCI.fullmatch(word):
         return _functions(facts, facts.function(f"{match[1] or '0000'}:{match[2]}"))
@@ -87,7 +88,7 @@ def _functions(facts: Facts, function: PciNic | None) -> list[Nic]:
 
 
 def listed(facts: Facts) -> str:
-    """The NICs there are, in a line."""
+    """Returns the machine's NICs in one line; "none" if there are none."""
     known = [f"{p.address} {p.ident}" + (f" {', '.join(p.netdevs)}" if p.netdevs else "") for p in facts.pci]
     known += [d.name for d in facts.netdevs if facts.function_of(d.name) is None and not d.kind]
     return "; ".join(known) or "none"

@@ -1,4 +1,4 @@
-"""PCI network functions, IOMMU groups and interrupt remapping, read from sysfs and procfs below any root."""
+"""Reads PCI network functions, IOMMU groups and interrupt remapping from sysfs and procfs below a root."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ VFIO = "vfio-pci"
 
 
 def functions(root: Path = Path("/")) -> tuple[PciNic, ...]:
-    """Every PCI network function, by address."""
+    """Returns every PCI network function, ordered by address."""
     devices = root / "sys/bus/pci/devices"
     found = sorted(devices.iterdir()) if devices.is_dir() else []
     return tuple(function(root, d.name) for d in found if text(d / "class").startswith(NETWORK))
 
 
 def function(root: Path, address: str) -> PciNic:
-    """One PCI function; an empty vendor where it does not exist."""
+    """Returns one PCI function; its `vendor` is empty if it does not exist."""
     device = root / "sys/bus/pci/devices" / address
     group = target(device / "iommu_group")
     driver = target(device / "driver")
@@ -40,13 +40,15 @@ def function(root: Path, address: str) -> PciNic:
 
 
 def netdevs(device: Path) -> tuple[str, ...]:
-    """The function's interfaces that this namespace's sysfs shows."""
+    """Returns the names of the function's interfaces that sysfs shows in this namespace."""
     found = [*device.glob("net/*"), *device.glob("virtio*/net/*")]  # virtio has a device of its own between
     return tuple(sorted(d.name for d in found))
 
 
 def sharers(root: Path, address: str, group: str) -> tuple[str, ...]:
-    """Other endpoints of the group; PCI bridges stay with the host and do not count (kernel's vfio.rst)."""
+    """Returns the other devices of the IOMMU group, without PCI bridges, which stay with the host (kernel's
+    vfio.rst).
+    """
     members = root / "sys/kernel/iommu_groups" / group / "devices"
     others = sorted(m.name for m in members.iterdir() if m.name != address) if members.is_dir() else []
     classes = {a: text(root / "sys/bus/pci/devices" / a / "class") for a in others}
@@ -54,7 +56,7 @@ def sharers(root: Path, address: str, group: str) -> tuple[str, ...]:
 
 
 def held(group: Path) -> bool:
-    """Whether a program has a VFIO group open: only one may."""
+    """Whether a program has a VFIO group open; only one program can."""
     try:
         os.close(os.open(group, os.O_RDWR | os.O_CLOEXEC))
     except OSError as error:
@@ -63,7 +65,7 @@ def held(group: Path) -> bool:
 
 
 def iommu(root: Path = Path("/")) -> Iommu:
-    """The machine's support for passing devices through."""
+    """Returns the machine's support for passing devices to virtual machines."""
     groups = root / "sys/kernel/iommu_groups"
     words = text(root / "proc/cmdline").split()
     allowed = text(root / "sys/module/vfio_iommu_type1/parameters/allow_unsafe_interrupts")
@@ -78,7 +80,9 @@ def iommu(root: Path = Path("/")) -> Iommu:
 
 
 def remapping(root: Path) -> bool | None:
-    """Interrupt chips behind a remapping unit are named IR-... (kernel: drivers/iommu/irq_remapping.c)."""
+    """Whether interrupts are remapped: their chips are then named IR-... (drivers/iommu/irq_remapping.c).
+    None if no known chip is listed.
+    """
     lines = text(root / "proc/interrupts").splitlines()
     chips = [word for line in lines for word in line.split() if "IO-APIC" in word or "PCI-MSI" in word]
     return any(chip.startswith("IR-") for chip in chips) if chips else None
@@ -93,12 +97,12 @@ def vfio(root: Path) -> bool:
 
 
 def target(link: Path) -> str | None:
-    """The last part of a symbolic link's target; None if there is no link."""
+    """Returns the last part of a symbolic link's target; None if there is no link."""
     return Path(link.readlink()).name if link.is_symlink() else None
 
 
 def text(path: Path) -> str:
-    """A small file's text without its last newline; empty where it cannot be read."""
+    """Returns a small file's text without surrounding white space; "" if the file cannot be read."""
     try:
         return path.read_text(errors="replace").strip()
     except OSError:

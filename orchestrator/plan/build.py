@@ -1,4 +1,4 @@
-"""Topology to plan: pure and deterministic, the same file, lab name and seed give the same plan."""
+"""Computes the plan of a topology. The same file, lab name and seed always give the same plan."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ from .vms import vm
 def make_plan(
     topology: Topology, lab_name: str | None = None, seed: int | None = None, *, netem_in_vms: bool = False
 ) -> Plan:
-    """The plan of a topology; lab name and seed are the file's unless given.
+    """Returns the plan of a topology; None for `lab_name` or `seed` takes the value of the file.
 
-    netem_in_vms: links that need netem run through bridge VMs, for a host whose kernel has none.
-    Raises TopologyError for a lab name that cannot be one, and for templates that fail on a node's values.
+    netem_in_vms: links that need netem run through bridge VMs, for a host whose kernel has no netem. Raises
+    TopologyError for an invalid lab name, and for templates that fail with the values of a node.
     """
     topology, lab = fitted(topology), _lab_name(topology, lab_name)
     seed = topology.seed if seed is None else seed
@@ -115,7 +115,7 @@ def make_plan(
 
 
 def _openings(nodes: Sequence[Node]) -> list[Note]:
-    """Notes on files of the machine that the topology opens to its nodes, for the user who runs it."""
+    """Returns one note for each group whose nodes read or write files of the machine."""
     notes: dict[Note, None] = {}
     for node in nodes:
         for word, paths in (("reads", node.mounts_read), ("writes", node.mounts_write)):
@@ -132,7 +132,9 @@ def _traces(topology: Topology) -> dict[str, Trace]:
 
 
 def _no_tables_in_vms(topology: Topology, links: tuple[Link, ...]) -> None:
-    """Tables of delays lie beside this machine's tc; that of a virtual machine has its own only."""
+    """Raises TopologyError if a link with netem in a bridge VM needs a delay table: a VM's tc has only its
+    own tables.
+    """
     for link in links:
         ways = (link.forward, link.reverse)
         if any(d.enter is not None and d.impairment.tables & topology.tables.keys() for d in ways):
@@ -144,7 +146,9 @@ def _no_tables_in_vms(topology: Topology, links: tuple[Link, ...]) -> None:
 
 
 def _netem_in_kernels(topology: Topology, netem_in_vms: bool) -> None:
-    """Bridge VMs belong to one machine's lab."""
+    """Raises TopologyError if netem in bridge VMs is wanted for a multi-host topology, which cannot have
+    them.
+    """
     if netem_in_vms:
         rule = "need a kernel with netem each: bridge VMs in its place are not planned over hosts"
         raise TopologyError([topology.document.problem(("hosts",), "", rule, "use hosts that have it")])
@@ -170,7 +174,7 @@ def _programme(topology: Topology, scene: Scene) -> Programme:
 def _node(
     lab: str, topology: Topology, names: Expansion, network: Network, name: str, routes: tuple[Route, ...]
 ) -> Node:
-    """The node without its software, which may depend on the ways between nodes."""
+    """Returns the planned node without its software, which may depend on the paths between nodes."""
     machine = names.nodes[name]
     limit, reserve = machine.cpu_limit, machine.cpu_reserve
     archive = topology.images.get(machine.image or "")

@@ -1,4 +1,6 @@
-"""Finds schedules that exceed a link's rate: a message is due before the previous one can have passed."""
+"""Finds schedules that exceed a link's rate: the next message is due before the link has sent the previous
+one.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +20,10 @@ Transmitter = tuple[str, str]  # namespace and device; of half duplex the shared
 
 
 def crowded(plan: Plan, relays: Mapping[str, str]) -> Iterator[Note]:
-    """One note a class that some link on its way has too low a rate for, though it had nothing else to carry.
+    """Yields one note for each traffic class and link whose rate is too low for one flow of the class alone.
 
-    Reckoned is the least that a protocol over IP puts on the wire: payload and, of a request, its answers, in
-    full packets, each sent once. `relays`: flow -> node by way of which its messages go.
+    The computation uses the least number of bytes that a protocol over IP sends: payload and, for a request,
+    its replies, in full packets, each sent once. relays: flow name -> node that relays its messages.
     """
     paths = Paths.of(plan)
     links = {_transmitter(way): link.name for link in plan.links for way in (link.forward, link.reverse)}
@@ -42,12 +44,14 @@ def crowded(plan: Plan, relays: Mapping[str, str]) -> Iterator[Note]:
 
 
 def _transmitter(way: Direction) -> Transmitter:
-    """The transmitter of a direction: namespace and device, since device names repeat between nodes."""
+    """Returns the key of a direction's transmitter: namespace and device, since device names repeat between
+    nodes.
+    """
     return ("", way.shared) if way.shared else (way.netns, way.device)
 
 
 def _interval_ns(flow: Flow) -> int | None:
-    """The shortest interval of a flow's schedule; None without a schedule."""
+    """Returns the shortest interval of a flow's schedule; None without a schedule or with a rate of 0."""
     if flow.schedule is None:
         return None
     rate = max(step.per_s for step in flow.schedule.rates) / flow.schedule.count
@@ -57,7 +61,9 @@ def _interval_ns(flow: Flow) -> int | None:
 def _paths(
     plan: Plan, paths: Paths, flow: Flow, nodes: Mapping[str, str], relay: str | None
 ) -> tuple[list[Path], list[Path]]:
-    """The paths of a message to each receiver, and of the replies; if receivers take turns, of the first."""
+    """Returns the paths of a flow's messages to all its receivers and those of the replies; if receivers take
+    turns, only those of the first.
+    """
     here = nodes[flow.sender]
     names = [nodes[n] for d in flow.deliveries for n in plan.receivers[d.receivers] if n in nodes]
     names = names[:1] if flow.spread == "round-robin" else names
@@ -69,7 +75,7 @@ def _paths(
 
 
 def _spans_ns(flow: Flow, there: list[Path], back: list[Path], sender: Software) -> dict[Transmitter, int]:
-    """The time for which the messages of one tick occupy each transmitter with a rate."""
+    """Returns how long one burst of the flow, with its replies, occupies each transmitter that has a rate."""
     total: Counter[Transmitter] = Counter()
     burst = flow.schedule.burst if flow.schedule is not None else 1
     once = KINDS[sender.kind].costs(sender, [flow]).one_copy
@@ -82,13 +88,15 @@ def _spans_ns(flow: Flow, there: list[Path], back: list[Path], sender: Software)
 
 
 def _ways(paths: list[Path], once: bool) -> list[Direction]:
-    """Every direction of the paths, once for each time that a message passes it."""
+    """Returns the directions with a rate on the paths, once for each time that a message passes; with `once`,
+    each transmitter once.
+    """
     every = [way for path in paths for way in path.directions if way.impairment.rate_bps]
     return list({_transmitter(way): way for way in every}.values()) if once else every
 
 
 def _sending_ns(payload_bytes: int, asked: Impairment) -> int:
-    """The time to send a message in full packets, with the headers of Ethernet and IP."""
+    """Returns the time to send a message in full packets, with the headers of Ethernet and IP."""
     room = asked.frame_bytes - FRAME_BYTES - IP_BYTES
     packets = -(-payload_bytes // room)
     frames_bytes = payload_bytes + packets * (ETHERNET_BYTES + IP_BYTES)

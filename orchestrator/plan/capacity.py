@@ -21,11 +21,11 @@ MEMORY_SHARE = 0.9
 
 @dataclass(frozen=True, slots=True)
 class MachineFacts:
-    """The resources of the machine; None if one is unknown or has no limit."""
+    """The resources of the machine; None: unknown, or without a limit."""
 
     memory_available_bytes: int | None = None
     open_files: int | None = None  # hard limit of one process (RLIMIT_NOFILE)
-    processes: int | None = None  # what is left of RLIMIT_NPROC, pid_max and pids.max
+    processes: int | None = None  # remainder of RLIMIT_NPROC, pid_max and pids.max
     bridge_ports: int = 1023  # BR_MAX_PORTS, net/bridge/br_private.h
     neighbour_entries: int | None = None  # net.ipv4.neigh.default.gc_thresh3, one table for all namespaces
     disk_available_bytes: int | None = None  # where the run directory is
@@ -35,7 +35,7 @@ class MachineFacts:
 
 
 def problems(plan: Plan, facts: MachineFacts) -> list[Problem]:
-    """Every limit of the machine that the plan exceeds; empty if it fits."""
+    """Returns a problem for every limit of the machine that the plan exceeds; empty if the plan fits."""
     return [
         *_memory(plan, facts),
         *_counted(plan, facts),
@@ -68,7 +68,9 @@ def _memory(plan: Plan, facts: MachineFacts) -> Iterator[Problem]:
 
 
 def _that_fit(vms: Sequence[Vm], needed: float, room: float) -> str:
-    """How many of the machines fit, and with less memory each how much; empty where not even one does."""
+    """Returns words on how many of the VMs fit into the free memory, and with how much memory all fit; "" if
+    not even one fits.
+    """
     given = sum(VM_BYTES + vm.memory_bytes for vm in vms)
     left = room - (needed - given)
     count = int(left // (given / len(vms)))
@@ -126,7 +128,9 @@ def _ports(plan: Plan, facts: MachineFacts) -> Iterator[Problem]:
 
 
 def _cores(plan: Plan, facts: MachineFacts) -> Iterator[Problem]:
-    """Problems of CPU reservations in cores; those in MHz depend on the clock of the lab's kernel."""
+    """Yields a problem if CPU reservations in cores exceed the cores. Reservations in MHz are not checked
+    here, since they depend on the clock of the lab's kernel.
+    """
     booked = sum(node.cpu_reserve_cores or 0.0 for node in plan.nodes if node.vm is None)
     if facts.cores is not None and booked > facts.cores:
         rule = f"the lab's kernel has {facts.cores} core{'s' * (facts.cores != 1)}"

@@ -1,4 +1,4 @@
-"""Finds the namespace and device of a capture point, for the plan and for a running lab."""
+"""Finds the network namespace and device of a capture point, for the plan and for a running lab."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ def capture_point(
     filter: str,
     keep: bool,
 ) -> Capture:
-    """The capture `name` at "node NAME", "segment NAME" or "link NAME", each of which must exist."""
+    """Returns the capture `name` at "node NAME", "segment NAME" or "link NAME"; that node, segment or link
+    must exist.
+    """
     kind, target = at.split(" ")
     link = next(li for li in links if li.name == target) if kind == "link" else None
     netns, device = core_netns(lab), _device(kind, target, segments, interfaces, link)
@@ -40,10 +42,11 @@ def _device(
     interfaces: Mapping[str, Sequence[Interface]],
     link: Link | None,
 ) -> str:
-    """The device in the core namespace where a capture point sees its packets; "" where it has none there.
+    """Returns the device in the core namespace where packets of a capture point are visible; "" if there is
+    none.
 
-    A node's port shows what passes between node and bridge; a bridge (promiscuous while captured) shows each
-    frame that enters the segment, once; a link's first end shows what leaves it forward and what arrives.
+    A node's port shows what passes between node and bridge. A bridge (promiscuous while captured) shows each
+    frame that enters the segment once. The first end of a link shows what leaves forward and what arrives.
     """
     if kind == "node":
         return interfaces[target][0].port

@@ -1,4 +1,6 @@
-"""Plans new nodes for a group: free names, addresses and ports, and the steps that connect them."""
+"""Plans new nodes like the first one of a group: free names, addresses and ports, and the steps that connect
+them.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +18,12 @@ from .vms import own_link
 
 
 class CloneError(ValueError):
-    """A group that cannot be cloned; the text says why."""
+    """The group cannot be cloned; the text is the reason."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Clone:
-    """A node to add, with the steps that wire it."""
+    """A node to add to a running lab, with the steps that connect it."""
 
     node: Node
     steps: tuple[Step, ...]
@@ -31,11 +33,12 @@ class Clone:
 def clones(
     plan: Plan, now: Mapping[str, Mapping[str, Any]], group: str, count: int, *, idle: bool = False
 ) -> list[Clone]:
-    """`count` nodes like the plan's first node of `group`. now: the running lab's nodes, as of `inspect`.
+    """Returns `count` new nodes like the plan's first node of `group`.
 
-    Programs are copied as they stand: a text that names the original's address keeps it. What takes part in
-    the scenario is refused, since no running lab begins another one; idle: the clones go without it. Raises
-    CloneError.
+    now: the nodes of the running lab, as `inspect` returns them. Software is copied unchanged: an argument
+    that holds the original's address still does. idle: leave out software that takes part in the scenario.
+    Raises CloneError for an unknown group, a group with a NIC of the machine and, without `idle`, one whose
+    software takes part in the scenario.
     """
     model = next((node for node in plan.nodes if node.group == group), None)
     if model is None:
@@ -66,7 +69,7 @@ def _idle(node: Node) -> Node:
 
 
 class _Free:
-    """Addresses and port names that no node of the lab has or had."""
+    """Allots addresses and interface names that no node of the lab has or had."""
 
     def __init__(self, plan: Plan, used: Iterable[Mapping[str, Any]]) -> None:
         cards = list(used)
@@ -81,7 +84,9 @@ class _Free:
         self.ports.taken |= {name for tunnel in plan.tunnels for name in (tunnel.device, tunnel.bridge)}
 
     def card(self, model: Interface, index: int, node: str) -> Interface:
-        """The clone's counterpart of one of the original's interfaces."""
+        """Returns the clone's interface for one of the original's, with a free address and port name;
+        CloneError if there is none.
+        """
         if model.segment not in self._pools:
             raise CloneError(
                 f"link {model.segment}: joins two nodes, so its ends cannot be cloned; write them in the file"
@@ -98,7 +103,7 @@ class _Free:
 
 
 def _names(group: str, taken: set[str], count: int) -> list[str]:
-    """`group` with the numbers after the highest that is taken."""
+    """Returns `count` names: `group` with the numbers that follow the highest one in use."""
     numbers = [int(m[1]) for name in taken if (m := re.fullmatch(re.escape(group) + r"(\d+)", name))]
     first = max(numbers, default=1) + 1
     return [f"{group}{number}" for number in range(first, first + count)]
@@ -128,8 +133,8 @@ def _clone(plan: Plan, model: Node, name: str, free: _Free) -> Clone:
 def _own_links(
     plan: Plan, model: Node, node: Node, links: Iterable[Link], free: _Free
 ) -> tuple[Node, list[Link]]:
-    """Own links of virtual machines, and half duplex ones: each a wire of its own in the core, made as the
-    planner makes them.
+    """Gives the clone a wire of its own in the core for each link of a VM and each half-duplex link. Returns
+    the node with changed interfaces, and the links; CloneError for a link through a bridge VM.
     """
     found: list[Link] = []
     cards = list(node.interfaces)
@@ -149,7 +154,7 @@ def _own_links(
 
 
 def _link(link: Link, model: Node, node: Node) -> Link:
-    """The original's access link with the clone's devices."""
+    """Returns the original's access link with the devices of the clone."""
     cards = {old.port: new for old, new in zip(model.interfaces, node.interfaces, strict=True)}
     card = cards[link.reverse.device]
 

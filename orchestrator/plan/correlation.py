@@ -1,8 +1,9 @@
 """Computes the effect of netem's correlation on a probability.
 
-netem draws `x = (1 - rho) * uniform + rho * last x` and acts where x is below the chance (get_crandom and
-its callers in the kernel's net/sched/sch_netem.c). Mixing narrows x around one half, so that a small chance
-is met less often than asked, far less with a larger rho. This is the share that the arithmetic gives.
+netem draws `x = (1 - rho) * uniform + rho * last x` and acts where x is below the requested probability
+(get_crandom and its callers in the kernel's net/sched/sch_netem.c). This mixing narrows the distribution of x
+around one half, so a small probability takes effect less often than requested, and the more so the larger rho
+is. The module computes the share of packets that this arithmetic affects.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ _SMALL = 1e-12
 
 @cache
 def effective_share(chance: float, correlation: float) -> float:
-    """The long run share of packets that meet `chance`, in [0, 1], under `correlation`, in [0, 1)."""
+    """Returns the long-run share of packets affected when netem has the probability `chance`, in [0, 1], and
+    `correlation`, in [0, 1).
+    """
     if correlation == 0 or chance in (0.0, 1.0):
         return chance
     below = [cell / _CELLS for cell in range(_CELLS + 1)]  # P(x < cell / _CELLS), first of a uniform x
@@ -30,14 +33,16 @@ def effective_share(chance: float, correlation: float) -> float:
 
 
 def _at(values: list[float], place: float) -> float:
-    """`values`, a function on [0, 1] given at equal distances, at `place`; flat outside."""
+    """Interpolates a function on [0, 1], sampled at equal distances in `values`, at `place`; constant outside
+    [0, 1].
+    """
     scaled = min(max(place, 0.0), 1.0) * _CELLS
     cell = min(int(scaled), _CELLS - 1)
     return values[cell] + (values[cell + 1] - values[cell]) * (scaled - cell)
 
 
 def _mixed(below: list[float], rho: float) -> list[float]:
-    """The distribution of (1 - rho) u + rho x for a uniform u and an x distributed as `below`.
+    """Returns the distribution of (1 - rho) u + rho x for a uniform u and an x distributed as `below`.
 
     P((1 - rho) u + rho x < z) is the mean over u of P(x < (z - (1 - rho) u) / rho): an integral of `below`.
     """
@@ -53,7 +58,7 @@ def _mixed(below: list[float], rho: float) -> list[float]:
 
 
 def _integral(area: list[float], place: float) -> float:
-    """The integral up to `place` of a distribution function, which is 0 below 0 and 1 above 1."""
+    """Returns the integral up to `place` of a distribution function that is 0 below 0 and 1 above 1."""
     if place <= 0:
         return 0.0
     return area[-1] + (place - 1) if place >= 1 else _at(area, place)

@@ -1,4 +1,4 @@
-"""Finds deadlines that cannot be met, since they are shorter than the delay of the messages' path."""
+"""Finds deadlines that are shorter than the delay of the links on the messages' path."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from .paths import Paths
 
 
 def late(plan: Plan, relays: dict[str, str]) -> Iterator[Note]:
-    """One note a class and deadline; `relays`: flow -> node by way of which its messages go.
+    """Yields one note for each traffic class and deadline that a flow cannot meet.
 
-    Predicted are the delays of the links alone, without the time that a frame takes to be sent.
+    The comparison uses the delays of the links alone, without the time to send a frame. relays: flow name ->
+    node that relays its messages.
     """
     paths = Paths.of(plan)
     nodes = {node.name: node for node in plan.nodes}

@@ -1,4 +1,4 @@
-"""A plan as a drawing: segments, nodes and groups beside them, impairments on the edges; by graphviz."""
+"""Draws a plan with graphviz: segments, nodes and groups as boxes, links as edges with their impairments."""
 
 from __future__ import annotations
 
@@ -21,14 +21,16 @@ _FONT = "Helvetica,Arial,sans-serif"
 
 
 class GraphError(RuntimeError):
-    """graphviz is absent or refused the drawing."""
+    """graphviz is not installed, takes too long or rejects the drawing."""
 
 
 FORMATS = ("svg", "png", "pdf")
 
 
 def graph(plan: Plan, form: str = "svg") -> bytes:
-    """The drawing as a file of one of FORMATS; GraphError, with the remedy, where graphviz' `dot` fails."""
+    """Returns the drawing as a file of one of FORMATS; GraphError, with the remedy, if
+    graphviz' `dot` fails.
+    """
     try:
         done = subprocess.run(
             ["dot", f"-T{form}"], input=dot(plan).encode(), capture_output=True, timeout=60, check=False
@@ -43,7 +45,7 @@ def graph(plan: Plan, form: str = "svg") -> bytes:
 
 
 def dot(plan: Plan) -> str:
-    """The drawing in graphviz' language; the same plan gives the same text."""
+    """Returns the drawing in graphviz' language; the same plan always gives the same text."""
     return "\n".join(["graph lab {", *_style(), *_segments(plan), *_nodes(plan), *_edges(plan), "}", ""])
 
 
@@ -75,7 +77,7 @@ def _segments(plan: Plan) -> Iterator[str]:
 
 
 def _drawn(plan: Plan) -> list[GroupView]:
-    """Groups; members that links of their own join to others each stand alone."""
+    """Returns the groups to draw; a member at an end of a link between nodes is a group of its own."""
     wired = {end for link in plan.links if link.kind == "nodes" for end in (link.a, link.b)}
     found: list[GroupView] = []
     for group in groups(plan):

@@ -1,4 +1,4 @@
-"""Half duplex in the plan: the device that both ends of a link, or all ports of a segment, send through."""
+"""Plans half duplex: the one device through which both ends of a link, or all ports of a segment, send."""
 
 from __future__ import annotations
 
@@ -20,14 +20,16 @@ _STATIONS = (1, 2)  # of the proof's own: from here two can send at once, whatev
 
 
 def with_one_transmitter(link: Link, names: InterfaceNames) -> Link:
-    """The link with one transmitter for both directions."""
+    """Returns the link with one transmitter that both directions share."""
     shared = names.allot(f"{link.name}-air")
     forward, reverse = (dataclasses.replace(way, shared=shared) for way in (link.forward, link.reverse))
     return dataclasses.replace(link, forward=forward, reverse=reverse)
 
 
 def medium(lab: str, name: str, source: FileSegment, names: InterfaceNames) -> Link:
-    """A segment's medium, with two stations of its own: what one sends comes into its port by the medium."""
+    """Returns the half-duplex medium of a segment as a link, with two stations of the link proof at its ends:
+    the frames of one station enter its port by way of the medium.
+    """
     core = core_netns(lab)
     one, other = (
         direction(
@@ -42,13 +44,15 @@ def medium(lab: str, name: str, source: FileSegment, names: InterfaceNames) -> L
 
 
 def blocks(segments: Iterable[Segment], links: Iterable[Link]) -> dict[str, int]:
-    """The number of each medium's filter block in the core namespace, by segment."""
+    """Returns, by segment, the number of the tc filter block of its half-duplex medium in
+    the core namespace.
+    """
     media = {link.a for link in links if link.kind == MEDIUM}
     return {segment.name: number for number, segment in enumerate(segments, 1) if segment.name in media}
 
 
 def ports(segment: str, interfaces: Iterable[Interface], links: Iterable[Link]) -> Iterator[str]:
-    """Devices by which frames come to a segment's bridge."""
+    """Yields the devices through which frames enter a segment's bridge."""
     yield from (c.port for c in interfaces if c.segment == segment and c.bridge is None and c.port)
     for link in links:
         if link.forward.enter is not None:
@@ -66,9 +70,10 @@ def ports(segment: str, interfaces: Iterable[Interface], links: Iterable[Link]) 
 def entering(
     segments: Iterable[Segment], interfaces: Iterable[Interface], links: Sequence[Link], media: Iterable[Link]
 ) -> str:
-    """Lines for `tc -batch` that send what enters these ports of media through their transmitters.
+    """Returns `tc -batch` lines that send frames entering the ports of half-duplex segments through their
+    transmitters.
 
-    media: all of the lab; those that are among `links` are made, the others stand already.
+    media: all media of the lab. Only those that are also in `links` are created; the others exist already.
     """
     cards, by_name = list(interfaces), {link.a: link for link in media if link.kind == MEDIUM}
     hooked = {d.device for li in links if li.kind != MEDIUM for d in (li.forward, li.reverse) if d.shared}

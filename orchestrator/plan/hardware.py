@@ -1,4 +1,4 @@
-"""Finds a topology's interfaces that are NICs of the machine, and those that a cable joins to a segment."""
+"""Finds the interfaces of a topology that are NICs of the machine, and the NICs that cables join to them."""
 
 from __future__ import annotations
 
@@ -11,14 +11,16 @@ from ..topology.document import File
 
 @dataclasses.dataclass(frozen=True)
 class Hardware:
-    """A node's NIC as requested, and the one that is cabled to it, if that is in the lab too."""
+    """The NIC of a node as requested, and the NIC at the other end of its cable; None if that is not in the
+    lab.
+    """
 
     nic: str
     cable: str | None = None
 
 
 def nics_of(model: File) -> dict[tuple[str, str], Hardware]:
-    """(node, segment) -> its NIC."""
+    """Returns the NIC of each interface that has one, by (node, segment)."""
     found = {
         (name, segment or node.segment[0]): Hardware(asked)
         for name, node in model.nodes.items()
@@ -32,7 +34,7 @@ def nics_of(model: File) -> dict[tuple[str, str], Hardware]:
 
 
 def with_nic(card: Interface, hardware: Hardware | None) -> Interface:
-    """The interface as that NIC; unchanged without one."""
+    """Returns the interface as that NIC; unchanged if `hardware` is None."""
     if hardware is None:
         return card
     return dataclasses.replace(card, nic=hardware.nic, cable=hardware.cable)

@@ -1,4 +1,6 @@
-"""Names, addresses and hardware addresses of a lab's parts; the same file always gives the same ones."""
+"""Computes the names, IP addresses and MAC addresses of a lab's parts; the same file always gives the same
+ones.
+"""
 
 from __future__ import annotations
 
@@ -26,12 +28,12 @@ def node_cgroup(lab: str, node: str) -> str:
 
 @dataclass
 class InterfaceNames:
-    """Hands out interface names of one namespace: the wished one where it fits and is free."""
+    """Allots unique interface names of one namespace: the wished name if it fits and is free."""
 
     taken: set[str] = field(default_factory=lambda: set(_RESERVED))
 
     def allot(self, wish: str) -> str:
-        """`wish`, or as much of its beginning as fits and a hash that makes it unique."""
+        """Allots `wish`, or its beginning with a hash if it is longer than 15 characters or taken."""
         name, attempt = wish, 0
         while len(name) > IFNAMSIZ or name in self.taken:
             digest = hashlib.sha256(f"{wish}/{attempt}".encode()).hexdigest()[:6]
@@ -41,7 +43,7 @@ class InterfaceNames:
 
 
 class AddressPool:
-    """The free host addresses of a subnet, lowest first, fixed ones left out."""
+    """Allots the host addresses of a subnet in ascending order, without the fixed ones."""
 
     def __init__(self, subnet: str, fixed: Iterable[str]) -> None:
         self.network = ipaddress.ip_network(subnet)
@@ -52,23 +54,23 @@ class AddressPool:
         return (str(host) for host in self.network.hosts() if str(host) not in self._fixed)
 
     def next(self) -> str:
-        """The next free address; StopIteration where the subnet is full (check has counted them)."""
+        """Returns the next free address; StopIteration if the subnet is full, which the checks exclude."""
         return next(self._free)
 
 
 def node_mac(address: str) -> str:
-    """Locally administered, and of IPv4 legible: 02:00 and the address in hexadecimal."""
+    """Returns the MAC address of a node's interface: 02:00 and, for IPv4, the address in hexadecimal."""
     return _mac(0x02, _low(address))
 
 
 def port_mac(address: str) -> str:
-    """The hardware address of the other end of the node's veth pair."""
+    """Returns the MAC address of the core's end of the node's veth pair."""
     return _mac(0x06, _low(address))
 
 
 def _low(address: str) -> int:
-    """32 bits that tell an address from all others of its subnet, and of IPv6 most likely of all subnets: the
-    lowest, changed by what the others are.
+    """Returns 32 bits that are unique to an address within its subnet: the IPv4 address, or the low 32 bits
+    of an IPv6 address XOR a hash of the others, which also tells subnets apart in most cases.
     """
     number = ipaddress.ip_address(address)
     if number.version == 4:
@@ -82,22 +84,24 @@ def bridge_mac(index: int) -> str:
 
 
 def link_macs(index: int) -> tuple[str, str]:
-    """The hardware addresses of the two ends of a link between segments."""
+    """Returns the MAC addresses of the two ends of a link between segments."""
     return _mac(0x0E, 2 * index), _mac(0x0E, 2 * index + 1)
 
 
 def station_mac(medium: int, end: int) -> str:
-    """The hardware address of a station that proves a segment's medium."""
+    """Returns the MAC address of a station that the link proof uses on a segment's half-duplex medium."""
     return _mac(0x2A, 4 * medium + end)
 
 
 def of_own(mac: str, first: int) -> str:
-    """A hardware address made from an interface's own: for the parts of the wire behind it."""
+    """Returns the MAC address with its first byte replaced by `first`, for devices on the wire behind the
+    interface.
+    """
     return f"{first:02x}{mac[2:]}"
 
 
 def bridge_vm_macs(index: int) -> tuple[str, str]:
-    """The hardware addresses of the two interfaces of the bridge VM that carries a link."""
+    """Returns the MAC addresses of the two interfaces of the bridge VM that carries a link."""
     return _mac(0x12, 2 * index), _mac(0x12, 2 * index + 1)
 
 

@@ -1,9 +1,9 @@
-"""Static neighbour entries for nodes, where resolution by ARP or NDP would lose messages.
+"""Plans static neighbour entries for nodes where resolution by ARP or NDP would lose messages.
 
-While a neighbour is asked for, the kernel keeps 212,992 bytes of frames for it (unres_qlen_bytes in
-net/core/neighbour.c: some 92 frames of 1,000 bytes) and drops the oldest of what is more; it asks three
-times, a second apart, and then gives up. On a short link that loses nothing that is never seen; where the
-asking or its answer may be lost, a second's frames wait, or three askings are lost and all that waited.
+While the kernel resolves a neighbour, it queues 212,992 bytes of frames for it (unres_qlen_bytes in
+net/core/neighbour.c: some 92 frames of 1,000 bytes) and drops the oldest ones beyond that. It sends three
+requests, one second apart, and then gives up. On a short link without losses this loses no message. On a link
+that may lose the request or its answer, the frames of a second wait, or three lost requests lose all of them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ Asked = tuple[str, str]  # a node, and a neighbour's address
 
 
 def known(plan: Plan, relays: Mapping[str, str]) -> dict[str, tuple[Neighbour, ...]]:
-    """Static neighbours by node, for pairs that flows, routes or wires need. `relays`: flow -> relay node."""
+    """Returns the static neighbours of each node, for pairs of nodes that flows, routes or links need.
+    `relays`: flow name -> node that relays its messages.
+    """
     if not any(way.impairment.present for link in plan.links for way in (link.forward, link.reverse)):
         return {}
     paths, losses = Paths.of(plan), _losses(plan)
@@ -46,7 +48,7 @@ def known(plan: Plan, relays: Mapping[str, str]) -> dict[str, tuple[Neighbour, .
 
 
 def _loses(hop: Hop, per_s: int, losses: Mapping[Direction, float]) -> bool:
-    """Whether messages may be lost while the neighbour is resolved; `per_s`: frames to it."""
+    """Whether messages may be lost while the neighbour is resolved; `per_s`: frames per second to it."""
     lost = 1.0 - math.prod(1.0 - losses.get(way, 0.0) for way in hop.ways)
     wait_ns = max(hop.round_ns, RETRY_NS if lost > 0.0 else 0)
     if wait_ns < SHORT_NS:
@@ -55,7 +57,9 @@ def _loses(hop: Hop, per_s: int, losses: Mapping[Direction, float]) -> bool:
 
 
 def _losses(plan: Plan) -> dict[Direction, float]:
-    """The highest loss of each direction that ever loses or corrupts frames, by file, timeline or trace."""
+    """Returns the highest loss of each direction that loses or corrupts frames at any time, by file, timeline
+    or trace.
+    """
     found: dict[Direction, float] = {}
     for link in plan.links:
         for name, way in (("forward", link.forward), ("reverse", link.reverse)):
@@ -75,7 +79,9 @@ def _by_events(plan: Plan, link: str, direction: str) -> Iterator[Impairment]:
 
 
 def _lost(loss: float, gemodel: tuple[float, float, float, float] | None, corrupt: float) -> float:
-    """The long-run share of frames lost in one direction; corrupted ones count, since ARP has no checksum."""
+    """Returns the long-run share of frames lost in one direction. Corrupted frames count as lost, since ARP
+    has no checksum.
+    """
     if gemodel is not None:
         bad, good, in_bad, in_good = gemodel
         share = bad / (bad + good) if bad + good else 0.0
@@ -91,7 +97,9 @@ def _both(node: str, hop: Hop) -> tuple[tuple[str, Neighbour], tuple[str, Neighb
 
 
 def _frames(plan: Plan, paths: Paths, relays: Mapping[str, str]) -> Counter[Asked]:
-    """Frames a second that flows send to each neighbour, where they send most; bursts count as a second's."""
+    """Returns the frames per second that flows send to each neighbour at their highest rate; a burst that
+    comes less often than once a second counts as if it came every second.
+    """
     at = {s.session.endpoint: n.name for n in plan.nodes for s in n.software if s.session is not None}
     ways: dict[tuple[str, str], list[Asked]] = {}
     found: Counter[Asked] = Counter()
@@ -112,7 +120,9 @@ def _frames(plan: Plan, paths: Paths, relays: Mapping[str, str]) -> Counter[Aske
 def _legs(
     plan: Plan, flow: Flow, here: str, at: Mapping[str, str], relay: str | None
 ) -> Iterator[tuple[str, str, bool]]:
-    """Yields (from, to, whether it carries messages, not answers) for each path of the flow."""
+    """Yields (from, to, forward) for each path of the flow; forward is True for messages and False for
+    replies.
+    """
     if relay is not None and relay != here:
         yield here, relay, True
     for delivery in flow.deliveries:

@@ -1,14 +1,14 @@
-"""The impairment of a direction: what the file says, with the queue limit that it needs.
+"""Converts the impairment of one direction from the file to the plan, with the queue limit that it needs.
 
-The queue limit. netem keeps every delayed packet in its queue and drops what exceeds `limit` (default 1,000
-packets) without a word, so a fast link with a delay loses packets that nobody asked it to lose. The
-limit is therefore sized unless the file sets it:
+netem keeps every delayed packet in its queue and silently drops what exceeds `limit` (default 1,000 packets),
+so a fast link with a delay loses packets although no loss was requested. The limit is therefore computed
+unless the file sets it:
 
-    limit = max(1000, ceil(2 * rate * (delay + 4 * jitter) / (8 * 256 bytes)))
+limit = max(1000, ceil(2 * rate * (delay + 4 * jitter) / (8 * 256 bytes)))
 
-twice the packets of 256 bytes (an exchange of small messages averages less than 300) that the rate can put
-into the delay and the tail of its jitter. A direction without a rate counts as 10 Gbit/s, more than a veth
-pair carries in small packets.
+This is twice the number of 256-byte packets (an exchange of small messages averages less than 300 bytes) that
+arrive at the rate during the delay and the tail of its jitter. A direction without a rate counts as 10
+Gbit/s, more than a veth pair carries in small packets.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ JITTER_TAIL = 4
 
 
 def queue_limit(delay_ns: int, jitter_ns: int, rate_bps: int) -> int:
-    """Packets that netem must be able to hold so that only its loss model loses any."""
+    """Returns the number of packets that netem must be able to hold so that only its loss model loses
+    packets.
+    """
     held_s = (delay_ns + JITTER_TAIL * jitter_ns) / 1e9
     bits = (rate_bps or UNSHAPED_BPS) * held_s
     return max(LEAST_LIMIT, math.ceil(MARGIN * bits / (8 * SMALL_PACKET_BYTES)))
@@ -43,7 +45,9 @@ FRAME_BYTES = 18  # of a frame beside its payload: Ethernet's header, and a tag 
 
 
 def impairment(source: FileImpairment | None, mtu: int = 1500) -> Impairment:
-    """The plan's impairment of what the file says, on a wire of that MTU; None is a plain wire."""
+    """Returns the plan's impairment for the file's one, on a wire of that MTU; None: a wire without
+    impairment.
+    """
     if source is None:
         return Impairment(frame_bytes=mtu + FRAME_BYTES)
     rate = source.rate or 0
@@ -78,16 +82,16 @@ def impairment(source: FileImpairment | None, mtu: int = 1500) -> Impairment:
 def direction(
     source: FileImpairment | None, mtu: int, at: tuple[str, str], far: tuple[str, str]
 ) -> Direction:
-    """A direction from one end of a wire, a namespace and a device, to the other."""
+    """Returns the direction from one end of a wire to the other; an end is a (namespace, device) pair."""
     trace = str(source.trace) if source is not None and source.trace is not None else None
     return Direction(impairment(source, mtu), *at, *far, trace=trace)
 
 
 def _replayed(first: Impairment, trace: Trace, limit: int | None) -> Impairment:
-    """The trace's first impairment, with queue limits for the largest of its states.
+    """Returns the trace's first impairment, with queue limits for the largest of its states.
 
-    A rate that changes is kept by a queue of its own behind the delay: netem alone gives each packet its time
-    when it comes, so a change would not reach those that wait.
+    A changing rate is set on a queue of its own after the delay. netem alone fixes the departure of a packet
+    when it arrives, so a change would not reach the packets that wait.
     """
     delay_ns = max([first.delay_ns, *(s.delay_ns for s in trace.states if s.delay_ns is not None)])
     fastest_bps = max([first.rate_bps, *(s.rate_bps for s in trace.states if s.rate_bps is not None)])
@@ -102,9 +106,11 @@ def _replayed(first: Impairment, trace: Trace, limit: int | None) -> Impairment:
 
 
 def sized(wanted: Impairment, limit: int | None = None) -> Impairment:
-    """The same impairment with its queue limit: `limit`, or the computed one; a plain wire has none.
+    """Returns the impairment with its queue limit: `limit`, or else the computed one; 0 without an
+    impairment.
 
-    In front of a queue of a stated kind netem holds what comes, not what the rate lets through.
+    In front of a queue of a stated kind, netem holds what arrives before the rate applies, so the rate does
+    not reduce the limit.
     """
     if limit is None:
         rate = wanted.rate_bps if wanted.queue is None else 0

@@ -1,4 +1,4 @@
-"""Segments, nodes' interfaces and links of the plan: addresses given out, both ends of every wire named."""
+"""Plans segments, interfaces of nodes and links: allots addresses, and names both ends of every wire."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ class Network:
     subnets: dict[str, str] = field(default_factory=dict)  # of segments and of links between nodes
 
     def address(self, node: str) -> str:
-        """The node's address on its first network."""
+        """Returns the address of the node's first interface."""
         return self.interfaces[node][0].address
 
     def address_of(self, node: str, seen_from: str) -> str:
-        """The node's address as seen from another node."""
+        """Returns the address of `node` under which the node `seen_from` reaches it."""
         return spoken_to(self.interfaces[node], self.interfaces[seen_from], self.subnets)
 
 
 def plan_network(model: File, names: Expansion, lab: str, cut: set[str]) -> Network:
-    """The network of a lab; `cut` are nodes that the timeline takes off the network."""
+    """Returns the network of a lab; `cut` are the nodes that the timeline disconnects from the network."""
     core = InterfaceNames()
     subnets = {name: domain.subnets[0] for name, domain in domains(model).items()}
     segments = tuple(
@@ -72,9 +72,11 @@ def _ipv6(segment: FileSegment, subnet: str) -> bool:
 
 
 def move_netem_into_vms(network: Network, lab: str, events: tuple[Event, ...]) -> tuple[Node, ...]:
-    """Give every link that needs netem a bridge VM, where the host's kernel has none; those VMs.
+    """Gives every link that needs netem a bridge VM, for a host whose kernel has no netem, and returns those
+    VMs.
 
-    Access links of light nodes, and links between two of them, stay as they are: their ends are inside.
+    Access links of light nodes, and links between two light nodes, stay as they are: their ends are inside
+    the lab's own kernel.
     """
     near = {(node, c.segment): c for node, cards in network.interfaces.items() for c in cards if c.bridge}
     mtus = {s.name: s.mtu for s in network.segments}
@@ -162,7 +164,9 @@ def _links(
 
 
 def _only_the_port(link: FileLink, model: File) -> bool:
-    """A cable left out (`nics: none`) that nothing impairs or names is the node's port as ever."""
+    """Whether a link needs nothing beside the node's port: its cable is left out (`nics: none`), and nothing
+    impairs or names it.
+    """
     named = model.timeline or any(capture.at.startswith("link ") for capture in model.captures.values())
     return link.nics is None and link.model_fields_set == {"between", "nics"} and not named
 
@@ -177,7 +181,9 @@ def _access(
     *,
     half: bool = False,
 ) -> Link:
-    """A node's own link; that of a virtual machine, or a half duplex one, changes where its port is."""
+    """Returns a node's own link. For a VM or half duplex the link gets a wire of its own in the core, and the
+    node's interface changes.
+    """
     node, card = end
     link = _access_link(lab, name, node, card, *ways)
     if names.nodes[node].kind != "vm" and not half:
@@ -188,8 +194,8 @@ def _access(
 
 
 def _through_core(link: Link, lab: str, network: Network) -> Link:
-    """A link between two nodes whose wire is in the core: where both its ends can share a device, and where
-    an end that is a virtual machine's has a tap.
+    """Returns a link between two nodes with its wire in the core, where both ends can share a device and a VM
+    has a tap.
 
     Each node's interface gets a port on a bridge of its own, and the wire joins these bridges.
     """

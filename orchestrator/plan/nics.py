@@ -1,6 +1,6 @@
-"""The NICs of a plan: which NIC, for which node, and its place in the lab.
+"""Lists the NICs of the machine that a plan uses, each with its node or link and its place in the lab.
 
-Standard library only: the lab process reads it too.
+Uses the standard library only, since the lab process loads it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from contract.plan import Interface, Link, Node, Plan
 
 @dataclass(frozen=True, slots=True)
 class NicUse:
-    """One NIC asked for. kind: its interface moves into a namespace, or its PCI function into a guest."""
+    """One requested NIC. kind: its interface moves into a namespace, or its PCI function
+    is passed to a VM.
+    """
 
     asked: str  # PCI address, vendor:device, interface name, or a physical function's name:vfN
     place: str  # nodes.broker.eth0, links.cable.b: for messages, and unique in the plan
@@ -26,7 +28,7 @@ class NicUse:
 
 
 def nic_uses(plan: Plan) -> list[NicUse]:
-    """Every NIC of the plan, in its order."""
+    """Returns every use of a NIC in the plan: those of nodes, then those of links."""
     found = [use for node in plan.nodes for card in node.interfaces for use in _of_card(plan, node, card)]
     return found + [use for link in plan.links for use in _of_link(link)]
 

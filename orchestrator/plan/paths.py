@@ -1,4 +1,4 @@
-"""The way that packets take between two nodes, followed hop by hop through the plan's routing tables."""
+"""Follows the path of packets between two nodes, hop by hop, through the plan's routing tables."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST_PAIRS = 200
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """The path from one node to an address of another."""
+    """The path from one node to an address of another node."""
 
     nodes: tuple[str, ...]  # first the sender, last the receiver
     addresses: tuple[str, ...]  # of each node after the first, where the packet enters it
@@ -28,24 +28,28 @@ class Path:
     tables: Tables = field(default_factory=dict, compare=False, repr=False)  # of delays, the plan's
 
     def delay_ns(self, frame_bytes: int = FULL_FRAME_BYTES) -> int:
-        """Mean one way delay of a frame of that size, nothing else being on its way."""
+        """Returns the mean one-way delay in ns of a frame of that size without other traffic."""
         return sum(one_way_ns(d.impairment, frame_bytes, self.tables) for d in self.directions)
 
     @property
     def jitter_ns(self) -> int:
-        """The most that the links' jitters together can be named to spread it."""
+        """Returns the sum of the links' jitters and longest slots in ns, an upper estimate of the spread of
+        the delay.
+        """
         ways = [d.impairment for d in self.directions]
         return sum(i.jitter_ns + (i.slot.max_ns if i.slot is not None else 0) for i in ways)
 
     @property
     def bottleneck_bps(self) -> int:
-        """The lowest rate of a link on the way; 0: none has one."""
+        """Returns the lowest rate of the links on the path in bit/s; 0 if no link has a rate."""
         return min((d.impairment.rate_bps for d in self.directions if d.impairment.rate_bps), default=0)
 
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """One hop from a node to a neighbour: both interfaces, the delays in both directions, and the path."""
+    """A hop from a node to a neighbour: both interfaces, the delay there and back in ns, and the directions
+    passed.
+    """
 
     node: str  # the neighbour
     here: Interface
@@ -55,7 +59,7 @@ class Hop:
 
 
 class Paths:
-    """Ways through a network whose routes are the plan's; those of routing daemons are not known here."""
+    """Finds paths through a network by the plan's routes; routes of routing daemons are unknown here."""
 
     @classmethod
     def of(cls, plan: Plan) -> Paths:
@@ -74,20 +78,26 @@ class Paths:
         self._table = cache(self._lookup)
 
     def address_of(self, node: str, seen_from: str) -> str:
-        """The node's address as seen from another node."""
+        """Returns the address of `node` under which the node `seen_from` reaches it."""
         return spoken_to(self._nodes[node].interfaces, self._nodes[seen_from].interfaces, self._subnet)
 
     def between(self, a: str, b: str) -> Path | None:
-        """From node `a` to node `b`; None where the routes do not lead there."""
+        """Returns the path from node `a` to node `b`; None if they are the same node, or the routes do not
+        lead there.
+        """
         return None if a == b else self.to(a, self.address_of(b, a))
 
     def bottleneck_bps(self, a: str, b: str) -> int:
-        """The lowest requested rate of the links from one node to another; 0: no rate, or no known path."""
+        """Returns the lowest requested rate of the links from one node to another; 0 without a rate or a
+        known path.
+        """
         path = self.between(a, b)
         return 0 if path is None else path.bottleneck_bps
 
     def to(self, a: str, address: str) -> Path | None:
-        """The path from node `a` to an address; the first of equally short ones."""
+        """Returns the path from node `a` to an address, the first of equally short ones; None if the routes
+        do not lead there.
+        """
         goal = self._owner.get(address)
         nodes, addresses = [a], list[str]()
         directions = list[Direction]()
@@ -107,7 +117,9 @@ class Paths:
         return Path(tuple(nodes), tuple(addresses), tuple(directions), self._tables)
 
     def hop(self, node: str, via: str, frame_bytes: int) -> Hop | None:
-        """The hop to a neighbour's address; None if it is no neighbour, or the path is not known."""
+        """Returns the hop to a neighbour's address; None if the address belongs to no neighbour, or either
+        direction has no known path.
+        """
         there = self._step(self._nodes[node], via)
         if there is None:
             return None
@@ -120,12 +132,14 @@ class Paths:
         return Hop(name, here, far, ways.delay_ns(frame_bytes), (*there, *back))
 
     def _card_to(self, node: Node, address: str) -> Interface | None:
-        """The interface in whose subnet an address is."""
+        """Returns the node's interface in the subnet of an address; None if it has none there."""
         subnet = self._subnet[self._owner[address][1].segment]
         return next((card for card in node.interfaces if self._subnet[card.segment] == subnet), None)
 
     def _gateway(self, node: Node, address: str) -> str | None:
-        """The next hop by longest prefix match; the first of several."""
+        """Returns the next hop by longest prefix match, the first of several; None
+        without a matching route.
+        """
         kind = family(address)
         number, table, bits = int(ip_address(address)), self._table(node.name, kind), BITS[kind]
         for prefix in sorted(table, reverse=True):
@@ -143,7 +157,9 @@ class Paths:
         return table
 
     def _step(self, node: Node, via: str) -> tuple[Direction, ...] | None:
-        """The directions from a node to a neighbour's address."""
+        """Returns the directions of links from a node to a neighbour's address; None if there is no known
+        path.
+        """
         if via not in self._owner or (here := self._card_to(node, via)) is None:
             return None
         other, there = self._owner[via]
@@ -155,15 +171,18 @@ class Paths:
 
 @cache
 def _prefix(subnet: str) -> tuple[int, int]:
-    """Length and bits. Kept: hundreds of routers have a route to the same subnet each."""
+    """Returns the prefix length of a subnet, and its prefix as a number. The result is cached, since hundreds
+    of routers may have a route to the same subnet.
+    """
     network = ip_network(subnet)
     return network.prefixlen, int(network.network_address) >> (network.max_prefixlen - network.prefixlen)
 
 
 def pairs(plan: Plan) -> list[tuple[Node, Node]]:
-    """Two groups each, by their first nodes: of those that are more than routers, if there are two such.
+    """Returns pairs of groups, each group represented by its first node, for predictions and tables of paths.
 
-    For very many pairs an even sample, so that it covers every part of the network.
+    Groups that are only routers are left out if two others remain; bridge VMs always are. More than
+    MOST_PAIRS pairs are sampled evenly, so that the sample covers every part of the network.
     """
     first: dict[str, Node] = {}
     for node in plan.nodes:
@@ -178,6 +197,6 @@ def pairs(plan: Plan) -> list[tuple[Node, Node]]:
 
 
 def unranked(n: int, place: int) -> tuple[int, int]:
-    """The pair at a place of itertools.combinations(range(n), 2)."""
+    """Returns the pair at index `place` of itertools.combinations(range(n), 2)."""
     i = n - 2 - (math.isqrt(4 * n * (n - 1) - 8 * place - 7) - 1) // 2
     return i, place + i + 1 - math.comb(n, 2) + math.comb(n - i, 2)

@@ -1,4 +1,4 @@
-"""Predictions of a plan: round trips, bandwidth-delay products, resources of the machine."""
+"""Predicts a plan's round trips, bandwidth-delay products, queue limits, messages and use of the machine."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _PCAP_RECORD_BYTES = 16
 
 
 def predictions(plan: Plan) -> tuple[Prediction, ...]:
-    """Everything predicted; `predictions` of the plan given need not be set."""
+    """Returns all predictions of a plan; ignores `plan.predictions`."""
     software = [s for node in plan.nodes for s in node.software]
     costs = [cost for own in costs_of(plan.nodes, plan.flows).values() for cost in own]
     found: list[Prediction] = [*_round_trips(plan), *_links(plan), *_machine(plan, software, costs)]
@@ -43,7 +43,7 @@ def predictions(plan: Plan) -> tuple[Prediction, ...]:
 
 
 def costs_of(nodes: Iterable[Node], flows: Iterable[Flow]) -> dict[str, list[Costs]]:
-    """The costs of every piece of software, by its node."""
+    """Returns the costs of each piece of software, by node."""
     of: dict[str, list[Flow]] = {}
     for flow in flows:
         of.setdefault(flow.sender, []).append(flow)
@@ -56,7 +56,9 @@ def costs_of(nodes: Iterable[Node], flows: Iterable[Flow]) -> dict[str, list[Cos
 
 
 def _round_trips(plan: Plan) -> Iterator[Prediction]:
-    """Between every two groups that routes or links join; a full frame each way."""
+    """Yields the round-trip time of a full frame for each pair of groups with known paths
+    in both directions.
+    """
     paths = Paths.of(plan)
     for a, b in pairs(plan):
         there, back = paths.between(a.name, b.name), paths.between(b.name, a.name)
@@ -66,7 +68,7 @@ def _round_trips(plan: Plan) -> Iterator[Prediction]:
 
 
 def _links(plan: Plan) -> Iterator[Prediction]:
-    """Bandwidth-delay product and queue limit of each different impaired direction."""
+    """Yields the bandwidth-delay product and queue limit of each impaired direction, where it has one."""
     for link in plan.links:
         for name, direction in (("forward", link.forward), ("reverse", link.reverse)):
             wanted = direction.impairment
@@ -81,7 +83,9 @@ def _links(plan: Plan) -> Iterator[Prediction]:
 
 
 def _correlated(scope: str, wanted: Impairment) -> Iterator[Prediction]:
-    """The shares that netem's correlated draws really give, where they differ from the requested ones."""
+    """Yields the shares of packets that netem affects where a correlation changes them from the requested
+    ones.
+    """
     for name in ("loss", "duplicate", "corrupt", "reorder"):
         chance, correlation = getattr(wanted, name), getattr(wanted, f"{name}_correlation")
         if chance and correlation:
@@ -111,7 +115,7 @@ def _machine(plan: Plan, software: list[Software], costs: list[Costs]) -> Iterat
 
 
 def _capture_bytes(costs: list[Costs], snaplen: int) -> float:
-    """An upper estimate, as if the point saw all that the software sends."""
+    """Returns an upper estimate of a capture's size, as if its point saw all packets of all software."""
     packets = [packet for cost in costs for packet in cost.packets]
     records = sum(count * (_PCAP_RECORD_BYTES + min(snaplen, length)) for count, length in packets)
     return float(round(_PCAP_HEADER_BYTES + records))

@@ -1,4 +1,4 @@
-"""The plan's queue for a queue of the file."""
+"""Converts a queue of the file to a queue of the plan, and checks it after changes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ LIMIT_TO_MAX = 4  # of RED's whole queue, where the file does not say
 
 
 def discipline(source: FileQueue | None, rate_bps: int) -> Discipline | None:
-    """The kind that the file names, with its defaults filled in from the direction's rate."""
+    """Returns the plan's queue of the kind that the file names, with defaults from the direction's rate; None
+    without one.
+    """
     if source is None:
         return None
     if source.prio is not None:
@@ -41,14 +43,14 @@ def _band(name: str, band: FileBand, rate_bps: int = 0, ceil_bps: int = 0) -> Ba
 
 
 def with_bands(wanted: Impairment, bands: tuple[Band, ...]) -> Impairment:
-    """The impairment with these bands or classes in its queue."""
+    """Returns the impairment with these bands (prio) or classes (htb) in its queue."""
     prio = wanted.queue is not None and wanted.queue.prio is not None
     queue = Discipline(prio=Prio(bands)) if prio else Discipline(htb=Htb(bands))
     return dataclasses.replace(wanted, queue=queue)
 
 
 def impossible(wanted: Impairment) -> str | None:
-    """Why a queue cannot work after single numbers were changed; None if it can."""
+    """Returns the reason why the impairment's queue cannot work; None if it can, or if there is no queue."""
     if wanted.queue is None:
         return None
     if not wanted.rate_bps:

@@ -1,4 +1,4 @@
-"""A plan as text for people: grouped tables, so that 350 clients are one line."""
+"""Writes a plan as text: tables in which the nodes of a group are one row."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LONGEST_WAY = 80
 
 
 def render(plan: Plan, *, steps: bool = False) -> str:
-    """The plan's text; with `steps` also, word for word, what `ip -batch` and `tc -batch` will be given."""
+    """Returns the plan's text; with `steps`, also the exact input of `ip -batch` and `tc -batch`."""
     parts = [_head(plan), _segments(plan), _nodes(plan), _links(plan)]
     parts += [table(*one) for one in host_tables(plan)]
     parts += [_nics(plan), _captures(plan)]
@@ -33,7 +33,7 @@ def render(plan: Plan, *, steps: bool = False) -> str:
 
 
 def table(title: str, header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Aligned columns under a title; empty where there is no row."""
+    """Returns aligned columns under a title; "" if there is no row."""
     lines = [list(header), *(list(row) for row in rows)]
     if len(lines) == 1:
         return ""
@@ -147,7 +147,9 @@ def _links(plan: Plan) -> str:
 
 
 def _paths(plan: Plan) -> str:
-    """Ways over routers; without any, `Links` says it all."""
+    """Returns the table of paths between groups; "" if no node forwards, since the table of links then shows
+    all.
+    """
     if not any(node.forward for node in plan.nodes):
         return ""
     paths = Paths.of(plan)
@@ -213,14 +215,16 @@ def _notes(plan: Plan) -> str:
 
 
 def _few(plan: Plan) -> list[Prediction]:
-    """Predictions of links that share a view only once."""
+    """Returns the predictions to show: one for each view of equal links, and none that the tables of hosts
+    show.
+    """
     alike = {link.name for view in link_views(plan) for link in view.links[1:]}
     elsewhere = of_hosts(plan)
     return [p for p in plan.predictions if p.scope.split(" ")[0] not in alike and p.scope not in elsewhere]
 
 
 def amount(prediction: Prediction) -> str:
-    """A predicted value with a unit that suits its size."""
+    """Returns a predicted value as text, with a unit that suits its size."""
     value, unit = prediction.value, prediction.unit
     if prediction.name == "round trip" and value == 0:
         return "no delay added"

@@ -1,6 +1,6 @@
-"""Computes a direction's impairment over a trace, state by state.
+"""Computes a direction's impairment for each state of a trace.
 
-Standard library only: the lab process plays traces inside the lab's kernel.
+Uses the standard library only, since the lab process plays traces inside the lab's kernel.
 """
 
 from __future__ import annotations
@@ -15,15 +15,16 @@ from contract.plan import Htb, Impairment, State, Trace
 LONGEST_FRAME_NS = 50 * 10**9
 
 
-SHARPER = 8  # how much of what is left of an outage its end may be missed by
+SHARPER = 8  # the end of an outage is met to 1/8 of its remaining time
 SHARPEST_NS = 2 * 10**6
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Moment:
-    """A state of a trace from `at_ns` on, since the trace began.
+    """A state of a trace that begins `at_ns` after the trace began.
 
-    silent_ns: where it has a rate of 0, how long nothing is sent any more. again: only that has changed.
+    silent_ns: for a rate of 0, the time from then on in which nothing is sent. again: the same state as
+    before, and only `silent_ns` has changed.
     """
 
     at_ns: int
@@ -33,9 +34,9 @@ class Moment:
 
 
 def moments(trace: Trace) -> Iterator[Moment]:
-    """The states in the order of their time, with `repeat` without end.
+    """Yields the states of a trace in the order of time, without end if the trace repeats.
 
-    While nothing is sent, a state comes again and again, the more often the nearer the end is.
+    During an outage (a rate of 0) the state is yielded repeatedly, at shorter intervals towards its end.
     """
     spans = _spans(trace)
     begin_ns = 0
@@ -54,10 +55,10 @@ def moments(trace: Trace) -> Iterator[Moment]:
 
 
 def impairment(base: Impairment, moment: Moment) -> Impairment:
-    """The direction's impairment from that moment on.
+    """Returns the direction's impairment from that moment on.
 
-    A queue cannot have a rate of zero. In an outage it gets the rate at which one frame takes what is left of
-    it: the first that waits or comes is sent, and the next when the outage is over.
+    A queue cannot have a rate of zero. In an outage the queue gets the rate at which one frame takes the rest
+    of the outage: the first waiting or arriving frame is sent, and the next one when the outage is over.
     """
     state, changed = moment.state, dict[str, Any]()
     if state.rate_bps is not None:
@@ -77,7 +78,7 @@ def impairment(base: Impairment, moment: Moment) -> Impairment:
 
 
 def _shares(base: Impairment, rate_bps: int) -> Htb:
-    """Classes keep their shares of the rate, guaranteed and at most."""
+    """Returns the classes with their guaranteed and highest rates scaled to the new rate."""
     assert base.queue is not None and base.queue.htb is not None
     return Htb(
         tuple(
@@ -92,7 +93,9 @@ def _shares(base: Impairment, rate_bps: int) -> Htb:
 
 
 def _spans(trace: Trace) -> list[tuple[State, int, int]]:
-    """Each state, how long it lasts, and how long nothing is sent from its beginning on."""
+    """Returns for each state its length and the time in which nothing is sent from its
+    beginning on, in ns.
+    """
     states, n = trace.states, len(trace.states)
     ends = [state.at_ns for state in states[1:]] + [trace.length_ns]
     lasting = [end - state.at_ns for state, end in zip(states, ends, strict=True)]

@@ -1,6 +1,6 @@
-"""Shortest ways: from nodes, what one hop between them costs and the subnets they are on, to routing tables.
+"""Computes routing tables by shortest paths, from the cost of each hop and the subnets of each node.
 
-Pure: knows neither links nor files. A cost is a whole number above 0, so that every hop comes nearer.
+The module knows neither links nor files. A cost is a whole number above 0, so that every hop leads nearer.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ Subnet = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """From a node to a neighbour that forwards: the neighbour's address there, and the cost."""
+    """A hop from a node to a forwarding neighbour: the neighbour, its address on the shared subnet, and the
+    cost.
+    """
 
     to: str
     via: str
@@ -30,7 +32,7 @@ class Hop:
 
 @dataclass
 class Graph:
-    """The hops of one address family: from every node to its forwarding neighbours."""
+    """The hops of one address family, from every node to its forwarding neighbours."""
 
     family: Family = "IPv4"
     hops: dict[str, list[Hop]] = field(default_factory=dict)
@@ -39,7 +41,9 @@ class Graph:
 
 
 class Tables:
-    """The routing tables of a graph; `ecmp`: all equally short ways, else the first of them by address."""
+    """The routing tables of a graph. `ecmp`: a route has all equally short next hops, else only the first by
+    address.
+    """
 
     def __init__(self, graph: Graph, ecmp: bool = False) -> None:
         self._graph, self._ecmp = graph, ecmp
@@ -55,8 +59,8 @@ class Tables:
         self._shared: dict[object, tuple[Route, ...]] = {}
 
     def of(self, node: str) -> tuple[Route, ...]:
-        """The node's routes to all subnets that it is not on; a default route where all leave by one
-        neighbour and the node forwards nothing. Nodes with equal hops share theirs.
+        """Returns the node's routes to all subnets that it is not on. A node that does not forward and has
+        one next hop gets a default route instead. Nodes with equal hops share one result.
         """
         hops, on = self._graph.hops.get(node, []), self._graph.subnets[node]
         forwards = node in self._graph.forwards
@@ -91,8 +95,9 @@ class Tables:
         )
 
     def _shortest(self, hops: Sequence[Hop]) -> tuple[list[float], list[int]]:
-        """To each forwarding node, from who has these hops: the cost, and a bit for each hop that a
-        shortest way begins with (Dijkstra's algorithm: a node's bits are known when its turn comes).
+        """Returns, for a node with these hops, the cost to each forwarding node, and a bit set of the hops
+        that begin a shortest path there (Dijkstra's algorithm: the bits of a node are final when it is taken
+        from the heap).
         """
         costs: list[float] = [math.inf] * len(self._hops)
         first = [0] * len(self._hops)
@@ -122,8 +127,8 @@ class Tables:
 
 
 def merged(subnets: Iterable[Subnet], bits: int) -> list[Subnet]:
-    """The same addresses, of `bits` each, in fewer subnets: two halves of one become it. Subnets do not
-    overlap.
+    """Returns the same addresses in fewer subnets by joining two halves of a larger subnet; `bits` is the
+    length of an address. Subnets must not overlap.
     """
     found: list[Subnet] = []
     for first, prefix in sorted(subnets):

@@ -1,4 +1,4 @@
-"""Routes of a plan's nodes: computed over its links wherever nodes forward, or as the file writes them."""
+"""Plans the routes of nodes: computed from links if nodes forward, or as the file states them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HOP_BITS = 20  # hops are counted below the cost: of ways that cost the same the
 
 
 def plan_routes(model: File, names: Expansion, network: Network) -> dict[str, tuple[Route, ...]]:
-    """The routes by node; nodes without routes are left out."""
+    """Returns the routes by node; nodes without routes are left out."""
     routing = model.routing or Routing.model_validate({})
     found: dict[str, tuple[Route, ...]] = {}
     written = {node: machine.routes for node, machine in names.nodes.items() if machine.routes is not None}
@@ -34,7 +34,9 @@ def plan_routes(model: File, names: Expansion, network: Network) -> dict[str, tu
 
 
 def _written(network: Network, node: str, route: FileRoute) -> Iterator[Route]:
-    """One route, or where it is the default, and the neighbours have both families in common, one of each."""
+    """Yields the plan's route for one of the file; a default route becomes one for each address family of the
+    neighbours.
+    """
     kinds = FAMILIES if route.to == DEFAULT else (family(route.to),)
     for kind in kinds:
         via = [one for name in route.via if (one := _neighbour(network, node, name, kind)) is not None]
@@ -43,7 +45,9 @@ def _written(network: Network, node: str, route: FileRoute) -> Iterator[Route]:
 
 
 def _neighbour(network: Network, node: str, via: str, kind: Family) -> str | None:
-    """A neighbour's address of that family, in a subnet of both; None where it has none there."""
+    """Returns a neighbour's address of that family in a subnet that both share; None if there is none. `via`
+    may also be the address itself.
+    """
     if is_address(via):
         return via if family(via) == kind else None
     ours = {network.subnets[card.segment] for card in network.interfaces[node]}
@@ -74,7 +78,7 @@ def _graph(names: Expansion, network: Network, costs: _Costs, kind: Family) -> G
 
 
 class _Costs:
-    """The cost of a hop, by the metric that the file chooses."""
+    """Computes the cost of a hop by the metric that the file chooses: delay, hops or the links' costs."""
 
     def __init__(self, network: Network, routing: Routing) -> None:
         self._routing, self._network = routing, network
@@ -92,7 +96,9 @@ class _Costs:
         return (cost << HOP_BITS) + 1
 
     def _hop(self, a: tuple[str, Interface], b: tuple[str, Interface]) -> tuple[int, int]:
-        """Time of a full frame and cost, from a node's interface to another's in the same subnet."""
+        """Returns the time in ns of a full frame and the cost, from one interface to another in the same
+        subnet.
+        """
         (node, here), (other, there) = a, b
         link = self._wires.get(here.segment)
         if link is not None:
@@ -102,6 +108,8 @@ class _Costs:
 
 
 def _frame_ns(direction: Direction) -> int:
-    """Delay, and the time that a full frame takes at the rate, whatever kind of queue has it."""
+    """Returns the delay and the sending time of a full frame at the direction's rate, for
+    any kind of queue.
+    """
     wanted = direction.impairment
     return wanted.delay_ns + (FULL_FRAME_BYTES * 8 * 10**9 // wanted.rate_bps if wanted.rate_bps else 0)

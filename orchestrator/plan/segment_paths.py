@@ -1,4 +1,6 @@
-"""Ways inside one subnet: through the tree of joined segments, with the nodes' own links at its ends."""
+"""Finds paths inside one subnet: through the tree of joined segments, with the nodes' own
+links at both ends.
+"""
 
 from __future__ import annotations
 
@@ -14,17 +16,19 @@ FULL_FRAME_BYTES = 1514
 
 
 def one_way_ns(impairment: Impairment, frame_bytes: int, tables: Tables) -> int:
-    """Mean delay of a frame that is alone on its way: the delay, and what its queue takes to send it."""
+    """Returns the mean delay of a frame without other traffic: the link's delay and the time to send the
+    frame.
+    """
     sending_ns = queueing.sending_ns(impairment, frame_bytes)
     slotted_ns = lone_ns(impairment, sending_ns, tables)
     return impairment.delay_ns + sending_ns if slotted_ns is None else round(slotted_ns)
 
 
 class SegmentPaths:
-    """The directions of links that a frame passes from one node to another in the same subnet; of a segment
-    that is one medium also that, by whomever the frame comes there.
+    """Finds the directions of links that a frame passes from one node to another in the same subnet.
 
-    Where links form a loop the spanning tree decides, which the plan does not know: there is no such way.
+    The medium of a half-duplex segment counts once for each time that a frame enters the segment. Where links
+    form a loop, no path is known, since the spanning tree decides at run time.
     """
 
     def __init__(self, links: Iterable[Link]) -> None:
@@ -41,7 +45,9 @@ class SegmentPaths:
         self._between = cache(self._walk)
 
     def directions(self, a: str, at_a: str, b: str, at_b: str) -> tuple[Direction, ...] | None:
-        """From node `a` on segment `at_a` to node `b` on `at_b`; None where no link leads there."""
+        """Returns the directions from node `a` on segment `at_a` to node `b` on `at_b`; None if no path is
+        known.
+        """
         between = self._between(at_a, at_b)
         if between is None:
             return None
@@ -50,7 +56,7 @@ class SegmentPaths:
         return first + between + ((theirs.reverse,) if theirs else ())
 
     def _loops(self, start: str) -> bool:
-        """Whether the segments that links join to this one have more links than a tree."""
+        """Whether the segments connected to this one have more links than a tree."""
         reached, waiting = {start}, [start]
         while waiting:
             near = {other for other, _ in self._next.get(waiting.pop(), [])} - reached

@@ -1,4 +1,6 @@
-"""Slots of a direction, and what a frame that is alone waits for one (net/sched/sch_netem.c)."""
+"""Plans the slots of a direction, and computes the mean wait of a lone frame for a slot
+(net/sched/sch_netem.c).
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ POINTS = 256  # of a jitter, equally likely
 
 
 def planned(source: FileSlot | None) -> Slot | None:
-    """The plan's slots of what the file says."""
+    """Returns the plan's slots for those of the file; None without slots."""
     if source is None:
         return None
     packets, size = source.packets or 0, source.bytes or 0
@@ -33,8 +35,8 @@ def planned(source: FileSlot | None) -> Slot | None:
 
 
 def lone_ns(wanted: Impairment, sending_ns: int, tables: Tables) -> float | None:
-    """Mean delay of a frame that is alone and takes `sending_ns` to be sent, where the direction has slots;
-    None: of a jitter whose table is iproute2's.
+    """Returns the mean delay in ns of a frame without other traffic that takes `sending_ns` to be sent. None:
+    the direction has no slots, or its jitter follows a table of iproute2, which is unknown here.
     """
     slot = wanted.slot
     dues = _dues_ns(wanted, sending_ns, tables) if slot is not None else None
@@ -47,10 +49,11 @@ def lone_ns(wanted: Impairment, sending_ns: int, tables: Tables) -> float | None
 
 
 def slotted_ns(due_ns: float, slot: Slot, times_ns: Sequence[float] = ()) -> float:
-    """Mean delay of a frame that is alone and would else leave `due_ns` after it came.
+    """Returns the mean delay in ns of a lone frame that without slots would leave `due_ns` after its arrival.
 
-    A slot is drawn when the frame comes, evenly between min and max from then, or from `times_ns` (rising);
-    one that would begin before the frame is due is drawn again when it is (get_slot_next and netem_dequeue).
+    When the frame arrives, netem draws the start of a slot, evenly between min and max or from `times_ns`
+    (rising). If the slot would begin before the frame is due, netem draws again at that time (get_slot_next
+    and netem_dequeue).
     """
     if times_ns:
         first = bisect_left(times_ns, due_ns)
@@ -67,7 +70,9 @@ def slotted_ns(due_ns: float, slot: Slot, times_ns: Sequence[float] = ()) -> flo
 
 
 def _dues_ns(wanted: Impairment, sending_ns: int, tables: Tables) -> list[float] | None:
-    """When a frame would leave without slots, equally likely times."""
+    """Returns equally likely departure times of a frame without slots; None if the
+    jitter's table is unknown.
+    """
     if not wanted.jitter_ns:
         return [wanted.delay_ns + sending_ns]
     shares = [(n + 0.5) / POINTS for n in range(POINTS)]

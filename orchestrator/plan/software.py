@@ -1,4 +1,4 @@
-"""The plan's software: every kind plans its own; what they send is gathered and numbered."""
+"""Plans the software of all nodes: each kind plans its own, and flows are gathered and numbered here."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .paths import Paths
 
 @dataclass(frozen=True)
 class Programme:
-    """The software of all nodes, and all that it sends."""
+    """The software of all nodes, with the flows that it sends and their receivers."""
 
     software: dict[str, tuple[Software, ...]]  # by node, in the file's order
     flows: tuple[Flow, ...]
@@ -38,7 +38,9 @@ def make_scene(
     parameters: dict[str, Any],
     paths: Paths,
 ) -> Scene:
-    """The scene, with every client's place in the order of connecting."""
+    """Returns the input for the kinds of software: the planned network, all software, and each client's time
+    to connect.
+    """
     order = clients(names)
     gap = interval_ns(model, len(order))
     connects = {client: place * gap for place, client in enumerate(order)}
@@ -69,7 +71,7 @@ def _placed(names: Expansion, node: str, connects: dict[tuple[str, str], int]) -
 
 
 def plan_software(scene: Scene) -> Programme:
-    """The software of every node; raises SoftwareError."""
+    """Returns the software of every node; raises SoftwareError if a kind cannot plan its software."""
     found: dict[tuple[str, str], Planned] = {}
     all_placed = [placed for all_of_it in scene.placed.values() for placed in all_of_it]
     for name in KINDS:
@@ -103,6 +105,6 @@ def _gathered(ordered: dict[str, list[Planned]]) -> Programme:
 
 
 def programs_of(software: dict[str, tuple[Software, ...]]) -> tuple[Program, ...]:
-    """The programs that this software needs, each once."""
+    """Returns the programs that this software needs, each once."""
     kinds = dict.fromkeys(one.kind for of_node in software.values() for one in of_node)
     return tuple(dict.fromkeys(program for kind in kinds for program in KINDS[kind].programs))

@@ -1,9 +1,9 @@
-"""The text that `ip -batch` and `tc -batch` are given, in the order in which it is carried out.
+"""Writes the input of `ip -batch` and `tc -batch`, in the order of execution.
 
-The launcher has made the namespaces before; it sets addresses between the two kinds of steps.
-One line a wire: veth pairs are made straight into the node's namespace. Ports get no IPv6 address of their
-own (addrgenmode none, before they are up), so that the host's own chatter stays out of the captures. Every
-veth has a transmit queue length: some qdiscs take their limit from it, and 0 would drop every packet.
+The launcher makes the namespaces before these steps, and sets addresses between the `ip` and the `tc` steps.
+Veth pairs are created directly in the node's namespace, one line for each wire. Ports get no IPv6 address of
+their own (addrgenmode none, before they are up), so that packets of the host stay out of captures. Every veth
+has a transmit queue length, since some qdiscs take their limit from it, and 0 would drop every packet.
 """
 
 from __future__ import annotations
@@ -37,10 +37,11 @@ def network_steps(
     vms: Collection[str] = (),
     first: int = 0,
 ) -> tuple[Step, ...]:
-    """Bridges, links between segments, and a port for every interface, all in the core namespace.
+    """Returns the steps that create bridges, links between segments and nodes, and a port for every
+    interface.
 
-    vms: nodes whose ports are taps, for their virtual machines to open. first: from where hardware addresses
-    of bridges and links are counted, which other hosts of the same lab count from elsewhere.
+    vms: nodes whose ports are tap devices for their virtual machines. first: the first number for MAC
+    addresses of bridges and links; each host of a multi-host lab has another one.
     """
     by_name = {segment.name: segment for segment in segments}
     core = core_netns(lab)
@@ -96,9 +97,9 @@ def impair_steps(
     interfaces: Iterable[Interface] = (),
     media: Iterable[Link] = (),
 ) -> tuple[Step, ...]:
-    """One `tc -batch` for each namespace that has an impaired device.
+    """Returns one `tc -batch` step for each namespace that has an impaired device.
 
-    media: links of the lab, among them those of the segments' media, whose ports of `interfaces` are new.
+    media: the lab's links; the new ports in `interfaces` are connected to the half-duplex media among them.
     """
     lines: dict[tuple[str, str], list[str]] = {}
     for link in links:
@@ -155,7 +156,7 @@ def _joints(links: Iterable[Link], segments: dict[str, Segment], first: int) -> 
 
 
 def _shared(link: Link, mtu: int) -> Iterable[str]:
-    """The transmitter of a half duplex link."""
+    """Yields the lines that create the shared transmitter of a half-duplex link; none for another link."""
     if link.forward.shared is not None:
         yield f"link add name {link.forward.shared} mtu {mtu} {_QUEUES} type ifb"
         yield from _silent(link.forward.shared, mtu)
@@ -163,7 +164,9 @@ def _shared(link: Link, mtu: int) -> Iterable[str]:
 
 
 def _medium(index: int, link: Link, segment: Segment) -> Iterable[str]:
-    """The transmitter of a segment's members, and the stations of its proof."""
+    """Yields the lines that create a segment's half-duplex transmitter and the two stations of its link
+    proof.
+    """
     for side, way in enumerate((link.forward, link.reverse)):
         macs = station_mac(index, 2 * side), station_mac(index, 2 * side + 1)
         peer = f"peer name {way.far_device} address {macs[1]} mtu {segment.mtu} {_QUEUES}"
@@ -176,9 +179,10 @@ def _medium(index: int, link: Link, segment: Segment) -> Iterable[str]:
 
 
 def _own(link: Link | None, card: Interface, segments: dict[str, Segment]) -> Iterable[str]:
-    """A bridge of the interface's own and, unless a bridge VM stands there, a veth pair to the segment's.
+    """Yields the lines for an interface's own bridge and, unless a bridge VM carries the link, a veth pair to
+    the segment's bridge.
 
-    link: the node's own there.
+    link: the node's own link at that interface; None: no lines.
     """
     if card.bridge is None or link is None:
         return
@@ -199,7 +203,7 @@ def _own(link: Link | None, card: Interface, segments: dict[str, Segment]) -> It
 
 
 def tap_again(plan: Plan, node: str, card: Interface) -> tuple[Step, ...]:
-    """The steps for a tap that returns to the core namespace after it was moved out."""
+    """Returns the steps that configure a tap device again after it returned to the core namespace."""
     by_name = {segment.name: segment for segment in plan.segments}
     lines = [li for li in _port(plan.lab, node, card, by_name, True) if not li.startswith("tuntap ")]
     host = next(one.host for one in plan.nodes if one.name == node)
@@ -219,7 +223,9 @@ def _port(lab: str, node: str, card: Interface, segments: dict[str, Segment], ta
 
 
 def _plug(lab: str, node: str, card: Interface, tap: bool) -> Iterable[str]:
-    """A port of the core and, of a light node, the interface inside it."""
+    """Yields the lines that create a port in the core: a tap for a VM, else a veth pair
+    into the light node.
+    """
     if tap:
         mac = port_mac(card.address) if card.address else of_own(card.mac, 0x1A)
         yield f"tuntap add dev {card.port} mode tap vnet_hdr"
@@ -232,14 +238,16 @@ def _plug(lab: str, node: str, card: Interface, tap: bool) -> Iterable[str]:
 
 
 def _tagged(card: Interface) -> Iterable[str]:
-    """A tagged interface: the priority of what a socket sends is that of the tag."""
+    """Yields the lines that create a VLAN interface; the priority of a socket becomes the priority in the
+    tag.
+    """
     yield f"link set dev {card.device} up"
     made = f"name {card.name} address {card.mac} mtu {card.mtu} type vlan id {card.vlan} {PRIORITIES}"
     yield f"link add link {card.device} {made}"
 
 
 def _wire(link: Link, cards: dict[tuple[str, str], Interface]) -> str:
-    """A veth pair from node to node."""
+    """Returns the line that creates a veth pair from node to node."""
     a, b = (
         f"name {card.name} address {card.mac} mtu {card.mtu} {_QUEUES} netns {direction.netns}"
         for direction, card in (
@@ -253,7 +261,9 @@ def _wire(link: Link, cards: dict[tuple[str, str], Interface]) -> str:
 def _through_core(
     lab: str, link: Link, cards: Sequence[tuple[str, Interface]], vms: Collection[str]
 ) -> Iterable[str]:
-    """A link between nodes by two bridges in the core, joined by a veth pair or a bridge VM."""
+    """Yields the lines of a link between nodes by two bridges in the core, joined by a veth pair or a bridge
+    VM.
+    """
     ways = {link.a: link.forward, link.b: link.reverse}
     ends = [(node, ways[node], card) for name in ways for node, card in cards if node == name]
     mtu = ends[0][2].mtu
@@ -279,7 +289,9 @@ def _through_core(
 
 
 def _end(lab: str, cards: Iterable[tuple[str, Interface]], vms: Collection[str]) -> Iterable[str]:
-    """The end on this host of a link to a node of another: a bridge of the node's port and of the tunnel."""
+    """Yields the lines for this host's end of a link to a node on another host: a bridge that joins the
+    node's port to the tunnel.
+    """
     for node, card in cards:
         bridge = f"address {of_own(card.mac, 0x1E)} mtu {card.mtu} type bridge stp_state 0 mcast_snooping 0"
         yield f"link add name {card.bridge} {bridge}"
@@ -296,6 +308,6 @@ def _quiet(device: str, segment: Segment | None, mtu: int) -> Iterable[str]:
 
 
 def _silent(device: str, mtu: int) -> Iterable[str]:
-    """No IPv6 address of its own, where the device could have one."""
+    """Yields the line that keeps a device from having an IPv6 address, where its MTU allows one."""
     if mtu >= IPV6_LEAST_MTU:
         yield f"link set dev {device} addrgenmode none"

@@ -1,4 +1,4 @@
-"""A plan in groups, so that a plan's text and drawing show 350 equal nodes once."""
+"""Groups equal nodes and links of a plan, so that its text and drawing show 350 equal nodes once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..software.registry import KINDS
 
 @dataclass(frozen=True)
 class GroupView:
-    """Nodes of one group."""
+    """The nodes of one group."""
 
     name: str
     nodes: tuple[Node, ...]
@@ -24,14 +24,14 @@ class GroupView:
 
     @property
     def addresses(self) -> str:
-        """First and last address on the first segment."""
+        """Returns the first node's and the last node's address on the first segment, as text."""
         first, last = self.nodes[0].interfaces[0].address, self.nodes[-1].interfaces[0].address
         return first if first == last else f"{first} - {last}"
 
 
 @dataclass(frozen=True)
 class LinkView:
-    """Links that differ only in their node."""
+    """Links that differ only in their node, shown as one."""
 
     name: str
     links: tuple[Link, ...]
@@ -40,7 +40,7 @@ class LinkView:
 
 
 def groups(plan: Plan) -> list[GroupView]:
-    """The plan's nodes by group, in the plan's order."""
+    """Returns the plan's nodes by group, in the plan's order."""
     found: dict[str, list[Node]] = {}
     for node in plan.nodes:
         found.setdefault(node.group, []).append(node)
@@ -48,7 +48,7 @@ def groups(plan: Plan) -> list[GroupView]:
 
 
 def link_views(plan: Plan) -> list[LinkView]:
-    """The plan's links; those of one group's members with equal impairments are one view."""
+    """Returns the plan's links; links of one group's members with equal impairments are one view."""
     group_of = {node.name: node.group for node in plan.nodes}
     found: dict[tuple[object, ...], list[Link]] = {}
     for link in plan.links:
@@ -67,7 +67,7 @@ def _shared_name(links: Sequence[Link]) -> str:
 
 
 def impairment_words(wanted: Impairment) -> list[str]:
-    """An impairment as people write it, most telling first: ["10 ms ± 1 ms", "1 Gbit/s"]."""
+    """Returns an impairment as short texts, delay and rate first: ["10 ms ± 1 ms", "1 Gbit/s"]."""
     words = []
     if wanted.delay_ns:
         jitter = f" \u00b1 {text_ns(wanted.jitter_ns)}" if wanted.jitter_ns else ""
@@ -98,7 +98,7 @@ def _slot_words(slot: Slot) -> str:
 
 
 def queue_words(queue: Discipline) -> str:
-    """`prio (control: PCP 6, 7; rest)`."""
+    """Returns a queue as text: `prio (control: PCP 6, 7; rest)`."""
     details = "; ".join(_band_words(band) for band in queue.bands)
     if queue.red is not None:
         sizes = f"{text_bytes(queue.red.min_bytes)} to {text_bytes(queue.red.max_bytes)}"
@@ -109,7 +109,9 @@ def queue_words(queue: Discipline) -> str:
 
 
 def trace_words(trace: Trace) -> str:
-    """`trace lte.csv: 120 states over 60 s, repeated: 1 Mbit/s to 20 Mbit/s, 10 ms to 40 ms`."""
+    """Returns a trace as text: `trace lte.csv: 120 states over 60 s, repeated: 1 Mbit/s to 20 Mbit/s, 10 ms
+    to 40 ms`.
+    """
     length = f"{len(trace.states)} states over {text_ns(trace.length_ns)}"
     if trace.bin_ns:
         length += f" (packets counted in bins of {text_ns(trace.bin_ns)})"
@@ -149,6 +151,6 @@ def _shape(wanted: Impairment) -> str:
 
 
 def software_words(software: Software, flows: Sequence[Flow]) -> str:
-    """One piece of software in a few words; `flows` are the plan's."""
+    """Returns one piece of software as a short text; `flows` are the plan's."""
     own = [f for f in flows if software.session is not None and f.sender == software.session.endpoint]
     return f"{software.name}: {KINDS[software.kind].words(software, own)}"

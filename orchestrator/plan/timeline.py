@@ -1,4 +1,4 @@
-"""Timeline of the plan: targets counted out; flaps, partitions and `for` turned into single actions."""
+"""Plans the timeline: expands targets to names, and flaps, partitions and `for` to single actions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _UNDO = {"stop": "start", "kill": "start"}
 
 
 def cut_nodes(model: File, names: Expansion) -> set[str]:
-    """Nodes that a partition takes off the network."""
+    """Returns the nodes that a partition of the timeline disconnects from the network."""
     found: set[str] = set()
     for event in model.timeline:
         machines = [t for t in event.partition or [] if t not in model.segments]
@@ -30,7 +30,7 @@ def cut_nodes(model: File, names: Expansion) -> set[str]:
 
 
 def plan_events(model: File, names: Expansion, phases: Phases, links: tuple[Link, ...]) -> tuple[Event, ...]:
-    """All events in the order of their time; equal times keep the file's order."""
+    """Returns all events in the order of their time; events of equal time keep the file's order."""
     planner = _Planner(model, names, phases, {link.name: link for link in links})
     found = [item for event in model.timeline for item in planner.expanded(event)]
     found.sort(key=lambda item: item[0])
@@ -50,7 +50,7 @@ class _Planner:
     links: dict[str, Link]
 
     def expanded(self, event: FileEvent) -> Iterator[tuple[int, Event]]:
-        """Single actions with their time from the scenario's start."""
+        """Yields (ns after the scenario's start, event) for each single action of an event of the file."""
         action = action_of(event)
         at = self.phases.start_ns(event.at.phase) + event.at.at_ns
         label = event.label or _label(event, str(action))

@@ -1,6 +1,6 @@
-"""What a virtual machine of a built-in image takes, as measured: beside what the planner reserves for it.
+"""Predicts the measured memory and CPU of virtual machines, beside what the planner reserves for them.
 
-Images without a measurement have no price: nothing is predicted for their machines.
+Only built-in images were measured; for machines of other images nothing is predicted.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from contract.plan import Node, Prediction
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """Of one idle machine, emulated. `boot_core_s`: CPU from its creation to its agent's answer."""
+    """The cost of one idle, emulated machine. `boot_core_s`: CPU seconds from its creation to its agent's
+    first answer.
+    """
 
     memory_bytes: int  # PSS: what many machines share is counted once
     boot_core_s: float
@@ -29,7 +31,9 @@ PRICES = {
 
 
 def predictions(nodes: Sequence[Node]) -> Iterator[Prediction]:
-    """Memory, boot CPU and idle CPU of the machines whose images have a price; the scope counts them."""
+    """Yields memory, boot CPU and idle CPU of the machines whose images were measured; the scope is their
+    count.
+    """
     machines = [node.vm for node in nodes if node.vm is not None]
     prices = [PRICES[vm.image] for vm in machines if vm.image in PRICES]
     if not prices:

@@ -1,4 +1,4 @@
-"""The plan's virtual machines: their resources, their own impaired links, and bridge VMs for netem."""
+"""Plans virtual machines: their resources, their own impaired links, and bridge VMs that carry netem."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ GROUP = "netem"  # of the bridge VMs, in tables and figures
 
 
 def vm(machine: Machine, topology: str) -> Vm | None:
-    """The settings of a VM node; None for a light node. An image's path is relative to the file."""
+    """Returns the settings of a VM node; None for a light node. A relative image path is relative to the
+    topology.
+    """
     if machine.kind != "vm":
         return None
     image = machine.image or BUILTIN
@@ -31,7 +33,9 @@ def vm(machine: Machine, topology: str) -> Vm | None:
 
 @cache
 def memory(image: str) -> int:
-    """The default memory of a node with this image, bytes; the recipe's for a built-in image."""
+    """Returns the default memory of a node with this image in bytes; for a built-in image, that of its
+    recipe.
+    """
     from ..images.recipe import recipes  # here, because a lab of light nodes needs no images
 
     ours = recipes()
@@ -39,14 +43,16 @@ def memory(image: str) -> int:
 
 
 def has_disk(image: str) -> bool:
-    """Whether its machines have disks of their own; a built-in initramfs lives in memory."""
+    """Whether machines of this image have a disk; False for a built-in initramfs, which lives in memory."""
     from ..images.recipe import Recipe, recipes
 
     return not isinstance(recipes().get(image), Recipe)
 
 
 def _image(image: str, topology: str) -> str:
-    """A name stays one; what looks like a file becomes an absolute path: the lab process runs elsewhere."""
+    """Returns the name of an image unchanged, and a path as an absolute one, since the lab process runs in
+    another directory.
+    """
     if "/" not in image and not image.endswith((".qcow2", ".img")):
         return image
     return str((Path(topology).parent / image).absolute())
@@ -55,9 +61,10 @@ def _image(image: str, topology: str) -> str:
 def own_link(
     lab: str, name: str, card: Interface, link: Link, names: InterfaceNames
 ) -> tuple[Interface, Link]:
-    """The access link of a VM as a veth pair between a bridge of its own and the segment's.
+    """Returns the interface and access link of a VM with a veth pair between a bridge of its own and the
+    segment's.
 
-    Inside the guest nobody can be asked to prove it; on the pair, both directions have a device in the core.
+    The link proof cannot run inside the guest; with the pair, both directions have a device in the core.
     """
     core, a, b = core_netns(lab), names.allot(f"{name}-a"), names.allot(f"{name}-b")
     forward = Direction(link.forward.impairment, core, a, core, b, trace=link.forward.trace)
@@ -67,9 +74,8 @@ def own_link(
 
 
 def needs_netem(link: Link, events: Iterable[Event]) -> bool:
-    """Whether a link has an impairment that only netem has, from the start or by the timeline.
-
-    Bridge VMs have no queues of a stated kind: such a link stays, for a kernel that has them.
+    """Whether a link has an impairment that only netem can apply, from the start or by the timeline. False
+    for half duplex and for links with a queue of a stated kind, which bridge VMs do not support.
     """
     ways = (link.forward.impairment, link.reverse.impairment)
     if link.half_duplex or any(way.queue is not None for way in ways):
@@ -82,10 +88,11 @@ def needs_netem(link: Link, events: Iterable[Event]) -> bool:
 def in_bridge_vm(
     lab: str, index: int, link: Link, near: Interface | None, mtu: int, far: Interface | None = None
 ) -> tuple[Link, Node]:
-    """The link with its qdiscs inside a VM that joins both sides, and that VM.
+    """Returns the link with its qdiscs inside a VM that joins both sides, and that VM.
 
-    near, far: where the link is a VM's own one, that VM's interface; of a link between two nodes both ends.
-    eth0 is on the side of `a`, eth1 on that of `b`; what leaves through eth1 goes forward.
+    near, far: the interfaces of nodes at the ends of the link: one for a VM's own link, both for a link
+    between two nodes. eth0 is on the side of `a`, eth1 on that of `b`; packets that leave through eth1 go
+    forward.
     """
     name, core = f"netem-{link.name}", core_netns(lab)
     netns, a, b = node_netns(lab, name), link.forward.device, link.reverse.device

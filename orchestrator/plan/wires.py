@@ -1,4 +1,4 @@
-"""Links between two nodes: a veth pair from one to the other, with a subnet of its own."""
+"""Plans links between two nodes: a veth pair from one node to the other, with a subnet of its own."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MTU = 1500
 
 
 class Wires:
-    """The links between nodes of a file, found by node."""
+    """The links between nodes of a file, indexed by node."""
 
     def __init__(self, model: File, names: Expansion, subnets: Mapping[str, str]) -> None:
         self._model, self._subnets = model, subnets
@@ -27,9 +27,10 @@ class Wires:
                 self._of.setdefault(node, []).append((name, side))
 
     def interfaces(self, node: str, before: int) -> tuple[Interface, ...]:
-        """The node's ends, in the order of the links; `before`: how many interfaces it has already.
+        """Returns the node's ends of links, in the order of the links; `before`: the number of its other
+        interfaces.
 
-        The link's first end gets the first address of the subnet, the second the next.
+        The link's first end gets the first address of the subnet, the second end the next one.
         """
         found = []
         for index, (link, side) in enumerate(self._of.get(node, ()), before):
@@ -40,7 +41,7 @@ class Wires:
         return tuple(found)
 
     def link(self, lab: str, name: str, wanted: FileLink, cards: Mapping[str, tuple[Interface, ...]]) -> Link:
-        """The link, with its ends as `interfaces` has made them."""
+        """Returns the planned link, whose ends are the interfaces that `interfaces` made."""
         a, b = wanted.between
         at_a, at_b = (next(c.name for c in cards[node] if c.segment == name) for node in (a, b))
         in_a, in_b = node_netns(lab, a), node_netns(lab, b)

@@ -1,6 +1,7 @@
-"""Kinds of queue that carry a direction's impairment: one room each, and which of them is meant.
+"""Translates a direction's impairment to tc commands and compares it with the kernel's read-back, by kind of
+queue.
 
-Standard library only: the lab process reads it inside the lab's kernel.
+Uses the standard library only, since the lab process loads it inside the lab's kernel.
 """
 
 from __future__ import annotations
@@ -23,11 +24,12 @@ _STACKS = {
 
 
 def queue_of(wanted: Impairment) -> Queue | None:
-    """The queue that an impairment becomes; None for a plain wire.
+    """Returns the kind of queue that applies an impairment; None for a wire without impairment.
 
-    In front of every rate stands netem, which takes packets out of the sending socket's account
-    (skb_orphan_partial in netem_enqueue): else what waits would count to it, across bridges too, and hold
-    the sender back before the queue is full. Only `backpressure`, as of the sender's own card, leaves it out.
+    netem stands in front of every rate, because it removes packets from the sending socket's account
+    (skb_orphan_partial in netem_enqueue). Otherwise waiting packets would count against the socket, across
+    bridges too, and stop the sender before the queue is full. Only `backpressure` leaves netem out, to behave
+    like the sender's own network card.
     """
     if not wanted.present:
         return None
@@ -45,25 +47,25 @@ def queue_of(wanted: Impairment) -> Queue | None:
 
 
 def lone_bps(wanted: Impairment) -> int:
-    """The rate of unmarked packets without other traffic; 0 without a rate."""
+    """Returns the rate that unmarked packets get without other traffic; 0 without a rate."""
     queue = queue_of(wanted)
     return queue.lone_bps(wanted) if queue is not None else 0
 
 
 def sending_ns(wanted: Impairment, frame_bytes: int) -> int:
-    """The time that the rate adds to a frame without other traffic."""
+    """Returns the time that the rate adds to a frame without other traffic."""
     queue = queue_of(wanted)
     return queue.sending_ns(wanted, frame_bytes) if queue is not None else 0
 
 
 def set_text(device: str, wanted: Impairment) -> str:
-    """Lines for `tc -batch` that set an impairment on a device that has none."""
+    """Returns lines for `tc -batch` that set an impairment on a device that has none."""
     return change_text(device, Impairment(), wanted)
 
 
 def change_text(device: str, before: Impairment, after: Impairment) -> str:
-    """Lines for `tc -batch` that turn `before` into `after`; packets in the queue survive where the kernel
-    allows: a queue of another kind, or one that cannot take something back, is made anew.
+    """Returns lines for `tc -batch` that turn `before` into `after`. Waiting packets survive, unless the kind
+    of queue changes or the kernel cannot change a setting in place; then the queue is created anew.
     """
     old, new = queue_of(before), queue_of(after)
     gone = f"qdisc del dev {device} root\n" if old is not None else ""
@@ -75,13 +77,15 @@ def change_text(device: str, before: Impairment, after: Impairment) -> str:
 
 
 def parts(wanted: Impairment) -> tuple[Part, ...]:
-    """Queues of a direction whose counters are sampled beside its own."""
+    """Returns the queues of a direction whose counters are sampled beside those of the direction."""
     queue = queue_of(wanted)
     return queue.parts(wanted) if isinstance(queue, Stack) else ()
 
 
 def forget_text(device: str, wanted: Impairment) -> str:
-    """Lines for `tc -batch` after which nothing is left of packets that have passed; often none."""
+    """Returns lines for `tc -batch` that reset what past packets have left in a queue's state; "" for most
+    kinds.
+    """
     queue = queue_of(wanted)
     lines = queue.forget(device, wanted) if isinstance(queue, Stack) else []
     return "".join(f"{line}\n" for line in lines)
@@ -92,7 +96,9 @@ def _lines(queue: Queue, device: str, before: Impairment, after: Impairment) -> 
 
 
 def found(entries: list[Entry], device: str, like: Impairment) -> Impairment:
-    """A device's impairment by `tc -j qdisc`; `like`: gives the values that the kernel does not report."""
+    """Returns a device's impairment as read from `tc -j qdisc`; `like` supplies the values that the kernel
+    does not report.
+    """
     mine = [e for e in entries if e.get("dev") == device]
     if like.queue is not None and (stack := queue_of(like)) is not None:
         there = any(e.get("root") and e.get("kind") == stack.kind for e in mine)
@@ -104,7 +110,9 @@ def found(entries: list[Entry], device: str, like: Impairment) -> Impairment:
 
 
 def mismatches(asked: Impairment, entries: list[Entry], device: str) -> list[Mismatch]:
-    """(field, asked, read) wherever a device is not as asked; field "": its queue is of another kind."""
+    """Returns (field, requested, read) for each difference between a device and the request; field "": the
+    queue is of another kind.
+    """
     mine = [e for e in entries if e.get("dev") == device]
     queue = queue_of(asked)
     roots = [str(e.get("kind")) for e in mine if e.get("root")]

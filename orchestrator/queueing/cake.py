@@ -1,4 +1,6 @@
-"""CAKE: shaper, fair queueing and tins in one; tc-cake(8), the kernel's net/sched/sch_cake.c."""
+"""Implements the queue kind `cake`, which shapes, queues fairly and separates tins: tc-cake(8),
+net/sched/sch_cake.c.
+"""
 
 from __future__ import annotations
 
@@ -23,15 +25,15 @@ TINS = {  # from the lowest priority on, as tc-cake(8) names them
 
 
 class CakeRoom:
-    """The kind `cake`."""
+    """Sets and reads back the queue kind `cake`."""
 
     kind = "cake"
     root = "cake"
     shapes = True
 
     def lines(self, wanted: Impairment, at: Place) -> list[str]:
-        """tc's line for the queue. `raw`: counts Ethernet frames like the other kinds, without the overhead
-        of a line.
+        """Returns tc's line for the queue. `raw` makes CAKE count Ethernet frames like the other kinds,
+        without the overhead of a line.
         """
         cake = _cake(wanted)
         return [
@@ -63,7 +65,9 @@ class CakeRoom:
         return found + [(f"queue {f}", asked, read.get(w)) for f, asked, w in same if read.get(w) != asked]
 
     def packets(self, wanted: Impairment) -> int:
-        """Its memory (cake_reconfigure) over the least that it counts of a packet (skb->truesize)."""
+        """Returns the largest number of packets: CAKE's memory (cake_reconfigure) divided by the least size
+        that it counts for a packet (skb->truesize).
+        """
         of_rate = 4 * wanted.rate_bps * _cake(wanted).rtt_ns // (8 * 10**9)
         return max(LEAST_MEMORY_BYTES, of_rate) // LEAST_PACKET_BYTES + 1
 

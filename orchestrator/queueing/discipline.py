@@ -1,8 +1,8 @@
-"""The interface of every kind of queue below a rate, and its place on a device.
+"""Defines the interface of all kinds of queue below a rate, and the place of a qdisc on a device.
 
-A direction with a queue is a stack: netem (not with `backpressure` alone), then what keeps the rate, then the
-queue. The delay stands first: a netem below would take packets out of the queue at once, and nothing would be
-left in it to give priority to.
+A direction with a queue is a stack: netem (absent with `backpressure` alone), then the qdisc that limits the
+rate, then the queue. The delay comes first: netem below the queue would take out all packets at once and
+leave none to give priority to.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ DELAY, RATE, QUEUE, LEAF = "1:", "2:", "3:", 0x10  # handles; LEAF is that of th
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A queue whose counters are sampled by themselves: a qdisc, or one tin of it."""
+    """A queue with counters of its own: a qdisc, or one tin of it."""
 
     name: str
     handle: str  # "10:"
@@ -28,23 +28,23 @@ class Part:
 
     @property
     def number(self) -> int:
-        """The handle as the kernel has it: the major number in the upper 16 bits."""
+        """Returns the handle as the kernel stores it: the major number in the upper 16 bits."""
         return int(self.handle.rstrip(":"), 16) << 16
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The place of qdiscs on a device."""
+    """The place of a qdisc on a device: the device and the parent."""
 
     device: str
     parent: str  # "root", or "parent 1:1"
 
     def qdisc(self, handle: str, words: str) -> str:
-        """A line for `tc -batch`."""
+        """Returns a line for `tc -batch` that sets a qdisc at this place."""
         return f"qdisc replace dev {self.device} {self.parent} handle {handle} {words}"
 
     def below(self, handle: str, minor: int = 1) -> Place:
-        """In the class of that number of the qdisc there."""
+        """Returns the place inside class `minor` of the qdisc `handle` on this device."""
         return Place(self.device, f"parent {handle}{minor:x}")
 
 
@@ -52,30 +52,32 @@ class Room(Protocol):
     """One kind of queue; `wanted.queue` is always of that kind."""
 
     @property
-    def kind(self) -> str: ...  # as the file names it
+    def kind(self) -> str: ...  # the name in topology files
     @property
-    def root(self) -> str: ...  # the qdisc that keeps the rate, as tc names it: its own, or the bucket above
+    def root(self) -> str: ...  # tc's name of the qdisc that limits the rate: its own, or the bucket above
     @property
-    def shapes(self) -> bool: ...  # whether it keeps the rate itself; else a token bucket above it does
-    def lines(self, wanted: Impairment, at: Place) -> list[str]: ...  # that set it where nothing is
+    def shapes(self) -> bool: ...  # whether it limits the rate itself; else a token bucket above it does
+    def lines(self, wanted: Impairment, at: Place) -> list[str]: ...  # tc lines that create the queue
     def changes(
         self, before: Impairment, after: Impairment, at: Place
-    ) -> list[str] | None: ...  # that keep its packets; None: it must be made anew
-    def forget(self, wanted: Impairment, at: Place) -> list[str]: ...  # of packets that are gone
+    ) -> list[str] | None: ...  # tc lines that keep waiting packets; None: create it anew
+    def forget(self, wanted: Impairment, at: Place) -> list[str]: ...  # tc lines that reset its state
     def parts(self, wanted: Impairment) -> tuple[Part, ...]: ...
     def mismatches(self, wanted: Impairment, entries: Sequence[Entry]) -> list[Mismatch]: ...
-    def packets(self, wanted: Impairment) -> int: ...  # that it never holds more than
-    def lone_bps(self, wanted: Impairment) -> int: ...  # what unmarked packets get if they are alone
-    def at_once_bytes(self, wanted: Impairment) -> int: ...  # that pass before its rate holds, if it shapes
+    def packets(self, wanted: Impairment) -> int: ...  # the most packets that it can hold
+    def lone_bps(self, wanted: Impairment) -> int: ...  # rate of unmarked packets without other traffic
+    def at_once_bytes(self, wanted: Impairment) -> int: ...  # burst that passes above the rate, if it shapes
 
 
 def entry(entries: Sequence[Entry], handle: str) -> Entry:
-    """The read-back of the qdisc or class of that handle; empty if there is none."""
+    """Returns the read-back of the qdisc or class with that handle; empty if there is none."""
     return next((e for e in entries if e.get("handle") == handle and "filter" not in e), {})
 
 
 def differing(wanted: Sequence[tuple[str, float, object, float]]) -> list[Mismatch]:
-    """The fields of (field, asked, read, tolerance) that differ by more than the tolerance."""
+    """Returns (field, asked, read) for each item whose read value is no number or differs by more than its
+    tolerance.
+    """
     return [
         (field, asked, read)
         for field, asked, read, tolerance in wanted
@@ -84,5 +86,5 @@ def differing(wanted: Sequence[tuple[str, float, object, float]]) -> list[Mismat
 
 
 def leaf_parts(bands: Sequence[Band]) -> tuple[Part, ...]:
-    """The bands' own queues."""
+    """Returns one part for each band: the band's own queue."""
     return tuple(Part(band.name, f"{LEAF + index:x}:") for index, band in enumerate(bands))

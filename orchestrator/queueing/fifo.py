@@ -1,4 +1,4 @@
-"""First in, first out behind a rate that may change under the packets which wait."""
+"""Implements the queue kind `fifo`: first in, first out, behind a rate that may change while packets wait."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .tbf import bucket_bytes
 
 
 class FifoRoom:
-    """The kind `fifo`."""
+    """Sets and reads back the queue kind `fifo`."""
 
     kind = "fifo"
     root = shaper.KIND

@@ -1,4 +1,6 @@
-"""A queue for each flow, kept short by CoDel (RFC 8290); the kernel's net/sched/sch_fq_codel.c."""
+"""Implements the queue kind `fq_codel`: one queue for each flow, kept short by CoDel (RFC 8290);
+net/sched/sch_fq_codel.c.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ MEMORY_BYTES = 32 << 20  # its own default, which frames must not reach before t
 
 
 class FqCodelRoom:
-    """The kind `fq_codel`."""
+    """Sets and reads back the queue kind `fq_codel`."""
 
     kind = "fq_codel"
     root = "tbf"
@@ -25,7 +27,9 @@ class FqCodelRoom:
         return [at.qdisc(QUEUE, f"fq_codel flows {_fq(wanted).flows} {_settings(wanted)}")]
 
     def changes(self, before: Impairment, after: Impairment, at: Place) -> list[str] | None:
-        """The commands from `before` to `after`; None if the number of queues differs: it cannot change."""
+        """Returns the commands from `before` to `after`; None if the number of flow queues differs, which the
+        kernel cannot change.
+        """
         if _fq(before).flows != _fq(after).flows:
             return None
         return [at.qdisc(QUEUE, f"fq_codel {_settings(after)}")]

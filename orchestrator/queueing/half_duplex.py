@@ -1,9 +1,10 @@
-"""Half duplex: what all ends send goes through one device, and so through one rate and one queue.
+"""Builds half duplex with tc: all ends send through one shared device, and so share one rate and one queue.
 
-An intermediate functional block (drivers/net/ifb.c). Of a link each end's egress is redirected to it before
-the end's own queue; when its qdisc lets a packet go, it is sent by the end that it came to. Captures at the
-ends see it then, and once. Of a segment it is what comes into each port, before the bridge copies it: a frame
-passes once, however many receive it; then the bridge gets it from the port that it came to.
+The shared device is an intermediate functional block (drivers/net/ifb.c). For a link, the egress of each end
+is redirected to the shared device before the end's own queue; after the shared qdisc the packet leaves by the
+end that it came from. Captures at the ends see each packet then, and once. For a segment, the frames that
+enter each port are redirected before the bridge copies them, so a frame passes once, however many nodes
+receive it; then the bridge receives the frame from the port that it entered.
 """
 
 from __future__ import annotations
@@ -25,45 +26,49 @@ _ALL = "u32 match u32 0 0 action mirred egress redirect dev"
 
 
 def hook(device: str) -> str:
-    """A line for `tc -batch` that a device needs before anything can be redirected there."""
+    """Returns a line for `tc -batch` that prepares a device for redirection."""
     return f"qdisc add dev {device} {HOOK}\n"
 
 
 def redirect(device: str, shared: str, way: Way = "egress") -> str:
-    """A line that sends what leaves or enters a device through the shared one, by u32 as in `matching`."""
+    """Returns a line that redirects what leaves or enters a device to the shared device, by u32 as in
+    `matching`.
+    """
     return f"filter add dev {device} {way} protocol all pref {WAYS[way]} {_ALL} {shared}\n"
 
 
 def join(ports: Iterable[str], block: int) -> str:
-    """Lines that put what enters these ports under the filters of one block."""
+    """Returns lines that apply the filters of one block to the frames that enter these ports."""
     return "".join(f"qdisc add dev {port} ingress_block {block} {HOOK}\n" for port in ports)
 
 
 def redirect_block(block: int, shared: str) -> str:
-    """Lines that send what enters all ports of a block through the device, proofs of links excepted."""
+    """Returns lines that redirect what enters all ports of a block to the shared device, except link-proof
+    frames.
+    """
     return (
         f"filter add block {block} {_PROOF}\nfilter add block {block} protocol all pref 3 {_ALL} {shared}\n"
     )
 
 
 def leave_proof(device: str) -> str:
-    """A line that excepts proofs of the link from what enters a device."""
+    """Returns a line that excludes link-proof frames entering a device from the redirection."""
     return f"filter add dev {device} ingress {_PROOF}\n"
 
 
 def entries(of: Entry, shown: str) -> list[Entry]:
-    """Where `tc filter show` of a device's way, or of a block, says that packets go."""
+    """Returns one entry, with the keys of `of`, for each redirection in the output of `tc filter show`."""
     return [{**of, "redirect": to} for to in _REDIRECT.findall(shown)]
 
 
 def mismatches(device: str, shared: str, read: Sequence[Entry]) -> list[Mismatch]:
-    """Whether all that the device sends goes there."""
+    """Returns a mismatch unless everything that the device sends is redirected to `shared`."""
     there = _redirected(read, device, "egress")
     return [] if there == [shared] else [("duplex", shared, ", ".join(there) or "nothing")]
 
 
 def port_mismatches(ports: Iterable[str], shared: str, read: Sequence[Entry]) -> list[Mismatch]:
-    """Whether all that enters these ports goes there."""
+    """Returns a mismatch for each port whose incoming frames are not redirected to `shared`."""
     whole = {e["block"]: e["redirect"] for e in read if "block" in e}
     blocks = {e["dev"]: e["ingress_block"] for e in read if e.get("kind") == HOOK and "ingress_block" in e}
     found: list[Mismatch] = []

@@ -1,6 +1,8 @@
-"""Classes with guaranteed and ceiling rates; the kernel's net/sched/sch_htb.c.
+"""Implements the queue kind `htb`: classes with guaranteed and ceiling rates; the kernel's
+net/sched/sch_htb.c.
 
-What the classes leave is lent in proportion to their guaranteed rates: each sends its quantum in turn.
+Classes share the rate that others leave unused in proportion to their guaranteed rates: each sends its
+quantum in turn.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ LARGEST_QUANTUM = 200_000  # the kernel warns of more
 
 
 class HtbRoom:
-    """The kind `htb`."""
+    """Sets and reads back the queue kind `htb`."""
 
     kind = "htb"
     root = "htb"
@@ -39,7 +41,9 @@ class HtbRoom:
         ]
 
     def changes(self, before: Impairment, after: Impairment, at: Place) -> list[str] | None:
-        """Rates and lengths of queues change under their packets."""
+        """Returns lines that change rates and queue lengths while packets wait; None if names or filters of
+        classes differ.
+        """
         old, new = _classes(before), _classes(after)
         if [(o.name, o.pcp, o.dscp, o.ports) for o in old] != [(n.name, n.pcp, n.dscp, n.ports) for n in new]:
             return None
@@ -89,9 +93,8 @@ ROOM = HtbRoom()
 
 
 def entries(device: str, text: str) -> list[Entry]:
-    """The classes that `tc class show dev DEVICE` tells of; rates in bytes per second, as tc has them.
-
-    Text: iproute2 6.1 has no JSON of classes.
+    """Parses the classes in the output of `tc class show dev DEVICE`; rates in bytes per second, as tc stores
+    them. The input is text, since iproute2 6.1 has no JSON for classes.
     """
     return [
         {"class": "htb", "dev": device, "handle": handle, "rate": _bytes(rate), "ceil": _bytes(ceil)}

@@ -1,8 +1,8 @@
 """Assigns packets to bands by tc's filters, and reads the filters back.
 
-DSCP and ports by u32, which every kernel with HTB has too; PCP by flower, since u32 does not see a tag that
-the kernel carries beside the packet. Each filter has a number of its own, in the order of the bands: the
-first that matches decides.
+DSCP and ports are matched by u32, which every kernel with HTB has; PCP is matched by flower, since u32 does
+not see a VLAN tag that the kernel keeps outside the packet data. Filters are numbered in the order of the
+bands, and the first that matches decides.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ Filter = tuple[str, str, tuple[str, ...], str]  # protocol, kind, keys as tc sho
 
 
 def lines(device: str, bands: Sequence[Band], targets: Sequence[str]) -> list[str]:
-    """For `tc -batch`: filters at the queue; `targets` are the classes of the bands."""
+    """Returns the `tc -batch` lines that add the filters to the queue; `targets` are the classes of the
+    bands.
+    """
     return [
         f"filter add dev {device} parent {QUEUE} protocol {protocol} pref {number} {kind} "
         f"{' '.join(_given(key) for key in keys)} classid {to}"
@@ -37,7 +39,7 @@ def lines(device: str, bands: Sequence[Band], targets: Sequence[str]) -> list[st
 
 
 def filters(bands: Sequence[Band], targets: Sequence[str]) -> list[Filter]:
-    """All filters in their order."""
+    """Returns the filters of all bands in their order."""
     return [one for band, to in zip(bands, targets, strict=True) for one in _of(band, to)]
 
 
@@ -64,14 +66,13 @@ def _match(value: int, mask: int, at: int) -> str:
 
 
 def _given(key: str) -> str:
-    """The arguments of tc for a key that tc shows as, for example, `match 40b80000/f0fc0000 at 0`."""
+    """Converts a key as tc shows it, for example `match 40b80000/f0fc0000 at 0`, to tc's arguments."""
     return re.sub(r"match (\w+)/(\w+) at", r"match u32 0x\1 0x\2 at", key)
 
 
 def entries(device: str, text: str) -> list[Entry]:
-    """The filters that `tc filter show dev DEVICE parent HANDLE` tells of, in their order.
-
-    Text: tc's JSON of u32 is not valid in iproute2 6.1.
+    """Parses the filters in the output of `tc filter show dev DEVICE parent HANDLE`, sorted by number. The
+    input is text, since tc's JSON of u32 is invalid in iproute2 6.1.
     """
     found: list[Entry] = []
     places = [*_BLOCK.finditer(text)]
@@ -85,7 +86,9 @@ def entries(device: str, text: str) -> list[Entry]:
 
 
 def mismatches(bands: Sequence[Band], targets: Sequence[str], read: Sequence[Entry]) -> list[Mismatch]:
-    """Mismatches of filters that are missing or differ from the request."""
+    """Returns the first filter that is missing or differs from the request, as one mismatch; empty if all
+    agree.
+    """
     asked = filters(bands, targets)
     there = [(e["protocol"], e["filter"], tuple(sorted(e["keys"])), e["to"]) for e in read if "filter" in e]
     wanted = [(protocol, kind, tuple(sorted(keys)), to) for protocol, kind, keys, to in asked]

@@ -1,4 +1,6 @@
-"""Everything but a rate with backpressure: netem; the kernel's net/sched/sch_netem.c."""
+"""Implements the queue kind `netem`, for all impairments but a rate with backpressure alone;
+net/sched/sch_netem.c.
+"""
 
 from __future__ import annotations
 
@@ -30,12 +32,14 @@ _TOLERANCES: dict[str, float] = {
 
 
 class Netem:
-    """The kind `netem`."""
+    """Sets and reads back the queue kind `netem`."""
 
     kind = "netem"
 
     def takes(self, before: Impairment, after: Impairment) -> bool:
-        """A distribution table, a reordering and slots cannot be taken back by a change."""
+        """Whether netem can change in place: it cannot take back a distribution table, a
+        reordering or slots.
+        """
         if before.slot is not None and (after.slot is None or after.slot.table != before.slot.table):
             return False
         return before.distribution == after.distribution and not (before.reorder and not after.delay_ns)
@@ -70,9 +74,10 @@ _NOTHING = Impairment()
 
 
 def text(wanted: Impairment, before: Impairment = _NOTHING) -> str:
-    """netem's arguments for `tc qdisc`, for example `netem limit 1000 delay 10ms 1ms rate 1gbit`.
+    """Returns netem's arguments for `tc qdisc`, for example `netem limit 1000 delay 10ms 1ms rate 1gbit`.
 
-    A change keeps what is not named (netem_change in the kernel), so what `before` had is named, if as zero.
+    A change keeps settings that the command does not name (netem_change in the kernel). The arguments
+    therefore name all settings of `before`, with zero where `wanted` has none.
     """
     found = ["netem", f"limit {wanted.limit_packets}"]
     if wanted.delay_ns:
@@ -101,8 +106,8 @@ def _rate(wanted: Impairment) -> int:
 
 
 def _orderly(wanted: Impairment) -> bool:
-    """Whether a rate that delays nobody is set. Slots without a delay need one: only with a delay or a rate
-    are packets taken out of their socket's account (netem_enqueue).
+    """Whether netem gets a rate that delays no packet. Slots without a delay need one, since netem_enqueue
+    removes packets from their socket's account only with a delay or a rate.
     """
     return wanted.netem_stays or (wanted.slot is not None and not wanted.delay_ns)
 
@@ -138,8 +143,8 @@ def _chance(
 
 
 def from_options(options: Entry, like: Impairment = _NOTHING) -> Impairment:
-    """The impairment that the options of a netem qdisc (`tc -j`) stand for; the kernel does not tell the
-    shape of a jitter.
+    """Returns the impairment for the options of a netem qdisc (`tc -j`). The distribution comes from `like`,
+    since the kernel does not report it.
     """
     delay, loss = options.get("delay", {}), options.get("loss-random", {})
     gemodel = options.get("loss-gemodel")
@@ -168,7 +173,9 @@ def from_options(options: Entry, like: Impairment = _NOTHING) -> Impairment:
 
 
 def _slot(options: Entry, like: Slot | None) -> Slot:
-    """The kernel reports mean and jitter of a table, but not which table it is."""
+    """Returns the slot setting that the kernel reports; the name of a table comes from `like`, since the
+    kernel does not report it.
+    """
     packets, size = int(options.get("packets", 0)), int(options.get("bytes", 0))
     if "distribution" in options:
         mean, jitter = (round(options[name] * 1e9) for name in ("distribution", "jitter"))
@@ -188,7 +195,7 @@ def _slots(asked: Slot | None, read: Slot | None) -> list[Mismatch]:
 
 
 def _matters(asked: Impairment, field: str) -> bool:
-    """Whether tc reports the field: it leaves out the correlation of an impairment that is zero."""
+    """Whether tc reports the field: tc leaves out the correlation of an impairment that is zero."""
     quantity = field.removesuffix("_correlation")
     if quantity == field:
         return True

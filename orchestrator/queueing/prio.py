@@ -1,4 +1,6 @@
-"""Strict priority: a queue for each band, the first served first; the kernel's net/sched/sch_prio.c."""
+"""Implements the queue kind `prio`, strict priority: one queue for each band, the first served first;
+net/sched/sch_prio.c.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ PRIORITIES = 16  # of the kernel's own classification, which only decides where 
 
 
 class PrioRoom:
-    """The kind `prio`."""
+    """Sets and reads back the queue kind `prio`."""
 
     kind = "prio"
     root = "tbf"
@@ -68,7 +70,7 @@ ROOM = PrioRoom()
 
 
 def leaves(bands: Sequence[Band], entries: Sequence[Entry]) -> list[Mismatch]:
-    """The lengths of the bands' own queues."""
+    """Returns the mismatches of the lengths of the bands' own queues."""
     read = [entry(entries, f"{LEAF + i:x}:").get("options", {}).get("limit") for i in range(len(bands))]
     return [
         (f"queue {band.name} limit", band.limit_packets, limit)
@@ -82,7 +84,7 @@ def _bands(wanted: Impairment) -> tuple[Band, ...]:
 
 
 def _kind_of(band: Band) -> object:
-    """The settings that cannot change while packets wait."""
+    """Returns the settings of a band that cannot change while packets wait."""
     return band.name, band.pcp, band.dscp, band.ports
 
 

@@ -1,8 +1,9 @@
-"""Random early detection, dropping or marking; the kernel's net/sched/sch_red.c.
+"""Implements the queue kind `red`: random early detection, which drops or marks; the kernel's
+net/sched/sch_red.c.
 
-Below a token bucket it never learns that its queue is empty: that looks by red_peek, which does not begin the
-idle time. So the mean falls with the packets that come, not with time; a change sets it to zero. Below the
-class that a trace steers it learns it.
+Below a token bucket, RED does not notice that its queue is empty: the bucket looks with red_peek, which does
+not start the idle time. The mean therefore falls with arriving packets and not with time, and a change of
+settings resets it to zero. Below the class whose rate a trace changes, RED notices an empty queue.
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ LEAST_FRAME_BYTES = 14  # no frame is shorter than its Ethernet header
 
 
 class RedRoom:
-    """The kind `red`."""
+    """Sets and reads back the queue kind `red`."""
 
     kind = "red"
     root = "tbf"
     shapes = False
 
     def lines(self, wanted: Impairment, at: Place) -> list[str]:
-        """The mean is over as many packets as tc-red(8) recommends."""
+        """Returns tc's line for the queue; the mean covers as many packets as tc-red(8) recommends."""
         red = _red(wanted)
         burst = math.ceil((2 * red.min_bytes + red.max_bytes) / (3 * MEAN_PACKET_BYTES)) + 1
         return [
@@ -41,7 +42,7 @@ class RedRoom:
         ]
 
     def changes(self, before: Impairment, after: Impairment, at: Place) -> list[str] | None:
-        """A trace's change of the rate leaves the mean as it is."""
+        """Returns the lines of a change; none if a trace changes only the rate, so that the mean survives."""
         steered = after.queue is not None and after.queue.steered
         return [] if steered and _red(before) == _red(after) else self.lines(after, at)
 

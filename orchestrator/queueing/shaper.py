@@ -1,8 +1,8 @@
-"""A rate that changes under the packets which wait: one class of htb; the kernel's net/sched/sch_htb.c.
+"""Limits a rate that may change while packets wait, with one class of HTB; the kernel's net/sched/sch_htb.c.
 
-No token bucket (tbf): that fills its bucket at every change, which would let a frame more pass each time
-(tbf_change), and netem keeps the times at which packets were to leave. Htb sends a frame at the rate that it
-finds and waits until that frame would be over: a change holds from the next frame on.
+A token bucket (tbf) fills at every change of the rate (tbf_change) and so lets one more frame pass each time;
+netem fixes the departure times of waiting packets. HTB sends a frame at the current rate and waits until that
+frame would be over, so a change applies from the next frame on.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ SHOWN_DIGITS = 1e-3  # of a rate that tc shows
 
 
 def qdisc(at: Place, handle: str) -> str:
-    """A line that makes it where nothing is; `rate` must follow."""
+    """Returns a line that creates the shaper where no qdisc is; a line of `rate` must follow."""
     return at.qdisc(handle, f"{KIND} default 0x{CLASS}")
 
 
 def rate(device: str, handle: str, wanted: Impairment) -> str:
-    """A line that sets its rate, or changes it."""
+    """Returns a line that sets or changes the shaper's rate."""
     assert wanted.queue is not None
     bits, least = words.bits(wanted.rate_bps), wanted.queue.least_bytes
     burst = 1 if least else bucket_bytes(wanted.rate_bps, wanted.frame_bytes)
@@ -38,12 +38,12 @@ def rate(device: str, handle: str, wanted: Impairment) -> str:
 
 
 def below(at: Place, handle: str) -> Place:
-    """The place of the queue below the shaper."""
+    """Returns the place of the queue below the shaper."""
     return at.below(handle, int(CLASS, 16))
 
 
 def mismatches(handle: str, wanted: Impairment, entries: Sequence[Entry]) -> list[Mismatch]:
-    """Mismatches of the class with the request."""
+    """Returns the mismatches between the shaper's class and the request."""
     default = entry(entries, handle).get("options", {}).get("default")
     read = entry(entries, f"{handle}{CLASS}")
     tolerance = RATE_TOLERANCE_BPS + SHOWN_DIGITS * wanted.rate_bps

@@ -1,4 +1,6 @@
-"""A direction with a queue of a stated kind: netem for delay and losses, then the rate, then the queue."""
+"""Stacks the qdiscs of a direction with a queue of a stated kind: netem for delay and losses, then the rate,
+then the queue.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ HIGHEST_LIMIT = 2**32 - 1  # netem's limit has 32 bits
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """`delays`: whether netem stands on top; `steered`: whether a trace changes the rate."""
+    """The qdiscs of a direction with a queue. `delays`: netem stands on top; `steered`: a trace changes the
+    rate.
+    """
 
     room: Room
     delays: bool
@@ -30,7 +34,7 @@ class Stack:
 
     @property
     def _rated(self) -> str:
-        """The qdisc that keeps the rate."""
+        """Returns tc's name of the qdisc that limits the rate."""
         return shaper.KIND if self.steered and not self.room.shapes else self.room.root
 
     def takes(self, before: Impairment, after: Impairment) -> bool:
@@ -50,15 +54,17 @@ class Stack:
         return found + (self.room.lines(after, at) if changes is None else changes)
 
     def forget(self, device: str, wanted: Impairment) -> list[str]:
-        """Lines that take away what packets which are gone have left behind."""
+        """Returns lines that reset what past packets have left in the queue's state."""
         return self.room.forget(wanted, self._bottom(device))
 
     def parts(self, wanted: Impairment) -> tuple[Part, ...]:
-        """Queues whose counters are sampled by themselves."""
+        """Returns the queues with counters of their own."""
         return self.room.parts(wanted)
 
     def read(self, entries: Sequence[Entry], like: Impairment) -> Impairment:
-        """The read-back of the stack's top and rate; the queue as requested if nothing differs."""
+        """Returns the impairment read back: netem and the rate as read, and the queue as in `like` if nothing
+        differs, else None.
+        """
         netems = self._above(like)
         top = netem.QUEUE.read(entries, netems) if self.delays else Impairment()
         below = like.queue if not self._below(like, entries) else None
@@ -79,7 +85,9 @@ class Stack:
         return found + self._below(asked, entries)
 
     def _below(self, asked: Impairment, entries: Sequence[Entry]) -> list[Mismatch]:
-        """Mismatches of the queue, and of the class that keeps its rate."""
+        """Returns the mismatches of the queue and, if a trace changes the rate, of the class that limits the
+        rate.
+        """
         class_ = self.steered and not self.room.shapes
         found = shaper.mismatches(RATE, asked, entries) if class_ else []
         return found + self.room.mismatches(asked, entries)
@@ -96,9 +104,9 @@ class Stack:
         return self.room.lone_bps(wanted)
 
     def _above(self, wanted: Impairment) -> Impairment:
-        """The part of the impairment that netem applies.
+        """Returns the part of the impairment that netem applies.
 
-        Without a delay netem stays, at a rate that delays nothing, because it takes packets out of their
+        Without a delay netem stays, at a rate that delays nothing, because it removes packets from their
         sockets' account. Its limit also counts the packets in the queue below (sch->q.qlen in netem_enqueue)
         and the one that tbf has taken. Their number is therefore added to the limit: otherwise netem drops
         packets of every class while the queue of one is long, and the others get less than their guarantee.
@@ -120,7 +128,9 @@ class Stack:
 
 
 def _bucket(wanted: Impairment) -> str:
-    """The limit is tc's to demand: it is that of a queue which the one below replaces."""
+    """Returns tc's words for the token bucket. tc requires a limit, which has no effect, since the queue
+    below replaces the bucket's own.
+    """
     burst = bucket_bytes(wanted.rate_bps, wanted.frame_bytes)
     return f"tbf rate {words.bits(wanted.rate_bps)} burst {burst} limit {burst}"
 

@@ -1,8 +1,8 @@
-"""A rate with backpressure: a token bucket (tbf) over a queue of packets; the kernel's net/sched/sch_tbf.c.
+"""Implements the queue kind `tbf`, a rate with backpressure: a token bucket over a queue of packets;
+net/sched/sch_tbf.c.
 
-The bucket holds one full frame, or what the rate sends in 250 us where that is more: so long may the timer
-that lets the next frame go be late without the rate falling short. What the bucket holds passes at once after
-a pause.
+The bucket holds one full frame, or what the rate sends in 250 us if that is more: the timer that releases the
+next frame may be that late without lowering the rate. After a pause, a full bucket passes at once.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ RATE_TOLERANCE_BPS = 8  # the kernel keeps bytes per second
 
 
 class Tbf:
-    """The kind `tbf`."""
+    """Sets and reads back the queue kind `tbf`."""
 
     kind = "tbf"
 
@@ -28,7 +28,9 @@ class Tbf:
         return True
 
     def lines(self, device: str, before: Impairment, after: Impairment) -> list[str]:
-        """The limit in bytes is tc's to demand; the queue in packets below replaces its meaning."""
+        """Returns the lines of the bucket and of the packet queue below. tc requires a limit in bytes, which
+        the queue's limit in packets replaces.
+        """
         rate, burst = words.bits(after.rate_bps), self.at_once_bytes(after)
         limit = max(burst, min(after.limit_packets * after.frame_bytes, 2**31 - 1))
         return [
@@ -66,7 +68,7 @@ class Tbf:
 
 
 def bucket_bytes(rate_bps: int, frame_bytes: int) -> int:
-    """The size of a token bucket of that rate."""
+    """Returns the size in bytes of the token bucket for that rate."""
     return max(frame_bytes + ROUNDING_BYTES, round(rate_bps / 8 * LATE_S))
 
 

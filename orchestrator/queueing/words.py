@@ -1,4 +1,4 @@
-"""Numbers as tc reads them."""
+"""Writes numbers in the notation of tc, and parses them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ def percent(share: float) -> str:
 
 
 def time(ns: int) -> str:
-    """Whole microseconds, as check demands; tc before 6.6 reads nothing finer."""
+    """Writes a time in s, ms or whole us; the checks demand whole microseconds, and tc before 6.6 reads
+    nothing finer.
+    """
     for unit, size in (("s", 10**9), ("ms", 10**6)):
         if ns % size == 0:
             return f"{ns // size}{unit}"
@@ -26,6 +28,6 @@ def bits(bps: int) -> str:
 
 
 def scaled(text: str, units: dict[str, float]) -> float:
-    """The other way: `10mbit` with RATES is 1e7, `5ms` with TIMES 0.005."""
+    """Parses a number with its unit: `10mbit` with RATES is 1e7, `5ms` with TIMES is 0.005."""
     unit = text.lstrip("0123456789.")
     return float(text.removesuffix(unit)) * units[unit]

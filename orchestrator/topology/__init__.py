@@ -1,6 +1,6 @@
-"""Topology files: YAML text to a checked, typed `Topology`; never looks at the machine.
+"""Parses and checks topology files: YAML text becomes a typed `Topology`, without a look at the machine.
 
-The names below are imported on first use, so that a command line that does not read a file pays nothing.
+The names below are imported on first use, so that commands that read no topology start faster.
 """
 
 from __future__ import annotations

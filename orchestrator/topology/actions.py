@@ -1,4 +1,4 @@
-"""Actions of timeline events: the model's field, and the key in files."""
+"""Lists the actions of timeline events, by field of the model, with their keys in files."""
 
 from __future__ import annotations
 
@@ -20,6 +20,6 @@ ACTIONS = {
 
 
 def action_of(event: Event) -> str | None:
-    """The event's action; None if it has none or several."""
+    """Returns the event's action, as the model's field; None if the event has none or several."""
     given = [name for name in ACTIONS if getattr(event, name) is not None]
     return given[0] if len(given) == 1 else None

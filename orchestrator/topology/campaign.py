@@ -1,4 +1,6 @@
-"""Expands a campaign into cells: points x topologies x levels x repetitions, in a fixed order."""
+"""Expands a campaign into cells: points x topologies x levels x repetitions, and the trials of searches, in a
+fixed order.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ MOST_CELLS = 10_000  # each is checked before the first runs
 
 @dataclass(frozen=True)
 class Cell:
-    """One run of a campaign. Equal repetitions have equal seeds, so that cells pair."""
+    """One run of a campaign. All cells of one repetition have the same seed, so that they can be compared in
+    pairs.
+    """
 
     index: int  # from 0, in the order of running
     topology: str  # path of the topology file
@@ -38,7 +42,9 @@ class Cell:
 
     @property
     def name(self) -> str:
-        """A name that no other cell of the campaign has: `pair.delay-20ms.r2`, `pair.p017.r1` of a point."""
+        """Returns a name that is unique in the campaign: `pair.delay-20ms.r2`, or
+        `pair.p017.r1` for a point.
+        """
         set_there = self.point.values.keys() if self.point else ()
         levels = [
             f"{factor}-{str(level).replace(' ', '').replace('/', '')}"
@@ -77,7 +83,7 @@ class _Source:
 
 @dataclass(frozen=True)
 class _Planned:
-    """Topology and levels of a cell of one repetition."""
+    """The topology, levels and point of a cell, which are the same in all repetitions."""
 
     topology: str
     levels: dict[str, Any]
@@ -90,13 +96,12 @@ def load_campaign(
     trials: Sequence[Trial] = (),
     seed: int | None = None,
 ) -> Campaign:
-    """The campaign of a campaign file, or of a topology file's `campaign:` block.
+    """Loads the campaign of a campaign file, or of a topology file's `campaign:` block, with all its cells.
 
-    `overrides` hold for every cell, `trials` are those of its searches beyond the first ones, `seed` is the
-    first repetition's in place of the file's. Order:
-    repetition, then point, then topology, then the levels, the last factor fastest, so that a campaign that
-    is cut short has every cell about equally often, and of its points the first ones whole.
-    Raises TopologyError with every problem of every cell.
+    `overrides` apply to every cell; `trials` are those of the searches after the first ones; `seed` replaces
+    that of the file for the first repetition. The cells are ordered by repetition, then point, topology and
+    levels, with the last factor fastest. A campaign that is cut short therefore has run every cell about
+    equally often, and all cells of its first points. Raises TopologyError with every problem of every cell.
     """
     source = replace(_checked(path, overrides or {}), trials=tuple(trials))
     source = source if seed is None else replace(source, seed=seed)
@@ -117,7 +122,7 @@ def load_campaign(
 
 
 def load_cell(path: str | os.PathLike[str], overrides: Mapping[str, Any], index: int) -> Cell:
-    """Loads cell `index` alone of a campaign that `load_campaign` has checked."""
+    """Loads only cell `index` of a campaign that `load_campaign` has checked before."""
     source = _checked(path, overrides)
     matrix = list(_matrix(source))
     planned = matrix[index % len(matrix)]
@@ -126,7 +131,7 @@ def load_cell(path: str | os.PathLike[str], overrides: Mapping[str, Any], index:
 
 
 def _checked(path: str | os.PathLike[str], overrides: Mapping[str, Any]) -> _Source:
-    """Reads the campaign block and its points; loads no cell yet."""
+    """Reads and checks the campaign block and its points, but loads no cell; raises TopologyError."""
     source = _source(os.fspath(path), read_bytes(path), overrides)
     points, wrong = points_of(source.block, source.document)
     source = replace(source, points=tuple(points))
@@ -154,7 +159,9 @@ def _clashes(source: _Source, overrides: Mapping[str, Any]) -> Iterator[Problem]
 
 
 def _repeated(source: _Source) -> Iterator[Problem]:
-    """Reports levels and topologies given twice, since their cells would have equal names."""
+    """Yields a problem for each level and topology that is listed twice, since their cells would have equal
+    names.
+    """
     lists: dict[Path, list[Any]] = {
         ("campaign", "factors", name): levels for name, levels in source.block.factors.items()
     }
@@ -208,7 +215,7 @@ def _of_topology(file: str, content: bytes, overrides: Mapping[str, Any]) -> _So
 
 
 def _matrix(source: _Source) -> Iterator[_Planned]:
-    """Yields the cells of one repetition."""
+    """Yields the cells of one repetition: points, topologies and levels combined, then the trials."""
     factors = source.block.factors
     for point in source.points or (None,):
         for topology in _topologies(source, point):
@@ -221,7 +228,7 @@ def _matrix(source: _Source) -> Iterator[_Planned]:
 
 
 def _topologies(source: _Source, point: Point | None) -> tuple[str, ...]:
-    """The topologies that a point applies to."""
+    """Returns the topologies that a point applies to: its own, else all of the campaign's."""
     if point is None or point.topology is None:
         return source.topologies
     return (str(FilePath(source.document.file).parent / point.topology),)
@@ -232,7 +239,7 @@ def _load(source: _Source, overrides: Mapping[str, Any], planned: _Planned) -> T
 
 
 def _loaded(source: _Source, overrides: Mapping[str, Any]) -> tuple[list[Topology], list[Problem]]:
-    """Loads each cell's topology once for all repetitions; returns all problems, too."""
+    """Loads the topology of each cell of one repetition; returns the topologies and all problems."""
     found: list[Topology] = []
     problems: list[Problem] = []
     for planned in _matrix(source):
@@ -247,7 +254,7 @@ def _loaded(source: _Source, overrides: Mapping[str, Any]) -> tuple[list[Topolog
 
 
 def _of_point(problem: Problem, point: Point | None) -> Problem:
-    """Names the point in a problem that only one point has."""
+    """Adds the point's number to the path of a problem; without a point, the problem stays unchanged."""
     return replace(problem, path=f"{problem.path} of point {point.number}".strip()) if point else problem
 
 
@@ -261,7 +268,7 @@ def _impossible(source: _Source, planned: _Planned) -> list[Problem]:
 
 
 def _place(source: _Source, name: str, point: Point | None) -> Path:
-    """The path of a level in the file."""
+    """Returns the path, in the campaign's file, of the value that a cell gives to parameter `name`."""
     if point is None or name not in point.values:
         return ("campaign", "factors", name)
     if source.block.search is not None:

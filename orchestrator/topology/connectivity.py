@@ -1,4 +1,4 @@
-"""Which nodes can reach each other: over links between segments and through forwarding nodes."""
+"""Computes which nodes can reach each other over segments, links and forwarding nodes."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from .expansion import Domain, Expansion
 
 
 class Connectivity:
-    """Sets of subnets that forwarding nodes join, for IPv4 and IPv6 separately.
+    """Groups subnets that forwarding nodes join, for IPv4 and IPv6 separately.
 
-    wires: the subnets of links between nodes. Hand-written routes are ignored here and may still lead
-    nowhere; `plan.paths` follows them.
+    wires: the subnets of links between nodes. Routes written by hand are ignored here and may lead nowhere;
+    `plan.paths` follows them.
     """
 
     def __init__(self, names: Expansion, domains: Mapping[str, Domain], wires: Mapping[str, str]) -> None:
@@ -34,7 +34,7 @@ class Connectivity:
                 self._join([s for s in self._subnets[node] if self._family.get(s, kind) == kind])
 
     def families(self, node: str) -> set[Family]:
-        """Address families of a node's interfaces."""
+        """Returns the address families of a node's interfaces."""
         return {self._family[s] for s in self._subnets[node] if s in self._family}
 
     def reachable(self, a: str, b: str) -> bool:

@@ -1,4 +1,6 @@
-"""Fills in programs of container-image nodes from the image where the file gives none."""
+"""Completes nodes with container images: programs, environment and working directory that the file leaves out
+come from the image.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ Images = dict[str, "Archive"]
 
 
 def expand(data: Any, document: Document, problems: list[Problem]) -> tuple[Any, Images]:
-    """Returns the file's data with the images' settings, and the images by their text in the file."""
+    """Returns the file's data with the images' settings, and the read images by their text in the file."""
     images: Images = {}
     if not isinstance(data, dict):
         return data, images
@@ -59,7 +61,7 @@ def _read(image: str, place: Path, document: Document, problems: list[Problem]) 
 
 
 def archive_path(image: str, file: str) -> FilePath:
-    """The archive's path, relative to the topology file."""
+    """Returns the archive's absolute path; a relative one is relative to the topology file."""
     return (FilePath(file).parent / image.removeprefix(SCHEME)).absolute()
 
 
@@ -81,7 +83,7 @@ def _filled(machine: dict[str, Any], archive: Archive) -> dict[str, Any]:
 
 
 def _literal(text: str) -> str:
-    """A template that renders to exactly this text."""
+    """Returns a template that renders to exactly this text."""
     if not any(mark in text for mark in ("{{", "{%", "{#")):
         return text
     return "{% raw %}" + text + "{% endraw %}"

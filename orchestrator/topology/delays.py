@@ -1,9 +1,9 @@
 """Converts a CSV file of delay samples or quantiles into a netem distribution table.
 
 The file's first line names its columns: `delay_ms` alone (samples, in any order), or `quantile,delay_ms`
-(rising both; below the first and above the last quantile the delay stays). The unit is ns, us, ms or s. The
-table has 4,096 equally likely delays as multiples of the jitter, in 1/8192 (NETEM_DIST_SCALE in the kernel's
-net/sched/sch_netem.c), at most four times it.
+(both rising; below the first and above the last quantile the delay is constant). The unit is ns, us, ms or s.
+The table has 4,096 equally likely delays as multiples of the jitter, in 1/8192 (NETEM_DIST_SCALE in the
+kernel's net/sched/sch_netem.c), at most four times the jitter.
 """
 
 from __future__ import annotations
@@ -21,19 +21,23 @@ from ..language.source import Document, Path
 SCALE, HIGHEST = 8192, 32767
 ENTRIES = 4096
 LONGEST_NS = 274 * 10**9  # as checks/impairments.py has it
-WIDEST_NS = 2**31 - 1  # of the jitter: sch_netem.c reckons it in 32 bits, and cuts what is more
+WIDEST_NS = 2**31 - 1  # largest jitter: sch_netem.c computes it in 32 bits and cuts larger ones
 UNITS_NS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
 HEADERS = "`delay_ms`, or `quantile,delay_ms`"
 _REPLACED = ("delay", "jitter", "distribution", "delay_correlation")
 
 
 class OwnTable(str):
-    """The name of a user's table: `own-` and a hash of its entries. No topology file can use it."""
+    """The name of a user's table: `own-` and a hash of its entries. A topology file cannot use such a name
+    itself.
+    """
 
 
 @dataclass(frozen=True)
 class Delays:
-    """Netem's delay and jitter (whole microseconds) and table of a delays file."""
+    """The content of a delays file for netem: delay and jitter in ns (whole microseconds), and the table's
+    entries.
+    """
 
     delay_ns: int
     jitter_ns: int
@@ -46,7 +50,7 @@ class Delays:
 
 
 class OwnDelays(str):
-    """The table's name together with its delays."""
+    """A table's name that also carries the delays themselves."""
 
     delays: Delays
 
@@ -57,11 +61,11 @@ class OwnDelays(str):
 
 
 class DelaysError(LineError):
-    """A wrong line of a delays file."""
+    """A mistake in a line of a delays file."""
 
 
 def read(text: str) -> Delays:
-    """Parses a delays file; raises DelaysError at the first mistake."""
+    """Parses the text of a delays file; raises DelaysError at the first mistake."""
     lines = [(n, line.strip()) for n, line in enumerate(text.splitlines(), 1) if line.strip()]
     if not lines:
         raise DelaysError(1, "", "is empty", f"begin with a line {HEADERS}")
@@ -84,7 +88,7 @@ def read(text: str) -> Delays:
 
 
 def table(delays_ns: list[float]) -> Delays:
-    """Converts equally likely delays in rising order to netem's form."""
+    """Converts equally likely delays (ns, rising) to netem's form."""
     delay = round(math.fsum(delays_ns) / len(delays_ns) / 1000) * 1000
     furthest = max(abs(d - delay) for d in (delays_ns[0], delays_ns[-1]))
     jitter = math.ceil(furthest / (HIGHEST / SCALE) / 1000) * 1000
@@ -149,7 +153,9 @@ Tables = dict[str, tuple[int, ...]]
 
 
 def expand(data: Any, document: Document, problems: list[Problem]) -> tuple[Any, Tables]:
-    """Replaces every `delays: FILE` in the data by delay, jitter and a table's name."""
+    """Replaces every `delays: FILE` in the data by delay, jitter and a table's name; returns the data and the
+    tables by name.
+    """
     tables: Tables = {}
     if not isinstance(data, dict):
         return data, tables
@@ -198,7 +204,7 @@ def _direction(
 def _read(
     path: Path, name: str, document: Document, problems: list[Problem], tables: Tables
 ) -> Delays | None:
-    """Reads one delays file and adds its table to `tables`; reports a wrong file and returns None."""
+    """Reads one delays file and adds its table to `tables`; reports an invalid file and returns None."""
     file = file_beside(document, name)
     if (found := text_of(file, document, path, problems)) is None:
         return None

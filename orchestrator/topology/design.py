@@ -1,4 +1,4 @@
-"""Points of a campaign: sets of parameter values, listed or sampled from ranges with a seed."""
+"""Computes the points of a campaign: sets of parameter values, listed or sampled from ranges with a seed."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from .document import Axis, CampaignBlock, Design
 
 DIGITS = 3  # significant ones of a sampled value: it is read by people and stands in file names
-KEYS = ("points", "design", "search")  # of the block: each says what points there are
+KEYS = ("points", "design", "search")  # keys of the campaign block that define its points
 TOPOLOGY = "topology"  # of a listed point: no parameter
 _BLOCK: Path = ("campaign",)
 
 
 @dataclass(frozen=True)
 class Point:
-    """One setting of the design's parameters; `number` counts from 1 and tells its cells apart."""
+    """One set of parameter values of a campaign; `number` counts from 1 and is part of its cells' names."""
 
     number: int
     values: dict[str, Any]
@@ -31,9 +31,10 @@ class Point:
 
 
 def points_of(block: CampaignBlock, document: Document) -> tuple[list[Point], list[Problem]]:
-    """The block's points in order, none where it has none of KEYS; and what is wrong.
+    """Returns the points of a campaign block in order, and the problems; no points if the block has none of
+    KEYS.
 
-    Of a search it is the first one: what follows depends on what comes of it.
+    A search has only its first point here, since each further one depends on the results before.
     """
     given = [key for key in KEYS if getattr(block, key) is not None]
     if len(given) > 1:
@@ -58,9 +59,9 @@ def points_of(block: CampaignBlock, document: Document) -> tuple[list[Point], li
 
 
 def sampled(design: Design) -> list[Point]:
-    """The points of a sound design: the same for the same seed, each value with the unit of its `from`.
+    """Returns the points of a valid design, the same for the same seed; values have the unit of their `from`.
 
-    halton: the first n points stay the same when more are asked for, or the first ones are skipped.
+    halton: the first n points stay the same if the design asks for more points or skips the first ones.
     """
     from scipy.stats import qmc
 
@@ -82,7 +83,9 @@ def sampled(design: Design) -> list[Point]:
 
 
 def _at(axis: Axis, share: float) -> Any:
-    """The value at a position between 0 and 1 on an axis."""
+    """Returns the value of an axis at a position between 0 and 1: rounded to DIGITS digits, or one of the
+    levels.
+    """
     if axis.levels is not None:
         return axis.levels[min(int(share * len(axis.levels)), len(axis.levels) - 1)]
     low, unit = _number(axis.low)
@@ -123,7 +126,7 @@ def _wrong(design: Design, document: Document) -> Iterator[Problem]:
 
 
 def _bad_range(axis: Axis) -> str:
-    """The rule that a range breaks; empty if it breaks none."""
+    """Returns the rule that a range breaks; "" if it breaks none."""
     try:
         (low, unit), (high, other) = _number(axis.low), _number(axis.high)
         if _kind(unit) is not _kind(other):
@@ -137,7 +140,7 @@ def _bad_range(axis: Axis) -> str:
 
 
 def _number(value: Any) -> tuple[float, str]:
-    """Splits a value into number and unit ("" for a bare number); raises UnitError otherwise."""
+    """Splits a value into number and unit ("" for a bare number); raises UnitError for anything else."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return float(value), ""
     number, _, unit = str(value).strip().partition(" ")
@@ -154,7 +157,7 @@ def _kind(unit: str) -> units.Quantity | None:
 
 
 def _factor(value: Any) -> float:
-    """Factor from the value's unit to the inner unit."""
+    """Returns the factor from the value's unit to the internal unit; 1 without a unit."""
     _, unit = _number(value)
     kind = _kind(unit)
     return 1.0 if kind is None else float(kind.units[unit])
@@ -166,7 +169,9 @@ def _listed(number: int, said: dict[str, Any]) -> Point:
 
 
 def _unequal(points: Sequence[Point], document: Document) -> Iterator[Problem]:
-    """Points of one topology that do not set the same parameters, or stand twice; topologies not named."""
+    """Yields problems of listed points: invalid topology names, points that set other parameters than the
+    first one of their topology, and points listed twice.
+    """
     seen: dict[str | None, list[dict[str, Any]]] = {}
     for index, point in enumerate(points):
         place: Path = (*_BLOCK, "points", index)

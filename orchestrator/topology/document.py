@@ -1,4 +1,6 @@
-"""A whole topology file: the typed raw model, from which the JSON Schema and the reference page also come."""
+"""Defines the typed model of a whole topology file, from which the JSON Schema and the reference page are
+made.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Expands groups into nodes and resolves links and broadcast domains."""
+"""Expands groups into nodes, and resolves links, broadcast domains and subnets of links."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .selection import members
 
 @dataclass(frozen=True)
 class Expansion:
-    """Names of a file after expansion. A single node's group is itself; it is not in `groups`."""
+    """The names of a file after expansion. A single node is its own group, but is not in `groups`."""
 
     nodes: dict[str, Machine]  # every node's description, single nodes first, in the file's order
     group_of: dict[str, str]
@@ -29,7 +29,7 @@ class Expansion:
 
 
 def expand(model: File) -> Expansion:
-    """The expansion of a model; wrong references are left out (the checks report them)."""
+    """Returns the expansion of a model; invalid references are left out, since the checks report them."""
     groups = {name: members(name, group.count) for name, group in model.groups.items()}
     nodes: dict[str, Machine] = dict(model.nodes)
     group_of, index_of = {name: name for name in nodes}, dict.fromkeys(nodes, 1)
@@ -63,27 +63,29 @@ def _links(
 
 
 def is_access(model: File, link: Link) -> bool:
-    """Whether the link connects a node or group to its segment."""
+    """Whether the link connects a node or group to a segment."""
     return (link.between[0] in model.nodes or link.between[0] in model.groups) and (
         link.between[1] in model.segments
     )
 
 
 def implicit_link(node: str, index: int) -> str:
-    """Name of the link behind a node's eth<index> where the file declares none but the timeline cuts it."""
+    """Returns the name of the link behind a node's eth<index> if the file declares none but the timeline cuts
+    the node off.
+    """
     return f"access-{node}-{index}" if index else f"access-{node}"
 
 
 @dataclass(frozen=True)
 class Domain:
-    """Segments that links join: one IP subnet."""
+    """Segments that links join, which together are one IP subnet."""
 
     segments: tuple[str, ...]
     subnets: tuple[str, ...]  # all different ones that the file gives; one where it is right
 
 
 def domains(model: File) -> dict[str, Domain]:
-    """Maps each segment to its domain."""
+    """Returns the domain of each segment."""
     root = {name: name for name in model.segments}
 
     def find(name: str) -> str:
@@ -107,8 +109,8 @@ def _domain(model: File, names: list[str]) -> Domain:
 
 
 def hosts(subnet: str) -> int:
-    """Number of usable addresses; IPv6 has no broadcast address, but one for any router (RFC
-    4291, 2.6.1).
+    """Returns the number of usable addresses of a subnet. IPv6 has no broadcast address, but one for any
+    router (RFC 4291, 2.6.1).
     """
     network = ipaddress.ip_network(subnet)
     return network.num_addresses - (2 if network.version == 4 else 1)
@@ -118,7 +120,7 @@ WIRE_PREFIX: dict[Family, int] = {"IPv4": 30, "IPv6": 126}
 
 
 def wire_subnets(model: File, names: Expansion) -> dict[str, str]:
-    """Subnet of each link between two nodes: its own, else the next small one that no other overlaps."""
+    """Returns the subnet of each link between two nodes: its own, else the next free small one."""
     given = [s.subnet for s in model.segments.values()] + [link.subnet for link in model.links.values()]
     known = sorted({subnet for subnet in given if subnet is not None})
     wanted = model.routing.family if model.routing else None
@@ -129,7 +131,7 @@ def wire_subnets(model: File, names: Expansion) -> dict[str, str]:
 
 
 def _free(taken: list[Subnet], kind: Family) -> Iterator[Subnet]:
-    """Small subnets, upwards in 10.255.0.0/16, then in 10.254.0.0/16 and so on; of IPv6 in fdff::/64, then in
+    """Yields free small subnets: in 10.255.0.0/16, then 10.254.0.0/16 and so on; for IPv6 in fdff::/64, then
     fdfe::/64.
     """
     for block in range(255, -1, -1):

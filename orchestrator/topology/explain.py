@@ -1,4 +1,4 @@
-"""Looks up topology keys for `vnet explain`, in the model that docs/topology.md is made from."""
+"""Looks up topology keys for `vnet explain`, in the same model as docs/topology.md."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ MOST_NEAR = 3
 
 @dataclass(frozen=True)
 class Entry:
-    """A key: where it stands (`links.NAME.both.delay`), what may be written, and what stands below it."""
+    """A topology key: its path (`links.NAME.both.delay`), allowed values, default, meaning, and the keys
+    below it.
+    """
 
     path: str
     value: str
@@ -31,11 +33,13 @@ class Entry:
 
 
 class UnknownKeyError(Exception):
-    """No such key; the text is the remedy."""
+    """The topology has no such key; the text is the remedy."""
 
 
 def explain(asked: str) -> list[Entry]:
-    """Explains a path (`links.wan.both.delay`), the end of one, or a key alone; raises UnknownKeyError."""
+    """Returns the entries of a path (`links.wan.both.delay`), of the end of one, or of a key alone; raises
+    UnknownKeyError.
+    """
     parts = [part for part in re.split(r"[.\[\]]+", asked) if part]
     found = _at(parts) or _ending(parts)
     if not found and len(parts) == 1:
@@ -51,7 +55,7 @@ def explain(asked: str) -> list[Entry]:
 
 
 def known() -> list[str]:
-    """All key names, for shell completion."""
+    """Returns all key names, for shell completion."""
     return sorted({key for _, schema in _sections() for key in schema.get("properties", ())})
 
 
@@ -62,7 +66,7 @@ def _whole() -> tuple[Schema, dict[str, Schema]]:
 
 
 def _sections() -> Iterator[tuple[str, Schema]]:
-    """Every model of the file with the title of its section."""
+    """Yields every model of the file's schema, with the title of its section."""
     file, parts = _whole()
     yield "the file", file
     for name, schema in parts.items():
@@ -70,7 +74,7 @@ def _sections() -> Iterator[tuple[str, Schema]]:
 
 
 def _at(parts: list[str]) -> list[Entry]:
-    """The entries of a path from the top of the file; several where kinds of software share a key."""
+    """Returns the entries of a path from the top of the file; several if kinds of software share a key."""
     file, models = _whole()
     places: list[Place] = [("", file, False)]
     for part in parts:
@@ -82,7 +86,7 @@ def _at(parts: list[str]) -> list[Entry]:
 
 
 def _ending(parts: list[str]) -> list[Entry]:
-    """The entries with the shortest paths that, without the user's own names, end in these parts."""
+    """Returns the entries with the shortest paths that end in these parts, the user's own names left out."""
     if len(parts) < 2:
         return []
     _, models = _whole()
@@ -102,7 +106,7 @@ def _ending(parts: list[str]) -> list[Entry]:
 
 
 def _below_the_last(parts: list[str]) -> list[Entry]:
-    """Entries for parts whose first one is a key below the top level."""
+    """Returns the entries of a path that begins with a key below the top level."""
     _, models = _whole()
     starts = {place[0]: place for place in _everywhere() if place[0].endswith(f".{parts[0]}")}
     places = list(starts.values())
@@ -112,7 +116,9 @@ def _below_the_last(parts: list[str]) -> list[Entry]:
 
 
 def _distinct(entries: Iterable[Entry]) -> list[Entry]:
-    """The first of those that say the same: of `nodes` and `groups`, that of `nodes`."""
+    """Returns the entries without later ones of the same value, meaning and default: for `nodes` and
+    `groups`, those of `nodes`.
+    """
     found: dict[tuple[str, str, str], Entry] = {}
     for entry in entries:
         found.setdefault((entry.value, entry.meaning, entry.default), entry)
@@ -121,7 +127,7 @@ def _distinct(entries: Iterable[Entry]) -> list[Entry]:
 
 @cache
 def _everywhere() -> tuple[Place, ...]:
-    """Every key of the file with its path; a model inside itself is not entered again."""
+    """Returns every key of the file with its path; a model inside itself is not entered again."""
     file, models = _whole()
     found: list[Place] = []
 
@@ -159,7 +165,7 @@ def _below(place: Place, part: str, models: dict[str, Schema]) -> Iterator[Any]:
 
 
 def _models(schema: Schema, models: dict[str, Schema]) -> Iterator[Schema]:
-    """The schemas that a value may follow, with references resolved."""
+    """Yields the schemas that a value can follow, with references and alternatives resolved."""
     if "$ref" in schema:
         yield from _models(models[schema["$ref"].rsplit("/", 1)[-1]], models)
     elif options := schema.get("anyOf", schema.get("oneOf")):
@@ -170,7 +176,7 @@ def _models(schema: Schema, models: dict[str, Schema]) -> Iterator[Schema]:
 
 
 def _values(model: Schema) -> Schema | None:
-    """The value schema of a mapping whose keys are the user's own names."""
+    """Returns the value schema of a mapping whose keys are the user's own names; None for another schema."""
     inner = model.get("additionalProperties")
     if isinstance(inner, dict):
         return inner
@@ -190,7 +196,7 @@ def _entry(path: str, schema: Schema, required: bool, models: dict[str, Schema] 
 
 
 def _merged(keys: list[Entry]) -> list[Entry]:
-    """One entry for each key, with all that the kinds of software that share it say of it."""
+    """Returns one entry for each key, which joins the texts of all kinds of software that share the key."""
     of_path: dict[str, list[Entry]] = {}
     for key in keys:
         of_path.setdefault(key.path, []).append(key)
@@ -207,7 +213,9 @@ def _merged(keys: list[Entry]) -> list[Entry]:
 
 
 def _keys(schema: Schema, models: dict[str, Schema], before: str = "") -> Iterator[Entry]:
-    """The keys below a value; for lists those of an element, for mappings by name those below each name."""
+    """Yields the keys below a value; for a list, those of an element; for a mapping by name, those below each
+    name.
+    """
     for model in _models(schema, models):
         needed = model.get("required", [])
         for name, value in model.get("properties", {}).items():
@@ -219,7 +227,7 @@ def _keys(schema: Schema, models: dict[str, Schema], before: str = "") -> Iterat
 
 
 def _near(asked: str, parts: list[str]) -> str:
-    """The remedy for an unknown path: its longest known part and the nearest keys there."""
+    """Returns the remedy for an unknown path: its longest known part, and the nearest keys there."""
     for key in TABLE:
         if parts and parts[-1] == key.old:
             return f'"{asked}" is retired; the key is {key.whole(key.new)} (`vnet migrate` rewrites files)'
@@ -243,12 +251,12 @@ def _remedy(what: str, word: str, names: list[str]) -> str:
 
 
 def whole_names() -> list[str]:
-    """The keys at the top."""
+    """Returns the names of the keys at the top of a topology file."""
     return [*_whole()[0]["properties"]]
 
 
 def whole_file() -> list[Entry]:
-    """The keys at the top of a topology file."""
+    """Returns the entries of the keys at the top of a topology file."""
     file, _ = _whole()
     return [
         _entry(name, value, name in file.get("required", ())) for name, value in file["properties"].items()

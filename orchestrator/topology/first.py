@@ -1,4 +1,4 @@
-"""Writes the first topology of `vnet new`: clients, a server, and the network between them."""
+"""Writes the first topology for `vnet new`: clients, a server, and the network between them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PLAIN = "20 ms"  # the network by default: a delay each way
 
 @dataclass(frozen=True)
 class First:
-    """The answers to the four questions."""
+    """The user's answers to the four questions of `vnet new`."""
 
     name: str
     traffic: str
@@ -41,13 +41,13 @@ class First:
 
 
 def network_words(network: str) -> str:
-    """The impairment for a profile's name or a delay."""
+    """Returns the impairment's text in the file for a profile's name or a delay."""
     known = network in profiles.names(Path())
     return f"profile: {network}" if known else f"delay: {network}"
 
 
 def first_topology(asked: First) -> str:
-    """The file's text, not checked here."""
+    """Returns the text of the topology file, unchecked."""
     what, server, client = TRAFFIC[asked.traffic]
     lines = [
         f"# vnet run {asked.name}.yaml; vnet explain KEY says what a key means.",

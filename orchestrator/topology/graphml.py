@@ -1,6 +1,6 @@
 """Converts a GraphML file (as in the Topology Zoo) into a topology of routers.
 
-Delays are those of light in fibre between the nodes' places, where the file has them.
+The delay of a link is that of light in fibre between the positions of its ends, or 1 ms if one is unknown.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..language.scalars import LONGEST_NAME
 _SPACE = "{http://graphml.graphdrawing.org/xmlns}"
 EARTH_KM = 6371.0
 FIBRE_KM_PER_MS = 200.0  # two thirds of the speed of light
-NO_PLACE_MS = 1.0  # of an edge whose ends have no place
+NO_PLACE_MS = 1.0  # delay of an edge with an end of unknown position
 
 
 @dataclass
@@ -27,7 +27,9 @@ class _Graph:
 
 
 def topology_text(file: str, content: bytes, name: str, *, hosts: bool = False) -> str:
-    """The topology's text; `hosts` adds a machine behind each router. Raises TopologyError for no graph."""
+    """Returns the topology's text; `hosts` adds a node behind each router. Raises TopologyError if the file
+    holds no graph.
+    """
     graph = _read(file, content)
     lines = [f"name: {name}", f"description: From {file}, {len(graph.names)} routers."]
     if hosts:
@@ -87,7 +89,7 @@ def _node(graph: _Graph, identity: str, values: dict[str, str]) -> None:
 
 
 def name_of(label: str, taken: set[str]) -> str:
-    """A valid node name, made unique by a number."""
+    """Returns a valid node name made from a label; a number makes it unique among `taken`."""
     stem = re.sub(r"[^a-z0-9]+", "-", label.lower()).strip("-")
     stem = (stem if stem[:1].isalpha() else f"r{stem}")[: LONGEST_NAME - 8].rstrip("-")
     name, number = stem, 1
@@ -106,7 +108,7 @@ def _number(text: str | None) -> float | None:
 
 
 def _delay_us(graph: _Graph, a: str, b: str) -> int:
-    """One-way delay in whole microseconds, at least one."""
+    """Returns the one-way delay between two nodes in whole microseconds, at least one."""
     if a not in graph.places or b not in graph.places:
         return round(NO_PLACE_MS * 1000)
     (lat1, lon1), (lat2, lon2) = (tuple(map(math.radians, graph.places[end])) for end in (a, b))

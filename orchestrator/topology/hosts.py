@@ -1,4 +1,4 @@
-"""Keys of a multi-host lab: its machines and the network between them."""
+"""Defines the keys of a multi-host lab: its hosts and the network between them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ EXAMPLE = 'write for example "ssh://root@lab7"'
 
 
 def _machine(value: Any) -> str:
-    """The machine's URL; "" for this machine."""
+    """Parses the machine of a host and returns its URL; "" for this machine."""
     if value == LOCAL:
         return ""
     if not isinstance(value, str):
@@ -51,7 +51,7 @@ def _clock(value: Any) -> Any:
 
 
 def _cores(value: Any) -> float:
-    """A number of cores, with or without the unit."""
+    """Parses a number of cores, with or without the unit."""
     number = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(cores?)?\s*", str(value))
     if isinstance(value, bool) or number is None or float(number[1]) <= 0:
         raise UnitError("is no number of cores", "write for example 16")
@@ -112,7 +112,7 @@ class Underlay(Base):
 
 
 def hosts_value(value: Any) -> Any:
-    """Converts a list of names to a mapping."""
+    """Converts a list of host names to a mapping; other values stay unchanged."""
     if isinstance(value, list) and all(isinstance(name, str) for name in value):
         if len(set(value)) < len(value):
             raise fail("names a host twice", "name each once")

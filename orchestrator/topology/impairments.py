@@ -1,4 +1,4 @@
-"""Keys of an impairment: what one direction of a link does to packets."""
+"""Defines the keys of an impairment: what one direction of a link does to packets."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _distribution(value: Any) -> str:
 
 
 def _slot_delays(value: Any) -> OwnDelays | None:
-    """Accepts only what `delays.expand` produced."""
+    """Accepts only delays that `delays.expand` has read from a file, or None."""
     if value is None or isinstance(value, OwnDelays):
         return value
     raise fail("is no file of delays", "write its name, for example slots.csv")
@@ -85,7 +85,9 @@ class TraceFile(Base):
 
 
 def _trace(value: Any) -> OwnTrace | None:
-    """Accepts only what `tracing.expand` produced; the timeline takes no trace."""
+    """Accepts only a trace that `tracing.expand` has read from a file, or None; the
+    timeline takes no trace.
+    """
     if value is None or isinstance(value, OwnTrace):
         return value
     raise fail("belongs to a link and begins with the run", "write it at the link, without `impair`")

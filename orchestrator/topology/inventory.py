@@ -1,4 +1,4 @@
-"""Completes `hosts` of a topology from the Ansible inventory; contacts no machine."""
+"""Completes `hosts` of a topology from the Ansible inventory, without contacting any machine."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ KEYS = frozenset(Host.model_fields)
 
 
 class Inventory:
-    """The group `lab_hosts` of an inventory, read when the first name is looked up."""
+    """The hosts of the group `lab_hosts` in an inventory, which is read at the first lookup."""
 
     def __init__(self, path: FilePath | None = None) -> None:
         self.path = path or usual()
@@ -38,22 +38,26 @@ class Inventory:
         self.notes: list[Note] = []  # retired variables that it uses
 
     def hosts(self) -> dict[str, dict[str, Any]]:
-        """Hosts by name, with a topology's keys. TopologyError where the inventory cannot be read."""
+        """Returns the hosts by name, with the keys of a topology's host; TopologyError if the inventory
+        cannot be read.
+        """
         if self._hosts is None:
             self._hosts = _read(self.path, self.notes)
         return self._hosts
 
 
 def usual() -> FilePath:
-    """$VNET_INVENTORY, else inventory/hosts.yml here, else the project's own."""
+    """Returns the inventory's path: $VNET_INVENTORY, else inventory/hosts.yml here if it exists, else the
+    project's own.
+    """
     if given := os.environ.get(VARIABLE):
         return FilePath(given)
     return USUAL if USUAL.exists() else PROJECT / USUAL
 
 
 def machines(asked: Sequence[str]) -> dict[str, str]:
-    """Where hosts of the inventory are, as `machine:` has it: those asked for, or all. TopologyError for one
-    that is not there.
+    """Returns the `machine:` value of each requested host of the inventory, or of all for ["all"];
+    TopologyError for an unknown host.
     """
     inventory = Inventory()
     names = list(inventory.hosts()) if list(asked) == [EVERYONE] else asked
@@ -78,7 +82,9 @@ def expand(
     notes: list[Note],
     inventory: Inventory | None = None,
 ) -> Any:
-    """Returns the file's data with complete hosts. asked: names from `--hosts` in place of the file's."""
+    """Returns the file's data with complete hosts. asked: host names from `--hosts` that
+    replace the file's.
+    """
     if not isinstance(data, dict):
         return data
     inventory = inventory or Inventory()
@@ -110,7 +116,7 @@ def _asked(data: Mapping[str, Any], asked: Sequence[str], inventory: Inventory) 
 
 
 def _said(body: Any) -> bool:
-    """Whether the file itself names the host's machine, or is wrong otherwise."""
+    """Whether the file itself names the host's machine, or has an invalid value for the host."""
     return body is not None and (not isinstance(body, dict) or "machine" in body)
 
 
@@ -124,7 +130,7 @@ def _unknown(name: Any, body: Any, document: Document, inventory: Inventory) -> 
 
 
 def _whole(name: str, body: Any, inventory: Inventory) -> Any:
-    """Merges file and inventory; an unknown host becomes this machine so that checks can go on."""
+    """Merges file and inventory; an unknown host becomes this machine, so that the checks can go on."""
     return body if _said(body) else {**inventory.hosts().get(name, {"machine": LOCAL}), **(body or {})}
 
 
@@ -160,7 +166,9 @@ def _read(path: FilePath, notes: list[Note]) -> dict[str, dict[str, Any]]:
 
 
 def _group(document: Document) -> tuple[Path, dict[str, Any]]:
-    """`lab_hosts`, at the top or below `all`."""
+    """Returns the path and content of the group `lab_hosts`, at the top or below `all`; TopologyError without
+    one.
+    """
     places: tuple[Path, ...] = ((GROUP,), ("all", "children", GROUP))
     for place in places:
         inside: Any = document.data
@@ -178,7 +186,9 @@ def _host(name: str, variables: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _machine(name: str, variables: Mapping[str, Any]) -> str:
-    """The URL by which Ansible would reach the host; ssh's configuration has the rest."""
+    """Returns the URL by which Ansible would reach the host; other settings are left to
+    ssh's configuration.
+    """
     if variables.get("ansible_connection") == "local":
         return LOCAL
     host = str(variables.get("ansible_host", name))

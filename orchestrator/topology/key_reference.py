@@ -29,7 +29,7 @@ _QUANTITIES = "## Units\n\n| quantity | units | example |\n|---|---|---|\n"
 
 
 def page() -> str:
-    """The page's Markdown."""
+    """Returns the reference of topology keys as Markdown."""
     intro = _INTRO.read_text(encoding="utf-8")
     units = "".join(f"| {q.name} | {', '.join(q.units)} | `{q.example}` |\n" for q in QUANTITIES.values())
     units += "| CPU | MHz, GHz, cores | `500 MHz`, `0.5 cores` |\n"
@@ -127,7 +127,7 @@ def default_of(value: dict[str, Any]) -> str:
 
 
 def value_of(value: dict[str, Any]) -> str:
-    """The allowed values, in a few words."""
+    """Returns the allowed values of a key as a short text."""
     if "$ref" in value:
         return _reference(value["$ref"])
     if "const" in value:

@@ -1,4 +1,4 @@
-"""Parse and check one topology file: bytes in, a typed Topology or every mistake out."""
+"""Parses and checks one topology file, and returns a typed Topology or raises every mistake."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _REMEDIES = {
 
 @dataclass(frozen=True)
 class Topology:
-    """A checked topology: the model with parameters put in, ready to be planned."""
+    """A checked topology, with parameters substituted, ready to be planned."""
 
     path: str  # as given, for messages
     model: File
@@ -70,10 +70,10 @@ class Topology:
 def load(
     path: str | os.PathLike[str], overrides: Mapping[str, Any] | None = None, hosts: Sequence[str] = ()
 ) -> Topology:
-    """The topology of a file; `overrides` are parameter values (text as from -p, or already typed), `hosts`
-    names of hosts in place of the file's.
+    """Loads and checks the topology of a file.
 
-    Raises TopologyError with every problem found, whatever the file holds.
+    `overrides` are parameter values (text as from -p, or typed); `hosts` are host names that replace the
+    file's. Raises TopologyError with every problem found, whatever the file holds.
     """
     return parse(os.fspath(path), read_bytes(path), overrides, hosts)
 
@@ -81,7 +81,7 @@ def load(
 def parse(
     file: str, content: bytes, overrides: Mapping[str, Any] | None = None, hosts: Sequence[str] = ()
 ) -> Topology:
-    """`load` for content in memory; `file` is the name in messages."""
+    """Parses and checks a topology in memory, as `load` does; `file` is its name in messages."""
     document = read_document(file, content)
     if not isinstance(document.data, dict):
         rule, remedy = "a topology is a mapping", "begin with `name: my-experiment`"
@@ -109,9 +109,10 @@ def parse(
 
 
 def read_bytes(path: str | os.PathLike[str]) -> bytes:
-    """The file's content; a file that cannot be read is a TopologyError like any other mistake.
+    """Returns the content of a file, cut above the largest valid size; `-` is the standard input.
 
-    `-` is the standard input. A pipe or a device is refused: it may make the reader wait without end.
+    Raises TopologyError if the file cannot be read. A pipe or a device is an error, since reading it may
+    never end.
     """
     try:
         if os.fspath(path) in STANDARD_INPUT:
@@ -133,7 +134,7 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
 def _model(
     document: Document, data: dict[str, Any], failed: set[Path], problems: list[Problem]
 ) -> File | None:
-    """Builds the model; leaves out wrong parts so that the remaining checks can run."""
+    """Builds the model without the invalid parts, so that the other checks can run; None if that fails."""
     remaining = data
     for _ in range(4):  # wrong parts go first, then what cannot be without them
         try:
@@ -151,7 +152,7 @@ def _reported(error: ValidationError, document: Document, failed: set[Path]) -> 
 
 
 def _without(data: dict[str, Any], places: list[Path]) -> dict[str, Any]:
-    """The data without the parts (`nodes.broker`, `run`) that hold these places."""
+    """Returns the data without the parts (`nodes.broker`, `run`) that hold these places."""
     kept = {key: dict(value) if isinstance(value, dict) else value for key, value in data.items()}
     for place in places:
         section = place[0] if place else None
@@ -170,9 +171,9 @@ def _without(data: dict[str, Any], places: list[Path]) -> dict[str, Any]:
 
 
 def _forgotten(links: Any, written: Any, place: Path) -> bool:
-    """Whether leaving out one key of a link, an impairment for example, removes the mistake.
+    """Removes one key of a link, such as an impairment, if the mistake is inside it; returns whether it did.
 
-    A second mistake in a key that is left out already goes with it: it is looked up as `written`.
+    A second mistake in an already removed key counts as removed: the key is looked up in `written`.
     """
     link = links.get(place[1]) if isinstance(links, dict) else None
     if not isinstance(link, dict) or place[2] not in written[place[1]]:

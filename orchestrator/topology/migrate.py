@@ -1,7 +1,8 @@
-"""Rewrites retired keys of a topology file under their present names; comments and layout stay as they are.
+"""Renames retired keys of a topology file to their present names, and keeps comments and layout.
 
-The text is edited at the places that YAML's parser gives. The result is then read again: it must hold the
-same topology and comments, without a retired key. Otherwise MigrateError says why, and nothing is rewritten.
+The text is edited at the positions that the YAML parser reports. The result is then read again: it must hold
+the same topology and comments, without a retired key. Otherwise MigrateError has the reason, and nothing is
+rewritten.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ BYTE_ORDER_MARK = "\ufeff"  # which the parser's places do not count
 
 
 class MigrateError(Exception):
-    """The keys cannot be rewritten; the text says where and what to do."""
+    """The keys cannot be rewritten; the text gives the place and the remedy."""
 
 
 def migrated(file: str, content: bytes, overrides: Mapping[str, Any] | None = None) -> bytes:
-    """The content with present keys; the same bytes where it has none that is retired.
+    """Returns the content with present keys; the same bytes if it has no retired key.
 
     Raises TopologyError for a file with mistakes, MigrateError for a form that cannot be rewritten.
     """
@@ -50,7 +51,7 @@ def migrated(file: str, content: bytes, overrides: Mapping[str, Any] | None = No
 
 
 def _rewritten(file: str, text: str) -> str:
-    """Renames first, then the keys that move into another mapping, one mapping at a time."""
+    """Renames keys first, then moves the keys that belong in another mapping, one mapping at a time."""
     edits = {
         (edit.begin, edit.end): edit
         for use, pair in _found(text)
@@ -95,7 +96,9 @@ def _child(text: str, node: Any, name: str | int) -> Any:
 
 
 def _first_holder(text: str) -> tuple[MappingNode, str, list[Pair], list[str]] | None:
-    """A mapping whose retired keys belong into one below it: that one's name, the pairs, their new names."""
+    """Returns the first mapping with retired keys that belong in a mapping below it, as (mapping, name of the
+    lower one, pairs, their new names); None if there is none.
+    """
     nested = [(use, pair) for use, pair in _found(text) if len(use.key.new) > 1]
     if not nested:
         return None
@@ -109,7 +112,9 @@ def _first_holder(text: str) -> tuple[MappingNode, str, list[Pair], list[str]] |
 
 
 def _nested(file: str, text: str, holder: MappingNode, into: str, pairs: list[Pair], names: list[str]) -> str:
-    """The text with the pairs inside the mapping `into`, which is made in the place of the first of them."""
+    """Returns the text with the pairs moved into the mapping `into`, which is created at the first pair if it
+    is missing.
+    """
     target = next((pair for pair in pairs_of(text, holder) if pair.key.value == into), None)
     if holder.flow_style:
         return _in_line(text, holder, into, pairs, names, target)
@@ -136,7 +141,7 @@ def _in_line(
 
 
 def _in_block(text: str, into: str, pairs: list[Pair], names: list[str], target: Pair | None) -> str:
-    """Whole lines move: each pair with the comment behind it and the comment lines right above it."""
+    """Moves whole lines: each pair with the comment behind it and the comment lines directly above it."""
     indent = " " * int(pairs[0].key.start_mark.column)
     renamed, edits = [], []
     for pair, name in zip(pairs, names, strict=True):
@@ -170,7 +175,7 @@ def _in_block(text: str, into: str, pairs: list[Pair], names: list[str], target:
 
 
 def _short(text: str, pair: Pair) -> bool:
-    """Whether a pair fits braces: a list in brackets on one line."""
+    """Whether a pair fits into braces: its value is a list in brackets on one line."""
     value = pair.value
     plain = isinstance(value, SequenceNode) and bool(value.flow_style)
     return plain and "\n" not in text[pair.begin : pair.end]

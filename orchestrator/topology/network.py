@@ -1,4 +1,4 @@
-"""Keys of segments, links and captures."""
+"""Defines the keys of segments, links and captures."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ NO_NICS = "none"
 
 
 def _ports(value: Any) -> Any:
-    """A pair of NICs given as one parameter: "none" or "A B"."""
+    """Parses a pair of NICs written as one text: "none" or "A B"."""
     if not isinstance(value, str):
         return value
     words = value.split()

@@ -1,4 +1,4 @@
-"""Keys of nodes, and of groups of equal nodes."""
+"""Defines the keys of nodes, and of groups of equal nodes."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Mounts(Base):
 
 
 def _vlans(value: Any) -> dict[str, int]:
-    """VLANs by segment; "" is the node's first segment."""
+    """Parses VLANs by segment; a single number gets the key "", the node's first segment."""
     if value is None:
         return {}
     given = value if isinstance(value, dict) else {"": value}
@@ -64,7 +64,7 @@ _VLANS = WithJsonSchema({
 
 
 def _apart(value: Any) -> list[str] | bool:
-    """Names, or true for a group's members."""
+    """Parses the names of `apart`, or true for the members of a group."""
     if isinstance(value, bool):
         return value or []
     names = [value] if isinstance(value, str) else value
@@ -167,7 +167,7 @@ class Machine(Base):
 
 
 def vlans_of(machine: Machine) -> dict[str, int]:
-    """VLANs by segment, for a machine's tagged interfaces."""
+    """Returns the VLAN of each tagged interface of a machine, by segment."""
     first = machine.segment[0] if machine.segment else ""
     return {segment or first: vlan for segment, vlan in machine.vlan.items()}
 

@@ -24,7 +24,7 @@ _SPELLED = {"true": True, "yes": True, "false": False, "no": False}
 
 
 def declared(document: Document, problems: list[Problem]) -> dict[str, Parameter]:
-    """Reads the parameter declarations; reports wrong ones and leaves them out."""
+    """Returns the declared parameters by name; reports invalid ones and leaves them out."""
     section = document.data.get("parameters")
     if section is None:
         return {}
@@ -53,7 +53,9 @@ def declared(document: Document, problems: list[Problem]) -> dict[str, Parameter
 def resolve(
     document: Document, known: Mapping[str, Parameter], overrides: Mapping[str, Any], problems: list[Problem]
 ) -> dict[str, Any]:
-    """Resolves each parameter's value; quantities remain text with their unit."""
+    """Returns each parameter's value; quantities remain text with their unit. Reports and leaves out invalid
+    values.
+    """
     for name in overrides.keys() - known.keys():
         remedy = closest(name, known, what="parameters")
         problems.append(
@@ -97,7 +99,7 @@ def _checked(parameter: Parameter, given: Any) -> Any:
 
 
 def _typed(parameter: Parameter, given: Any) -> Any:
-    """The value of the declared type; command line values come as text."""
+    """Converts a value, which is text from the command line, to the declared type."""
     kind, text = parameter.type, str(given).strip()
     if kind == "text":
         return str(given)
@@ -111,7 +113,9 @@ def _typed(parameter: Parameter, given: Any) -> Any:
 
 
 def _quantity(parameter: Parameter) -> units.Quantity:
-    """The kind of quantity; its error texts suggest the unit of the parameter's default."""
+    """Returns the parameter's kind of quantity; its error texts suggest the unit of the
+    parameter's default.
+    """
     kind = units.QUANTITIES[parameter.type]
     try:
         return replace(kind, example=units.spaced(kind, parameter.default))
@@ -137,16 +141,18 @@ def _magnitude(kind: str, value: Any) -> Any:
 
 
 class Substitution:
-    """Replaces `${name}` in the file's data; a value that is nothing else keeps the parameter's type."""
+    """Replaces `${name}` in the file's data; a value that is only `${name}` keeps the parameter's type."""
 
     def __init__(self, document: Document, values: Mapping[str, Any], known: Mapping[str, Parameter]) -> None:
         self.document, self.values, self.known = document, values, known
         self.problems: list[Problem] = []
         self.used: set[str] = set()
-        self.failed: set[Path] = set()  # places that stay as written; what else is wrong there is not asked
+        self.failed: set[Path] = set()  # paths left unsubstituted; further mistakes there are not reported
 
     def whole(self, data: Mapping[str, Any]) -> dict[str, Any]:
-        """The file's data without the parameter section, every use replaced."""
+        """Returns the file's data without the parameter section, every use replaced; reports unused
+        parameters.
+        """
         kept = {key: self.replaced(value, (key,)) for key, value in data.items() if key != "parameters"}
         for name in self.known:
             if name not in self.used:

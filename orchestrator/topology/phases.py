@@ -15,7 +15,7 @@ DEFAULT_INTERVAL_NS = whole(DURATION, "200 ms")
 
 @dataclass(frozen=True)
 class Phases:
-    """Lengths of the phases; they follow one another from 0."""
+    """The lengths of the phases, which follow each other from time 0."""
 
     ramp_ns: int
     hold_ns: int
@@ -32,7 +32,7 @@ class Phases:
         return self.ramp_ns + self.hold_ns + self.drain_ns
 
     def moment(self, at_ns: int) -> Moment:
-        """The phase and offset of a time from the scenario's start."""
+        """Returns the phase and offset of a time in ns from the scenario's start."""
         if at_ns < self.ramp_ns:
             return Moment("ramp", at_ns)
         if at_ns < self.ramp_ns + self.hold_ns:
@@ -41,7 +41,9 @@ class Phases:
 
 
 def clients(names: Expansion) -> list[tuple[str, str]]:
-    """(node, software) of every client in the order of connecting; pure receivers first."""
+    """Returns (node, software) of every client in the order of connecting; clients that only receive come
+    first.
+    """
     found: list[tuple[int, str, str]] = []
     for node, machine in names.nodes.items():
         for name, software in machine.software.items():
@@ -52,14 +54,14 @@ def clients(names: Expansion) -> list[tuple[str, str]]:
 
 
 def interval_ns(model: File, count: int) -> int:
-    """Interval between the connects of two clients."""
+    """Returns the time between the connects of two clients, in ns."""
     if model.run.ramp is not None:
         return model.run.ramp // max(count, 1)
     return DEFAULT_INTERVAL_NS if model.run.connect_interval is None else model.run.connect_interval
 
 
 def phases(model: File, names: Expansion) -> Phases:
-    """The lengths of a run: the ramp ends one interval after the last connect."""
+    """Returns the lengths of a run's phases; by default the ramp ends one interval after the last connect."""
     count = len(clients(names))
     ramp = model.run.ramp if model.run.ramp is not None else count * interval_ns(model, count)
     return Phases(ramp, model.run.hold, model.run.drain)

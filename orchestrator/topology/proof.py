@@ -1,4 +1,4 @@
-"""Keys of the links' proof: its tolerances and times."""
+"""Defines the keys of the link proof: its tolerances and times."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..language.scalars import Base, Span, reader, text
 
 
 def _tolerance(value: Any) -> Tolerance:
-    """`0.1 ms`, `1 %`, or the larger of both: `0.2 ms or 1 %`."""
+    """Parses a tolerance: `0.1 ms`, `1 %`, or the larger of both: `0.2 ms or 1 %`."""
     if isinstance(value, Tolerance):
         return value
     if not isinstance(value, str):

@@ -1,4 +1,4 @@
-"""Keys of a direction's queue: which packets go first, are dropped, or share the rate."""
+"""Defines the keys of a direction's queue: which packets go first, are dropped, or share the rate."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Pcp = Annotated[int, Field(ge=0, le=7)]
 
 
 def _or_one(schema: dict[str, Any]) -> None:
-    """Schema for editors: a single value or a list."""
+    """Changes the schema for editors, so that a single value may stand in place of a list."""
     items = {key: schema.pop(key) for key in ("type", "items") if key in schema}
     schema["anyOf"] = [items, items.get("items", {})]
 
@@ -110,10 +110,10 @@ class Queue(Base):
 
     @property
     def kinds(self) -> list[str]:
-        """The kinds that are given; the checks require exactly one."""
+        """The kinds of queue that the file states; the checks require exactly one."""
         return [name for name in type(self).model_fields if getattr(self, name) is not None]
 
     @property
     def bands(self) -> dict[str, Band]:
-        """The bands of prio or classes of htb, in their order."""
+        """The bands of `prio` or the classes of `htb` by name, in their order; empty for other kinds."""
         return {**(self.prio or {}), **(self.htb or {})}

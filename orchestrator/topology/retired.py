@@ -1,6 +1,7 @@
-"""Keys of topology files that have a new spelling. The old one is read for one more version, with a warning.
+"""Lists the retired keys of topology files, and renames them. Old names are read for one more version, with a
+warning.
 
-TABLE is the only list of them: loading, warnings, `vnet migrate` and the docs use it.
+TABLE is the only list: loading, warnings, `vnet migrate` and the docs use it.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ ANY = "*"  # stands for any one name
 
 @dataclass(frozen=True, slots=True)
 class Retired:
-    """`where`: path of the mappings that hold the key. `new`: the present key, from those mappings on."""
+    """A retired key. `where`: path of the mappings that hold it; `new`: path of the present key, from these
+    mappings on.
+    """
 
     where: tuple[str, ...]
     old: str
@@ -30,7 +33,7 @@ class Retired:
         return ".".join(self.new)
 
     def whole(self, key: tuple[str, ...]) -> str:
-        """The path of a key from the top of the file: `nodes.NAME.mounts.read`."""
+        """Returns the path of a key from the top of the file: `nodes.NAME.mounts.read`."""
         return ".".join((*self.where, *key)).replace(ANY, "NAME")
 
 
@@ -50,7 +53,7 @@ TABLE = (
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """A retired key in a file: the path of the mapping that holds it, and what it is."""
+    """A retired key in a file, and the path of the mapping that holds it."""
 
     at: Path
     key: Retired
@@ -65,7 +68,7 @@ class Use:
 
 
 def uses(data: Any) -> Iterator[Use]:
-    """All retired keys in the data of a file."""
+    """Yields all retired keys in the data of a file."""
     for key in TABLE:
         yield from (Use(at, key) for at, holder in _mappings(data, key.where) if key.old in holder)
 
@@ -81,9 +84,10 @@ def _mappings(data: Any, where: tuple[str, ...], at: Path = ()) -> Iterator[tupl
 
 
 def renew(document: Document, problems: list[Problem]) -> tuple[Document, list[Note]]:
-    """The document with every retired key under its present name, and a note for each.
+    """Returns the document with every retired key under its present name, and a note for each.
 
-    A file that has the old and the new spelling of one key is refused: which of them counts, nobody can tell.
+    A file with both the old and the new name of a key is a problem, since nobody can know which value is
+    meant.
     """
     found = [*uses(document.data)]
     if not found:
@@ -110,7 +114,7 @@ def _example(key: Retired) -> str:
 
 
 def _written(data: Any, path: Path) -> bool:
-    """Whether the file has a value there, or one that is no mapping on the way to it."""
+    """Whether the path has a value in the data, or meets a value that is no mapping on the way."""
     for part in path:
         if not isinstance(data, dict):
             return True
@@ -121,7 +125,9 @@ def _written(data: Any, path: Path) -> bool:
 
 
 def _moved(data: Any, at: Path, old: str, new: tuple[str, ...]) -> Any:
-    """The data with a key renamed in the mapping at a path, in its place there; without `new`, left out."""
+    """Returns the data with key `old` of the mapping at `at` renamed to `new`, in the same position; removed
+    if `new` is empty.
+    """
     if at:
         return {**data, at[0]: _moved(data[at[0]], at[1:], old, new)}
     holder: dict[str, Any] = {}
@@ -137,7 +143,9 @@ def _moved(data: Any, at: Path, old: str, new: tuple[str, ...]) -> Any:
 
 
 def _lines(lines: Mapping[Path, int], found: list[Use]) -> dict[Path, int]:
-    """Lines of the renamed paths, too: a mistake in such a value is shown where it is written."""
+    """Returns the lines with those of renamed paths added, so that a mistake in such a value is shown at its
+    line.
+    """
     known = dict(lines)
     for use in found:
         size = len(use.old)
@@ -151,7 +159,9 @@ def _lines(lines: Mapping[Path, int], found: list[Use]) -> dict[Path, int]:
 def variables(
     given: Mapping[str, Any], prefix: str, document: Document, at: Path, notes: list[Note]
 ) -> dict[str, Any]:
-    """A host's variables of an inventory, retired keys of `hosts` under their present names."""
+    """Returns a host's variables of an inventory, with retired keys of `hosts` under their present names, and
+    adds notes.
+    """
     found = dict(given)
     for key in TABLE:
         old, new = prefix + key.old, prefix + key.new[0]

@@ -1,4 +1,4 @@
-"""JSON Schema of topology files for editors, from the same model that reads them."""
+"""Makes the JSON Schema of topology files for editors, from the same model that reads them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ID = "https://json-schema.org/draft/2020-12/schema"
 
 
 def json_schema() -> dict[str, Any]:
-    """The schema of a topology file; any value may also be a `${parameter}`."""
+    """Returns the schema of a topology file; any value can also be a `${parameter}`."""
     return {
         "$schema": ID,
         "title": "vNET topology",
@@ -21,7 +21,7 @@ def json_schema() -> dict[str, Any]:
 
 
 def campaign_json_schema() -> dict[str, Any]:
-    """The schema of a file that only holds a campaign."""
+    """Returns the schema of a file that only holds a campaign."""
     return {"$schema": ID, "title": "vNET campaign", **CampaignFile.model_json_schema(by_alias=True)}
 
 
@@ -31,7 +31,9 @@ _SEVERAL = ("anyOf", "oneOf")
 
 
 def _with_parameters(schema: Any) -> Any:
-    """Lets a `${name}` stand where a number, a boolean, a choice or a quantity is expected."""
+    """Returns the schema with `${name}` allowed wherever a number, a boolean, a choice or a quantity is
+    expected.
+    """
     if not isinstance(schema, dict):
         return schema
     result = dict(schema)

@@ -1,8 +1,8 @@
-"""A campaign's search: the largest value of a parameter at which a run keeps its bounds.
+"""Searches, in a campaign, for the largest value of a parameter at which a run keeps its bounds.
 
-As RFC 2544 (section 26.1) searches for a throughput, with a run as a trial: doubled from the least value
-until one fails, then halved (by ratio) between the largest that passed and the least that failed. Several
-parameters are searched for in the same runs.
+The method is that of RFC 2544 (section 26.1) for throughput, with a run as a trial: the value is doubled from
+the least one until a trial fails, then set to the geometric mean of the largest that passed and the least
+that failed. The same runs search for several parameters.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Search(Base):
 
 @dataclass(frozen=True)
 class Trial:
-    """One more run of a combination of topology and levels, and what is tried there."""
+    """One further run of a combination of topology and levels, and the parameter values that it tries."""
 
     topology: str
     levels: Mapping[str, Any]
@@ -49,7 +49,7 @@ class Trial:
 
 
 def wrong(searches: Mapping[str, Search], document: Document) -> Iterator[Problem]:
-    """Reports searches that cannot be carried out."""
+    """Yields a problem for each search whose range is empty."""
     for name, search in searches.items():
         place = ("campaign", "search", name)
         if search.high <= search.low:
@@ -58,7 +58,9 @@ def wrong(searches: Mapping[str, Search], document: Document) -> Iterator[Proble
 
 
 def following(search: Search, tried: Mapping[int, bool]) -> int | None:
-    """The next value to try, by which of the `tried` ones hold; None once the search is over."""
+    """Returns the next value to try, from the results (value -> held) so far; None when
+    the search is over.
+    """
     if not tried:
         return search.low
     passed = largest(tried)
@@ -73,7 +75,7 @@ def following(search: Search, tried: Mapping[int, bool]) -> int | None:
 
 
 def largest(tried: Mapping[int, bool]) -> int | None:
-    """The largest value up to which all that were tried hold; None where the least does not."""
+    """Returns the largest value that held below the least one that failed; None if there is none."""
     failed = min((value for value, held in tried.items() if not held), default=math.inf)
     return max((value for value, held in tried.items() if held and value < failed), default=None)
 
@@ -81,9 +83,9 @@ def largest(tried: Mapping[int, bool]) -> int | None:
 def next_values(
     searches: Mapping[str, Search], tried: Mapping[str, Mapping[int, bool]]
 ) -> dict[str, int] | None:
-    """The parameters of the next trial, from the results of those before; None if all searches are over.
+    """Returns the parameter values of the next trial, from the results so far; None if all searches are over.
 
-    A parameter whose search is over has its least value.
+    A parameter whose own search is over has its least value.
     """
     found = {name: following(search, tried.get(name, {})) for name, search in searches.items()}
     if all(value is None for value in found.values()):

@@ -1,4 +1,4 @@
-"""Resolves selectors to nodes: a node, a group, or patterns such as `client*` and `client[1-20]`."""
+"""Resolves selectors to names: a node, a group, or patterns such as `client*` and `client[1-20]`."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ _RANGE = re.compile(r"([^\[\]]*)\[([0-9]{1,9}(?:-[0-9]{1,9})?(?:,[0-9]{1,9}(?:-[
 
 
 def members(group: str, count: int) -> tuple[str, ...]:
-    """The node names of a group: client1 ... client350."""
+    """Returns the node names of a group: client1 ... client350."""
     return tuple(f"{group}{i}" for i in range(1, count + 1))
 
 
 def select(selector: str, nodes: Sequence[str], groups: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    """The names that one selector matches, in the order of `nodes`."""
+    """Returns the names that one selector matches, in the order of `nodes`; () if it matches none."""
     if selector in groups:
         return tuple(groups[selector])
     if match := _RANGE.fullmatch(selector):
@@ -31,7 +31,9 @@ def select(selector: str, nodes: Sequence[str], groups: Mapping[str, Sequence[st
 
 
 def absent(selector: str, nodes: Sequence[str]) -> str | None:
-    """The first name in a range that does not exist; None if all exist or it is no range."""
+    """Returns the first name of a range that does not exist; None if all exist, or if the selector is no
+    range.
+    """
     if (match := _RANGE.fullmatch(selector)) is None:
         return None
     known = set(nodes)
@@ -43,7 +45,7 @@ def absent(selector: str, nodes: Sequence[str]) -> str | None:
 
 
 def _spans(text: str) -> list[tuple[int, int]]:
-    """`1-5,8` as [(1, 5), (8, 8)]."""
+    """Parses the ranges of a selector: `1-5,8` becomes [(1, 5), (8, 8)]."""
     ends = [part.partition("-") for part in text.split(",")]
     return [(int(low), int(high or low)) for low, _, high in ends]
 
@@ -51,7 +53,7 @@ def _spans(text: str) -> list[tuple[int, int]]:
 def select_all(
     selectors: Iterable[str], nodes: Sequence[str], groups: Mapping[str, Sequence[str]]
 ) -> tuple[str, ...]:
-    """All names that the selectors match, once each, in the selectors' order."""
+    """Returns all names that the selectors match, each once, in the order of the selectors."""
     found: dict[str, None] = {}
     for selector in selectors:
         found.update(dict.fromkeys(select(selector, nodes, groups)))

@@ -1,4 +1,4 @@
-"""Keys of software: validates each entry with the model of its kind."""
+"""Defines the field type of software: validates each entry with the model of its kind."""
 
 from __future__ import annotations
 
@@ -15,12 +15,14 @@ KEYS = list(dict.fromkeys(module.key for module in MODULES.values()))
 
 
 def form(tag: str) -> type[Base]:
-    """The model for a tag in an error's location."""
+    """Returns the model of the kind that a tag in an error's location names."""
     return KINDS[tag[1:-1]].model
 
 
 def _tag(value: Any) -> str | None:
-    """The tag of a value's kind; where kinds share a key, the one that the value names."""
+    """Returns the tag of a value's kind; None unless the value has exactly one kind's key. If kinds share the
+    key, its value decides, else the first kind.
+    """
     if isinstance(value, Base):
         return f"<{KINDS.of(value).name}>"
     keys = [key for key in KEYS if isinstance(value, dict) and key in value]
@@ -32,9 +34,9 @@ def _tag(value: Any) -> str | None:
 
 
 class _OneKind:
-    """Validates by the model of the kind that a value is of, which is loaded then and no sooner.
+    """Validates a value with the model of its kind, which is loaded only then.
 
-    Of a ValidationError that a validator raises pydantic takes over each mistake, with its place.
+    If a validator raises a ValidationError, pydantic takes over each mistake with its place.
     """
 
     @classmethod

@@ -1,7 +1,7 @@
-"""Constraints of placement: parts that share a host, their allowed hosts, parts that share none.
+"""Computes constraints of placement: parts that share a host, their allowed hosts, and parts that share none.
 
-Parts are nodes, links between segments and segments that are whole on one host. What a spanning tree, or one
-transmitter, spans is not taken apart: its parts stand together, as those do that `near` names.
+Parts are nodes, links between segments, and segments that stay whole on one host. All parts of a spanning
+tree, or around one transmitter, share a host, as nodes do that `near` names.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Part = tuple[str, str]  # "node", "link" or "segment", and its name
 
 @dataclass(frozen=True, slots=True)
 class Apart:
-    """Parts of two different `sides` share no host."""
+    """A rule of `apart`: nodes of different `sides` share no host."""
 
     path: Path
     sides: dict[str, int]  # by node
@@ -38,7 +38,7 @@ class Conflict:
 
 @dataclass
 class Together:
-    """The clusters of a file's parts; names that do not exist are left out (the checks report them)."""
+    """The clusters of parts that share a host; unknown names are left out, since the checks report them."""
 
     model: File
     names: Expansion
@@ -61,7 +61,7 @@ class Together:
 
     @cached_property
     def whole(self) -> dict[str, str]:
-        """Segments that stay whole on one host, and why."""
+        """The segments that stay whole on one host, each with the reason."""
         found = {}
         for name, segment in self.model.segments.items():
             if segment.duplex == "half":
@@ -71,7 +71,7 @@ class Together:
         return found
 
     def cluster(self, part: Part) -> Part:
-        """The representative of this part's cluster."""
+        """Returns the representative of this part's cluster."""
         root = part
         while root in self._above:
             root = self._above[root]
@@ -80,14 +80,14 @@ class Together:
         return root
 
     def why(self, part: Part) -> str:
-        """Why a part is in a cluster."""
+        """Returns the reason why a part is in its cluster; "" if it is alone."""
         return self._why.get(part) or next(
             (w for p, w in self._why.items() if self.cluster(p) == self.cluster(part)), ""
         )
 
     @cached_property
     def allowed(self) -> dict[Part, frozenset[str]]:
-        """Allowed hosts of clusters that have constraints."""
+        """The allowed hosts of each cluster that has constraints; adds a conflict for contradictory ones."""
         found: dict[Part, frozenset[str]] = {}
         said: dict[Part, tuple[Path, frozenset[str]]] = {}
         for part, path, hosts in self._pinned():
@@ -106,7 +106,9 @@ class Together:
 
     @cached_property
     def apart(self) -> list[Apart]:
-        """The rules of `apart`; those that `near` and the like contradict are conflicts."""
+        """The rules of `apart` with several sides; adds a conflict for those that `near`, clusters or the
+        number of hosts contradict.
+        """
         rules = [rule for rule in self._apart() if len(set(rule.sides.values())) > 1]
         for rule in rules:
             first: dict[Part, str] = {}
@@ -137,7 +139,9 @@ class Together:
             yield (section, group), node, machine
 
     def _on(self, segment: str) -> Iterable[Part]:
-        """The parts at a complete segment; with a spanning tree also the segments that links join to it."""
+        """Yields the parts at a segment that stays whole; with a spanning tree, also the segments that links
+        join to it.
+        """
         if self.model.segments[segment].stp:
             yield from (("segment", other) for other in self._domains[segment].segments)
         yield from (("node", node) for node in self._members.get(segment, ()))
@@ -168,7 +172,7 @@ class Together:
                 yield part, path, there
 
     def _nics(self) -> Iterator[tuple[Part, Path, list[str]]]:
-        """The users of NICs, and the NICs that each requests."""
+        """Yields each part that uses NICs, the path of the key, and the requested NICs."""
         for name, node in self.model.nodes.items():
             if node.nic:
                 yield ("node", name), ("nodes", name, "nic"), list(node.nic.values())
@@ -179,7 +183,9 @@ class Together:
                 yield part, ("links", name, "nics"), [link.nics.a, link.nics.b]
 
     def homeless(self) -> Iterator[tuple[Path, list[str]]]:
-        """The places that request NICs which no host of the file has."""
+        """Yields the path and NICs of each request that no host of the file can meet, except requests of
+        nodes whose own `host:` has no list of NICs.
+        """
         for part, path, asked in self._nics():
             if not any(set(asked) <= set(host.nics or ()) for host in self.model.hosts.values()):
                 machine = self.model.nodes.get(part[1]) if part[0] == "node" else None

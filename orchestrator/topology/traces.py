@@ -1,10 +1,11 @@
 """Reads traces of links from files: rate, delay and loss over time.
 
-Two forms. A CSV file: its first line names the columns, `time_s` and any of `rate_mbps`, `delay_ms`,
-`loss_percent` (or other units); each line holds from its time to the next one's. Or a packet-delivery trace
-as Mahimahi has them (Netravali and others, USENIX ATC 2015): on each line a time in whole milliseconds at
-which one packet of 1,500 bytes may pass; an opportunity at t belongs to the millisecond that ends at t. Those
-are counted in bins of a stated length, and 12,000 bit for each over the bin's length are its rate.
+There are two forms. A CSV file names its columns in the first line: `time_s` and any of `rate_mbps`,
+`delay_ms`, `loss_percent` (or other units); each line applies from its time to that of the next. A
+packet-delivery trace, as in Mahimahi (Netravali and others, USENIX ATC 2015), has on each line a time in
+whole milliseconds at which one packet of 1,500 bytes can pass; an opportunity at t belongs to the millisecond
+that ends at t. The opportunities are counted in bins of a stated length; 12,000 bit for each, divided by the
+bin's length, are the rate.
 """
 
 from __future__ import annotations
@@ -43,12 +44,12 @@ MOST_STATES = 100_000
 
 
 class TraceError(LineError):
-    """A wrong line of a trace file."""
+    """A mistake in a line of a trace file."""
 
 
 @dataclass(frozen=True)
 class Read:
-    """The contents of a trace file; `bin_ns` is 0 for a CSV."""
+    """The content of a trace file; `bin_ns` is 0 for a CSV file."""
 
     states: tuple[State, ...]
     length_ns: int
@@ -56,7 +57,7 @@ class Read:
 
 
 class OwnTrace(str):
-    """A trace under a name that no topology file can use."""
+    """A trace as a text value: a name that no topology file can use, with the trace itself."""
 
     trace: Trace
 
@@ -68,7 +69,9 @@ class OwnTrace(str):
 
 
 def read(text: str, repeat: bool, bin_ns: int) -> Read:
-    """The trace of a file's text; TraceError at its first mistake. bin_ns: of a packet-delivery trace."""
+    """Parses the text of a trace file; TraceError at the first mistake. bin_ns: the length of the bins of a
+    packet-delivery trace.
+    """
     lines = [(n, line.strip()) for n, line in enumerate(text.splitlines(), 1) if line.strip()]
     if not lines:
         raise TraceError(1, "", "is empty", f"begin with a line such as {EXAMPLE}")
@@ -81,7 +84,9 @@ def read(text: str, repeat: bool, bin_ns: int) -> Read:
 
 
 def first_that_sends(states: Sequence[State]) -> State:
-    """The first state that sends: the link is proven with it before its trace begins."""
+    """Returns the first state whose rate is not 0; the link proof measures the link in this state before the
+    trace begins.
+    """
     return next(state for state in states if state.rate_bps != 0)
 
 
@@ -198,7 +203,7 @@ def _number(line: int, text: str, name: str) -> Fraction:
 
 
 def _changes(states: Sequence[State]) -> tuple[State, ...]:
-    """The states without those that change nothing."""
+    """Returns the states without those that equal the one before."""
     found: list[State] = []
     for state in states:
         last = found[-1] if found else None

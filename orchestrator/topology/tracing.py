@@ -1,4 +1,6 @@
-"""Replaces `trace:` of links and media by the trace and the state that it begins with."""
+"""Replaces `trace:` of links and media by the trace that its file holds, and sets the values of its first
+sending state.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ _REPLACED = {"rate_bps": ("rate",), "delay_ns": ("delay", "delays"), "loss": ("l
 
 
 def expand(data: Any, document: Document, problems: list[Problem]) -> Any:
-    """Replaces traces in the data; called before profiles so that a trace overrides them."""
+    """Returns the data with traces read from their files; runs before profiles, so that a trace overrides
+    them.
+    """
     for section, sides in PLACES.items():
         known = data.get(section) if isinstance(data, dict) else None
         if not isinstance(known, dict):
@@ -76,7 +80,7 @@ def _direction(
 
 
 def _settings(value: Any, path: Path, document: Document, problems: list[Problem]) -> TraceFile | None:
-    """The settings of `trace:`; reports wrong ones and returns None."""
+    """Returns the settings of `trace:`; reports invalid ones and returns None."""
     try:
         return TraceFile.model_validate({"file": value} if isinstance(value, str) else value)
     except ValidationError as error:

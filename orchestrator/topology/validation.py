@@ -1,4 +1,4 @@
-"""Converts pydantic's errors to Problems with the file's line, our rule and a remedy."""
+"""Converts pydantic's errors to Problems with the line in the file, a rule and a remedy."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _ANSWERS = {
 def problems_of(
     error: ValidationError, model: type[BaseModel], document: Document, base: Path = ()
 ) -> list[Problem]:
-    """One Problem for each mistake; `base` is the path of the validated value in the file."""
+    """Returns one Problem for each mistake; `base` is the path of the validated value in the file."""
     found = []
     for item in error.errors(include_url=False):
         loc = tuple(part for part in item["loc"] if part != "[key]")
@@ -40,7 +40,7 @@ def problems_of(
 
 
 def place_of(error: Mapping[str, Any]) -> Path:
-    """The path of a pydantic error in the data, without the tags of unions."""
+    """Returns the path of a pydantic error in the data, without the tags of unions."""
     return tuple(part for part in error["loc"] if part != "[key]" and not _is_tag(part))
 
 
@@ -103,12 +103,12 @@ def _explained(owner: type[BaseModel] | None, key: str) -> str:
 
 
 def keys_of(model: type[BaseModel]) -> list[str]:
-    """The keys of a model, as files spell them."""
+    """Returns the keys of a model, as files spell them."""
     return [info.alias or name for name, info in model.model_fields.items()]
 
 
 def model_at(model: Any, loc: Path) -> type[BaseModel] | None:
-    """The model at path `loc` below `model`; None if there is none."""
+    """Returns the model at path `loc` below `model`; None if there is none."""
     current = model
     for part in loc:
         current = _step(current, part)
@@ -127,7 +127,7 @@ def _step(hint: Any, part: int | str) -> Any:
 
 
 def _bare(hint: Any) -> Any:
-    """The type inside Annotated and Optional."""
+    """Returns the type inside Annotated and Optional; a union of several types stays as it is."""
     while get_origin(hint) in (Annotated, Union, types.UnionType):
         kinds = [arg for arg in get_args(hint) if arg is not type(None)]
         if get_origin(hint) is not Annotated and len(kinds) > 1:

@@ -1,4 +1,4 @@
-"""Edits the text of a YAML file at the places that its parser gives."""
+"""Edits the text of a YAML file at the positions that its parser reports."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ALIAS = re.compile(r"\s*:\s+\*[^\s,\]}]+")
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A key of a mapping with its value."""
+    """A key of a mapping with its value; `end` is the position in the text after the pair."""
 
     key: Any
     value: Any
@@ -30,7 +30,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """Text to put in place of [begin, end)."""
+    """A replacement of the text in [begin, end)."""
 
     begin: int
     end: int
@@ -44,12 +44,14 @@ def pairs_of(text: str, node: Any) -> list[Pair]:
 
 
 def extends(text: str, target: Pair) -> bool:
-    """Whether a pair can be put into the mapping where it is written; an alias leads elsewhere."""
+    """Whether pairs can be added to the value of `target` in the text: it is a mapping, and no alias."""
     return isinstance(target.value, MappingNode) and _ALIAS.match(text, target.key_end) is None
 
 
 def cut(text: str, holder: MappingNode, pair: Pair) -> Edit:
-    """A pair cut out of a mapping in braces, with the comma before it; the first with the comma after it."""
+    """Returns the edit that removes a pair from a mapping in braces, with the comma before it; for the first
+    pair, with the comma after it.
+    """
     before = [one for one in pairs_of(text, holder) if one.begin < pair.begin]
     if before:
         return Edit(before[-1].end, pair.end, "")
@@ -58,7 +60,7 @@ def cut(text: str, holder: MappingNode, pair: Pair) -> Edit:
 
 
 def lines_of(text: str, pair: Pair) -> tuple[int, int]:
-    """From the comment lines right above a pair to the end of its last line."""
+    """Returns the positions from the comment lines directly above a pair to the end of its last line."""
     begin = text.rfind("\n", 0, pair.begin) + 1
     comment = re.compile(" " * int(pair.key.start_mark.column) + "#[^\n]*\n")
     while begin and comment.fullmatch(text, above := text.rfind("\n", 0, begin - 1) + 1, begin):
@@ -72,12 +74,14 @@ def indented(lines: str, more: int) -> str:
 
 
 def spelled(key: ScalarNode, name: str) -> str:
-    """The new name in the quotes of the old one."""
+    """Returns the new name in the quotes of the old one."""
     return f"{key.style}{name}{key.style}" if key.style in ("'", '"') else name
 
 
 def _pair_end(text: str, key: Any, value: Any) -> int:
-    """Where the text of a pair ends. Of a block, YAML's own mark is where the next token begins."""
+    """Returns the position after the text of a pair. For a block the parser's own mark is unusable, since it
+    is where the next token begins.
+    """
     if alias := _ALIAS.match(text, int(key.end_mark.index)):
         return alias.end()
     if isinstance(value, ScalarNode) or value.flow_style:
@@ -90,7 +94,7 @@ def _pair_end(text: str, key: Any, value: Any) -> int:
 
 
 def _item_end(text: str, item: Any) -> int:
-    """The end of an item of a list in a block."""
+    """Returns the position after an item of a list in block style."""
     if isinstance(item, ScalarNode) or item.flow_style:
         return int(item.end_mark.index)
     return pairs_of(text, item)[-1].end if isinstance(item, MappingNode) else _item_end(text, item.value[-1])

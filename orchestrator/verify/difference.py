@@ -1,4 +1,4 @@
-"""Where two files of a run first differ: the packet, the row of a table, the line of a text."""
+"""Finds the first difference between two files of a run: the packet, table row, text line or byte."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ SHOWN = (
 
 @dataclass(frozen=True)
 class Difference:
-    """`where`: packet 7, row 12, line 3; `before` is the recorded run's side, `again` that of the new run."""
+    """The first difference of two files. `where`: such as "packet 7"; `before`: the recorded run's side,
+    `again`: the new run's.
+    """
 
     file: str
     where: str
@@ -40,7 +42,7 @@ class Difference:
 
 
 def first_difference(name: str, before: Path, again: Path) -> Difference | None:
-    """None where the files are equal byte for byte."""
+    """Returns the first difference; None if the files are equal byte for byte."""
     if not before.exists() or not again.exists():
         sides = ["there" if path.exists() else "absent" for path in (before, again)]
         return Difference(name, "the whole file", *sides)
@@ -61,7 +63,7 @@ def _packet(name: str, before: Path, again: Path) -> Difference | None:
 
 
 def _records(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Time (ns) and bytes of every whole packet."""
+    """Yields time (ns) and bytes of every packet of a pcap file."""
     data = path.read_bytes()
     order = "little" if data[:4] in (b"\x4d\x3c\xb2\xa1", b"\xd4\xc3\xb2\xa1") else "big"
     unit = 1 if int.from_bytes(data[:4], order) == NANOSECOND_MAGIC else 1000  # type: ignore[arg-type]
@@ -125,6 +127,6 @@ def _byte(name: str, before: Path, again: Path) -> Difference:
 
 
 def clock(time_ns: int) -> str:
-    """Lab time of day with nanoseconds."""
+    """Writes a lab time as time of day with nanoseconds."""
     whole = datetime.fromtimestamp(time_ns // 1_000_000_000, UTC)
     return f"{whole:%H:%M:%S}.{time_ns % 1_000_000_000:09d}"

@@ -1,4 +1,4 @@
-"""Run a run in virtual time again, from the plan in its own directory, and compare all that must be equal."""
+"""Repeats a run in virtual time from the plan in its directory, and compares all files that must be equal."""
 
 from __future__ import annotations
 
@@ -42,12 +42,14 @@ Inputs = dict[str, tuple[str, str]]  # name -> (then, now)
 
 
 class VerifyError(Exception):
-    """A run that cannot be verified; the text says why, and what would help."""
+    """The run cannot be verified; the text gives the reason and a remedy."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """`files`: how many were compared; `changed`: no longer as the run left them."""
+    """The result of a comparison. `files`: number of recorded files; `changed`: files altered since the run;
+    `differing`: files that differ from the new run.
+    """
 
     identical: bool
     files: int
@@ -88,7 +90,7 @@ def compare(
     state: str = "complete",
     error: str | None = None,
 ) -> Comparison:
-    """The recorded run against the new one in `fresh`."""
+    """Compares the recorded run in `run_dir` with the new one in `fresh`."""
     then, now = manifest["hashes"], identical_set(fresh)
     here = {name: digest(run_dir / name) for name in then if (run_dir / name).exists()}
     changed = sorted(name for name in then if here.get(name) != then[name])
@@ -102,7 +104,7 @@ def compare(
 
 
 def recorded(run_dir: Path) -> dict[str, Any]:
-    """The manifest of a finished run in virtual time; VerifyError if it is another."""
+    """Returns the manifest of a complete run in virtual time; VerifyError for anything else."""
     if run_dir.is_dir() and (other := regular.other_entry(run_dir)):
         raise VerifyError(f"{run_dir}: {other}; a run has regular files and directories only; remove it")
     try:
@@ -123,7 +125,9 @@ def recorded(run_dir: Path) -> dict[str, Any]:
 
 
 def again(run_dir: Path, manifest: dict[str, Any]) -> Prepared:
-    """The same plan, cost and kernel; the kernel of the same bytes where this machine has it."""
+    """Prepares the same plan with the same system call cost and, if this machine has it, the identical
+    kernel; else the first one found. Raises NoKernel if none can run it.
+    """
     plan = codec.from_json(Plan, (run_dir / "plan.json").read_text())
     kernel = VirtualKernel([_kernel(manifest)], int(manifest["kernel"]["syscall_ns"]))
     if missing := kernel.can(plan):
@@ -141,7 +145,7 @@ def _kernel(manifest: dict[str, Any]) -> UmlBinary:
 
 
 def differing_inputs(manifest: dict[str, Any], now: dict[str, str]) -> Inputs:
-    """Name -> (then, now) of every input that is not as it was."""
+    """Returns name -> (then, now) for every input that has changed; "absent" for a missing one."""
     then = manifest.get("inputs", {})
     names = sorted(then.keys() | now.keys())
     return {n: (then.get(n, "absent"), now.get(n, "absent")) for n in names if then.get(n) != now.get(n)}

@@ -1,1 +1,1 @@
-"""Network calculus: the worst delay of each flow of a plan, without a run."""
+"""Computes the worst delay of each flow of a plan by network calculus, without a run."""

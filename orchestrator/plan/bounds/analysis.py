@@ -1,9 +1,10 @@
-"""Total flow analysis of a feed-forward network: the worst delay at each server, one after the other.
+"""Computes a delay bound for each stream by total flow analysis of a feed-forward network, server by server.
 
-At a server all messages of a class are one aggregate with one bound; behind it each stream's burst has grown
-by what its delays may differ so far. All that end nodes take counts before the first server, where it makes
-bursts largest. Le Boudec and Thiran, section 6.2 (aggregate scheduling), theorem 1.4.2
-for the bound of each server. Messages come and go whole (packetised), so that bursts hold whole messages.
+A server sees all messages of a class as one aggregate and has one delay bound for that class. After each
+server the burst of a stream grows by the spread of its delays so far. The time that end nodes need is added
+before the first server, where it makes bursts largest. The method is that of Le Boudec and Thiran, section
+6.2 (aggregate scheduling), with theorem 1.4.2 for the bound of each server. Servers receive and send whole
+messages (packetised), so bursts hold whole messages.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from .network import Bound, Hop, Server, Stream
 
 @dataclass(slots=True)
 class _Way:
-    """The delays of a stream up to the server under analysis, and each server's part."""
+    """A stream with its least and worst delay up to the server under analysis, and each server's share of
+    them.
+    """
 
     stream: Stream
     least_s: float = 0.0
@@ -30,14 +33,16 @@ class _Way:
 
 @dataclass(frozen=True, slots=True)
 class _Class:
-    """The messages of one class at a server."""
+    """The arrival curve of all messages of one class at a server, or the reason why there is none."""
 
     arrivals: Bucket
     unbounded: str  # why no curve bounds it
 
 
 def analyse(servers: Iterable[Server], streams: Sequence[Stream]) -> list[Bound]:
-    """A bound for each stream, in their order."""
+    """Returns one bound for each stream, in the order of `streams`; a bound without
+    `worst_s` has the reason.
+    """
     known = {server.name: server for server in servers}
     ways = [_Way(stream, worst_s=stream.ends_s, why=stream.unknown) for stream in streams]
     at: dict[str, list[tuple[_Way, int]]] = {}
@@ -57,7 +62,9 @@ def analyse(servers: Iterable[Server], streams: Sequence[Stream]) -> list[Bound]
 
 
 def _order(streams: Sequence[Stream]) -> tuple[list[str], tuple[str, ...]]:
-    """The servers in topological order of the streams; if there is none, a cycle of servers."""
+    """Returns the servers in topological order of the streams, and a cycle of servers if there is one. With a
+    cycle, the order holds only the servers that no cycle feeds.
+    """
     graph: dict[str, set[str]] = {}
     for stream in streams:
         names = [hop.server for hop in stream.hops]
@@ -70,7 +77,7 @@ def _order(streams: Sequence[Stream]) -> tuple[list[str], tuple[str, ...]]:
 
 
 def _acyclic(graph: Mapping[str, set[str]]) -> list[str]:
-    """The servers that no cycle feeds, in topological order."""
+    """Returns the servers that no cycle feeds, in topological order."""
     done: list[str] = []
     while ready := [name for name in graph if name not in done and graph[name] <= set(done)]:
         done += ready
@@ -78,7 +85,9 @@ def _acyclic(graph: Mapping[str, set[str]]) -> list[str]:
 
 
 def _serve(server: Server, here: Sequence[tuple[_Way, int]]) -> None:
-    """Adds the server's share to every stream there."""
+    """Adds the server's delay, jitter and waiting time to the delays of every stream that
+    passes the server.
+    """
     least = max(server.delay_s - server.jitter_s, 0.0)
     latest = server.delay_s + server.jitter_s
     classes = _classes(server, here, latest - least)
@@ -92,12 +101,14 @@ def _serve(server: Server, here: Sequence[tuple[_Way, int]]) -> None:
 
 
 def _band(server: Server, hop: Hop) -> int:
-    """The class of a hop; 0 at a server that does not distinguish classes."""
+    """Returns the class of a hop; 0 at a server that does not distinguish classes."""
     return hop.band if server.order in ("priority", "guarantee") else 0
 
 
 def _classes(server: Server, here: Sequence[tuple[_Way, int]], jitter_s: float) -> dict[int, _Class]:
-    """The arrivals behind the server's delay, by class; streams of one source share a curve."""
+    """Returns, by class, the arrivals after the server's delay; streams of one source share one arrival
+    curve.
+    """
     groups: dict[tuple[int, str, int], list[tuple[_Way, int]]] = {}
     for way, place in here:
         hop = way.stream.hops[place]
@@ -116,7 +127,7 @@ def _classes(server: Server, here: Sequence[tuple[_Way, int]], jitter_s: float) 
 
 
 def _together(members: Sequence[tuple[_Way, int]], jitter_s: float) -> Bucket:
-    """The arrival curve of the streams of one source, which share its messages."""
+    """Returns the arrival curve of all streams of one source, which carry the same messages."""
     bits = max(way.stream.hops[place].bits for way, place in members)
     burst = max(way.stream.burst for way, _ in members)
     per_s = max(way.stream.per_s for way, _ in members)
@@ -125,7 +136,9 @@ def _together(members: Sequence[tuple[_Way, int]], jitter_s: float) -> Bucket:
 
 
 def _wait(server: Server, classes: Mapping[int, _Class], band: int) -> tuple[float, str]:
-    """The longest time in the queue and on the wire; or why it has no bound."""
+    """Returns the longest time that a message waits and is sent at the server, in seconds, and "". Without a
+    bound it returns infinity and the reason.
+    """
     if unknown := server.unknown or server.unknown_of.get(band):
         return math.inf, f"{server.name}: {unknown}"
     before = [one for other, one in classes.items() if _matters(server, other, band)]
@@ -146,7 +159,9 @@ def _wait(server: Server, classes: Mapping[int, _Class], band: int) -> tuple[flo
 
 
 def _matters(server: Server, other: int, band: int) -> bool:
-    """Whether what arrives in another class can make this one wait longer than for one frame."""
+    """Whether class `other` can delay class `band` by more than one frame: the same class, or one of higher
+    priority.
+    """
     return other == band or (server.order == "priority" and other < band)
 
 

@@ -1,6 +1,7 @@
-"""Arrival and service curves of network calculus, in closed form; seconds and bits.
+"""Arrival and service curves of network calculus in closed form, in seconds and bits.
 
-Le Boudec and Thiran, Network Calculus, Springer LNCS 2050 (version of 2022); sections are its.
+Section and theorem numbers refer to Le Boudec and Thiran, Network Calculus, Springer LNCS 2050 (version of
+2022).
 """
 
 from __future__ import annotations
@@ -11,50 +12,56 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """A leaky bucket: in any time t at most `bits` + `bps` t (section 1.2.1)."""
+    """A leaky-bucket arrival curve: at most `bits` + `bps` * t bits arrive in any time t (section 1.2.1)."""
 
     bits: float = 0.0
     bps: float = 0.0
 
     def __add__(self, other: Bucket) -> Bucket:
-        """The arrival curve of two flows together."""
+        """Returns the arrival curve of two flows together."""
         return Bucket(self.bits + other.bits, self.bps + other.bps)
 
     def spread(self, jitter_s: float) -> Bucket:
-        """Behind a system whose delays differ by at most that: what left in t came in t + jitter."""
+        """Returns the arrival curve after a system whose delays differ by at most `jitter_s`: what leaves in
+        a time t has arrived in t + jitter.
+        """
         return Bucket(self.bits + self.bps * jitter_s, self.bps)
 
 
 @dataclass(frozen=True, slots=True)
 class RateLatency:
-    """A server that is late at most `latency_s`, and then serves at `bps` (section 1.3.2)."""
+    """A service curve: the server starts after at most `latency_s` and then sends at
+    `bps` (section 1.3.2).
+    """
 
     bps: float
     latency_s: float = 0.0
 
     def stable(self, arrivals: Bucket) -> bool:
-        """Whether it is used less than wholly."""
+        """Whether the arrival rate is below the service rate."""
         return arrivals.bps < self.bps
 
     def delay_s(self, arrivals: Bucket) -> float:
-        """The horizontal deviation (theorem 1.4.2; for these curves T + b/R, section 1.4.1)."""
+        """Returns the worst delay T + b/R in seconds (theorem 1.4.2, section 1.4.1); infinity if unstable."""
         return self.latency_s + arrivals.bits / self.bps if self.stable(arrivals) else math.inf
 
     def output(self, arrivals: Bucket) -> Bucket:
-        """The output of all arrivals together (theorem 1.4.3): the burst grows by r T."""
+        """Returns the arrival curve of the output (theorem 1.4.3): the burst grows by rate * latency."""
         return arrivals.spread(self.latency_s)
 
 
 def after_priority(bps: float, above: Bucket, blocking_bits: float) -> RateLatency:
-    """The service of a class of a link in non-preemptive strict priority (proposition 1.3.4).
+    """Returns the service of one class of a link with non-preemptive strict priority (proposition 1.3.4).
 
-    above: all classes served first; blocking_bits: the longest frame of a class served later, which a frame
-    that comes waits for.
+    above: the arrivals of all classes served first; blocking_bits: the longest frame of a class served later,
+    for whose end an arriving frame waits. The rate is 0 if `above` uses the whole link.
     """
     left = bps - above.bps
     return RateLatency(left, (above.bits + blocking_bits) / left) if left > 0 else RateLatency(0.0, math.inf)
 
 
 def busy_s(bps: float, arrivals: Bucket) -> float:
-    """The longest busy period: a bound in whatever order a work-conserving server sends (section 1.4.4)."""
+    """Returns the longest busy period in seconds, which bounds the delay for any order of a work-conserving
+    server (section 1.4.4); infinity if the arrivals use the whole rate.
+    """
     return arrivals.bits / (bps - arrivals.bps) if arrivals.bps < bps else math.inf

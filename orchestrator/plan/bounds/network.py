@@ -1,4 +1,6 @@
-"""The input of the analysis: servers, and streams of messages through them; plain values, no plan."""
+"""The input and the result of the analysis as plain values, without a plan: servers, streams, hops and
+bounds.
+"""
 
 from __future__ import annotations
 
@@ -11,16 +13,16 @@ Order = Literal["fifo", "priority", "guarantee", "any"]
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """One direction of a link, or the transmitter that both share: first its delay, then its rate.
+    """One direction of a link, or the transmitter that both directions share: first a delay, then a rate.
 
-    order: of what waits. fifo; priority: by class, 0 first; guarantee: each class has its own rate; any:
-    work-conserving, in whatever order.
+    order: the order in which waiting frames leave. fifo: in order of arrival; priority: by class, 0 first;
+    guarantee: each class has a rate of its own; any: work-conserving, in any order.
     """
 
     name: str
     bps: float = 0.0
     delay_s: float = 0.0
-    jitter_s: float = 0.0  # at most so much more or less than the delay
+    jitter_s: float = 0.0  # largest deviation from the delay, either way
     order: Order = "fifo"
     frame_bits: float = 0.0  # the longest frame of the wire
     guarantees_bps: tuple[float, ...] = ()
@@ -30,7 +32,7 @@ class Server:
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """A stream's message at a server: its class there, and its size in bits with headers."""
+    """A stream's message at one server: its class there, and its size in bits with headers."""
 
     server: str
     bits: float
@@ -39,10 +41,10 @@ class Hop:
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """Messages on one way: `burst` at once and `per_s` a second at most.
+    """Messages along one path: at most `burst` at once and `per_s` per second.
 
-    source: streams with the same source share these messages between them (senders that draw from one
-    schedule, receivers served by turns, copies made behind a shared link), and count once where they meet.
+    source: streams with the same source carry the same messages (senders that draw from one schedule,
+    receivers that take turns, copies made after a shared link), which count once where the streams meet.
     """
 
     name: str
@@ -56,7 +58,9 @@ class Stream:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """Delays of a stream's messages from scheduled time to arrival of the last bit; seconds."""
+    """The least and worst delay of a stream's messages, from scheduled time to arrival of the last bit, in
+    seconds.
+    """
 
     stream: Stream
     least_s: float

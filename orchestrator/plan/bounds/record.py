@@ -1,4 +1,6 @@
-"""bounds.json of a run directory, written with its plan: the report draws it beside what was measured."""
+"""Writes bounds.json beside the plan in a run directory; the report draws these bounds beside measured
+delays.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ NODE_NS = {"virtual": 100_000}
 def record_bounds(
     run_dir: Path, plan: Plan, time: str, node_ns: int | None = None, machine_bps: int | None = None
 ) -> None:
-    """Writes it where any flow has a curve. None: as was said before; at first by the run's kind of time."""
+    """Writes bounds.json, unless no flow of the plan has an arrival curve. `node_ns` or `machine_bps` None:
+    keeps the value of an existing file; without one, the default of the run's kind of time, or 0.
+    """
     if not _bounded(plan):
         return
     said = _document(run_dir / NAME)
@@ -35,7 +39,7 @@ def record_bounds(
 
 
 def _bounded(plan: Plan) -> bool:
-    """Whether any flow has an arrival curve; else there are no bounds to compute."""
+    """Whether any flow of the plan has an arrival curve, so that bounds can be computed."""
     at = {s.session.endpoint: s for node in plan.nodes for s in node.software if s.session}
     return any(
         not isinstance(KINDS[by.kind].offers(by, flow), str)

@@ -1,4 +1,6 @@
-"""Bounds as a table for people, a line for each class of traffic, and as plain data, a row for each flow."""
+"""Renders bounds as a text table with one row for each traffic class, and as JSON data with one row for each
+flow.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ from .report import Bounds, FlowBound
 
 
 def render_bounds(found: Bounds) -> str:
-    """A table of the worst bound of each class; for a flow without bound, the reason."""
+    """Returns a table with the worst bound of each traffic class, or the reason why a class has no bound, and
+    the assumptions.
+    """
     classes: dict[str, list[FlowBound]] = {}
     for one in found.flows:
         classes.setdefault(one.flow.traffic_class, []).append(one)
@@ -37,7 +41,7 @@ def _row(name: str, members: list[FlowBound]) -> tuple[str, ...]:
 
 
 def _due(one: FlowBound) -> str:
-    """The flow's deadline, and whether the bounds keep it."""
+    """Returns the flow's deadline as text and whether the bounds guarantee it; "-" without a deadline."""
     if not one.flow.deadline_ns:
         return "-"
     verdict = "never met" if one.hopeless else "not certain" if one.late else "certain"
@@ -45,12 +49,12 @@ def _due(one: FlowBound) -> str:
 
 
 def _text(seconds: float) -> str:
-    """The time rounded up to a microsecond, so that a bound stays a bound."""
+    """Formats seconds, rounded up to a microsecond so that the text is still a bound."""
     return text_ns(math.ceil(round(seconds * 1e6, 3)) * 1000)
 
 
 def as_document(found: Bounds) -> dict[str, Any]:
-    """Seconds as ns, rounded up."""
+    """Returns the bounds as JSON data in nanoseconds: worst delays rounded up, least delays rounded down."""
     return {
         "lab": found.lab,
         "bounds": [_plain(one) for one in found.flows],

@@ -1,4 +1,6 @@
-"""The bounds of a plan: each flow's worst delay with its deadline, and the assumptions."""
+"""Computes the bounds of a plan: the least and worst delay of each flow, whether its deadline is met, and the
+assumptions.
+"""
 
 from __future__ import annotations
 
@@ -21,19 +23,21 @@ class FlowBound:
 
     @property
     def late(self) -> bool:
-        """Whether its deadline is not certain to be met."""
+        """Whether the flow has a deadline that the worst delay exceeds, or that has no
+        bound to compare with.
+        """
         worst = self.bound.worst_s
         return bool(self.flow.deadline_ns) and (worst is None or worst * 1e9 > self.flow.deadline_ns)
 
     @property
     def hopeless(self) -> bool:
-        """Whether even its least delay is above its deadline."""
+        """Whether the flow has a deadline that even its least delay exceeds."""
         return bool(self.flow.deadline_ns) and round(self.bound.least_s * 1e9, 3) > self.flow.deadline_ns
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """All content of `vnet plan --bounds`."""
+    """The content of `vnet plan --bounds`: one bound for each flow and receiver, and the assumptions."""
 
     lab: str
     flows: tuple[FlowBound, ...]
@@ -44,14 +48,15 @@ NO_TIME = "no link is on its way, and nodes are taken to need no time; say what 
 
 
 def _timed(bound: Bound) -> Bound:
-    """A bound of zero bounds nothing: on a segment without links only nodes take time."""
+    """Turns a bound of 0 s into "no bound", since on a segment without links only nodes take time."""
     return bound if bound.worst_s != 0 else replace(bound, worst_s=None, why=NO_TIME)
 
 
 def bounds_of(plan: Plan, machine_bps: float = 0.0, node_ns: int = 0) -> Bounds:
-    """`machine_bps`: what a link without a rate is taken to have; 0: then it has no bound.
+    """Returns the bounds of all flows of a plan.
 
-    node_ns: what a node takes at most to send a message, and again to take one.
+    machine_bps: the assumed rate of a link without a rate; 0: such a link has no bound. node_ns: the longest
+    time that a node needs to send a message, and again to receive one.
     """
     owed = list(streams(plan, node_ns / 1e9))
     found = analyse({one.name: one for one in servers(plan, machine_bps)}.values(), [o.stream for o in owed])

@@ -1,4 +1,4 @@
-"""A plan's flows as streams of network calculus, and the directions of its links as servers."""
+"""Converts a plan's flows to streams of network calculus, and the directions of its links to servers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ ORDERS: dict[str, Order] = {"prio": "priority", "htb": "guarantee", "red": "fifo
 
 @dataclass(frozen=True, slots=True)
 class Owed:
-    """A stream with its flow and receiver; None: it only delays others."""
+    """A stream with its flow and receiver; flow None: the stream has no bound of its own and only delays
+    others.
+    """
 
     stream: Stream
     flow: Flow | None = None
@@ -35,7 +37,9 @@ class Owed:
 
 
 def servers(plan: Plan, machine_bps: float = 0.0) -> Iterator[Server]:
-    """A server for every direction of a link; `machine_bps`: the assumed rate of a link without one."""
+    """Yields a server for each direction of each link; `machine_bps` is the assumed rate of a link without
+    one.
+    """
     moved = {(node, one.link): one for node, one in _shares(plan)}
     for link in plan.links:
         for node, direction in ((link.a, link.forward), (link.b, link.reverse)):
@@ -43,7 +47,7 @@ def servers(plan: Plan, machine_bps: float = 0.0) -> Iterator[Server]:
 
 
 def _shares(plan: Plan) -> Iterator[tuple[str, Shares]]:
-    """(node, what a program there makes of a link's classes)."""
+    """Yields (node, shares) for each program that changes the rates of a link's classes."""
     for node in plan.nodes:
         for software in node.software:
             if software.kind in KINDS and (found := KINDS[software.kind].shares(software)) is not None:
@@ -68,7 +72,7 @@ def _server(plan: Plan, direction: Direction, machine_bps: float, moved: Shares 
 
 
 def _unknown(direction: Direction, machine_bps: float) -> str:
-    """Why a direction has no curve."""
+    """Returns the reason why a direction has no service curve; "" if it has one."""
     wanted, queue = direction.impairment, direction.impairment.queue
     reasons = {
         "its trace changes it while it runs": direction.trace is not None,
@@ -83,12 +87,14 @@ def _unknown(direction: Direction, machine_bps: float) -> str:
 
 
 def _key(direction: Direction) -> Key:
-    """The key of a transmitter: namespace and device, since device names repeat between nodes."""
+    """Returns the key of a transmitter: namespace and device, since device names repeat between nodes. A
+    transmitter that both directions share has an empty namespace.
+    """
     return ("", direction.shared) if direction.shared else (direction.netns, direction.device)
 
 
 def _names(plan: Plan) -> dict[Key, str]:
-    """The name of each transmitter: its link and direction."""
+    """Returns the name of each transmitter by its key: link and direction."""
     found: dict[Key, str] = {}
     for link in plan.links:
         a, b = (link.a, link.b) if link.kind != "medium" else (link.a, link.a)
@@ -99,9 +105,9 @@ def _names(plan: Plan) -> dict[Key, str]:
 
 
 def streams(plan: Plan, node_s: float = 0.0) -> Iterator[Owed]:
-    """A stream for each flow and receiver, and the streams of closed loops, which delay others.
+    """Yields a stream for each flow and receiver, and the streams of closed loops, which only delay others.
 
-    node_s: what a node takes at most to send a message, and again to take one.
+    node_s: the longest time that a node needs to send a message, and again to receive one, in seconds.
     """
     names, paths = _names(plan), Paths.of(plan)
     at = {s.session.endpoint: (node, s) for node in plan.nodes for s in node.software if s.session}
@@ -128,7 +134,9 @@ def streams(plan: Plan, node_s: float = 0.0) -> Iterator[Owed]:
 def _crowd(
     flow: Flow, sender: Software, stops: Sequence[str], paths: Paths, names: Mapping[Key, str]
 ) -> Iterator[Owed]:
-    """A closed loop's streams, of unknown rate, on all paths between its ends and brokers, marked or not."""
+    """Yields streams of unknown rate for a closed loop, one for each direction and class on the paths between
+    its ends and the brokers.
+    """
     ways = [paths.between(a, b) for a, b in itertools.permutations(dict.fromkeys(stops), 2)]
     used = {_key(way): way for path in ways if path is not None for way in path.directions}
     for way in used.values():
@@ -170,7 +178,9 @@ def _bucket(flow: Flow, offered: Offered) -> tuple[float, float, str]:
 
 
 def _source(flow: Flow, receiver: str, here: Node, sender: Software) -> str:
-    """The source of a stream: equal for senders that share a schedule and receivers that share a message."""
+    """Returns the source of a stream; senders that share a schedule and receivers that share a message have
+    the same one.
+    """
     shared = flow.schedule is not None and flow.schedule.kind == "shared"
     whose = f"{here.group}.{flow.name.partition('.')[2]}" if shared else flow.name
     once = flow.spread == "round-robin" or KINDS[sender.kind].costs(sender, [flow]).one_copy
@@ -193,7 +203,7 @@ def _hops(
 
 
 def _wire_bytes(way: Path, node: Node, offered: Offered, message_bytes: int, head: int) -> int:
-    """The bytes of a message on the wire, in all its frames with their headers."""
+    """Returns the bytes that a message takes on a link: all its frames with their headers."""
     if not offered.over_ip:
         return message_bytes + head
     ip = IP_BYTES[family(way.addresses[-1])]
@@ -203,7 +213,9 @@ def _wire_bytes(way: Path, node: Node, offered: Offered, message_bytes: int, hea
 
 
 def _band(direction: Direction, by: Software | None, offered: Offered | None) -> int:
-    """The class of a direction's queue for packets of `by`; without software, for unmarked packets."""
+    """Returns the class of a direction's queue for packets of the software `by`; None:
+    for unmarked packets.
+    """
     bands = direction.impairment.queue.bands if direction.impairment.queue else ()
     matching = (i for i, band in enumerate(bands) if by is not None and _matches(band, by, offered))
     return next(matching, next((i for i, band in enumerate(bands) if band.rest), 0))
@@ -220,7 +232,7 @@ def _matches(band: Band, by: Software, offered: Offered | None) -> bool:
 
 
 def assumptions(plan: Plan, node_s: float = 0.0) -> list[str]:
-    """The assumptions of the bounds."""
+    """Returns the assumptions of the bounds as sentences for the report."""
     ends = f"at most {text_ns(round(node_s * 1e9))} to send a message, and as much to take one"
     said = [
         f"end nodes take {ends if node_s else 'no time: a message is on its wire when it is scheduled'}",

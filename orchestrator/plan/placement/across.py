@@ -1,4 +1,4 @@
-"""Spreads a planned network over hosts: assigns each link to a host, and adds the tunnels."""
+"""Spreads a planned network over hosts: assigns each link to its host or hosts, and adds the tunnels."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from .tunnels import Tunnels
 
 
 def spread(lab: str, network: Network, placement: Placement, port: int) -> tuple[Tunnel, ...]:
-    """Give every link of the network its host, and make the tunnels. port: UDP, of the tunnels."""
+    """Sets the hosts of every link of the network, and returns the tunnels that this needs. port: the
+    tunnels' UDP port.
+    """
     tunnels = Tunnels(lab, network.names, port)
     ends = segment_hosts(network, placement)
     made = [
@@ -35,7 +37,9 @@ def spread(lab: str, network: Network, placement: Placement, port: int) -> tuple
 
 
 def segment_hosts(network: Network, placement: Placement) -> dict[str, tuple[str, ...]]:
-    """The hosts with a bridge of each segment, for its members or links, in the hosts' order."""
+    """Returns, by segment, the hosts that have a bridge of it for its members or links, in the order of the
+    hosts.
+    """
     found: dict[str, dict[str, None]] = {segment.name: {} for segment in network.segments}
     for node, cards in network.interfaces.items():
         for card in cards:
@@ -55,7 +59,7 @@ def segment_hosts(network: Network, placement: Placement) -> dict[str, tuple[str
 
 
 def _hosts(link: Link, placement: Placement) -> tuple[str, str]:
-    """The hosts of the link's first and second end."""
+    """Returns the hosts of the link's first and second end."""
     if link.kind == "segments":
         return (placement.of["link", link.name],) * 2
     if link.kind == "medium":
@@ -73,9 +77,11 @@ def _on(link: Link, a: str, b: str) -> Link:
 def _split(
     lab: str, link: Link, network: Network, tunnels: Tunnels, at: tuple[str, str]
 ) -> tuple[Link, Tunnel]:
-    """A link between nodes on two hosts: on each a bridge of the node's port and the tunnel.
+    """Splits a link between nodes on two hosts: each host gets a bridge that joins the node's port and the
+    tunnel.
 
-    What is sent from inside the node has its qdisc there, as ever; of a virtual machine the tunnel has it.
+    The qdisc of packets from a light node stays inside the node; that of a link through the core is on the
+    tunnel device.
     """
     bridge = network.names.allot(f"x-{link.name}")
     for node in (link.a, link.b):

@@ -1,4 +1,4 @@
-"""The resources that a node needs of its host."""
+"""Computes the resources that a node needs on its host."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ LIGHT_CORES = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """Reserved CPU in cores and in MHz, memory, and the share of the lab's work in cores."""
+    """The resources that parts need: reserved cores and MHz, memory in bytes, and their share of the lab's
+    work in cores.
+    """
 
     cores: float = 0.0
     mhz: float = 0.0
@@ -38,7 +40,9 @@ NOTHING = Demand()
 
 
 def demand(node: Node, costs: Sequence[Costs], core_mhz: float | None) -> Demand:
-    """costs: of its software. core_mhz: the least clock of the hosts, to tell work in MHz in cores."""
+    """Returns the resources of a node. costs: the costs of its software; core_mhz: the lowest clock of the
+    hosts, which converts reserved MHz to cores; None: reserved MHz do not count as work.
+    """
     cores, mhz = node.cpu_reserve_cores or 0.0, node.cpu_reserve_mhz or 0.0
     memory = NODE_BYTES if node.vm is None else VM_BYTES + node.vm.memory_bytes
     reserved = cores + (mhz / core_mhz if core_mhz else 0.0)

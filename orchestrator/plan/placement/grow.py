@@ -1,7 +1,8 @@
-"""Makes a first placement: host by host, grows a region over the most closely connected items.
+"""Makes a first placement: for host after host, grows a region of closely connected items.
 
-Next is who has the largest share of its traffic with the host already; O(E log E). Graph growing is that of
-Karypis and Kumar, "A fast and high quality multilevel scheme" (SIAM J. Sci. Comput. 20, 1998).
+The next item is the one with the largest share of its traffic to items already on the host; O(E log E). Graph
+growing follows Karypis and Kumar, "A fast and high quality multilevel scheme" (SIAM J. Sci. Comput. 20,
+1998).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from .items import Load, Problem
 
 
 class NoRoomError(Exception):
-    """An item fits nowhere beside what is placed already."""
+    """An item fits on no host beside the items that are already placed."""
 
     def __init__(self, item: int, loads: Sequence[Load]) -> None:
         super().__init__(item)
@@ -21,7 +22,9 @@ class NoRoomError(Exception):
 
 
 def grown(problem: Problem) -> list[int]:
-    """The host's number of each item; NoRoomError."""
+    """Returns the host number of each item, placed by growing regions; NoRoomError if an item fits on no
+    host.
+    """
     loads = [Load(number, room) for number, room in enumerate(problem.rooms)]
     where = [-1] * len(problem.items)
     for number, item in enumerate(problem.items):
@@ -40,7 +43,9 @@ def grown(problem: Problem) -> list[int]:
 
 
 def packed(problem: Problem) -> list[int]:
-    """The largest first, each where it leaves the least room: for labs that barely fit."""
+    """Returns the host number of each item: the largest item first, each on the fullest host where it fits.
+    This suits labs that barely fit; NoRoomError if an item fits on no host.
+    """
     loads = [Load(number, room) for number, room in enumerate(problem.rooms)]
     where = [-1] * len(problem.items)
 
@@ -77,7 +82,7 @@ def _put(problem: Problem, where: list[int], loads: Sequence[Load], number: int,
 
 
 def _fill(problem: Problem, where: list[int], loads: Sequence[Load], load: Load, target: float) -> None:
-    """Grow on one host until it is as near to `target` as whole items allow; work in cores."""
+    """Grows the region of one host until its work, in cores, is as near to `target` as whole items allow."""
     joined: dict[int, float] = {}
     frontier: list[tuple[float, int]] = []
 
@@ -109,7 +114,9 @@ def _fill(problem: Problem, where: list[int], loads: Sequence[Load], load: Load,
 
 
 def _next(frontier: list[tuple[float, int]], may: Callable[[int], bool]) -> int | None:
-    """The most closely connected item; outdated entries follow newer ones of the same item."""
+    """Takes the most closely connected item that `may` accepts from the heap; None if there is none. Outdated
+    heap entries of an item come after its newer ones.
+    """
     while frontier:
         _, number = heapq.heappop(frontier)
         if may(number):
@@ -118,7 +125,9 @@ def _next(frontier: list[tuple[float, int]], may: Callable[[int], bool]) -> int 
 
 
 def _best(problem: Problem, where: Sequence[int], loads: Sequence[Load], number: int) -> int:
-    """The best host for a remaining item: within its even share, then most traffic, then least work."""
+    """Returns the best host for a remaining item: first within its even share, then with most of the item's
+    traffic, then with least work.
+    """
     item = problem.items[number]
     joined = dict.fromkeys(range(len(loads)), 0.0)
     for other, bps in problem.near[number].items():

@@ -1,4 +1,6 @@
-"""The placement problem in numbers: items for one host each, the hosts' capacity, traffic between items."""
+"""Describes the placement problem in numbers: items, the capacity and load of hosts, and traffic between
+items.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """Parts of the lab that stand together. `hosts`: numbers of those that they may stand on."""
+    """Parts of the lab that are placed together on one host. `hosts`: the numbers of the hosts allowed for
+    them.
+    """
 
     demand: Demand = NOTHING
     ports: Mapping[str, int] = field(default_factory=dict)  # on the bridge of each segment
@@ -26,7 +30,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """A host's capacity for the lab; None is unknown and counts as unlimited."""
+    """A host's capacity for the lab; None: unknown, which counts as unlimited."""
 
     name: str
     cores: float | None
@@ -38,7 +42,7 @@ class Room:
 
 @dataclass(slots=True)
 class Load:
-    """The load of a host so far."""
+    """The sum of the items placed on a host so far."""
 
     number: int
     room: Room
@@ -47,7 +51,7 @@ class Load:
     sides: dict[int, Counter[int]] = field(default_factory=dict)
 
     def lack(self, item: Item) -> str:
-        """The resource that the host lacks for the item; "" if it fits."""
+        """Returns what the host lacks for the item as text; "" if the item fits."""
         room, wanted = self.room, self.demand + item.demand
         if item.hosts is not None and self.number not in item.hosts:
             return "the file puts it elsewhere"
@@ -71,7 +75,7 @@ class Load:
         return not self.lack(item)
 
     def even(self, item: Item) -> bool:
-        """Whether the host stays near its share of the work."""
+        """Whether the host's work with the item stays within UNEVEN times its even share."""
         return self.demand.work + item.demand.work <= self.room.even * UNEVEN + _ROUNDING
 
     def add(self, item: Item) -> None:
@@ -99,7 +103,7 @@ def _mhz(cores: float, room: Room) -> float:
 
 @dataclass(frozen=True)
 class Problem:
-    """Items, rooms and what passes between items."""
+    """A placement problem: the items, the hosts' capacities, and the traffic between items."""
 
     items: Sequence[Item]
     rooms: Sequence[Room]
@@ -107,12 +111,12 @@ class Problem:
 
     @cached_property
     def degrees(self) -> list[float]:
-        """bit/s of each item with all others."""
+        """Returns each item's traffic with all other items, in bit/s."""
         return [sum(others.values()) for others in self.near]
 
 
 def cut(problem: Problem, where: Sequence[int]) -> float:
-    """bit/s between hosts."""
+    """Returns the traffic between hosts of a placement, in bit/s."""
     return sum(
         bps
         for item, others in enumerate(problem.near)

@@ -1,4 +1,4 @@
-"""Predicts the load of each host, and the traffic between each two hosts."""
+"""Predicts the load of each host, and the traffic between every two hosts."""
 
 from __future__ import annotations
 
@@ -15,17 +15,19 @@ TRAFFIC = "traffic"
 
 
 def of_host(name: str) -> str:
-    """The scope of a host's predictions."""
+    """Returns the scope name of a host's predictions."""
     return f"host {name}"
 
 
 def between(a: str, b: str) -> str:
-    """The scope of what goes from one host to another."""
+    """Returns the scope name of the predicted traffic from host `a` to host `b`."""
     return f"{a} -> {b}"
 
 
 def host_predictions(plan: Plan, placement: Placement) -> Iterator[Prediction]:
-    """Nodes, CPU, memory and ports of each host; bit/s from host to host, without the tunnels' headers."""
+    """Yields nodes, reserved cores, memory, bridge ports and share of the work of each host, and the bit/s
+    from host to host without the headers of tunnels.
+    """
     total = sum(one.work for one in placement.demands.values())
     demands: dict[str, list[Demand]] = {host.name: [] for host in plan.hosts}
     for node in plan.nodes:
@@ -49,7 +51,7 @@ def _cores(asked: Demand, host: Host) -> float:
 
 
 def most_ports(plan: Plan) -> dict[str, int]:
-    """The ports of the fullest bridge of each host."""
+    """Returns, by host, the number of ports of its fullest bridge."""
     count: dict[str, Counter[str]] = {host.name: Counter() for host in plan.hosts}
     for node in plan.nodes:
         count[node.host].update(card.segment for card in node.interfaces if card.port)
@@ -63,7 +65,7 @@ def most_ports(plan: Plan) -> dict[str, int]:
 
 
 def passing(placement: Placement) -> dict[tuple[str, str], float]:
-    """bit/s from host to host."""
+    """Returns the traffic in bit/s by (sending host, receiving host)."""
     found: defaultdict[tuple[str, str], float] = defaultdict(float)
     for (a, b), bps in placement.traffic.items():
         one, other = placement.of[a], placement.of[b]

@@ -1,4 +1,4 @@
-"""Frames and tunnels: what becomes of MTUs that a tunnel's headers leave no room for."""
+"""Checks or lowers MTUs so that frames fit into the tunnels between hosts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ M = TypeVar("M", bound=Any)
 
 
 def hosts_of(topology: Topology) -> tuple[Host, ...]:
-    """The file's hosts as the plan has them."""
+    """Returns the hosts of the file in the form of the plan."""
     return tuple(
         Host(
             name,
@@ -35,7 +35,9 @@ def hosts_of(topology: Topology) -> tuple[Host, ...]:
 
 
 def fitted(topology: Topology) -> Topology:
-    """The topology as planned: with MTUs that fit into tunnels if the file says `oversize: lower`."""
+    """Returns the topology with MTUs lowered to what tunnels carry, if it has several hosts and `oversize:
+    lower`; else unchanged. Raises TopologyError if the lowered MTU is too small for IPv6.
+    """
     model = topology.model
     if len(model.hosts) < 2 or model.underlay.oversize != "lower":
         return topology
@@ -59,16 +61,18 @@ def fitted(topology: Topology) -> Topology:
 
 
 def _at_most(part: M, most: int, default: int = 0) -> M:
-    """The part with no larger MTU; `default`: its MTU where it says none."""
+    """Returns the part with its MTU lowered to `most`; `default`: the MTU of a part that states none."""
     mtu = part.mtu if part.mtu is not None else default
     changed: M = part.model_copy(update={"mtu": most}) if mtu > most else part
     return changed
 
 
 def insist_they_fit(topology: Topology, tunnels: Iterable[Tunnel], hosts: Sequence[Host]) -> None:
-    """TopologyError where a tunnel's frames do not fit, and `oversize: refuse` is asked for, or the hosts
-    reach each other by IPv6: a VXLAN's packets are not fragmented there (RFC 8200, 5: only by their sender;
-    ip6_fragment in net/ipv6/ip6_output.c refuses them).
+    """Raises TopologyError for tunnels whose frames exceed the underlay's MTU, unless the file lowers or
+    fragments them.
+
+    Fragmenting works over IPv4 only: over IPv6, VXLAN packets cannot be fragmented on the way (RFC 8200, 5:
+    only by their sender; ip6_fragment in net/ipv6/ip6_output.c refuses them).
     """
     underlay, six = topology.model.underlay, reached_by(hosts) == "IPv6"
     if underlay.oversize == "lower" or (underlay.oversize == "fragment" and not six):

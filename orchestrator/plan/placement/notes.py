@@ -1,4 +1,4 @@
-"""Notes on a multi-host lab that the user should check before trusting it."""
+"""Writes the notes on a multi-host lab that the user should check before trusting its results."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MOST_NAMES = 3
 
 
 def host_notes(plan: Plan, underlay: Underlay) -> Iterator[Note]:
-    """Notes on tunnels, captures and delays, and on unknown facts of the hosts."""
+    """Yields notes on tunnels, captures and delays, and on unknown memory, cores and clocks of hosts."""
     yield from _oversize(plan, underlay)
     yield from _captures(plan)
     yield from _delays(plan, underlay)
@@ -32,7 +32,7 @@ def host_notes(plan: Plan, underlay: Underlay) -> Iterator[Note]:
 
 
 def some(names: Sequence[str]) -> str:
-    """The first few, and how many more."""
+    """Returns the first MOST_NAMES names as text, and the number of further ones."""
     shown, more = ", ".join(names[:MOST_NAMES]), len(names) - MOST_NAMES
     return f"{shown} and {more} more" if more > 0 else shown
 
@@ -69,7 +69,7 @@ def _captures(plan: Plan) -> Iterator[Note]:
 
 
 def _delays(plan: Plan, underlay: Underlay) -> Iterator[Note]:
-    """Notes on links with a lower requested delay than the underlay between their hosts."""
+    """Yields a note on links whose requested delay is lower than the underlay's delay between their hosts."""
     if not underlay.delay:
         return
     wide = {tunnel.segment for tunnel in plan.tunnels}

@@ -1,4 +1,4 @@
-"""A lab planned as if on one machine, then spread over hosts: their nodes, their steps, and the tunnels."""
+"""Spreads a lab that was planned for one machine over hosts: nodes, steps, captures and tunnels."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ from .traffic import traffic
 
 @dataclasses.dataclass(frozen=True)
 class OverHosts:
-    """The parts of a plan that only a multi-host lab has."""
+    """The parts of a plan that depend on hosts: hosts, nodes, tunnels, `ip` steps, placement, and captures'
+    hosts.
+    """
 
     hosts: tuple[Host, ...]
     nodes: tuple[Node, ...]
@@ -34,7 +36,7 @@ class OverHosts:
     captured: Mapping[str, str]  # by segment the host on whose bridge it is captured
 
     def capture(self, capture: Capture, network: Network) -> Capture:
-        """The capture with its host."""
+        """Returns the capture with the host that records it."""
         kind, _, target = capture.at.partition(" ")
         if kind == "segment":
             host = self.captured[target]
@@ -54,7 +56,9 @@ def over_hosts(
     programme: Programme,
     paths: Paths,
 ) -> OverHosts:
-    """Place the parts, and make of the network what the hosts carry; its links and interfaces change."""
+    """Places all parts on hosts and returns the parts of the plan that depend on hosts. Changes links and
+    interfaces of `network`; TopologyError if a part fits nowhere.
+    """
     hosts = hosts_of(topology)
     flowing = traffic(nodes, network.links, paths, programme.flows, programme.receivers, programme.relays)
     together = Together(topology.model, names)
@@ -74,7 +78,7 @@ def over_hosts(
 
 
 def _captured(network: Network, placement: Placement) -> dict[str, str]:
-    """For each segment the host with most of its members; the first of several."""
+    """Returns, by segment, the host that has most of its members, the first of several."""
     members: dict[str, Counter[str]] = {segment.name: Counter() for segment in network.segments}
     for node, cards in network.interfaces.items():
         for card in cards:

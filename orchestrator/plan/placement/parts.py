@@ -1,4 +1,4 @@
-"""From a lab's parts to the items that are placed, and back: the placement of a plan, by part."""
+"""Converts a lab's parts to placement items, and the placement of the items back to a host for each part."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ COMPANY_BPS = 1.0
 
 @dataclass(frozen=True)
 class Placement:
-    """The host of each node, of each link between segments, and of segments that are whole on one."""
+    """The host of each node, of each link between segments, and of each segment that is whole on one host."""
 
     hosts: tuple[Host, ...]
     of: Mapping[Part, str]
@@ -46,7 +46,9 @@ def placed(
     costs: Mapping[str, Sequence[Costs]],
     traffic: Traffic,
 ) -> Placement:
-    """Every part on one host. costs: of each node's software. TopologyError where something fits nowhere."""
+    """Returns the placement of every part on one host. costs: the costs of the software by node.
+    TopologyError if an item fits on no host.
+    """
     clocks = [host.core_mhz for host in hosts if host.core_mhz is not None]
     demands = {node.name: demand(node, costs[node.name], min(clocks, default=None)) for node in nodes}
     joints = [link for link in links if link.kind == "segments"]
@@ -67,7 +69,7 @@ def placed(
 
 
 def _rooms(hosts: Sequence[Host], demands: Mapping[str, Demand], captures: int) -> list[Room]:
-    """The hosts' capacity for nodes, after the lab's own processes and captures on any host."""
+    """Returns the hosts' capacity for nodes, less the memory of the lab's own processes and captures."""
     own_bytes = LAB_BYTES + captures * CAPTURE_BYTES
     known = [host.cores for host in hosts if host.cores is not None]
     usual = sum(known) / len(known) if known else 1.0  # if the file does not say: as the others
@@ -153,7 +155,9 @@ def _near(
 
 
 def _families(together: Together, nodes: Sequence[Node], number: Mapping[Part, int]) -> list[str]:
-    """The families of items to keep together: members of a segment, else of a group."""
+    """Returns the family of each item, to keep together: the segment of its node's first interface, else the
+    node's group.
+    """
     found = [""] * len(number)
     for node in nodes:
         first = node.interfaces[0].segment if node.interfaces else ""
@@ -165,7 +169,7 @@ def _families(together: Together, nodes: Sequence[Node], number: Mapping[Part, i
 def _no_room(
     topology: Topology, together: Together, error: NoRoomError, part: Part, items: Sequence[Item]
 ) -> Mistake:
-    """part: one of those that the item is made of."""
+    """Returns the error for an item that fits on no host; part: one of the parts of the item."""
     item = items[error.item]
     section, name = {"node": "nodes", "link": "links", "segment": "segments"}[part[0]], part[1]
     if part[0] == "node" and together.names.group_of[name] in together.names.groups:

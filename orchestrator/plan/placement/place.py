@@ -1,7 +1,8 @@
-"""Places items on hosts: grows a few placements, improves them by moves, takes the best; deterministic.
+"""Places items on hosts: makes a few placements, improves them by moves, and returns the best one;
+deterministic.
 
-Exact placement is bin packing, and hard. What is found keeps every constraint; that nothing is found where
-the room is scarce does not prove that nothing exists.
+Exact placement is a bin-packing problem, which is hard. A placement that is found keeps every constraint, but
+when room is scarce, a failure does not prove that no placement exists.
 """
 
 from __future__ import annotations
@@ -15,9 +16,8 @@ from .refine import refined
 
 
 def place(problem: Problem, families: Sequence[str]) -> list[int]:
-    """The host's number of each item. families: items of one name (not "") are worth keeping together.
-
-    Raises NoRoomError.
+    """Returns the host number of each item. families: items with the same name (except "") are kept together
+    where possible. Raises NoRoomError if no placement is found.
     """
     found, failed = list[list[int]](), list[NoRoomError]()
     ways: tuple[Callable[[], list[int]], ...] = (
@@ -38,7 +38,9 @@ def place(problem: Problem, families: Sequence[str]) -> list[int]:
 
 
 def _cost(problem: Problem, where: Sequence[int]) -> tuple[float, float, float]:
-    """A placement's cost, lowest first: work above the hosts' limits; traffic; the fullest host's share."""
+    """Returns the cost of a placement, compared in this order: work above the hosts' limits, traffic between
+    hosts, and the share of the fullest host.
+    """
     work = [0.0] * len(problem.rooms)
     for item, host in zip(problem.items, where, strict=True):
         work[host] += item.demand.work
@@ -48,7 +50,9 @@ def _cost(problem: Problem, where: Sequence[int]) -> tuple[float, float, float]:
 
 
 def _by_families(problem: Problem, families: Sequence[str]) -> list[int]:
-    """A placement of whole families first; a family that no host takes whole is placed item by item."""
+    """Returns a placement that keeps whole families on one host; a family that fits whole on no host is
+    placed item by item.
+    """
     group_of, groups = _grouped(problem, families)
     near: list[dict[int, float]] = [{} for _ in groups]
     for number, others in enumerate(problem.near):
@@ -63,7 +67,9 @@ def _by_families(problem: Problem, families: Sequence[str]) -> list[int]:
 
 
 def _grouped(problem: Problem, families: Sequence[str]) -> tuple[list[int], list[list[int]]]:
-    """Each item's group number; and the groups: families that fit on a host, and single items."""
+    """Returns each item's group number, and the groups: families that fit whole on a
+    host, and single items.
+    """
     members: dict[str, list[int]] = {}
     for number, family in enumerate(families):
         if family:
@@ -92,7 +98,7 @@ def _fits_whole(problem: Problem, members: Sequence[int]) -> bool:
 
 
 def _merged(items: Sequence[Item]) -> Item:
-    """One item in place of several."""
+    """Returns one item that stands for several."""
     if len(items) == 1:
         return items[0]
     demand, ports, sides = items[0].demand, Counter[str](), dict[int, int]()

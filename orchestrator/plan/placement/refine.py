@@ -1,5 +1,7 @@
-"""A placement made better by moves of single items, as Fiduccia and Mattheyses (1982) move cells, without
-their uphill moves: at most PASSES over all items, each move lessens what passes between hosts.
+"""Improves a placement by moves of single items, each of which lowers the traffic between hosts.
+
+The moves are those of Fiduccia and Mattheyses (1982) without uphill moves, in at most PASSES passes over all
+items.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ PASSES = 8
 
 
 def refined(problem: Problem, where: Sequence[int]) -> list[int]:
-    """The placement after the moves; O(PASSES x E)."""
+    """Returns the placement after the moves; takes O(PASSES x E)."""
     found = list(where)
     loads = [Load(number, room) for number, room in enumerate(problem.rooms)]
     for item, host in zip(problem.items, found, strict=True):
@@ -25,7 +27,9 @@ def refined(problem: Problem, where: Sequence[int]) -> list[int]:
 
 
 def _moved(problem: Problem, where: list[int], loads: Sequence[Load], number: int) -> bool:
-    """Whether an item was moved to where more of its traffic is."""
+    """Moves an item to a host that has more of its traffic and room for it, if there is one; returns whether
+    it moved.
+    """
     here, item = where[number], problem.items[number]
     joined: dict[int, float] = {here: 0.0}
     for other, bps in problem.near[number].items():

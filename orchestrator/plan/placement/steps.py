@@ -1,6 +1,8 @@
-"""The steps of each host of a multi-host lab: as those of one machine, for the host's own parts.
+"""Returns the `ip` steps of each host of a multi-host lab, made as on one machine but for the host's own
+parts.
 
-Tunnels are not in it: how the hosts reach each other is known when they have been asked.
+Steps of tunnels are not included, since the addresses between hosts are known only after the hosts were
+asked.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ APART = 1 << 20
 
 
 def host_steps(lab: str, network: Network, placement: Placement, vms: Collection[str]) -> Iterator[Step]:
-    """The steps of `ip`, host by host."""
+    """Yields the steps of `ip`, host by host."""
     on = segment_hosts(network, placement)
     segments: dict[str, list[str]] = {}
     for name, ends in on.items():

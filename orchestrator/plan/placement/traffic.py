@@ -1,8 +1,8 @@
-"""Predicts the traffic of a lab's flows between its parts, in bit/s from one part to the next.
+"""Predicts the traffic of a lab's flows between its parts, in bit/s.
 
-A message counts with its payload and the headers of the packets that carry it, at the highest rate of its
-schedule, once for each receiver; a greedy flow with the lowest rate on its way. Acknowledgements and what
-programs say of their own accord are not foreseen.
+A message counts with its payload and the headers of its packets, at the highest rate of its schedule, once
+for each receiver. A greedy flow counts with the lowest rate on its path. Acknowledgements and traffic that
+programs send without a flow are not predicted.
 """
 
 from __future__ import annotations
@@ -32,9 +32,10 @@ def traffic(
     receivers: Mapping[str, tuple[str, ...]],
     relays: Mapping[str, str],
 ) -> Traffic:
-    """bit/s between neighbouring parts, nodes and links of segments, in the order of the way.
+    """Returns the bit/s between neighbouring parts (nodes, and links between segments) along the paths of the
+    flows.
 
-    relays: flow -> node by way of which its messages go.
+    relays: flow name -> node that relays its messages.
     """
     at = {s.session.endpoint: node.name for node in nodes for s in node.software if s.session is not None}
     between = _Ways(links, paths)
@@ -47,7 +48,7 @@ def traffic(
 
 
 class _Ways:
-    """The parts that packets pass from one node to another."""
+    """Finds the parts of the lab that packets pass from one node to another."""
 
     def __init__(self, links: Sequence[Link], paths: Paths) -> None:
         self._paths = paths
@@ -63,7 +64,7 @@ class _Ways:
         return self._paths.between(a, b)
 
     def parts(self, a: str, b: str) -> list[Part]:
-        """Nodes and links of segments; the two ends alone where no way is known."""
+        """Returns the nodes and links between segments on the path; only the two ends if no path is known."""
         path = self.path(a, b)
         nodes = (a, b) if path is None else path.nodes
         found: list[Part] = [("node", a)]
@@ -89,7 +90,9 @@ def _pairs(
     at: Mapping[str, str],
     ways: _Ways,
 ) -> dict[tuple[str, str], float]:
-    """bit/s from node to node; what a relay passes on to the same receivers is added up first."""
+    """Returns the bit/s by (sending node, receiving node); flows from one node to the same receivers are
+    added up first.
+    """
     found: defaultdict[tuple[str, str], float] = defaultdict(float)
     fans: defaultdict[tuple[str, str, bool], float] = defaultdict(float)
     answers: defaultdict[tuple[str, str, bool], float] = defaultdict(float)
@@ -125,7 +128,7 @@ def _bps(
     at: Mapping[str, str],
     ways: _Ways,
 ) -> float:
-    """The rate of a flow's messages, each counted once, in bit/s."""
+    """Returns the rate of a flow's messages in bit/s, each message counted once."""
     if flow.schedule is None:
         here = at[flow.sender]
         names = [at[n] for d in flow.deliveries for n in receivers[d.receivers] if n in at]

@@ -1,4 +1,6 @@
-"""Tunnels between hosts: one VXLAN for each segment, or link between nodes, that stands on several."""
+"""Plans the tunnels between hosts: one VXLAN for each segment or link between nodes that
+spans several hosts.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +19,8 @@ _IDENTIFIERS = 1 << 24
 
 
 class Tunnels:
-    """Hands out tunnels of one lab: names that are free, identifiers made from the lab's name and the
-    segment's, so that labs which share hosts are told apart.
+    """Makes the tunnels of one lab with free device names. VXLAN identifiers are hashes of the lab's and the
+    segment's name, so that labs which share hosts get different ones.
     """
 
     def __init__(self, lab: str, names: InterfaceNames, port: int) -> None:
@@ -26,7 +28,7 @@ class Tunnels:
         self._taken: set[int] = set()
 
     def make(self, segment: str, bridge: str, mtu: int, ends: tuple[str, ...]) -> Tunnel:
-        """The tunnel of a segment, or of a link between nodes."""
+        """Returns the tunnel of a segment, or of a link between nodes."""
         device = self._names.allot(f"vx-{segment}")
         return Tunnel(
             segment, bridge, self._identifier(segment), device, mtu, ends, self._port, len(ends) > 2
@@ -44,11 +46,13 @@ class Tunnels:
 
 
 def overhead(hosts: Iterable[Host]) -> int:
-    """Bytes that a tunnel between these hosts puts around a frame, counted as MTUs are."""
+    """Returns the bytes that a tunnel between these hosts adds to a frame, counted as for MTUs."""
     return OVERHEAD[reached_by(hosts)]
 
 
 def reached_by(hosts: Iterable[Host]) -> Family:
-    """Whether hosts reach each other by IPv6, as far as the file says: by an address, else where ssh does."""
+    """Returns "IPv6" if any host's address, or else the host of its ssh URL, is an IPv6
+    address; else "IPv4".
+    """
     places = (host.address or (host.machine and kernel_machine(host.machine).host) for host in hosts)
     return "IPv6" if any(family(place) == "IPv6" for place in places) else "IPv4"

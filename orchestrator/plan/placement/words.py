@@ -1,4 +1,6 @@
-"""A plan's hosts as text for people: where parts stand, what each host carries, what passes between."""
+"""Writes a plan's hosts as tables: the place of each part, the load of each host, and the traffic between
+hosts.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ Table = tuple[str, Sequence[str], list[Sequence[str]]]
 
 
 def host_tables(plan: Plan) -> Iterator[Table]:
-    """Title, header and rows of each table; none where the lab is whole on one machine."""
+    """Yields title, header and rows of each table; nothing for a plan without hosts."""
     if not plan.hosts:
         return
     values = {(p.scope, p.name): p for p in plan.predictions}
@@ -32,7 +34,7 @@ def host_tables(plan: Plan) -> Iterator[Table]:
 
 
 def of_hosts(plan: Plan) -> set[str]:
-    """Scopes of the predictions that these tables tell."""
+    """Returns the scopes of the predictions that these tables show."""
     ways = {p.scope for p in plan.predictions if p.name == TRAFFIC}
     return ways | {of_host(host.name) for host in plan.hosts}
 
@@ -73,7 +75,7 @@ def _links(plan: Plan) -> Iterator[Sequence[str]]:
 
 
 def _shares(hosts: Iterable[str]) -> str:
-    """`lab1`, or `lab1 (120), lab2 (80)`."""
+    """Returns the hosts as text: `lab1`, or `lab1 (120), lab2 (80)`."""
     count = Counter(hosts)
     if len(count) == 1:
         return next(iter(count))

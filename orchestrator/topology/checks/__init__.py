@@ -1,4 +1,4 @@
-"""Checks that involve several values: references, addresses, combinations. Reports every mistake."""
+"""Runs the checks that involve several values of a topology: references, addresses, combinations."""
 
 from __future__ import annotations
 
@@ -45,7 +45,9 @@ _CHECKS = (
 
 
 def check(document: Document, model: File, parameters: dict[str, object], refused: frozenset[str]) -> Report:
-    """The report of all checks on a model; `refused` are paths already reported as wrong."""
+    """Runs all checks on a model and returns the report; `refused` are the paths of
+    problems found earlier.
+    """
     report = Report(document, model, parameters, refused)
     for rule in _CHECKS:
         rule(report)

@@ -1,4 +1,4 @@
-"""Checks the campaign block: factors are parameters, and nothing is given twice."""
+"""Checks the campaign block: factors are declared parameters, and no parameter is also a factor."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from .report import Report
 
 
 def check(report: Report) -> None:
-    """Checks the block's references; levels are checked when the cells are made."""
+    """Checks the names in the campaign block; the levels are checked when the cells are loaded."""
     block = report.model.campaign
     if block is None:
         return

@@ -1,4 +1,4 @@
-"""Checks that the targets of capture points exist."""
+"""Checks capture points: their targets exist, and their filters are no options of tcpdump."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from .report import Report
 
 
 def check(report: Report) -> None:
-    """Checks the target of each capture point."""
+    """Checks the target and the filter of each capture point."""
     nodes = set(report.names.nodes) | report.declared("nodes")
     known = {"node": nodes, "segment": report.declared("segments"), "link": _links(report)}
     for name, capture in report.model.captures.items():
@@ -25,7 +25,7 @@ def _links(report: Report) -> set[str]:
 
 
 def _excused(report: Report, kind: str, target: str) -> bool:
-    """Whether the target belongs to a part that has been refused already."""
+    """Whether the target may belong to a part of the file that already has a problem."""
     if kind == "node":
         return any(target.rstrip("0123456789") == group for group in report.broken("groups"))
     return kind == "link" and any(target.startswith(link) for link in report.broken("links"))

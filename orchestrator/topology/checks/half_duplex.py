@@ -1,4 +1,4 @@
-"""Checks half duplex: one transmitter with a rate, and no second rate beside it."""
+"""Checks half-duplex links and segments: one transmitter with a rate, equal directions, and no NICs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .report import Report
 
 
 def check(report: Report) -> None:
-    """Checks half-duplex links and segments."""
+    """Checks every half-duplex link, and the medium of every segment."""
     for name, link in report.model.links.items():
         if link.duplex == "half":
             _link(report, name, link)
@@ -19,7 +19,7 @@ def check(report: Report) -> None:
 
 
 def _link(report: Report, name: str, link: Link) -> None:
-    """Both directions share one transmitter, so only one impairment is allowed."""
+    """Reports a half-duplex link with different impairments, without a rate, or through NICs."""
     forward, reverse = link.forward or link.both, link.reverse or link.both
     path, out = _asked(report, ("links", name), forward)
     _no_nics(report, link.nics is not None or _has_nic(report, *link.between), path, f"{out}, or the NICs")
@@ -55,12 +55,14 @@ def _no_nics(report: Report, found: bool, path: Path, remedy: str) -> None:
 
 
 def _has_nic(report: Report, node: str, segment: str) -> bool:
-    """Whether a NIC of the machine is this node's interface there."""
+    """Whether the node's interface on the segment is a NIC of the machine."""
     return node in report.model.nodes and segment in nics.own(report, node)
 
 
 def _asked(report: Report, path: Path, way: Impairment | None) -> tuple[Path, str]:
-    """Where `duplex: half` comes from (file or profile), and how to remove it."""
+    """Returns the path of the key that makes the link half duplex (in the file or by a profile), and how to
+    remove it.
+    """
     given = report.document.data
     for part in path:
         given = given[part]

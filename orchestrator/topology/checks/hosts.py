@@ -1,4 +1,6 @@
-"""Checks `host`, `near` and `apart` of nodes; the planner checks whether they fit."""
+"""Checks `host`, `near` and `apart` of nodes and groups; the planner checks whether the nodes fit on the
+hosts.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ NAME_SOME = "write `hosts: [lab1, lab2]`, or give them by --hosts"
 
 
 def check(report: Report) -> None:
-    """Checks the names in `host`, `near` and `apart`, and contradictions between them."""
+    """Checks hosts, the names in `host`, `near` and `apart`, and contradictions between them."""
     if report.lost("hosts"):
         return
     _different(report)
@@ -35,7 +37,7 @@ def _machines(report: Report) -> Iterator[tuple[Path, Machine]]:
 
 
 def _different(report: Report) -> None:
-    """Checks that hosts are different machines with different addresses."""
+    """Reports hosts that share a machine or an address."""
     seen: dict[str, str] = {}
     for name, host in report.model.hosts.items():
         for key, value in (("machine", host.machine or "local"), ("address", host.address)):
@@ -92,7 +94,9 @@ def _libvirt(report: Report) -> None:
 
 
 def _together(report: Report) -> None:
-    """Reports contradictions in placement, once all names are known."""
+    """Reports contradictory constraints of placement, unless nodes, groups, segments or links have problems
+    already.
+    """
     if any(report.lost(section) for section in ("nodes", "groups", "segments")) or report.unsure(
         "links", "between"
     ):

@@ -24,7 +24,7 @@ _CORRELATED = {
 
 
 def check(report: Report) -> None:
-    """Checks every impairment of links and timeline events."""
+    """Checks every impairment of links, half-duplex segments and timeline events."""
     for name, segment in report.model.segments.items():
         one(report, segment.medium, ("segments", name, "medium"))
     for name, link in report.model.links.items():
@@ -36,7 +36,7 @@ def check(report: Report) -> None:
 
 
 def one(report: Report, impairment: Impairment | None, path: Path) -> None:
-    """Checks one direction."""
+    """Checks the impairment of one direction; None has nothing to check."""
     if impairment is None:
         return
     _delay(report, impairment, path)

@@ -1,4 +1,4 @@
-"""Checks links: valid ends, no bridge loop, each wire described once."""
+"""Checks links: valid ends, no bridge loop, no two links between the same ends."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .report import Report
 
 
 def check(report: Report) -> None:
-    """Checks ends, directions, duplicates, loops and names that expansion would give twice."""
+    """Checks ends, directions, duplicates, loops, and link names that would be equal after expansion."""
     seen: dict[tuple[str, str], str] = {}
     for name, link in report.model.links.items():
         path = ("links", name, "between")
@@ -84,7 +84,7 @@ def _ends(report: Report, link: Link, path: Path) -> bool:
 
 
 def _some(report: Report, name: str) -> set[str]:
-    """Example members of a group, for a remedy."""
+    """Returns up to 50 members of the group that the name seems to belong to, for a remedy."""
     return set(report.names.groups.get(name.rstrip("0123456789"), ())[:50])
 
 

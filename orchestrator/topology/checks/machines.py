@@ -1,4 +1,4 @@
-"""Checks keys that only virtual machines, or only light nodes, may have."""
+"""Checks keys that only VM nodes or only light nodes can have, and the values of their limits."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LEAST_MEMORY = 32 << 20  # the tiny kernel with its initramfs does not start in 
 
 
 def check(report: Report) -> None:
-    """Reports keys that do not belong to a machine's kind."""
+    """Checks the CPU, memory, disk, mounts and image keys of every node and group, by its kind."""
     for section in ("nodes", "groups"):
         for name, machine in getattr(report.model, section).items():
             _cpu(report, section, name, machine)
@@ -71,7 +71,7 @@ def _light(report: Report, section: str, name: str, machine: Machine) -> None:
 
 
 def _contained(report: Report, section: str, name: str, machine: Machine) -> None:
-    """Checks a light node that is made of a container image."""
+    """Checks the image, mounts and software of a light node with a container image."""
     if machine.image is None or not machine.image.startswith(SCHEME):
         rule, remedy = "is only for kind vm", "write `kind: vm`, `image: oci:PATH`, or leave it out"
         report.add((section, name, "image"), machine.image, rule, remedy)
@@ -88,7 +88,7 @@ def _contained(report: Report, section: str, name: str, machine: Machine) -> Non
 
 
 def _unusable(mode: str, path: str) -> str:
-    """Why a path of the machine cannot be mounted in a node; empty if it can."""
+    """Returns the reason why a path of the machine cannot be mounted in a node; "" if it can."""
     parts = path.split("/")
     if not path.startswith("/") or "\0" in path or {"", ".", ".."} & set(parts[1:]):
         return "is not an absolute path without . and .. in it"
@@ -128,5 +128,5 @@ def _vm(report: Report, section: str, name: str, machine: Machine) -> None:
 
 
 def builtin(image: str | None) -> bool:
-    """Whether an image is one of ours."""
+    """Whether an image is built in; None counts as the default image, which is."""
     return image is None or image in ("builtin", "builtin-nic", "builtin-router", TINY)

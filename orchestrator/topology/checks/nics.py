@@ -1,4 +1,4 @@
-"""Checks NICs: each is used once, as one interface. Whether it exists is checked later."""
+"""Checks NICs: each is one interface only. Whether the NIC exists is checked later, on the machine."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _link(report: Report, name: str, link: Link) -> None:
 
 
 def own(report: Report, node: str) -> set[str]:
-    """Segments on which the node's interface is a NIC by its own `nic`."""
+    """Returns the segments on which the node's interface is a NIC by its own `nic` key."""
     machine = report.model.nodes.get(node)
     if machine is None:
         return set()
@@ -56,7 +56,7 @@ def own(report: Report, node: str) -> set[str]:
 
 
 def uncabled(report: Report, node: str) -> set[str]:
-    """Segments on which the node's interface is a NIC without a cable back into the lab."""
+    """Returns the segments on which the node's interface is a NIC without a cable back into the lab."""
     cabled = {
         link.between[1] for link in report.model.links.values() if link.nics and link.between[0] == node
     }
@@ -64,7 +64,7 @@ def uncabled(report: Report, node: str) -> set[str]:
 
 
 def _once(report: Report) -> None:
-    seen: dict[str, dict[str | None, str]] = {}  # by host, where it is said
+    seen: dict[str, dict[str | None, str]] = {}  # NIC -> host -> path of the key
     for path, asked, host in _asked(report):
         word = asked.lower() if "." in asked else asked
         known = seen.setdefault(word.removeprefix("0000:"), {})
@@ -75,7 +75,7 @@ def _once(report: Report) -> None:
 
 
 def _asked(report: Report) -> Iterator[tuple[Path, str, str | None]]:
-    """The keys that request each NIC, and the host."""
+    """Yields (path, NIC, host) for every key that requests a NIC; host None: not stated."""
     for name, node in report.model.nodes.items():
         for segment, asked in (node.nic or {}).items():
             yield ("nodes", name, "nic", segment) if segment else ("nodes", name, "nic"), asked, node.host

@@ -1,4 +1,6 @@
-"""Checks queues: one kind, a rate, and bands with distinct filters."""
+"""Checks queues: one kind, a rate, and bands with distinct filters; and the packet marks
+that software sets.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ SAME = ("pcp", "dscp", "port")
 
 
 def check(report: Report) -> None:
-    """Checks every queue, and that software's packet marks reach a queue that uses them."""
+    """Checks every queue, and that each packet mark of software has a queue that uses it."""
     for name, segment in report.model.segments.items():
         _one(report, segment.medium, ("segments", name, "medium"))
     for name, link in report.model.links.items():
@@ -28,7 +30,9 @@ def check(report: Report) -> None:
 
 
 def _marks(report: Report) -> None:
-    """Reports marks that no queue uses: the author would expect a priority that does not exist."""
+    """Reports packet marks that no queue uses, since they would not give the priority that the author
+    expects.
+    """
     if any(report.lost(section) for section in ("links", "timeline", "segments")):
         return
     links, events = report.model.links.values(), report.model.timeline
@@ -53,7 +57,7 @@ def _marks(report: Report) -> None:
 def _marked(
     report: Report, options: object, here: Path, served: dict[str, set[int]], *, tagged: bool
 ) -> None:
-    """The marks that one software sets on its packets."""
+    """Checks the marks that one piece of software sets on its packets."""
     for mark, value in marks(options).items():
         if mark == "pcp" and not tagged:
             rule = "is of a tag, and this node's frames have none"

@@ -1,4 +1,4 @@
-"""The file under check, with the lookups that checks share."""
+"""Collects the problems of one topology file, and provides the lookups that checks share."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ..phases import Phases, phases
 
 @dataclass
 class Report:
-    """One file under check. `problems` grows; everything else is only read."""
+    """One file under check. Checks add to `problems`; everything else is only read."""
 
     document: Document
     model: File
@@ -43,35 +43,39 @@ class Report:
 
     @cached_property
     def wires(self) -> dict[str, str]:
-        """The subnet of each link between two nodes."""
+        """Returns the subnet of each link between two nodes."""
         return wire_subnets(self.model, self.names)
 
     def declared(self, section: str) -> set[str]:
-        """Names in a section of the file, including parts that are wrong."""
+        """Returns the names in a section of the file, including those of invalid parts."""
         data = self.document.data.get(section)
         return set(data) if isinstance(data, dict) else set()
 
     def lost(self, section: str) -> bool:
-        """Whether a section of the file was refused as a whole, or any of its parts."""
+        """Whether a section of the file, or any part of it, had a problem before these checks."""
         return any(path.split(".")[0] == section for path in self.refused)
 
     def unsure(self, section: str, key: str) -> bool:
-        """Whether this key of some part is wrong, or the part itself."""
+        """Whether `key` of any part of the section has a problem, or a whole part has one."""
         paths = [path.split("[")[0].split(".") for path in self.refused | {p.path for p in self.problems}]
         return any(p[0] == section and (len(p) < 3 or p[2] == key) for p in paths)
 
     def events(self) -> list[int]:
-        """Index in the file of each event of the model (wrong events are not in the model)."""
+        """Returns, for each event of the model, its index in the file (invalid events are
+        not in the model).
+        """
         wrong = {int(m[1]) for path in self.refused if (m := re.match(r"timeline\[(\d+)\]", path))}
         count = len(self.model.timeline) + len(wrong)
         return [index for index in range(count) if index not in wrong][: len(self.model.timeline)]
 
     def broken(self, section: str) -> set[str]:
-        """Names whose part was refused already; checks ignore them."""
+        """Returns the names in a section whose part is missing from the model, since it is invalid; checks
+        ignore them.
+        """
         return self.declared(section) - set(getattr(self.model, section))
 
     def node(self, path: Path, name: str) -> bool:
-        """Whether the node can be checked; reports a name that does not exist."""
+        """Whether the node exists and is valid; reports a name that does not exist."""
         if name in self.broken("nodes"):
             return False
         if name not in self.names.nodes:
@@ -80,7 +84,9 @@ class Report:
         return True
 
     def machines(self, path: Path, name: str) -> tuple[str, ...]:
-        """The node of this name, or the members of the group; reports a name that does not exist."""
+        """Returns the node of this name, or the members of the group; () for an invalid one. Reports a name
+        that does not exist.
+        """
         if name in self.names.groups:
             return self.names.groups[name]
         if name in self.broken("groups") | self.broken("nodes"):
@@ -93,42 +99,50 @@ class Report:
 
     @property
     def everyone(self) -> Iterable[str]:
-        """All nodes, members of groups among them."""
+        """The names of all nodes, including the members of groups."""
         return self.names.nodes
 
     def member(self, node: str) -> tuple[str, int, int]:
-        """A node's group (itself where it is in none), its index there from 1, and how many there are."""
+        """Returns the node's group (itself without one), its index there from 1, and the group's size."""
         group = self.names.group_of[node]
         return group, self.names.index_of[node], len(self.names.groups.get(group, (node,)))
 
     def programs(self, node: str) -> Mapping[str, Base]:
-        """A node's software, by name."""
+        """Returns the node's software by name."""
         return self.names.nodes[node].software
 
     def reachable(self, nodes: Iterable[str], node: str) -> bool | None:
-        """Whether packets of all `nodes` can reach a node; None if the file is too broken to tell."""
+        """Whether packets from all `nodes` can reach a node; None if the file has too many mistakes to
+        decide.
+        """
         broken = any(self.lost(section) for section in ("segments", "nodes", "groups"))
         if broken or self.unsure("links", "between"):
             return None
         return all(self.reach.reachable(one, node) for one in nodes)
 
     def families(self, node: str) -> set[Family]:
-        """The address families of a node; empty if the file has too many mistakes to determine them."""
+        """Returns the address families of a node; empty if the file has too many mistakes
+        to determine them.
+        """
         lost = self.lost("segments") or self.unsure("links", "between")
         return set() if lost else self.reach.families(node)
 
     def common(self, segments: tuple[str, ...], node: str) -> set[str] | None:
-        """Segments of the domains that both stand in; None where the file is too broken to tell."""
+        """Returns the segments that frames from both `segments` and the node reach without a router; None if
+        the file has too many mistakes to decide.
+        """
         ours, theirs = self._reach(segments), self._reach(self.names.nodes[node].segment)
         return None if not ours or not theirs or self.unsure("links", "between") else ours & theirs
 
     def bridged(self, segments: Iterable[str]) -> set[str] | None:
-        """Segments that frames sent on these get to without a router; None where the file is too broken."""
+        """Returns the segments that frames from `segments` reach without a router; None if the file has too
+        many mistakes to decide.
+        """
         found = self._reach(segments)
         return None if not found or self.unsure("links", "between") else found
 
     def segments(self, node: str) -> tuple[str, ...]:
-        """Those that a node has interfaces on."""
+        """Returns the segments on which a node has interfaces."""
         return tuple(self.names.nodes[node].segment)
 
     def _reach(self, segments: Iterable[str]) -> set[str]:
@@ -137,35 +151,37 @@ class Report:
 
     @property
     def routing(self) -> str:
-        """The metric by which the plan's routes are shortest; "none": it has none."""
+        """The metric that the plan's shortest routes minimise (delay, hops or cost); "none" if the plan
+        computes no routes.
+        """
         return (self.model.routing or Routing.model_validate({})).by
 
     def forwards(self, node: str) -> bool:
-        """Whether a node is a router."""
+        """Whether a node forwards packets."""
         return self.names.nodes[node].forward
 
     def image(self, node: str) -> str | None:
-        """The image of a virtual machine; None for a light node."""
+        """Returns the image of a VM node; None for a light node."""
         machine = self.names.nodes[node]
         return None if machine.kind == "light" else machine.image or "builtin"
 
     def mtu(self, segment: str) -> int | None:
-        """Bytes; None for a segment that is not in the file."""
+        """Returns the MTU of a segment in bytes; None for a segment that is not in the file."""
         found = self.model.segments.get(segment)
         return None if found is None else found.mtu
 
     @cached_property
     def lengths(self) -> Phases:
-        """The phases' lengths, as far as the file is right."""
+        """The lengths of the phases, computed from the valid parts of the file."""
         return phases(self.model, self.names)
 
     @cached_property
     def phases(self) -> Phases | None:
-        """The phases' lengths; None if a value that they depend on was refused."""
+        """The lengths of the phases; None if a value that they depend on had a problem."""
         return None if any(map(self.lost, ("groups", "nodes", "run"))) else self.lengths
 
     def since_start_ns(self, moment: Moment) -> int | None:
-        """From the scenario's start; None where the phases' lengths are not known."""
+        """Returns the ns from the scenario's start to a moment; None if the phases' lengths are unknown."""
         return None if self.phases is None else self.phases.start_ns(moment.phase) + moment.at_ns
 
     def add(self, path: Path, value: Any, rule: str, remedy: str) -> None:
@@ -173,5 +189,7 @@ class Report:
         self.problems.append(self.document.problem(path, text, rule, remedy))
 
     def unknown(self, path: Path, value: str, what: str, known: set[str]) -> None:
-        """Reports a reference to a name that does not exist."""
+        """Adds a problem for a reference to a name that does not exist, with the closest known name as
+        remedy.
+        """
         self.add(path, value, f"no {what} is called that", closest(value, known, what=what))

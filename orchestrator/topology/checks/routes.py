@@ -1,4 +1,4 @@
-"""Checks that nodes have a network and that hand-written routes use a neighbour as next hop."""
+"""Checks that nodes have a network, and that routes written by hand have a neighbour as next hop."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from .report import Report
 
 
 def check(report: Report) -> None:
-    """Checks nodes without a network, and `routes` of nodes and groups."""
+    """Reports nodes without a network, and mistakes in the `routes` of nodes and groups."""
     if any(report.lost(section) for section in ("segments", "nodes", "groups", "links")):
         return
     _on_a_network(report)
     if any(report.unsure("links", key) for key in ("between", "subnet")):
         return
     if any(s not in report.domains for node in report.names.nodes.values() for s in node.segment):
-        return  # which is said of the segment
+        return  # reported at the segment
     for section in ("nodes", "groups"):
         for name, machine in getattr(report.model, section).items():
             members = report.names.groups.get(name, (name,))
@@ -69,7 +69,7 @@ def _subnets(report: Report) -> Iterator[Subnet]:
 
 
 def _families(report: Report, members: tuple[str, ...], via: str) -> set[Family]:
-    """Address families by which a neighbour can be reached."""
+    """Returns the address families by which all members can reach a neighbour."""
     if is_address(via):
         return {family(via)}
     if via not in report.names.nodes:
@@ -86,7 +86,7 @@ def _family(report: Report, network: str) -> Family | None:
 
 
 def _via(report: Report, members: tuple[str, ...], via: str) -> tuple[str, str] | None:
-    """The mistake in a neighbour, and the remedy."""
+    """Returns the mistake in a next hop and the remedy; None if the next hop is valid."""
     if is_address(via):
         return _address(report, members, via)
     if via not in report.names.nodes:

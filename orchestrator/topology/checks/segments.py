@@ -1,4 +1,4 @@
-"""Checks segments: disjoint subnets, enough addresses, enough bridge ports."""
+"""Checks segments: disjoint subnets, equal MTUs of joined segments, enough addresses and bridge ports."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WITHOUT_IPV6 = "builtin-tiny"  # images/guest/tiny.config
 
 
 def check(report: Report) -> None:
-    """Checks subnets, MTUs, fixed addresses, free addresses and bridge ports."""
+    """Checks subnets, MTUs, spanning trees, fixed addresses, free addresses and bridge ports."""
     if report.lost("segments") or report.unsure("links", "between"):
         return
     found = {domain.segments: domain for domain in report.domains.values()}
@@ -82,7 +82,9 @@ def _one_tree(report: Report, domain: Domain) -> None:
 
 
 def _apart(report: Report, found: list[Domain]) -> None:
-    """Subnets that overlap lie one in the other: in the order of their addresses, each in one before it."""
+    """Reports subnets that overlap. In the order of addresses, an overlapping subnet lies inside an earlier
+    one, so that each is compared with the last enclosing subnet only.
+    """
     known: list[tuple[Subnet, int, str, str]] = [
         (ipaddress.ip_network(d.subnets[0]), at, "segments", d.segments[0])
         for at, d in enumerate(found)
@@ -108,13 +110,13 @@ def _apart(report: Report, found: list[Domain]) -> None:
 
 
 def _place(known: tuple[Subnet, int, str, str]) -> tuple[int, int, int, int]:
-    """By family, then by address, the larger first."""
+    """Sort key of subnets: by family, then by address, larger subnets first."""
     subnet, at, *_ = known
     return subnet.version, int(subnet.network_address), subnet.prefixlen, at
 
 
 def _wide_enough(report: Report) -> None:
-    """Checks that every segment and wire with IPv6 has the MTU that IPv6 needs."""
+    """Reports MTUs too small for IPv6 on every segment and link with IPv6, and images without IPv6."""
     for name, segment in report.model.segments.items():
         domain = report.domains[name]
         if domain.subnets and family(domain.subnets[0]) == "IPv6":

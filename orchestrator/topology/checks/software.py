@@ -1,4 +1,4 @@
-"""Checks software: each kind's rules, port conflicts on a node, unique names in records."""
+"""Checks software: the rules of each kind, port conflicts on a node, unique names in records."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .report import Report
 
 
 def check(report: Report) -> None:
-    """Checks every program of every node and group."""
+    """Checks all software of every node and group."""
     for section in ("nodes", "groups"):
         for name, machine in getattr(report.model, section).items():
             _ports(report, section, name, machine)
@@ -32,7 +32,7 @@ def _ports(report: Report, section: str, name: str, machine: Machine) -> None:
 
 
 def _recorded(report: Report) -> None:
-    """No two pieces of software have one name in records; where a node has several it is NODE-NAME."""
+    """Reports two pieces of software that would have the same name in records."""
     owners: dict[str, str] = {}
     for node, machine in report.names.nodes.items():
         group = report.names.group_of[node]

@@ -1,4 +1,4 @@
-"""Checks the timeline: one action per event, existing targets, times inside their phase."""
+"""Checks the timeline: one action for each event, existing targets, times inside their phase."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _SPELLED = {"duration": "for"}
 
 
 def allowed() -> dict[str, list[str]]:
-    """The further keys that each action takes."""
+    """Returns the further keys of each action, both as files spell them."""
     return {
         spelled: [_SPELLED.get(key, key) for key, actions in _EXTRAS.items() if action in actions]
         for action, spelled in ACTIONS.items()
@@ -41,7 +41,7 @@ def allowed() -> dict[str, list[str]]:
 
 
 def check(report: Report) -> None:
-    """Checks every event against the phases' lengths."""
+    """Checks every event: action, keys, targets and, if the phases' lengths are known, times."""
     run = report.model.run
     if run.ramp is not None and run.connect_interval is not None:
         report.add(("run", "ramp"), None, "conflicts with connect_interval", "keep one of them")
@@ -113,7 +113,9 @@ def _targets(report: Report, event: Event, action: str, path: Path) -> None:
 
 
 def _duplex(report: Report, event: Event, found: tuple[str, ...], path: Path) -> None:
-    """An impairment changes while a lab runs, whether its directions share a transmitter does not."""
+    """Reports an impairment whose duplex mode differs from that of the link, since no event can change the
+    mode.
+    """
     ways = (event.forward or event.both, event.reverse or event.both)
     half = next((way.profile for way in ways if way is not None and _is_half(report, way)), None)
     for name in set(found) & set(report.names.media) if ways[0] != ways[1] else ():

@@ -1,4 +1,4 @@
-"""Checks traces: the queue's rate can change, and nothing else changes the link."""
+"""Checks traces: the queue allows the rate to change, and no event changes the same link."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WITHOUT_OUTAGES = ("htb", "cake")
 
 
 def check(report: Report) -> None:
-    """Checks every trace of a link or a segment's medium."""
+    """Checks every trace of links and half-duplex segments."""
     played: dict[str, list[str]] = {}
     for name, link in report.model.links.items():
         found = [side for side in SIDES if _traced(getattr(link, side))]
@@ -53,7 +53,7 @@ def _one(report: Report, way: Impairment, path: Path) -> None:
 
 
 def _queue(report: Report, way: Impairment, queue: Queue, path: Path) -> None:
-    """Checks a queue behind a changing rate."""
+    """Checks that the queue can work at all rates of the trace."""
     rates = [state.rate_bps for state in way.trace.trace.states]
     for kind in [one for one in queue.kinds if one in WITHOUT_OUTAGES and 0 in rates]:
         rule = "stands behind a rate that is 0 for a while, in which it would go on sending"

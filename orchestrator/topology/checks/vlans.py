@@ -1,4 +1,4 @@
-"""Checks tagged interfaces: light nodes only, one VLAN per subnet."""
+"""Checks tagged interfaces: light nodes only, and one VLAN for each subnet."""
 
 from __future__ import annotations
 

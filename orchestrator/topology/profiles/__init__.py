@@ -1,9 +1,10 @@
-"""Named impairments with the source of every figure: data files here, and a user's own beside the topology.
+"""Reads profiles, which are named impairments with the source of every figure, and replaces `profile:` in
+topologies.
 
-A profile is looked for as `profiles/NAME.yaml` beside the topology file, then in this package. Its `both`,
-or its `forward` (from the link's first end, where a radio's or a modem's user stands) and `reverse`, hold
-`QUANTITY: {value: ..., source: ...}`; `link` holds keys of the link itself (`duplex`) in the same way. What
-the topology writes beside `profile:`, or at the link, stands in place of the profile's own value.
+A profile is looked up as `profiles/NAME.yaml` beside the topology file, then in this package. Its `both`, or
+its `forward` (from the link's first end, where the user of a radio or modem is) and `reverse`, hold
+`QUANTITY: {value: ..., source: ...}`; `link` holds keys of the link itself (`duplex`) in the same form. Keys
+that the topology writes beside `profile:`, or at the link, replace those of the profile.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ Values = dict[str, Any]
 
 
 class ProfileError(Exception):
-    """A profile that does not exist, or whose file is wrong: rule and remedy."""
+    """A profile does not exist, or its file is invalid: rule and remedy."""
 
     def __init__(self, rule: str, remedy: str) -> None:
         super().__init__(f"{rule}; {remedy}")
@@ -34,7 +35,9 @@ class ProfileError(Exception):
 
 @dataclass(frozen=True)
 class Profile:
-    """Values as a topology file writes them, by direction; `sources` by quantity of a direction."""
+    """A profile's values in the notation of topology files, by direction; `sources` by
+    "direction quantity".
+    """
 
     name: str
     title: str
@@ -45,13 +48,13 @@ class Profile:
 
 
 def names(directory: FilePath) -> list[str]:
-    """All profiles that a topology in `directory` can name."""
+    """Returns the names of all profiles that a topology in `directory` can use."""
     found = {file.stem for place in (OWN, directory / BESIDE) for file in place.glob("*.yaml")}
     return sorted(found)
 
 
 def find(name: str, directory: FilePath) -> Profile:
-    """The profile of that name; ProfileError if there is none, or its file is wrong."""
+    """Returns the profile of that name; ProfileError if there is none, or its file is invalid."""
     known = names(directory)
     if name not in known:
         beside = directory / BESIDE
@@ -116,7 +119,7 @@ def _figures(document: Document, side: str, values: Any) -> Iterator[Problem]:
 
 
 def expand(data: Any, document: Document, problems: list[Problem]) -> Any:
-    """The file's data with every `profile:` of links, media and timeline replaced by what it stands for."""
+    """Returns the file's data with every `profile:` of links, media and timeline replaced by its values."""
     directory = FilePath(document.file).parent
     if not isinstance(data, dict):
         return data
@@ -138,7 +141,9 @@ def expand(data: Any, document: Document, problems: list[Problem]) -> Any:
 
 
 def _owner(owner: Any, path: Path, directory: FilePath, document: Document, problems: list[Problem]) -> Any:
-    """A link or an event; one whose profile is wrong loses that direction, which is told."""
+    """Expands the profiles of a link or an event; a direction with an invalid profile is left out and
+    reported.
+    """
     if not isinstance(owner, dict):
         return owner
     found = dict(owner)
@@ -169,7 +174,9 @@ def _owner(owner: Any, path: Path, directory: FilePath, document: Document, prob
 def _medium(
     segment: Any, path: Path, directory: FilePath, document: Document, problems: list[Problem]
 ) -> Any:
-    """A segment, whose medium is one direction for all."""
+    """Expands the profile of a segment's medium, which must be the same in both directions; reports an
+    invalid one and leaves it out.
+    """
     values = segment.get("medium") if isinstance(segment, dict) else None
     if not isinstance(values, Mapping) or "profile" not in values:
         return segment
@@ -189,7 +196,9 @@ def _medium(
 
 
 def _merged(profile: Profile, side: str, own: Values) -> Values:
-    """Keys of the topology replace the profile's; a loss model replaces the profile's loss model."""
+    """Returns a profile's values with the topology's own: its keys replace the profile's, a loss model the
+    whole loss model, delays the whole delay model.
+    """
     values = getattr(profile, side)
     models = {"loss", "loss_correlation", "gilbert_elliott"}
     delays = {"delays", "delay", "jitter", "distribution", "delay_correlation"}
