@@ -92,6 +92,6 @@ mod tests {
     fn users_are_of_the_unused_range_and_tell_processes_apart() {
         let own = own_user().unwrap();
         assert_eq!(own, USERS_FROM + std::process::id());
-        assert!(USERS_FROM + (1 << 22) < 0x7fff_0000);
+        const { assert!(USERS_FROM + (1 << 22) < 0x7fff_0000) };
     }
 }

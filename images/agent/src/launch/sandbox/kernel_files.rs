@@ -26,16 +26,33 @@ const PCI: &str = "pci";
 /// makes a device. The others hold thousands of files of processors and devices.
 const SEARCHED: [&str; 4] = ["class", "fs", "kernel", "power"];
 const ALL_READ: u32 = 0o004;
+/// A file without these has nothing to read, and nodes see /proc and /sys read only.
+const ROOT_READ: u32 = 0o440;
+/// The kernel itself refuses it to nodes, which lack CAP_SYSLOG (kernel/printk/printk.c: check_syslog_permissions).
+const REFUSED: &str = "/proc/kmsg";
+/// The line of /proc/cpuinfo in User-Mode Linux (arch/um/kernel/um_arch.c), where vNET runs a lab's own kernel.
+const LABS_KERNEL: &str = "User Mode Linux";
+/// Links to the directories of network devices.
+const NETWORK: &str = "class/net";
 
 /// Paths that nodes see as empty files, in `sys` also as empty directories (true).
+#[derive(Default)]
 pub struct KernelFiles {
     proc: Vec<PathBuf>,
     sys: Vec<(PathBuf, bool)>,
 }
 
 impl KernelFiles {
-    /// Searches the machine's /proc and /sys; a node's have the same names.
+    /// Searches the machine's /proc and /sys; a node's have the same names. Finds nothing in a lab's own kernel, whose
+    /// files tell nothing of the machine.
     pub fn find() -> Self {
+        if fs::read_to_string("/proc/cpuinfo").is_ok_and(|text| text.contains(LABS_KERNEL)) {
+            return Self::default();
+        }
+        Self::of_machine()
+    }
+
+    fn of_machine() -> Self {
         let (top, mut proc) = (Path::new("/proc"), Vec::new());
         if let Ok(about) = fs::metadata(top) {
             search(top, about.dev(), &mut proc);
@@ -55,23 +72,69 @@ impl KernelFiles {
     /// image, where only its empty /sys and the covers in /proc are at hand.
     pub fn mount_sys(&self, sysfs: &OwnedFd, own_root: bool) -> Res<()> {
         let sys = Path::new("/sys");
-        let (directory, file) = match self.proc.first() {
-            Some(covered) if own_root => (sys, covered.as_path()),
-            _ => (Path::new(paths::NOTHING), Path::new(paths::NO_FILE)),
+        let fail = |e: io::Error| format!("/sys: {e}");
+        let file = match self.proc.first() {
+            Some(covered) if own_root => covered.as_path(),
+            _ => Path::new(paths::NO_FILE),
         };
-        let covers: Vec<_> = self
-            .sys
-            .iter()
-            .map(|(_, is_directory)| tree::clone(if *is_directory { directory } else { file }))
-            .collect();
-        tree::attach(sysfs, libc::AT_FDCWD, sys).map_err(|e| format!("/sys: {e}"))?;
-        let mut covers = covers.into_iter();
-        each(self.sys.iter().map(|(path, _)| path), |path| {
-            let cover = covers.next().ok_or(io::ErrorKind::NotFound)??;
-            tree::change_detached(&cover, tree::RDONLY | tree::NOSUID | tree::NODEV)?;
-            tree::attach(&cover, libc::AT_FDCWD, path)
-        })
+        let directory = if own_root {
+            empty(sys)
+        } else {
+            tree::clone(Path::new(paths::NOTHING))
+        };
+        let directory = directory.map_err(fail)?;
+        tree::attach(sysfs, libc::AT_FDCWD, sys).map_err(fail)?;
+        let used = buses_of_cards(sys);
+        let mut files = Vec::new();
+        let mut directories = Vec::new();
+        for (path, is_directory) in &self.sys {
+            if used.contains(path) {
+                search(path, fs::metadata(path).map_err(fail)?.dev(), &mut files);
+            } else if *is_directory {
+                directories.push(path);
+            } else {
+                files.push(path.clone());
+            }
+        }
+        // The first takes the only clone; it is bound to each other, one call instead of three.
+        let mut first: Option<PathBuf> = None;
+        each(directories.into_iter(), |path| {
+            if let Some(first) = &first {
+                return tree::bind(first, path);
+            }
+            tree::attach(&directory, libc::AT_FDCWD, path)?;
+            first = Some(path.to_path_buf());
+            Ok(())
+        })?;
+        each(files.iter(), |path| tree::bind(file, path))
     }
+}
+
+/// A read-only clone of an empty directory.
+fn empty(directory: &Path) -> io::Result<OwnedFd> {
+    let cover = tree::clone(directory)?;
+    tree::change_detached(&cover, tree::RDONLY | tree::NOSUID | tree::NODEV)?;
+    Ok(cover)
+}
+
+/// PCI buses with a physical network card of the node: its directory must stay, so only files are covered there.
+fn buses_of_cards(sys: &Path) -> Vec<PathBuf> {
+    fs::read_dir(sys.join(NETWORK))
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|device| fs::read_link(device.path()).ok())
+        .filter_map(|link| {
+            let mut parts = link.iter().skip_while(|part| *part != "devices");
+            Some(sys.join(parts.next()?).join(parts.next()?))
+        })
+        .filter(|bus| is_bus(bus))
+        .collect()
+}
+
+fn is_bus(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default();
+    name.to_string_lossy().starts_with(PCI)
 }
 
 /// Covers each path; one that this node lacks needs no cover.
@@ -110,6 +173,8 @@ fn search(directory: &Path, device: u64, found: &mut Vec<PathBuf>) {
             if !apart.contains(&path.as_path()) && about.dev() == device {
                 search(&path, device, found);
             }
+        } else if path == Path::new(REFUSED) {
+            continue;
         } else if root_only(&about) || (directory == Path::new("/proc") && ROOTS.contains(&&*name))
         {
             found.push(path);
@@ -118,7 +183,7 @@ fn search(directory: &Path, device: u64, found: &mut Vec<PathBuf>) {
 }
 
 fn root_only(about: &fs::Metadata) -> bool {
-    about.is_file() && about.mode() & ALL_READ == 0
+    about.is_file() && about.mode() & ALL_READ == 0 && about.mode() & ROOT_READ != 0
 }
 
 fn of_sys(sys: &Path) -> Vec<(PathBuf, bool)> {
@@ -127,8 +192,8 @@ fn of_sys(sys: &Path) -> Vec<(PathBuf, bool)> {
         .flatten()
         .flatten();
     let buses = devices
-        .filter(|entry| entry.file_name().to_string_lossy().starts_with(PCI))
-        .map(|entry| entry.path());
+        .map(|entry| entry.path())
+        .filter(|path| is_bus(path));
     let named = DIRECTORIES.iter().map(|name| sys.join(name));
     let covered: Vec<PathBuf> = named.filter(|path| path.is_dir()).chain(buses).collect();
     let mut files = Vec::new();
@@ -153,10 +218,12 @@ mod tests {
 
     #[test]
     fn finds_files_that_not_all_users_may_read_and_keys() {
-        let found = KernelFiles::find().proc;
+        let found = KernelFiles::of_machine().proc;
         let all = fs::read_dir("/proc").unwrap().flatten();
         for entry in all.filter(|entry| entry.file_type().unwrap().is_file()) {
-            let secret = entry.metadata().unwrap().mode() & ALL_READ == 0;
+            let mode = entry.metadata().unwrap().mode();
+            let refused = entry.path() == Path::new(REFUSED);
+            let secret = mode & ALL_READ == 0 && mode & ROOT_READ != 0 && !refused;
             let named = ROOTS.contains(&entry.file_name().to_str().unwrap());
             assert_eq!(found.contains(&entry.path()), secret || named, "{entry:?}");
         }
@@ -167,7 +234,11 @@ mod tests {
     fn a_file_below_a_directory_is_found_by_its_mode() {
         let top = std::env::temp_dir().join(format!("vnet-kernel-files-{}", std::process::id()));
         fs::create_dir_all(top.join("1")).unwrap();
-        for (name, mode) in [("1/secret", 0o400), ("1/plain", 0o444)] {
+        for (name, mode) in [
+            ("1/secret", 0o400),
+            ("1/plain", 0o444),
+            ("1/trigger", 0o200),
+        ] {
             fs::write(top.join(name), "x").unwrap();
             fs::set_permissions(top.join(name), fs::Permissions::from_mode(mode)).unwrap();
         }
@@ -195,5 +266,31 @@ mod tests {
         fs::remove_dir_all(&top).unwrap();
         let (firmware, bus) = (top.join("firmware"), top.join("devices/pci0000:00"));
         assert_eq!(found, [(firmware, true), (bus, true), (file, false)]);
+    }
+
+    #[test]
+    fn the_bus_of_a_network_card_is_found_and_those_of_other_devices_are_not() {
+        let top = std::env::temp_dir().join(format!("vnet-cards-{}", std::process::id()));
+        let card = top.join("devices/pci0000:00/0000:00:03.0/net/eth1");
+        for path in [
+            &card,
+            &top.join("devices/virtual/net/lo"),
+            &top.join(NETWORK),
+        ] {
+            fs::create_dir_all(path).unwrap();
+        }
+        fs::create_dir_all(top.join("devices/pci0000:40/0000:40:01.0")).unwrap();
+        let link = |to: &str, name: &str| {
+            std::os::unix::fs::symlink(to, top.join(NETWORK).join(name)).unwrap();
+        };
+        link("../../devices/virtual/net/lo", "lo");
+        let without = buses_of_cards(&top);
+        link("../../devices/pci0000:00/0000:00:03.0/net/eth1", "eth1");
+        let found = buses_of_cards(&top);
+        fs::remove_dir_all(&top).unwrap();
+        assert_eq!(
+            (without, found),
+            (vec![], vec![top.join("devices/pci0000:00")])
+        );
     }
 }
