@@ -114,7 +114,7 @@ def test_a_thing_is_declared_in_one_way(old: str, new: str) -> None:
         ("heartbeat: 5 s", "heartbeat: 1500 ms", f"{READER}.heartbeat", "whole seconds"),
         (CONSUME, "reconnect: 1 s", READER, "neither publishes nor consumes"),
         (CONSUME, f"consume: {{prefetch: 0, {KEYS}", f"{EATS}.prefetch", "at least 1"),
-        (CONSUME, f"consume: {{prefetch: 5, acknowledge: false, {KEYS}", f"{EATS}.prefetch", "and acknowledge"),
+        (CONSUME, f"consume: {{prefetch: 5, acknowledge: false, {KEYS}", f"{EATS}.prefetch", "acknowledge"),
         (CONSUME, "consume: {exchange: meters}", f"{EATS}.keys", "gets nothing of a topic exchange"),
         (CONSUME, 'consume: {keys: ["#"], queue: x}', f"{EATS}.keys", "takes no bindings"),
         (CONSUME, "consume: {}", f"{EATS}", "nothing can come"),
