@@ -1,4 +1,7 @@
-"""Brokers and their clients: common keys of clients, the protocols of brokers, the costs of a client."""
+"""Holds what brokers and their clients share:
+
+a client's keys, the protocols of a broker, the costs of a client.
+"""
 
 from __future__ import annotations
 
@@ -47,21 +50,21 @@ class Service:
 
 
 class Serving(Base):
-    """A broker of the file."""
+    """The base of all models of broker software in a topology file."""
 
     @abstractmethod
     def services(self) -> Mapping[str, Service]:
-        """The services by protocol, under the reducer's names."""
+        """Returns the broker's services by protocol, under the names that the reducer uses."""
 
 
 def offered(models: Iterable[object], protocol: str) -> list[Service]:
-    """The services of a node's brokers that speak a protocol."""
+    """Returns the services that speak the protocol, of those `models` that are brokers."""
     found = (model.services().get(protocol) for model in models if isinstance(model, Serving))
     return [service for service in found if service is not None]
 
 
 def services_at(scene: Scene, node: str, protocol: str) -> list[Service]:
-    """As `offered`, of a node of the plan."""
+    """Returns the services that speak the protocol, of the brokers on one node of the plan."""
     return offered((placed.model for placed in scene.placed[node]), protocol)
 
 
@@ -88,14 +91,16 @@ def check_broker(
 def check_features(
     report: Checks, service: Service | None, node: str, used: Iterable[tuple[Path, str, str]]
 ) -> None:
-    """Reports what a client uses and its broker lacks; `used`: place, feature, what to write instead."""
+    """Reports each feature that a client uses and its broker lacks; `used` has (place, feature, remedy) of
+    each.
+    """
     for path, feature, remedy in used:
         if service is not None and (why := service.lacks.get(feature)):
             report.add(path, feature, f"the broker of {node} cannot do it: {why}", remedy)
 
 
 def port_at(scene: Scene, node: str, port: int | None, protocol: str) -> int:
-    """The broker's port for a client; the checks ensure that there is one."""
+    """Returns `port`, or if it is None the port of the node's first broker of this protocol."""
     return port if port is not None else services_at(scene, node, protocol)[0].port
 
 
@@ -107,7 +112,7 @@ def name_at(scene: Scene, node: str, port: int | None, protocol: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """A client's bytes and packets beside payloads and names, above TCP."""
+    """The bytes and packets of a client above TCP, without payloads and names."""
 
     connection: tuple[int, int]  # packets of its whole session, and bytes of each
     message_bytes: int

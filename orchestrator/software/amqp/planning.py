@@ -24,7 +24,9 @@ DEFAULT_DURABLE = True  # of the default exchange, which is not declared
 
 
 def plan(scene: Scene, clients: Sequence[Placed]) -> Iterator[Planned]:
-    """Every client of the lab, in order; raises SoftwareError where two declare a thing differently."""
+    """Plans every AMQP client of the lab, in order; raises SoftwareError if two clients declare an exchange
+    or queue differently.
+    """
     _insist(scene, clients)
     queues = Queues.made(_consumer(scene, one) for one in clients if one.model.amqp.consume is not None)
     for client in clients:
@@ -35,7 +37,9 @@ def plan(scene: Scene, clients: Sequence[Placed]) -> Iterator[Planned]:
 
 
 def _insist(scene: Scene, clients: Sequence[Placed]) -> None:
-    """SoftwareError if two clients declare an exchange or queue differently, which a broker refuses (406)."""
+    """Raises SoftwareError if two clients declare an exchange or queue differently, which a broker refuses
+    (406).
+    """
     declared: dict[tuple[str, str, str], tuple[str, str]] = {}
     for client in clients:
         for what, name, how in _declared(scene, client):
@@ -96,7 +100,7 @@ def _exchange(scene: Scene, client: Placed, wanted: AmqpPublish | AmqpConsume) -
 
 
 def _sends(scene: Scene, client: Placed, wanted: AmqpPublish) -> dict[str, Any]:
-    """The settings of a publisher; its flow has times and payload."""
+    """Returns the agent's settings of a publisher, without times and payload, which are in its flow."""
     return {
         "exchange": _exchange(scene, client, wanted),
         "key": fill_for(scene, client, wanted.key),
@@ -119,7 +123,9 @@ def _receives(scene: Scene, client: Placed, wanted: AmqpConsume) -> dict[str, An
 
 
 def _keys(scene: Scene, client: Placed, wanted: AmqpConsume) -> tuple[str, ...]:
-    """A fanout exchange looks at no key, but its binding has one."""
+    """Returns the consumer's binding keys with placeholders filled in; without keys one empty key if there
+    is an exchange, because a fanout binding has a key although the exchange ignores it.
+    """
     keys = wanted.keys or ([""] if wanted.exchange else [])
     return tuple(fill_for(scene, client, key) for key in keys)
 
@@ -148,7 +154,9 @@ def _consumer(scene: Scene, client: Placed) -> Consumer:
 def _flow(
     scene: Scene, client: Placed, wanted: AmqpPublish, queues: Queues
 ) -> tuple[tuple[Flow], dict[str, tuple[str, ...]]]:
-    """The flow of a publisher, and its sets of receivers: the consumers with a queue of their own."""
+    """Returns the publisher's flow, and its sets of receivers by name; consumers with a queue of their own
+    are listed apart from those that share one.
+    """
     broker, key = _broker(scene, client), fill_for(scene, client, wanted.key)
     exchange = fill_for(scene, client, wanted.exchange)
     reached = queues.to(broker, exchange, key)
@@ -175,12 +183,7 @@ def _flow(
 
 
 def guarantee(wanted: AmqpPublish, consumer: Consumer) -> Guarantee:
-    """The delivery guarantee of every message.
-
-    Confirmed by the broker and acknowledged by its consumer, none is lost, but both sides send again what
-    they do not know of; with neither, none comes twice. It outlives connections and brokers where queue and
-    messages are kept.
-    """
+    """Returns the delivery guarantee of a publisher's messages at one consumer."""
     kept = consumer.queue != "" and consumer.durable and wanted.persistent and consumer.acknowledge
     confirmed = "confirmed" if wanted.confirms else "unconfirmed"
     name = f"{confirmed}, {'acknowledged' if consumer.acknowledge else 'automatic'}{', kept' if kept else ''}"

@@ -15,14 +15,14 @@ from .trials import Frames
 
 
 def plan(scene: Scene, tests: Sequence[Placed]) -> Iterator[Planned]:
-    """Every test of the lab."""
+    """Plans every RFC 2544 test of the lab."""
     for placed in tests:
         spec = json.loads(json.dumps(asdict(_trials(scene, placed.node, placed.model.frames))))
         yield Planned(Software(placed.name, "utility", placed.kind, spec=spec))
 
 
 def _trials(scene: Scene, node: str, wanted: FramesOptions) -> Frames:
-    """The trials from `node`; checks have seen that the two nodes have a segment or a link in common."""
+    """Returns the trials from `node`; relies on the checks that the two nodes share a segment or a link."""
     ours, theirs = scene.ends(node, wanted.to)
     return Frames(
         to=wanted.to,
