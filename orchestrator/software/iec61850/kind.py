@@ -1,4 +1,4 @@
-"""The entry of the registry of a protocol right above Ethernet: its rules, its plan and what it costs."""
+"""Builds the registry entry of a protocol directly above Ethernet: its checks, its plan and its costs."""
 
 from __future__ import annotations
 

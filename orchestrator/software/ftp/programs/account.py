@@ -23,8 +23,7 @@ class Account:
         return time.monotonic_ns() + int(self.told["clock_offset_ns"])
 
     def await_start(self) -> int:
-        """Waits until the lab states the scenario's start, and returns it in nanoseconds of the lab's time.
-        """
+        """Waits until the lab states the scenario's start; returns it in nanoseconds of the lab's time."""
         while self.told["t0_ns"] is None:
             time.sleep(0.01)
             self.told = self._read()
