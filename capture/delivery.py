@@ -1,8 +1,8 @@
-"""Whether guarantees hold, judged message by message: nothing lost, doubled, or out of its order.
+"""Judges delivery guarantees message by message:
 
-Judged is what was sent and settled, and what arrived all the same; what its sender never sent, or was still
-sending at the end, is counted and left out. Where loss is allowed nothing needs to be waited for: all that
-was sent is judged.
+whether messages were lost, duplicated, or out of order. It judges messages that were sent and settled, and
+any that arrived; it counts, but does not judge, messages that the sender never sent or was still sending at
+the end. If a guarantee allows loss, it judges all sent messages.
 """
 
 from __future__ import annotations
@@ -54,9 +54,8 @@ class Verdict:
 
 
 def verdicts(messages: pl.DataFrame, plan: Plan) -> list[Verdict]:
-    """One verdict per class and guarantee, in the order of the plan; `messages` as messages.parquet.
-
-    A message that nobody was expected to get counts with the first guarantee of its flow.
+    """Returns one verdict for each class and guarantee, in the order of the plan, from the table
+    messages.parquet. A message without expected receiver counts with the first guarantee of its flow.
     """
     rows = messages.drop("guarantee").join(
         expected.owed(plan), on=["flow", "receiver"], how="inner", nulls_equal=True
@@ -115,7 +114,7 @@ def _guaranteed(which: dict[str, Any]) -> bool:
 
 
 def _broken(which: dict[str, Any], found: dict[str, pl.DataFrame]) -> pl.DataFrame:
-    """The violations of what is guaranteed: flow (its name), seq, receiver, what."""
+    """Returns the violations of guaranteed properties: flow (its name), seq, receiver, what."""
     against = {
         "lost": which["lossless"],
         "unanswered": which["lossless"],

@@ -1,4 +1,4 @@
-"""Runs the pcap reducer and reads back what it counted."""
+"""Runs the pcap reducer and reads the counts that it prints."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Counts:
     unknown_links: dict[str, int]
 
     def doubts(self) -> list[str]:
-        """Packets that could not be looked into for their link type, a sentence a type."""
+        """Returns a sentence for each link type whose packets could not be dissected, with their number."""
         return [
             f"{count} packets of link type {kind} have rows without addresses: that link is not known here."
             for kind, count in self.unknown_links.items()
@@ -55,7 +55,10 @@ class Counts:
 
 
 def reducer() -> Path:
-    """The program vnet-reduce: $VNET_REDUCE, else the project's release build, else the one on the PATH."""
+    """Returns the path of vnet-reduce:
+
+    $VNET_REDUCE, else the project's release build, else the one on the PATH.
+    """
     chosen = os.environ.get("VNET_REDUCE")
     if chosen:
         if not os.access(chosen, os.X_OK):

@@ -1,4 +1,4 @@
-"""The contract's tables as polars' schemas."""
+"""Converts the contract's tables to polars schemas."""
 
 from __future__ import annotations
 
@@ -15,5 +15,5 @@ KINDS: Mapping[Kind, pl.DataType] = {
 
 
 def schema(name: str) -> dict[str, pl.DataType]:
-    """Columns that every table of that name has, with their types."""
+    """Returns the columns, with their types, that every table of that name has."""
     return {one.name: KINDS[one.kind] for one in TABLES[name].columns if not one.absent}
