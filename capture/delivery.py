@@ -1,8 +1,8 @@
-"""Judges delivery guarantees message by message:
+"""Judges delivery guarantees message by message: whether messages were lost, duplicated, or out of order.
 
-whether messages were lost, duplicated, or out of order. It judges messages that were sent and settled, and
-any that arrived; it counts, but does not judge, messages that the sender never sent or was still sending at
-the end. If a guarantee allows loss, it judges all sent messages.
+It judges messages that were sent and settled, and any that arrived; it counts, but does not judge, messages
+that the sender never sent or was still sending at the end. If a guarantee allows loss, it judges all sent
+messages.
 """
 
 from __future__ import annotations

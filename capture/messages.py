@@ -88,10 +88,10 @@ def _late() -> pl.Expr:
 
 
 def _reachable(said: pl.DataFrame, sessions: pl.DataFrame) -> pl.DataFrame:
-    """Returns when each receiver that cannot be reached from the start is ready:
+    """Returns when each receiver that cannot be reached from the start is ready: receiver, from_ns.
 
-    receiver, from_ns. An agent role that does not listen receives nothing before it records that it is
-    ready. A user's program may record this too; one that does not is expected to receive everything.
+    An agent role that does not listen receives nothing before it records that it is ready. A user's program
+    may record this too; one that does not is expected to receive everything.
     """
     ready = said.filter(pl.col("what").is_in(READY)).group_by("endpoint").agg(from_ns=pl.col("t_ns").min())
     return (

@@ -21,11 +21,9 @@ def points(run_dir: Path) -> list[str]:
 def packets(
     run_dir: Path, point: str, display_filter: str = "", *, detail: bool = False, count: int = 0
 ) -> Iterator[str]:
-    """Yields the lines of tshark's dissection:
-
-    one summary line for each packet, or with `detail` the whole tree. `count` limits how many packets of
-    the capture are read (0: all). CaptureError if the point, its pcap or tshark is absent, or the filter is
-    wrong.
+    """Yields the lines of tshark's dissection: one summary line for each packet, or with `detail` the whole
+    tree. `count` limits how many packets of the capture are read (0: all). CaptureError if the point, its
+    pcap or tshark is absent, or the filter is wrong.
     """
     pcap = _pcap(run_dir, point)
     argv = [_tshark(), "-n", "-r", str(pcap), "-t", "ad"]

@@ -55,9 +55,8 @@ class Counts:
 
 
 def reducer() -> Path:
-    """Returns the path of vnet-reduce:
-
-    $VNET_REDUCE, else the project's release build, else the one on the PATH.
+    """Returns the path of vnet-reduce: $VNET_REDUCE, else the project's release build, else the one on the
+    PATH.
     """
     chosen = os.environ.get("VNET_REDUCE")
     if chosen:

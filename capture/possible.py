@@ -1,7 +1,5 @@
-"""Finds impossible values in sampled counters:
-
-below zero, faster than any machine, or outside the time of the run. Such values show that a raw file was
-damaged or changed.
+"""Finds impossible values in sampled counters: below zero, faster than any machine, or outside the time of
+the run. Such values show that a raw file was damaged or changed.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Checks that a run's records fit each other and its plan:
+"""Checks that a run's records fit each other and its plan: a message is due, then sent, received, settled.
 
-a message is due, then sent, received, settled. Any writer may be wrong, the agent's roles too. The agent
-rejects impossible records of a user's program as far as it sees them (docs/accounting.md); this module
-finds what only both ends together show.
+Any writer may be wrong, the agent's roles too. The agent rejects impossible records of a user's program as
+far as it sees them (docs/accounting.md); this module finds what only both ends together show.
 """
 
 from __future__ import annotations
@@ -38,9 +37,8 @@ UNRECORDED = "correct the program (docs/accounting.md): a message without an S r
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Records that contradict each other:
-
-    `what` completes the warning's sentence, `example` names the columns to show.
+    """Records that contradict each other: `what` completes the warning's sentence, `example` names the
+    columns to show.
     """
 
     what: str
@@ -235,9 +233,8 @@ def _unsent(run: Run) -> pl.DataFrame:
 
 
 def _lost_records(unsent: pl.DataFrame) -> Iterator[Warned]:
-    """Yields a note on messages whose stopped sender lost their records:
-
-    no figure counts them, and the run is not suspect.
+    """Yields a note on messages whose stopped sender lost their records: no figure counts them, and the run
+    is not suspect.
     """
     if count := unsent.filter("away").height:
         text = f"{count} messages were received without a record of their sending; they are left out."

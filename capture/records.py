@@ -1,6 +1,5 @@
-"""Reads a run's records:
-
-sent and received messages, sessions, progress and windows of bulk flows, spans, debts.
+"""Reads a run's records: sent and received messages, sessions, progress and windows of bulk flows, spans,
+debts.
 """
 
 from __future__ import annotations

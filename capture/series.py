@@ -45,17 +45,15 @@ def _group(plan: Plan) -> pl.Expr:
 
 
 def stacks(raw: pl.DataFrame, plan: Plan) -> pl.DataFrame:
-    """Returns counters of network stacks with their node's group:
-
-    node, counter, value (its growth over the scenario).
+    """Returns counters of network stacks with their node's group: node, counter, value (its growth over the
+    scenario).
     """
     return raw.with_columns(_group(plan)).sort("node", "counter", maintain_order=True)
 
 
 def nodes(raw: pl.DataFrame, plan: Plan) -> pl.DataFrame:
-    """Returns the table nodes.parquet:
-
-    cpu_share is of one core, rates are bits and packets a second of the node.
+    """Returns the table nodes.parquet: cpu_share is of one core, rates are bits and packets a second of the
+    node.
     """
     over = ("node",)
     return (
@@ -73,9 +71,8 @@ def nodes(raw: pl.DataFrame, plan: Plan) -> pl.DataFrame:
 
 
 def links(raw: pl.DataFrame, classes: pl.DataFrame | None = None) -> pl.DataFrame:
-    """Returns the table of links with bps and pps, the bits and packets sent a second:
-
-    by the root qdisc if `class` is null, else by that class or band.
+    """Returns the table of links with bps and pps, the bits and packets sent a second: by the root qdisc if
+    `class` is null, else by that class or band.
     """
     over = ("link", "direction", "class")
     whole = raw.with_columns(pl.lit(None, pl.String).alias("class"), pl.lit(None, pl.Int64).alias("marked"))

@@ -35,9 +35,8 @@ def table(progress: pl.DataFrame, plan: Plan) -> pl.DataFrame:
 
 
 def windows(samples: pl.DataFrame, plan: Plan) -> pl.DataFrame:
-    """Returns the table windows.parquet from records of kind W:
-
-    a congestion window for each connection and sample.
+    """Returns the table windows.parquet from records of kind W: a congestion window for each connection and
+    sample.
     """
     return (
         samples.join(expected.flows(plan), on="flow", how="left")

@@ -1,6 +1,5 @@
-"""Holds what brokers and their clients share:
-
-a client's keys, the protocols of a broker, the costs of a client.
+"""Holds what brokers and their clients share: a client's keys, the protocols of a broker, the costs of a
+client.
 """
 
 from __future__ import annotations

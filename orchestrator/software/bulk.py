@@ -1,6 +1,5 @@
-"""Describes and plans bulk transfers:
-
-greedy or paced TCP with a chosen congestion control, or UDP at a rate.
+"""Describes and plans bulk transfers: greedy or paced TCP with a chosen congestion control, or UDP at a
+rate.
 """
 
 from __future__ import annotations
@@ -131,9 +130,8 @@ def _times(report: Checks, wanted: BulkOptions, path: Path) -> None:
 
 
 def _window(report: Checks, wanted: BulkOptions, path: Path) -> None:
-    """Checks the interval at which the congestion window is recorded:
-
-    TCP only, and so long that its records stay few beside those of messages.
+    """Checks the interval at which the congestion window is recorded: TCP only, and so long that its
+    records stay few beside those of messages.
     """
     if wanted.window is None:
         return
@@ -222,9 +220,8 @@ def _words(software: Software, sent: Sequence[Flow]) -> str:
 
 
 def _costs(software: Software, sent: Sequence[Flow]) -> Costs:
-    """Returns the packets of a transfer at worst:
-
-    each segment is acknowledged alone, and greedy TCP fills the whole path.
+    """Returns the packets of a transfer at worst: each segment is acknowledged alone, and greedy TCP fills
+    the whole path.
     """
     spec, packets = software.spec, list[tuple[float, int]]()
     for flow in sent:

@@ -9,9 +9,8 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Daemons:
-    """Routing daemons in files of other tools:
-
-    their names there, how they start and where their configuration is.
+    """Routing daemons in files of other tools: their names there, how they start and where their
+    configuration is.
     """
 
     devices: tuple[str, ...]  # that are it

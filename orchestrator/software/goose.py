@@ -1,6 +1,5 @@
-"""Describes and plans GOOSE (IEC 61850-8-1):
-
-events whose state is repeated in frames directly above Ethernet.
+"""Describes and plans GOOSE (IEC 61850-8-1): events whose state is repeated in frames directly above
+Ethernet.
 """
 
 from __future__ import annotations
@@ -139,9 +138,8 @@ def _words(stream: Mapping[str, Any], flows: Sequence[Flow]) -> str:
 
 
 def _packets(stream: Mapping[str, Any], flow: Flow) -> Iterator[tuple[float, int]]:
-    """Yields (count, bytes) of packets:
-
-    each event with its retransmissions, and the repetitions of the stable state from beginning to end.
+    """Yields (count, bytes) of packets: each event with its retransmissions, and the repetitions of the
+    stable state from beginning to end.
     """
     length = length_bytes((stream["gocb_ref"], stream["dat_set"], stream["go_id"]), stream["entries"])
     yield expected_messages(flow) * (1 + len(stream["retransmit_ns"])), length
@@ -149,9 +147,8 @@ def _packets(stream: Mapping[str, Any], flow: Flow) -> Iterator[tuple[float, int
 
 
 def _offers(stream: Mapping[str, Any], flow: Flow) -> Offered:
-    """Returns the offered load of a publisher:
-
-    each event with its repetitions, which may meet those of the event before.
+    """Returns the offered load of a publisher: each event with its repetitions, which may meet those of the
+    event before.
     """
     length = length_bytes((stream["gocb_ref"], stream["dat_set"], stream["go_id"]), stream["entries"])
     each = 1 + len(stream["retransmit_ns"])

@@ -1,6 +1,5 @@
-"""Describes roles of the agent that exchange messages with other nodes:
-
-one side listens, the other names its peers.
+"""Describes roles of the agent that exchange messages with other nodes: one side listens, the other names
+its peers.
 """
 
 from __future__ import annotations
@@ -130,9 +129,8 @@ def deliveries(placed: Placed, to: Sequence[Target], guarantee: Guarantee) -> tu
 
 
 def session(scene: Scene, placed: Placed, patience_ns: int | None = None) -> Session:
-    """Returns the session, which lasts to the end:
-
-    from the start for a side that listens, else from its turn in the ramp.
+    """Returns the session, which lasts to the end: from the start for a side that listens, else from its
+    turn in the ramp.
     """
     if options_of(placed.model, placed.kind).listen is not None:
         return Session(placed.endpoint, 0, scene.end_ns, listens=True)

@@ -86,9 +86,8 @@ def kind_of(model: Any) -> Kind:
 
 
 def endpoints(node: str, software: Mapping[str, Any]) -> dict[str, str]:
-    """Returns the name in records of each recorded software of a node:
-
-    the node's name alone if there is only one.
+    """Returns the name in records of each recorded software of a node: the node's name alone if there is
+    only one.
     """
     recorded = [name for name, model in software.items() if kind_of(model).endpoint(model)]
     return {name: node if len(recorded) == 1 else f"{node}-{name}" for name in recorded}

@@ -1,6 +1,5 @@
-"""Describes and plans sampled values (IEC 61850-9-2):
-
-streams of samples directly above Ethernet, and their subscribers.
+"""Describes and plans sampled values (IEC 61850-9-2): streams of samples directly above Ethernet, and their
+subscribers.
 """
 
 from __future__ import annotations

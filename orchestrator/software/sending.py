@@ -36,9 +36,8 @@ class RateStep(Base):
 
 
 def _steps(value: Any) -> Any:
-    """Reads one rate, or a list of rates with their beginnings:
-
-    {from: 0 s, rate: 20 /s} or {from: 0 s, 20 /s}.
+    """Reads one rate, or a list of rates with their beginnings: {from: 0 s, rate: 20 /s} or {from: 0 s, 20
+    /s}.
     """
     if not isinstance(value, list):
         return [RateStep.model_construct(since=Moment("ramp", 0), rate=real(FREQUENCY, value))]

@@ -1,6 +1,5 @@
-"""Describes and plans synchrophasors (IEEE C37.118.2):
-
-measuring stations, and concentrators that request their data.
+"""Describes and plans synchrophasors (IEEE C37.118.2): measuring stations, and concentrators that request
+their data.
 """
 
 from __future__ import annotations
@@ -74,9 +73,8 @@ class Synchrophasor(Base):
 
 
 def data_bytes(phasors: int, analogs: int) -> int:
-    """Returns the length of a data frame with floating-point values:
-
-    common fields, status, phasors, frequency and its rate of change, analogs, digital words, checksum.
+    """Returns the length of a data frame with floating-point values: common fields, status, phasors,
+    frequency and its rate of change, analogs, digital words, checksum.
     """
     return 14 + 2 + 8 * phasors + 8 + 4 * analogs + 4 + 2
 

@@ -1,6 +1,5 @@
-"""Describes and plans TCP messages of the agent:
-
-requests, answers and pushes over connections that reconnect.
+"""Describes and plans TCP messages of the agent: requests, answers and pushes over connections that
+reconnect.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
-"""Describes and plans UDP messages of the agent:
-
-requests and answers, pushes, streams; delivery is not guaranteed.
+"""Describes and plans UDP messages of the agent: requests and answers, pushes, streams; delivery is not
+guaranteed.
 """
 
 from __future__ import annotations

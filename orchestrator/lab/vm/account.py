@@ -1,8 +1,7 @@
-"""Finds the account that QEMU runs as:
+"""Finds the account that QEMU runs as: libvirt's own, with a group that no other lab's machines have.
 
-libvirt's own, with a group that no other lab's machines have. A guest that took control of its QEMU has
-only that account's rights: it can neither enter the directory of another lab nor inspect processes of
-another lab's group.
+A guest that took control of its QEMU has only that account's rights: it can neither enter the directory of
+another lab nor inspect processes of another lab's group.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
-"""Runs commands inside machines:
-
-sets, reads back and samples the qdiscs of bridge VMs with their own `tc`.
+"""Runs commands inside machines: sets, reads back and samples the qdiscs of bridge VMs with
+their own `tc`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
-"""Runs dialogues with many agents in parallel:
-
-each is a generator that yields requests and receives answers.
+"""Runs dialogues with many agents in parallel: each is a generator that yields requests and receives
+answers.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
-"""Offers one interface to all agents of a lab:
-
-the launcher of light nodes and the launcher of each machine.
+"""Offers one interface to all agents of a lab: the launcher of light nodes and the launcher of each
+machine.
 """
 
 from __future__ import annotations

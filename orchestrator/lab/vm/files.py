@@ -1,7 +1,7 @@
-"""Makes a node's own files:
+"""Makes a node's own files: its linked clone of a disk and its NoCloud seed.
 
-its linked clone of a disk and its NoCloud seed. Nodes with a built-in image need none: all share one
-initrd, and their own data come by the kernel command line and from their agent.
+Nodes with a built-in image need none: all share one initrd, and their own data come by the kernel command
+line and from their agent.
 """
 
 from __future__ import annotations

@@ -36,9 +36,8 @@ def ask(deadline_s: float, command: tuple[str, ...] = COMMAND) -> str:
 
 
 def run_one_instruction() -> int:
-    """Returns the exit reason of KVM_RUN (5:
-
-    the guest halted, as it should); OSError if the kernel refuses.
+    """Returns the exit reason of KVM_RUN (5: the guest halted, as it should); OSError if the kernel
+    refuses.
     """
     kvm = os.open("/dev/kvm", os.O_RDWR | os.O_CLOEXEC)
     machine = fcntl.ioctl(kvm, CREATE_VM, 0)

@@ -26,9 +26,8 @@ def partition(lab: str) -> str:
 
 
 def directories(lab: str) -> list[Path]:
-    """Returns the partition's directory in each control group tree that libvirt uses:
-
-    those of its controllers, and cgroup2.
+    """Returns the partition's directory in each control group tree that libvirt uses: those of its
+    controllers, and cgroup2.
     """
     layout, lines = cgroup.this_machine(), Path("/proc/self/mounts").read_text().splitlines()
     unified = [Path(line.split()[1]) for line in lines if line.split()[2] == "cgroup2"]

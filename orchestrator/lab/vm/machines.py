@@ -146,9 +146,8 @@ class Machines:
         guest.domain = None
 
     def ask_to_end(self, guest: Guest) -> None:
-        """Requests the machine to power off:
-
-        presses the power button of a disk image, lets the agent of a built-in image quit.
+        """Requests the machine to power off: presses the power button of a disk image, lets the agent of a
+        built-in image quit.
         """
         if guest.image.kind == "disk":
             with contextlib.suppress(self._libvirt.libvirtError):

@@ -1,6 +1,5 @@
-"""Writes the names of a lab's nodes into its machines:
-
-a block of /etc/hosts beside the machine's own lines.
+"""Writes the names of a lab's nodes into its machines: a block of /etc/hosts beside the machine's own
+lines.
 """
 
 from __future__ import annotations

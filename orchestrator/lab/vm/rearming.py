@@ -75,9 +75,8 @@ class Rearming:
 
 
 def _with(item: Item, seen: Mapping[int, set[int]], ended_ns: int, begins_ns: int) -> Item:
-    """Returns the role with `resume`:
-
-    for each flow number, the sequence numbers that are recorded and the times of the gap.
+    """Returns the role with `resume`: for each flow number, the sequence numbers that are recorded and the
+    times of the gap.
     """
     resume = {
         str(flow["number"]): _so_far(seen[flow["number"]]) | {"ended_ns": ended_ns, "begins_ns": begins_ns}

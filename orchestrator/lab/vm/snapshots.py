@@ -124,9 +124,8 @@ def insist_on_room(guests: Sequence[Guest], name: str) -> None:
 
 
 def _size_bytes(guest: Guest) -> int:
-    """Returns the greatest size of the machine's snapshot:
-
-    the memory that QEMU holds, and the size of its disk.
+    """Returns the greatest size of the machine's snapshot: the memory that QEMU holds, and the size of its
+    disk.
     """
     assert guest.node.vm is not None
     memory = guest.node.vm.memory_bytes

@@ -48,9 +48,8 @@ class Startup:
         self._machines.weigh(machines)
 
     def settle(self, guests: Sequence[Guest], came: BootResult) -> dict[str, Any]:
-        """Records the result of a start; returns the agents' answers by node, and {failed:
-
-        reason} for those that failed.
+        """Records the result of a start; returns the agents' answers by node, and {failed: reason} for
+        those that failed.
         """
         for guest in guests:
             if guest.name in came.failed:

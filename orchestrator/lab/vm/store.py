@@ -1,7 +1,7 @@
-"""Stores booted machines of a campaign for its later labs:
+"""Stores booted machines of a campaign for its later labs: memory and disk of each in a directory KEY.
 
-memory and disk of each in a directory KEY. KEY/kept.json is written last, after the machine was restored
-from the entry; an entry without it is invalid.
+KEY/kept.json is written last, after the machine was restored from the entry; an entry without it is
+invalid.
 """
 
 from __future__ import annotations
@@ -35,9 +35,8 @@ class Kept:
 
 
 def key_of(xml: str, inputs: Iterable[Path], seed: bytes = b"") -> str:
-    """Returns the key of a machine:
-
-    equal for equal XML, equal input files (by name, size and time) and an equal seed.
+    """Returns the key of a machine: equal for equal XML, equal input files (by name, size and time) and an
+    equal seed.
     """
     facts = [xml]
     for path in inputs:

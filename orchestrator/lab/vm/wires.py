@@ -1,6 +1,5 @@
-"""Finds devices of machines in the core namespace:
-
-those whose carrier a step changes, and those of ended machines.
+"""Finds devices of machines in the core namespace: those whose carrier a step changes, and those of ended
+machines.
 """
 
 from __future__ import annotations

@@ -12,9 +12,8 @@ ANY_WORD, ANY_WORDS = "*", "#"
 
 @dataclass(frozen=True, slots=True)
 class Consumer:
-    """A client that consumes from a queue:
-
-    its broker's name, and its queue and keys with placeholders filled in.
+    """A client that consumes from a queue: its broker's name, and its queue and keys with placeholders
+    filled in.
     """
 
     broker: str

@@ -1,6 +1,5 @@
-"""Checks the trials of a path:
-
-a reachable receiver, frames that fit the MTU, and settings that go together.
+"""Checks the trials of a path: a reachable receiver, frames that fit the MTU, and settings that go
+together.
 """
 
 from __future__ import annotations

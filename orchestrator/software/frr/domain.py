@@ -70,9 +70,8 @@ class Domain:
                 self._on.setdefault(self.scene.subnets[card.segment], []).append((speaker, card))
 
     def ospf_ports(self, speaker: Speaker) -> list[Port]:
-        """Returns all interfaces of a router, each with its OSPF neighbours:
-
-        routers of the same AS or without one; any OSPF router if it has no BGP itself.
+        """Returns all interfaces of a router, each with its OSPF neighbours: routers of the same AS or
+        without one; any OSPF router if it has no BGP itself.
         """
         ours = speaker.autonomous_system
         return self._ports(

@@ -1,6 +1,5 @@
-"""Defines the keys of a router's daemons in a topology file:
-
-protocols with timers, or a whole configuration.
+"""Defines the keys of a router's daemons in a topology file: protocols with timers, or a whole
+configuration.
 """
 
 from __future__ import annotations

@@ -120,10 +120,8 @@ def _costs_text(costs: dict[str, int], kind: Family) -> str:
 
 
 def _interface(port: Port) -> dict[str, Any]:
-    """Returns the OSPF settings of an interface:
-
-    point-to-point with one neighbour on the subnet, so that no designated router is elected; else
-    broadcast; no type without neighbours.
+    """Returns the OSPF settings of an interface: point-to-point with one neighbour on the subnet, so that
+    no designated router is elected; else broadcast; no type without neighbours.
     """
     network = None
     if port.others:
@@ -138,9 +136,8 @@ def _interface(port: Port) -> dict[str, Any]:
 
 
 def _peers(domain: Domain, speaker: Speaker) -> list[Peer]:
-    """Returns the BGP neighbours of a router:
-
-    those of other ASs on each shared subnet, and each router of its own AS once; none without BGP.
+    """Returns the BGP neighbours of a router: those of other ASs on each shared subnet, and each router of
+    its own AS once; none without BGP.
     """
     if speaker.wanted.bgp is None:
         return []

@@ -1,6 +1,5 @@
-"""Enters gateways and their broker in the registry:
-
-checks, descriptions for readers, and the ports they use.
+"""Enters gateways and their broker in the registry: checks, descriptions for readers, and the ports they
+use.
 """
 
 from __future__ import annotations

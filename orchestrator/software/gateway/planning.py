@@ -137,9 +137,8 @@ def _classes(placed: Placed, direction: Direction) -> dict[str, Band]:
 
 
 def _least_bps(options: GatewayOptions, flow: Governed, band: Band) -> int:
-    """Returns the rate below which a flow never falls:
-
-    its minimum, or its class's rate if it is high real-time or does not cooperate.
+    """Returns the rate below which a flow never falls: its minimum, or its class's rate if it is high
+    real-time or does not cooperate.
     """
     victim = options.cooperate and flow.service != "high-real-time"
     return flow.minimum if victim else band.rate_bps

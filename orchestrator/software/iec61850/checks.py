@@ -1,6 +1,5 @@
-"""Checks publishers and subscribers of IEC 61850:
-
-group addresses, identifiers, unique names, and receivers.
+"""Checks publishers and subscribers of IEC 61850: group addresses, identifiers, unique names, and
+receivers.
 """
 
 from __future__ import annotations

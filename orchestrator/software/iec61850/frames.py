@@ -1,6 +1,5 @@
-"""Computes the lengths of frames directly above Ethernet:
-
-head, tag, and values with their tags and lengths.
+"""Computes the lengths of frames directly above Ethernet: head, tag, and values with their tags and
+lengths.
 """
 
 from __future__ import annotations

@@ -60,9 +60,8 @@ def numbered(software: Software, ledger: Ledger) -> Software:
 
 
 def _software(scene: Scene, placed: Placed, spec: dict[str, Any]) -> Software:
-    """Returns the software with its session:
-
-    a publisher's begins at its turn in the ramp, a subscriber's at the start.
+    """Returns the software with its session: a publisher's begins at its turn in the ramp, a subscriber's
+    at the start.
     """
     if spec["publish"] is None:
         session = Session(placed.endpoint, 0, scene.end_ns, listens=True)
@@ -85,9 +84,8 @@ def check_mtu(card: Interface, node: str, length: int) -> None:
 
 
 def _receiving(scene: Scene, node: str, sent_on: Interface, wanted: Published) -> str:
-    """Returns the name of the interface by which a node receives a publisher:
-
-    the VLAN device if the frames have its tag.
+    """Returns the name of the interface by which a node receives a publisher: the VLAN device if the frames
+    have its tag.
     """
     subnet = scene.subnets[sent_on.segment]
     card = next(one for one in scene.interfaces[node] if scene.subnets[one.segment] == subnet)
@@ -114,9 +112,8 @@ def _receivers(scene: Scene, all_of_it: Sequence[Placed]) -> Mapping[tuple[str, 
 
 
 def destination(wanted: Published) -> dict[str, Any]:
-    """Returns the destination of a publisher's frames in the agent's settings:
-
-    group address, APPID and VLAN tag.
+    """Returns the destination of a publisher's frames in the agent's settings: group address, APPID and
+    VLAN tag.
     """
     group = [int(part, 16) for part in wanted.destination.split("-")]
     tag = None if wanted.vlan is None else [wanted.vlan, 4 if wanted.pcp is None else wanted.pcp]

@@ -84,9 +84,8 @@ def _patterns(placed: Placed, all_of_it: Sequence[Placed]) -> list[str]:
 
 
 def _servers_bytes(placed: Placed, all_of_it: Sequence[Placed]) -> int:
-    """Returns the memory of the servers that a listening side starts:
-
-    one for requests and pushes, one for subscribers.
+    """Returns the memory of the servers that a listening side starts: one for requests and pushes, one for
+    subscribers.
     """
     servers = {pattern == "publish" for pattern in _patterns(placed, all_of_it)}
     return known.middleware()[str(placed.model.middleware.use)].server_bytes * len(servers)
@@ -95,9 +94,8 @@ def _servers_bytes(placed: Placed, all_of_it: Sequence[Placed]) -> int:
 def _sent(
     scene: Scene, placed: Placed, at: Placed, all_of_it: Sequence[Placed]
 ) -> list[tuple[Flow, list[Placed]]]:
-    """Returns the flows that a side sends, with their receivers:
-
-    no flow, one, or a second one for its greedy phase.
+    """Returns the flows that a side sends, with their receivers: no flow, one, or a second one for its
+    greedy phase.
     """
     options: MiddlewareOptions = placed.model.middleware
     wanted = options.request or options.push or options.publish
@@ -149,9 +147,8 @@ def _flow(scene: Scene, placed: Placed, at: Placed, wanted: Sending, to: str) ->
 
 
 def _address(scene: Scene, at: Placed, all_of_it: Sequence[Placed]) -> str:
-    """Returns the address at which clients reach the listening side:
-
-    one for all, because some libraries announce only one.
+    """Returns the address at which clients reach the listening side: one for all, because some libraries
+    announce only one.
     """
     mine = _connected(at, all_of_it)
     return scene.address(at.node, mine[0].node) if mine else scene.interfaces[at.node][0].address

@@ -59,9 +59,8 @@ class Zeromq(Base):
 
 
 def socket_of(options: ZeromqOptions) -> str:
-    """Returns the type of the socket:
-
-    its one key of router, dealer, pub and sub; "" if it has none or several.
+    """Returns the type of the socket: its one key of router, dealer, pub and sub; "" if it has none or
+    several.
     """
     found = [key for key in ("router", "dealer", "pub", "sub") if getattr(options, key) is not None]
     return found[0] if len(found) == 1 else ""

@@ -27,9 +27,8 @@ def _words(software: Software, sent: Sequence[Flow]) -> str:
 
 
 def _costs(software: Software, sent: Sequence[Flow]) -> Costs:
-    """Returns the packets at worst:
-
-    each TCP segment is acknowledged alone; with multicast one packet serves all receivers.
+    """Returns the packets at worst: each TCP segment is acknowledged alone; with multicast one packet
+    serves all receivers.
     """
     to = len(software.spec.get("to", ()))
     multicast = software.spec["transport"] == "epgm"
