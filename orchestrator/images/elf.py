@@ -15,7 +15,7 @@ _LOADER = re.compile(r"ld-linux[^/]*\.so\.\d+$")
 
 
 def with_libraries(program: Path) -> dict[str, bytes]:
-    """The program (`vnet-agent`), its loader (`ld.so`) and its libraries: file name -> content."""
+    """Returns the program (`vnet-agent`), its loader (`ld.so`) and its libraries as file name -> content."""
     found = {m["name"] or Path(m["path"]).name: Path(m["path"]) for m in _LINE.finditer(_listed(program))}
     loaders = [name for name in found if _LOADER.search(name)]
     if not loaders:
