@@ -20,13 +20,13 @@ Say = Callable[[str], None]
 
 
 def input_hash(recipe: Recipe) -> str:
-    """Returns the hash of the recipe and the build steps, without the agent, which is stored separately."""
+    """The hash of the recipe and the build steps; the agent is stored separately and not part of it."""
     files = [*SOURCES, *(tiny.INPUTS if recipe.kernel == "tiny" else ())]
     return digest(files, repr(recipe), repr(contents(recipe.more)))
 
 
 def build(recipe: Recipe, agent: Path, say: Say) -> Image:
-    """Builds an image into the cache and returns it. Raises ImageError."""
+    """Builds an image into the cache and answers it. Errors: ImageError."""
     require(TOOLS)
     parts = contents(recipe.more)
     say("packages: resolving")

@@ -1,4 +1,4 @@
-"""Writes cpio archives in the form `newc`, as the kernel unpacks them; equal entries give equal bytes."""
+"""Archives in cpio's `newc` form, as the kernel unpacks them: the same entries give the same bytes."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ TRAILER = "TRAILER!!!"
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A file, directory, link or device; `mode` has its type, `data` its content or link target.
+    """A file, directory, link or device: `mode` with the kind of file, `data` its content or its target.
 
-    `source` is a file of this machine with the content instead; `device` is a number as in st_rdev.
+    `source`: a file of this machine that has the content instead. `device`: as st_rdev.
     """
 
     path: str  # without a leading slash
@@ -42,14 +42,14 @@ def link(path: str, target: str) -> Entry:
 
 
 def archive(entries: Iterable[Entry]) -> bytes:
-    """Returns the bytes of the archive that `write` writes."""
+    """The archive as `write` writes it."""
     whole = io.BytesIO()
     write(entries, whole)
     return whole.getvalue()
 
 
 def write(entries: Iterable[Entry], to: BinaryIO) -> None:
-    """Writes the archive, sorted by path, with all parent directories and times of zero.
+    """The archive, sorted by path, with the directories that the paths need; time zero.
 
     Its length is a multiple of 4, so that another archive may follow.
     """

@@ -1,6 +1,4 @@
-"""Builds the built-in images' initramfs: open files that the agent needs, and a packed file system for
-/usr.
-"""
+"""The built-in images' initramfs: what the agent needs, and all else in a packed file system for /usr."""
 
 from __future__ import annotations
 
@@ -30,9 +28,9 @@ _OWN = ("ip", "tc", "sh", "init", "linuxrc", "busybox")
 
 
 def libraries(tree: Path, program: Path, more: Sequence[str] = ()) -> dict[str, Path]:
-    """Returns the shared libraries that a program loads, by name, from the unpacked packages only.
+    """The shared libraries that a program loads, by name, from the unpacked packages alone.
 
-    `more` lists directories to search beside the system's.
+    more: directories in which they may be beside the system's.
     """
     search = ":".join(str(tree / directory) for directory in (*LIBRARIES, *more))
     loader = _loader(tree)
@@ -54,7 +52,7 @@ def _loader(tree: Path) -> Path:
 def usr(tree: Path, contents: Contents, agent: Path, modules: Modules | None, target: Path) -> None:
     """Writes the packed /usr: programs, their libraries, busybox's commands, netem's tables, modules.
 
-    The agent's libraries are not in it, but in the initramfs itself.
+    The agent's libraries are not in it: they lie open.
     """
     root = target.with_suffix(".tree")
     lying_open = libraries(tree, agent)
@@ -79,7 +77,7 @@ def usr(tree: Path, contents: Contents, agent: Path, modules: Modules | None, ta
 
 
 def _modules(root: Path, modules: Modules) -> None:
-    """Copies modules to the paths that modprobe's index names."""
+    """Under the paths that the index names, for modprobe."""
     for path in (*modules.all, *modules.index):
         _copy(path, root / "lib/modules" / str(path).split("/lib/modules/", 1)[1])
 
@@ -99,7 +97,7 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _busybox(root: Path) -> None:
-    """Links busybox's commands under their names, except those that a program of ours has."""
+    """busybox's commands under their names, where no program of ours has it."""
     for path in run([root / "bin/busybox", "--list-full"], why="busybox").split():
         name = Path(path).name
         place = root / ("sbin" if "sbin" in path else "bin") / name
@@ -108,7 +106,7 @@ def _busybox(root: Path) -> None:
 
 
 def pack(root: Path, target: Path) -> None:
-    """Packs the tree into a file system image; equal trees give equal bytes."""
+    """A file system image: the same tree gives the same bytes."""
     form = "-comp zstd -Xcompression-level 19 -b 64K -no-xattrs -all-root -no-exports"
     fixed = "-mkfs-time 0 -all-time 0 -processors 1 -noappend -no-progress -quiet"
     argv: list[str | Path] = ["mksquashfs", root, target, *form.split(), *fixed.split()]
@@ -116,7 +114,7 @@ def pack(root: Path, target: Path) -> None:
 
 
 def base(tree: Path, contents: Contents, agent: Path, modules: Modules | None, packed: Path) -> bytes:
-    """Returns the initramfs without the agent and the node's own part; more archives may follow it."""
+    """The initramfs without the agent and the node's own part; more archives may follow it."""
     small = _open_files(tree, contents, agent, modules)
     # A packed archive of what packs well, then the packed file system as it is.
     first = gzip.compress(cpio.archive(small), 9, mtime=0)
@@ -124,7 +122,7 @@ def base(tree: Path, contents: Contents, agent: Path, modules: Modules | None, p
 
 
 def _passwd(accounts: Sequence[str]) -> str:
-    """Returns /etc/passwd with root, `nobody` and the accounts that programs change to."""
+    """Accounts that programs change to, besides root and `nobody`."""
     own = "".join(f"{name}:x:{n}:{n}::/:/bin/false\n" for n, name in enumerate(accounts, FIRST_ACCOUNT))
     return f"root:x:0:0:root:/root:/bin/sh\n{own}nobody:x:65534:65534::/:/bin/false\n"
 
@@ -165,7 +163,7 @@ def _open_files(tree: Path, contents: Contents, agent: Path, modules: Modules | 
 
 
 def agent_part(agent: Path) -> bytes:
-    """Returns the archive that contains the agent."""
+    """The archive that brings the agent."""
     return _padded(gzip.compress(cpio.archive([cpio.file(AGENT, agent.read_bytes(), 0o755)]), 6, mtime=0))
 
 

@@ -1,4 +1,4 @@
-"""Prepares Debian's kernel for guests: the unpacked vmlinux, which boots faster, and chosen modules."""
+"""Debian's kernel for guests: the bare vmlinux (faster to boot than its packed form), chosen modules."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Modules:
 
 
 def vmlinux(vmlinuz: Path, target: Path) -> None:
-    """Unpacks a bzImage into `target`. Raises ImageError if its form is unknown."""
+    """Unpacks a bzImage. Errors: ImageError where its form is unknown."""
     image = vmlinuz.read_bytes()
     start, length = struct.unpack_from("<II", image, _PAYLOAD)
     start += ((image[_SETUP_SECTORS] or 4) + 1) * 512
@@ -51,10 +51,7 @@ def vmlinux(vmlinuz: Path, target: Path) -> None:
 
 
 def release_of(tree: Path) -> str:
-    """Returns the release of the one kernel in an unpacked package.
-
-    Raises ImageError if there are none or several.
-    """
+    """The release of the one kernel in an unpacked package."""
     found = [path.name.removeprefix("vmlinuz-") for path in (tree / "boot").glob("vmlinuz-*")]
     if len(found) != 1:
         raise ImageError(f"kernel packages: {len(found)} kernels where one is expected: {' '.join(found)}")
@@ -62,7 +59,7 @@ def release_of(tree: Path) -> str:
 
 
 def modules(tree: Path, release: str, early: tuple[str, ...], late: tuple[str, ...]) -> Modules:
-    """Returns the named modules with all modules that they depend on."""
+    """The named modules with all that they depend on."""
     merged = tree / "lib" / "modules"
     if not merged.is_dir():
         (tree / "lib").mkdir(exist_ok=True)

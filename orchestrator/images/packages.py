@@ -1,6 +1,4 @@
-"""Resolves and fetches Debian packages by apt without root, caches them, and unpacks them
-into a directory.
-"""
+"""Debian packages without root: resolved and fetched by apt, kept in a cache, unpacked into a directory."""
 
 from __future__ import annotations
 
@@ -32,7 +30,7 @@ class Package:
 
 
 def _apt(state: Path) -> list[str]:
-    """Returns the apt-get command for any user, with the machine's own sources and lists."""
+    """apt-get with the machine's own sources and lists, as any user."""
     user = pwd.getpwuid(os.geteuid()).pw_name
     options = [f"APT::Sandbox::User={user}", f"Dir::Cache={state}", "APT::Install-Recommends=false"]
     return ["apt-get", "-q", *(word for option in options for word in ("-o", option))]
@@ -45,7 +43,7 @@ def _state() -> Path:
 
 
 def resolve(wanted: Sequence[str], keep: Callable[[str], bool]) -> list[Package]:
-    """Returns the wanted packages, and those of their dependencies that `keep` selects."""
+    """The wanted packages, and of those that apt installs with them the ones that `keep` selects."""
     require({"apt-get": "apt", "dpkg-deb": "dpkg"})
     state = _state()
     nothing = state / "no-status"
@@ -65,7 +63,7 @@ def _package(file: str) -> Package:
 
 
 def fetch(packages: Iterable[Package]) -> dict[Package, Path]:
-    """Returns the package files; downloads absent ones once (apt checks them against its signed lists)."""
+    """The package files, each downloaded once (apt checks them against its signed lists)."""
     state = _state()
     kept = state / "debs"
     kept.mkdir(exist_ok=True)
@@ -89,7 +87,7 @@ def fetch(packages: Iterable[Package]) -> dict[Package, Path]:
 
 
 def unpack(debs: Iterable[Path], directory: Path) -> None:
-    """Unpacks all packages into one tree."""
+    """All packages' files into one tree."""
     for deb in debs:
         run(["dpkg-deb", "-x", deb, directory], why=f"{deb.name} cannot be unpacked")
 
@@ -100,10 +98,7 @@ def sha256(file: Path) -> str:
 
 
 def sources() -> tuple[str, str]:
-    """Returns codename and mirror of this machine's own Debian packages.
-
-    Raises ImageError if apt has none.
-    """
+    """Suite and mirror that this machine's own Debian packages come from. Errors: ImageError."""
     for codename, site in _suites():
         if site.rstrip("/").endswith("/debian") and codename.isalpha():
             return codename, site
@@ -111,14 +106,14 @@ def sources() -> tuple[str, str]:
 
 
 def one_line_sources() -> str:
-    """Returns lines for the sources.list of another system: the same release, and its updates."""
+    """The same and its updates, for the sources.list of another system."""
     release, _ = sources()
     suites = [(codename, site) for codename, site in _suites() if codename.startswith(release)]
     return "".join(f"deb {site} {codename} main\n" for codename, site in suites)
 
 
 def _suites() -> list[tuple[str, str]]:
-    """Returns (codename, site) of Debian's own archives in apt's sources."""
+    """(codename, site) of Debian's own archives among apt's sources."""
     argv = ["apt-get", "indextargets", "--format", "$(CODENAME) $(SITE)", "Created-By: Packages"]
     lines = dict.fromkeys(run(argv, why="apt's sources").splitlines())
     pairs = [(codename, site) for codename, _, site in (line.partition(" ") for line in lines)]
