@@ -248,7 +248,7 @@ def _rules(where: str, manifest: Contents, plan: Plan) -> Iterator[tuple[str, An
 
 
 def _stops(plan: Plan) -> bool:
-    """Whether the topology's timeline stops processes."""
+    """Returns whether the topology's timeline runs a command that stops processes."""
     runs = (event for event in plan.events if event.action == "run")
     return any(STOP.search(" ".join(map(str, event.args.get("argv", ())))) for event in runs)
 

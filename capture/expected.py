@@ -76,7 +76,7 @@ def _turn(flow: Flow, turn: int, turns: int) -> tuple[int | None, int | None]:
 
 
 def its_turn() -> pl.Expr:
-    """Whether the receiver of a row is expected to receive the message `seq`."""
+    """Returns an expression for whether a row's receiver is expected to receive the message `seq`."""
     return pl.col("turns").is_null() | (pl.col("seq") % pl.col("turns") == pl.col("turn"))
 
 

@@ -251,7 +251,7 @@ def _debts(records: Records) -> pl.DataFrame:
 
 
 def _unrecorded(run: Run) -> Iterator[Warned]:
-    """Warnings of missing records: refused lines, sends without a record, messages without any."""
+    """Yields warnings of missing records: refused lines, sends without a record, messages without any."""
     debts = _debts(run.records)
     if debts.is_empty():
         return

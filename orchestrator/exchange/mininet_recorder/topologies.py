@@ -95,7 +95,7 @@ class SingleSwitchTopo(Topo):
 
 
 class SingleSwitchReversedTopo(SingleSwitchTopo):
-    """As SingleSwitchTopo, with the ports in the other order."""
+    """k hosts on a switch, with the switch's ports in reverse order of the hosts."""
 
 
 class LinearTopo(Topo):

@@ -87,7 +87,9 @@ def _software(scene: Scene, client: Placed) -> Software:
 
 
 def _kept(consume: AmqpConsume | None) -> bool:
-    """Whether the queue keeps unacknowledged messages until the consumer connects again."""
+    """Returns whether the queue keeps unacknowledged messages until the consumer connects again; False
+    without a consumer.
+    """
     return consume is not None and consume.queue != "" and consume.durable and consume.acknowledge
 
 

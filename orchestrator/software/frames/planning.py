@@ -46,7 +46,7 @@ def _trials(scene: Scene, node: str, wanted: FramesOptions) -> Frames:
 
 
 def _impaired(scene: Scene, node: str, segment: str) -> bool:
-    """Whether the queue discipline of the node's own interface carries an impairment."""
+    """Returns whether the qdisc of the node's own interface on the segment carries an impairment."""
     return any(
         link.forward.impairment.present
         for link in scene.links
