@@ -25,14 +25,13 @@ MESSAGE = ("flow", "seq")
 class Verdict:
     """The verdict on one delivery guarantee of one class of traffic.
 
-    Counts are of messages x expected receivers; `unsent` and `unsettled` count messages.
-
-    holds: None where nothing can tell, `reason` says why. lost, duplicated and disordered: all that
-    was found, also where nothing is guaranteed for it. lost: neither there nor answered. unanswered:
-    requests that got no reply, the lost ones too. uncovered: of both, those on their way when a session
-    broke with which the guarantee ends. late: past their deadline, or never there, whether or not anything is
-    guaranteed. guaranteed: whether anything is; else all is counted and there is no verdict.
-    offending: (flow, seq, receiver, lost|unanswered|duplicated|disordered) of the first violations.
+    Counts are of messages x expected receivers; `unsent` and `unsettled` count messages. holds: None if it
+    cannot be decided, `reason` states why. lost, duplicated and disordered: all that was found, whether or
+    not it is guaranteed. lost: neither received nor answered. unanswered: requests without a reply, the
+    lost ones included. uncovered: those of both that were in flight when a session broke with which the
+    guarantee ends. late: received after the deadline or never, guaranteed or not. guaranteed: False if
+    nothing is, so that all is counted without a verdict. offending: (flow, seq, receiver,
+    lost|unanswered|duplicated|disordered) of the first violations.
     """
 
     class_: str

@@ -18,13 +18,13 @@ REDUCER = "target/release/vnet-reduce"
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Counts of a reduction. Times are Unix nanoseconds; `cut` says where a damaged file ended, else None.
+    """The counts of a reduction.
 
-    snapped: frames captured in part. unknown: frames without a network header that is understood. evicted:
-    TCP connections forgotten for want of room. app_messages: messages of application protocols that ended.
-    app_unknown: frames in which an application's stream could not be followed. link_type and snaplen: of a
-    pcapng file those of its first interface. unknown_links: frames by link type (the number as text), of the
-    types that are not looked into.
+    Times are Unix nanoseconds; `cut` states where a damaged file ended, else None. snapped: frames captured
+    in part. unknown: frames whose network header is not understood. evicted: TCP connections dropped for
+    lack of memory. app_messages: completed messages of application protocols. app_unknown: frames in which
+    an application's stream could not be followed. link_type and snaplen: for a pcapng file those of its
+    first interface. unknown_links: the number of frames of each link type (as text) that is not dissected.
     """
 
     packets: int
@@ -84,9 +84,9 @@ def reduce_pcap(
 ) -> Counts:
     """Reduces `pcap` (or pcapng) to the Parquet file `table` (docs/contracts/packets.md names the columns).
 
-    apps: ports by application protocol, in place of the protocol's usual ones. connections: where to write a
-    table of the TCP connections too. CaptureError where the capture is unreadable, a protocol is unknown or a
-    table cannot be written; then none is left.
+    apps: ports by application protocol, in place of the protocol's usual ones. connections: path for a
+    table of TCP connections, or None. CaptureError if the capture is unreadable, a protocol is unknown or a
+    table cannot be written; then no table is left.
     """
     named = (f"{name}={','.join(map(str, ports))}" for name, ports in apps.items() if ports)
     options = [part for one in named for part in ("--app", one)]

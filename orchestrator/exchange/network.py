@@ -41,7 +41,7 @@ class Bridge:
 
 @dataclass
 class Machine:
-    """A node; `config` has the text that its own tool's configuration is, for the kind that takes it."""
+    """A node of the imported network; `config` is the text of its routing daemons' configuration, or ""."""
 
     name: str
     forward: bool = False

@@ -1,9 +1,9 @@
-"""Runs a Python program of a stranger in a sandbox: no network, no other process, files only to read.
+"""Runs an untrusted Python program in a sandbox: no network, no other process, files only to read.
 
-The program has namespaces of its own (network, files, processes, users where it is not root's). It sees the
-system's libraries, Python, and the directories that it is given, all read-only, and an empty /tmp. It has no
-capability and can gain none, starts no process, and has bounds of memory, CPU time and output. Started by its
-path, in a process of its own: `sandboxed.py ROOT READ[:READ...] DIRECTORY ARGV...`.
+The program has namespaces of its own (network, files, processes, and users unless root starts it). It sees
+the system's libraries, Python, and the given directories, all read-only, and an empty /tmp. It has no
+capability and can gain none, starts no process, and has limits of memory, CPU time and output. It is
+started by its path, in a process of its own: `sandboxed.py ROOT READ[:READ...] DIRECTORY ARGV...`.
 """
 
 from __future__ import annotations

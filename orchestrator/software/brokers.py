@@ -42,7 +42,7 @@ Queue = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """A protocol that a broker speaks on a port of its node."""
+    """A protocol that a broker speaks: its port, and the features that it lacks, each with the reason."""
 
     port: int
     lacks: Mapping[str, str] = field(default_factory=dict)  # feature, as the protocol's room calls it -> why
@@ -70,10 +70,10 @@ def services_at(scene: Scene, node: str, protocol: str) -> list[Service]:
 def check_broker(
     report: Checks, here: Here, path: Path, node: str, port: int | None, protocol: str, example: str
 ) -> Service | None:
-    """The service of `node` that a client names; reports a missing or ambiguous one.
+    """Returns the broker service of `node` that a client names; reports a missing or ambiguous one.
 
-    path: of the key that names the node. example: broker software that speaks the protocol, a line of a file.
-    None: an unknown node, or a port that no broker of ours has.
+    `path` is that of the key that names the node, `example` a line of a file with a broker that speaks the
+    protocol. Returns None for an unknown node, or a port that no broker in the file has.
     """
     if not report.node(path, node):
         return None
@@ -104,7 +104,9 @@ def port_at(scene: Scene, node: str, port: int | None, protocol: str) -> int:
 
 
 def name_at(scene: Scene, node: str, port: int | None, protocol: str) -> str:
-    """A broker's name in sets of receivers: its node's name, with a port if the node has several."""
+    """Returns a broker's name in sets of receivers: its node's name, with the port if the node has several
+    brokers of this protocol.
+    """
     several = len(services_at(scene, node, protocol)) > 1
     return f"{node}:{port_at(scene, node, port, protocol)}" if several else node
 
@@ -120,9 +122,8 @@ class Traffic:
 
 
 def client_costs(memory_bytes: int, flows: Sequence[Flow], traffic: Traffic) -> Costs:
-    """Packets as a point sees them that has every message in and out of the broker: an upper estimate.
-
-    memory_bytes: what the broker holds because of the client.
+    """Returns an upper estimate of a client's costs: its packets at a point that all its messages pass on
+    the way to and from the broker. `memory_bytes` is what the broker holds because of the client.
     """
     connection_packets, connection_bytes = traffic.connection
     packets: list[tuple[float, int]] = [(connection_packets, TCP_HEADERS_BYTES + connection_bytes)]

@@ -14,7 +14,7 @@ from ..language.source import Path
 
 @dataclass(frozen=True, slots=True)
 class Here:
-    """The place in the file of the software under check."""
+    """The place in the file of the software under check, with its nodes and their segments."""
 
     path: Path  # ("nodes", "reader", "software", "sub")
     nodes: tuple[str, ...]  # the node, or the members of the group

@@ -43,7 +43,10 @@ class Costs:
 
 @dataclass(frozen=True, slots=True)
 class Offered:
-    """The traffic of a flow whose times only the clock determines, as a leaky bucket of messages."""
+    """The traffic of a flow whose times only the clock determines, as a leaky bucket of messages.
+
+    If `per_s` is None, the flow's schedule has rate and burst.
+    """
 
     message_bytes: int  # above Ethernet; of IP without its header, which each fragment has
     reply_bytes: int = 0
@@ -85,7 +88,9 @@ class Ledger:
 
 @dataclass(frozen=True, slots=True)
 class Bind:
-    """A port that software listens on; `key` is the place of its setting below the software's name."""
+    """A port that software listens on; `key` is the path of its setting in the file, below the software's
+    name.
+    """
 
     transport: str  # "tcp" or "udp", whose ports are apart
     port: int

@@ -131,9 +131,8 @@ def make_flow(
     reply: Payload | None = None,
     spread: Spread = "all",
 ) -> Flow:
-    """The flow of what `placed` sends: nothing before it and its receivers (`heard_ns`) have connected.
-
-    name: where a software has several flows, this one's.
+    """Returns the flow of what `placed` sends; it begins when the sender and its receivers (`heard_ns`)
+    have connected. `name` tells several flows of one software apart.
     """
     group = scene.group_of[placed.node]
     parts = [placed.name, name] if name else [placed.name]

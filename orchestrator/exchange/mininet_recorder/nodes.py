@@ -292,7 +292,7 @@ class Node(Recorded):
 
 
 class CPULimitedHost(Node):
-    """A host with a share of the CPU."""
+    """A host with a share of the CPU, as Mininet's class CPULimitedHost."""
 
     def __init__(self, name: str, sched: str = "cfs", **params: Any) -> None:
         super().__init__(name, **params)

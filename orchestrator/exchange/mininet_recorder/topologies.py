@@ -86,7 +86,7 @@ class Topo(Recorded):
 
 
 class SingleSwitchTopo(Topo):
-    """k hosts on a switch."""
+    """A topology of k hosts on one switch."""
 
     def build(self, k: int = 2, **_params: Any) -> None:
         self.addSwitch("s1")
@@ -99,7 +99,7 @@ class SingleSwitchReversedTopo(SingleSwitchTopo):
 
 
 class LinearTopo(Topo):
-    """k switches in a row, each with n hosts."""
+    """A topology of k switches in a row, each with n hosts."""
 
     def build(self, k: int = 2, n: int = 1, sopts: Any = None, **_params: Any) -> None:
         for i in range(1, k + 1):
@@ -127,7 +127,7 @@ class TreeTopo(Topo):
 
 
 class TorusTopo(Topo):
-    """x times y switches in a torus, n hosts at each."""
+    """A topology of x times y switches in a torus, with n hosts at each."""
 
     def build(self, x: int, y: int, n: int = 1) -> None:
         names = {(i, j): self.addSwitch(f"s{i + 1}x{j + 1}") for i in range(x) for j in range(y)}

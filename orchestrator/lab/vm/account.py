@@ -33,7 +33,7 @@ class Account:
 
     @property
     def label(self) -> str:
-        """The label in libvirt's format: numbers, since the group has no name."""
+        """The account's label in libvirt's format; in numbers, since the group has no name."""
         return f"+{self.user}:+{self.group}"
 
     def enters(self, directory: Path) -> None:

@@ -1,6 +1,4 @@
-"""Starts machines in bulk, some at a time, and watches each until its agent answers or its deadline
-passes.
-"""
+"""Boots many machines, some at a time, and watches each until its agent answers or its deadline passes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A connection to libvirt: to the embedded driver in the lab's state directory, or to a given URI."""
+"""Connects to libvirt: to the embedded driver in the lab's state directory, or to a given URI."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _serve_events(libvirt: Any) -> None:
 
 
 def cache_directory() -> Path:
-    """The directory that caches facts about this machine between labs."""
+    """Returns the directory that caches facts about this machine between labs."""
     base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     return Path(base) / "vnet"
 
@@ -121,7 +121,7 @@ class Connection:
             os.sched_setaffinity(0, allowed)
 
     def _insist_it_is_here(self, uri: str) -> None:
-        """Checks that libvirt runs on this machine, where the lab's bridges are."""
+        """Raises LabError unless libvirt runs on this machine, where the lab's bridges are."""
         host, here = str(self.handle.getHostname()), os.uname().nodename
         if host.partition(".")[0] != here.partition(".")[0]:
             self.handle.close()

@@ -79,7 +79,9 @@ class Dispatcher:
     def each(
         self, light: Operation[Any], on_answer: OnMessage, of_guest: Callable[[Guest], Operation[Any]]
     ) -> int:
-        """Sends an operation to all launchers, with separate fields for each machine."""
+        """Sends an operation to all launchers: `light` to that of light nodes, `of_guest(guest)` to each
+        machine's.
+        """
         last = isinstance(light, Finish)  # of a machine that is silent for a while it still has the records
         guests = [g for g in self._guests.values() if g.ready or (last and g.connected and g.silent)]
         asked: list[Outgoing] = [

@@ -1,4 +1,4 @@
-"""One virtual machine of a lab: its node, image, files, domain, channel to its agent, and state."""
+"""Describes one virtual machine of a lab: its node, image, files, domain, channel to its agent, and state."""
 
 from __future__ import annotations
 

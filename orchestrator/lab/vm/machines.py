@@ -43,7 +43,7 @@ class Machines:
         self._partition = connection.embedded and limits.make_partition(plan.lab)
 
     def xml(self, guest: Guest, disks: tuple[Disk, ...] = ()) -> str:
-        """The XML of a guest's domain in its present state."""
+        """Returns the XML of a guest's domain in its present state."""
         node, image, vm = guest.node, guest.image, guest.node.vm
         assert vm is not None
         quota, shares = self._limits.asked.get(guest.name, (None, None))
@@ -204,5 +204,5 @@ class Machines:
 
 
 def taps(cards: Sequence[Interface]) -> list[Interface]:
-    """The interfaces whose other end is a tap; the others are NICs of the machine."""
+    """Returns the interfaces whose other end is a tap; the others are NICs of the host."""
     return [card for card in cards if card.nic is None]

@@ -70,7 +70,7 @@ class Records:
 
 
 def appender(path: Path) -> Callable[[bytes], None]:
-    """Returns a function that appends parts of a log unchanged."""
+    """Returns a function that appends each given part to the log file at `path`."""
 
     def take(data: bytes) -> None:
         with path.open("ab") as out:

@@ -28,7 +28,7 @@ class Sampling:
         self._qdiscs: LinkSampler | None = None
 
     def start(self, directory: Path, libvirt: Any) -> bool:
-        """Starts sampling, once; returns whether this call started it."""
+        """Starts sampling; returns False if it had been started before."""
         if self._machines is not None:
             return False
         clock = self._loop.clock

@@ -79,7 +79,7 @@ class Store:
         replace(place / "kept.json", json.dumps({"boot_ns": boot_ns, "restore_ns": restore_ns}) + "\n")
 
     def drop(self, key: str) -> None:
-        """Removes everything under the key."""
+        """Removes the entry of the key, with everything in its directory."""
         place = self.directory / key
         (place / "kept.json").unlink(missing_ok=True)
         if place.exists():

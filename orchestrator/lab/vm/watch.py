@@ -1,6 +1,4 @@
-"""Sends the machine driver's events to the lab, in the launcher's format: warnings, states, clocks,
-failures.
-"""
+"""Sends events of the machines to the lab in the launcher's format: warnings, states, clocks, failures."""
 
 from __future__ import annotations
 
@@ -35,11 +33,13 @@ class Watch:
         self._starts = Starts()
 
     def light(self, message: Message) -> None:
-        """Handles an event of the light launcher."""
+        """Handles an event of the launcher of light nodes."""
         self.guest(LIGHT, message)
 
     def guest(self, name: str, message: Message) -> None:
-        """Handles an event of a machine's launcher: sums counts of clients, passes on the rest."""
+        """Handles an event of a machine's launcher: adds up the numbers of connected clients, passes on the
+        rest.
+        """
         if message.get("event") != "clients":
             self._at.on_event(message)
             return

@@ -44,7 +44,9 @@ class Queues:
         return found
 
     def to(self, broker: str, exchange: str, key: str) -> list[list[Consumer]]:
-        """The consumers of each queue that gets a message; those of one queue share its messages."""
+        """Returns the consumers of each queue that a message reaches; the consumers of one queue share its
+        messages.
+        """
         return [
             consumers
             for (at, queue), consumers in self.of.items()

@@ -1,4 +1,4 @@
-"""Plans trials of a path: their two interfaces, and the expected impairments."""
+"""Plans RFC 2544 tests of a path: their two interfaces, and whether links between them have impairments."""
 
 from __future__ import annotations
 

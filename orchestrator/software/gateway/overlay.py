@@ -41,7 +41,7 @@ def shared(overlay: Overlay | None, band: Band) -> dict[str, Any] | None:
 
 
 def mistake(overlay: Overlay, band: Band) -> tuple[str, str] | None:
-    """A conflict between the setting and its class, as rule and remedy; None if there is none."""
+    """Returns a conflict between an overlay and its class as (rule, remedy); None if there is none."""
     if band.pcp or band.dscp or not band.ports:
         return (
             "an overlay tells flows by their ports, and its class has others",

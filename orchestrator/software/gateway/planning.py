@@ -21,7 +21,7 @@ READY_WITHIN_NS = 10 * 10**9
 
 
 def plan_gateways(scene: Scene, all_of_it: Sequence[Placed]) -> Iterator[Planned]:
-    """Every gateway of the lab, in the order given."""
+    """Plans every gateway of the lab, in the order given."""
     for placed in all_of_it:
         options: GatewayOptions = placed.model.gateway
         direction = _governed(scene, placed)

@@ -58,8 +58,9 @@ class Subscriptions:
 def deliveries(
     broker: str, topic: str, qos: int, subscribers: Iterable[Subscribed]
 ) -> Iterator[tuple[Delivery, tuple[str, ...]]]:
-    """Yields each delivery guarantee with its set of receivers; a single one if all receivers have the
-    same.
+    """Yields each delivery guarantee with its set of receivers; a single one if all receivers have the same.
+
+    A message is delivered with the lower QoS of publication and subscription (MQTT 3.1.1, section 4.3).
     """
     guaranteed: dict[Guarantee, list[str]] = {}
     for one in sorted(subscribers, key=lambda one: one.endpoint):

@@ -39,12 +39,12 @@ class Transfer:
 
     @property
     def bytes(self) -> int:
-        """The bytes that the transfer's sender sends."""
+        """The bytes of the message that the transfer's sender sends."""
         return int(self.flow["payload"]["bytes"])
 
 
 class Blocks:
-    """The content of an upload: zeros."""
+    """The content of an upload: zeros of the file's length."""
 
     def __init__(self, size: int) -> None:
         self._left = size
