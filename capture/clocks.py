@@ -1,5 +1,5 @@
-"""Computes the error of each message's latency that comes from the clocks of its two ends, on hosts and in
-VM nodes.
+"""Computes the error of each message's latency due to the clocks of its two ends, on hosts
+and in VM nodes.
 """
 
 from __future__ import annotations

@@ -119,7 +119,9 @@ def _expected_only(rows: pl.DataFrame, reachable: pl.DataFrame) -> pl.DataFrame:
 
 
 def _misfits(records: Records, wanted: pl.DataFrame, plan: Plan) -> tuple[Warned, ...]:
-    """Returns warnings of arrivals that the plan does not expect, or that have no matching sent message."""
+    """Returns warnings of arrivals at endpoints that the plan does not expect, and of replies in flows
+    without requests.
+    """
     warnings = []
     known = records.received.join(wanted, on=["flow", "receiver"], how="left")
     if odd := known.filter(pl.col("guarantee").is_null() | ~expected.its_turn()).height:

@@ -97,8 +97,9 @@ def _core(host: pl.DataFrame, of_trials: bool) -> Iterator[Warned]:
 
 
 def _early(messages: pl.DataFrame, plan: Plan) -> Iterator[Warned]:
-    """Yields warnings of messages that arrived before they were scheduled by more than the known clock
-    error, which shows a wrong clock; where a link flips bits, a copy may have another message's number.
+    """Yields warnings of messages that arrived before they were scheduled, by more than the known clock
+    error. They show a wrong clock or record; only a note if a link flips bits and the message arrived
+    twice, because a damaged number then names another message.
     """
     early = messages.filter(pl.col("latency_ns") < -pl.col("known_ns"))
     twice = early.filter(pl.col("copies") > 1) if _flipped(plan) else early.clear()
@@ -126,7 +127,9 @@ def _flipped(plan: Plan) -> bool:
 
 
 def _known(messages: pl.DataFrame) -> Iterator[Warned]:
-    """Yields notes on classes whose latency includes the clock error of several hosts or machines."""
+    """Yields a note that names the classes whose median latency is not much larger than the clock error
+    between kernels.
+    """
     across = messages.filter((pl.col("known_ns") > 0) & pl.col("latency_ns").is_not_null())
     of = across.group_by("class", maintain_order=True).agg(
         pl.col("latency_ns").median() / 1e6, pl.col("known_ns").max() / 1e6

@@ -254,8 +254,8 @@ class _Reader:
         return {"image": f"oci:{archive.absolute()}", "software": {"app": one}}
 
     def _archive(self, path: Place, theirs: str, image: str) -> Path | None:
-        """Returns the archive named after the image or after the service; else lets the runtime save one;
-        None without both.
+        """Returns the archive of an image, which has the image's or the service's name; without one lets
+        the runtime save it. None if there is neither an archive nor a runtime.
         """
         if self._images is None and self._runtime is None:
             return None

@@ -96,7 +96,9 @@ def _placed(network: Network, problem: Problem) -> Problem:
 
 
 def _spanning(network: Network, changed: list[str]) -> None:
-    """Gives all segments that links join a spanning tree if one of them has it, and reports the others."""
+    """Gives a spanning tree to all segments that links join if one of them has it, and reports those that
+    gain it; removes it from any other segment.
+    """
     for lans in _joined(network):
         if len(lans) > 1 and any(lan.stp for lan in lans):
             without = [lan.name for lan in lans if not lan.stp]

@@ -138,8 +138,8 @@ def session(scene: Scene, placed: Placed, patience_ns: int | None = None) -> Ses
 
 
 def spec(scene: Scene, placed: Placed, to: Sequence[Target]) -> dict[str, Any]:
-    """Returns the part of the agent's settings with the port to listen on, the receivers and the packet
-    marks.
+    """Returns a part of the agent's settings: the port to listen on, the receivers, the packet marks, and
+    whether the node has IPv6.
     """
     options = options_of(placed.model, placed.kind)
     found = {"listen": options.listen, "to": [asdict(target) for target in to], **marks(options)}

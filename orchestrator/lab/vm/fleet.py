@@ -57,8 +57,8 @@ class Fleet:
         self._startup = Startup(at, machines, bounds, self._workers, watch, self._connect, self._meant, names)
 
     def bring_up(self, guests: Sequence[Guest]) -> dict[str, Any]:
-        """Boots or restores machines; returns the agents' answers by node, and {failed: reason} for
-        machines that failed.
+        """Boots or restores machines; returns by node the agent's answer, or {failed:
+        reason} if it failed.
         """
         self._startup.expect(guests, len(self.guests))
         if self._at.snapshots is None:

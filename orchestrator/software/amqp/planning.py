@@ -156,8 +156,9 @@ def _consumer(scene: Scene, client: Placed) -> Consumer:
 def _flow(
     scene: Scene, client: Placed, wanted: AmqpPublish, queues: Queues
 ) -> tuple[tuple[Flow], dict[str, tuple[str, ...]]]:
-    """Returns the publisher's flow, and its sets of receivers by name; consumers with a queue of their own
-    are listed apart from those that share one.
+    """Returns the publisher's flow, and the endpoints of each set of receivers: consumers with a queue of
+    their own. Consumers that share a queue are not expected receivers, since each message reaches only one
+    of them.
     """
     broker, key = _broker(scene, client), fill_for(scene, client, wanted.key)
     exchange = fill_for(scene, client, wanted.exchange)

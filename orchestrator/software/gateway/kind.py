@@ -85,8 +85,8 @@ def _costs(software: Software, _sent: Sequence[Flow]) -> Costs:
 
 
 def _shares(software: Software) -> Shares:
-    """Returns the classes whose rates the gateway changes; older plans state no least rates, so those are
-    empty.
+    """Returns the classes whose rates the gateway changes, with their least rates; plans of earlier
+    versions have no least rates.
     """
     spec = software.spec
     return Shares(spec["link"], spec.get("least_bps", {}), frozenset(spec.get("overlay", ())))
