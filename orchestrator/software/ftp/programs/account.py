@@ -1,4 +1,4 @@
-"""Reads a program's flows and writes its records (docs/accounting.md)."""
+"""Reads a program's flows, and writes its records (docs/accounting.md)."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ from typing import Any
 
 
 class Account:
-    """The program's flows, read from $VNET_FLOWS, and its records, written to $VNET_RECORDS in the lab's
-    time.
-    """
+    """Told by $VNET_FLOWS, written to $VNET_RECORDS, in the lab's time."""
 
     def __init__(self) -> None:
         self.told: dict[str, Any] = self._read()
@@ -23,7 +21,7 @@ class Account:
         return time.monotonic_ns() + int(self.told["clock_offset_ns"])
 
     def await_start(self) -> int:
-        """Waits until the lab states the scenario's start; returns it in nanoseconds of the lab's time."""
+        """The scenario's start, in the lab's time."""
         while self.told["t0_ns"] is None:
             time.sleep(0.01)
             self.told = self._read()
@@ -33,7 +31,7 @@ class Account:
         time.sleep(max(at_ns - self.now_ns(), 0) / 1e9)
 
     def step(self, what: str, detail: str = "") -> None:
-        """Records a step of a connection, such as "disconnected"."""
+        """Records a step of a connection."""
         self._write("C", self.endpoint, what, self.now_ns(), detail.replace(",", ";").replace("\n", " "))
 
     def sent(self, flow: int, seq: int, size: int, due_ns: int, sent_ns: int, settled_ns: int) -> None:

@@ -23,7 +23,7 @@ FAILURES = ftplib.all_errors
 
 @dataclass(frozen=True)
 class Transfer:
-    """One file to transfer: when it is due, its flow and its sequence number."""
+    """One file."""
 
     due_ns: int
     flow: dict[str, Any]
@@ -39,12 +39,12 @@ class Transfer:
 
     @property
     def bytes(self) -> int:
-        """The bytes of the message that the transfer's sender sends."""
+        """The bytes that the transfer's sender sends."""
         return int(self.flow["payload"]["bytes"])
 
 
 class Blocks:
-    """The content of an upload: zeros of the file's length."""
+    """The content of an upload: zeros."""
 
     def __init__(self, size: int) -> None:
         self._left = size
@@ -56,7 +56,7 @@ class Blocks:
 
 
 class Client:
-    """The client's session with its FTP server, or none between sessions."""
+    """A session with the one server, when there is one."""
 
     def __init__(self, account: Account, settings: dict[str, Any]) -> None:
         self.account, self.settings = account, settings
@@ -74,7 +74,7 @@ class Client:
         return self.session
 
     def leave(self, why: str = "") -> None:
-        """Ends the session, with QUIT unless `why` states a failure, and records that it ended."""
+        """Ends the session, in order or after a failure."""
         session, self.session = self.session, None
         if session is None:
             return
@@ -87,7 +87,7 @@ class Client:
         self.account.step("disconnected", why)
 
     def move(self, one: Transfer) -> None:
-        """Transfers one file and records the result, of a failure too."""
+        """Carries out a whole transfer and records its result, also of a failure."""
         sent_ns = settled_ns = 0
         try:
             session = self.connect()

@@ -21,13 +21,13 @@ ACCOUNT = Account()
 
 
 def flow_and_seq(name: str) -> tuple[int, int]:
-    """Returns the flow's number and the sequence number from a file's name FLOW-SEQ."""
+    """Flow and sequence number from a file's name."""
     flow, _, seq = name.rpartition("/")[2].partition("-")
     return int(flow), int(seq)
 
 
 class Zeros:
-    """A readable file that holds only zeros, of a given length."""
+    """A file to be read: so many zeros."""
 
     def __init__(self, name: str, size: int) -> None:
         self.name, self.closed, self._left = name, False, size
@@ -58,7 +58,7 @@ class Sink:
 
 
 class Files(AbstractedFS):  # type: ignore[misc]
-    """The file system that FTP clients see."""
+    """The file system that clients see."""
 
     def open(self, filename: str, mode: str) -> Any:
         if "r" not in mode:
@@ -68,7 +68,7 @@ class Files(AbstractedFS):  # type: ignore[misc]
 
 
 class Handler(FTPHandler):  # type: ignore[misc]
-    """The FTP session of one client, which records requests and uploads."""
+    """Records requests and uploads."""
 
     use_sendfile = False
     banner = "vNET"
