@@ -1,4 +1,6 @@
-"""The error of each message's latency that the clocks of its two ends cause, on hosts and in VM nodes."""
+"""Computes the error of each message's latency due to the clocks of its two ends, on hosts
+and in VM nodes.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +13,10 @@ from contract.plan import Node, Plan
 
 
 def known_ns(messages: pl.DataFrame, plan: Plan, manifest: Contents) -> pl.Series:
-    """By message, in ns: 0 where both ends have one clock; else the sum of what the clocks that differ are
-    known to (the manifest's `clocks`): those of both hosts, and those of both ends that are machines.
+    """Returns for each message the clock error of its latency in ns, from the manifest's `clocks`.
+
+    It is 0 if both ends share one clock; else the sum of the errors of both hosts, if they differ, and of
+    both ends that are machines.
     """
     errors = {name: int(one.get("error_ns") or 0) for name, one in (manifest.get("clocks") or {}).items()}
     hosts = {name: errors.get(name, 0) for name in manifest.get("hosts") or {}}
@@ -24,7 +28,7 @@ def known_ns(messages: pl.DataFrame, plan: Plan, manifest: Contents) -> pl.Serie
 
 
 def _by_end(nodes: Iterable[Node], clock: Callable[[Node], str]) -> dict[str, str]:
-    """The clock of each sender and receiver, by node name and by session."""
+    """Returns the clock of each sender and receiver, by node name and by session endpoint."""
     return {
         end: clock(node)
         for node in nodes
@@ -36,7 +40,7 @@ def _by_end(nodes: Iterable[Node], clock: Callable[[Node], str]) -> dict[str, st
 
 
 def _sum(clock: Mapping[str, str], errors: Mapping[str, int]) -> pl.Expr:
-    """The errors of both ends' clocks; 0 where both have the same."""
+    """Returns an expression for the sum of both ends' clock errors; 0 if both ends have the same clock."""
     ends = [
         pl.col(end).replace_strict(clock, default="", return_dtype=pl.String)
         for end in ("sender", "receiver")

@@ -1,4 +1,4 @@
-"""TCP connections of a capture point: throughput by direction, and the busiest of them."""
+"""Computes the throughput of a capture point's TCP connections by direction, and selects the busiest."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ SECOND_NS = 1_000_000_000
 
 
 def with_throughput(connections: pl.LazyFrame) -> pl.LazyFrame:
-    """Rows of a connections table (docs/contracts/packets.md) with lasted_ns, forward_bps and reverse_bps.
+    """Adds lasted_ns, forward_bps and reverse_bps to rows of a connections table (docs/contracts/packets.md).
 
-    Bits of payload a second from the connection's first packet to its last, what was sent again included;
-    null where all its packets stand at one time.
+    The rates are payload bits a second from the connection's first packet to its last, retransmissions
+    included; null if all its packets have one time.
     """
     lasted = pl.col("last_ns") - pl.col("first_ns")
     seconds = pl.when(lasted > 0).then(lasted / SECOND_NS)
@@ -20,7 +20,7 @@ def with_throughput(connections: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def busiest(connections: pl.LazyFrame, count: int) -> pl.DataFrame:
-    """The connections with the most bytes on the wire in both directions, with their throughput."""
+    """Returns the `count` connections with the most wire bytes in both directions, with their throughput."""
     both = pl.col("forward_wire_bytes") + pl.col("reverse_wire_bytes")
     order = connections.sort(both, pl.col("stream"), descending=[True, False])
     return with_throughput(order.head(count)).collect()

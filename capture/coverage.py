@@ -8,14 +8,12 @@ FOR_EVER = 2**62  # ns
 
 
 def covered(rows: pl.DataFrame, said: pl.DataFrame, sessions: pl.DataFrame) -> pl.Series:
-    """For each row of `rows` (pattern, sender, receiver, sent_ns, settled_ns, outcome): no session broke
-    meanwhile.
-
-    said: what became of sessions (endpoint, what, t_ns, peer: of the one connection to it, "": of all).
-    sessions: the plan's (endpoint, patience_ns); a message that was sent longer than the patience before the
-    session's end had its chance. Sessions are the receiver's and, where nothing is published and so nobody
-    stands between, also the sender's: a connection that either end may break. What a sender published and
-    never settled is forgotten with its session, whenever that ends.
+    """Returns for each row of `rows` (pattern, sender, receiver, sent_ns, settled_ns, outcome) whether its
+    sessions lasted. `said` has the records of sessions (endpoint, what, t_ns, and peer: the other end of one
+    connection, or "" for all). `sessions` has the plan's sessions (endpoint, patience_ns); a message that
+    was sent longer than the patience before the session's end counts as covered. The receiver's session
+    counts, and without a broker (any pattern but publish) also the sender's. A message that was published
+    and never settled is lost with its sender's session, whenever that ends.
     """
     at_ns = pl.max_horizontal("sent_ns", "settled_ns")
     over_ns = rows.select(at_ns.max()).item() or 0
@@ -36,7 +34,9 @@ def covered(rows: pl.DataFrame, said: pl.DataFrame, sessions: pl.DataFrame) -> p
 def _broke(
     rows: pl.DataFrame, holder: str, patience: pl.DataFrame, end: str, ends: pl.DataFrame
 ) -> pl.DataFrame:
-    """The rows after which `end` (a column of endpoints) left within the patience of `holder`'s session."""
+    """Returns the rows after which `end` (a column of endpoints) disconnected within the patience of
+    `holder`'s session.
+    """
     known = patience.select(pl.col("endpoint").alias(holder), "patience_ns")
     rows = rows.join(known, on=holder, maintain_order="left")
     other = "sender" if end == "receiver" else "receiver"
@@ -54,7 +54,9 @@ def _broke(
 
 
 def _ends(said: pl.DataFrame, over_ns: int) -> pl.DataFrame:
-    """Ends of sessions, but not a good-bye at `over_ns` or later, when nothing was sent any more."""
+    """Returns the ends of sessions, except final disconnects at `over_ns` or later, when nothing was sent
+    any more.
+    """
     last = pl.col("t_ns") == pl.col("t_ns").max().over("endpoint")
     farewell = last & (pl.col("t_ns") >= over_ns) & (pl.col("what") == "disconnected")
     ends = said.filter(pl.col("what").is_in(["disconnected", "failed"]) & ~farewell)

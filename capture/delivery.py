@@ -1,9 +1,8 @@
-"""Whether guarantees hold, judged message by message: nothing lost, doubled, or out of its order.
+"""Judges delivery guarantees message by message: whether messages were lost, duplicated, or out of order.
 
-Judged is what was sent and settled, what arrived all the same, and what was lost with its session: nobody
-settles that any more. What its sender never sent, or was still sending at the end, is counted and left
-out. Where loss is allowed nothing needs to be waited for: all that
-was sent is judged.
+It judges messages that were sent and settled, any that arrived, and those that were lost with their session
+(nobody settles them any more). It counts, but does not judge, messages that the sender never sent or was
+still sending at the end. If a guarantee allows loss, it judges all sent messages.
 """
 
 from __future__ import annotations
@@ -26,14 +25,13 @@ MESSAGE = ("flow", "seq")
 class Verdict:
     """The verdict on one delivery guarantee of one class of traffic.
 
-    Counts are of messages x expected receivers; `unsent` and `unsettled` count messages.
-
-    holds: None where nothing can tell, `reason` says why. lost, duplicated and disordered: all that
-    was found, also where nothing is guaranteed for it. lost: neither there nor answered. unanswered:
-    requests that got no reply, the lost ones too. uncovered: of both, those on their way when a session
-    broke with which the guarantee ends. late: past their deadline, or never there, whether or not anything is
-    guaranteed. guaranteed: whether anything is; else all is counted and there is no verdict.
-    offending: (flow, seq, receiver, lost|unanswered|duplicated|disordered) of the first violations.
+    Counts are of messages x expected receivers; `unsent` and `unsettled` count messages. holds: None if it
+    cannot be decided, `reason` states why. lost, duplicated and disordered: all that was found, whether or
+    not it is guaranteed. lost: neither received nor answered. unanswered: requests without a reply, the
+    lost ones included. uncovered: those of both that were in flight when a session broke with which the
+    guarantee ends. late: received after the deadline or never, guaranteed or not. guaranteed: False if
+    nothing is, so that all is counted without a verdict. offending: (flow, seq, receiver,
+    lost|unanswered|duplicated|disordered) of the first violations.
     """
 
     class_: str
@@ -55,9 +53,8 @@ class Verdict:
 
 
 def verdicts(messages: pl.DataFrame, plan: Plan) -> list[Verdict]:
-    """One verdict per class and guarantee, in the order of the plan; `messages` as messages.parquet.
-
-    A message that nobody was expected to get counts with the first guarantee of its flow.
+    """Returns one verdict for each class and guarantee, in the order of the plan, from the table
+    messages.parquet. A message without expected receiver counts with the first guarantee of its flow.
     """
     rows = messages.drop("guarantee").join(
         expected.owed(plan), on=["flow", "receiver"], how="inner", nulls_equal=True
@@ -116,7 +113,7 @@ def _guaranteed(which: dict[str, Any]) -> bool:
 
 
 def _broken(which: dict[str, Any], found: dict[str, pl.DataFrame]) -> pl.DataFrame:
-    """The violations of what is guaranteed: flow (its name), seq, receiver, what."""
+    """Returns the violations of guaranteed properties: flow (its name), seq, receiver, what."""
     against = {
         "lost": which["lossless"],
         "unanswered": which["lossless"],

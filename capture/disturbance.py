@@ -52,12 +52,12 @@ Found = tuple[str | None, str]  # the finding, or none; what was measured
 
 
 class Unknown(Exception):  # noqa: N818 - an answer, not an error
-    """A rule without a verdict, with the reason."""
+    """Raised by a rule that cannot give a verdict, with the reason."""
 
 
 @dataclass(frozen=True)
 class Disturbance:
-    """The lines of one heartbeat thread, those of the scenario."""
+    """The lines of one heartbeat thread: all of them (`whole`), and those within the scenario (`rows`)."""
 
     where: str
     rows: pl.DataFrame
@@ -71,7 +71,9 @@ class Disturbance:
         return max(1, self.span_ns)
 
     def growth(self, column: str, of: str) -> int:
-        """The growth of a counter over the scenario; Unknown if the machine does not have it."""
+        """Returns the growth of a counter over the scenario; raises Unknown if the machine does not have
+        it.
+        """
         values = self.rows[column].drop_nulls()
         if values.len() < 2:
             raise Unknown(self.unmade.get(of, f"raw/{FILES[self.where]} has no {column}"))
@@ -95,7 +97,7 @@ def stalls(s: Disturbance) -> Found:
 
 
 def suspended(s: Disturbance) -> Found:
-    """Judges suspension of the machine, which only this counter shows: the lab's clock stops meanwhile."""
+    """Judges suspension of the machine by its counter, since the lab's clock stops meanwhile."""
     by = s.growth("suspended_ns", "suspended")
     said = f"the machine was suspended for {by / 1e9:.2f} s"
     return (said if by >= SUSPENDED_NS else None), said
@@ -137,7 +139,9 @@ def steal(s: Disturbance) -> Found:
 
 
 def _core_time(s: Disturbance) -> int:
-    """CPU time of the cores that the lab may use; Unknown if /proc/stat stops, as in some sandboxes."""
+    """Returns the CPU time of the cores that the lab may use; raises Unknown if /proc/stat counts none, as
+    in some sandboxes.
+    """
     if (time := s.growth("cores_ns", "cores")) <= 0:
         raise Unknown("/proc/stat counts no time of cores")
     return time
@@ -151,7 +155,9 @@ def heat(s: Disturbance) -> Found:
 
 
 def busy_cores(s: Disturbance) -> Found:
-    """A lab that may use some of the machine's cores sees these alone; all cores are judged elsewhere."""
+    """Judges how busy the machine's cores are, if the lab may use only some of them; trust.py judges all
+    cores.
+    """
     _core_time(s)
     may = s.rows["cores"].drop_nulls()[-1]
     if may >= s.cores:
@@ -164,7 +170,7 @@ def busy_cores(s: Disturbance) -> Found:
 
 
 def stopped(s: Disturbance) -> Found:
-    """Judges stopped processes: receivers, brokers, captures and senders."""
+    """Judges stopped processes (SIGSTOP): receivers, brokers, captures and senders."""
     looks = s.rows[STOPPED].drop_nulls()
     if not looks.len():
         raise Unknown(f"raw/{FILES[s.where]} has no look at processes")
@@ -188,8 +194,8 @@ Judged = tuple[list[Warned], list[dict[str, Any]]]
 
 
 def judge(run_dir: Path, manifest: Contents, plan: Plan) -> Judged:
-    """Findings, and every check with its verdict; none where no heartbeats were written, as in virtual time,
-    in which nothing disturbs a lab.
+    """Returns the findings, and every check with its verdict; both empty for a run without heartbeats, as
+    in virtual time.
     """
     path = retired.there(run_dir / "disturbance.parquet")
     if path is None:
@@ -226,7 +232,9 @@ def _answer(rule: Any, s: Disturbance) -> tuple[str, str]:
 
 
 def _rules(where: str, manifest: Contents, plan: Plan) -> Iterator[tuple[str, Any]]:
-    """A lab process in a guest counts beats alone: the guest's counters are not the machine's."""
+    """Yields the rules that apply to one heartbeat thread; in a guest only those on heartbeats and stopped
+    processes, because the guest's counters are not the machine's.
+    """
     inside = manifest.get("kernel", {}).get("kind") == "uml"
     if where == "outer" and not inside:
         return
@@ -240,7 +248,7 @@ def _rules(where: str, manifest: Contents, plan: Plan) -> Iterator[tuple[str, An
 
 
 def _stops(plan: Plan) -> bool:
-    """Whether the topology's timeline stops processes."""
+    """Returns whether the topology's timeline runs a command that stops processes."""
     runs = (event for event in plan.events if event.action == "run")
     return any(STOP.search(" ".join(map(str, event.args.get("argv", ())))) for event in runs)
 

@@ -1,5 +1,5 @@
-"""The exception of this package: one class, so that a caller can show the text and give status 1."""
+"""Defines the exception of this package, so that a caller can show its text and exit with status 1."""
 
 
 class CaptureError(Exception):
-    """A pcap, a table or a tool is not as it has to be; the text says where, what and the remedy."""
+    """Raised for an invalid pcap, table or tool; the text states place, fault and remedy."""

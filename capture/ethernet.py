@@ -1,4 +1,4 @@
-"""The highest frame rate of an Ethernet by frame size, which includes the check sequence."""
+"""Computes the highest frame rate of an Ethernet for a frame size, which includes the check sequence."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ FCS_BYTES = 4
 
 
 def line_fps(size: int, rate_bps: float) -> float:
-    """Frames of `size` bytes a second on a wire of that rate: RFC 2544's theoretical maximum."""
+    """Returns the frames a second of `size` bytes on a wire of that rate: RFC 2544's theoretical maximum."""
     return rate_bps / (8 * (size + GAP_BYTES))
 
 
 def shaped_fps(size: int, rate_bps: float) -> float:
-    """Frames a second through netem's rate, which counts a frame without check sequence, preamble and gap."""
+    """Returns the frames a second through netem's rate, which counts frames without check sequence,
+    preamble and gap.
+    """
     return rate_bps / (8 * (size - FCS_BYTES))

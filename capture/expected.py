@@ -1,4 +1,6 @@
-"""A plan's flows, expected receivers with delivery guarantees, and sessions, as tables."""
+"""Makes tables of a plan's flows, of the expected receivers with their delivery guarantees, and of
+sessions.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ SESSIONS = {"endpoint": pl.String, "patience_ns": pl.Int64, "bound": pl.Boolean,
 
 
 def flows(plan: Plan) -> pl.DataFrame:
-    """A row a flow, by number; deadline_ns null where none is set."""
+    """Returns one row for each flow, by number; deadline_ns is null for a flow without a deadline."""
     rows = [
         (
             number, flow.name, flow.traffic_class, flow.pattern, flow.sender,
@@ -41,9 +43,10 @@ def flows(plan: Plan) -> pl.DataFrame:
 
 
 def deliveries(plan: Plan) -> pl.DataFrame:
-    """A row a flow and expected receiver, with what it is guaranteed.
+    """Returns one row for each flow and expected receiver, with its delivery guarantee.
 
-    turn, turns: of a flow that goes round, its messages with seq % turns == turn; else null, all of them.
+    With round-robin, the receiver expects messages with seq % turns == turn; else both columns are null and
+    it expects all.
     """
     rows = [
         (number, receiver, *_turn(flow, turn, len(receivers)), *_guaranteed(delivery))
@@ -57,9 +60,8 @@ def deliveries(plan: Plan) -> pl.DataFrame:
 
 
 def owed(plan: Plan) -> pl.DataFrame:
-    """`deliveries`, and for each flow a row with receiver null, for messages without expected receiver.
-
-    That is the flow's first guarantee; a flow that owes nobody has none.
+    """Returns `deliveries`, with one more row for each flow with receiver null, for messages without
+    expected receiver. That row has the flow's first guarantee; a flow without expected receivers has none.
     """
     rows = [
         (number, None, None, None, *_guaranteed(flow.deliveries[0]))
@@ -74,7 +76,7 @@ def _turn(flow: Flow, turn: int, turns: int) -> tuple[int | None, int | None]:
 
 
 def its_turn() -> pl.Expr:
-    """Whether the receiver of a row is expected to receive the message `seq`."""
+    """Returns an expression for whether a row's receiver is expected to receive the message `seq`."""
     return pl.col("turns").is_null() | (pl.col("seq") % pl.col("turns") == pl.col("turn"))
 
 
@@ -84,10 +86,10 @@ def _guaranteed(delivery: Delivery) -> tuple[Any, ...]:
 
 
 def sessions(plan: Plan) -> pl.DataFrame:
-    """A row a session; patience_ns null where it outlives connections.
+    """Returns one row for each session; patience_ns is null if it outlives connections.
 
-    bound: a role of the agent that listens before anything is sent. waits: one that has to come first, and
-    says so. A program may say so.
+    `bound` marks agent roles that listen from the start, `waits` agent roles that must connect first and
+    record it. A user's program has neither mark.
     """
     rows = [
         (

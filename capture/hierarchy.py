@@ -1,4 +1,4 @@
-"""The protocol hierarchy of a capture: how many packets and bytes went by way of which protocols."""
+"""Counts the packets and bytes of a capture by protocol path (the protocol hierarchy)."""
 
 from __future__ import annotations
 
@@ -15,12 +15,11 @@ SCHEMA = {"path": pl.String, "packets": pl.Int64, "wire_bytes": pl.Int64, "data_
 
 
 def hierarchy(packets: pl.LazyFrame) -> pl.DataFrame:
-    """One row a protocol path and each beginning of one (`eth`, `eth:ip`, `eth:ip:tcp`), parents first.
-
-    packets: rows of a packets table (docs/contracts.md), or some of them. Columns: path; packets, wire_bytes
-    and data_bytes (application payload) of the packets whose path is this or begins with it. Names are
-    Wireshark's. `data` is payload that no dissector knows; a later fragment is `data` over IP. Read in a
-    stream: memory does not grow with the table.
+    """Returns one row for each protocol path and each prefix of one (`eth`, `eth:ip`, `eth:ip:tcp`),
+    parents first. `packets` are rows of a packets table (docs/contracts.md). Columns: path; packets,
+    wire_bytes and data_bytes (application payload) of the packets whose path starts with this one. Names
+    are Wireshark's. `data` is payload that no dissector knows; a later fragment is `data` over IP. The
+    table is streamed, so memory does not grow with it.
     """
     keys = (
         pl.col("eth_bytes").alias("link"),
@@ -71,7 +70,7 @@ def _names(group: dict[str, Any]) -> Iterator[str]:
 
 
 def _beyond_link(group: dict[str, Any]) -> Iterator[str]:
-    """A frame without a network header that is understood."""
+    """Yields the path of a frame after the link layer, if its network header is not understood."""
     kind = group["ethertype"]
     if group["app"] is not None:
         yield group["app"]

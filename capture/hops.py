@@ -1,4 +1,4 @@
-"""Finds the same packet at two capture points: its delay between them, or that it was lost."""
+"""Matches packets at two capture points, and computes each one's delay between them, or that it was lost."""
 
 from __future__ import annotations
 
@@ -22,10 +22,9 @@ LOOKED_AT = 96  # bytes by which a frame is known again: addresses, numbers, che
 
 
 def hops(first: Path, second: Path) -> pl.DataFrame:
-    """Every IPv4 frame of `first`: t_ns, source, wire_bytes, delay_ns until `second` saw it, else null.
-
-    Bridges do not change frames and IP packets carry an identifier, so a frame's bytes identify it. Frames
-    whose bytes occur twice at one of the points are left out. CaptureError if a file is no pcap.
+    """Returns every IPv4 frame of `first`: t_ns, source, wire_bytes, and delay_ns until `second` captured
+    it, else null. Frames are matched by their bytes: bridges do not change them, and IP packets carry an
+    identifier. Frames whose bytes occur twice at one point are left out. CaptureError if a file is no pcap.
     """
     one, two = (_table(path) for path in (first, second))
     there = two.select("frame", there_ns="t_ns")

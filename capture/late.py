@@ -27,7 +27,7 @@ MOST = 200  # gaps that are looked at, the longest first
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """A sender sent nothing from when a message was due until it left."""
+    """A time in which a sender sent nothing, from when a message was due until it left."""
 
     sender: str
     due_ns: int
@@ -41,7 +41,7 @@ class Gap:
 def gaps(
     messages: pl.DataFrame, plan: Plan, sessions: pl.DataFrame | None, events: pl.DataFrame | None
 ) -> list[Gap]:
-    """The gaps that nothing in the run's records explains, the longest first."""
+    """Returns the gaps that nothing in the run's records explains, the longest first."""
     senders = _senders(plan)
     slowest = _slowest_bps(plan)
     sent = (
@@ -66,8 +66,8 @@ def gaps(
 
 
 def _senders(plan: Plan) -> dict[str, int]:
-    """Endpoints whose messages the agent itself sends, on nodes without a limit of CPU: how many of their
-    messages may be under way before they wait.
+    """Returns the endpoints of agent roles on nodes without a CPU limit, each with the number of its
+    messages that may be in flight at once.
     """
     return {
         session.endpoint: _window(software.spec)
@@ -82,13 +82,13 @@ def _window(spec: dict[str, Any]) -> int:
 
 
 def _slowest_bps(plan: Plan) -> float | None:
-    """The lowest rate of all links; None where none has one."""
+    """Returns the lowest rate of all links; None if no link has a rate."""
     rates = [link.way(way).impairment.rate_bps for link in plan.links for way in WAYS]
     return min((float(rate) for rate in rates if rate), default=None)
 
 
 def _explained(gap: Gap, own: pl.DataFrame, window: int, slowest: float | None) -> bool:
-    """Whether a full window, or a path that may have been full, explains the gap."""
+    """Returns whether a full window, or a path that may have been full, explains the gap."""
     under_way = own.filter(
         (pl.col("sent_ns") <= gap.due_ns)
         & (pl.col("outcome") != "sent")
@@ -101,7 +101,9 @@ def _explained(gap: Gap, own: pl.DataFrame, window: int, slowest: float | None) 
 
 
 def _away(gap: Gap, sessions: pl.DataFrame | None) -> bool:
-    """Whether one of the sender's connections came or went from the message's being due until it left."""
+    """Returns whether one of the sender's connections changed, or was down, between the message's due time
+    and its sending.
+    """
     if sessions is None:
         return False
     own = sessions.filter((pl.col("endpoint") == gap.sender) & (pl.col("t_ns") <= gap.sent_ns))
@@ -111,7 +113,7 @@ def _away(gap: Gap, sessions: pl.DataFrame | None) -> bool:
 
 
 def _told(gap: Gap, events: pl.DataFrame | None) -> bool:
-    """Whether an event of the timeline explains the gap."""
+    """Returns whether an event of the timeline explains the gap."""
     if events is None:
         return False
     near = pl.col("t_ns").is_between(gap.due_ns - EVENT_NS, gap.sent_ns)
@@ -119,7 +121,7 @@ def _told(gap: Gap, events: pl.DataFrame | None) -> bool:
 
 
 def finding(found: list[Gap], length_ns: int) -> str | None:
-    """The text of the finding; None if the gaps are too short to change a figure."""
+    """Returns the text of the finding; None if the gaps are too short to change a figure."""
     total = sum(gap.length_ns for gap in _apart(found))
     if not found or (found[0].length_ns < GAP_NS and total < max(SHARE * length_ns, SHARE_NS)):
         return None
@@ -131,7 +133,7 @@ def finding(found: list[Gap], length_ns: int) -> str | None:
 
 
 def _apart(found: list[Gap]) -> Iterator[Gap]:
-    """The gaps that lie in no other one, so that several senders that stalled at once count once."""
+    """Yields the gaps that lie in no other one, so that senders that stalled at the same time count once."""
     end = 0
     for gap in sorted(found, key=lambda one: (one.due_ns, -one.sent_ns)):
         if gap.sent_ns > end:

@@ -1,4 +1,4 @@
-"""Joins what was sent with what arrived: one row a message and expected receiver."""
+"""Joins sent messages with arrivals: one row for each message and expected receiver."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ READY = ("subscribed", "listening")  # what an endpoint says when it can be reac
 
 
 def join(records: Records, plan: Plan) -> tuple[pl.DataFrame, tuple[Warned, ...]]:
-    """The table messages.parquet, and warnings of records that contradict each other.
+    """Returns the table messages.parquet, and warnings of records that contradict each other.
 
-    A receiver is expected to get a message if the plan says so and, where it has to come first, it was there
-    when the message was sent. A message that nobody is expected to get has one row, with receiver null.
+    A receiver is expected to get a message if the plan states it and, if the receiver must connect first,
+    it was connected when the message was sent. A message that nobody is expected to get has one row, with
+    receiver null.
     """
     wanted = expected.deliveries(plan).select("flow", "receiver", "guarantee", "turn", "turns")
     sessions = expected.sessions(plan)
@@ -47,7 +48,7 @@ def join(records: Records, plan: Plan) -> tuple[pl.DataFrame, tuple[Warned, ...]
 
 
 def spans(said: pl.DataFrame, plan: Plan) -> pl.DataFrame:
-    """The table spans.parquet from records of kind P: what programs did, and for how long."""
+    """Returns the table spans.parquet from records of kind P: what programs did, when, and for how long."""
     of_flows = expected.flows(plan).select("flow", "name", "class")
     return (
         said.join(of_flows, on="flow", how="left")
@@ -57,7 +58,7 @@ def spans(said: pl.DataFrame, plan: Plan) -> pl.DataFrame:
 
 
 def _arrivals(received: pl.DataFrame) -> pl.DataFrame:
-    """First arrival and copies per message and receiver; reordered within the flow."""
+    """Returns first arrival, copies and reordering (within the flow) of each message and receiver."""
     newest = pl.col("seq").cum_max().shift(1).over("receiver", "flow")
     return (
         received.filter(pl.col("leg") == THERE)
@@ -69,7 +70,7 @@ def _arrivals(received: pl.DataFrame) -> pl.DataFrame:
 
 
 def _replies(received: pl.DataFrame) -> pl.DataFrame:
-    """First reply and their number per request and who answered."""
+    """Returns the first reply and the number of replies of each request and receiver."""
     return (
         received.filter(pl.col("leg") == BACK)
         .group_by(DELIVERY)
@@ -78,17 +79,19 @@ def _replies(received: pl.DataFrame) -> pl.DataFrame:
 
 
 def _late() -> pl.Expr:
-    """Whether a message missed its deadline, late or lost; null without a deadline."""
+    """Returns an expression for whether a message missed its deadline, late or lost; null without a
+    deadline.
+    """
     there = pl.when(pl.col("pattern") == "request").then("replied_ns").otherwise("received_ns")
     missed = there.is_null() | (there - pl.col("scheduled_ns") > pl.col("deadline_ns"))
     return pl.when(pl.col("deadline_ns").is_not_null() & pl.col("receiver").is_not_null()).then(missed)
 
 
 def _reachable(said: pl.DataFrame, sessions: pl.DataFrame) -> pl.DataFrame:
-    """When each receiver can be reached first, of those that cannot from the start: receiver, from_ns.
+    """Returns when each receiver that cannot be reached from the start is ready: receiver, from_ns.
 
-    An agent's endpoint that does not listen gets nothing before it says that it is there. A program of the
-    user's may say so too; of one that says nothing everything is expected.
+    An agent role that does not listen receives nothing before it records that it is ready. A user's program
+    may record this too; one that does not is expected to receive everything.
     """
     ready = said.filter(pl.col("what").is_in(READY)).group_by("endpoint").agg(from_ns=pl.col("t_ns").min())
     return (
@@ -101,7 +104,7 @@ def _reachable(said: pl.DataFrame, sessions: pl.DataFrame) -> pl.DataFrame:
 
 
 def _expected_only(rows: pl.DataFrame, reachable: pl.DataFrame) -> pl.DataFrame:
-    """Removes expected receivers that were not reachable yet, but leaves each message a row."""
+    """Removes expected receivers that were not ready yet, but keeps at least one row of each message."""
     early = pl.coalesce("sent_ns", "scheduled_ns") < pl.col("from_ns")
     nothing = pl.col("received_ns").is_null() & pl.col("replied_ns").is_null()
     rows = (
@@ -116,7 +119,9 @@ def _expected_only(rows: pl.DataFrame, reachable: pl.DataFrame) -> pl.DataFrame:
 
 
 def _misfits(records: Records, wanted: pl.DataFrame, plan: Plan) -> tuple[Warned, ...]:
-    """Warnings of arrivals without a matching sent message."""
+    """Returns warnings of arrivals at endpoints that the plan does not expect, and of replies in flows
+    without requests.
+    """
     warnings = []
     known = records.received.join(wanted, on=["flow", "receiver"], how="left")
     if odd := known.filter(pl.col("guarantee").is_null() | ~expected.its_turn()).height:

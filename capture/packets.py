@@ -1,4 +1,4 @@
-"""Dissected packets of a run's capture point: tshark with a display filter."""
+"""Prints the dissected packets of a run's capture point, by tshark with a display filter."""
 
 from __future__ import annotations
 
@@ -14,17 +14,16 @@ ROOT = "Running as user"  # what tshark says of every call by root
 
 
 def points(run_dir: Path) -> list[str]:
-    """The run's capture points, by its plan."""
+    """Returns the names of the capture points in the run's plan."""
     return [capture.name for capture in rundir.read_plan(run_dir).captures]
 
 
 def packets(
     run_dir: Path, point: str, display_filter: str = "", *, detail: bool = False, count: int = 0
 ) -> Iterator[str]:
-    """Lines of tshark's dissection: a summary line a packet, or with `detail` the whole tree.
-
-    count: read at most so many packets of the capture (0: all). CaptureError where the point, its pcap or
-    tshark is absent, or the filter is wrong.
+    """Yields the lines of tshark's dissection: one summary line for each packet, or with `detail` the whole
+    tree. `count` limits how many packets of the capture are read (0: all). CaptureError if the point, its
+    pcap or tshark is absent, or the filter is wrong.
     """
     pcap = _pcap(run_dir, point)
     argv = [_tshark(), "-n", "-r", str(pcap), "-t", "ad"]

@@ -1,4 +1,4 @@
-"""Runs the pcap reducer and reads back what it counted."""
+"""Runs the pcap reducer and reads the counts that it prints."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ REDUCER = "target/release/vnet-reduce"
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Counts of a reduction. Times are Unix nanoseconds; `cut` says where a damaged file ended, else None.
+    """The counts of a reduction.
 
-    snapped: frames captured in part. unknown: frames without a network header that is understood. evicted:
-    TCP connections forgotten for want of room. app_messages: messages of application protocols that ended.
-    app_unknown: frames in which an application's stream could not be followed. link_type and snaplen: of a
-    pcapng file those of its first interface. unknown_links: frames by link type (the number as text), of the
-    types that are not looked into.
+    Times are Unix nanoseconds; `cut` states where a damaged file ended, else None. snapped: frames captured
+    in part. unknown: frames whose network header is not understood. evicted: TCP connections dropped for
+    lack of memory. app_messages: completed messages of application protocols. app_unknown: frames in which
+    an application's stream could not be followed. link_type and snaplen: for a pcapng file those of its
+    first interface. unknown_links: the number of frames of each link type (as text) that is not dissected.
     """
 
     packets: int
@@ -47,7 +47,7 @@ class Counts:
     unknown_links: dict[str, int]
 
     def doubts(self) -> list[str]:
-        """Packets that could not be looked into for their link type, a sentence a type."""
+        """Returns a sentence for each link type whose packets could not be dissected, with their number."""
         return [
             f"{count} packets of link type {kind} have rows without addresses: that link is not known here."
             for kind, count in self.unknown_links.items()
@@ -55,7 +55,9 @@ class Counts:
 
 
 def reducer() -> Path:
-    """The program vnet-reduce: $VNET_REDUCE, else the project's release build, else the one on the PATH."""
+    """Returns the path of vnet-reduce: $VNET_REDUCE, else the project's release build, else the one on the
+    PATH.
+    """
     chosen = os.environ.get("VNET_REDUCE")
     if chosen:
         if not os.access(chosen, os.X_OK):
@@ -82,9 +84,9 @@ def reduce_pcap(
 ) -> Counts:
     """Reduces `pcap` (or pcapng) to the Parquet file `table` (docs/contracts/packets.md names the columns).
 
-    apps: ports by application protocol, in place of the protocol's usual ones. connections: where to write a
-    table of the TCP connections too. CaptureError where the capture is unreadable, a protocol is unknown or a
-    table cannot be written; then none is left.
+    apps: ports by application protocol, in place of the protocol's usual ones. connections: path for a
+    table of TCP connections, or None. CaptureError if the capture is unreadable, a protocol is unknown or a
+    table cannot be written; then no table is left.
     """
     named = (f"{name}={','.join(map(str, ports))}" for name, ports in apps.items() if ports)
     options = [part for one in named for part in ("--app", one)]

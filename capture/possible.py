@@ -1,6 +1,5 @@
-"""Sampled counters that no kernel gives: below zero, faster than any machine, of another day than the run.
-
-A file that was damaged, or changed, may hold any number; a figure made of it is wrong without a word.
+"""Finds impossible values in sampled counters: below zero, faster than any machine, or outside the time of
+the run. Such values show that a raw file was damaged or changed.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ REMEDY = "figures made of these are wrong: see the raw file (docs/contracts/run-
 
 
 def judge(run_dir: Path, manifest: Contents) -> list[Warned]:
-    """A finding for each table that has what cannot be."""
+    """Returns a warning for each table of counters with impossible values."""
     found = []
     for name, counters in COUNTERS.items():
         path = run_dir / f"{name}.parquet"

@@ -1,4 +1,4 @@
-"""Reads the raw files of a run line by line, also those whose last line a crash has cut."""
+"""Reads the raw files of a run line by line, even if a crash cut their last line."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NAME = r'[^,"]*|"(?:[^"]|"")*"'
 
 @dataclass(frozen=True, slots=True)
 class Raw:
-    """Whole lines of a file (one column, `line`), and what was wrong with it."""
+    """The whole lines of a file (one column, `line`), and warnings of what was wrong with it."""
 
     lines: pl.DataFrame
     warnings: tuple[Warned, ...] = ()
@@ -35,7 +35,7 @@ CUT_REMEDY = "The run crashed or ran out of disk; what stands before the cut is 
 
 
 def read(path: Path) -> Raw:
-    """All whole lines of `path`; a last line without its newline is left out, with a warning."""
+    """Returns all whole lines of `path`; leaves out a last line without newline, with a warning."""
     if path.stat().st_size == 0:
         return Raw(pl.DataFrame(schema={"line": pl.String}))
     if _ends_whole(path):
@@ -60,10 +60,9 @@ def _lines(source: Path | io.BytesIO) -> pl.DataFrame:
 
 
 def fields(raw: Raw, name: str, pattern: dict[str, str]) -> Raw:
-    """Columns from lines of comma-separated fields; `pattern` gives each column's form, in order.
-
-    A column whose form is INTEGER, OPTIONAL or DECIMAL becomes a number. Lines that do not fit are left out,
-    with a warning.
+    """Splits lines of comma-separated fields into columns; `pattern` has each column's regular expression,
+    in order. A column with the form INTEGER, OPTIONAL or DECIMAL becomes a number. Lines that do not match
+    are left out, with a warning.
     """
     quoted = pl.col("line").str.contains('"', literal=True)
     lines = raw.lines.lazy()
@@ -83,7 +82,9 @@ def fields(raw: Raw, name: str, pattern: dict[str, str]) -> Raw:
 
 
 def _fit(lines: pl.LazyFrame, pattern: dict[str, str], *, quoted: bool = False) -> pl.LazyFrame:
-    """The lines of which every field has its form. Only quoted ones need a regular expression to be split."""
+    """Returns the lines whose fields all match, split into columns; only lines with quotes need a regular
+    expression for it.
+    """
     if quoted:
         whole = "^" + ",".join(f"(?<{column}>{form})" for column, form in pattern.items()) + "$"
         split = pl.col("line").str.extract_groups(whole)
@@ -98,7 +99,9 @@ def _fit(lines: pl.LazyFrame, pattern: dict[str, str], *, quoted: bool = False) 
 
 
 def _right(column: str, form: str) -> pl.Expr:
-    """Whether a field has its form; an integer is what can be read as one, which is faster to tell."""
+    """Returns an expression for whether a field matches its form; integers are tested by a cast, which is
+    faster.
+    """
     field = pl.col(column)
     if form not in (INTEGER, OPTIONAL):
         return field.str.contains(f"^(?:{form})$").fill_null(False)
@@ -107,7 +110,7 @@ def _right(column: str, form: str) -> pl.Expr:
 
 
 def _plain(column: str) -> pl.Expr:
-    """A field without its quotation marks."""
+    """Returns a field without its quotation marks."""
     field = pl.col(column)
     quoted = field.str.len_chars().ge(2) & field.str.starts_with('"') & field.str.ends_with('"')
     inner = field.str.slice(1, field.str.len_chars() - 2).str.replace_all('""', '"', literal=True)
@@ -115,9 +118,9 @@ def _plain(column: str) -> pl.Expr:
 
 
 def table(path: Path, pattern: dict[str, str], retired: Mapping[str, str] | None = None) -> Raw:
-    """A CSV file with the columns of `pattern`, with or without a header line.
+    """Reads a CSV file with the columns of `pattern`, with or without a header line.
 
-    retired: columns by the names that the header of an earlier version has.
+    `retired` maps the column names in headers of earlier versions to the present ones.
     """
     raw = read(path)
     old = {new: name for name, new in (retired or {}).items()}

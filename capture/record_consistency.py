@@ -1,7 +1,7 @@
 """Checks that a run's records fit each other and its plan: a message is due, then sent, received, settled.
 
-Whoever wrote a record may be wrong, our own roles too. The agent refuses what a program of the user's cannot
-have done as far as it can see it (docs/accounting.md); what only both ends together show is found here.
+Any writer may be wrong, the agent's roles too. The agent rejects impossible records of a user's program as
+far as it sees them (docs/accounting.md); this module finds what only both ends together show.
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ UNRECORDED = "correct the program (docs/accounting.md): a message without an S r
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Records that cannot be: `what` is said of a message, `example` shows the first."""
+    """Records that contradict each other: `what` completes the warning's sentence, `example` names the
+    columns to show.
+    """
 
     what: str
     rows: pl.DataFrame  # flow, seq and the columns that `example` names
@@ -46,7 +48,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The input of the checks: records, joined messages, the plan's flows, the scenario's times."""
+    """The input of the checks: records, joined messages, the plan's flows, and the scenario's times."""
 
     records: Records
     table: pl.DataFrame
@@ -59,7 +61,7 @@ class Run:
 
 
 def check(records: Records, table: pl.DataFrame, plan: Plan, manifest: Contents) -> list[Warned]:
-    """A warning for each kind of contradiction, with class, number and the first example."""
+    """Returns a warning for each kind of contradiction, with class, number and the first example."""
     run = _run(records, table, plan, manifest)
     sent = records.sent.join(run.flows, on="flow", how="left").sort(MESSAGE, maintain_order=True)
     unsent = _unsent(run)
@@ -91,7 +93,9 @@ def _run(records: Records, table: pl.DataFrame, plan: Plan, manifest: Contents) 
 
 
 def _flows(plan: Plan, manifest: Contents) -> pl.DataFrame:
-    """A row a flow. away: its sender's node did not live through the run, so records may be missing."""
+    """Returns one row for each flow; `away` marks flows whose sender's node ended during the run, so that
+    records may be missing.
+    """
     away = _away(plan, manifest)
     rows = [
         (
@@ -114,7 +118,7 @@ def _receivers(flow: Flow, plan: Plan) -> int:
 
 
 def _away(plan: Plan, manifest: Contents) -> set[str]:
-    """Endpoints of nodes that the timeline stops, or that failed: their last records went with them."""
+    """Returns the endpoints of nodes that the timeline stops or that failed, whose last records are lost."""
     ended = {"stop", "kill", "restart"}
     nodes = {target for event in plan.events if event.action in ended for target in event.targets}
     nodes |= {n for n, state in (manifest.get("nodes") or {}).items() if state.startswith("failed")}
@@ -123,7 +127,7 @@ def _away(plan: Plan, manifest: Contents) -> set[str]:
 
 
 def _sent(run: Run, sent: pl.DataFrame) -> Iterator[tuple[str, Found]]:
-    """Contradictions in the senders' own records; `sent` is in the order of flows and numbers."""
+    """Yields contradictions in the senders' own records; `sent` is sorted by flow and number."""
     before = pl.col("flow") == pl.col("flow").shift(1)
     left, settled = pl.col("sent_ns"), pl.col("settled_ns")
     outcome = pl.col("outcome")
@@ -159,9 +163,9 @@ def _sent(run: Run, sent: pl.DataFrame) -> Iterator[tuple[str, Found]]:
 
 
 def _out_of_flow(run: Run) -> pl.Expr:
-    """Due before the flow begins or after it ends; null where the run does not say when it began.
-
-    Times of a virtual machine come from its own clock, corrected, so they may be off by a little.
+    """Returns an expression for messages that are due before their flow begins or after it ends; null if
+    the run does not record its beginning. Times of a VM are corrected to the lab's clock, so a small error
+    is allowed.
     """
     at = pl.col("scheduled_ns") - pl.lit(run.begin_ns, pl.Int64)
     begin, end = pl.col("start_ns") - run.stamped_ns, pl.col("stop_ns") + run.stamped_ns
@@ -169,7 +173,7 @@ def _out_of_flow(run: Run) -> pl.Expr:
 
 
 def _delivered(run: Run) -> Iterator[tuple[str, Found]]:
-    """Contradictions between both ends' records.
+    """Yields contradictions between the records of both ends.
 
     With several receivers, `sent_ns` is when the last of them took the message.
     """
@@ -196,9 +200,9 @@ def _delivered(run: Run) -> Iterator[tuple[str, Found]]:
 
 
 def _repeated(run: Run) -> Iterator[tuple[str, Found]]:
-    """More arrivals than sends that no mark calls repetitions; not of what is published: brokers repeat.
-
-    Some kinds go on with marked copies of a state for ever, others mark what they send anew.
+    """Yields messages that arrived more often than they were sent, without a mark as repetition; not
+    published ones, which brokers may repeat. Some kinds repeat a state for ever in marked copies, others
+    mark what they send again.
     """
     if run.duplicates:
         return
@@ -216,27 +220,29 @@ def _repeated(run: Run) -> Iterator[tuple[str, Found]]:
 
 
 def _orphans(unsent: pl.DataFrame) -> Iterator[tuple[str, Found]]:
-    """Arrivals of messages without a record, though their sender was running and could write one."""
+    """Yields arrivals of messages without any record of their sender, although the sender was running."""
     rows = unsent.filter(~pl.col("away"))
     yield "there", Found("were received that no sender was due to send", rows, ("received_ns",))
 
 
 def _unsent(run: Run) -> pl.DataFrame:
-    """Messages that arrived without an S record or a debt."""
+    """Returns arrived messages that have neither a send record (S) nor a debt record (D)."""
     odd = run.records.received.join(run.records.sent, on=MESSAGE, how="anti")
     odd = odd.join(_debts(run.records), on=MESSAGE, how="anti").unique(MESSAGE, maintain_order=True)
     return odd.join(run.flows, on="flow", how="left")
 
 
 def _lost_records(unsent: pl.DataFrame) -> Iterator[Warned]:
-    """Notes on lost records of stopped senders: the messages are in no figure, but the run is not suspect."""
+    """Yields a note on messages whose stopped sender lost their records: no figure counts them, and the run
+    is not suspect.
+    """
     if count := unsent.filter("away").height:
         text = f"{count} messages were received without a record of their sending; they are left out."
         yield Warned("reduce-orphans", text, AWAY)
 
 
 def _debts(records: Records) -> pl.DataFrame:
-    """Messages that an agent says were due and have no S record that holds: flow, seq, state."""
+    """Returns the messages that an agent lists as due without a valid S record: flow, seq, state."""
     spans = records.debts.with_columns(seq=pl.int_ranges("from_seq", pl.col("to_seq") + 1))
     rows = (
         spans.select("flow", "seq", "state").explode("seq").unique(MESSAGE, keep="last", maintain_order=True)
@@ -245,7 +251,7 @@ def _debts(records: Records) -> pl.DataFrame:
 
 
 def _unrecorded(run: Run) -> Iterator[Warned]:
-    """Warnings of missing records: refused lines, sends without a record, messages without any."""
+    """Yields warnings of missing records: refused lines, sends without a record, messages without any."""
     debts = _debts(run.records)
     if debts.is_empty():
         return

@@ -1,4 +1,6 @@
-"""Reads a run's records: what was sent, what arrived, sessions, how bulk flows came on, spans, debts."""
+"""Reads a run's records: sent and received messages, sessions, progress and windows of bulk flows, spans,
+debts.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +67,7 @@ THERE, BACK = "0", "1"  # legs: at the receiver; a reply, at the sender again
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """The seven kinds of lines in raw/messages.csv, as tables; their flows are those of the plan."""
+    """The seven kinds of lines in raw/messages.csv as tables, only of flows that the plan has."""
 
     sent: pl.DataFrame
     received: pl.DataFrame
@@ -78,9 +80,9 @@ class Records:
 
 
 def read(path: Path, flows: int) -> Records:
-    """raw/messages.csv by kind; times of 0 (unknown) become null. flows: how many the plan has.
+    """Reads raw/messages.csv by kind of record; times of 0 (unknown) become null.
 
-    Records of other flows are left out, with a warning.
+    `flows` is the number of the plan's flows; records of other flows are left out, with a warning.
     """
     raw = rawfile.read(path)
     found = []
@@ -106,7 +108,7 @@ def read(path: Path, flows: int) -> Records:
 
 
 def _with_peer(raw: Raw) -> Raw:
-    """Session lines, of which the last field may be left out, with all their fields."""
+    """Adds the last field to session lines that leave it out."""
     unquoted = pl.col("line").str.replace_all('"(?:[^"]|"")*"', "")
     short = unquoted.str.count_matches(",") == len(SESSION) - 2
     whole = pl.when(short).then(pl.col("line") + ",").otherwise("line")
@@ -114,7 +116,7 @@ def _with_peer(raw: Raw) -> Raw:
 
 
 def _strange(path: Path, lines: pl.DataFrame, unknown: int, flows: int) -> list[Warned]:
-    """Warnings of lines that no table takes."""
+    """Returns warnings of lines of unknown kinds and of lines of unknown flows."""
     found = []
     if other := lines.filter(~pl.col("line").str.contains("^[SRCBWPD],")).height:
         text = f"{path.name}: {other} lines are of no known kind and were left out."

@@ -1,4 +1,4 @@
-"""Reduces a run directory: raw files and pcaps become the Parquet tables of docs/contracts.md."""
+"""Reduces a run directory: makes the Parquet tables of docs/contracts.md from raw files and pcaps."""
 
 from __future__ import annotations
 
@@ -61,16 +61,16 @@ class Reduced:
     seen: dict[str, pl.DataFrame] = field(default_factory=dict)
 
     def write(self, name: str, table: pl.DataFrame) -> None:
-        """The table under its final name only once it is whole."""
+        """Writes the table; the file gets its final name only when it is complete."""
         with regular.replacing(self.run_dir / f"{name}.parquet") as file:
             table.write_parquet(file, compression="lz4")
         self.tables[name] = table.height
 
 
 def reduce_run(run_dir: Path) -> Reduced:
-    """Writes every table that the run's raw files give; what is absent or damaged stands in the warnings.
+    """Writes every table that the run's raw files allow; warnings name absent and damaged files.
 
-    CaptureError where `run_dir` has no plan that can be read, or the reducer itself is missing.
+    CaptureError if `run_dir` has no readable plan, or the reducer program is missing.
     """
     if other := regular.other_entry(run_dir):
         raise CaptureError(f"{run_dir}: {other}; a run has regular files and directories only; remove it")
@@ -105,7 +105,7 @@ def reduce_run(run_dir: Path) -> Reduced:
 
 
 def _altered(run_dir: Path) -> list[Warned]:
-    """Warnings of input files that were changed after their first reduction."""
+    """Returns warnings of input files that were changed after their first reduction."""
     return [
         Warned(manifest.ALTERED, f"{name} was changed after it had been reduced", ALTERED, suspect=True)
         for name in seal.altered_records(run_dir)
@@ -113,7 +113,7 @@ def _altered(run_dir: Path) -> list[Warned]:
 
 
 def _apps(plan: Plan) -> dict[str, tuple[int, ...]]:
-    """The ports of each application protocol, by the plan's software."""
+    """Returns the ports of each application protocol in the plan's software."""
     spoken: dict[str, set[int]] = {}
     for node in plan.nodes:
         for software in node.software:
@@ -150,7 +150,9 @@ def _links(done: Reduced, path: Path, plan: Plan) -> None:
 
 
 def _both(done: Reduced, path: Path, schema: dict[str, Any]) -> pl.DataFrame:
-    """A file of samples with that of the virtual machines beside it (`nodes.vm.csv`), if there is one."""
+    """Reads a file of samples, together with that of the virtual machines (`nodes.vm.csv`)
+    if there is one.
+    """
     tables = []
     for file in (path, path.with_name(f"{path.stem}.vm.csv")):
         if file == path or file.exists():
@@ -178,7 +180,7 @@ def _host(done: Reduced, raw_dir: Path) -> None:
 
 
 def _disturbance(done: Reduced, raw_dir: Path) -> None:
-    """Heartbeats and CPU contention; runs in virtual time have none."""
+    """Reduces heartbeats and CPU contention; runs in virtual time have none."""
     tables = []
     for where, name in disturbance.FILES.items():
         if (file := retired.there(raw_dir / name)) is not None:
@@ -221,7 +223,7 @@ def _events(done: Reduced, path: Path, plan: Plan) -> None:
 
 
 def _trials(done: Reduced, raw_dir: Path) -> None:
-    """Reduces RFC 2544's trials: a row for each trial, its latencies, the results of the searches."""
+    """Reduces the trials of RFC 2544: one row for each trial, latencies, and the results of the searches."""
     patterns = {"trials": trials.TRIALS, "latencies": trials.LATENCIES, "findings": trials.FINDINGS}
     for name, pattern in patterns.items():
         path = raw_dir / f"{name}.csv"
@@ -234,7 +236,9 @@ def _trials(done: Reduced, raw_dir: Path) -> None:
 
 
 def _event(done: Reduced, line: str) -> dict[str, Any] | None:
-    """One event's row; args as JSON text, since every action has others."""
+    """Returns the row of one event, with `args` as JSON text because actions differ; None and a warning for
+    an invalid line.
+    """
     try:
         found = json.loads(line)
         row = {name: found.get(name) for name in TABLES["events"].names}
@@ -275,7 +279,7 @@ def _capture(done: Reduced, capture: Capture, apps: Mapping[str, tuple[int, ...]
 
 
 def _doubts(name: str, counts: Counts) -> Iterator[Warned]:
-    """Warnings for the reader of a capture's figures."""
+    """Yields warnings about a capture: a cut file, evicted connections and the like."""
     if counts.truncated:
         text = f"pcap/{name}.pcap {counts.cut}; {counts.packets} packets before that were kept."
         yield Warned("reduce-cut", text, rawfile.CUT_REMEDY)

@@ -1,4 +1,6 @@
-"""Rate, delay and loss that traces requested of links, as means over the interval before each sample."""
+"""Computes the rate, delay and loss that traces requested of links, as means over the interval before each
+sample.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +19,10 @@ KEYS = ("link", "direction")
 
 
 def beside(samples: pl.DataFrame, changes: pl.DataFrame) -> pl.DataFrame:
-    """The samples of links with the columns requested_bps, requested_delay_ns and requested_loss.
+    """Adds requested_bps, requested_delay_ns and requested_loss to the samples of links.
 
-    Null of classes, of directions without a trace (or a rate), and where the interval began before it.
+    They are null for classes, for directions without a trace (or rate), and if the interval began before
+    the trace.
     """
     numbered = samples.with_row_index("row")
     found = {name: np.full(samples.height, np.nan) for name in COLUMNS}
@@ -33,9 +36,8 @@ def beside(samples: pl.DataFrame, changes: pl.DataFrame) -> pl.DataFrame:
 
 
 def _means(t_ns: pl.Series, requested: pl.DataFrame, column: str) -> NDArray[np.float64]:
-    """Mean values between each sample and the next, of a quantity that is constant between changes.
-
-    The first sample has no mean.
+    """Returns the means between successive samples of a quantity that is constant between changes; the
+    first sample has no mean.
     """
     begins = requested["planned_ns"].to_numpy()
     values = requested[column].cast(pl.Float64).fill_null(float("nan")).to_numpy()

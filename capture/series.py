@@ -1,4 +1,4 @@
-"""Counters sampled once a second, as rates and shares over the interval before each sample."""
+"""Converts counters sampled once a second to rates and shares over the interval before each sample."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ STACKS = {"node": NAME, "counter": NAME, "value": INTEGER}
 
 
 def _step(column: str, over: tuple[str, ...]) -> pl.Expr:
-    """Growth of a counter since the sample before; null for the first, and where it was set back."""
+    """Returns an expression for a counter's growth since the sample before; null for the first sample, and
+    after a reset.
+    """
     step = pl.col(column).diff()
     step = step.over(over) if over else step
     return pl.when(step >= 0).then(step)
@@ -37,18 +39,22 @@ def _per_second(column: str, over: tuple[str, ...], factor: int = 1) -> pl.Expr:
 
 
 def _group(plan: Plan) -> pl.Expr:
-    """The group of the row's node; null if the plan does not have the node."""
+    """Returns an expression for the group of the row's node; null if the plan does not have the node."""
     groups = {node.name: node.group for node in plan.nodes}
     return pl.col("node").replace_strict(groups, default=None, return_dtype=pl.String).alias("group")
 
 
 def stacks(raw: pl.DataFrame, plan: Plan) -> pl.DataFrame:
-    """node, counter, value (its growth over the scenario), group."""
+    """Returns counters of network stacks with their node's group: node, counter, value (its growth over the
+    scenario).
+    """
     return raw.with_columns(_group(plan)).sort("node", "counter", maintain_order=True)
 
 
 def nodes(raw: pl.DataFrame, plan: Plan) -> pl.DataFrame:
-    """The table nodes.parquet: cpu_share is of one core, rates are bits and packets a second of the node."""
+    """Returns the table nodes.parquet: cpu_share is of one core, rates are bits and packets a second of the
+    node.
+    """
     over = ("node",)
     return (
         raw.sort("node", "t_ns")
@@ -65,8 +71,8 @@ def nodes(raw: pl.DataFrame, plan: Plan) -> pl.DataFrame:
 
 
 def links(raw: pl.DataFrame, classes: pl.DataFrame | None = None) -> pl.DataFrame:
-    """bps and pps: what left, bits and packets per second: by the root qdisc where `class` is null, else by
-    that class or band below it.
+    """Returns the table of links with bps and pps, the bits and packets sent a second: by the root qdisc if
+    `class` is null, else by that class or band.
     """
     over = ("link", "direction", "class")
     whole = raw.with_columns(pl.lit(None, pl.String).alias("class"), pl.lit(None, pl.Int64).alias("marked"))
@@ -79,7 +85,9 @@ def links(raw: pl.DataFrame, classes: pl.DataFrame | None = None) -> pl.DataFram
 
 
 def host(raw: pl.DataFrame, where: str) -> pl.DataFrame:
-    """busy_share and steal_share of all cores' time; `where`: lab (its kernel), outer, or a host's name."""
+    """Returns busy_share and steal_share of all cores' time; `where` is lab (its kernel), outer, or a
+    host's name.
+    """
     every = pl.sum_horizontal(_step(name, ()) for name in TIMES)
     idle = _step("idle_ns", ()) + _step("iowait_ns", ())
     return raw.sort("t_ns").select(

@@ -1,4 +1,7 @@
-"""The command line of tcpdump for a capture point, and its final statistics. Standard library only."""
+"""Builds tcpdump's command line for a capture point, and parses its final statistics.
+
+Imports the standard library only.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,7 @@ class CapturePoint(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """Packets written, passed by the filter, and lost in the kernel and at the interface."""
+    """Numbers of packets: written, passed by the filter, and lost in the kernel and at the interface."""
 
     packets: int
     received: int
@@ -43,10 +46,9 @@ class Statistics:
 
 
 def argv(point: CapturePoint, buffer_kib: int = BUFFER_KIB, program: str = "tcpdump") -> tuple[str, ...]:
-    """The command that writes the point's packets to standard output, each as soon as it is captured.
+    """Returns the command that writes the point's packets to standard output, each as soon as it is captured.
 
-    The pcap goes through a pipe or an opened file, not `-w FILE`: tcpdump gives up root before it opens
-    files.
+    It writes no file itself, because tcpdump drops root before it opens files.
     """
     snaplen = point.snaplen or WHOLE_FRAME
     command = (
@@ -58,9 +60,9 @@ def argv(point: CapturePoint, buffer_kib: int = BUFFER_KIB, program: str = "tcpd
 
 @functools.lru_cache(maxsize=256)
 def fault(wanted: str, program: str = "tcpdump") -> str | None:
-    """tcpdump's error on a filter for Ethernet; None if it accepts the filter, or is not installed.
+    """Returns tcpdump's error on a filter for Ethernet; None if it accepts the filter, or is not installed.
 
-    It only compiles the filter: no interface is opened, no privilege needed.
+    tcpdump only compiles the filter, which needs no interface and no privilege.
     """
     if (found := shutil.which(program)) is None:
         return None
@@ -71,7 +73,7 @@ def fault(wanted: str, program: str = "tcpdump") -> str | None:
 
 
 def _compiled(program: str, wanted: str) -> tuple[bool, str]:
-    """Whether it is refused, and with which words; a name that only a name server knows must not delay it."""
+    """Returns (refused, error text) of compiling a filter; name servers are given one second."""
     command = [program, "-y", "EN10MB", "-d", "--", wanted]
     quick = {**os.environ, "LC_ALL": "C", "RES_OPTIONS": "timeout:1 attempts:1"}
     try:
@@ -93,7 +95,7 @@ def _compiled(program: str, wanted: str) -> tuple[bool, str]:
 
 
 def matching(pcap: Path, wanted: str, program: str = "tcpdump") -> int | None:
-    """How many packets of a file match a filter; None where tcpdump cannot tell (absent, too old)."""
+    """Returns how many packets of a file match a filter; None if tcpdump cannot count (absent, too old)."""
     command = [program, "-n", "-r", "-", "--count", "--", wanted]  # it may not open files of others
     try:
         with pcap.open("rb") as file:
@@ -107,12 +109,15 @@ def matching(pcap: Path, wanted: str, program: str = "tcpdump") -> int | None:
 
 
 def listening(line: str) -> bool:
-    """Whether a line of tcpdump's standard error says that the capture has begun."""
+    """Returns whether a line of tcpdump's standard error states that the capture has begun."""
     return "listening on" in line
 
 
 def statistics(stderr: str) -> Statistics:
-    """The counters that tcpdump prints when it ends. ValueError with its last lines where it printed none."""
+    """Parses the counters that tcpdump prints when it ends.
+
+    ValueError with its last lines if there are none.
+    """
     packets, received = _counter(stderr, "captured"), _counter(stderr, "received by filter")
     kernel = _counter(stderr, "dropped by kernel")
     if packets is None or received is None or kernel is None:

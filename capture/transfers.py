@@ -1,4 +1,4 @@
-"""The progress of bulk flows, second by second, by the counts of both ends."""
+"""Makes the tables of bulk flows: their progress second by second at both ends, and congestion windows."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from contract.tables import TABLES
 
 
 def table(progress: pl.DataFrame, plan: Plan) -> pl.DataFrame:
-    """The table transfers.parquet from records of kind B.
+    """Returns the table transfers.parquet from records of kind B.
 
-    receiver: who counted, or the only one that the flow has. bps: bits a second since the record before of
-    the same flow, end and leg; null for the first.
+    receiver is the end that counted, or the flow's only receiver. bps is bits a second since the last
+    record of the same flow, end and leg; null for the first.
     """
     only = (
         expected.deliveries(plan).group_by("flow").agg(pl.col("receiver").first(), receivers=pl.len())
@@ -35,7 +35,9 @@ def table(progress: pl.DataFrame, plan: Plan) -> pl.DataFrame:
 
 
 def windows(samples: pl.DataFrame, plan: Plan) -> pl.DataFrame:
-    """The table windows.parquet from records of kind W: congestion windows, a row a connection and sample."""
+    """Returns the table windows.parquet from records of kind W: a congestion window for each connection and
+    sample.
+    """
     return (
         samples.join(expected.flows(plan), on="flow", how="left")
         .with_columns(bytes=pl.col("segments") * pl.col("segment_bytes"))

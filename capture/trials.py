@@ -1,4 +1,4 @@
-"""The trials of a path as tables: what was offered, what came out, how long it took, what was found."""
+"""Makes tables of the RFC 2544 trials of a path: offered and delivered frames, latencies, and results."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ FINDINGS = {
 
 
 def planned(plan: Plan) -> bool:
-    """Whether the plan has trials at all."""
+    """Returns whether the plan has RFC 2544 trials."""
     return any(s.kind == KIND for node in plan.nodes for s in node.software)
 
 
 def streams(plan: Plan) -> dict[str, dict[str, Any]]:
-    """The settings of each stream of test frames, by its label NODE.SOFTWARE."""
+    """Returns the settings of each stream of test frames, by its label NODE.SOFTWARE."""
     return {
         f"{node.name}.{software.name}": software.spec
         for node in plan.nodes
@@ -52,19 +52,21 @@ def streams(plan: Plan) -> dict[str, dict[str, Any]]:
 
 
 def one_clock(plan: Plan, stream: str) -> bool:
-    """Whether sender and receiver are in one kernel; else their clocks' offset would be in every latency."""
+    """Returns whether sender and receiver share one kernel; otherwise each latency includes their clocks'
+    offset.
+    """
     kinds = {node.name: node.kind for node in plan.nodes}
     ends = {stream.split(".")[0], *(frames["to"] for name, frames in streams(plan).items() if name == stream)}
     return not any(kinds.get(node) == "vm" for node in ends)
 
 
 def label(stream: str, size: int, count: int) -> str:
-    """ "64 B", with the stream before it where there is more than one."""
+    """Returns "64 B", preceded by the stream if there is more than one."""
     return f"{size} B" if count == 1 else f"{stream} {size} B"
 
 
 def trials(raw: pl.DataFrame) -> pl.DataFrame:
-    """lost: sent and never seen by the receiver; offered and delivered rates as they really were."""
+    """Adds `lost` (sent and never received) and the measured offered and delivered rates to the trials."""
     lost = pl.col("sent") - pl.col("received") - pl.col("ring_dropped")
     return raw.with_columns(
         lost=lost.clip(0),
@@ -74,6 +76,8 @@ def trials(raw: pl.DataFrame) -> pl.DataFrame:
 
 
 def _rate(frames: str, side: str) -> pl.Expr:
-    """Frames a second between the first and the last; null of fewer than two."""
+    """Returns an expression for frames a second between the first and the last; null for fewer than two
+    frames.
+    """
     span_ns = pl.col(f"{side}_last_ns") - pl.col(f"{side}_first_ns")
     return pl.when((pl.col(frames) > 1) & (span_ns > 0)).then((pl.col(frames) - 1) * 1e9 / span_ns)

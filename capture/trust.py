@@ -1,6 +1,6 @@
-"""Whether a run's figures can be trusted: judged once, from its tables, for terminal, page and exit status.
-
-What only a running lab sees (its own lateness, queues, sessions that never came) it has written itself.
+"""Judges from a run's tables whether its figures can be trusted; terminal, page and exit status use the
+result. Facts that only a running lab sees (its own lateness, queues, sessions that never came) are written
+by the lab.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ KERNELS = {"lab": "the lab's kernel", "outer": "the machine outside"}
 
 
 def judge(run_dir: Path, plan: Plan, manifest: Contents) -> list[Warned]:
-    """All warnings that the run's tables give; an absent table gives none."""
+    """Returns all warnings that the run's tables give; an absent table gives none."""
     names = ("host", "messages", "nodes", "findings", "sessions", "events")
     host, messages, nodes, findings, sessions, events = (_table(run_dir, name) for name in names)
     found: list[Warned] = []
@@ -53,7 +53,7 @@ def _table(run_dir: Path, name: str) -> pl.DataFrame | None:
 
 
 def _within(host: pl.DataFrame, manifest: Contents) -> pl.DataFrame:
-    """Samples of the scenario; all samples if its times are not known."""
+    """Returns the samples of the scenario; all samples if its times are not known."""
     phases = manifest.get("phases") or {}
     if not phases:
         return host
@@ -62,7 +62,9 @@ def _within(host: pl.DataFrame, manifest: Contents) -> pl.DataFrame:
 
 
 def _length_ns(messages: pl.DataFrame, manifest: Contents) -> int:
-    """The scenario's length; if its times are not known, the time over which messages were due."""
+    """Returns the scenario's length in ns; if its times are not known, the time over which messages were
+    due.
+    """
     if phases := manifest.get("phases"):
         return max(e for _, e in phases.values()) - min(b for b, _ in phases.values())
     due = messages["scheduled_ns"].drop_nulls()
@@ -70,7 +72,7 @@ def _length_ns(messages: pl.DataFrame, manifest: Contents) -> int:
 
 
 def _machine(host: pl.DataFrame, of_trials: bool) -> Iterator[Warned]:
-    """Warnings of an overloaded or shared machine, which falsifies CPU and latency."""
+    """Yields warnings of an overloaded or shared machine, which falsifies CPU and latency."""
     hosts = host.filter(~pl.col("where").is_in(list(KERNELS)))["where"].unique().sort()
     for where, kernel in {**KERNELS, **{name: f"host {name}" for name in hosts}}.items():
         rows = host.filter(pl.col("where") == where).drop_nulls("busy_share")
@@ -87,7 +89,7 @@ def _machine(host: pl.DataFrame, of_trials: bool) -> Iterator[Warned]:
 
 
 def _core(host: pl.DataFrame, of_trials: bool) -> Iterator[Warned]:
-    """A note on a busy modelled core, which does not make the run suspect."""
+    """Yields a note on a busy modelled core, which does not make the run suspect."""
     busy = host.filter(pl.col("where") == "lab")["busy_share"].mean()
     if isinstance(busy, float) and busy > BUSY and not of_trials:
         text = f"the modelled core was {busy:.0%} busy in the scenario: nodes waited for it"
@@ -95,8 +97,9 @@ def _core(host: pl.DataFrame, of_trials: bool) -> Iterator[Warned]:
 
 
 def _early(messages: pl.DataFrame, plan: Plan) -> Iterator[Warned]:
-    """Nothing arrives before it is scheduled, so a latency below zero, and below what the clocks of both ends
-    are known to, is an error of the clock; but a number may be another's where a link flips bits.
+    """Yields warnings of messages that arrived before they were scheduled, by more than the known clock
+    error. They show a wrong clock or record; only a note if a link flips bits and the message arrived
+    twice, because a damaged number then names another message.
     """
     early = messages.filter(pl.col("latency_ns") < -pl.col("known_ns"))
     twice = early.filter(pl.col("copies") > 1) if _flipped(plan) else early.clear()
@@ -119,12 +122,14 @@ def _messages(found: pl.DataFrame) -> str:
 
 
 def _flipped(plan: Plan) -> bool:
-    """Whether the file requests flipped bits on some link."""
+    """Returns whether the plan requests bit errors on some link."""
     return any(link.way(way).impairment.corrupt for link in plan.links for way in WAYS)
 
 
 def _known(messages: pl.DataFrame) -> Iterator[Warned]:
-    """Between hosts, and between machines, a latency is known no better than their clocks."""
+    """Yields a note that names the classes whose median latency is not much larger than the clock error
+    between kernels.
+    """
     across = messages.filter((pl.col("known_ns") > 0) & pl.col("latency_ns").is_not_null())
     of = across.group_by("class", maintain_order=True).agg(
         pl.col("latency_ns").median() / 1e6, pl.col("known_ns").max() / 1e6
@@ -152,7 +157,7 @@ def _guarantees(messages: pl.DataFrame, plan: Plan) -> Iterator[Warned]:
 
 
 def ticked(nodes: pl.DataFrame) -> bool:
-    """Whether the kernel counts the CPU of nodes by the timer's ticks, between which short work falls."""
+    """Returns whether the kernel counts the CPU of nodes in timer ticks, which miss short work."""
     return nodes.height > 0 and bool(nodes.select((pl.col("cpu_ns") % TICK_NS == 0).all()).item())
 
 
@@ -166,7 +171,9 @@ def _accounting(nodes: pl.DataFrame) -> Iterator[Warned]:
 
 
 def _tester(findings: pl.DataFrame, plan: Plan) -> Iterator[Warned]:
-    """A generator in software may be slower than the path: then it is itself what was measured."""
+    """Yields warnings of trials that measured the generator, which may be slower than the path, or two
+    different clocks.
+    """
     streams = trials.streams(plan)
     if not all(trials.one_clock(plan, stream) for stream in streams):
         text = "sender and receiver are in two kernels, whose clocks differ: latency is not shown"

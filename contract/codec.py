@@ -1,4 +1,4 @@
-"""Frozen dataclasses to JSON and back, standard library only."""
+"""Converts frozen dataclasses to JSON and back; imports the standard library only."""
 
 from __future__ import annotations
 
@@ -13,22 +13,24 @@ T = TypeVar("T")
 
 
 def to_json(value: Any, *, indent: int | None = None) -> str:
-    """Canonical JSON text of a dataclass tree: keys sorted, so equal values give equal bytes."""
+    """Returns the canonical JSON text of a tree of dataclasses: keys are sorted, so equal values give equal
+    bytes.
+    """
     return json.dumps(value, indent=indent, sort_keys=True, default=_fields)
 
 
 def _fields(value: Any) -> dict[str, Any]:
-    """A dataclass as a mapping for json, without the copies of `dataclasses.asdict`."""
+    """Returns a dataclass as a mapping for json, without the copies of `dataclasses.asdict`."""
     return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
 
 
 def from_json(cls: type[T], text: str) -> T:
-    """The dataclass that `to_json` wrote; TypeError or KeyError where the text is not of that shape."""
+    """Returns the dataclass that `to_json` wrote; TypeError or KeyError if the text has another structure."""
     return build(cls, json.loads(text))
 
 
 def build(cls: type[T], data: Any) -> T:
-    """A value of type `cls` from plain JSON data."""
+    """Returns a value of type `cls` made from plain JSON data."""
     make: Callable[[Any], T] = _builder(cls)  # type: ignore[arg-type]  # classes are hashable
     return make(data)
 

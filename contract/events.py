@@ -1,4 +1,6 @@
-"""Events of a run: what its timeline, its traces and its clients changed, a line each in raw/events.jsonl."""
+"""Writes the events of a run (changes by its timeline, its traces and its clients), one line each in
+raw/events.jsonl.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ NAME = "raw/events.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """An event as it was applied; its columns in events.parquet have the same names, with `args` as JSON."""
+    """An event as it was applied; columns of events.parquet have the names of these fields, with `args` as
+    JSON.
+    """
 
     t_ns: int
     planned_ns: int
@@ -29,7 +33,7 @@ class Applied:
     label: str = ""
 
     def write(self, run_dir: Path) -> dict[str, Any]:
-        """Appends its line, and returns its fields."""
+        """Appends the event's line to raw/events.jsonl, and returns its fields."""
         fields = asdict(self)
         with (run_dir / NAME).open("a") as out:
             out.write(json.dumps(fields) + "\n")
@@ -37,6 +41,6 @@ class Applied:
 
 
 def impairments(args: str) -> Iterator[tuple[str, Impairment]]:
-    """Direction and impairment of each that an event `impair` set, from its `args` in events.parquet."""
+    """Yields each direction and impairment that an event `impair` set, from its `args` in events.parquet."""
     found = json.loads(args)
     return ((way, build(Impairment, found[way])) for way in WAYS if found.get(way))

@@ -1,7 +1,8 @@
-"""Findings that make a run suspect: the one check that page, terminal, JUnit and `vnet.load` share.
+"""Finds the reasons for which a run is suspect, for page, terminal, JUnit and `vnet.load` alike.
 
-The manifest says what the lab and the reduction found. Two things it cannot say of itself: that a file was
-changed after it had been sealed, and that nobody wrote the run's end. Standard library only.
+The manifest has the findings of the lab and of the reduction. This module adds two that the manifest cannot
+have: a file was changed after it had been sealed, or no end of the run was written. It imports the standard
+library only.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ ALTERED = "tables: `vnet report --reduce` makes them again; plan, manifest and p
 
 
 def read(run_dir: Path) -> Contents:
-    """The manifest with an added finding for each file that was changed after it had been sealed."""
+    """Returns the manifest, with an added finding for each file that was changed after it had been sealed."""
     return known(manifest.read(run_dir), seal.altered(run_dir))
 
 
 def known(found: Contents, altered: tuple[str, ...]) -> Contents:
-    """As `read`, from a manifest and the names of its changed files."""
+    """Adds the same findings as `read` to a given manifest, from the names of its changed files."""
     if found == {}:
         return found
     if not isinstance(found, dict):  # whoever changed the file may have put anything there
@@ -44,7 +45,7 @@ def _damaged(how: str) -> Warned:
 
 
 def _warnings(found: Mapping[str, Any]) -> tuple[list[dict[str, Any]], bool]:
-    """The valid warnings, and whether all warnings are valid."""
+    """Returns the valid warnings, and whether all warnings are valid."""
     listed = found.get("warnings") or []
     if not isinstance(listed, list):
         return [], False
@@ -53,7 +54,7 @@ def _warnings(found: Mapping[str, Any]) -> tuple[list[dict[str, Any]], bool]:
 
 
 def reasons(found: Mapping[str, Any]) -> list[str]:
-    """Why it is suspect, a sentence each; empty where it is not."""
+    """Returns why the run is suspect, one sentence each; empty if it is not."""
     if not found:
         return [f"{manifest.NAME} is not there"]
     state = found.get("state", "unknown")
@@ -65,5 +66,5 @@ def reasons(found: Mapping[str, Any]) -> list[str]:
 
 
 def why(found: Mapping[str, Any]) -> str | None:
-    """The first reason for which it is suspect; None where it is not."""
+    """Returns the first reason why the run is suspect; None if it is not."""
     return next(iter(reasons(found)), None)

@@ -1,6 +1,7 @@
 """Reads and writes manifest.json of a run; all other code uses this module.
 
-Standard library only: the lab process writes it inside the lab's kernel, where every import costs.
+It imports the standard library only: the lab process writes the file inside the lab's kernel, where every
+import costs time.
 """
 
 from __future__ import annotations
@@ -87,7 +88,7 @@ class Warned:
 
 @dataclass(kw_only=True)
 class Record:
-    """The manifest of a run that goes on: its lab process fills it in and writes `contents`."""
+    """The manifest of a run in progress: its lab process fills it in and writes `contents`."""
 
     lab: str
     run: str
@@ -118,7 +119,7 @@ class Record:
     starts: dict[str, Any] | None = None
 
     def contents(self, warnings: list[dict[str, Any]]) -> Contents:
-        """What the file says, but for `suspect`, which `write` adds."""
+        """Returns the manifest's content with these warnings, without `suspect`, which `write` adds."""
         known = {one.name: getattr(self, one.name) for one in fields(Record)}
         said = {name: value for name, value in known.items() if value is not None or name not in OPTIONAL}
         return cast(Contents, said | {"warnings": warnings})
@@ -128,21 +129,21 @@ OPTIONAL = ("foreign", "totals", "clocks", "hosts", "underlay", "starts")
 
 
 def read(run_dir: Path) -> Contents:
-    """The manifest's content; empty if there is none yet."""
+    """Returns the manifest's content; empty if there is none yet."""
     path = run_dir / NAME
     found: Contents = json.loads(path.read_text()) if path.exists() else {}
     return found
 
 
 def write(run_dir: Path, data: Contents) -> Contents:
-    """Writes the whole manifest with its judgement `suspect`, and returns it as written."""
+    """Writes the whole manifest, with `suspect` computed from it, and returns it as written."""
     whole: Contents = {**data, "suspect": doubtful(data)}
     copy(run_dir, json.dumps(whole, indent=1) + "\n")
     return whole
 
 
 def copy(run_dir: Path, text: str) -> None:
-    """Writes a manifest from another machine, atomically."""
+    """Writes the text of a manifest atomically, and renews the run's seal if there is one."""
     path = run_dir / NAME
     if not (run_dir / "seal.json").exists():
         regular.write(path, text)
@@ -155,12 +156,14 @@ def copy(run_dir: Path, text: str) -> None:
 
 
 def doubtful(data: Contents) -> bool:
-    """Whether the run is suspect: it is not complete, or a warning questions it."""
+    """Returns whether the run is suspect: it is not complete, or a warning questions it."""
     return data.get("state") != COMPLETE or any(w.get("suspect") for w in data.get("warnings", ()))
 
 
 def ended(run_dir: Path, state: str, error: str | None, by: str | None = None) -> Contents:
-    """Writes the end of a run that its lab process could not write; by: who ended it, if known."""
+    """Writes the end of a run that its lab process could not write; `by` is what ended it,
+    None if unknown.
+    """
     known: Contents = {"lab": run_dir.parent.name, "run": run_dir.name, **read(run_dir)}
     known |= {"state": state, "error": error}
     if by:
@@ -169,7 +172,9 @@ def ended(run_dir: Path, state: str, error: str | None, by: str | None = None) -
 
 
 def outside(run_dir: Path, why: str, machine: dict[str, Any], inputs: dict[str, str]) -> None:
-    """Adds values that are hidden inside a run in virtual time: reason for the kernel, machine, inputs."""
+    """Adds values that a run in virtual time cannot see: the reason for its kernel, the machine, the
+    inputs.
+    """
     known = read(run_dir)
     kernel: Kernel = {**known.get("kernel", {}), "why": why}
     write(run_dir, known | {"kernel": kernel, "run": run_dir.name, "machine": machine, "inputs": inputs})

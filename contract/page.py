@@ -59,7 +59,7 @@ Written by reports: `report/index.html`, `report/figures/*.svg|vl.json`, `report
 
 
 def pages() -> dict[str, str]:
-    """Markdown by the page's name."""
+    """Returns the Markdown of each page, by the page's name."""
     parts = (plan, network, flows, software, queues, traces, hosts, tolerance)
     made = [kind for part in parts for kind in vars(part).values() if _own(kind, part)]
     return {
@@ -92,7 +92,7 @@ def _column(column: Column) -> str:
 
 
 def entry(name: str, kind: Any, lines: Iterable[str]) -> str:
-    """A list entry: the name, the docstring and a line for each field."""
+    """Returns a list entry: the name, the docstring and a line for each field."""
     text = f"**{name}** {_text(kind)}".rstrip()
     return "\n".join(_item(text, "") + [line for field in lines for line in _item(field, "  ")]) + "\n"
 
@@ -102,13 +102,13 @@ def _item(text: str, indent: str) -> list[str]:
 
 
 def _text(kind: type) -> str:
-    """Its docstring as one paragraph; nothing where a dictionary's own would be meant."""
+    """Returns the docstring of a class as one paragraph; "" for one that Python generated."""
     said = " ".join((kind.__dict__.get("__doc__") or "").split())
     return "" if said.startswith(f"{kind.__name__}(") else said  # that `dataclass` makes of the fields
 
 
 def fields(kind: Any, skip: Sequence[str] = ()) -> Iterator[str]:
-    """A line a field: its name, its type in words, the comment that stands behind it."""
+    """Yields a line for each field: its name, its type in words, and the comment behind it in the source."""
     said = dict(re.findall(r"^    (\w+): .*?  # (.+)$", _source(kind), re.MULTILINE))
     made = dataclasses.fields(kind) if dataclasses.is_dataclass(kind) else ()
     default = {f.name for f in made if not f.default is f.default_factory is dataclasses.MISSING}
@@ -119,7 +119,7 @@ def fields(kind: Any, skip: Sequence[str] = ()) -> Iterator[str]:
 
 
 def _source(kind: Any) -> str:
-    """The text of a class; none of a dictionary that a call made."""
+    """Returns the source text of a class; "" for a TypedDict that a call made."""
     whole = inspect.getsource(sys.modules[kind.__module__])
     return inspect.getsource(kind) if re.search(rf"^class {kind.__name__}[(:]", whole, re.MULTILINE) else ""
 

@@ -1,6 +1,6 @@
-"""Reads and writes regular files of a directory that somebody else may have made: no link is followed.
+"""Reads and writes regular files in directories that others may have made, without following links.
 
-Standard library only: manifest.py imports it, and the lab process imports that.
+Imports the standard library only: manifest.py imports it, and the lab process imports that.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _KINDS = {
 
 
 def open_read(path: Path) -> BufferedReader:
-    """The file, opened for reading; OSError where the path is a link, or no regular file."""
+    """Opens the file for reading; OSError if the path is a link, or no regular file."""
     descriptor = os.open(path, _READ)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
@@ -34,7 +34,7 @@ def open_read(path: Path) -> BufferedReader:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[IO[Any]]:
-    """A new binary file that takes the place of `path` at the end; readers see the old or the new one.
+    """Yields a new binary file that replaces `path` when the block ends; readers see the old or the new one.
 
     A link under that name is replaced, not followed. After an exception the old file stays.
     """
@@ -51,7 +51,7 @@ def replacing(path: Path) -> Iterator[IO[Any]]:
 
 
 def write(path: Path, text: str) -> None:
-    """The text in place of the file, as UTF-8."""
+    """Replaces the file by one with the text as UTF-8."""
     with replacing(path) as file:
         file.write(text.encode())
 

@@ -1,7 +1,7 @@
-"""Names in the files of runs that earlier versions wrote otherwise: readers see the present ones.
+"""Translates names in files of earlier versions to the present ones.
 
-One table for all readers (reports, command line, Python API), so that old run directories are read as new
-ones. Standard library only.
+Reports, command line and Python API share it, so that old run directories are read like new ones. Imports
+the standard library only.
 """
 
 from __future__ import annotations
@@ -37,29 +37,29 @@ FILES: Mapping[str, str] = {
 
 
 def objects(file: str, found: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The objects of a file under the present names of their keys."""
+    """Returns the objects of a file with the present names of their keys."""
     return [named(file, one) for one in found]
 
 
 def named(table: str, found: Mapping[str, Any]) -> dict[str, Any]:
-    """One object under the present names of its keys."""
+    """Returns one object with the present names of its keys."""
     names = NAMES.get(table, {})
     return {names.get(key, key): value for key, value in found.items()}
 
 
 def figures(found: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The figures of summary.json under their present names."""
+    """Returns the figures of summary.json with their present names."""
     rows = objects("summary.json", found)
     return [{**one, "name": FIGURES.get(one["name"], one["name"])} if "name" in one else one for one in rows]
 
 
 def judged(found: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The verdicts of verdicts.json under the present names of their subjects."""
+    """Returns the verdicts of verdicts.json with the present names of their subjects."""
     return [{**one, "of": SUBJECTS.get(one["of"], one["of"])} if "of" in one else {**one} for one in found]
 
 
 def there(path: Path) -> Path | None:
-    """The file under its present name, or under the one that earlier versions gave it."""
+    """Returns the path of a file under its present name, or under its earlier one; None if neither exists."""
     if path.exists() or path.name not in FILES:
         return path if path.exists() else None
     old = path.with_name(FILES[path.name])
@@ -67,6 +67,6 @@ def there(path: Path) -> Path | None:
 
 
 def columns(table: str, there: Iterable[str]) -> dict[str, str]:
-    """The columns of a table that have another name now: {old: present}."""
+    """Returns {old: present} for the columns of a table that have another name now."""
     names = NAMES.get(table, {})
     return {name: names[name] for name in there if name in names}

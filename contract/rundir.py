@@ -1,4 +1,4 @@
-"""Names of a run directory's files, and the reader of its plan (docs/contracts/run-directory.md)."""
+"""Names the files of a run directory, and reads its plan (docs/contracts/run-directory.md)."""
 
 from __future__ import annotations
 
@@ -15,15 +15,18 @@ PLAN, MANIFEST, PROOF, SUMMARY, VERDICTS = (
 
 
 class UnreadableError(Exception):
-    """A file of the run directory is absent, damaged or of another version; the text says which and why."""
+    """Raised for a file of the run directory that is absent, damaged or of another version."""
 
 
 class FormatError(UnreadableError):
-    """The plan is of a format that this version does not read."""
+    """Raised for a plan of a format that this version does not read."""
 
 
 def read_plan(run_dir: Path) -> Plan:
-    """The plan of the run, also one that an earlier version wrote in the same format."""
+    """Returns the plan of the run, also one that an earlier version wrote in the same format.
+
+    Raises UnreadableError.
+    """
     path = run_dir / PLAN
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
@@ -44,7 +47,7 @@ def read_plan(run_dir: Path) -> Plan:
 
 
 def _made_by(run_dir: Path) -> str:
-    """The version that the run's manifest names."""
+    """Returns the version in the run's manifest as text, or why there is none."""
     try:
         return f"vnet {manifest.read(run_dir)['versions']['vnet']}"
     except (OSError, ValueError, LookupError, TypeError):

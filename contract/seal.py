@@ -1,4 +1,6 @@
-"""seal.json: the digest of every file that figures are made of, so that one changed since is seen."""
+"""Writes and checks seal.json: the digests of all files that figures are made from, so that later changes
+are found.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +28,8 @@ def seal(run_dir: Path, records: bool = True) -> None:
 
 
 def lift(run_dir: Path, name: str) -> None:
-    """This file is about to be written anew: whoever is killed between it and `renew` leaves it without a
-    seal, not with a broken one. Nothing where the run has no seal yet.
+    """Removes a file's digest before the file is rewritten, so that a crash before `renew` leaves it
+    unsealed, not altered. Does nothing if the run has no seal.
     """
     try:
         known = _read(run_dir)
@@ -37,7 +39,7 @@ def lift(run_dir: Path, name: str) -> None:
 
 
 def renew(run_dir: Path, names: Iterable[str]) -> None:
-    """These files were written anew by their writer; nothing where the run has no seal yet."""
+    """Stores the digests of files that were rewritten. Does nothing if the run has no seal."""
     try:
         known = _read(run_dir)
     except (OSError, ValueError):
@@ -46,8 +48,9 @@ def renew(run_dir: Path, names: Iterable[str]) -> None:
 
 
 def altered(run_dir: Path) -> tuple[str, ...]:
-    """Files of figures that are not as they were sealed; none where the run never had a seal. Of what is gone
-    only the seal counts.
+    """Returns the sealed files that were changed or added since; empty if the run never had a seal.
+
+    Removed files do not count, except the seal.
     """
     if not sealed(run_dir) and _was_sealed(run_dir):
         return (NAME,)
@@ -55,7 +58,9 @@ def altered(run_dir: Path) -> tuple[str, ...]:
 
 
 def altered_records(run_dir: Path) -> tuple[str, ...]:
-    """As `altered`, for the files that a reduction reads; used before it renews tables and seal."""
+    """Returns the same as `altered` for the files that a reduction reads; used before it renews tables and
+    seal.
+    """
     return _changed(run_dir, WRITTEN, RECORDS)
 
 
@@ -78,7 +83,7 @@ def _changed(run_dir: Path, names: tuple[str, ...], patterns: tuple[str, ...]) -
 
 
 def _was_sealed(run_dir: Path) -> bool:
-    """Whether a reduction says in the manifest that it sealed the run; those of earlier versions do not."""
+    """Returns whether the manifest states that a reduction sealed the run; False for earlier versions."""
     try:
         found = json.loads((run_dir / "manifest.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -87,7 +92,7 @@ def _was_sealed(run_dir: Path) -> bool:
 
 
 def sealed(run_dir: Path) -> bool:
-    """Whether the run has a seal."""
+    """Returns whether the run has a seal."""
     return (run_dir / NAME).is_file()
 
 
@@ -100,7 +105,9 @@ def _read(run_dir: Path) -> dict[str, str]:
 
 
 def _inside(name: str) -> bool:
-    """Whether it is a name that is sealed: no seal makes anybody read elsewhere."""
+    """Returns whether a name may be in a seal; others are rejected, so that no seal leads to files
+    elsewhere.
+    """
     return name in SEALED or (_matches(name, PATTERNS + RECORDS) and ".." not in name)
 
 

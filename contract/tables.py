@@ -1,7 +1,7 @@
-"""The Parquet tables of a run directory: their columns with type, unit and meaning.
+"""Defines the Parquet tables of a run directory: their columns with type, unit and meaning.
 
-docs/contracts/tables.md is made from here: `python -m contract.page`. Those of capture points are written by
-the reducer (docs/contracts/packets.md).
+`python -m contract.page` makes docs/contracts/tables.md from it. The reducer defines the tables of capture
+points (docs/contracts/packets.md).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Table:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns that every such table has."""
+        """The names of the columns that every such table has."""
         return tuple(column.name for column in self.columns if not column.absent)
 
 

@@ -1,6 +1,5 @@
-"""The one vocabulary of verdicts: of links' proofs, guarantees, checks, expectations, and claims of works.
-
-Standard library only: everybody that judges or shows a verdict takes its word from here.
+"""Defines the verdicts (holds, fails, cannot tell) of proofs, guarantees, checks, expectations and claims
+of works. Imports the standard library only.
 """
 
 from __future__ import annotations
@@ -17,11 +16,11 @@ _EARLIER: dict[str, Verdict] = {"not judged": OPEN, "cannot be judged": OPEN, "d
 
 
 def word(said: object) -> Verdict:
-    """A verdict from a file, in the present words; an unknown word becomes `cannot tell`."""
+    """Returns the present word for a verdict in a file; an unknown word becomes `cannot tell`."""
     known: dict[object, Verdict] = {one: one for one in ORDER}
     return (known | _EARLIER).get(said, OPEN)
 
 
 def of_truth(holds: bool | None) -> Verdict:
-    """The verdict for a truth value; None, if nothing could be counted, becomes `cannot tell`."""
+    """Returns the verdict for a truth value; None becomes `cannot tell`."""
     return OPEN if holds is None else HOLDS if holds else FAILS

@@ -1,4 +1,4 @@
-"""The plan as data: what a lab will be, before anything is made. Standard library only."""
+"""Defines the plan: data that describe a lab before it is made. Imports the standard library only."""
 
 from .flows import Delivery, Flow, Guarantee, Pattern, Payload, Rate, Schedule, Spread
 from .hosts import Host, Tunnel

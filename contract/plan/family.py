@@ -1,4 +1,7 @@
-"""Distinguishes IPv4 from IPv6, and names what both have. Standard library only."""
+"""Distinguishes IPv4 from IPv6, and finds addresses by which nodes reach each other.
+
+Imports the standard library only.
+"""
 
 from __future__ import annotations
 
@@ -19,35 +22,37 @@ DEFAULT = "default"  # the same, of whichever family its neighbour has
 
 
 def family(text: str) -> Family:
-    """The family of an address or a subnet in its usual form."""
+    """Returns the family of an address or a subnet in its usual text form."""
     return "IPv6" if ":" in text else "IPv4"
 
 
 def is_address(text: str) -> bool:
-    """Whether a neighbour is given by its address; names begin with a letter and have no colon."""
+    """Returns whether a text is an address and no name; names begin with a letter and have no colon."""
     return ":" in text or text[:1].isdigit()
 
 
 def overlap(a: Subnet, b: Subnet) -> bool:
-    """Whether two subnets have addresses in common; those of two families have none."""
+    """Returns whether two subnets have addresses in common; False for subnets of different families."""
     if isinstance(a, IPv4Network):
         return isinstance(b, IPv4Network) and a.overlaps(b)
     return isinstance(b, IPv6Network) and a.overlaps(b)
 
 
 def speaks_ipv6(cards: Iterable[Interface], segments: Collection[str]) -> bool:
-    """Whether a node uses IPv6 at all; `segments`: those that let it."""
+    """Returns whether a node uses IPv6: it has an IPv6 address, or an interface on one of `segments`, which
+    enable IPv6.
+    """
     return any(card.segment in segments or family(card.address) == "IPv6" for card in cards)
 
 
 def has_ipv6(cards: Iterable[Interface]) -> bool:
-    """Whether an interface has an address of IPv6."""
+    """Returns whether an interface has an IPv6 address."""
     return any(family(card.address) == "IPv6" for card in cards)
 
 
 def spoken_to(theirs: Iterable[Interface], ours: Iterable[Interface], subnets: Mapping[str, str]) -> str:
-    """At which of its addresses a node is spoken to by another: in a subnet of both, else the first of a
-    family that the other has too, else its first. subnets: by segment, or link between nodes.
+    """Returns the address at which `ours` reach `theirs`: in a common subnet, else the first of a common
+    family, else their first. `subnets` maps segments, and links between nodes, to subnets.
     """
     theirs, ours = list(theirs), list(ours)
     on = {subnets[card.segment] for card in ours}

@@ -1,7 +1,6 @@
-"""Flows: who owes what to whom. Made once, in the plan; later stages read them and ask no protocol.
-
-Standard library only: the lab process reads it inside the lab's kernel, where every import costs.
-Times are nanoseconds from the scenario's start, sizes bytes of payload.
+"""Defines flows, their schedules and delivery guarantees, which the plan sets once; later stages read them
+and need no protocol. Imports the standard library only: the lab process reads it inside the lab's kernel,
+where every import costs time. Times are nanoseconds from the scenario's start, sizes bytes of payload.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""The machines that carry a lab together, and the tunnels by which its segments pass from one to another.
+"""Defines the hosts that carry a lab together, and the tunnels that join its segments between them.
 
-Standard library only: the lab process reads it inside the lab's kernel, where every import costs.
+Imports the standard library only: the lab process reads it inside the lab's kernel, where every import
+costs time.
 """
 
 from __future__ import annotations

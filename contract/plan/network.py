@@ -1,6 +1,7 @@
-"""Segments, interfaces, routes, links and captures of a plan.
+"""Defines segments, interfaces, routes, links and captures of a plan.
 
-Standard library only: the lab process reads it inside the lab's kernel, where every import costs.
+Imports the standard library only: the lab process reads it inside the lab's kernel, where every import
+costs time.
 """
 
 from __future__ import annotations
@@ -180,7 +181,7 @@ class Link:
     cost: int = 1  # of the hop over it, for routes by cost and for routing daemons
 
     def way(self, name: str) -> Direction:
-        """Its direction of that name: forward or reverse."""
+        """Returns the link's direction of that name: "forward" or "reverse"."""
         return self.forward if name == "forward" else self.reverse
 
     @property
@@ -190,7 +191,7 @@ class Link:
 
     @property
     def over_hosts(self) -> bool:
-        """Whether its ends are on two hosts, with a tunnel between them."""
+        """Whether the link's ends are on two hosts, with a tunnel between them."""
         return self.forward.host != self.forward.far_host
 
     @property

@@ -1,7 +1,7 @@
-"""The plan: frozen data that describes the whole lab before anything is made.
+"""Defines the plan: frozen data that describe the whole lab before it is made.
 
-Standard library only: the lab process reads it inside the lab's kernel, where every import costs.
-Times are nanoseconds, rates bits per second, sizes bytes, shares in [0, 1]; delays are one way.
+Imports the standard library only: the lab process reads it inside the lab's kernel, where every import
+costs time. Times are nanoseconds, rates bits per second, sizes bytes, shares in [0, 1]; delays are one way.
 """
 
 from __future__ import annotations
@@ -84,7 +84,9 @@ class Event:
     label: str = ""
 
     def impairments(self) -> Iterator[tuple[str, str, Impairment]]:
-        """Link, direction and impairment of each that an `impair` sets."""
+        """Yields link, direction and impairment of each change that an `impair` event makes; nothing for
+        other events.
+        """
         found = [(way, self.args.get(way)) for way in WAYS] if self.action == "impair" else []
         for way, given in found:
             if given:
@@ -155,16 +157,18 @@ class Plan:
     format: int = PLAN_FORMAT
 
     def sessions(self) -> Iterator[tuple[Node, Software, Session]]:
-        """Every session with its software and node."""
+        """Yields every session with its node and software."""
         for node in self.nodes:
             yield from ((node, one, one.session) for one in node.software if one.session is not None)
 
     def homes(self) -> dict[str, str]:
-        """The node of each session, by the session's endpoint."""
+        """Returns the node of each session, by the session's endpoint."""
         return {session.endpoint: node.name for node, _, session in self.sessions()}
 
     def impairments(self) -> Iterator[tuple[str, str, Impairment]]:
-        """Link, direction and impairment of each that the file ever requests: at first, and by its events."""
+        """Yields link, direction and impairment of everything that the plan requests, from the start or by
+        an event.
+        """
         for link in self.links:
             yield from ((link.name, way, link.way(way).impairment) for way in WAYS)
         for event in self.events:

@@ -1,6 +1,6 @@
-"""Kinds of queues that hold packets which a direction's rate cannot send at once.
+"""Defines the kinds of queues for packets that exceed the rate of a direction.
 
-Standard library only: the lab process reads it inside the lab's kernel.
+Imports the standard library only: the lab process reads it inside the lab's kernel.
 """
 
 from __future__ import annotations

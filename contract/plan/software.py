@@ -1,6 +1,7 @@
-"""Software on the nodes of a plan.
+"""Defines the software on the nodes of a plan.
 
-Standard library only: the lab process reads it inside the lab's kernel, where every import costs.
+Imports the standard library only: the lab process reads it inside the lab's kernel, where every import
+costs time.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How far a measured quantity of a proof may be from the expected one."""
+"""Defines how far a proof's measured quantity may differ from the expected one."""
 
 from __future__ import annotations
 

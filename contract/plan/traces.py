@@ -1,6 +1,6 @@
-"""Traces of a plan: the impairment of one direction over time.
+"""Defines traces: the impairment of one direction of a link over time.
 
-Standard library only: the lab process reads it inside the lab's kernel.
+Imports the standard library only: the lab process reads it inside the lab's kernel.
 """
 
 from __future__ import annotations

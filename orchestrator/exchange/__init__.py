@@ -1,1 +1,1 @@
-"""Networks of other tools: read into one model, from which topology files are written; and written out."""
+"""Imports networks from files of other tools, through one common model, and exports plans to other tools."""

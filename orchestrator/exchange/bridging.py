@@ -1,4 +1,4 @@
-"""Bridges inside machines become segments; a machine that is nothing but a bridge is its segment."""
+"""Turns bridges inside machines into segments; a machine that is only a bridge becomes its segment."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _segment(network: Network, machine: Machine, name: str, bridge: Bridge, port
 
 
 def _only_bridge(network: Network, machine: Machine, name: str, ports: list[str]) -> bool:
-    """Whether nothing of the machine but the bridge is on a network."""
+    """Returns whether the machine has nothing on a network but this bridge."""
     if machine.addresses.get(name) or machine.kind or machine.software or machine.keys:
         return False
     ends = [end for wire in network.wires for end in wire.ends]
@@ -52,7 +52,7 @@ def _only_bridge(network: Network, machine: Machine, name: str, ports: list[str]
 
 
 def _plug(network: Network, end: End, lan: Lan) -> None:
-    """Joins to the LAN what the port was joined to."""
+    """Joins the LAN to every wire and LAN that the port was on, in place of the port."""
     for wire in [one for one in network.wires if end in one.ends]:
         network.wires.remove(wire)
         ends = tuple((lan.name, "") if one == end else one for one in wire.ends)

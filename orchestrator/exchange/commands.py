@@ -1,4 +1,6 @@
-"""Files that give machines their addresses: scripts of virtual PCs, and Debian's /etc/network/interfaces."""
+"""Reads files that give machines their addresses: scripts of virtual PCs, and Debian's
+/etc/network/interfaces.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ from .network import Machine, Route
 
 
 def virtual_pc(machine: Machine, text: str) -> Iterator[str]:
-    """A script of a virtual PC: `ip ADDRESS [MASK] [GATEWAY]`; answers the lines that it does not know."""
+    """Applies a virtual PC's script, `ip ADDRESS [MASK] [GATEWAY]`, to the machine; yields the lines that
+    it does not know.
+    """
     for line in text.splitlines():
         words = line.split("#")[0].split()
         match [word for word in words if word.lower() != "gw"]:
@@ -30,7 +34,7 @@ def virtual_pc(machine: Machine, text: str) -> Iterator[str]:
 
 
 def interfaces_file(machine: Machine, text: str) -> Iterator[str]:
-    """Debian's /etc/network/interfaces; answers the lines that it does not know."""
+    """Applies Debian's /etc/network/interfaces to the machine; yields the lines that it does not know."""
     port, address = "", ""
     for line in [*text.splitlines(), "iface"]:
         match line.split("#")[0].split():

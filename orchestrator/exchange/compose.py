@@ -1,6 +1,7 @@
-"""Projects of Docker Compose: services on their networks, with the programs of images that are given.
+"""Imports projects of Docker Compose: services on their networks, with the programs of the given images.
 
-Images come from a directory of archives, or from an installed runtime (docker, podman) that saves them there.
+Images come from a directory of archives, or from an installed runtime (docker, podman) that saves them
+there.
 """
 
 from __future__ import annotations
@@ -41,9 +42,9 @@ Place = tuple[str | int, ...]
 
 
 def read(path: Path, images: Path | None = None, runtime: str | None = None) -> Network:
-    """The network of a project; TopologyError with the lines of what cannot be taken over.
+    """Returns the network of a project; TopologyError with the lines of what cannot be imported.
 
-    `images`: where archives of its images are; `runtime`: the program that saves those that are not there.
+    `images` is the directory of image archives; `runtime` is the program that saves absent ones.
     """
     content, said = interpolated(path, bounded(path))
     network = _Reader(path, read_document(str(path), content), images, runtime).network()
@@ -95,7 +96,9 @@ class _Reader:
         self._network.changed.append(f"line {self._refusals.line(path)}: {said}")
 
     def _networks(self, services: dict[str, Any], given: dict[str, Any]) -> None:
-        """Networks that a service is on, in the file's order; `default` where services name none."""
+        """Makes a LAN for each network that a service is on, in the file's order; `default` if services
+        name none.
+        """
         used = [name for keys in services.values() for name in _networks_of(keys)]
         taken = {name_of(name, set()) for name in services}
         for name in dict.fromkeys([*given, *used]):
@@ -174,7 +177,7 @@ class _Reader:
             self._place(path, theirs, keys, machine)
 
     def _place(self, path: Place, theirs: str, keys: dict[str, Any], machine: Machine) -> None:
-        """The node on its networks, with its fixed address."""
+        """Puts the machine on its networks, with its fixed address if it has one."""
         for name in _networks_of(keys):
             lan = self._network.lans[self._lans[name]]
             own = (
@@ -201,7 +204,7 @@ class _Reader:
                 self._leave((*path, "sysctls"), f"{theirs}: {setting}: no counterpart")
 
     def _limits(self, path: Place, keys: dict[str, Any]) -> dict[str, Any]:
-        """Its limits of CPU, memory and processes."""
+        """Returns the service's limits of CPU, memory and processes as node keys."""
         deploy = mapping(keys.get("deploy"))
         resources = mapping(mapping(deploy.get("resources")).get("limits"))
         for key in sorted(deploy.keys() - {"resources", "replicas"}):
@@ -221,7 +224,7 @@ class _Reader:
         return found
 
     def _program(self, path: Place, theirs: str, keys: dict[str, Any]) -> dict[str, Any] | None:
-        """The image and the software of a node; None where the image is not given."""
+        """Returns the image and the software of a node; None if no archive of the image is found."""
         image = str(keys.get("image") or "")
         archive = self._archive(path, theirs, image)
         if archive is None:
@@ -251,7 +254,9 @@ class _Reader:
         return {"image": f"oci:{archive.absolute()}", "software": {"app": one}}
 
     def _archive(self, path: Place, theirs: str, image: str) -> Path | None:
-        """The archive of an image: named after it, or after the service; saved by the runtime else."""
+        """Returns the archive of an image, which has the image's or the service's name; without one lets
+        the runtime save it. None if there is neither an archive nor a runtime.
+        """
         if self._images is None and self._runtime is None:
             return None
         place = self._images or self._directory / "images"
@@ -309,7 +314,9 @@ class _Reader:
         return found
 
     def _ready(self, path: Place, theirs: str, keys: dict[str, Any]) -> dict[str, Any] | None:
-        """The healthcheck as the probe of readiness; without one the service is ready at once."""
+        """Returns the healthcheck as a readiness probe; None without one, so that the service is ready at
+        once.
+        """
         check = mapping(keys.get("healthcheck"))
         test = check.get("test")
         if not test or check.get("disable") is True or test in ("NONE", ["NONE"]):
@@ -340,5 +347,5 @@ def _port(port: Any) -> str:
 
 
 def _literal(text: str) -> str:
-    """A template that renders to exactly this text."""
+    """Returns a template that renders to exactly this text."""
     return "{% raw %}" + text + "{% endraw %}" if any(mark in text for mark in ("{{", "{%", "{#")) else text

@@ -1,4 +1,4 @@
-"""The forms of a Compose file: variables, lists or mappings, durations, sizes, dependencies."""
+"""Parses the forms of a Compose file: variables, lists or mappings, durations, sizes, dependencies."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SIZE = re.compile(r"(\d+(?:\.\d+)?) ?([kmg]?)i?b?", re.IGNORECASE)
 
 
 class Refusals:
-    """What of the file cannot be taken over, each with its line."""
+    """Collects the parts of a file that cannot be imported, each with its line."""
 
     def __init__(self, document: Document) -> None:
         self._document = document
@@ -34,7 +34,9 @@ class Refusals:
 
 
 def interpolated(path: Path, content: bytes) -> tuple[bytes, list[str]]:
-    """The file with variables from `.env` beside it, or their defaults; and a line on each that is set."""
+    """Returns the file with variables replaced by their values in `.env` beside it, or by their defaults,
+    and a line on each.
+    """
     given: dict[str, str] = {}
     if (file := path.parent / ".env").is_file():
         lines = [line.strip() for line in script(file).splitlines()]
@@ -74,7 +76,9 @@ def listed(value: Any) -> list[Any]:
 
 
 def pairs(value: Any) -> list[tuple[str, str | None]]:
-    """A mapping, or a list of NAME=VALUE; None: a name without a value."""
+    """Returns (name, value) pairs of a mapping, or of a list of NAME=VALUE; the value is None for a bare
+    name.
+    """
     if isinstance(value, dict):
         return [(key, None if one is None else _text(one)) for key, one in value.items()]
     found = [str(one).partition("=") for one in listed(value)]
@@ -86,7 +90,10 @@ def _text(value: Any) -> str:
 
 
 def split(command: Any) -> list[str] | None:
-    """A command's words: a text is split as a shell does, and no shell runs it."""
+    """Returns a command's words; splits text as a shell does, without running one.
+
+    None if there is no command.
+    """
     if command is None:
         return None
     try:
@@ -96,12 +103,14 @@ def split(command: Any) -> list[str] | None:
 
 
 def seconds(text: Any) -> float:
-    """A duration: 1m30s, 500ms."""
+    """Parses a duration such as 1m30s or 500ms; returns seconds."""
     return sum(float(number) * _UNITS[unit] for number, unit in _SPAN.findall(str(text)))
 
 
 def size(text: str) -> str | None:
-    """A size, whose units are binary always."""
+    """Returns a size of Compose, whose units are always binary, in the topology's form;
+    None if it is none.
+    """
     found = _SIZE.fullmatch(text)
     return (
         None
@@ -111,7 +120,7 @@ def size(text: str) -> str | None:
 
 
 def sorted_services(services: dict[str, Any], refuse: Callable[[Place, str, str], None]) -> list[str]:
-    """Services after those that they depend on; a cycle is refused."""
+    """Returns the services, each after those that it depends on; refuses a cycle."""
     done: list[str] = []
     open_: list[str] = []
 

@@ -1,7 +1,6 @@
-"""Topologies of containerlab: nodes of the kinds that this machine has programs for, links between them.
+"""Imports topologies of containerlab: nodes of the kinds that vNET has software for, and links between them.
 
-Its management network has no counterpart; what a file says of images, ports and the like is
-listed as left out.
+Omits the management network; lists images, ports and the like as left out.
 """
 
 from __future__ import annotations
@@ -42,9 +41,9 @@ _MEMORY = re.compile(r"([\d.]+) ?([kmg]?)(i?)b?", re.IGNORECASE)
 
 
 def read(path: Path, stand_ins: bool = False) -> Network:
-    """The network of a topology file; TopologyError with the line of what cannot be taken over.
+    """Returns the network of a topology file; TopologyError with the line of what cannot be imported.
 
-    `stand_ins`: plain routers in place of nodes with a system of their own.
+    With `stand_ins`, plain routers replace nodes with a system of their own.
     """
     content, defaults = _with_defaults(bounded(path))
     reader = _Reader(path, read_document(str(path), content), stand_ins)
@@ -54,7 +53,7 @@ def read(path: Path, stand_ins: bool = False) -> Network:
 
 
 def _with_defaults(content: bytes) -> tuple[bytes, list[str]]:
-    """The file with its environment variables at their defaults, and a line on each."""
+    """Returns the file with environment variables replaced by their defaults, and a line on each."""
     found = sorted(
         {(one[1].decode(), one[2].decode("utf-8", "replace")) for one in _DEFAULT.finditer(content)}
     )
@@ -109,7 +108,9 @@ class _Reader:
         self._network.left.append(f"line {line}: {'.'.join(map(str, path))}: {why}")
 
     def _merged(self, topology: dict[str, Any], name: str, own: Any) -> dict[str, Any]:
-        """The node's keys over those of its group, its kind and the defaults; lists are joined."""
+        """Returns the node's keys merged over those of its group, its kind and the defaults; lists are
+        joined.
+        """
         node = self._mapping(("topology", "nodes", name), own)
         defaults = self._mapping(("topology", "defaults"), topology.get("defaults"))
         groups = self._mapping(("topology", "groups"), topology.get("groups"))
@@ -166,7 +167,7 @@ class _Reader:
         self._started(machine, path, theirs, keys)
 
     def _limits(self, path: tuple[str, ...], machine: Machine, keys: dict[str, Any]) -> None:
-        """Its share of CPU and memory, and forwarding where a setting of the kernel says it."""
+        """Sets the machine's limits of CPU and memory, and its forwarding from the kernel settings."""
         if isinstance(cpu := keys.get("cpu"), int | float) and not isinstance(cpu, bool):
             machine.keys["cpu_limit"] = f"{cpu:g} cores" if cpu != 1 else "1 core"
         elif cpu is not None:
@@ -183,7 +184,7 @@ class _Reader:
             self._leave((*path, "env"), f"{name}: nothing but the node's own commands has it")
 
     def _started(self, machine: Machine, path: tuple[str, ...], theirs: str, keys: dict[str, Any]) -> None:
-        """Runs the node's commands for their effect."""
+        """Applies the effects of the node's `exec` commands to the machine, without running programs."""
         listed = keys.get("exec") or []
         if not isinstance(listed, list):
             self._refuse((*path, "exec"), "is no list of commands", 'write exec: ["ip addr add ..."]')
@@ -202,7 +203,7 @@ class _Reader:
             self._leave(path, f"the address {address} of lo")
 
     def _bound(self, keys: dict[str, Any]) -> dict[str, str]:
-        """Scripts that are bound into the node, by their place there."""
+        """Returns the text of scripts bound into the node, by their path in the node."""
         found: dict[str, str] = {}
         for bind in keys.get("binds") or []:
             outside, _, to = str(bind).partition(":")
@@ -212,7 +213,9 @@ class _Reader:
         return found
 
     def _config(self, path: tuple[str, ...], theirs: str, keys: dict[str, Any], inside: str) -> str:
-        """The text of a program's configuration: the startup-config, or what is bound to its place."""
+        """Returns the configuration of a program: that of startup-config, or of the file
+        bound to its path.
+        """
         place = keys.get("startup-config")
         for bind in keys.get("binds") or []:
             outside, _, to = str(bind).partition(":")
@@ -237,7 +240,9 @@ class _Reader:
             return ""
 
     def _command(self, startup: Startup, path: tuple[str | int, ...], command: str) -> None:
-        """What a command does; containerlab runs it without a shell, its words as shlex splits them."""
+        """Applies one command to the machine; its words are split as by shlex, since containerlab runs it
+        without a shell.
+        """
         try:
             words = shlex.split(command)
         except ValueError as error:
@@ -299,11 +304,13 @@ class _Reader:
 
 
 def _unit(letter: str) -> str:
-    """Docker's letter of a size, whose units are binary always."""
+    """Returns the unit for Docker's letter of a size, always a binary unit."""
     return {"": "B", "k": "KiB", "m": "MiB", "g": "GiB"}[letter.lower()]
 
 
 def _kind_of(kind: str, image: str) -> str | None:
-    """The software that a node's program is here: by its kind, or of any Linux by its image."""
+    """Returns the software kind for a node's kind, or for its image if the node is plain Linux; None if no
+    kind fits.
+    """
     word = image if kind in LINUX else kind
     return next((k.name for k in KINDS.values() if k.foreign and k.foreign.recognises(word)), None)

@@ -1,6 +1,6 @@
-"""Scenarios of CORE: its devices, networks, links with their options, and routers with their protocol.
+"""Imports scenarios of CORE: devices, networks, links with their options, and routers with their protocol.
 
-Radio carries over as a network on which everybody hears everybody; EMANE's models do not.
+A wireless network becomes a network on which all nodes receive all frames; EMANE's models are left out.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ UNKNOWN = ("mer", "burst", "mburst")
 
 
 def read(path: Path) -> Network:
-    """The network of a scenario; TopologyError with the lines of what cannot be taken over."""
+    """Returns the network of a scenario; TopologyError with the lines of what cannot be imported."""
     return _Reader(path, elements(str(path), bounded(path), REMEDY)).network()
 
 
@@ -75,7 +75,7 @@ class _Reader:
         self._network.left.append(f"line {element.line}: {said}")
 
     def _named(self, element: Element) -> tuple[str, str]:
-        """Their name and ours; the id stands for it from now on."""
+        """Returns (their name, our name) of an element, and stores our name by the element's id."""
         theirs = element.attributes.get("name") or f"n{element.attributes.get('id', '')}"
         name = self._names[element.attributes.get("id", "")] = name_of(theirs, set(self._names.values()))
         if name != theirs:
@@ -114,7 +114,9 @@ class _Reader:
             self._leave(element, f"{theirs}: image {image}: a node has the programs of this machine")
 
     def _protocols(self) -> None:
-        """The protocol that all routers speak; the plan's routes else, so that no network is cut off."""
+        """Configures the protocol that all routers have in common; else leaves routes to the plan, so that
+        no network is cut off.
+        """
         routers = [machine for machine in self._network.machines.values() if machine.forward]
         spoken = {
             machine.name: self._services[machine.name] & DAEMONS.protocols.keys() for machine in routers

@@ -1,4 +1,4 @@
-"""The kind of software that routes, as its module describes it in the files of other tools."""
+"""Selects the software kind of routers, with the description of its daemons in files of other tools."""
 
 from __future__ import annotations
 

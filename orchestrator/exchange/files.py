@@ -1,4 +1,4 @@
-"""Reads files of other tools: bounded, and never from a pipe or a device."""
+"""Reads files of other tools up to a size limit, never from a pipe or a device."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..topology.loading import read_bytes
 
 
 def bounded(path: Path) -> bytes:
-    """The file's content; TopologyError where it cannot be read, or is larger than what is read."""
+    """Returns the file's content; TopologyError if it cannot be read, or exceeds the size limit."""
     content = read_bytes(path)
     if len(content) > LARGEST_FILE:
         rule = f"is larger than {LARGEST_FILE} bytes"
@@ -19,7 +19,7 @@ def bounded(path: Path) -> bytes:
 
 
 def utf8(path: Path) -> str:
-    """The file's text; TopologyError with the line that is not UTF-8."""
+    """Returns the file's text; TopologyError with the line that is not UTF-8."""
     content = bounded(path)
     try:
         return content.decode("utf-8-sig")
@@ -30,5 +30,5 @@ def utf8(path: Path) -> str:
 
 
 def script(path: Path) -> str:
-    """A script's or configuration's text: bytes that are no UTF-8 (in a comment) are replaced."""
+    """Returns the text of a script or configuration; replaces bytes that are no UTF-8, as in comments."""
     return bounded(path).decode("utf-8-sig", "replace")

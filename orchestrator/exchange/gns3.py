@@ -1,6 +1,6 @@
-"""Projects of GNS3: its virtual PCs, containers, switches and hubs, and the links between them.
+"""Imports projects of GNS3: virtual PCs, containers, switches and hubs, and the links between them.
 
-Machines that run a vendor's system are refused: nothing here could stand for them.
+Refuses machines that run a vendor's system, unless plain routers may replace them.
 """
 
 from __future__ import annotations
@@ -33,9 +33,8 @@ Place = tuple[str | int, ...]
 
 
 def read(path: Path, stand_ins: bool = False) -> Network:
-    """The network of a project's file (*.gns3); TopologyError with the lines of what cannot be taken over.
-
-    `stand_ins`: plain routers in place of machines with a system of their own.
+    """Returns the network of a project file (*.gns3); TopologyError with the lines of what cannot be
+    imported. With `stand_ins`, plain routers replace machines with a system of their own.
     """
     return _Reader(path, read_document(str(path), bounded(path)), stand_ins).network()
 
@@ -126,7 +125,7 @@ class _Reader:
         return value if isinstance(value, int) else default
 
     def _switch(self, path: Place, theirs: str, ident: str, properties: dict[str, Any]) -> None:
-        """A segment; one for each VLAN where its ports are in several."""
+        """Makes a segment of a switch; one for each VLAN if its ports are in several."""
         ports = [p for p in _list(properties.get("ports_mapping")) if isinstance(p, dict)]
         vlans = {
             self._whole(path, p.get("port_number"), 0): self._whole(path, p.get("vlan"), 1) for p in ports
@@ -164,7 +163,9 @@ class _Reader:
             self._leave(path, f"{theirs}: its environment")
 
     def _command(self, path: Place, theirs: str, machine: Machine, command: str) -> None:
-        """Runs the container's start command for its effect; GNS3 splits it as a shell does."""
+        """Applies the effect of the container's start command; its words are split as by a shell, like GNS3
+        does.
+        """
         try:
             words = shlex.split(command)
         except ValueError as error:
@@ -223,5 +224,5 @@ def _mapping(value: Any) -> dict[str, Any]:
 
 
 def _text(file: Path) -> str:
-    """A file of the project that may not be there."""
+    """Returns the text of a file of the project; "" if it is absent."""
     return script(file) if file.is_file() else ""

@@ -1,4 +1,4 @@
-"""Labs of Kathará (and Netkit): the collision domains of lab.conf between its machines."""
+"""Imports labs of Kathará (and Netkit): machines, and the collision domains of lab.conf between them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ _SWITCH = re.compile(r"/(p4|sdn|ovs|openvswitch)\b")
 
 
 def read(path: Path) -> Network:
-    """The network of a lab's directory, or of its lab.conf; TopologyError with the lines in the way."""
+    """Returns the network of a lab's directory, or of its lab.conf; TopologyError with the lines that
+    prevent it.
+    """
     file = path / LAB if path.is_dir() else path
     if not file.is_file():
         remedy = "name a lab's directory, or its lab.conf"
@@ -29,7 +31,7 @@ def read(path: Path) -> Network:
 
 @dataclass
 class _Device:
-    """A machine as lab.conf has it: domains by interface's number."""
+    """A machine in lab.conf, with the collision domain of each interface number and its line."""
 
     line: int
     domains: dict[int, tuple[str, int]] = field(default_factory=dict)  # and the line that says it
@@ -116,7 +118,7 @@ class _Reader:
         self._problems += found.problems
 
     def _join(self, names: dict[str, str]) -> None:
-        """A domain of two is a wire; any other a segment."""
+        """Makes a wire of each collision domain with two members, and a LAN of any other."""
         domains: dict[str, list[End]] = {}
         lines: dict[str, int] = {}
         for theirs, device in self._devices.items():

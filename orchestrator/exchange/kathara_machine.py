@@ -1,4 +1,4 @@
-"""What a machine of Kathará is given by its directory and its startup scripts, run for their effect."""
+"""Applies the directory and the startup scripts of a Kathará machine to the imported machine."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ INTERFACES = "etc/network/interfaces"
 
 @dataclass
 class Furnished:
-    """Results of a machine's files that are not part of the machine itself."""
+    """What a machine's files had that is left out, and the problems found in them."""
 
     left: list[str] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
 
 
 def furnished(machine: Machine, lab: Path, theirs: str) -> Furnished:
-    """Gives the machine the addresses, routes and daemons that the lab's files give theirs."""
+    """Gives the machine the addresses, routes and daemons that the lab's files configure for `theirs`."""
     own, found = lab / theirs, Furnished()
     daemons: list[int] = []
 
@@ -73,7 +73,9 @@ def _daemons_of(
 
 
 def _written_files(own: Path) -> dict[str, str]:
-    """Files of the machine that its scripts may read or write anew: configurations, and what is a script."""
+    """Returns the text files that a machine's scripts may read or change: configurations and scripts, by
+    path.
+    """
     places = sorted(own.rglob("*")) if own.is_dir() else []
     texts = [file for file in places if file.is_file() and _is_config(file.relative_to(own).as_posix())]
     return {f"/{file.relative_to(own).as_posix()}": script(file) for file in texts}
@@ -84,7 +86,7 @@ def _is_config(name: str) -> bool:
 
 
 def _daemons(files: dict[str, str]) -> str:
-    """The configuration of all of the machine's daemons in one text; "": no protocol is configured."""
+    """Returns the configurations of the machine's daemons in one text; "" if none configures a protocol."""
     for folder, head in DAEMONS.folders.items():
         names = sorted(name for name in files if re.fullmatch(rf"/{folder}/[\w.-]+\.conf", name))
         texts = [files[name] for name in names if not name.endswith("/vtysh.conf")]
@@ -103,7 +105,9 @@ def _route(machine: Machine, config: str, loopback: list[str]) -> None:
 
 
 def _files(theirs: str, own: Path) -> Iterator[str]:
-    """What the machine would find in place, but for the configuration of its daemons and interfaces."""
+    """Yields the files that the machine would have, except the configuration of its daemons
+    and interfaces.
+    """
     names = [file.relative_to(own).as_posix() for file in sorted(own.rglob("*")) if file.is_file()]
     others = [name for name in names if not name.startswith((*DAEMONS.folders, INTERFACES))]
     if others:

@@ -1,4 +1,6 @@
-"""Wires whose ends have other addresses than a plan gives become segments, on which a node's own is kept."""
+"""Turns wires into segments if their ends have other addresses than a plan gives, because nodes can fix
+addresses only on segments.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ LARGEST, SMALLEST = 16, 29  # lengths of prefixes: a segment has room for a brid
 
 
 def keep_addresses(network: Network, wires: Mapping[str, Wire], address: Address) -> None:
-    """Turns wires into segments where that keeps an address. A node may fix one, on its first segment."""
+    """Turns wires into segments if that keeps an address; a node can fix one address, on
+    its first segment.
+    """
     fixed = {node for lan in network.lans.values() for node, _ in lan.members}
     for name, wire in wires.items():
         keeper = next((end for end in _others(network, wire, address) if end[0] not in fixed), None)
@@ -24,7 +28,9 @@ def keep_addresses(network: Network, wires: Mapping[str, Wire], address: Address
 
 
 def _others(network: Network, wire: Wire, address: Address) -> list[End]:
-    """The ends whose address is not the one that a plan gives: the lowest two of the subnet."""
+    """Returns the ends of a wire whose address differs from the plan's, which are the lowest two of the
+    subnet.
+    """
     given = [address(network, end) for end in wire.ends]
     first, second = given
     if (

@@ -1,6 +1,6 @@
-"""Shells of Mahimahi, nested in one command: the link that they emulate together, with a node at each end.
-
-A script is read for that command. Uplink is from the inner end, `client`, to the outer one, `server`.
+"""Imports the nested shells of a Mahimahi command: the link that they emulate together, with a node at each
+end. Reads a script for that command. The uplink goes from the inner end, `client`, to the outer one,
+`server`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ _PACKETS = re.compile(r"packets=(\d+)")
 
 
 def read(path: Path) -> Network:
-    """The network of the first command with shells of Mahimahi; TopologyError with the line in the way."""
+    """Returns the network of the first command with Mahimahi shells; TopologyError with the line that
+    prevents it.
+    """
     return _Reader(path).network()
 
 
@@ -78,7 +80,7 @@ class _Reader:
         self._network.left.append(f"line {line}: {said}")
 
     def _shells(self, line: int, words: list[str]) -> None:
-        """Each shell in its turn; what is none is the program inside."""
+        """Applies each shell in its turn; the first word that is no shell begins the inner program."""
         waiting = list(words)
         while waiting and waiting[0].rpartition("/")[2] in SHELLS:
             name = waiting.pop(0).rpartition("/")[2]
@@ -115,7 +117,9 @@ class _Reader:
         self._passed[side] *= 1 - share
 
     def _link(self, line: int, waiting: list[str]) -> list[str]:
-        """The traces, and the options before or after them."""
+        """Applies the traces of mm-link, and the options before or after them; returns the
+        remaining words.
+        """
         traces: list[str] = []
         repeat, rest = True, list(waiting)
         while rest and (rest[0].startswith("--") or len(traces) < 2):

@@ -1,4 +1,4 @@
-"""XML with the line of every element, for any bytes whatever; what declares entities is refused."""
+"""Parses XML and keeps the line of every element; accepts any bytes, and refuses declarations of entities."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Element:
     children: list[Element] = field(default_factory=list)
 
     def all(self, *path: str) -> Iterator[Element]:
-        """Elements below by the tags on the way to them."""
+        """Yields the descendants at this path of tags."""
         for child in self.children:
             if child.tag == path[0]:
                 yield from child.all(*path[1:]) if len(path) > 1 else (child,)
@@ -29,7 +29,9 @@ class Element:
 
 
 def elements(file: str, content: bytes, remedy: str) -> Element:
-    """The root; TopologyError with the line where the content is no XML, or declares entities."""
+    """Returns the root element; TopologyError with the line if the content is no XML, or
+    declares entities.
+    """
     reader = expat.ParserCreate()
     above = [Element("", 0, {})]
 

@@ -1,4 +1,4 @@
-"""Scripts of Mininet: run against a recorder (mininet_recorder), in a sandbox without network."""
+"""Imports Mininet scripts: runs them against a recorder (mininet_recorder), in a sandbox without network."""
 
 from __future__ import annotations
 
@@ -29,9 +29,10 @@ _START = (
 def read(
     path: Path, arguments: Sequence[str] = (), stop_at_start: bool = False, sandbox: bool = True
 ) -> Network:
-    """The network that a script builds; TopologyError with the line where the script fails.
+    """Returns the network that a script builds; TopologyError with the line where the script fails.
 
-    `stop_at_start`: the script ends where its network starts. `sandbox`: False runs it with your rights.
+    With `stop_at_start`, the script ends when its network starts. Without `sandbox`, it runs with the
+    user's rights.
     """
     utf8(path)
     found = _recorded(path, arguments, stop_at_start, sandbox)
@@ -49,7 +50,7 @@ def read(
 
 
 def _failed(path: Path, error: dict[str, Any], has_network: bool) -> TopologyError:
-    """The error of a script that ends before its end."""
+    """Returns the error for a script that failed before its end."""
     if error["python2"]:
         return _refused(path, error["line"], f"is Python 2 ({error['text']})", "convert it to Python 3 first")
     remedy = "mend the script, or give the arguments that it wants after --"
@@ -71,7 +72,7 @@ def _recorded(path: Path, arguments: Sequence[str], stop_at_start: bool, sandbox
 
 
 def _answer(path: Path, argv: list[str], out: IO[bytes]) -> dict[str, Any]:
-    """What the recorder printed; its output is bounded, as the script may print too."""
+    """Returns what the recorder printed; limits its output, because the script may print too."""
     try:
         with tempfile.TemporaryFile() as errors:
             done = subprocess.run(
@@ -126,7 +127,7 @@ def _take(network: Network, net: dict[str, Any]) -> None:
 
 
 def _commanded(network: Network, machine: Machine, node: dict[str, Any]) -> Machine:
-    """Runs the node's commands, as its shell would, for their effect."""
+    """Applies the effects of the node's commands, as its shell would run them."""
     for line, text in node["commands"]:
         startup = Startup(machine, node["name"], lambda _line, line=line: f"line {line}: {node['name']}")  # type: ignore[misc]
         startup.script(text)
@@ -139,7 +140,7 @@ def _commanded(network: Network, machine: Machine, node: dict[str, Any]) -> Mach
 def _joined(
     network: Network, link: dict[str, Any], names: dict[str, str], switches: dict[str, Machine]
 ) -> None:
-    """A wire, with what its switches' own commands do at its ends."""
+    """Adds a wire, with the impairments that its switches' own commands set at its ends."""
     sides = [dict(map(_quantity, side.items())) for side in link["sides"]]
     ends, down = [(names[node], port) for node, port in link["ends"]], link["down"]
     for side, (node, port) in zip(sides, ends, strict=True):
@@ -161,7 +162,9 @@ def _impairments(forward: dict[str, Any], reverse: dict[str, Any]) -> dict[str, 
 
 
 def _quantity(item: tuple[str, Any]) -> tuple[str, Any]:
-    """Mininet's word and value in ours: megabits a second, percent, times with or without a unit (us)."""
+    """Converts a Mininet parameter and value (Mbit/s, percent, times with or without unit) to the
+    topology's form.
+    """
     key, value = item
     match key:
         case "bw":

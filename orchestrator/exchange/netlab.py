@@ -1,7 +1,7 @@
-"""Topologies of netlab: nodes by device and module, links in all their forms.
+"""Imports topologies of netlab: nodes by device and module, links in all their forms.
 
-What netlab would make of it (addresses by pools, configurations by templates) the plan and the routers do:
-network and protocols carry over, the protocols' settings do not.
+The plan and the routers do what netlab would generate (addresses from pools, configurations from
+templates). Network and protocols are imported, the settings of protocols are left out.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ TC = {
 
 
 def read(path: Path, stand_ins: bool = False) -> Network:
-    """The network of a topology; TopologyError with the lines of what cannot be taken over.
+    """Returns the network of a topology; TopologyError with the lines of what cannot be imported.
 
-    `stand_ins`: our routers in place of other devices, as by netlab's own `-d`.
+    With `stand_ins`, vNET's routers replace other devices, as with netlab's own option `-d`.
     """
     return _Reader(path, read_document(str(path), bounded(path)), stand_ins).network()
 
@@ -94,7 +94,7 @@ class _Reader:
         self._problems.append(self._document.problem(self._place(path), value, rule, remedy))
 
     def _place(self, path: Place) -> Place:
-        """Where the file has it: maybe in a dotted key."""
+        """Returns the path under which the file has a key, which may be part of a dotted key."""
         if path in self._document.lines:
             return path
         wanted = ".".join(map(str, path))
@@ -108,7 +108,7 @@ class _Reader:
         return Origin(self._document.file, self._document.problem(self._place(path), "", "", "").line)
 
     def _with_groups(self, path: Place, theirs: str, own: dict[str, Any]) -> dict[str, Any]:
-        """The node's keys over those of its groups, key by key, in depth; modules are added."""
+        """Returns the node's keys merged, at every level, over those of its groups; modules are added."""
         given, unknown = self._groups.data_of(theirs, NODE.__contains__)
         for group, key in unknown:
             self._leave(("groups", group), f"group {group}: {key}: no counterpart")
@@ -250,7 +250,7 @@ class _Reader:
         return mtu if isinstance(mtu, int) else None
 
     def _addresses(self, path: Place, prefix: Any, ends: list[End], own: list[dict[str, Any]]) -> None:
-        """Sets addresses of the link's prefix, from the lowest, unless the file gives them."""
+        """Gives the ends addresses of the link's prefix, from the lowest, unless the file sets them."""
         prefix = mapping(self._data.get("prefix")).get(str(prefix), prefix)  # by its name
         text = str(prefix.get("ipv4") if isinstance(prefix, dict) else prefix)
         if text.lower() in ("none", "true", "false"):
@@ -286,7 +286,9 @@ class _Reader:
         return found
 
     def _ways_out(self) -> None:
-        """Hosts have a default route to the first router beside them, where the plan gives none."""
+        """Gives hosts a default route to the first router on their network, if routers run protocols, since
+        the plan then makes no routes.
+        """
         if not any(machine.software for machine in self._network.machines.values()):
             return
         groups = [[node for node, _ in lan.members] for lan in self._network.lans.values()]
@@ -298,7 +300,7 @@ class _Reader:
 
 
 def _validation(name: str, test: dict[str, Any]) -> str:
-    """A test of netlab's as a note: what to run, and where."""
+    """Returns a netlab validation test as a note: what to run, and on which nodes."""
     where = ", ".join(words(test.get("nodes"))) or "no node"
     for key in ("exec", "show", "plugin", "config", "wait"):
         if key in test:

@@ -1,4 +1,4 @@
-"""The forms of netlab's topologies: dotted keys, groups of groups, links in text, lists and mappings."""
+"""Parses the forms of netlab's topologies: dotted keys, nested groups, links in text, lists and mappings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MOST_DEEP = 40  # dots in a key
 
 
 def nested(value: Any) -> dict[str, Any]:
-    """A mapping whose dotted keys are mappings in mappings, at every level, as netlab reads them."""
+    """Turns dotted keys into nested mappings at every level, as netlab does."""
     found: dict[str, Any] = {}
     for key, content in mapping(value).items():
         *way, last = str(key).split(".")[:MOST_DEEP]
@@ -27,7 +27,7 @@ def nested(value: Any) -> dict[str, Any]:
 
 
 def merged(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
-    """Both, key by key, in depth; what is above counts."""
+    """Merges two mappings at every level; values of `above` win."""
     found = dict(below)
     for key, value in above.items():
         both = isinstance(value, dict) and isinstance(found.get(key), dict)
@@ -44,7 +44,7 @@ def words(value: Any) -> list[str]:
 
 
 def node_entries(nodes: Any) -> list[Entry]:
-    """Nodes in all their forms: a mapping, a list of names or mappings, names in one text."""
+    """Returns the nodes of all forms: a mapping, a list of names or mappings, or names in one text."""
     if isinstance(nodes, str):
         nodes = nodes.split()
     if isinstance(nodes, dict):
@@ -57,7 +57,7 @@ def node_entries(nodes: Any) -> list[Entry]:
 
 
 class Groups:
-    """Groups of a topology, with the nodes that they make."""
+    """The groups of a topology, with the nodes that they define."""
 
     def __init__(self, data: dict[str, Any], entries: list[Entry], refuse: Refuse) -> None:
         self._refuse = refuse
@@ -93,7 +93,7 @@ class Groups:
                         yield name, node
 
     def _of(self, name: str, above: tuple[str, ...]) -> dict[str, int]:
-        """The nodes of a group, each with how far down they are."""
+        """Returns the nodes of a group with their depth below it; refuses a group that contains itself."""
         if name in above:
             way = " -> ".join((*above[above.index(name) :], name))
             self._refuse(
@@ -131,7 +131,9 @@ class Groups:
     def data_of(
         self, node: str, known: Callable[[str], bool]
     ) -> tuple[dict[str, Any], list[tuple[str, str]]]:
-        """What the node's groups say of it, outer groups below inner ones; and keys that are not known."""
+        """Returns the keys that the node's groups set, inner groups over outer ones, and (group, key) of
+        unknown keys.
+        """
         mine = sorted(
             ((members[node], name) for name, members in self._members.items() if node in members),
             reverse=True,
@@ -152,13 +154,17 @@ class Groups:
         return found, unknown
 
     def extra(self, name: str, known: Callable[[str], bool]) -> dict[str, Any]:
-        """Data of a group that netlab makes itself (as65001, frr), without members in the file."""
+        """Returns the known keys of a group that netlab itself fills (as65001, frr); empty if the file
+        lists its members.
+        """
         keys = self.keys.get(name, {})
         return {key: value for key, value in keys.items() if known(key)} if "members" not in keys else {}
 
 
 def link_entries(links: Any, path: Place = ("links",)) -> Iterator[tuple[Place, Any]]:
-    """Links in all their forms; those of groups with their group's keys. Disabled ones are not there."""
+    """Yields (path, link) of links in all their forms, with the keys of their link group; omits disabled
+    links.
+    """
     if isinstance(links, dict):
         for name, some in links.items():
             yield from link_entries(some, (*path, name))
@@ -181,5 +187,5 @@ def _of_group(member: Any, common: dict[str, Any]) -> dict[str, Any]:
 
 
 def ends_of(link: Any) -> list[Any]:
-    """The nodes of a link in text or list form."""
+    """Returns the nodes of a link in text form (a-b) or list form."""
     return list(link) if isinstance(link, list) else [one.strip() for one in str(link).split("-")]

@@ -1,4 +1,6 @@
-"""A network as other tools describe it: machines, wires, LANs, and what of their file has no place here."""
+"""Models a network as other tools describe it: machines, wires, LANs, and the parts of the file that are
+left out.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ End = tuple[str, str]  # machine, and its interface as their file calls it
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a file of theirs says something."""
+    """The place in the other tool's file that something comes from."""
 
     file: str
     line: int = 0
@@ -22,7 +24,7 @@ class Origin:
 
 @dataclass(frozen=True)
 class Route:
-    """A way by hand: to a subnet, or "default"; by a neighbour's address. The lower metric wins."""
+    """A static route to a subnet or "default", by a neighbour's address. The lower metric wins."""
 
     to: str
     via: str
@@ -31,7 +33,7 @@ class Route:
 
 @dataclass
 class Bridge:
-    """A switch inside a machine, as `ip` and `brctl` make it."""
+    """A switch inside a machine, as `ip` and `brctl` make it, with its ports."""
 
     ports: list[str] = field(default_factory=list)
     stp: bool = False
@@ -39,7 +41,7 @@ class Bridge:
 
 @dataclass
 class Machine:
-    """A node; `config` has the text that its own tool's configuration is, for the kind that takes it."""
+    """A node of the imported network; `config` is the text of its routing daemons' configuration, or ""."""
 
     name: str
     forward: bool = False
@@ -60,7 +62,7 @@ class Machine:
 
 @dataclass
 class Wire:
-    """From one machine to another."""
+    """A link between two machines, with its impairments."""
 
     ends: tuple[End, End]
     mtu: int | None = None
@@ -72,7 +74,7 @@ class Wire:
 
 @dataclass
 class Lan:
-    """A bridge, or whatever joins more than two."""
+    """A network with any number of members: a bridge, switch or hub."""
 
     name: str
     members: list[End] = field(default_factory=list)
@@ -84,7 +86,9 @@ class Lan:
 
 @dataclass
 class Network:
-    """What a file described; `left`, a line each: what does not carry over; `changed`: what is other here."""
+    """An imported network; `left` has a line on each part that is left out, `changed` on each that is
+    different here.
+    """
 
     name: str
     tool: str
@@ -97,7 +101,7 @@ class Network:
     source: str = ""  # the file that was read
 
     def join(self, wire: Wire) -> None:
-        """Add a wire; one end on a LAN makes the other a member of it."""
+        """Adds a wire; if one end is on a LAN, makes the other end a member of the LAN instead."""
         lans = [end for end in wire.ends if end[0] in self.lans]
         if not lans:
             self.wires.append(wire)
@@ -109,7 +113,7 @@ class Network:
 
 
 def name_of(label: str, taken: set[str]) -> str:
-    """A name as nodes have them, told apart from others by a number."""
+    """Returns a valid node name made from a label, with a number if the name is taken."""
     stem = re.sub(r"[^a-z0-9]+", "-", label.lower()).strip("-")
     stem = (stem if stem[:1].isalpha() else f"n{stem}")[: LONGEST_NAME - 8].rstrip("-")
     name, number = stem, 1

@@ -1,4 +1,4 @@
-"""Common code of exports: the commands for a node, and the parts of a plan that no tool takes over."""
+"""Contains the common code of exports: commands for a node, and lists of what other tools cannot take."""
 
 from __future__ import annotations
 
@@ -11,19 +11,21 @@ UNITS = ("delay_ns", "jitter_ns", "loss", "rate_bps")  # what every tool has a w
 
 
 class ExportError(ValueError):
-    """A plan that a tool cannot have; the text is value, rule, remedy."""
+    """Raised for a plan that cannot be exported; the text states value, rule and remedy."""
 
 
 @dataclass(frozen=True)
 class Exported:
-    """A file's text, and what of the plan is not in it, a line each."""
+    """The text of an exported file, and a line on each part of the plan that it does not have."""
 
     text: str
     left: tuple[str, ...]
 
 
 def node_commands(node: Node, interfaces: dict[str, str]) -> Iterator[str]:
-    """What makes a Linux machine of theirs the node: addresses, forwarding, routes; `interfaces`: by ours."""
+    """Yields commands that configure a Linux machine as the node: addresses, forwarding, routes;
+    `interfaces` maps our names to theirs.
+    """
     for card in node.interfaces:
         yield f"ip addr add {card.address}/{card.prefix} dev {interfaces[card.name]}"
     if node.forward:
@@ -35,7 +37,7 @@ def node_commands(node: Node, interfaces: dict[str, str]) -> Iterator[str]:
 
 
 def insist_light(plan: Plan) -> None:
-    """ExportError where a machine or interface is one that other tools have no counterpart of."""
+    """Raises ExportError for a node or interface that other tools have no counterpart of, such as a VM."""
     for node in plan.nodes:
         if node.kind != "light":
             raise ExportError(
@@ -50,7 +52,7 @@ def insist_light(plan: Plan) -> None:
 
 
 def left_out(plan: Plan) -> Iterator[str]:
-    """Lines on the parts of a plan outside the network, and on impairments that only vNET has."""
+    """Yields a line on each part of the plan outside the network, and on impairments that only vNET has."""
     for node in plan.nodes:
         for one in node.software:
             yield f"{node.name}: software {one.name}"
@@ -69,12 +71,12 @@ def left_out(plan: Plan) -> Iterator[str]:
 
 
 def sides(link: Link) -> tuple[tuple[str, Direction], tuple[str, Direction]]:
-    """Both directions with their names."""
+    """Returns both directions of a link with their names."""
     return ("forward", link.forward), ("reverse", link.reverse)
 
 
 def _more(impairment: Impairment) -> Iterator[str]:
-    """What an impairment has beside delay, jitter, loss and rate."""
+    """Yields the impairment's properties other than delay, jitter, loss and rate."""
     plain = Impairment()
     sized = {"limit_packets", "frame_bytes", "netem_stays", *UNITS}
     for name in Impairment.__dataclass_fields__:

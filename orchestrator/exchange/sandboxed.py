@@ -1,9 +1,9 @@
-"""Runs a Python program of a stranger in a sandbox: no network, no other process, files only to read.
+"""Runs an untrusted Python program in a sandbox: no network, no other process, files only to read.
 
-The program has namespaces of its own (network, files, processes, users where it is not root's). It sees the
-system's libraries, Python, and the directories that it is given, all read-only, and an empty /tmp. It has no
-capability and can gain none, starts no process, and has bounds of memory, CPU time and output. Started by its
-path, in a process of its own: `sandboxed.py ROOT READ[:READ...] DIRECTORY ARGV...`.
+The program has namespaces of its own (network, files, processes, and users unless root starts it). It sees
+the system's libraries, Python, and the given directories, all read-only, and an empty /tmp. It has no
+capability and can gain none, starts no process, and has limits of memory, CPU time and output. It is
+started by its path, in a process of its own: `sandboxed.py ROOT READ[:READ...] DIRECTORY ARGV...`.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def _read_only(place: str) -> None:
 
 
 def _shown(root: Path, place: str) -> None:
-    """The file or directory in the new root; a link as a link."""
+    """Mounts a file or directory read-only in the new root, at its own path; copies a link as a link."""
     source, target = Path(place), root / place.lstrip("/")
     if not source.exists() or target.exists():
         return
@@ -106,7 +106,7 @@ def _root(root: Path, shown: list[str]) -> None:
 
 
 def _weak() -> None:
-    """Give up every capability, for ever."""
+    """Drops every capability of the process for good."""
     for number in range(64):
         _libc.prctl(PR_CAPBSET_DROP, number, 0, 0, 0)
     header, data = struct.pack("Ii", 0x20080522, 0), bytes(24)  # _LINUX_CAPABILITY_VERSION_3
@@ -120,7 +120,7 @@ def _weak() -> None:
 
 
 def _alone() -> None:
-    """Refuse every system call that makes a process; threads are let through."""
+    """Forbids every system call that makes a process, by a seccomp filter; threads are allowed."""
     if (known := MACHINES.get(platform.machine())) is None:
         return
     audit, clone, forks, clone3 = known
@@ -141,7 +141,7 @@ def _alone() -> None:
 
 
 def main(root: str, shown: str, directory: str, *argv: str) -> int:
-    """Run the program; its status, or that of a signal that ended it."""
+    """Runs the program; returns its exit status, or that of the signal that ended it."""
     _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     try:
         _own_namespaces()

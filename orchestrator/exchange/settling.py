@@ -1,4 +1,4 @@
-"""Puts what machines say of their interfaces on the wires: queues, frame sizes, interfaces that are off."""
+"""Moves the settings of machines' interfaces to the links: queues, frame sizes, interfaces that are down."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from .network import End, Lan, Machine, Network, Wire
 
 
 def settle(network: Network) -> None:
-    """Moves queues, sizes and states of machines' interfaces to the links; what has none is left out."""
+    """Moves queues, MTUs and states of machines' interfaces to their links; reports those without a link as
+    left out.
+    """
     for machine in network.machines.values():
         for port, queue in machine.queues.items():
             _queue(network, machine, port, queue)
@@ -20,7 +22,7 @@ def settle(network: Network) -> None:
 
 
 def unplaced(network: Network) -> None:
-    """Takes away, and reports, addresses of interfaces that are on no network."""
+    """Removes, and reports, addresses of interfaces that are on no network."""
     for machine in network.machines.values():
         for port in [port for port in machine.addresses if not _is_used(network, (machine.name, port))]:
             what = f"{port} ({machine.made[port]})" if port in machine.made else port
@@ -46,7 +48,7 @@ def _lan(network: Network, end: End) -> Lan | None:
 
 
 def _line(network: Network, end: End, lan: Lan) -> Wire:
-    """The machine's own link to a LAN."""
+    """Returns the machine's own link to a LAN; makes one if there is none."""
     for line in network.lines:
         if end in line.ends and any(node == lan.name for node, _ in line.ends):
             return line
@@ -56,7 +58,7 @@ def _line(network: Network, end: End, lan: Lan) -> Wire:
 
 
 def _place(network: Network, end: End) -> Wire | None:
-    """The wire, or the own link to a LAN, that an interface is at."""
+    """Returns the wire of an interface, or its own link to a LAN; None if it is on no network."""
     if (wire := _wire(network, end)) is not None:
         return wire
     lan = _lan(network, end)

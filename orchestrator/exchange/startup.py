@@ -1,4 +1,6 @@
-"""A machine's startup script, run for its effect on the machine; what has none is reported, with its line."""
+"""Applies a machine's startup script to the model of the machine; reports commands without effect, with
+their line.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,10 @@ _SILENT = HARMLESS | {"ethtool"}  # nothing of the network depends on them
 
 @dataclass
 class Startup:
-    """Runs commands of one machine. `place` names a line; `own` takes commands of the tool first."""
+    """Applies commands to one machine.
+
+    `place` names a line in reports; `own` takes commands of the tool first.
+    """
 
     machine: Machine
     hostname: str
@@ -32,7 +37,7 @@ class Startup:
     files: dict[str, str] = field(default_factory=dict)
 
     def script(self, text: str, variables: Mapping[str, str] | None = None, name: str = "sh") -> None:
-        """Run a shell's script."""
+        """Follows a shell script and applies its commands."""
         shell = Shell(self._act, self._doubt, {"HOSTNAME": self.hostname, **(variables or {})}, self.files)
         shell.assumed = self._assumed
         try:
@@ -43,7 +48,7 @@ class Startup:
     def command(
         self, words: Sequence[str], line: int = 0, variables: Mapping[str, str] | None = None
     ) -> None:
-        """Run one command without a shell; `sh -c`, and a script that is known, have one."""
+        """Applies one command without a shell; `sh -c`, and a known script, run in one."""
         shell = bare(words[0]) in ("sh", "bash", "ash", "dash")
         place, self.place = self.place, lambda _line: place(line)
         if shell and len(words) > 2 and words[1].startswith("-") and words[1].endswith("c"):
@@ -55,7 +60,7 @@ class Startup:
         self.place = place
 
     def _of_line(self, line: int, text: str, variables: Mapping[str, str] | None) -> None:
-        """A script that stands at one line of the file."""
+        """Follows a script that stands in one line of the file; its problems get that line."""
         before = len(self.problems)
         self.script(text, variables)
         self.problems[before:] = [(line, *rest) for _, *rest in self.problems[before:]]  # type: ignore[misc]
@@ -91,14 +96,14 @@ _MARK = "(?)"
 
 
 def shown(words: Sequence[str]) -> str:
-    """A command as its line in the list."""
+    """Returns a command as text for reports, shortened to a limit."""
     text = words[0] if len(words) == 1 else shlex.join(words)
     text = " ".join(text.replace(UNKNOWN, _MARK).split())
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
 
 
 def _tagged(words: Sequence[str]) -> bool:
-    """Whether a command puts VLANs on a bridge."""
+    """Returns whether a command sets VLANs on a bridge."""
     if bare(words[0]) == "bridge":
         return "vlan" in words and not {"show", "del"} & set(words)
     if bare(words[0]) == "ovs-vsctl":

@@ -1,4 +1,6 @@
-"""A plan as a topology of containerlab: nodes of kind linux, bridges, links; impairments as its commands."""
+"""Exports a plan as a topology of containerlab: Linux nodes, bridges and links, with impairments as
+commands.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ IMAGE = "ghcr.io/srl-labs/network-multitool"
 
 
 def export(plan: Plan, image: str = IMAGE) -> Exported:
-    """The file's text; ExportError for what cannot be."""
+    """Returns the topology file; ExportError for a plan that containerlab cannot have."""
     insist_light(plan)
     names = {node.name: _interfaces(node) for node in plan.nodes}
     nodes: dict[str, object] = {segment.name: {"kind": "bridge"} for segment in plan.segments}
@@ -34,7 +36,7 @@ def export(plan: Plan, image: str = IMAGE) -> Exported:
 
 
 def _interfaces(node: Node) -> dict[str, str]:
-    """Ours -> theirs: eth0 is their management's."""
+    """Maps our interface names to theirs, from eth1, since eth0 is on the management network."""
     return {card.name: f"eth{number}" for number, card in enumerate(node.interfaces, 1)}
 
 
@@ -64,7 +66,9 @@ def _end(plan: Plan, link: Link, name: str, names: dict[str, dict[str, str]]) ->
 
 
 def _netem(plan: Plan, link: Link, names: dict[str, dict[str, str]]) -> list[str]:
-    """Commands for what leaves each end; of bridges and the way towards a node there is no such end."""
+    """Returns the commands that impair what leaves each end of a link; bridges, and the direction towards a
+    node, have no such end.
+    """
     found = []
     for (side, direction), name in zip(sides(link), (link.a, link.b), strict=True):
         if not direction.impairment.present:
@@ -79,7 +83,7 @@ def _netem(plan: Plan, link: Link, names: dict[str, dict[str, str]]) -> list[str
 
 
 def words(impairment: Impairment) -> str:
-    """As `containerlab tools netem set` takes them."""
+    """Returns the impairment as options of `containerlab tools netem set`."""
     given = [
         (impairment.delay_ns, f"--delay {impairment.delay_ns / 1e6:g}ms"),
         (impairment.jitter_ns, f"--jitter {impairment.jitter_ns / 1e6:g}ms"),

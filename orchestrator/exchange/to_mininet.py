@@ -1,4 +1,4 @@
-"""A plan as a script of Mininet: hosts, LinuxBridge switches, links with its TCIntf on each end."""
+"""Exports a plan as a Mininet script: hosts, LinuxBridge switches, and links with a TCIntf at each end."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ net.stop()
 
 
 def export(plan: Plan) -> Exported:
-    """The script's text; ExportError for what cannot be."""
+    """Returns the script; ExportError for a plan that Mininet cannot have."""
     insist_light(plan)
     for name in [*(n.name for n in plan.nodes), *(s.name for s in plan.segments)]:
         if len(name) > LONGEST:
@@ -57,7 +57,9 @@ def _machines(plan: Plan) -> Iterator[str]:
 
 
 def _wires(plan: Plan) -> Iterator[str]:
-    """Each node's interfaces in their order, then links of segments."""
+    """Yields the script's lines of links: each node's interfaces in their order, then links between
+    segments.
+    """
     access = {(link.a, link.b): link for link in plan.links if link.kind == "access"}
     wires = {link.name: link for link in plan.links if link.kind == "nodes"}
     for node in plan.nodes:
@@ -88,7 +90,9 @@ def _link(a: str, b: str, link: Link | None, first: str = "", second: str = "") 
 
 
 def _params(impairment: Impairment) -> str:
-    """As TCIntf takes them; what leaves this end. Its rates are megabits a second, its losses percent."""
+    """Returns the impairment as parameters of TCIntf, in megabits a second and percent, for what leaves
+    this end.
+    """
     given: list[tuple[float, str, object]] = [
         (impairment.rate_bps, "bw", impairment.rate_bps / 1e6),
         (impairment.delay_ns, "delay", f"{impairment.delay_ns / 1e6:g}ms"),

@@ -1,4 +1,4 @@
-"""A topology file from a network of another tool: planned once for its names and addresses here."""
+"""Writes a topology file from an imported network; plans it once to know its names and addresses here."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HOLD, DRAIN = "10 s", "1 s"
 
 @dataclass(frozen=True)
 class Written:
-    """The file's text, and what of the network became something else in it, a line each."""
+    """The text of a topology file, a line on each part that was changed, and its problems."""
 
     text: str
     changed: tuple[str, ...]
@@ -32,9 +32,9 @@ class Written:
 
 
 def write(network: Network, file: str = "") -> Written:
-    """The topology file; a draft with its problems where the network cannot be a lab as it stands.
+    """Returns the topology file; with problems if the network is no valid lab as it is.
 
-    `file`: where the text will be, for the problems. TopologyError where there is nothing to write.
+    `file` is its future name, for the problems. TopologyError if there is nothing to write.
     """
     settle(network)
     bridged(network)
@@ -66,7 +66,7 @@ def _checked(network: Network, topology: Topology, file: str) -> Plan:
 
 
 def _planned(network: Network, bare: Topology, changed: list[str], file: str) -> Written:
-    """The whole topology: with names and addresses as the plan of the bare one has them."""
+    """Returns the whole topology, with the names and addresses that the plan of the bare topology has."""
     plan = _checked(network, bare, file)
     names, addresses = _as_planned(network, plan)
     changed += [f"address {old} is {new} here" for old, new in addresses.items() if "/" not in old]
@@ -81,7 +81,7 @@ def _planned(network: Network, bare: Topology, changed: list[str], file: str) ->
 
 
 def _placed(network: Network, problem: Problem) -> Problem:
-    """A problem of the written file at the line of theirs that it comes from, where that is known."""
+    """Returns the problem with the line of the original file that it comes from, if that is known."""
     section, _, rest = problem.path.partition(".")
     name = rest.partition(".")[0].partition("[")[0]
     lines = {f"l{number}": line for number, line in enumerate(network.lines, 1)}
@@ -96,7 +96,9 @@ def _placed(network: Network, problem: Problem) -> Problem:
 
 
 def _spanning(network: Network, changed: list[str]) -> None:
-    """Segments that links join have a spanning tree all, or none."""
+    """Gives a spanning tree to all segments that links join if one of them has it, and reports those that
+    gain it; removes it from any other segment.
+    """
     for lans in _joined(network):
         if len(lans) > 1 and any(lan.stp for lan in lans):
             without = [lan.name for lan in lans if not lan.stp]
@@ -112,7 +114,7 @@ def _spanning(network: Network, changed: list[str]) -> None:
 
 
 def _best(network: Network, changed: list[str]) -> None:
-    """Of several routes to one subnet the one with the lowest metric."""
+    """Keeps, of several routes to one subnet, that with the lowest metric, and reports the others."""
     for machine in network.machines.values():
         best: dict[str, Route] = {}
         for route in sorted(machine.routes, key=lambda one: one.metric):
@@ -123,7 +125,7 @@ def _best(network: Network, changed: list[str]) -> None:
 
 
 def _topology(network: Network, subnets: dict[str, str]) -> Topology:
-    """Machines, wires and LANs, without what runs on them."""
+    """Returns a topology of machines, wires and LANs, without software."""
     made = Topology(network.name, description=f"Imported from {network.tool}.")
     for lan in network.lans.values():
         made.segment(
@@ -160,14 +162,16 @@ def _topology(network: Network, subnets: dict[str, str]) -> Topology:
 
 
 def _on(network: Network, machine: str, lan: str, subnet: str) -> str | None:
-    """The machine's own address on a LAN: one may be fixed, on the first."""
+    """Returns the machine's fixed address on a LAN; None unless it can be fixed: one address, on the first
+    segment.
+    """
     end = next(end for end in network.lans[lan].members if end[0] == machine)
     address = _address(network, end)
     return None if address is None or address.ip not in ipaddress.ip_network(subnet) else str(address.ip)
 
 
 def _named(network: Network) -> Iterator[tuple[str, Wire]]:
-    """Wires by names of their ends; of several between the same two with a number."""
+    """Yields wires with names made from their ends; a number tells parallel wires apart."""
     taken: set[str] = set()
     for wire in network.wires:
         stem = "-".join(node for node, _ in wire.ends)[:34].rstrip("-")
@@ -177,7 +181,7 @@ def _named(network: Network) -> Iterator[tuple[str, Wire]]:
 
 
 def _subnets(network: Network, changed: list[str]) -> Iterator[tuple[str, str]]:
-    """The subnet of each wire and LAN, from its addresses; a LAN without addresses gets a free one."""
+    """Yields the subnet of each wire and LAN from its addresses; a LAN without addresses gets a free one."""
     for name, wire in _named(network):
         if (subnet := _common(network, list(wire.ends), name, changed)) is not None:
             yield name, subnet
@@ -189,12 +193,12 @@ def _subnets(network: Network, changed: list[str]) -> Iterator[tuple[str, str]]:
 
 
 def _free(number: int) -> str:
-    """A subnet for a LAN that has none."""
+    """Returns a free subnet for the LAN of this number."""
     return f"10.{200 + number}.0.0/16" if number < 50 else f"10.{250 + number // 256}.{number % 256}.0/24"
 
 
 def _joined(network: Network) -> list[list[Lan]]:
-    """LANs that lines join are one subnet."""
+    """Returns groups of LANs that links join, each of which is one subnet."""
     group = {name: [lan] for name, lan in network.lans.items()}
     for line in network.lines:
         a, b = (group.get(node) for node, _ in line.ends)
@@ -205,7 +209,7 @@ def _joined(network: Network) -> list[list[Lan]]:
 
 
 def _ordered(network: Network, wire: Wire) -> None:
-    """The end with the lower address first: addresses are given out from the lowest."""
+    """Puts the end with the lower address first, because plans give out addresses from the lowest."""
     first, second = (_address(network, end) for end in wire.ends)
     if first and second and first.version == second.version and int(second.ip) < int(first.ip):
         wire.ends = (wire.ends[1], wire.ends[0])
@@ -214,20 +218,20 @@ def _ordered(network: Network, wire: Wire) -> None:
 
 
 def _turned(impairments: Impairments) -> Impairments:
-    """The impairments of the same wire, seen from its other end."""
+    """Returns the impairments of the same wire, seen from its other end."""
     turned = {"forward": "reverse", "reverse": "forward", "both": "both"}
     return {turned[side]: value for side, value in impairments.items()}
 
 
 def _address(network: Network, end: End) -> Interface | None:
-    """The end's address: of IPv4 where it has one."""
+    """Returns the end's address, IPv4 if it has one; None without addresses."""
     node, port = end
     given = [ipaddress.ip_interface(text) for text in network.machines[node].addresses.get(port, ())]
     return next((one for one in given if one.version == 4), given[0] if given else None)
 
 
 def _insist_once(network: Network) -> None:
-    """TopologyError where a machine has two interfaces on one LAN: a node has one on a segment."""
+    """Raises TopologyError if a machine has two interfaces on one LAN, since a node has one on a segment."""
     twice = sorted(
         f"{node} ({lan.name})"
         for lan in network.lans.values()
@@ -243,7 +247,7 @@ def _insist_once(network: Network) -> None:
 
 
 def _second(network: Network) -> Iterator[str]:
-    """Addresses of theirs that have no place: an interface has one from the plan."""
+    """Yields the additional addresses that are dropped, since an interface has one from the plan."""
     for machine in network.machines.values():
         others = [
             f"{text} ({port})"
@@ -256,7 +260,7 @@ def _second(network: Network) -> Iterator[str]:
 
 
 def _alone(network: Network) -> Iterator[str]:
-    """Takes machines away that nothing joins to another."""
+    """Removes machines without any connection, and yields a line on each."""
     ends = [end for lan in network.lans.values() for end in lan.members]
     joined = {node for wire in network.wires for node, _ in wire.ends} | {node for node, _ in ends}
     for name in network.machines.keys() - joined:
@@ -287,7 +291,9 @@ def _common(network: Network, ends: list[End], name: str, changed: list[str]) ->
 
 
 def _narrower(network: Network, ends: list[End]) -> str | None:
-    """The largest subnet that can be, where it holds all addresses of these ends and none of others."""
+    """Returns the largest subnet that holds all addresses of these ends and none of others; None if there
+    is none.
+    """
     own = [str(one.ip) for end in ends if (one := _address(network, end)) is not None]
     inner = ipaddress.ip_interface(f"{own[0]}/{SHORTEST_PREFIX}").network
     places = {(machine.name, port) for machine in network.machines.values() for port in machine.addresses}
@@ -297,7 +303,9 @@ def _narrower(network: Network, ends: list[End]) -> str | None:
 
 
 def _as_planned(network: Network, plan: Plan) -> tuple[dict[str, dict[str, str]], dict[str, str]]:
-    """By machine its interfaces' names here; and addresses and subnets that are others here."""
+    """Returns the planned interface names of each machine, and a map from changed addresses and subnets to
+    planned ones.
+    """
     names: dict[str, dict[str, str]] = {name: {} for name in network.machines}
     others: dict[str, str] = {}
     cards = {(node.name, card.segment): card for node in plan.nodes for card in node.interfaces}
@@ -319,7 +327,9 @@ def _as_planned(network: Network, plan: Plan) -> tuple[dict[str, dict[str, str]]
 
 
 def _nowhere(network: Network, plan: Plan, addresses: dict[str, str]) -> list[str]:
-    """Takes routes away that lead to no subnet of the lab, to a router's own `lo` for example."""
+    """Removes routes that lead to no subnet of the lab, such as a router's `lo`, and returns a line on
+    each.
+    """
     cards = (card for node in plan.nodes for card in node.interfaces)
     subnets = {ipaddress.ip_interface(f"{card.address}/{card.prefix}").network for card in cards}
     gone = []
@@ -342,7 +352,7 @@ def _overlap(a: Subnet, b: Subnet) -> bool:
 def _completed(
     topology: Topology, machine: Machine, names: dict[str, str], addresses: dict[str, str]
 ) -> None:
-    """The node's routes and software, with names and addresses as they are here."""
+    """Adds the node's routes and software, with the planned names and addresses."""
     keys: dict[str, object] = {}
     if machine.routes:
         keys["routes"] = [

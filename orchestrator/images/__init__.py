@@ -1,4 +1,4 @@
-"""Images of virtual machines: where they are, what they are, how they are built."""
+"""Finds, describes and builds the images of virtual machines, and unpacks container images."""
 
 from orchestrator.images.errors import ImageError
 from orchestrator.images.find import locate, look, rests_on, virtual_bytes

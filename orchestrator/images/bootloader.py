@@ -29,14 +29,14 @@ menuentry "Debian" {{
 
 
 def write_menu(root: Path, append: str) -> None:
-    """GRUB's menu into the root file system: one entry, with the command line of the image."""
+    """Writes GRUB's menu into the root file system: one entry, with the kernel command line of the image."""
     place = root / "boot" / "grub" / "grub.cfg"
     place.parent.mkdir(parents=True, exist_ok=True)
     place.write_text(MENU.format(append=append))
 
 
 def make_bootable(raw: Path, size_mib: int, scratch: Path) -> None:
-    """Writes table and GRUB before the partition of a raw disk. Errors: ImageError."""
+    """Writes partition table and GRUB into a raw disk, before its partition. Raises ImageError."""
     core = scratch / "core.img"
     options: list[str | Path] = ["-O", "i386-pc", "-d", GRUB, "-p", "(,msdos1)/boot/grub", "-o", core]
     run(["grub-mkimage", *options, *MODULES], why="GRUB's core")
@@ -48,7 +48,9 @@ def make_bootable(raw: Path, size_mib: int, scratch: Path) -> None:
 
 
 def first_sector(code: bytes, size_mib: int) -> bytes:
-    """Boot code, which loads what begins at sector 1, and a table with one active Linux partition."""
+    """Returns sector 0: boot code that loads from sector 1 on, and a table with one active
+    Linux partition.
+    """
     start, length = (mib * (1 << 20) // SECTOR for mib in (FIRST_MIB, size_mib))
     entry = struct.pack("<B3sB3sII", _ACTIVE, _BEYOND_CYLINDERS, _LINUX, _BEYOND_CYLINDERS, start, length)
     return code[:_CODE] + bytes(6) + entry + bytes(3 * len(entry)) + b"\x55\xaa"

@@ -1,4 +1,4 @@
-"""Which images can be built, and whether one is still what its inputs would give."""
+"""Builds the images that vNET has recipes for, and tells whether a built one matches its present inputs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def names() -> list[str]:
 
 
 def build(name: str, *, force: bool, say: Callable[[str], None]) -> Image:
-    """The image, built if its inputs are new or `force`. Errors: ImageError."""
+    """Returns the image; builds it if its inputs changed, or with `force`. Raises ImageError."""
     recipe = recipes().get(name)
     if recipe is None:
         raise ImageError(
@@ -34,6 +34,6 @@ def build(name: str, *, force: bool, say: Callable[[str], None]) -> Image:
 
 
 def current(image: Image) -> bool:
-    """Whether a build now would have the same inputs; images that vNET does not build always are."""
+    """Returns whether the image has the present inputs; True for images that vNET does not build."""
     recipe = recipes().get(image.name)
     return recipe is None or image.made.get("inputs") == input_hash(recipe)

@@ -1,4 +1,4 @@
-"""The directory of built images: NAME-HASH each, complete or not there at all."""
+"""Manages the directory of built images: one directory NAME-HASH each, which is complete or absent."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _DIRECTORY = re.compile(r"(?P<name>[a-z][a-z0-9-]*)-(?P<hash>[0-9a-f]{16})")
 
 
 def cache_dir(env: Mapping[str, str] = os.environ) -> Path:
-    """~/.cache/vnet/images, or below XDG_CACHE_HOME."""
+    """Returns ~/.cache/vnet/images, or vnet/images below XDG_CACHE_HOME."""
     base = env.get("XDG_CACHE_HOME") or str(Path(env.get("HOME") or "~").expanduser() / ".cache")
     return Path(base) / "vnet" / "images"
 
 
 def directories(name: str | None = None, root: Path | None = None) -> list[Path]:
-    """The images' directories, of one name or all, the newest of a name first."""
+    """Returns the directories of the images, of one name or all, the newest of a name first."""
     root = root or cache_dir()
     found = []
     for path in root.iterdir() if root.is_dir() else ():
@@ -36,15 +36,15 @@ def directories(name: str | None = None, root: Path | None = None) -> list[Path]
 
 
 def images(root: Path | None = None) -> list[Image]:
-    """All images, read."""
+    """Reads and returns all images in the cache."""
     return [read_image(path) for path in directories(root=root)]
 
 
 @contextmanager
 def publish(name: str, digest: str, root: Path | None = None) -> Iterator[Path]:
-    """A directory to build in, whose content becomes NAME-HASH when the block ends well; else nothing stays.
+    """Yields a directory to build in; it becomes NAME-HASH if the block succeeds, and is removed if it fails.
 
-    Builds of one name wait for each other; what an interrupted one has left is cleared by the next.
+    Builds of one name wait for each other; a build removes what an interrupted one left.
     """
     root = root or cache_dir()
     root.mkdir(parents=True, exist_ok=True)
@@ -79,7 +79,7 @@ def write_description(image: Image) -> None:
 
 
 def remove(directory: Path) -> None:
-    """Removes an image; it stops being one before its first file goes."""
+    """Removes an image; renames its directory first, so that no partial image is ever found."""
     gone = directory.with_name(f".{directory.name}.gone-{os.getpid()}")
     directory.rename(gone)
     shutil.rmtree(gone)

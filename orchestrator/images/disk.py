@@ -1,4 +1,4 @@
-"""The `debian` image: a small Debian with systemd and cloud-init on a disk, made without loop devices."""
+"""Builds the image `debian`: a small Debian with systemd and cloud-init on a disk, without loop devices."""
 
 from __future__ import annotations
 
@@ -52,7 +52,10 @@ def input_hash(disk: Disk) -> str:
 
 
 def build(disk: Disk, say: Callable[[str], None]) -> Image:
-    """Builds it into the cache and answers it; minutes. Errors: ImageError."""
+    """Builds the image into the cache and returns it, which takes minutes.
+
+    Raises ImageError, for example if not run by root.
+    """
     require(TOOLS)
     if os.geteuid() != 0:
         raise ImageError(f"image {disk.name}: debootstrap makes files of many owners; build it as root")
@@ -95,7 +98,7 @@ def _install(root: Path, disk: Disk) -> None:
 
 
 def _inside(root: Path, *argv: str) -> None:
-    """Runs a command in the new system; its /proc is a mount of that command alone."""
+    """Runs a command in the new system, with a /proc that is mounted only for that command."""
     script = 'mount -t proc proc "$0/proc" && exec chroot "$0" "$@"'
     command: list[str | Path] = ["unshare", "--mount", "sh", "-c", script, root, *argv]
     run(command, why=f"image: {argv[0]}", env={"DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C.UTF-8"})
@@ -114,7 +117,9 @@ def _slim(root: Path) -> None:
 
 
 def _disk(root: Path, disk: Disk, scratch: Path, target: Path) -> None:
-    """The file system is filled by mke2fs itself: neither loop device nor mount is needed."""
+    """Makes the disk from the root directory; mke2fs fills the file system, so no loop device or mount is
+    needed.
+    """
     raw, start = scratch / "disk.raw", bootloader.FIRST_MIB << 20
     bootloader.write_menu(root, disk.append)
     form = f"-q -F -t ext4 -L vnet-root -E offset={start}".split()

@@ -1,10 +1,10 @@
-"""The one exception of this package: place, value, rule, remedy in its text."""
+"""Defines the exception of this package; its text states place, value, rule and remedy."""
 
 from __future__ import annotations
 
 
 class ImageError(Exception):
-    """An image is missing, broken or cannot be built here."""
+    """Raised for an image that is missing, broken or cannot be built here."""
 
     @property
     def text(self) -> str:

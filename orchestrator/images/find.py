@@ -1,4 +1,4 @@
-"""Finds an image by name for who starts VMs; what is missing is said with the command that makes it."""
+"""Finds an image by name for VM nodes; errors state the command that builds a missing one."""
 
 from __future__ import annotations
 
@@ -25,9 +25,8 @@ OWN_DISK_MEMORY = 512 << 20
 
 
 def locate(name: str, agent: Path | None = None) -> Image:
-    """The image of that name, its initrd with the present agent; where `name` is a path, the user's own disk.
-
-    Errors: ImageError with the remedy.
+    """Returns the image of that name, its initrd with the present agent; if `name` is a path, the user's
+    own disk. Raises ImageError with the remedy.
     """
     image = look(name)
     if image.kind == "disk" or image.initrd is None:
@@ -36,7 +35,7 @@ def locate(name: str, agent: Path | None = None) -> Image:
 
 
 def look(name: str) -> Image:
-    """The image as it was built, without the present agent. Errors as `locate`."""
+    """Returns the image as it was built, without the present agent. Raises ImageError as `locate`."""
     if "/" in name or name.endswith((".qcow2", ".img")):
         return _own_disk(Path(name))
     found = cache.directories(name)
@@ -52,7 +51,9 @@ def look(name: str) -> Image:
 
 
 def _present(name: str, found: list[Path]) -> Image:
-    """The built image that matches its present inputs; of an image that vNET does not build, the newest."""
+    """Returns the built image that matches its present inputs; for an image that vNET does not build, the
+    newest. Raises ImageError if it is outdated.
+    """
     recipe = recipes().get(name)
     if recipe is None:
         return read_image(found[0])
@@ -65,7 +66,10 @@ def _present(name: str, found: list[Path]) -> Image:
 
 
 def _own_disk(path: Path) -> Image:
-    """A cloud image that boots itself: qcow2, with cloud-init."""
+    """Returns an image for a user's qcow2 cloud image, which boots itself and has cloud-init.
+
+    Raises ImageError.
+    """
     try:
         with path.open("rb") as stream:
             magic = stream.read(4)
@@ -95,7 +99,7 @@ def _own_disk(path: Path) -> Image:
 
 
 def rests_on(path: Path) -> str:
-    """The backing file of a qcow2 disk (docs/interop/qcow2.rst of QEMU); empty where it has none."""
+    """Returns the backing file of a qcow2 disk (docs/interop/qcow2.rst of QEMU); "" if it has none."""
     with path.open("rb") as stream:
         head = stream.read(HEADER.size)
         if len(head) < HEADER.size or not head.startswith(QCOW2):
@@ -106,14 +110,16 @@ def rests_on(path: Path) -> str:
 
 
 def virtual_bytes(path: Path) -> int:
-    """The size of a qcow2 disk as its machine sees it (docs/interop/qcow2.rst of QEMU)."""
+    """Returns the size of a qcow2 disk that its machine sees (docs/interop/qcow2.rst of QEMU)."""
     with path.open("rb") as stream:
         stream.seek(VIRTUAL_SIZE_AT)
         return int.from_bytes(stream.read(8))
 
 
 def agent_binary() -> Path:
-    """The agent that goes into guests: $VNET_AGENT, else the project's build, else the one on the PATH."""
+    """Returns the path of the agent for guests: $VNET_AGENT, else the project's build, else the one on the
+    PATH.
+    """
     given = os.environ.get("VNET_AGENT")
     found = given or (str(AGENT) if AGENT.exists() else shutil.which("vnet-agent"))
     if found is None or not os.access(found, os.X_OK):
@@ -122,7 +128,7 @@ def agent_binary() -> Path:
 
 
 def _with_agent(initrd: Path, agent: Path) -> Path:
-    """The initrd followed by the agent, kept beside it under the agent's hash."""
+    """Returns a copy of the initrd with the agent appended, stored beside it under the agent's hash."""
     binary = hashlib.sha256(agent.read_bytes()).hexdigest()[:16]
     whole = initrd.with_name(f"initrd-{binary}")
     if not whole.exists():

@@ -1,4 +1,4 @@
-"""The hash in the name of the image that a build now would give."""
+"""Computes the hash in an image's name from the present inputs of its build."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ from orchestrator.images.recipe import Disk, Recipe
 
 
 def input_hash(recipe: Recipe | Disk) -> str:
-    """16 hexadecimal digits over what the image is made of and how."""
+    """Returns 16 hexadecimal digits over the inputs and build steps of an image."""
     return disk.input_hash(recipe) if isinstance(recipe, Disk) else builtin.input_hash(recipe)

@@ -1,4 +1,4 @@
-"""A small ISO 9660 image with files in its root, as NoCloud reads it; the same files give the same bytes."""
+"""Makes small ISO 9660 images with files in their root, for NoCloud; equal files give equal bytes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ _NO_DATE = b"0" * 16 + b"\0"
 
 
 def image(label: str, files: Mapping[str, bytes]) -> bytes:
-    """The image. Linux shows names in lower case; all must fit one directory sector."""
+    """Returns the image's bytes.
+
+    All files must fit one directory sector; Linux shows their names in lower case.
+    """
     entries, contents, sector = [_entry(b"\0", _ROOT, SECTOR, 2), _entry(b"\1", _ROOT, SECTOR, 2)], [], _FILES
     for name in sorted(files):
         data = files[name]
@@ -46,7 +49,7 @@ def _both16(value: int) -> bytes:
 
 
 def _entry(name: bytes, sector: int, size: int, flags: int) -> bytes:
-    """A directory record; its date is the year 1970."""
+    """Returns a directory record with the date 1970."""
     date = bytes([70, 1, 1, 0, 0, 0, 0])
     body = b"\0" + _both(sector) + _both(size) + date + bytes([flags, 0, 0]) + _both16(1)
     record = body + bytes([len(name)]) + name

@@ -1,4 +1,4 @@
-"""An image: a directory with `image.json`, read into frozen data with absolute paths."""
+"""Reads and writes `image.json`, which describes the image in its directory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Kind = Literal["initramfs", "disk"]
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """Absolute paths; None where the image has no such part. `memory_bytes`: what a node gets by default."""
+    """An image with absolute paths, None for absent parts. `memory_bytes` is a node's default memory."""
 
     name: str
     kind: Kind
@@ -31,7 +31,7 @@ class Image:
 
 
 def read_image(directory: Path) -> Image:
-    """The image in that directory. Errors: ImageError where it is not one."""
+    """Returns the image in that directory. Raises ImageError if it holds none."""
     file = directory / "image.json"
     try:
         raw: dict[str, Any] = json.loads(file.read_text())
@@ -68,7 +68,7 @@ def _within(directory: Path, name: str | None) -> Path | None:
 
 
 def describe(image: Image) -> dict[str, Any]:
-    """The content of image.json: paths relative to the image's directory."""
+    """Returns the content of image.json, with paths relative to the image's directory."""
 
     def relative(path: Path | None) -> str | None:
         return None if path is None else str(path.relative_to(image.directory))

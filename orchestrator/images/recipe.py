@@ -1,4 +1,4 @@
-"""Reads the recipe of the built-in images from images/guest/ and computes the hash that names the result."""
+"""Reads the recipes of images from images/guest/ and computes the hash in an image's name."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Recipe:
 
 @dataclass(frozen=True, slots=True)
 class Disk:
-    """A Debian on a disk."""
+    """The recipe of a Debian system on a disk."""
 
     name: str
     disk_mib: int
@@ -48,7 +48,7 @@ class Contents:
 
 
 def contents(more: Sequence[str] = (), file: Path = RECIPES) -> Contents:
-    """The contents of all built-in images, and of the sections `more`."""
+    """Returns the contents of all built-in images, with those of the sections `more`."""
     raw = tomllib.loads(file.read_text())["contents"]
     parts = [raw, *(raw[name] for name in more)]
     return Contents(
@@ -61,7 +61,7 @@ def contents(more: Sequence[str] = (), file: Path = RECIPES) -> Contents:
 
 
 def recipes(file: Path = RECIPES) -> dict[str, Recipe | Disk]:
-    """The images that vNET builds, by name."""
+    """Returns the recipes of the images that vNET builds, by name."""
     raw = tomllib.loads(file.read_text())
     return {name: _recipe(name, fields) for name, fields in raw.items() if name != "contents"}
 
@@ -76,7 +76,7 @@ def _recipe(name: str, fields: dict[str, Any]) -> Recipe | Disk:
 
 
 def digest(files: list[Path], *words: str) -> str:
-    """16 hexadecimal digits over the files' contents and the words: the inputs of a build."""
+    """Returns 16 hexadecimal digits over the contents of files and words: the inputs of a build."""
     total = hashlib.sha256()
     for file in files:
         total.update(hashlib.sha256(file.read_bytes()).digest())

@@ -1,4 +1,4 @@
-"""Runs the tools that builds need: what is missing and what fails is said with the remedy."""
+"""Runs the tools that builds need; errors state what is missing or failed, and the remedy."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 def require(tools: Mapping[str, str]) -> None:
-    """Refuses where a program is missing. `tools`: program -> Debian package."""
+    """Raises ImageError if a program is missing; `tools` maps programs to Debian packages."""
     missing = {tool: package for tool, package in tools.items() if not shutil.which(tool, path=PATH)}
     if missing:
         packages = " ".join(sorted(set(missing.values())))
@@ -24,7 +24,7 @@ def require(tools: Mapping[str, str]) -> None:
 def run(
     argv: Sequence[str | Path], *, why: str, cwd: Path | None = None, env: Mapping[str, str] | None = None
 ) -> str:
-    """Standard output of a tool that must succeed; else ImageError with its last lines."""
+    """Returns the standard output of a tool; raises ImageError with its last lines if it fails."""
     words = [str(word) for word in argv]
     try:
         done = subprocess.run(

@@ -1,4 +1,6 @@
-"""The NoCloud seed of a node with a disk: its identity, the file's settings for cloud-init, and our agent."""
+"""Makes the NoCloud seed of a node with a disk: its identity, the user's cloud-init settings, and our
+agent.
+"""
 
 from __future__ import annotations
 
@@ -33,9 +35,10 @@ def write_seed(
     networks: Sequence[Mapping[str, Any]] = (),
     agent: Path | None = None,
 ) -> None:
-    """Writes the seed, an ISO 9660 image. `networks`: {mac, address, prefix} of what cloud-init is to set up.
+    """Writes the seed, an ISO 9660 image.
 
-    Errors: ImageError where the user's part cannot be merged with ours.
+    `networks` has {mac, address, prefix} of interfaces that cloud-init configures. Raises ImageError if the
+    user's settings cannot be merged with ours.
     """
     files = {
         "meta-data": _json({"instance-id": f"{lab}.{node}", "local-hostname": hostname}),
@@ -48,12 +51,15 @@ def write_seed(
 
 
 def _json(value: Any) -> bytes:
-    """JSON is YAML too, and the same for the same value."""
+    """Returns the value as JSON, which is YAML too; equal values give equal bytes."""
     return (json.dumps(value, indent=1, sort_keys=True) + "\n").encode()
 
 
 def merged(user_data: Mapping[str, Any]) -> dict[str, Any]:
-    """The user's cloud-config, its bootcmd after ours."""
+    """Returns the user's cloud-config with our commands before its bootcmd.
+
+    Raises ImageError if bootcmd is no list.
+    """
     theirs = user_data.get("bootcmd", [])
     if not isinstance(theirs, list):
         raise ImageError(f"cloud_init.bootcmd: {theirs!r} is no list; write a list of commands")
@@ -62,7 +68,9 @@ def merged(user_data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def network_config(networks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """cloud-init's network: the named interfaces by MAC, or none at all (the agent sets them up)."""
+    """Returns cloud-init's network settings: interfaces by MAC; without `networks` disabled, as the agent
+    sets them up.
+    """
     if not networks:
         return {"config": "disabled"}
     ethernets = {

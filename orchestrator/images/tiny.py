@@ -1,4 +1,4 @@
-"""Our own small kernel for many VMs on one machine: images/guest/kernel.sh builds it, the cache keeps it."""
+"""Builds vNET's own small kernel for many VMs on one machine, by images/guest/kernel.sh, which caches it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ INPUTS = [SCRIPT, GUEST / "tiny.config", PROJECT / "images" / "kernel" / "source
 
 
 def build(target: Path, say: Callable[[str], None]) -> None:
-    """The kernel, built if its inputs are new (minutes). Errors: ImageError with the build's last lines."""
+    """Writes the kernel to `target`; builds it if its inputs changed (minutes).
+
+    Raises ImageError with the build's last lines.
+    """
     say("tiny kernel: about 4 minutes of two cores where it is new")
     done = subprocess.run([SCRIPT], capture_output=True, text=True, check=False, env=dict(os.environ))
     if done.returncode:

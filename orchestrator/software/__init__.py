@@ -1,1 +1,1 @@
-"""The kinds of software, a module each. `registry` lists them; `kind` defines what each provides."""
+"""Contains one module for each kind of software; `registry` lists them, `kind` defines what each provides."""

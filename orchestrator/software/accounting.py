@@ -1,4 +1,4 @@
-"""The settings of programs that account for their own messages: `accounts` of their `spec`."""
+"""Builds the settings of programs that account for their own messages: the key `accounts` of their `spec`."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ from .scene import Placed, Scene
 
 
 def told(placed: Placed, sends: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    """The settings before flows have numbers, and before the scenario's start is known."""
+    """Returns the settings of a program before flows have numbers and before the scenario's start is known
+    (t0_ns is None).
+    """
     return {"endpoint": placed.endpoint, "t0_ns": None, "sends": list(sends), "receives": []}
 
 
 def to_send(scene: Scene, placed: Placed, flow: Flow, to: Sequence[Placed]) -> dict[str, Any]:
-    """A flow that the program sends: its receivers with their addresses."""
+    """Returns a flow that the program sends: its name, and the endpoint and address of each receiver."""
     addresses = [scene.address(one.node, placed.node) for one in to]
     peers = [
         {"endpoint": one.endpoint, "address": address} for one, address in zip(to, addresses, strict=True)
@@ -27,7 +29,9 @@ def to_send(scene: Scene, placed: Placed, flow: Flow, to: Sequence[Placed]) -> d
 
 
 def numbered(software: Software, ledger: Ledger) -> Software:
-    """The software with the numbers of the flows that it sends, and with the flows that it receives."""
+    """Returns the software with the numbers of the flows that it sends, and with the flows that it
+    receives; software without a session comes back unchanged.
+    """
     if software.session is None:
         return software
     said = software.spec["accounts"]

@@ -1,4 +1,6 @@
-"""Brokers and their clients: common keys of clients, the protocols of brokers, the costs of a client."""
+"""Holds what brokers and their clients share: a client's keys, the protocols of a broker, the costs of a
+client.
+"""
 
 from __future__ import annotations
 
@@ -40,38 +42,38 @@ Queue = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """A protocol that a broker speaks on a port of its node."""
+    """A protocol that a broker speaks: its port, and the features that it lacks, each with the reason."""
 
     port: int
     lacks: Mapping[str, str] = field(default_factory=dict)  # feature, as the protocol's room calls it -> why
 
 
 class Serving(Base):
-    """A broker of the file."""
+    """The base of all models of broker software in a topology file."""
 
     @abstractmethod
     def services(self) -> Mapping[str, Service]:
-        """The services by protocol, under the reducer's names."""
+        """Returns the broker's services by protocol, under the names that the reducer uses."""
 
 
 def offered(models: Iterable[object], protocol: str) -> list[Service]:
-    """The services of a node's brokers that speak a protocol."""
+    """Returns the services that speak the protocol, of those `models` that are brokers."""
     found = (model.services().get(protocol) for model in models if isinstance(model, Serving))
     return [service for service in found if service is not None]
 
 
 def services_at(scene: Scene, node: str, protocol: str) -> list[Service]:
-    """As `offered`, of a node of the plan."""
+    """Returns the services that speak the protocol, of the brokers on one node of the plan."""
     return offered((placed.model for placed in scene.placed[node]), protocol)
 
 
 def check_broker(
     report: Checks, here: Here, path: Path, node: str, port: int | None, protocol: str, example: str
 ) -> Service | None:
-    """The service of `node` that a client names; reports a missing or ambiguous one.
+    """Returns the broker service of `node` that a client names; reports a missing or ambiguous one.
 
-    path: of the key that names the node. example: broker software that speaks the protocol, a line of a file.
-    None: an unknown node, or a port that no broker of ours has.
+    `path` is that of the key that names the node, `example` a line of a file with a broker that speaks the
+    protocol. Returns None for an unknown node, or a port that no broker in the file has.
     """
     if not report.node(path, node):
         return None
@@ -88,26 +90,30 @@ def check_broker(
 def check_features(
     report: Checks, service: Service | None, node: str, used: Iterable[tuple[Path, str, str]]
 ) -> None:
-    """Reports what a client uses and its broker lacks; `used`: place, feature, what to write instead."""
+    """Reports each feature that a client uses and its broker lacks; `used` has (place, feature, remedy) of
+    each.
+    """
     for path, feature, remedy in used:
         if service is not None and (why := service.lacks.get(feature)):
             report.add(path, feature, f"the broker of {node} cannot do it: {why}", remedy)
 
 
 def port_at(scene: Scene, node: str, port: int | None, protocol: str) -> int:
-    """The broker's port for a client; the checks ensure that there is one."""
+    """Returns `port`, or if it is None the port of the node's first broker of this protocol."""
     return port if port is not None else services_at(scene, node, protocol)[0].port
 
 
 def name_at(scene: Scene, node: str, port: int | None, protocol: str) -> str:
-    """A broker's name in sets of receivers: its node's name, with a port if the node has several."""
+    """Returns a broker's name in sets of receivers: its node's name, with the port if the node has several
+    brokers of this protocol.
+    """
     several = len(services_at(scene, node, protocol)) > 1
     return f"{node}:{port_at(scene, node, port, protocol)}" if several else node
 
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """A client's bytes and packets beside payloads and names, above TCP."""
+    """The bytes and packets of a client above TCP, without payloads and names."""
 
     connection: tuple[int, int]  # packets of its whole session, and bytes of each
     message_bytes: int
@@ -116,9 +122,8 @@ class Traffic:
 
 
 def client_costs(memory_bytes: int, flows: Sequence[Flow], traffic: Traffic) -> Costs:
-    """Packets as a point sees them that has every message in and out of the broker: an upper estimate.
-
-    memory_bytes: what the broker holds because of the client.
+    """Returns an upper estimate of a client's costs: its packets at a point that all its messages pass on
+    the way to and from the broker. `memory_bytes` is what the broker holds because of the client.
     """
     connection_packets, connection_bytes = traffic.connection
     packets: list[tuple[float, int]] = [(connection_packets, TCP_HEADERS_BYTES + connection_bytes)]

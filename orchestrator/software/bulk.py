@@ -1,4 +1,6 @@
-"""Bulk transfers: greedy or paced TCP with its congestion control named, and UDP at a rate."""
+"""Describes and plans bulk transfers: greedy or paced TCP with a chosen congestion control, or UDP at a
+rate.
+"""
 
 from __future__ import annotations
 
@@ -128,7 +130,9 @@ def _times(report: Checks, wanted: BulkOptions, path: Path) -> None:
 
 
 def _window(report: Checks, wanted: BulkOptions, path: Path) -> None:
-    """So often that its records stay few beside those of messages."""
+    """Checks the interval at which the congestion window is recorded: TCP only, and so long that its
+    records stay few beside those of messages.
+    """
     if wanted.window is None:
         return
     if wanted.protocol == "udp":
@@ -186,7 +190,7 @@ def _between(scene: Scene, wanted: BulkOptions) -> tuple[int, int]:
 
 
 def _flow(scene: Scene, placed: Placed, receivers: str) -> Flow:
-    """The flow of a transfer, without a schedule, since it has no single messages."""
+    """Returns the flow of a transfer; it has no schedule, because a transfer has no single messages."""
     wanted: BulkOptions = placed.model.bulk
     start_ns, stop_ns = _between(scene, wanted)
     return Flow(
@@ -216,7 +220,9 @@ def _words(software: Software, sent: Sequence[Flow]) -> str:
 
 
 def _costs(software: Software, sent: Sequence[Flow]) -> Costs:
-    """At worst each segment is acknowledged alone; a greedy one takes the whole way."""
+    """Returns the packets of a transfer at worst: each segment is acknowledged alone, and greedy TCP fills
+    the whole path.
+    """
     spec, packets = software.spec, list[tuple[float, int]]()
     for flow in sent:
         most = (
@@ -234,7 +240,9 @@ def _costs(software: Software, sent: Sequence[Flow]) -> Costs:
 
 
 def _offers(software: Software, flow: Flow) -> Offered | str:
-    """The offered load of UDP streams together, each datagram at its time; for TCP why there is none."""
+    """Returns the offered load of all UDP streams together, one datagram at a time; for TCP the reason why
+    there is none.
+    """
     spec = software.spec
     if spec["protocol"] != "udp":
         return "TCP decides when its packets leave"

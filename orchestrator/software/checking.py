@@ -1,4 +1,4 @@
-"""The interface with which a kind checks its part of a file; the topology's Report implements it."""
+"""Defines the interface with which a kind checks its part of a file; the topology's Report implements it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..language.source import Path
 
 @dataclass(frozen=True, slots=True)
 class Here:
-    """The place in the file of the software under check."""
+    """The place in the file of the software under check, with its nodes and their segments."""
 
     path: Path  # ("nodes", "reader", "software", "sub")
     nodes: tuple[str, ...]  # the node, or the members of the group
@@ -22,7 +22,7 @@ class Here:
 
     @property
     def name(self) -> str:
-        """Its own name."""
+        """The name of the software under check."""
         return str(self.path[3])
 
     @property
@@ -31,61 +31,73 @@ class Here:
 
 
 class Checks(Protocol):
-    """A file under check: gives its other parts, and collects mistakes."""
+    """A topology file under check: shows its other parts, and collects mistakes."""
 
     def add(self, path: Path, value: Any, rule: str, remedy: str) -> None:
-        """Report a mistake; `value` None where the text shows none."""
+        """Reports a mistake at `path`; `value` is None if the message shows no value."""
 
     def node(self, path: Path, name: str) -> bool:
-        """Whether a node exists; reports a name that does not."""
+        """Returns whether a node exists; reports a name that does not."""
 
     def machines(self, path: Path, name: str) -> tuple[str, ...]:
-        """The node of this name, or the members of the group; reports a name that does not exist."""
+        """Returns the node of this name, or the members of the group; reports a name that does not exist."""
 
     @property
     def everyone(self) -> Iterable[str]:
-        """All nodes, members of groups among them."""
+        """The names of all nodes, with the members of groups."""
 
     def member(self, node: str) -> tuple[str, int, int]:
-        """A node's group (itself where it is in none), its index there from 1, and how many there are."""
+        """Returns a node's group (the node itself if it is in none), its index there from 1, and the number
+        of members.
+        """
 
     def programs(self, node: str) -> Mapping[str, Base]:
-        """The software of a node, by name."""
+        """Returns the software of a node, by name."""
 
     def reachable(self, nodes: Iterable[str], node: str) -> bool | None:
-        """Whether packets of all of `nodes` can get to a node; None where the file is too broken to tell."""
+        """Returns whether packets of all of `nodes` can reach `node`; None if the file has mistakes that
+        hide the answer.
+        """
 
     def families(self, node: str) -> set[Family]:
-        """The address families of a node; none if the file is too broken to find them."""
+        """Returns the address families of a node; an empty set if mistakes in the file hide them."""
 
     def common(self, segments: tuple[str, ...], node: str) -> set[str] | None:
-        """Segments of the domains that both belong to; None if the file is too broken to find them."""
+        """Returns the segments in the broadcast domains that both `segments` and the node are in; None if
+        mistakes in the file hide them.
+        """
 
     def bridged(self, segments: Iterable[str]) -> set[str] | None:
-        """Segments that frames from these reach without a router; None if the file is too broken."""
+        """Returns the segments that frames from `segments` reach without a router; None if mistakes in the
+        file hide them.
+        """
 
     def segments(self, node: str) -> tuple[str, ...]:
-        """The segments on which a node has interfaces."""
+        """Returns the segments on which a node has interfaces."""
 
     @property
     def routing(self) -> str:
-        """The metric of the plan's routes; "none": there are none."""
+        """The metric by which the plan computes routes; "none" if it computes no routes."""
 
     def forwards(self, node: str) -> bool:
-        """Whether a node is a router."""
+        """Returns whether a node is a router."""
 
     def image(self, node: str) -> str | None:
-        """The image of a VM node; None for a light node."""
+        """Returns the image of a VM node; None for a light node."""
 
     def mtu(self, segment: str) -> int | None:
-        """Bytes; None for a segment that is not in the file."""
+        """Returns the MTU of a segment in bytes; None for a segment that is not in the file."""
 
     def since_start_ns(self, moment: Moment) -> int | None:
-        """The moment's time from the scenario's start; None if the phases' lengths are not known."""
+        """Returns a moment as nanoseconds from the scenario's start; None if the lengths of the phases are
+        not known.
+        """
 
 
 def light(report: Checks, here: Here, path: Path, why: str) -> None:
-    """The rule of software that only light nodes have; `why`: what of virtual machines forbids it."""
+    """Reports software that runs only on light nodes if one of its nodes is a VM; `why` is the reason in
+    the message.
+    """
     machine = next((node for node in here.nodes if report.image(node) is not None), None)
     if machine is not None:
         rule = f"node {machine} is a virtual machine, {why}"
@@ -93,7 +105,9 @@ def light(report: Checks, here: Here, path: Path, why: str) -> None:
 
 
 def joined(report: Checks, here: Here, path: Path, name: str, node: str) -> bool:
-    """Whether packets can get to a node that the file names by `name`; reports where they cannot."""
+    """Returns whether packets of the software's nodes can reach `node`; reports a node that they cannot
+    reach, under the file's word `name`.
+    """
     if report.reachable(here.nodes, node) is not False:
         return True
     theirs, ours = report.families(node), {one: report.families(one) for one in here.nodes}

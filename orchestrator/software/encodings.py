@@ -1,4 +1,4 @@
-"""Messages of signals in the formats of VILLASnode: as the file says them, and their exact length."""
+"""Describes messages of signals in VILLASnode's formats: their keys in the file, and their exact length."""
 
 from __future__ import annotations
 
@@ -34,20 +34,22 @@ class Encoded(Base):
 
 
 def encoded_bytes(encoding: str, signals: int) -> int:
-    """Exact length of a message."""
+    """Returns the exact length in bytes of a message with so many signals."""
     around, each = LENGTHS[encoding]
     return around + each * signals
 
 
 def payload_of(wanted: Encoded, otherwise: Payload) -> Payload:
-    """The payload of its messages; `otherwise` if they carry no signals."""
+    """Returns the payload of the sender's messages; `otherwise` if they carry no signals."""
     if wanted.encoding is None or wanted.signals is None:
         return otherwise
     return Payload(wanted.encoding, encoded_bytes(wanted.encoding, wanted.signals))
 
 
 def check_encoded(report: Checks, wanted: Encoded, path: Path, size: str, *kinds: str) -> bool:
-    """Whether its messages are of signals; keys: `size` says a length, `kinds` another payload."""
+    """Returns whether the sender's messages carry signals, and reports keys that do not go together; `size`
+    is the key for a length, `kinds` are the keys for another payload.
+    """
     encoding, signals = wanted.encoding, wanted.signals
     if encoding is None:
         if signals is not None:

@@ -1,4 +1,4 @@
-"""A kind's description of its program in other tools' files: its names there, and its configuration."""
+"""Defines how a kind describes its program in files of other tools: its names and its configuration there."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Daemons:
-    """Routing daemons in other tools' files: how they are called, started and configured there."""
+    """Routing daemons in files of other tools: their names there, how they start and where their
+    configuration is.
+    """
 
     devices: tuple[str, ...]  # that are it
     protocols: Mapping[str, str]  # services and modules of theirs -> key of ours
@@ -21,7 +23,7 @@ class Daemons:
 
 @dataclass(frozen=True)
 class Foreign:
-    """How a kind takes over a program of another tool's topology."""
+    """How an import turns a program of another tool's topology into software of this kind."""
 
     recognises: Callable[[str], bool]  # a container's image, or a kind's name
     file: str  # its configuration, where a container has it: "/etc/..."

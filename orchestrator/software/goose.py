@@ -1,4 +1,6 @@
-"""GOOSE (IEC 61850-8-1): events whose state is sent again and again right above Ethernet."""
+"""Describes and plans GOOSE (IEC 61850-8-1): events whose state is repeated in frames directly above
+Ethernet.
+"""
 
 from __future__ import annotations
 
@@ -75,7 +77,7 @@ class Goose(Base):
 
 
 def length_bytes(names: Sequence[str], entries: int) -> int:
-    """The greatest length of a frame above Ethernet, with numbers of full length."""
+    """Returns the greatest length of a GOOSE message above Ethernet, with all numbers at full length."""
     # Lives, stNum, sqNum, confRev; time; flags; count.
     numbers = 4 * tlv_bytes(5) + tlv_bytes(8) + 2 * tlv_bytes(1) + tlv_bytes(2)
     fields = sum(tlv_bytes(len(name)) for name in names) + numbers
@@ -126,7 +128,7 @@ def _heard(other: Placed, _flow: Flow) -> dict[str, Any]:
 
 
 def _flow(scene: Scene, placed: Placed, wanted: GoosePublish, deliveries: tuple[Delivery, ...]) -> Flow:
-    """An event is a message."""
+    """Returns the flow of a publisher, in which each event is one message."""
     payload = Payload("dataset", ENTRY_BYTES * wanted.entries)
     return make_flow(scene, placed, wanted, payload, pattern="push", deliveries=deliveries)
 
@@ -136,14 +138,18 @@ def _words(stream: Mapping[str, Any], flows: Sequence[Flow]) -> str:
 
 
 def _packets(stream: Mapping[str, Any], flow: Flow) -> Iterator[tuple[float, int]]:
-    """Each event with its curve, and the stable state's messages from beginning to end."""
+    """Yields (count, bytes) of packets: each event with its retransmissions, and the repetitions of the
+    stable state from beginning to end.
+    """
     length = length_bytes((stream["gocb_ref"], stream["dat_set"], stream["go_id"]), stream["entries"])
     yield expected_messages(flow) * (1 + len(stream["retransmit_ns"])), length
     yield (flow.stop_ns - flow.start_ns) / stream["stable_ns"], length
 
 
 def _offers(stream: Mapping[str, Any], flow: Flow) -> Offered:
-    """Each event is sent with its repetitions, which those of the event before may still meet."""
+    """Returns the offered load of a publisher: each event with its repetitions, which may meet those of the
+    event before.
+    """
     length = length_bytes((stream["gocb_ref"], stream["dat_set"], stream["go_id"]), stream["entries"])
     each = 1 + len(stream["retransmit_ns"])
     events = max((rate.per_s for rate in flow.schedule.rates), default=0.0) if flow.schedule else 0.0

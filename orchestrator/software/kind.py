@@ -1,4 +1,4 @@
-"""The interface of a kind of software to the rest of vNET. The registry lists the kinds."""
+"""Defines the interface of a kind of software to the rest of vNET. The registry lists the kinds."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TCP_HEADERS_BYTES = 66  # Ethernet 14, IPv4 20, TCP 20 and timestamps 12
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """One piece of software of the plan, what it sends, and to whom."""
+    """One planned piece of software, with its flows, their receivers and notes for the user."""
 
     software: Software
     flows: tuple[Flow, ...] = ()
@@ -43,9 +43,9 @@ class Costs:
 
 @dataclass(frozen=True, slots=True)
 class Offered:
-    """The traffic of a flow whose times only the clock determines: a leaky bucket of messages.
+    """The traffic of a flow whose times only the clock determines, as a leaky bucket of messages.
 
-    If `per_s` is not set, its schedule has rate and burst.
+    If `per_s` is None, the flow's schedule has rate and burst.
     """
 
     message_bytes: int  # above Ethernet; of IP without its header, which each fragment has
@@ -58,7 +58,7 @@ class Offered:
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """The classes of a link, at its node's end, whose rates a program moves while it runs."""
+    """The classes of a link that leaves the node, whose rates a program changes while it runs."""
 
     link: str
     least_bps: Mapping[str, int]  # class -> it never has less
@@ -67,7 +67,9 @@ class Shares:
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """All flows of a plan, once they have their numbers: a flow's is its place."""
+    """All flows of a plan with their numbers (their places in `flows`), and the numbers that each endpoint
+    receives.
+    """
 
     flows: tuple[Flow, ...]
     numbers: Mapping[str, int]  # by the flow's name
@@ -75,7 +77,7 @@ class Ledger:
 
     @classmethod
     def of(cls, flows: Sequence[Flow], receivers: Mapping[str, tuple[str, ...]]) -> Ledger:
-        """`receivers`: the sets that the flows name."""
+        """Numbers the flows in order; `receivers` holds the endpoints of each set that the flows name."""
         to: dict[str, list[int]] = {}
         for number, flow in enumerate(flows):
             for endpoint in (name for d in flow.deliveries for name in receivers[d.receivers]):
@@ -86,7 +88,9 @@ class Ledger:
 
 @dataclass(frozen=True, slots=True)
 class Bind:
-    """A port that software listens on; `key` is the place of its setting below the software's name."""
+    """A port that software listens on; `key` is the path of its setting in the file, below the software's
+    name.
+    """
 
     transport: str  # "tcp" or "udp", whose ports are apart
     port: int
@@ -94,7 +98,9 @@ class Bind:
 
 
 class SoftwareError(ValueError):
-    """Software that cannot be planned on a node, for instance a template that fails on its values."""
+    """Raised for software that cannot be planned on a node, for instance if a template
+    fails on its values.
+    """
 
     def __init__(self, node: str, rule: str, remedy: str) -> None:
         super().__init__(f"{node}: {rule}; {remedy}")
@@ -115,7 +121,9 @@ def _no_shares(_software: Software) -> Shares | None:
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of software. The functions take what `model` has read, or the plan's software of this kind."""
+    """One kind of software; its functions take the model from the file, or the plan's software of this
+    kind.
+    """
 
     name: str  # key of the registry; `Software.kind` of the plan
     key: str  # of the file: software that has it is of this kind (or of another with the same key)

@@ -1,4 +1,4 @@
-"""Requests, pushes and streams of messages between nodes: as the file says them, checked, and as flows."""
+"""Defines the keys of requests, pushes and streams between nodes, checks them, and makes flows of them."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Request(Push):
 
 
 def check_messages(report: Checks, here: Here, wanted: Push, path: Path, largest: int) -> None:
-    """The rules of one flow; `largest`: bytes that a message may have."""
+    """Reports the mistakes in one flow; `largest` is the greatest allowed message in bytes."""
     check_sending(report, here, wanted, path, "leave it out where nothing is sent")
     _check_encoding(report, wanted, path)
     for key in ("size", "reply"):
@@ -77,7 +77,9 @@ def _check_encoding(report: Checks, wanted: Push, path: Path) -> None:
 def flows(
     scene: Scene, placed: Placed, deliveries: tuple[Delivery, ...], heard_ns: int = 0
 ) -> Iterator[Flow]:
-    """The flows of `placed`, one for each pattern; none begins before its receivers connect (`heard_ns`)."""
+    """Yields one flow for each pattern that `placed` has; none begins before its receivers connect
+    (`heard_ns`).
+    """
     options = options_of(placed.model, placed.kind)
     said = [(key, one) for key in PATTERNS if (one := getattr(options, key, None)) is not None]
     for key, wanted in said:
@@ -96,13 +98,13 @@ def flows(
 
 
 def timeout_ns(placed: Placed) -> int:
-    """The time to wait for a reply; 0 without requests."""
+    """Returns how long the software waits for a reply, in nanoseconds; 0 without requests."""
     request = getattr(options_of(placed.model, placed.kind), "request", None)
     return request.timeout if request is not None else 0
 
 
 def flow_words(flow: Flow, rate: str) -> str:
-    """A flow in a few words: "requests of 100 B, answers of 400 B, 10 /s"."""
+    """Describes a flow in a few words: "requests of 100 B, answers of 400 B, 10 /s"."""
     words = {"request": "requests", "stream": "stream"}.get(flow.pattern, "messages")
     turns = ", to one after the other" if flow.spread == "round-robin" else ""
     answers = f", answers of {flow.reply.bytes} B" if flow.reply is not None else ""

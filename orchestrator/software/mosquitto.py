@@ -1,4 +1,4 @@
-"""The broker mosquitto: started in the foreground, with a configuration rendered for its node."""
+"""Describes the broker mosquitto: starts it in the foreground, with a configuration rendered for its node."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Roles of the agent that talk to peers on other nodes: one side listens, the other names its peers."""
+"""Describes roles of the agent that exchange messages with other nodes: one side listens, the other names
+its peers.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,7 @@ class Peer(Base):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A receiver of software's messages."""
+    """A receiver of a side's messages: its endpoint, address and port."""
 
     endpoint: str
     address: str
@@ -53,12 +55,16 @@ class MarkedPeer(Peer):
 
 
 def options_of(model: Any, kind: str) -> Any:
-    """The options below the key of the kind, which is the kind's name; None for software of another kind."""
+    """Returns the options below the kind's key, which is the kind's name; None for software of another
+    kind.
+    """
     return getattr(model, kind, None)
 
 
 def check_peer(report: Checks, here: Here, peer: Peer, kind: str, sends: Sequence[str]) -> None:
-    """The rules of both sides; `sends`: keys of the file, of which a side that sends has one or more."""
+    """Reports the mistakes of a listening or sending side; a sending side has at least one of the keys
+    `sends`.
+    """
     path = (*here.path, kind)
     said = [key for key in sends if getattr(peer, key) is not None]
     listed = ", ".join(f"`{key}:`" for key in sends)
@@ -99,7 +105,7 @@ def _target(report: Checks, here: Here, peer: Peer, kind: str, name: str, path: 
 
 
 def targets(scene: Scene, placed: Placed) -> tuple[Target, ...]:
-    """The receivers of `placed`, each once; none for a side that listens."""
+    """Returns the receivers of `placed`, each once; none for a side that listens."""
     peer: Peer = options_of(placed.model, placed.kind)
     found: dict[str, Target] = {}
     for node in (node for name in peer.to or () for node in scene.machines(name)):
@@ -111,38 +117,42 @@ def targets(scene: Scene, placed: Placed) -> tuple[Target, ...]:
 
 
 def set_name(placed: Placed) -> str:
-    """The name of the set of receivers of `placed`."""
+    """Returns the name of the set of receivers of `placed`."""
     peer: Peer = options_of(placed.model, placed.kind)
     port = "" if peer.port is None else f" port {peer.port}"
     return f"{', '.join(peer.to or ())} by {placed.kind}{port}"
 
 
 def deliveries(placed: Placed, to: Sequence[Target], guarantee: Guarantee) -> tuple[Delivery, ...]:
-    """The receivers of `placed` with their delivery guarantee; none for a side that listens."""
+    """Returns the set of receivers of `placed` with its delivery guarantee; none for a side that listens."""
     return (Delivery(set_name(placed), guarantee),) if to else ()
 
 
 def session(scene: Scene, placed: Placed, patience_ns: int | None = None) -> Session:
-    """The session: from the start if the side listens, else from its turn in the ramp; to the end."""
+    """Returns the session, which lasts to the end: from the start for a side that listens, else from its
+    turn in the ramp.
+    """
     if options_of(placed.model, placed.kind).listen is not None:
         return Session(placed.endpoint, 0, scene.end_ns, listens=True)
     return Session(placed.endpoint, placed.connect_ns, scene.end_ns, patience_ns=patience_ns)
 
 
 def spec(scene: Scene, placed: Placed, to: Sequence[Target]) -> dict[str, Any]:
-    """The part of the agent's specification that says who talks to whom."""
+    """Returns a part of the agent's settings: the port to listen on, the receivers, the packet marks, and
+    whether the node has IPv6.
+    """
     options = options_of(placed.model, placed.kind)
     found = {"listen": options.listen, "to": [asdict(target) for target in to], **marks(options)}
     return found | ({"ipv6": True} if has_ipv6(scene.interfaces[placed.node]) else {})
 
 
 def ports(placed: Placed, to: Sequence[Target]) -> dict[str, tuple[int, ...]]:
-    """The ports of the agent's own protocol that this software uses."""
+    """Returns the ports of the agent's own protocol that this software uses."""
     listen = options_of(placed.model, placed.kind).listen
     known = (listen,) if listen is not None else (target.port for target in to)
     return {PROTOCOL: tuple(sorted(set(known)))}
 
 
 def role(placed: Placed) -> Any:
-    """The software's group in tables: "server" or "client"."""
+    """Returns the software's group in tables: "server" if it listens, else "client"."""
     return "client" if options_of(placed.model, placed.kind).listen is None else "server"

@@ -1,4 +1,4 @@
-"""Placeholders in names that the file gives to what each client of a group sends."""
+"""Fills placeholders such as {node} and {index} in names, which differ for each client of a group."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 
 
 def unknown(text: str) -> list[str]:
-    """The placeholders of a text that do not exist."""
+    """Returns the names of placeholders in a text that do not exist."""
     return [name for name in _PLACEHOLDER.findall(text) if name not in PLACEHOLDERS]
 
 
 def longest(text: str) -> int:
-    """Bytes of the text with names and numbers as long as they may be."""
+    """Returns the length of the text in bytes when each placeholder has its longest value."""
     return len(_PLACEHOLDER.sub("x" * _LONGEST_VALUE, text).encode())
 
 
 def fill(text: str, *, node: str, group: str, index: int, count: int) -> str:
-    """The text of client `index` (from 1) of `count`; next and previous wrap around: permutations."""
+    """Fills the placeholders for client `index` (from 1) of `count`; next and previous wrap around."""
     values = {
         "node": node,
         "group": group,
@@ -36,7 +36,7 @@ def fill(text: str, *, node: str, group: str, index: int, count: int) -> str:
 
 
 def fill_for(scene: Scene, placed: Placed, text: str) -> str:
-    """The text as the software of one node has it."""
+    """Fills the placeholders of a text for the node of `placed`."""
     node = placed.node
     group, index, count = scene.group_of[node], scene.index_of[node], scene.count(node)
     return fill(text, node=node, group=group, index=index, count=count)

@@ -1,4 +1,4 @@
-"""Programs that a kind starts: settings that all have in the file, and configurations as templates."""
+"""Defines the settings that all started programs share, and loads the templates of their configurations."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ READY = "vnet: ready"  # as programs of ours say it, by themselves on a line
 
 @cache
 def template(path: Path) -> Any:
-    """A configuration of ours; jinja2 is loaded for the first one only."""
+    """Loads a jinja2 template of ours; imports jinja2 only on the first call."""
     import jinja2
 
     environment = jinja2.Environment(undefined=jinja2.StrictUndefined, keep_trailing_newline=True)

@@ -1,4 +1,4 @@
-"""The kinds of software, by name. A new kind is a module and a line here."""
+"""Lists the kinds of software by name. A new kind is a module and a line here."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .kind import Kind
 
 @dataclass(frozen=True, slots=True)
 class KindModule:
-    """Where a kind is, and what must be known before it is loaded: the key of such software in files."""
+    """The module of a kind and its key in files, which are known before the module is imported."""
 
     module: str
     key: str
@@ -49,8 +49,8 @@ MODULES = {
 
 
 class Kinds(Mapping[str, Kind]):
-    """Imports a kind's module on first use: all of them are a third of what a command loads, and most files
-    need one or two.
+    """Maps names to kinds; imports a kind's module on first use, because most files need one or two kinds
+    and all of them are a third of what a command loads.
     """
 
     def __init__(self, modules: Mapping[str, KindModule]) -> None:
@@ -72,7 +72,7 @@ class Kinds(Mapping[str, Kind]):
         return name in self._modules
 
     def of(self, model: Any) -> Kind:
-        """The kind whose model this is; those that are loaded already come first."""
+        """Returns the kind whose model class this model has; searches kinds already imported first."""
         at_hand = list(self._entered.values())
         return next(kind for kind in chain(at_hand, self.values()) if type(model) is kind.model)
 
@@ -81,16 +81,18 @@ KINDS = Kinds(MODULES)
 
 
 def kind_of(model: Any) -> Kind:
-    """The kind of a piece of software as the file's model holds it."""
+    """Returns the kind of a piece of software, given as the model that was read from the file."""
     return KINDS.of(model)
 
 
 def endpoints(node: str, software: Mapping[str, Any]) -> dict[str, str]:
-    """The name of each recorded software in records: the node's name alone if it is the only one."""
+    """Returns the name in records of each recorded software of a node: the node's name alone if there is
+    only one.
+    """
     recorded = [name for name, model in software.items() if kind_of(model).endpoint(model)]
     return {name: node if len(recorded) == 1 else f"{node}-{name}" for name in recorded}
 
 
 def programs() -> Iterator[Program]:
-    """The programs that any kind needs, each once."""
+    """Yields each program that some kind needs, once."""
     yield from dict.fromkeys(program for kind in KINDS.values() for program in kind.programs)

@@ -1,4 +1,6 @@
-"""Sampled values (IEC 61850-9-2): streams of samples right above Ethernet, and who takes them."""
+"""Describes and plans sampled values (IEC 61850-9-2): streams of samples directly above Ethernet, and their
+subscribers.
+"""
 
 from __future__ import annotations
 
@@ -81,12 +83,14 @@ class SampledValues(Base):
 
 
 def sample_bytes(wanted: SvPublish) -> int:
-    """The bytes of one sample's data."""
+    """Returns the length in bytes of one sample's data."""
     return PHSMEAS_BYTES if wanted.signals is None else FLOAT_BYTES * wanted.signals
 
 
 def length_bytes(name: int, asdus: int, sample: int) -> int:
-    """The length of a frame above Ethernet by those of its name and sample: 9-2LE's fields, tags, lengths."""
+    """Returns the length of a frame above Ethernet from the lengths of its name and sample, with 9-2LE's
+    fields.
+    """
     asdu = tlv_bytes(name) + tlv_bytes(2) + tlv_bytes(4) + tlv_bytes(1) + tlv_bytes(sample)
     count = tlv_bytes(1 if asdus < 0x80 else 2)
     return HEAD_BYTES + tlv_bytes(count + tlv_bytes(asdus * tlv_bytes(asdu)))
@@ -134,7 +138,9 @@ def _heard(_other: Placed, flow: Flow) -> dict[str, Any]:
 
 
 def _flow(scene: Scene, placed: Placed, wanted: SvPublish, deliveries: tuple[Delivery, ...]) -> Flow:
-    """A frame is a message; raises SoftwareError where the load has no full second for it."""
+    """Returns the flow of a stream, in which each frame is one message; raises SoftwareError if the load
+    has no full second for it.
+    """
     frames = RateStep.model_construct(since=Moment("ramp", 0), rate=wanted.rate / wanted.asdus)
     sending = Sending.model_construct(
         rate=[frames],

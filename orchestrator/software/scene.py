@@ -1,4 +1,4 @@
-"""The lab's data for a kind that plans its software: names, addresses, phases, other software."""
+"""Holds the data of a lab with which a kind plans its software: names, addresses, phases, other software."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LOAD_END = Moment("drain", 0)  # nothing is scheduled at or after
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """One piece of software on one node, as the file says it."""
+    """One piece of software on one node, with the model that was read from the file."""
 
     node: str
     name: str
@@ -30,7 +30,7 @@ class Placed:
 
 @dataclass(frozen=True)
 class Scene:
-    """Everything on which the software of a lab may depend."""
+    """All data of a lab on which the plan of its software may depend."""
 
     lab: str
     seed: int
@@ -49,7 +49,7 @@ class Scene:
 
     @property
     def stop_ns(self) -> int:
-        """End of the load."""
+        """The end of the load, in nanoseconds from the scenario's start."""
         return self.ramp_ns + self.hold_ns
 
     @property
@@ -57,28 +57,32 @@ class Scene:
         return self.stop_ns + self.drain_ns
 
     def at_ns(self, moment: Moment) -> int:
-        """A moment as an offset from the scenario's start."""
+        """Returns a moment in nanoseconds from the scenario's start."""
         return {"ramp": 0, "hold": self.ramp_ns, "drain": self.stop_ns}[moment.phase] + moment.at_ns
 
     def count(self, node: str) -> int:
-        """Members of the node's group."""
+        """Returns the number of members of the node's group; 1 for a node without a group."""
         return len(self.groups.get(self.group_of[node], (node,)))
 
     def machines(self, name: str) -> tuple[str, ...]:
-        """A node, or the members of a group."""
+        """Returns the members of the group of this name, or the node itself."""
         return self.groups.get(name, (name,))
 
     def at(self, node: str, kind: str) -> tuple[Placed, ...]:
-        """Software of one kind on one node."""
+        """Returns the software of one kind on one node."""
         return tuple(placed for placed in self.placed[node] if placed.kind == kind)
 
     def seed_for(self, *parts: str) -> int:
-        """A seed for one part of the plan: 63 bits, the same for the same seed and part, else unrelated."""
+        """Returns a 63-bit seed for one part of the plan; equal seed and parts give the same, others
+        unrelated ones.
+        """
         text = "\0".join((str(self.seed), *parts))
         return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1
 
     def ends(self, node: str, to: str) -> tuple[Interface, Interface]:
-        """The first two interfaces of the nodes in one subnet; checks have seen that there are such."""
+        """Returns the first pair of interfaces of two nodes in one subnet; relies on the checks that there
+        is one.
+        """
         return next(
             (ours, theirs)
             for ours in self.interfaces[node]
@@ -87,7 +91,7 @@ class Scene:
         )
 
     def address(self, of: str, seen_from: str) -> str:
-        """An address of one node in a subnet that the other has too, else one that routes lead to."""
+        """Returns an address of node `of` in a subnet that both nodes share, else one that routes reach."""
         return spoken_to(self.interfaces[of], self.interfaces[seen_from], self.subnets)
 
     @cached_property
@@ -95,7 +99,7 @@ class Scene:
         return {name: cards[0].address for name, cards in self.interfaces.items()}
 
     def values(self, node: str) -> dict[str, Any]:
-        """The variables of a node's templates."""
+        """Returns the variables of a node's templates."""
         return {
             "lab": self.lab,
             "node": node,

@@ -1,4 +1,4 @@
-"""The keys that all senders share (rate, arrivals, end), and the flow made from them."""
+"""Defines the keys that all senders share (rate, arrivals, end), and makes a flow from them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,9 @@ class RateStep(Base):
 
 
 def _steps(value: Any) -> Any:
-    """One rate, or a list of them with their beginnings: {from: 0 s, rate: 20 /s} or {from: 0 s, 20 /s}."""
+    """Reads one rate, or a list of rates with their beginnings: {from: 0 s, rate: 20 /s} or {from: 0 s, 20
+    /s}.
+    """
     if not isinstance(value, list):
         return [RateStep.model_construct(since=Moment("ramp", 0), rate=real(FREQUENCY, value))]
     return [_named(step) for step in value]
@@ -92,7 +94,7 @@ class Sending(Base):
 def check_sending(
     report: Checks, here: Here, wanted: Sending, path: tuple[str | int, ...], silent: str
 ) -> None:
-    """The rules of what sends; `silent` is the remedy for a rate that is always zero."""
+    """Reports the mistakes in a sender's keys; `silent` is the remedy for a rate that is always zero."""
     if all(step.rate <= 0 for step in wanted.rate):
         report.add((*path, "rate"), None, "must be more than zero", silent)
     if wanted.deadline == 0:
@@ -129,9 +131,8 @@ def make_flow(
     reply: Payload | None = None,
     spread: Spread = "all",
 ) -> Flow:
-    """The flow of what `placed` sends: nothing before it and its receivers (`heard_ns`) have connected.
-
-    name: where a software has several flows, this one's.
+    """Returns the flow of what `placed` sends; it begins when the sender and its receivers (`heard_ns`)
+    have connected. `name` tells several flows of one software apart.
     """
     group = scene.group_of[placed.node]
     parts = [placed.name, name] if name else [placed.name]
@@ -165,7 +166,7 @@ def _schedule(scene: Scene, placed: Placed, wanted: Sending, parts: list[str]) -
 
 
 def rate_words(flow: Flow) -> str:
-    """How often a flow sends, for people: "100 /s together", "20 /s, 40 /s from 70 s"."""
+    """Describes how often a flow sends: "100 /s together", "20 /s, 40 /s from 70 s", or "greedy"."""
     schedule = flow.schedule
     if schedule is None:
         return "greedy"
@@ -182,7 +183,7 @@ def _share(schedule: Schedule) -> str:
 
 
 def expected_messages(flow: Flow) -> float:
-    """Messages that a flow schedules, on average; of a greedy one none."""
+    """Returns the mean number of messages that a flow schedules; 0 for a greedy flow."""
     schedule = flow.schedule
     if schedule is None:
         return 0.0
@@ -195,5 +196,5 @@ def expected_messages(flow: Flow) -> float:
 
 
 def receivers_of_each(flow: Flow, receivers: int) -> int:
-    """The number of receivers of each message: one if they take turns, else all."""
+    """Returns the number of receivers of each message: one if they take turns, else all."""
     return min(receivers, 1) if flow.spread == "round-robin" else receivers

@@ -1,4 +1,6 @@
-"""Synchrophasors (IEEE C37.118.2): stations that measure, and who asks them for their data."""
+"""Describes and plans synchrophasors (IEEE C37.118.2): measuring stations, and concentrators that request
+their data.
+"""
 
 from __future__ import annotations
 
@@ -71,8 +73,8 @@ class Synchrophasor(Base):
 
 
 def data_bytes(phasors: int, analogs: int) -> int:
-    """Length of a data frame with floating-point values: common fields, status, phasors, frequency and its
-    rate of change, analogs, digital words, checksum.
+    """Returns the length of a data frame with floating-point values: common fields, status, phasors,
+    frequency and its rate of change, analogs, digital words, checksum.
     """
     return 14 + 2 + 8 * phasors + 8 + 4 * analogs + 4 + 2
 
@@ -165,7 +167,7 @@ def _station(scene: Scene, placed: Placed, place: int, heard: Sequence[Placed]) 
 
 
 def _concentrator(scene: Scene, placed: Placed, stations: Sequence[Placed]) -> Planned:
-    """`flow` is a name until the flows have numbers."""
+    """Plans a concentrator; `flow` in its settings holds a flow's name until flows have numbers."""
     to: list[dict[str, Any]] = []
     for target in peers.targets(scene, placed):
         place = next(n for n, one in enumerate(stations) if one.endpoint == target.endpoint)
@@ -219,7 +221,7 @@ def _costs(software: Software, sent: Sequence[Flow]) -> Costs:
 
 
 def _offers(software: Software, flow: Flow) -> Offered | str:
-    """Data frames; header and configuration went before them."""
+    """Returns the offered load of data frames over UDP; for TCP the reason why there is none."""
     if software.spec["transport"] == "tcp":
         return "TCP decides when its packets leave"
     return Offered(UDP_BYTES + flow.payload.bytes)

@@ -1,4 +1,6 @@
-"""TCP messages of the agent's own: requests and answers, pushes, over connections made anew."""
+"""Describes and plans TCP messages of the agent: requests, answers and pushes over connections that
+reconnect.
+"""
 
 from __future__ import annotations
 
@@ -92,7 +94,7 @@ def _words(software: Software, sent: Sequence[Flow]) -> str:
 
 
 def _costs(software: Software, sent: Sequence[Flow]) -> Costs:
-    """At worst each segment is acknowledged alone."""
+    """Returns the packets at worst: each segment is acknowledged alone."""
     to = len(software.spec["to"])
     packets: list[tuple[float, int]] = [(to * _CONNECTION_PACKETS, TCP_HEADERS_BYTES)]
     for flow in sent:

@@ -1,4 +1,6 @@
-"""UDP messages of the agent's own: requests and answers, pushes, streams; nothing is guaranteed."""
+"""Describes and plans UDP messages of the agent: requests and answers, pushes, streams; delivery is not
+guaranteed.
+"""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What commands of Linux do to a machine's network: its interfaces, addresses, routes, bridges and queues."""
+"""Applies Linux commands to the model of a machine: its interfaces, addresses, routes, bridges and queues."""

@@ -1,4 +1,4 @@
-"""Addresses as the commands of Linux spell them."""
+"""Parses addresses in the forms of Linux commands, and adds them to machines."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ CLASSES = ((128, 8), (192, 16), (224, 24))
 
 
 def is_a(kind: Any, text: str) -> bool:
-    """Whether a text is one of ipaddress' kinds."""
+    """Returns whether a text is an instance of one of ipaddress' classes."""
     try:
         kind(text)
     except ValueError:
@@ -21,13 +21,17 @@ def is_a(kind: Any, text: str) -> bool:
 
 
 def interface(text: str, mask: str | None = None) -> str | None:
-    """An address with its prefix length; without one a single address, as `ip` takes it."""
+    """Returns an address with its prefix length, the full length if none is given, as `ip` does; None if it
+    is no address.
+    """
     whole = text if mask is None or "/" in text else f"{text}/{_length(mask)}"
     return str(ipaddress.ip_interface(whole)) if is_a(ipaddress.ip_interface, whole) else None
 
 
 def by_class(text: str) -> str | None:
-    """An address with the prefix length of its class where it has none, as `ifconfig` takes it."""
+    """Returns an address with its prefix length, by default that of its class, as `ifconfig` does; None if
+    it is no address.
+    """
     if "/" in text or not is_a(ipaddress.IPv4Address, text):
         return interface(text)
     first = int(text.partition(".")[0])
@@ -36,7 +40,7 @@ def by_class(text: str) -> str | None:
 
 
 def subnet(text: str, mask: str | None = None) -> str | None:
-    """A destination of a route: "default", or a subnet; host bits are cut off."""
+    """Returns a route's destination: "default", or a subnet without host bits; None if it is neither."""
     if text in ("default", "any", "0/0", "0.0.0.0/0", "::/0") or (
         text == "0.0.0.0" and mask in ("0.0.0.0", "0", None)
     ):
@@ -50,7 +54,7 @@ def _length(mask: str) -> str:
 
 
 def give(machine: Machine, port: str, address: str) -> int:
-    """Add an address; the status of `ip`: 2 where the interface has it."""
+    """Adds an address; returns the status of `ip`: 2 if the interface has it already."""
     own = machine.addresses.setdefault(port, [])
     if address in own:
         return 2
@@ -59,7 +63,7 @@ def give(machine: Machine, port: str, address: str) -> int:
 
 
 def take(machine: Machine, port: str, address: str | None = None) -> int:
-    """Take an address away, or all."""
+    """Removes an address, or all addresses of the interface if it is None; returns the status of `ip`."""
     own = machine.addresses.get(port, [])
     if address is None:
         machine.addresses.pop(port, None)

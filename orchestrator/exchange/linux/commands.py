@@ -1,4 +1,4 @@
-"""Commands of Linux that give a machine its network, by their names."""
+"""Finds the function that applies a Linux network command, by the command's name."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ PLACES = ("/sbin/", "/usr/sbin/", "/bin/", "/usr/bin/", "/usr/local/sbin/", "/us
 
 
 def bare(name: str) -> str:
-    """A program's name without the directory that it lies in."""
+    """Returns a program's name without a usual directory such as /sbin/."""
     return next((name.removeprefix(place) for place in PLACES if name.startswith(place)), name)
 
 
 def act(machine: Machine, words: Sequence[str]) -> int | None:
-    """What a command does to the machine: its exit status; None for one that has no counterpart."""
+    """Applies a command to the machine; returns its exit status, or None if vNET has no counterpart."""
     plain = list(words)
     while plain[:1] in (["sudo"], ["busybox"], ["exec"]):
         plain.pop(0)

@@ -1,6 +1,6 @@
-"""The command `ip` in all its spellings: objects and commands by their first letters, options in any order.
+"""Applies the command `ip` in all its spellings: abbreviated objects and commands, options in any order.
 
-Answers the exit status, or None for what it does not know: that is left out and said.
+Functions return the exit status, or None for unknown words, which the import then reports.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ ROUTE_WORDS = (
 
 
 def ip(machine: Machine, words: Sequence[str]) -> int | None:
-    """What the words after `ip` do to the machine."""
+    """Applies the words after `ip` to the machine; returns the exit status, or None if a word is unknown."""
     plain = list(words)
     while plain and (plain[0] in FLAGS or plain[0].startswith("-f")):
         if plain.pop(0) in ("-f", "-family") and plain:
@@ -114,7 +114,7 @@ def _link(machine: Machine, command: str, words: list[str]) -> int | None:
 
 
 def _new(machine: Machine, words: list[str]) -> int | None:
-    """A bridge, a tagged interface, a dummy."""
+    """Adds a bridge, a tagged interface or a dummy interface; None for other types."""
     if "type" not in words[:-1]:
         return None
     at = words.index("type")
@@ -144,7 +144,7 @@ def _new(machine: Machine, words: list[str]) -> int | None:
 
 
 def _bridge(bridge: Bridge, options: Sequence[str]) -> int | None:
-    """Options of a bridge; timers of its spanning tree are the lab's own."""
+    """Applies the options of a bridge; ignores spanning tree timers, which the lab sets itself."""
     pairs = list(zip(options[::2], options[1::2], strict=False))
     for key, value in pairs:
         if key in ("stp_state", "stp"):
@@ -186,13 +186,13 @@ def _set(machine: Machine, words: list[str]) -> int | None:
 
 
 def enslave(machine: Machine, port: str, bridge: str) -> None:
-    """Make an interface a bridge's port."""
+    """Makes an interface a port of a bridge."""
     release(machine, port)
     machine.bridges[bridge].ports.append(port)
 
 
 def release(machine: Machine, port: str) -> None:
-    """Take an interface out of its bridge."""
+    """Removes an interface from its bridge."""
     for bridge in machine.bridges.values():
         if port in bridge.ports:
             bridge.ports.remove(port)
@@ -216,7 +216,7 @@ def _route(machine: Machine, command: str, words: list[str]) -> int | None:
 
 
 def route(machine: Machine, made: Route, command: str = "add") -> int | None:
-    """Add or replace a route; of two to one subnet the lower metric is used."""
+    """Adds or replaces a route; of two routes to one subnet the lower metric applies."""
     same = [one for one in machine.routes if one.to == made.to and one.metric == made.metric]
     if command in ("change", "chg", "replace") or (len(command) > 2 and "replace".startswith(command)):
         machine.routes = [one for one in machine.routes if one not in same]
@@ -229,7 +229,7 @@ def route(machine: Machine, made: Route, command: str = "add") -> int | None:
 
 
 def _hops(words: Sequence[str]) -> Iterator[tuple[str, int] | None]:
-    """The gateway and the metric; None for what has no counterpart."""
+    """Yields the gateway and the metric of each hop; None for words without a counterpart."""
     via, metric, given = None, 0, iter(words)
     for word in given:
         if word == "via":

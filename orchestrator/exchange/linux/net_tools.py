@@ -1,4 +1,4 @@
-"""ifconfig, route, vconfig and sysctl, as scripts spell them."""
+"""Applies the commands ifconfig, route, vconfig and sysctl."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ FORWARDING = (
 
 
 def ifconfig(machine: Machine, words: Sequence[str]) -> int | None:
-    """`ifconfig IF [ADDRESS[/LENGTH]] [netmask MASK] [up|down] [mtu N]`, IPv6 by `inet6 add`."""
+    """Applies `ifconfig IF [ADDRESS[/LENGTH]] [netmask MASK] [up|down] [mtu N]`, with IPv6 by `inet6 add`."""
     plain = [word for word in words if word not in ("-v", "-a", "-s")]
     if len(plain) < 2:
         return 0
@@ -67,7 +67,7 @@ def ifconfig(machine: Machine, words: Sequence[str]) -> int | None:
 
 
 def _own(machine: Machine, port: str, address: str, mask: str | None) -> int | None:
-    """The interface's address, in place of its former one; an alias (eth0:1) is one more."""
+    """Sets the interface's address in place of the former one; for an alias (eth0:1) adds one more."""
     text = by_class(address) if mask is None else interface(address, mask)
     if text is None:
         return None
@@ -84,7 +84,7 @@ def _own(machine: Machine, port: str, address: str, mask: str | None) -> int | N
 
 
 def route(machine: Machine, words: Sequence[str]) -> int | None:
-    """`route add|del [-net|-host] TARGET [netmask MASK] [gw] GATEWAY [metric N] [dev IF]`."""
+    """Applies `route add|del [-net|-host] TARGET [netmask MASK] [gw] GATEWAY [metric N] [dev IF]`."""
     plain = [word for word in words if word not in ("-n", "-v", "-e", "-A", "inet", "-4", "-6", "--inet")]
     if not plain:
         return 0
@@ -129,7 +129,7 @@ def route(machine: Machine, words: Sequence[str]) -> int | None:
 
 
 def vconfig(machine: Machine, words: Sequence[str]) -> int | None:
-    """`vconfig add IF TAG` makes IF.TAG."""
+    """Applies `vconfig add IF TAG`, which makes the interface IF.TAG."""
     if len(words) == 3 and words[0] == "add":
         machine.made[f"{words[1]}.{words[2]}"] = f"VLAN {words[2]} of {words[1]}"
         return 0
@@ -137,7 +137,7 @@ def vconfig(machine: Machine, words: Sequence[str]) -> int | None:
 
 
 def sysctl(machine: Machine, words: Sequence[str]) -> int | None:
-    """Forwarding, on or off; every setting must be one of those."""
+    """Applies settings of forwarding; returns None if any other setting is among them."""
     text = " ".join(word for word in words if word not in ("-w", "-q", "-e", "--write", "-qw", "-wq"))
     settings = text.replace(" = ", "=").replace("= ", "=").split()
     found = [setting.replace("/", ".").split("=", 1) for setting in settings]

@@ -1,4 +1,4 @@
-"""brctl, bridge and ovs-vsctl: switches inside a machine."""
+"""Applies the commands brctl, bridge and ovs-vsctl, which make switches inside a machine."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TIMERS = (
 
 
 def brctl(machine: Machine, words: Sequence[str]) -> int | None:
-    """Bridges and their ports; timers are the lab's own, and answered as not known."""
+    """Applies brctl to bridges and their ports; returns None for timers, which the lab sets itself."""
     match list(words):
         case ["addbr", name]:
             machine.bridges.setdefault(name, Bridge())
@@ -44,7 +44,7 @@ def brctl(machine: Machine, words: Sequence[str]) -> int | None:
 
 
 def ovs_vsctl(machine: Machine, words: Sequence[str]) -> int | None:
-    """Bridges and plain ports of Open vSwitch; a tag, a trunk or a controller is not known."""
+    """Applies ovs-vsctl to bridges and plain ports; returns None for tags, trunks and controllers."""
     waiting: list[list[str]] = [[]]
     for word in words:
         if word == "--":

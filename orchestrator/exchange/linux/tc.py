@@ -1,4 +1,4 @@
-"""`tc`: what netem, tbf and the rate of a class do to what leaves an interface."""
+"""Applies the command `tc`: netem, tbf and class rates become impairments of an interface."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _PERCENT = {
 
 
 def tc(machine: Machine, words: Sequence[str]) -> int | None:
-    """Impairments of an interface; None where a word of it has no counterpart."""
+    """Sets the impairments of an interface; returns None if a word has no counterpart."""
     plain = [word for word in words if not word.startswith("-")]
     if plain[:1] not in (["qdisc"], ["q"], ["qd"]) or len(plain) < 4 or "dev" not in plain[:-1]:
         return 0 if "show" in plain or "ls" in plain else None
@@ -56,7 +56,7 @@ def tc(machine: Machine, words: Sequence[str]) -> int | None:
 
 
 def _placed(words: Sequence[str]) -> bool:
-    """Whether the queue is the interface's own, or below the only other."""
+    """Returns whether the qdisc is the interface's root, or the child of the only other qdisc."""
     given = iter(words)
     for word in given:
         if word in ("dev", "handle"):
@@ -101,7 +101,7 @@ def _share(text: str) -> str:
 
 
 def _tbf(words: Sequence[str]) -> Iterator[tuple[str | None, Any]]:
-    """The rate; burst and latency of its bucket are the lab's own."""
+    """Yields the rate of a tbf; ignores burst and latency, which the lab sets itself."""
     given = iter(words)
     for word in given:
         value = next(given, "")
@@ -122,7 +122,7 @@ def _tbf(words: Sequence[str]) -> Iterator[tuple[str | None, Any]]:
 
 
 def rate(text: str) -> str:
-    """A rate of tc as ours."""
+    """Converts a rate of tc to the topology's form; returns other text unchanged."""
     found = _NUMBER.fullmatch(text.lower())
     if found is None or found[2] not in _RATES:
         return text
@@ -130,7 +130,7 @@ def rate(text: str) -> str:
 
 
 def duration(text: str) -> str:
-    """A time of tc as ours."""
+    """Converts a time of tc to the topology's form; returns other text unchanged."""
     found = _NUMBER.fullmatch(text.lower())
     if found is None or found[2] not in _TIMES:
         return text

@@ -1,4 +1,4 @@
-"""Keeps the script from the machine: no process starts, nothing sleeps, nobody is asked."""
+"""Keeps the script from acting on the machine: no process starts, nothing sleeps, no input is read."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .said import leave
 
 
 def ended(keys: dict[str, Any]) -> Any:
-    """A process that has ended well, without output."""
+    """Returns an object like a process that has ended with status 0, without output."""
     empty: Any = "" if keys.get("text") or keys.get("universal_newlines") or keys.get("encoding") else b""
     lines = types.SimpleNamespace(read=lambda *_: empty, readline=lambda *_: empty, close=lambda: None)
     done = types.SimpleNamespace(
@@ -33,7 +33,7 @@ def refused(command: Any = "", *_args: Any, **keys: Any) -> Any:
 
 
 def keep_away() -> None:
-    """Put answers in place of what would act on the machine."""
+    """Replaces functions that would act on the machine by ones that return harmless answers."""
     for name in ("run", "Popen"):
         setattr(subprocess, name, refused)
     for name in ("call", "check_call", "getstatusoutput"):

@@ -1,4 +1,4 @@
-"""Gives the script Mininet's modules, runs it, and prints what it built."""
+"""Gives the script the recorder's Mininet modules, runs it, and prints the network that it built."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ KNOWN: dict[str, Any] = {
 
 
 class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Gives every module of Mininet's name."""
+    """Imports every module with a name of Mininet from the recorder."""
 
     def find_spec(self, fullname: str, path: Any, target: Any = None) -> Any:
         if fullname.partition(".")[0] != "mininet":
@@ -54,7 +54,7 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 def main(file: str, stop_at_start: bool, arguments: list[str]) -> None:
-    """Run the script and print what it built."""
+    """Runs the script and prints the network that it built as JSON."""
     out, sys.stdout = sys.stdout, sys.stderr
     said.SCRIPT[0], net.STOP_AT_START[0] = file, stop_at_start
     sys.argv = [file, *arguments]
@@ -70,7 +70,7 @@ def main(file: str, stop_at_start: bool, arguments: list[str]) -> None:
 
 
 def _run(file: str) -> tuple[dict[str, Any] | None, dict[str, Any]]:
-    """How the script failed, if it did, and its names."""
+    """Runs the script; returns its failure (None if it ended well) and its global names."""
     try:
         return None, runpy.run_path(file, run_name="__main__")
     except net.BuiltError:
@@ -83,7 +83,7 @@ def _run(file: str) -> tuple[dict[str, Any] | None, dict[str, Any]]:
 
 
 def _custom(file: str, topos: dict[str, Any]) -> dict[str, Any] | None:
-    """Build the first topology that the script offers to `mn --custom`."""
+    """Builds the first topology that the script offers to `mn --custom`; returns a failure, or None."""
     name = next(iter(topos))
     if len(topos) > 1:
         said.leave(f"topologies {', '.join(sorted(map(str, topos)))}: the first, {name}, is taken")
@@ -97,7 +97,7 @@ def _custom(file: str, topos: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def _failure(file: str, failure: BaseException, text: str) -> dict[str, Any]:
-    """The script's line of an exception, and whether the script is Python 2."""
+    """Returns the script's line and text of an exception, and whether the script is Python 2."""
     trace, line = failure.__traceback__, 0
     while trace is not None:
         if trace.tb_frame.f_code.co_filename == file:

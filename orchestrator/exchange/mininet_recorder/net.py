@@ -1,4 +1,4 @@
-"""Mininet itself: nodes and links as the script adds, changes and deletes them."""
+"""Replaces Mininet's class Mininet: records nodes and links as the script adds, changes and deletes them."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ QUIET_KEYS = frozenset((
 
 
 class BuiltError(BaseException):
-    """Ends the script where its network has started."""
+    """Raised to end the script when its network has started."""
 
 
 def _natural(step: Any) -> list[Any]:
-    """h2 before h10."""
+    """Returns a sort key that puts h2 before h10."""
     return [
         (0, int(one), "") if one.isdigit() else (1, 0, one) for one in re.split(r"(\d+)", str(step[1][0]))
     ]
 
 
 class PlainLink:
-    """A link whose bandwidth, delay and loss are without effect."""
+    """A link without traffic control: bandwidth, delay and loss have no effect on it."""
 
 
 class TCLink(PlainLink):
@@ -42,7 +42,7 @@ class TCLink(PlainLink):
 
 
 class Net(Recorded):
-    """The network of a script."""
+    """Records the network of a script."""
 
     KEPT = frozenset({"terms"})
 
@@ -71,7 +71,7 @@ class Net(Recorded):
         return "net"
 
     def buildFromTopo(self, topo: Any = None) -> None:
-        """Add what the topology has."""
+        """Adds the nodes and links of the topology."""
         if isinstance(topo, type) and issubclass(topo, Topo):
             topo = topo()
         steps = list(getattr(topo, "steps", []))
@@ -83,7 +83,7 @@ class Net(Recorded):
                 made.__dict__["line"] = line
 
     def addHost(self, name: str, cls: Any = None, **params: Any) -> Node:
-        """Add a host, on the next address."""
+        """Adds a host with the next address."""
         params.setdefault("ip", f"{self.base[self.next]}/{self.base.prefixlen}")
         self.next += 1
         node = self._node(name, cls or self.classes["host"], Node, params)
@@ -93,7 +93,7 @@ class Net(Recorded):
         return node
 
     def addSwitch(self, name: str, cls: Any = None, **params: Any) -> Node:
-        """Add a switch."""
+        """Adds a switch."""
         node = self._node(name, cls or self.classes["switch"], Switch, params)
         for key in sorted(params.keys() - SWITCH_QUIET - {"stp"}):
             leave(f"{name}: {key}={params[key]!s:.40} has no counterpart")
@@ -101,7 +101,7 @@ class Net(Recorded):
         return node
 
     def addNode(self, name: str, **params: Any) -> Node:
-        """As a Topo's."""
+        """Adds a host, as Mininet does."""
         return self.addHost(name, **params)
 
     def _node(self, name: str, cls: Any, default: type[Node], params: dict[str, Any]) -> Node:
@@ -121,18 +121,18 @@ class Net(Recorded):
         return node
 
     def addController(self, name: Any = "c0", *_args: Any, **_params: Any) -> Stub:
-        """Bridges here learn by themselves."""
+        """Reports a controller as left out, since the lab's bridges learn by themselves; returns a stub."""
         leave(f"controller {name if isinstance(name, str) else getattr(name, '__name__', 'c0')}")
         return Stub("controller", True)
 
     def addNAT(self, name: str = "nat0", connect: Any = True, **_params: Any) -> Stub:
-        """The lab has no way out."""
+        """Reports a NAT as left out, since a lab is joined to no other network; returns a stub."""
         leave(f"NAT {name}: a lab is joined to no other network")
         return Stub("NAT", True)
 
     def addLink(self, node1: Any, node2: Any, port1: Any = None, port2: Any = None, cls: Any = None,
                 **params: Any) -> Link:  # fmt: skip
-        """Join two nodes."""
+        """Adds a link between two nodes."""
         ends = [node if isinstance(node, Node) else self.nameToNode[str(node)] for node in (node1, node2)]
         kind = cls or self.classes["link"]
         while isinstance(kind, functools.partial):
@@ -166,14 +166,16 @@ class Net(Recorded):
         return link
 
     def _as_mn(self, own: dict[str, Any]) -> bool:
-        """Whether `mn --custom` would be given --link tc: the file says a bandwidth."""
+        """Returns whether links have impairments as with `mn --link tc`: the script is custom and states
+        some.
+        """
         wanted = self.custom and any(own.get(key) for key in IMPAIRMENTS)
         if wanted:
             change("bandwidth, delay and the like count, as with `mn --link tc`")
         return wanted
 
     def drop(self, link: Link) -> None:
-        """Take a link away."""
+        """Removes a link from the network and from its nodes."""
         if link in self.wires:
             self.wires.remove(link)
             for intf in (link.intf1, link.intf2):
@@ -182,11 +184,11 @@ class Net(Recorded):
                     intf.node.__dict__.setdefault("gone", []).append(intf)
 
     def delLink(self, link: Link) -> None:
-        """Take a link away."""
+        """Removes a link, as Mininet's method."""
         self.drop(link)
 
     def delLinkBetween(self, node1: Any, node2: Any, index: Any = 0, allLinks: bool = False) -> Any:
-        """Take one link of two nodes away, or all."""
+        """Removes one link between two nodes, or all."""
         found = self.linksBetween(node1, node2)
         gone = found if allLinks else [found[index]]
         for link in gone:
@@ -194,12 +196,12 @@ class Net(Recorded):
         return gone if allLinks else gone[0]
 
     def linksBetween(self, node1: Any, node2: Any) -> list[Link]:
-        """The links of two nodes."""
+        """Returns the links between two nodes."""
         wanted = {str(node1), str(node2)}
         return [link for link in self.wires if {link.intf1.node.name, link.intf2.node.name} == wanted]
 
     def delNode(self, node: Any, nodes: Any = None) -> bool:
-        """Take a node away, with its links."""
+        """Removes a node with its links; returns False if there is no such node."""
         name = str(node)
         if self.nameToNode.pop(name, None) is None:
             return False
@@ -213,7 +215,7 @@ class Net(Recorded):
     delController = quiet(True)
 
     def configLinkStatus(self, src: str, dst: str, status: str) -> None:
-        """Turn the links of two nodes off or on."""
+        """Turns the links between two nodes off or on."""
         found = self.linksBetween(src, dst)
         if not found:
             leave(f"{call_text('configLinkStatus', (src, dst, status), {})}: there is no such link")
@@ -222,11 +224,11 @@ class Net(Recorded):
 
     @property
     def links(self) -> list[Link]:
-        """All links."""
+        """The links of the network."""
         return list(self.wires)
 
     def getNodeByName(self, *names: Any) -> Any:
-        """One node, or several."""
+        """Returns one node, or a list for several names."""
         return self.nameToNode[names[0]] if len(names) == 1 else [self.nameToNode[name] for name in names]
 
     get = getNodeByName
@@ -247,19 +249,19 @@ class Net(Recorded):
         return iter(self.nameToNode)
 
     def keys(self) -> list[str]:
-        """Names of the nodes."""
+        """Returns the names of the nodes."""
         return list(self.nameToNode)
 
     def values(self) -> list[Node]:
-        """The nodes."""
+        """Returns the nodes."""
         return list(self.nameToNode.values())
 
     def items(self) -> list[tuple[str, Node]]:
-        """Both."""
+        """Returns names and nodes."""
         return list(self.nameToNode.items())
 
     def build(self) -> None:
-        """Configure the hosts, as their classes do."""
+        """Configures the hosts, as their classes do; does nothing the second time."""
         if self.built:
             return
         self.built = True
@@ -272,14 +274,14 @@ class Net(Recorded):
                 leave(f"{host.name}: the MAC {host.params['mac']} is the plan's here")
 
     def start(self) -> None:
-        """As `build`; the script may end here."""
+        """Builds the network; ends the script here with --stop-at-start."""
         self.build()
         if STOP_AT_START[0] and here():
             leave("the script is stopped here (--stop-at-start): what comes after is not taken over")
             raise BuiltError
 
     def run(self, test: Any, *args: Any, **keys: Any) -> Any:
-        """Start, and call the test."""
+        """Starts the network and calls the test."""
         self.start()
         return test(*args, **keys)
 
@@ -298,7 +300,7 @@ class Net(Recorded):
     randMac = quiet("00:00:00:00:00:01")
 
     def recorded(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """Returns the recorded network as data for JSON."""
         return {
             "hosts": [self._host(host) for host in self.hosts],
             "switches": [
@@ -312,7 +314,9 @@ class Net(Recorded):
         }  # fmt: skip
 
     def _inside(self, link: Link) -> bool:
-        """Whether both ends are nodes of the network; a node of the machine itself is outside."""
+        """Returns whether both ends of a link are nodes of the network, and reports a link that is left
+        out.
+        """
         outside = [end.node.name for end in (link.intf1, link.intf2) if end.node.name not in self.nameToNode]
         if outside:
             LEFT.append(f"line {link.line}: a link to {outside[0]}, which is outside of the network")

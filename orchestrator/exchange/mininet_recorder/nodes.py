@@ -1,4 +1,6 @@
-"""Hosts, switches, interfaces and links as scripts use them; each change is recorded with its line."""
+"""Replaces Mininet's hosts, switches, interfaces and links; records each change with its line of the
+script.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ SWITCH_QUIET = frozenset(
 
 
 class Intf(Recorded):
-    """One end of a link."""
+    """One end of a link, as Mininet's class Intf."""
 
     def __init__(
         self, name: Any = "", node: Any = None, port: Any = None, link: Any = None, **params: Any
@@ -43,7 +45,9 @@ class Intf(Recorded):
         return self.name
 
     def config(self, **params: Any) -> dict[str, Any]:
-        """As TCIntf's: the impairments in place of those before."""
+        """Sets the impairments in place of the former ones, as TCIntf does; reports that a plain Intf
+        ignores them.
+        """
         if not isinstance(self, TCIntf) and any(params.get(key) for key in IMPAIRMENTS):
             leave(
                 f"{self.name}.config: bandwidth, delay and the like are without effect on an Intf (no TCIntf)"
@@ -60,40 +64,40 @@ class Intf(Recorded):
         return {}
 
     def setIP(self, ipstr: str, prefixLen: Any = None) -> str:
-        """Give it an address."""
+        """Gives the interface an address."""
         self.node.setIP(ipstr, prefixLen or 8, self)
         return ""
 
     def setMAC(self, mac: str) -> None:
-        """MACs are the plan's."""
+        """Reports that the MAC is not kept: the plan sets MACs."""
         leave(f"{self.name}: the MAC {mac} is the plan's here")
 
     def ifconfig(self, *words: Any) -> str:
-        """As the command."""
+        """Records the command `ifconfig` of this interface at its node."""
         return str(self.node.cmd("ifconfig", self.name, *words))
 
     def cmd(self, *words: Any, **keys: Any) -> str:
-        """As the node's."""
+        """Records a command at the interface's node."""
         return str(self.node.cmd(*words, **keys))
 
     def IP(self) -> str:
-        """Its address."""
+        """Returns the interface's address."""
         return str(self.node.IP(self))
 
     ip = property(IP)
 
     def MAC(self) -> str:
-        """None is known."""
+        """Returns a MAC of zeros, since none is known before a plan."""
         return "00:00:00:00:00:00"
 
     mac = property(MAC)
 
     def isUp(self, setUp: bool = False) -> bool:
-        """Whether it is on."""
+        """Returns True: recorded interfaces are always up."""
         return True
 
     def delete(self) -> None:
-        """Takes its link away."""
+        """Removes the interface's link."""
         if self.link is not None:
             self.link.delete()
 
@@ -103,11 +107,11 @@ class Intf(Recorded):
 
 
 class TCIntf(Intf):
-    """An interface whose bandwidth, delay and loss count."""
+    """An interface whose bandwidth, delay and loss have effect."""
 
 
 class Link(Recorded):
-    """Two interfaces."""
+    """A link between two interfaces, as Mininet's class Link."""
 
     def __init__(self, intf1: Intf, intf2: Intf, line: int, net: Any) -> None:
         self.intf1, self.intf2, self.line, self.net = intf1, intf2, line, net
@@ -117,7 +121,7 @@ class Link(Recorded):
         return f"{self.intf1}<->{self.intf2}"
 
     def delete(self) -> None:
-        """Takes it out of the network."""
+        """Removes the link from the network."""
         self.net.drop(self)
 
     stop = delete
@@ -125,7 +129,7 @@ class Link(Recorded):
 
 
 class Node(Recorded):
-    """A host or switch: its parameters, its interfaces, and the commands that it was given."""
+    """A host or switch: its parameters, its interfaces, and the commands that the script runs on it."""
 
     KEPT = frozenset({"waiting", "shell", "pollOut", "readbuf", "execed", "lastCmd", "cpu_"})
     portBase = 0
@@ -148,7 +152,7 @@ class Node(Recorded):
         return self.name < str(other)
 
     def config(self, **params: Any) -> dict[str, Any]:
-        """Parameters of the host; subclasses call it with their own."""
+        """Applies the host's parameters; subclasses in scripts call it with their own."""
         if params.get("defaultRoute"):
             self.setDefaultRoute(params["defaultRoute"])
         if params.get("ip") and params["ip"] != self.params.get("ip"):
@@ -159,7 +163,7 @@ class Node(Recorded):
         return {}
 
     def cmd(self, *words: Any, **_keys: Any) -> str:
-        """Record a command; its output is empty."""
+        """Records a command; returns empty output."""
         given = words[0] if len(words) == 1 and isinstance(words[0], list | tuple) else words
         self.commands.append((here(), " ".join(map(str, given))))
         return ""
@@ -167,55 +171,55 @@ class Node(Recorded):
     cmdPrint = sendCmd = cmd  # Mininet's names
 
     def pexec(self, *words: Any, **keys: Any) -> tuple[str, str, int]:
-        """Output, errors, status."""
+        """Records a command; returns empty output, empty errors and status 0."""
         self.cmd(*words, **keys)
         return "", "", 0
 
     def popen(self, *words: Any, **keys: Any) -> Any:
-        """A process that has ended."""
+        """Records a command; returns a process that has ended."""
         from .machine import ended
 
         self.cmd(*words, **keys)
         return ended({**keys, "piped": True})
 
     def setIP(self, ip: str, prefixLen: Any = 8, intf: Any = None) -> str:
-        """Give an interface an address in place of its own; without a name the first."""
+        """Records a new address of an interface, by default of the first one."""
         port = str(intf) if intf else self._first()
         self.commands.append((here(), f"ifconfig {port} {ip if '/' in str(ip) else f'{ip}/{prefixLen}'}"))
         self.addresses[port] = str(ip)
         return ""
 
     def setDefaultRoute(self, intf: Any = None) -> None:
-        """Record the route."""
+        """Records the default route."""
         given = str(intf)
         self.commands.append(
             (here(), f"ip route replace default {given if ' ' in given else f'dev {given}'}")
         )
 
     def setHostRoute(self, ip: str, intf: Any) -> None:
-        """Record the route."""
+        """Records a route to one host."""
         self.commands.append((here(), f"route add -host {ip} dev {intf}"))
 
     def setMAC(self, mac: str, intf: Any = None) -> None:
-        """MACs are the plan's."""
+        """Reports that the MAC is not kept: the plan sets MACs."""
         leave(f"{self.name}: the MAC {mac} is the plan's here")
 
     def IP(self, intf: Any = None) -> str:
-        """An interface's address, by default the first one's."""
+        """Returns an interface's address, by default the first one's."""
         first = self._first()
         port = str(intf) if intf else first
         given = self.addresses.get(port) or (self.params.get("ip") if port == first else "") or ""
         return str(given).partition("/")[0]
 
     def MAC(self, _intf: Any = None) -> str:
-        """None is known."""
+        """Returns the MAC in the node's parameters, else one of zeros."""
         return str(self.params.get("mac") or "00:00:00:00:00:00")
 
     def _first(self) -> str:
         return self.interfaces[0].name if self.interfaces else f"{self.name}-eth{self.portBase}"
 
     def plug(self, wanted: str | None, number: Any, kind: type[Intf], params: dict[str, Any]) -> Intf:
-        """The next interface."""
+        """Adds the next interface, for a link, and returns it."""
         taken = [intf.port for intf in self.interfaces]
         port = number if number is not None else max([self.portBase - 1, *taken]) + 1
         intf = kind(wanted or f"{self.name}-eth{port}", self, port, True, **params)
@@ -223,7 +227,7 @@ class Node(Recorded):
         return intf
 
     def intf(self, intf: Any = None) -> Any:
-        """An interface by its name; the first without one."""
+        """Returns an interface by its name; the first one without a name."""
         if isinstance(intf, Intf):
             return intf
         found = [one for one in self.known if one.name == str(intf)] if intf else self.interfaces[:1]
@@ -233,36 +237,36 @@ class Node(Recorded):
 
     @property
     def known(self) -> list[Intf]:
-        """Interfaces, also those whose link is gone."""
+        """The node's interfaces, and those whose link was removed."""
         return [*self.interfaces, *self.__dict__.get("gone", [])]
 
     defaultIntf = intf
 
     def intfList(self) -> list[Intf]:
-        """Interfaces in their order."""
+        """Returns the interfaces in their order."""
         return list(self.interfaces)
 
     def intfNames(self) -> list[str]:
-        """Their names."""
+        """Returns the names of the interfaces."""
         return [one.name for one in self.interfaces]
 
     @property
     def intfs(self) -> dict[int, Intf]:
-        """Interfaces by port."""
+        """The interfaces by port number."""
         return {one.port: one for one in self.interfaces}
 
     @property
     def ports(self) -> dict[Intf, int]:
-        """Ports by interface."""
+        """The port numbers by interface."""
         return {one: one.port for one in self.interfaces}
 
     @property
     def nameToIntf(self) -> dict[str, Intf]:
-        """Interfaces by name."""
+        """The interfaces by name."""
         return {one.name: one for one in self.interfaces}
 
     def connectionsTo(self, node: Any) -> list[tuple[Intf, Intf]]:
-        """Pairs of interfaces of the links to a node."""
+        """Returns pairs of interfaces (own, other) of the links to a node."""
         found = []
         for intf in self.interfaces:
             link = intf.link
@@ -272,7 +276,7 @@ class Node(Recorded):
         return found
 
     def linkTo(self, node: Any, **params: Any) -> Any:
-        """A link without a Mininet."""
+        """Reports that a link made without a Mininet is left out."""
         leave(f"{call_text(f'{self}.linkTo', (node,), params)} is not done")
 
     setARP = silent("setARP", "")
@@ -288,14 +292,14 @@ class Node(Recorded):
 
 
 class CPULimitedHost(Node):
-    """A host with a share of the CPU."""
+    """A host with a share of the CPU, as Mininet's class CPULimitedHost."""
 
     def __init__(self, name: str, sched: str = "cfs", **params: Any) -> None:
         super().__init__(name, **params)
         self.share: float | None = None
 
     def config(self, cpu: Any = -1, cores: Any = None, **params: Any) -> dict[str, Any]:
-        """Its share, and its cores."""
+        """Sets the host's share of CPU and its cores, then the other parameters."""
         if cpu is not None and cpu != -1:
             self.setCPUFrac(cpu)
         if cores:
@@ -303,14 +307,14 @@ class CPULimitedHost(Node):
         return super().config(**params)
 
     def setCPUFrac(self, f: Any, sched: Any = None) -> None:
-        """A share of all CPUs."""
+        """Sets the host's share of all CPUs; none if it is 0 or less."""
         self.share = float(f) if f and float(f) > 0 else None
 
     setCPUs = silent("setCPUs")
 
 
 class Switch(Node):
-    """A switch."""
+    """A switch, as Mininet's class Switch."""
 
     portBase = 1
     dpid = "1"

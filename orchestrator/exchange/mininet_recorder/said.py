@@ -1,4 +1,4 @@
-"""Lines on what of the script does not carry over, each with the line of the script."""
+"""Collects reports on parts of the script that are not imported, each with the script's line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SCRIPT = [""]  # the script's path, set before it runs
 
 
 def here() -> int:
-    """The line of the script that calls; 0 where none does."""
+    """Returns the script's line that is being executed; 0 if the script is not on the stack."""
     frame = sys._getframe(1)
     while frame is not None:
         if frame.f_code.co_filename == SCRIPT[0]:
@@ -25,12 +25,12 @@ def here() -> int:
 
 
 def leave(what: str) -> None:
-    """Report what does not carry over."""
+    """Reports a part of the script that is left out."""
     _add(LEFT, what)
 
 
 def change(what: str) -> None:
-    """Report what is other here."""
+    """Reports a part of the script that vNET does differently."""
     _add(CHANGED, what)
 
 
@@ -42,7 +42,7 @@ def _add(lines: list[str], what: str) -> None:
 
 
 def call_text(name: str, words: tuple[Any, ...], keys: dict[str, Any]) -> str:
-    """A call as its line shows it."""
+    """Returns the text of a call for a report."""
     shown = [_short(word) for word in words] + [f"{key}={_short(value)}" for key, value in keys.items()]
     text = f"{name}({', '.join(shown)})"
     return text if len(text) <= 100 else f"{text[:97]}..."
@@ -53,5 +53,5 @@ def _short(value: Any) -> str:
 
 
 def script_directory() -> Path:
-    """Where the script lies."""
+    """Returns the directory of the script."""
     return Path(SCRIPT[0]).parent

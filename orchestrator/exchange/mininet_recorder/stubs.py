@@ -1,4 +1,4 @@
-"""Stands for what of Mininet is no part of the network, and reports its use."""
+"""Replaces the parts of Mininet that do not describe the network, and reports their use."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ SILENT = frozenset(
 
 
 class Loose(type):
-    """Of classes that scripts also use as they stand: `lg.setLogLevel()`."""
+    """Metaclass of classes that scripts also use without an instance, as in `lg.setLogLevel()`."""
 
     def __getattr__(cls, name: str) -> Any:
         if name.startswith("__"):
@@ -65,7 +65,9 @@ class Loose(type):
 
 
 class Stub(metaclass=Loose):
-    """A name beyond the network: takes everything, gives nothing, and is reported when it is called."""
+    """Replaces a name that does not describe the network: accepts any use, and is reported when it is
+    called.
+    """
 
     def __init__(self, *words: Any, **keys: Any) -> None:
         given = words[:2] if type(self) is Stub and len(words) == 2 and isinstance(words[0], str) else None
@@ -105,7 +107,9 @@ class Stub(metaclass=Loose):
 
 
 class Recorded:
-    """A part of the network: unknown calls on it, and values put in place of its own, are reported."""
+    """Base of recorded parts of the network: reports unknown calls on them, and attributes that the script
+    replaces.
+    """
 
     KEPT: frozenset[str] = frozenset()  # attributes that a script may set without effect on the network
 
@@ -122,14 +126,14 @@ class Recorded:
 
 
 def _from_script() -> bool:
-    """Whether the script itself sets the value."""
+    """Returns whether the script itself sets the attribute."""
     import sys
 
     return sys._getframe(2).f_code.co_filename == SCRIPT[0]
 
 
 def silent(name: str, answer: Any = None) -> Any:
-    """A method that changes nothing of the network; it is reported."""
+    """Returns a method that has no effect on the recorded network, but is reported."""
 
     def call(self: Any, *words: Any, **keys: Any) -> Any:
         leave(f"{call_text(f'{self}.{name}', words, keys)} is not done")
@@ -139,5 +143,5 @@ def silent(name: str, answer: Any = None) -> Any:
 
 
 def quiet(answer: Any = None) -> Any:
-    """A method that needs no line: it starts, stops or waits."""
+    """Returns a method that has no effect and is not reported: it starts, stops or waits."""
     return lambda _self, *_words, **_keys: answer

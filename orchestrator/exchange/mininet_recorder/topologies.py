@@ -1,4 +1,4 @@
-"""Topologies as scripts subclass them, and those that Mininet brings along."""
+"""Replaces Mininet's class Topo, which scripts subclass, and the topologies that Mininet ships."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .stubs import Recorded
 
 
 class Topo(Recorded):
-    """What `build` adds, in order."""
+    """Records the nodes and links that `build` adds, in order."""
 
     def __init__(self, *args: Any, **params: Any) -> None:
         self.steps: list[tuple[str, tuple[Any, ...], dict[str, Any], int]] = []
@@ -22,29 +22,29 @@ class Topo(Recorded):
         return type(self).__name__
 
     def build(self, *_args: Any, **_params: Any) -> None:
-        """For subclasses."""
+        """Does nothing; subclasses add nodes and links here."""
 
     def _step(self, name: str, args: tuple[Any, ...], keys: dict[str, Any]) -> None:
         self.steps.append((name, args, keys, here()))
 
     def addHost(self, name: str, **params: Any) -> str:
-        """As Mininet's."""
+        """Records a host; returns its name."""
         self._step("addHost", (name,), {**self.hopts, **params})
         return name
 
     def addSwitch(self, name: str, **params: Any) -> str:
-        """As Mininet's."""
+        """Records a switch; returns its name."""
         self._step("addSwitch", (name,), {**self.sopts, **params})
         return name
 
     def addNode(self, name: str, **params: Any) -> str:
-        """A host, unless it says that it is a switch."""
+        """Records a host, or a switch if `isSwitch` is set; returns its name."""
         return (
             self.addSwitch(name, **params) if params.pop("isSwitch", False) else self.addHost(name, **params)
         )
 
     def addLink(self, node1: str, node2: str, port1: Any = None, port2: Any = None, **params: Any) -> Any:
-        """As Mininet's."""
+        """Records a link between two nodes; returns the number of steps so far."""
         keys = {**self.lopts, "port1": port1, "port2": port2, **params}
         self._step("addLink", (node1, node2), keys)
         return len(self.steps)
@@ -53,40 +53,40 @@ class Topo(Recorded):
         return [args[0] for step, args, _, _ in self.steps if step in steps]
 
     def hosts(self, sort: bool = True) -> list[str]:
-        """Names of the hosts so far."""
+        """Returns the names of the hosts so far."""
         return sorted(self._names("addHost")) if sort else self._names("addHost")
 
     def switches(self, sort: bool = True) -> list[str]:
-        """Names of the switches so far."""
+        """Returns the names of the switches so far."""
         return sorted(self._names("addSwitch")) if sort else self._names("addSwitch")
 
     def nodes(self, sort: bool = True) -> list[str]:
-        """Names of both."""
+        """Returns the names of hosts and switches so far."""
         found = self._names("addHost", "addSwitch")
         return sorted(found) if sort else found
 
     def links(self, sort: bool = False, withKeys: bool = False, withInfo: bool = False) -> list[Any]:
-        """Ends of the links so far."""
+        """Returns the ends of the links so far."""
         found = [(args, keys) for step, args, keys, _ in self.steps if step == "addLink"]
         return [(*args, keys) if withInfo else args for args, keys in found]
 
     def isSwitch(self, name: str) -> bool:
-        """Whether it is one."""
+        """Returns whether the name is a switch's."""
         return name in self._names("addSwitch")
 
     def nodeInfo(self, name: str) -> dict[str, Any]:
-        """Its parameters, which may be changed."""
+        """Returns the parameters of a node, which the script may change."""
         return next(keys for step, args, keys, _ in self.steps if step != "addLink" and args[0] == name)
 
     def linkInfo(self, src: str, dst: str, key: Any = None) -> dict[str, Any]:
-        """Parameters of the link between two, which may be changed."""
+        """Returns the parameters of the link between two nodes, which the script may change."""
         return next(
             keys for step, args, keys, _ in self.steps if step == "addLink" and set(args) == {src, dst}
         )
 
 
 class SingleSwitchTopo(Topo):
-    """k hosts on a switch."""
+    """A topology of k hosts on one switch."""
 
     def build(self, k: int = 2, **_params: Any) -> None:
         self.addSwitch("s1")
@@ -95,11 +95,11 @@ class SingleSwitchTopo(Topo):
 
 
 class SingleSwitchReversedTopo(SingleSwitchTopo):
-    """As SingleSwitchTopo, with the ports in the other order."""
+    """k hosts on a switch, with the switch's ports in reverse order of the hosts."""
 
 
 class LinearTopo(Topo):
-    """k switches in a row, each with n hosts."""
+    """A topology of k switches in a row, each with n hosts."""
 
     def build(self, k: int = 2, n: int = 1, sopts: Any = None, **_params: Any) -> None:
         for i in range(1, k + 1):
@@ -127,7 +127,7 @@ class TreeTopo(Topo):
 
 
 class TorusTopo(Topo):
-    """x times y switches in a torus, n hosts at each."""
+    """A topology of x times y switches in a torus, with n hosts at each."""
 
     def build(self, x: int, y: int, n: int = 1) -> None:
         names = {(i, j): self.addSwitch(f"s{i + 1}x{j + 1}") for i in range(x) for j in range(y)}

@@ -1,1 +1,3 @@
-"""Runs shell scripts of other tools' labs for their effect: starts no program, reads and writes no file."""
+"""Follows shell scripts of other tools' labs to find their effect; starts no program, reads and writes no
+file.
+"""

@@ -1,4 +1,4 @@
-"""A shell's arithmetic on whole numbers, by Python's own syntax tree: nothing of it is executed."""
+"""Evaluates a shell's integer arithmetic on Python's syntax tree, without executing it as Python."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _CHANGE = re.compile(r"\s*(\w+)\s*(\+\+|--|(?:[-+*/%]?=)(?!=)\s*(.+))\s*", re.DO
 
 
 def arithmetic(source: str, variables: dict[str, str], line: int) -> str:
-    """The value as text; UNKNOWN where a variable is, or the form is none of these."""
+    """Returns the value as text; UNKNOWN if a variable is unknown, or the expression has another form."""
     if found := _CHANGE.fullmatch(source):
         name, change = found[1], found[2]
         old = variables.get(name, "0") or "0"

@@ -22,13 +22,13 @@ _ANSI = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"'}
 
 
 class Expansion:
-    """Words of one shell; `run` gives the output of a substituted command."""
+    """Expands words in one shell; `run` returns the output of a substituted command."""
 
     def __init__(self, variables: dict[str, str], run: Callable[[Node], str]) -> None:
         self.variables, self.arguments, self._run = variables, [""], run
 
     def fields(self, node: Node) -> list[str]:
-        """The words that one word of the script becomes."""
+        """Returns the fields into which one word of the script expands."""
         pieces = list(self._pieces(node))
         found, open_field = [""], False
         for text, quoted in pieces:
@@ -45,11 +45,11 @@ class Expansion:
         return kept
 
     def text(self, node: Node) -> str:
-        """The word as one text, of an assignment for example."""
+        """Returns the expansion of a word as one text, as in an assignment."""
         return "".join(text for text, _ in self._pieces(node))
 
     def _pieces(self, node: Node) -> Iterator[tuple[str, bool]]:
-        """Parts of the word, each with whether it stays whole."""
+        """Yields the parts of a word, each with whether it is quoted and so not split."""
         match node.type:
             case "string" | "translated_string":
                 yield self._string(node), True
@@ -78,7 +78,9 @@ class Expansion:
                 yield ("~" + UNKNOWN if text.startswith("~") else text), "\\" in text_of(node)
 
     def _string(self, node: Node) -> str:
-        """A string in double quotes, with the blanks that the grammar leaves between its parts."""
+        """Returns the expansion of a string in double quotes; keeps the blanks that the grammar omits
+        between its parts.
+        """
         content, start = node.text or b"", node.start_byte
         at, found = 1 + content.find(b'"'), ""
         for child in node.children:
@@ -105,7 +107,7 @@ class Expansion:
         return self.value(name)
 
     def value(self, name: str) -> str:
-        """A variable's text, "" where it is not set; an argument's by its number."""
+        """Returns a variable's value, or an argument's by its number; "" if it is not set."""
         if name.isdigit():
             return self.arguments[int(name)] if int(name) < len(self.arguments) else ""
         if name in ("@", "*"):
@@ -117,7 +119,7 @@ class Expansion:
         return self.variables.get(name, "")
 
     def _operated(self, node: Node, inside: str) -> str:
-        """`${NAME}` with an operator on it."""
+        """Returns the expansion of `${NAME}` with an operator, such as `${NAME:-word}`."""
         if found := re.fullmatch(r"#(\w+)", inside):
             value = self.value(found[1])
             return str(len(value)) if known(value) else UNKNOWN
@@ -139,7 +141,7 @@ class Expansion:
         return _changed(value, operator, right) if known(value) and known(right) else UNKNOWN
 
     def _right(self, node: Node, rest: str) -> str:
-        """The text behind the operator, expanded."""
+        """Returns the text behind the operator, expanded."""
         if "$" not in rest and "`" not in rest:
             return rest.strip("\"'")
         named = [child for child in node.named_children[1:] if child.type != "variable_name"]
@@ -152,7 +154,7 @@ def _unquoted(content: bytes) -> str:
 
 
 def _changed(value: str, operator: str, right: str) -> str:
-    """The value with a part cut off or replaced."""
+    """Returns the value with a prefix or suffix removed, or a part replaced."""
     match operator[0]:
         case "%":
             ends = range(len(value), -1, -1) if operator == "%" else range(len(value) + 1)
@@ -178,7 +180,7 @@ def _changed(value: str, operator: str, right: str) -> str:
 
 
 def _braces(word: str, node: Node) -> list[str]:
-    """`a{1,2}` as a1 a2, `{1..3}` as 1 2 3."""
+    """Expands braces: `a{1,2}` to a1 and a2, `{1..3}` to 1, 2 and 3."""
     waiting, found = [word], []
     while waiting:
         one = waiting.pop(0)

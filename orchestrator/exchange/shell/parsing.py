@@ -1,4 +1,4 @@
-"""The syntax tree of a shell script, by tree-sitter's grammar of bash."""
+"""Parses shell scripts into syntax trees, by tree-sitter's grammar of bash."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LARGEST_SCRIPT = 1 << 20  # bytes, as of every file that is read
 
 
 class ShellError(Exception):
-    """A script that cannot be followed: the line, the rule."""
+    """Raised for a script that cannot be followed, with the line and the rule."""
 
     def __init__(self, line: int, rule: str) -> None:
         super().__init__(rule)
@@ -24,7 +24,9 @@ def _parser() -> Parser:
 
 
 def parsed(text: str) -> Node:
-    """The script's tree; ShellError with the line that is no shell syntax."""
+    """Returns the script's tree; ShellError with the line of a syntax error, or if the
+    script is too large.
+    """
     content = text.encode()
     if len(content) > LARGEST_SCRIPT:
         raise ShellError(1, f"is larger than {LARGEST_SCRIPT} bytes")
@@ -35,7 +37,7 @@ def parsed(text: str) -> Node:
 
 
 def _wrong(root: Node) -> int:
-    """The first line with an error."""
+    """Returns the first line with a syntax error."""
     waiting = [root]
     while waiting:
         node = waiting.pop()

@@ -1,4 +1,6 @@
-"""Programs whose output follows from their words: echo, seq, hostname, cat of what the script wrote."""
+"""Computes the output of programs that depends only on their words: echo, seq, hostname, cat of files that
+the script wrote.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,7 @@ Program = Callable[[Sequence[str], str], Answer]
 def program(
     words: Sequence[str], stdin: str, variables: Mapping[str, str], files: MutableMapping[str, str]
 ) -> Answer | None:
-    """What a program answers; None: it is none of these."""
+    """Returns the status and output of such a program; None if it is another program."""
     name, *rest = words
     name = name.removeprefix("/usr").removeprefix("/bin/")
     if name in QUIET:
@@ -110,7 +112,7 @@ def _seq(words: Sequence[str], _stdin: str) -> Answer:
 
 
 def _grep(words: Sequence[str], stdin: str) -> Answer:
-    """`grep [-q] WORD` of a text that is known."""
+    """Returns the answer of `grep [-q] WORD` on known text."""
     plain = [one for one in words if one not in ("-q", "-E", "-F")]
     if (
         len(plain) != 1
@@ -140,7 +142,7 @@ def _cut(words: Sequence[str], stdin: str) -> Answer:
 
 
 def _tr(words: Sequence[str], stdin: str) -> Answer:
-    """`tr -d SET`, or one set by another of the same length; ranges of digits only as 0-9."""
+    """Returns the answer of `tr -d SET`, or of `tr` from one set to another of equal length."""
     if not known(stdin):
         return Answer(None, UNKNOWN)
     sets = [

@@ -1,7 +1,7 @@
-"""Runs a shell script's commands in its order: conditions, loops, functions; what is unknown stays unknown.
+"""Follows a shell script's commands in order: conditions, loops, functions; unknown values stay unknown.
 
-Of a condition that nothing here knows both branches are walked in doubt: none of their commands acts, and
-each that would is reported.
+If the result of a condition is unknown, it follows both branches without acting, and reports each command
+that would act.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ Report = Callable[[int, list[str]], None]
 
 
 class LeaveError(Exception):
-    """exit, return, break or continue."""
+    """Raised by exit, return, break and continue."""
 
     def __init__(self, word: str, answer: Answer) -> None:
         super().__init__(word)
@@ -54,7 +54,7 @@ class LeaveError(Exception):
 
 @dataclass
 class Shell:
-    """One machine's shell: what its commands do is `act`'s; `doubt` gets those that may not run."""
+    """The shell of one machine; `act` applies its commands, `doubt` receives those that may not run."""
 
     act: Act
     doubt: Report
@@ -71,7 +71,7 @@ class Shell:
         self._outer: int | None = None  # the line of `sh -c` while its text runs
 
     def run(self, text: str, arguments: list[str] | None = None) -> Answer:
-        """Run a script; ShellError with the line where it cannot be followed."""
+        """Follows a script and returns its answer; ShellError with the line that cannot be followed."""
         self.words.arguments = arguments or ["sh"]
         try:
             return self._block(parsed(text).children)
@@ -81,7 +81,7 @@ class Shell:
             raise ShellError(1, "is nested too deep") from None
 
     def _output(self, node: Node) -> str:
-        """What a substituted command prints; it runs in a shell of its own."""
+        """Returns the output of a substituted command, which runs in a subshell."""
         children = [child for child in node.children if child.is_named]
         with self._own_variables():
             try:
@@ -100,7 +100,9 @@ class Shell:
 
     @contextmanager
     def _in_doubt(self) -> Iterator[None]:
-        """What may run or not: its commands do nothing, and variables that it sets are unknown after it."""
+        """Marks commands in the block as possibly not run: they have no effect, and variables that they set
+        become unknown.
+        """
         was, before = self.doubtful, dict(self.variables)
         self.doubtful = True
         try:
@@ -193,7 +195,7 @@ class Shell:
         return True if len(words) == 2 and words[1] in self.files and words[0] in ("-e", "-f", "-s") else None
 
     def _nested(self, text: str, arguments: list[str], line: int) -> Answer:
-        """Text as a script: of `sh -c` and `eval`; its lines are the command's."""
+        """Follows the text of `sh -c` or `eval` as a script, whose lines count as the command's line."""
         if not known(text):
             self.doubt(line, [text])
             return NOT_KNOWN
@@ -296,7 +298,7 @@ class Shell:
         return found + content[at:].decode("utf-8", "replace")
 
     def _write(self, place: str, sign: str, answer: Answer, line: int) -> Answer:
-        """Text into a file; of /proc/sys it is a setting of the kernel."""
+        """Writes output into a file; output to /proc/sys becomes a setting of the kernel."""
         if place in ("/dev/null", "/dev/stderr", "/dev/stdout", "&2", "&1", "2"):
             return Answer(answer.status)
         if place.startswith("/proc/sys/"):
@@ -340,7 +342,9 @@ class Shell:
         return Answer(second.status, first.output + second.output)
 
     def _after_unknown(self, left: Node, sign: str, right: Node, first: Answer) -> Answer:
-        """A program that is not run is taken as successful; of a test nothing is taken."""
+        """Follows `&&` and `||` after an unknown status: a program counts as successful, a test makes the
+        rest doubtful.
+        """
         if left.type in ("command", "list", "redirected_statement", "pipeline") and not _is_test(left):
             if sign == "||":
                 with self._in_doubt():
@@ -463,7 +467,7 @@ class Shell:
         return self._rounds(body, again, "")
 
     def _reading(self, condition: list[Node], body: Node | None, stdin: str) -> Answer:
-        """`while read NAME` over lines of text."""
+        """Follows `while read NAME` over the lines of known text."""
         command = next((one for one in condition if one.type == "command"), None)
         if command is None or not text_of(command).startswith("read") or not known(stdin):
             with self._in_doubt():
@@ -537,7 +541,7 @@ _STATEMENTS: dict[str, Callable[[Shell, Node], Answer]] = {
 
 
 def _words(node: Node) -> list[Node]:
-    """The name and arguments of a command."""
+    """Returns the name and the arguments of a command."""
     return [
         child
         for number, child in enumerate(node.children)
@@ -546,7 +550,7 @@ def _words(node: Node) -> list[Node]:
 
 
 def _parts(node: Node) -> tuple[list[Node], list[Node], list[Node]]:
-    """Of `if` and `elif`: the condition, the body, the clauses after it."""
+    """Returns the condition, the body and the following clauses of an `if` or `elif`."""
     children = list(node.children)
     then = next(i for i, child in enumerate(children) if child.type == "then")
     clauses = [child for child in children if child.type in ("elif_clause", "else_clause")]

@@ -1,4 +1,4 @@
-"""The tests of a shell, `[ ]`, `[[ ]]` and `test`: true, false, or unknown."""
+"""Evaluates the tests of a shell, `[ ]`, `[[ ]]` and `test`, to true, false, or unknown."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ NUMBERS: dict[str, Callable[[int, int], bool]] = {
 
 
 def test(words: Sequence[str], patterns: bool = False) -> bool | None:
-    """Whether the words' test holds; None where nothing here knows. `patterns`: as in [[ ]]."""
+    """Returns whether a test holds; None if a value in it is unknown.
+
+    `patterns` selects the rules of [[ ]].
+    """
     words = list(words)
     for operator, decide in (("-o", _either), ("-a", _both), ("||", _either), ("&&", _both)):
         if operator in words[1:-1]:

@@ -1,4 +1,4 @@
-"""Texts of a shell that may be unknown in part, and what a command answers."""
+"""Represents texts that may be partly unknown, and the answers of commands."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ UNKNOWN = "\ufdd0"  # stands in a text for output that nothing here knows; no Un
 
 @dataclass(frozen=True)
 class Answer:
-    """A command's exit status and output; a status of None, UNKNOWN in the output: nothing here knows."""
+    """A command's exit status and output; an unknown status is None, an unknown output has UNKNOWN in it."""
 
     status: int | None = 0
     output: str = ""
@@ -27,12 +27,12 @@ def known(text: str) -> bool:
 
 
 def matches(text: str, pattern: str) -> bool | None:
-    """Whether a text is of a shell's pattern; None where one of them is unknown."""
+    """Returns whether a text matches a shell pattern; None if either is unknown."""
     if pattern == "*":
         return True
     return fnmatch.fnmatchcase(text, pattern) if known(text) and known(pattern) else None
 
 
 def status_of(holds: bool | None) -> Answer:
-    """The answer of a test."""
+    """Returns the answer of a test with this result."""
     return Answer(None if holds is None else int(not holds))

@@ -1,4 +1,6 @@
-"""Container images from archives: read, and unpacked for light nodes; no daemon, no network, nothing run."""
+"""Reads container images from archives and unpacks them for light nodes, without a daemon or network, and
+without running them.
+"""
 
 from .archive import Archive, Settings, read
 from .store import unpacked

@@ -1,4 +1,4 @@
-"""Reads an archive of docker save, podman save or skopeo: its settings and layers, by digest."""
+"""Reads archives of docker save, podman save or skopeo: the image's settings and layers, by digest."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PLATFORM = ("linux", "amd64")
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The image's settings for the start of its programs."""
+    """The image's settings for the start of its program: command, environment, directory, user."""
 
     argv: tuple[str, ...]  # entrypoint and command; empty: it names none
     env: dict[str, str]
@@ -42,7 +42,10 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """One image. `digest`: SHA-256 of its configuration, which names all layers by theirs."""
+    """One image in an archive.
+
+    `digest` is the SHA-256 of its configuration, which names all layers by digest.
+    """
 
     path: Path
     digest: str
@@ -51,7 +54,10 @@ class Archive:
 
 
 def read(path: Path) -> Archive:
-    """The one image of an archive (oci-archive or docker-archive); ImageError with the remedy else."""
+    """Returns the one image of an archive (oci-archive or docker-archive).
+
+    Raises ImageError with the remedy.
+    """
     with opened(path) as tar:
         config_name, layer_names = _oci(tar) if _has(tar, "oci-layout") else _docker(tar)
         content = _bytes(tar, config_name)
@@ -73,7 +79,7 @@ def read(path: Path) -> Archive:
 
 @contextmanager
 def opened(path: Path) -> Iterator[tarfile.TarFile]:
-    """The archive as a tar; every error of reading it is an ImageError that names it."""
+    """Opens the archive as a tar, gzipped or not; turns every read error into an ImageError that names it."""
     try:
         with path.open("rb") as file, ExitStack() as stack:
             packed = file.read(2) == GZIP
@@ -90,7 +96,9 @@ def opened(path: Path) -> Iterator[tarfile.TarFile]:
 
 
 def member(tar: tarfile.TarFile, name: str) -> IO[bytes]:
-    """A plain file of the archive; a link of old docker-archives is followed once, inside the archive."""
+    """Opens a plain file of the archive; follows a link inside the archive once, as old docker-archives
+    have.
+    """
     try:
         found = tar.getmember(name)
         if found.issym():
@@ -119,7 +127,7 @@ def _has(tar: tarfile.TarFile, name: str) -> bool:
 
 
 def _oci(tar: tarfile.TarFile) -> tuple[str, list[str]]:
-    """Names of configuration and layers, by the image layout specification of OCI."""
+    """Returns the names of configuration and layers, by OCI's image layout specification."""
     name, depth = "index.json", 0
     while True:
         document = _json(tar, name)
@@ -136,7 +144,7 @@ def _oci(tar: tarfile.TarFile) -> tuple[str, list[str]]:
 
 
 def _one(name: str, manifests: Any) -> Any:
-    """The only manifest, or the only one of our platform."""
+    """Returns the only manifest, or the only one of this platform."""
     found = [one for one in manifests if isinstance(one, dict)] if isinstance(manifests, list) else []
     if len(found) > 1:
         platforms = [(one, one.get("platform") or {}) for one in found]
@@ -147,7 +155,7 @@ def _one(name: str, manifests: Any) -> Any:
 
 
 def _docker(tar: tarfile.TarFile) -> tuple[str, list[str]]:
-    """Names of configuration and layers, by the older form of docker save."""
+    """Returns the names of configuration and layers, by the older form of docker save."""
     name = "manifest.json"
     if not _has(tar, name):
         raise ImageError("has neither oci-layout nor manifest.json; name an archive of docker save or skopeo")

@@ -1,4 +1,4 @@
-"""Files with a limit for each read: tarfile holds headers in memory, whatever their length."""
+"""Limits the size of each read of a file, because tarfile holds headers in memory, whatever their length."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ MOST_AT_ONCE = 16 << 20  # of one read: a longer header is not valid
 
 
 class Bounded:
-    """A file for tarfile; a read of more than MOST_AT_ONCE is an ImageError."""
+    """A file for tarfile that raises ImageError for a read of more than MOST_AT_ONCE bytes."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file

@@ -1,6 +1,7 @@
-"""Layers put over one another in a directory, by descriptors: whatever a layer says, nothing leaves that.
+"""Unpacks layers over one another into a directory, by file descriptors, so that nothing outside it changes.
 
-A path that goes up or through a link, a device, a link to what is outside, too much: ImageError.
+Raises ImageError for paths that go up or through a link, devices, links to the outside, and too many or
+large files.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Tree:
-    """A directory that layers are put into, one after the other; `finish` sets the modes of directories."""
+    """A directory into which layers are unpacked, one after the other; `finish` sets the modes of
+    directories.
+    """
 
     def __init__(self, root: Path, scratch: Path) -> None:
         self._root = root
@@ -42,7 +45,7 @@ class Tree:
         self._owners = os.geteuid() == 0
 
     def add(self, compressed: IO[bytes], diff_id: str) -> None:
-        """One layer, whose uncompressed tar has that SHA-256: known before anything of it is written."""
+        """Unpacks one layer; checks the SHA-256 of its uncompressed tar before it writes anything."""
         try:
             self._expand(compressed, diff_id)
             with self._scratch.open("rb") as file:
@@ -93,7 +96,7 @@ class Tree:
                 tar.members = []  # they are looked at once
 
     def _whiteouts(self, file: IO[bytes]) -> None:
-        """First of all: they are for the layers below, wherever they stand in this one."""
+        """Applies the layer's whiteouts first, because they delete only files of the layers below."""
         for _, _, parts in self._members(file):
             self._entries += 1
             if self._entries > MOST_ENTRIES:
@@ -191,7 +194,7 @@ class Tree:
 
     @contextlib.contextmanager
     def _inside(self, parts: tuple[str, ...]) -> Iterator[int]:
-        """A directory of the tree, entered name by name: a link on the way is an error."""
+        """Opens a directory of the tree, name by name; a link on the way raises ImageError."""
         directory = os.open(self._root, DIRECTORY)
         try:
             for depth, name in enumerate(parts, 1):
@@ -212,7 +215,7 @@ class Tree:
 
 
 def _parts(name: str) -> tuple[str, ...]:
-    """A path below the root; one that is absolute or goes up is refused."""
+    """Returns the parts of a path below the root; raises ImageError if it is absolute or goes up."""
     parts = tuple(part for part in name.split("/") if part not in ("", "."))
     if name.startswith("/") or ".." in parts or "\0" in name:
         raise ImageError(f"{name!r}: leads out of the image; it is not to be trusted")
@@ -227,7 +230,7 @@ def _is_directory(directory: int, name: str) -> bool:
 
 
 def _remove(directory: int, name: str) -> None:
-    """Removes the entry of that name; of a link the link itself, never its target."""
+    """Removes the entry of that name; for a link the link itself, never its target."""
     if _is_directory(directory, name):
         shutil.rmtree(name, dir_fd=directory)
     else:

@@ -1,4 +1,4 @@
-"""Unpacked images, each in a directory named by its digest: whole, or not there at all."""
+"""Stores unpacked images, each in a directory named by its digest, which is complete or absent."""
 
 from __future__ import annotations
 
@@ -15,12 +15,15 @@ from orchestrator.images.oci.layers import Tree
 
 
 def store(env: Mapping[str, str] = os.environ) -> Path:
-    """~/.cache/vnet/oci, or below XDG_CACHE_HOME; private, since an image may hold setuid programs."""
+    """Returns ~/.cache/vnet/oci, or vnet/oci below XDG_CACHE_HOME."""
     return cache_dir(env).with_name("oci")
 
 
 def unpacked(archive: Archive, env: Mapping[str, str] = os.environ) -> Path:
-    """The image's root directory, unpacked unless it is there; ImageError, and nothing stays, else."""
+    """Returns the image's root directory; unpacks it if it is absent.
+
+    Raises ImageError and leaves nothing if that fails.
+    """
     place = store(env)
     place.mkdir(parents=True, exist_ok=True)
     place.chmod(0o700)

@@ -1,7 +1,7 @@
-"""Tests whether KVM runs guests here, once per host and boot, and caches the result.
+"""Tests whether KVM runs guests on this machine, once per host and boot, and caches the result.
 
-/dev/kvm may be there, take a machine, and hang with every ordinary kernel; so first one instruction is run,
-then a whole guest is booted until its agent answers.
+An open /dev/kvm may still hang with every ordinary kernel; so the test runs one instruction, and then boots
+a whole guest until its agent answers.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ HARDWARE = ("-accel", "kvm", "-cpu", "host")
 
 @dataclass(frozen=True, slots=True)
 class Acceleration:
-    """The result of the test; `why` is its text for the user."""
+    """Whether KVM runs guests, and the reason as text for the user."""
 
     kvm: bool
     why: str
@@ -44,10 +44,11 @@ class Acceleration:
 def verdict(
     image: Image, account: Account | None = None, shown: Callable[[Image], Image] = lambda image: image
 ) -> Acceleration:
-    """The acceleration of this machine, from the cache if it was tested since the last boot.
+    """Returns the acceleration of this machine, from the cache if it was tested since the last boot.
 
-    `account`: as whom QEMU runs; `shown`: an image where that reaches it. A disk image boots too slowly to
-    try: the built-in one is taken where it is there; without a whole guest's boot nothing is remembered.
+    `account` is the account that QEMU runs as; `shown` makes an image readable for that account. The
+    built-in image is booted in place of a disk image, which boots too slowly; a result without a whole boot
+    is not cached.
     """
     if account is not None and KVM.exists() and not account.reads(KVM):
         remedy = f"chgrp kvm {KVM}; chmod 660 {KVM}; adduser {account.name} kvm"
@@ -64,7 +65,7 @@ def verdict(
 
 
 def remembered() -> Acceleration | None:
-    """The cached result since this machine's boot, if any."""
+    """Returns the cached result of this boot of this host; None if there is none."""
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
         known = json.loads(_cache().read_text())
         if known["boot_id"] == BOOT_ID.read_text().strip() and known["host"] == os.uname().nodename:
@@ -97,9 +98,8 @@ def _probe(image: Image, account: Account | None) -> Acceleration:
 
 def boots(image: Image, account: Account | None = None, accelerator: Sequence[str] = HARDWARE) -> bool:
     """Boots a guest without libvirt, as the account or as the caller; returns whether its agent answers in
-    time.
-
-    It has a serial line, which nobody reads: without a console the tiny image's first program ends at once.
+    time. The guest has a serial line that nothing reads: without a console the tiny image's first program
+    ends at once.
     """
     with tempfile.TemporaryDirectory(prefix="vnet-kvm-") as directory:
         path = f"{directory}/agent.sock"

@@ -1,7 +1,7 @@
-"""The account that QEMU runs as: libvirt's own, in a group that no other lab's machines have.
+"""Finds the account that QEMU runs as: libvirt's own, with a group that no other lab's machines have.
 
-A guest that took its QEMU over is an ordinary user with its own lab's disks: another lab's directory lets
-only that lab's group in, and the kernel lets nobody look into a process of another group.
+A guest that took control of its QEMU has only that account's rights: it can neither enter the directory of
+another lab nor inspect processes of another lab's group.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ GROUPS_FROM = 0x7000_0000
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """`group` is the lab's; `groups` are those of the account itself, as that of /dev/kvm."""
+    """A user id with a lab's own group id; `groups` are the user's other groups, such as that of /dev/kvm."""
 
     name: str
     user: int
@@ -33,11 +33,13 @@ class Account:
 
     @property
     def label(self) -> str:
-        """The label in libvirt's format: numbers, since the group has no name."""
+        """The account's label in libvirt's format; in numbers, since the group has no name."""
         return f"+{self.user}:+{self.group}"
 
     def enters(self, directory: Path) -> None:
-        """Lets the account enter the directory, not list or write it; closes it to all others but root."""
+        """Lets the account enter the directory, without listing or writing it; closes it to all others but
+        root.
+        """
         os.chown(directory, 0, self.group)
         directory.chmod(0o710)
 
@@ -46,7 +48,7 @@ class Account:
         file.chmod(0o600)
 
     def reads(self, path: Path) -> bool:
-        """Whether the account may read the file (or list the directory) at this path."""
+        """Returns whether the account may read the file (or list the directory) at this path."""
         return self._may("-r", path)
 
     def passes(self, directory: Path) -> bool:
@@ -61,7 +63,7 @@ class Account:
 
 
 def known() -> pwd.struct_passwd | None:
-    """This machine's libvirt account, if it has one."""
+    """Returns this machine's libvirt account; None if it has none."""
     for name in NAMES:
         with contextlib.suppress(KeyError):
             return pwd.getpwnam(name)
@@ -69,7 +71,10 @@ def known() -> pwd.struct_passwd | None:
 
 
 def of_lab(state_dir: Path) -> Account:
-    """The account of the lab with that state directory. LabError if this machine has no such account."""
+    """Returns the account of the lab with this state directory.
+
+    LabError if this machine has no libvirt account.
+    """
     user = known()
     if user is None:
         raise LabError(

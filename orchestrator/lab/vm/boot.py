@@ -1,6 +1,4 @@
-"""Starts machines in bulk, some at a time, and watches each until its agent answers or its deadline
-passes.
-"""
+"""Boots many machines, some at a time, and watches each until its agent answers or its deadline passes."""
 
 from __future__ import annotations
 
@@ -24,7 +22,7 @@ MARGIN_NS = 30 * SECOND  # beyond the machines' own deadlines: for libvirt, whic
 
 @dataclass
 class Boot:
-    """One machine that boots. `error`: why it failed."""
+    """One machine that boots, until its deadline; `error` is the reason why it failed, else None."""
 
     guest: Guest
     deadline_ns: int
@@ -36,8 +34,8 @@ class Boot:
 
 @dataclass
 class BootResult:
-    """The machines that booted, with their dialogue's result, and those that failed, with the reason.
-    `up_ns`: time until the last answer.
+    """The answers of the machines that booted, the errors of those that failed, and the time until the last
+    answer.
     """
 
     read: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -48,7 +46,8 @@ class BootResult:
 class Booting:
     """Starts machines, at most `width` at a time, since more would slow down each.
 
-    `begin` returns the domain; `dialogue` runs with an agent that has answered; `word`: the state meanwhile.
+    `begin` starts one and returns its domain, `word` is its state meanwhile, `dialogue` runs with each
+    agent that has answered.
     """
 
     def __init__(
@@ -108,7 +107,7 @@ class Booting:
             boot.error = f"its agent did not answer within {waited:g} s (`boot_within`)"
 
     def _greet(self, boot: Boot) -> None:
-        """The hello waits in the channel until the agent opens it."""
+        """Connects to the agent and sends a hello, which waits in the channel until the agent opens it."""
         guest = boot.guest
         try:
             guest.channel = self._connect(guest)

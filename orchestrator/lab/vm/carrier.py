@@ -12,7 +12,9 @@ from orchestrator.lab.vm.guest import Guest
 
 
 def set_carrier(libvirt: Any, guest: Guest, card: Interface, up: bool) -> None:
-    """Change the link state of the interface with the card's MAC; LabError with libvirt's words."""
+    """Sets the link state of the interface with the card's MAC; LabError with libvirt's
+    text if that fails.
+    """
     try:
         domain = ElementTree.fromstring(guest.domain.XMLDesc(0))
         for entry in domain.iterfind("devices/interface"):

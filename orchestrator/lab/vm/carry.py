@@ -1,4 +1,6 @@
-"""Runs commands inside machines: sets, reads back and samples qdiscs of bridge VMs by their own `tc`."""
+"""Runs commands inside machines: sets, reads back and samples the qdiscs of bridge VMs with
+their own `tc`.
+"""
 
 from __future__ import annotations
 
@@ -76,7 +78,7 @@ def step(loop: Loop, guest: Guest, wanted: Step) -> None:
 
 
 def entries(loop: Loop, guest: Guest, tool: str, *arguments: str) -> list[dict[str, Any]]:
-    """The output of `TOOL -j ARGUMENTS` inside the machine."""
+    """Returns the JSON output of `TOOL -j ARGUMENTS` inside the machine; LabError if the tool fails."""
     status, out, errors = run(loop, guest, [TOOLS[tool], "-j", *arguments])
     if status != 0:
         raise LabError(f"{tool} {' '.join(arguments)} in nodes.{guest.name}: {errors.strip()}")
@@ -84,14 +86,14 @@ def entries(loop: Loop, guest: Guest, tool: str, *arguments: str) -> list[dict[s
 
 
 def bridge(loop: Loop, guest: Guest) -> None:
-    """Join the two interfaces of a bridge VM."""
+    """Joins the two interfaces of a bridge VM; LabError if that fails."""
     status, _, errors = run(loop, guest, ["/bin/sh", "-c", BRIDGE])
     if status != 0:
         raise LabError(f"nodes.{guest.name}: its bridge: {errors.strip()}")
 
 
 def link_rows(now_ns: int, links: Sequence[Link], netns: str, said: str) -> str:
-    """Rows of raw/links.vm.csv from `tc -s -j qdisc show` of the bridge VM of `netns`."""
+    """Returns rows of raw/links.vm.csv, made from `tc -s -j qdisc show` of the bridge VM of `netns`."""
     roots = {q["dev"]: q for q in json.loads(said or "[]") if q.get("root")}
     rows = []
     for link in links:

@@ -1,6 +1,7 @@
-"""Estimates guests' clocks against the lab's from round trips, and converts times between them.
+"""Estimates how far guests' clocks differ from the lab's, from round trips, and converts times between them.
 
-offset = guest's clock - lab's clock, from the fastest of some round trips; its error is half of that trip.
+The offset (guest's clock - lab's clock) comes from the fastest of several round trips; its error is half of
+that trip.
 """
 
 from __future__ import annotations
@@ -57,7 +58,9 @@ class GuestClock:
         self.estimates.clear()
 
     def facts(self) -> dict[str, Any]:
-        """For the manifest. error_ns: the largest half round trip, and how far an estimate is off the line
+        """Returns the clock's figures for the manifest.
+
+        error_ns is the largest half round trip, plus the largest distance of an estimate from the line
         between its neighbours.
         """
         first, last = self.estimates[0], self.estimates[-1]
@@ -78,7 +81,9 @@ class GuestClock:
 
 
 def estimate(clock: Clock, rounds: int = ROUNDS) -> Dialogue[Estimate]:
-    """A dialogue whose result is an Estimate."""
+    """Measures `rounds` round trips to the agent; the dialogue's result is the estimate from the fastest
+    one.
+    """
     trips: list[tuple[int, Estimate]] = []
     for _ in itertools.repeat(None, rounds):
         before = clock.now_ns()

@@ -1,4 +1,4 @@
-"""Fetches from machines, during a lab and at its end: their clocks, their records, their logs."""
+"""Fetches clock estimates, message records and program logs from machines, during a lab and at its end."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CLOCK_ERROR_NS = 10_000_000  # more than this puts one-way latencies in doubt
 
 
 class Collector:
-    """`guests` is the driver's own table; it follows add and remove."""
+    """Fetches data from `guests`, the driver's own table, to which add and remove apply."""
 
     def __init__(self, loop: Loop, guests: Mapping[str, Guest], watch: Watch) -> None:
         self._loop, self._guests, self._watch = loop, guests, watch

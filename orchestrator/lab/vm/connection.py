@@ -1,4 +1,4 @@
-"""A connection to libvirt: to the embedded driver in the lab's state directory, or to a given URI."""
+"""Connects to libvirt: to the embedded driver in the lab's state directory, or to a given URI."""
 
 from __future__ import annotations
 
@@ -30,18 +30,20 @@ _running = False
 
 
 def uri_of(uri: str, state_dir: Path) -> str:
-    """The URI for libvirt; the embedded driver keeps its files in the lab's state directory."""
+    """Returns the URI for libvirt; that of the embedded driver names a directory in the lab's state
+    directory.
+    """
     return f"{EMBED}?root={state_dir}/v" if uri == EMBED else uri
 
 
 def controllers() -> list[str]:
-    """The control groups that limit a domain's CPU; empty where this machine has none."""
+    """Returns the control groups that limit a domain's CPU; empty if this machine has none."""
     mounts = cgroup.this_machine().mounts
     return [c for c in ("cpu", "cpuacct") if c in mounts] if "cpu" in mounts else []
 
 
 def library() -> Any:
-    """libvirt's module with its event loop running in a thread; LabError where it is not installed."""
+    """Returns libvirt's module, with its event loop running in a thread; LabError if it is not installed."""
     try:
         import libvirt  # type: ignore[import-untyped]
     except ImportError as error:
@@ -54,7 +56,9 @@ def library() -> Any:
 
 
 def _serve_events(libvirt: Any) -> None:
-    """libvirt talks to QEMU's monitors from its event loop, which must be there before it connects."""
+    """Starts libvirt's event loop in a thread, once; libvirt needs it before it connects to QEMU's
+    monitors.
+    """
     global _running
     with _EVENTS:
         if _running:
@@ -71,13 +75,15 @@ def _serve_events(libvirt: Any) -> None:
 
 
 def cache_directory() -> Path:
-    """The directory that caches facts about this machine between labs."""
+    """Returns the directory that caches facts about this machine between labs."""
     base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     return Path(base) / "vnet"
 
 
 class Connection:
-    """An open connection; `embedded` where domains are started in the caller's own namespace."""
+    """An open connection to libvirt; `embedded` is true if domains start in the caller's own network
+    namespace.
+    """
 
     def __init__(self, uri: str, state_dir: Path) -> None:
         self.uri = uri_of(uri, state_dir)
@@ -100,8 +106,10 @@ class Connection:
             self._insist_it_is_here(uri)
 
     def _learn(self) -> None:
-        """Reads QEMU's capabilities, from the cache if it is valid. Always on the same core: libvirt stores
-        cpuid in the cache and treats a difference as another machine, and cores may differ.
+        """Reads QEMU's capabilities, from the cache if it is valid.
+
+        Runs on one fixed core, because libvirt compares the cached cpuid with that of the current core, and
+        cores may differ.
         """
         allowed = os.sched_getaffinity(0)
         os.sched_setaffinity(0, {min(allowed)})
@@ -113,7 +121,7 @@ class Connection:
             os.sched_setaffinity(0, allowed)
 
     def _insist_it_is_here(self, uri: str) -> None:
-        """Checks that libvirt runs on this machine, where the lab's bridges are."""
+        """Raises LabError unless libvirt runs on this machine, where the lab's bridges are."""
         host, here = str(self.handle.getHostname()), os.uname().nodename
         if host.partition(".")[0] != here.partition(".")[0]:
             self.handle.close()
@@ -126,7 +134,7 @@ class Connection:
         self.handle.close()
 
     def domain(self, name: str) -> Any | None:
-        """The domain of that name, None if there is none."""
+        """Returns the domain of that name; None if there is none. LabError for other errors of libvirt."""
         try:
             return self.handle.lookupByName(name)
         except self.libvirt.libvirtError as error:
@@ -136,8 +144,8 @@ class Connection:
 
 
 def _insist_on_room(root: Path) -> None:
-    """Checks the length of libvirt's root: QEMU's sockets are below, as lib/qemu/domain-12-<20
-    characters>/monitor.sock.
+    """Raises LabError if libvirt's root is too long for the sockets below it, such as
+    lib/qemu/domain-12-<20 characters>/monitor.sock.
     """
     if len(str(root)) > LONGEST_ROOT:
         raise LabError(
@@ -166,5 +174,5 @@ def _prepare(root: Path) -> None:
 
 
 def said(error: Exception) -> str:
-    """libvirt's error text, in one line."""
+    """Returns libvirt's error text in one line."""
     return " ".join(str(error).split())

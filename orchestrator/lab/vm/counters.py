@@ -1,7 +1,7 @@
-"""CPU, memory and interface counters of the machines, once a second, into raw/nodes.vm.csv.
+"""Writes CPU, memory and interface counters of the machines to raw/nodes.vm.csv, once a second.
 
-In a thread of its own inside the core namespace: libvirt takes up to 80 ms for 40 machines, and the loop must
-not wait for it. A counter that begins anew, because its machine did, goes on where it stood.
+Runs in a thread of its own inside the core namespace, because libvirt takes up to 80 ms for 40 machines.
+When a machine restarts, its counters continue from their last values.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ HEADER = "t_ns,node,cpu_ns,rx_bytes,rx_packets,tx_bytes,tx_packets,memory_bytes\
 
 
 class Rising:
-    """Counters that only grow, by name, from 0 at the first look."""
+    """Counters by name that start at 0 and never fall, even if the source restarts at 0."""
 
     def __init__(self) -> None:
         self._last: dict[str, int] = {}
@@ -37,7 +37,7 @@ Counts = tuple[int, int, int, int]  # rx bytes, rx packets, tx bytes, tx packets
 
 
 def ports(text: str) -> dict[str, Counts]:
-    """The counters of each device in /proc/net/dev."""
+    """Returns the counters of each device in the text of /proc/net/dev."""
     found = {}
     for line in text.splitlines()[2:]:
         name, _, rest = line.partition(":")
@@ -47,14 +47,14 @@ def ports(text: str) -> dict[str, Counts]:
 
 
 def together(wires: Mapping[str, Counts], names: Iterable[str]) -> Counts:
-    """The sums over these devices; one that is not there (a NIC handed to the machine) adds nothing."""
+    """Returns the sums over these devices; an absent device (a NIC handed to the machine) adds nothing."""
     found = [wires[name] for name in names if name in wires]
     rx, rx_packets, tx, tx_packets = (sum(counts[i] for counts in found) for i in range(4))
     return rx, rx_packets, tx, tx_packets
 
 
 class Sampler:
-    """Writes a row a machine and second until `stop`."""
+    """Writes one row for each machine and second until `stop`."""
 
     def __init__(
         self, path: Path, netns: str, libvirt: Any, clock: Clock, guests: Callable[[], Iterable[Guest]]

@@ -1,6 +1,5 @@
-"""Dialogues with many agents in parallel: each is a generator that yields requests and receives the answers.
-
-So the code of a dialogue reads from top to bottom, and those of 40 guests run in parallel.
+"""Runs dialogues with many agents in parallel: each is a generator that yields requests and receives
+answers.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ OnEnd = Callable[[Any, str | None], None]  # what the generator returned, or the
 
 
 class Channel(Protocol):
-    """Takes requests."""
+    """The interface of a channel that sends requests to an agent."""
 
     def submit(
         self, request: Operation[Any], on_answer: OnMessage, on_event: OnMessage | None = None
@@ -29,7 +28,7 @@ class Channel(Protocol):
 
 
 class Party(Protocol):
-    """The other end of a dialogue: a guest, or a part of a lab on another host."""
+    """The other end of a dialogue: a guest, or the part of a lab on another host."""
 
     @property
     def name(self) -> str: ...
@@ -38,7 +37,7 @@ class Party(Protocol):
 
 
 def begin(guest: Party, dialogue: Dialogue[Any], on_end: OnEnd) -> None:
-    """Starts a dialogue without waiting for its end."""
+    """Starts a dialogue without waiting for its end; `on_end` gets its result or error."""
     _step(guest, dialogue, None, on_end)
 
 
@@ -57,8 +56,8 @@ def _step(guest: Party, dialogue: Dialogue[Any], answer: Message | None, on_end:
 
 
 def ask(request: Operation[Answer]) -> Dialogue[Answer]:
-    """One step of a dialogue: sends a request and returns its answer; LabError with the agent's text if it
-    refuses.
+    """Sends one request in a dialogue and returns its answer; LabError with the agent's
+    text if it refuses.
     """
     return request.read((yield request))
 
@@ -67,8 +66,10 @@ def together(
     loop: Loop, subject: str, patience_ns: int, dialogues: Sequence[tuple[Party, Dialogue[T]]],
     *, each: bool = False,
 ) -> tuple[dict[str, T], dict[str, str]]:  # fmt: skip
-    """Runs all dialogues; returns (results, errors) by node. TimedOut(subject) after `patience_ns`; with
-    `each`, that is an error of the nodes that did not answer.
+    """Runs all dialogues; returns (results, errors) by node.
+
+    Raises TimedOut(subject) after `patience_ns`; with `each`, nodes that did not answer get an error
+    instead.
     """
     results: dict[str, T] = {}
     errors: dict[str, str] = {}

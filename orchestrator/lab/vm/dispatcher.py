@@ -1,4 +1,6 @@
-"""One interface to all agents of a lab: the light launcher and every machine's launcher."""
+"""Offers one interface to all agents of a lab: the launcher of light nodes and the launcher of each
+machine.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,7 @@ LOOKS = (Software, Stack)
 
 
 class Submit(Protocol):
-    """A launcher's `submit`."""
+    """The signature of a launcher's `submit`."""
 
     def __call__(
         self, request: Operation[Any], on_answer: OnMessage, on_event: OnMessage | None = None
@@ -47,7 +49,10 @@ Outgoing = tuple[Submit, Operation[Any], Guest | None]  # None: the light launch
 
 
 class Dispatcher:
-    """Sends a request to the right launchers and merges their answers. It assigns its own ids."""
+    """Sends a request to the launchers of the nodes that it names, and merges their answers.
+
+    Assigns request ids of its own.
+    """
 
     def __init__(
         self, loop: Loop, light: Submit, guests: Mapping[str, Guest], silence: Silence,
@@ -74,7 +79,9 @@ class Dispatcher:
     def each(
         self, light: Operation[Any], on_answer: OnMessage, of_guest: Callable[[Guest], Operation[Any]]
     ) -> int:
-        """Sends an operation to all launchers, with separate fields for each machine."""
+        """Sends an operation to all launchers: `light` to that of light nodes, `of_guest(guest)` to each
+        machine's.
+        """
         last = isinstance(light, Finish)  # of a machine that is silent for a while it still has the records
         guests = [g for g in self._guests.values() if g.ready or (last and g.connected and g.silent)]
         asked: list[Outgoing] = [
@@ -110,7 +117,7 @@ class Dispatcher:
         return number
 
     def _give_up(self, guest: Guest) -> None:
-        """Answers the open requests of a machine that does not answer."""
+        """Answers the open requests of a machine that does not respond with an error."""
         for of, op, answered in list(self._open.values()):
             if of is guest:
                 answered({"ok": False, "error": guest.unfit(op)})
@@ -141,7 +148,9 @@ class Dispatcher:
         return guest.channel.submit
 
     def _each(self, on_answer: OnMessage, asked: list[Outgoing], patience_ns: int) -> int:
-        """Sends all requests; leaves out a machine that ends or is silent, but not the light launcher."""
+        """Sends all requests and merges the answers; ignores machines that end or do not answer within
+        `patience_ns`, but waits for the light launcher.
+        """
         answers: dict[int, Message] = {}
         late = self._loop.at(self._loop.clock.now_ns() + patience_ns, lambda: give_up())
 

@@ -1,4 +1,4 @@
-"""The libvirt domain of a node: its values in a frozen dataclass, its XML from a template."""
+"""Describes the libvirt domain of a node: its values in a frozen dataclass, its XML from a template."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Disk:
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """The template's values; paths as QEMU's account reads them."""
+    """The values of the domain's template; paths are those that QEMU's account can read."""
 
     name: str
     lab: str
@@ -63,7 +63,9 @@ class Domain:
 
     @property
     def uuid(self) -> str:
-        """The same for the same node of the same lab: libvirt refuses a second one."""
+        """The domain's UUID, equal for the same node of the same lab, so that libvirt
+        refuses a second one.
+        """
         return str(uuid.uuid5(uuid.NAMESPACE_URL, f"{NAMESPACE}/{self.state}/{self.lab}/{self.node}"))
 
 
@@ -77,5 +79,5 @@ def _template() -> Any:
 
 
 def render(domain: Domain) -> str:
-    """The domain's XML, the same text for the same value."""
+    """Returns the domain's XML; equal values give equal text."""
     return str(_template().render(d=domain, namespace=NAMESPACE)) + "\n"

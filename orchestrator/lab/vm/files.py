@@ -1,7 +1,7 @@
-"""A node's own files: its linked clone of a disk and its NoCloud seed.
+"""Makes a node's own files: its linked clone of a disk and its NoCloud seed.
 
-A built-in image needs none: all its nodes map the one initrd, which the machine then holds once, and what is
-their own reaches them on the kernel's command line and from their agent.
+Nodes with a built-in image need none: all share one initrd, and their own data come by the kernel command
+line and from their agent.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from orchestrator.lab.vm.guest import Guest
 
 
 def disks(lab: str, guest: Guest) -> tuple[Disk, ...]:
-    """The clone, made at the first start and kept over later ones, and the seed; none for an initramfs."""
+    """Returns the node's clone of the image's disk, made at its first start, and its seed; none for an
+    initramfs.
+    """
     base = guest.image.disk
     if base is None:
         return ()

@@ -1,4 +1,4 @@
-"""All machines of a lab: boots, limits, disconnects, reverts and ends them."""
+"""Controls all machines of a lab: boots, limits, disconnects, reverts and ends them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ QUIT_NS = 10 * SECOND
 
 
 class Fleet:
-    """`guests` is the driver's own table; it follows add and remove."""
+    """Controls the machines in `guests`, the driver's own table, to which add and remove apply."""
 
     def __init__(
         self, at: DriverContext, connection: Connection, machines: Machines, bounds: VmLimits,
@@ -57,8 +57,8 @@ class Fleet:
         self._startup = Startup(at, machines, bounds, self._workers, watch, self._connect, self._meant, names)
 
     def bring_up(self, guests: Sequence[Guest]) -> dict[str, Any]:
-        """Boots or restores machines; returns the agents' answers by node, {failed: why} for machines that
-        failed.
+        """Boots or restores machines; returns by node the agent's answer, or {failed:
+        reason} if it failed.
         """
         self._startup.expect(guests, len(self.guests))
         if self._at.snapshots is None:
@@ -104,8 +104,8 @@ class Fleet:
                 self._machines.carrier(guest, port, up)
 
     def power(self, guests: Sequence[Guest], on: bool) -> None:
-        """Off: fetches files, requests the agents to quit, ends machines that remain. On: boots the
-        machines.
+        """Switches machines off (fetches their files, lets agents quit, ends machines that remain) or on
+        (boots those that do not run).
         """
         if on:
             if deaf := [g for g in guests if g.connected and not g.ready]:

@@ -1,4 +1,4 @@
-"""One virtual machine of a lab: its node, image, files, domain, channel to its agent, and state."""
+"""Describes one virtual machine of a lab: its node, image, files, domain, channel to its agent, and state."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ SILENT, PAUSED = "silent", "paused"  # first words of the states of a machine th
 
 @dataclass
 class Guest:
-    """`state`: defined, booting, agent up, running, stopped, silent: why, paused: why, or failed: why."""
+    """One machine; `state` is defined, booting, agent up, running, stopped, or silent, paused or failed
+    with ": reason".
+    """
 
     node: Node
     image: Image
@@ -45,12 +47,12 @@ class Guest:
 
     @property
     def ready(self) -> bool:
-        """Whether its agent answers requests."""
+        """Whether the agent answers requests."""
         return self.state in ("agent up", "running") and self._has_channel
 
     @property
     def up(self) -> bool:
-        """Whether its machine was last seen running, whether or not its agent answers."""
+        """Whether the machine was last seen running, whether or not its agent answers."""
         return self.state in ("agent up", "running") or self.state.startswith((f"{SILENT}:", f"{PAUSED}:"))
 
     @property
@@ -59,11 +61,13 @@ class Guest:
 
     @property
     def connected(self) -> bool:
-        """Whether its machine runs and requests can be sent to it."""
+        """Whether the machine runs and requests can be sent to its agent."""
         return self.up and self._has_channel
 
     def unfit(self, op: str) -> str:
-        """Why it takes no request, with the command that helps."""
+        """Returns the error text for a request `op` that the machine cannot take, with the command that
+        helps.
+        """
         remedy = "`vnet restart` boots it anew" if self.connected else "`vnet start` boots it"
         return f"nodes.{self.name}: {op}: it is {self.state}; {remedy}"
 
@@ -72,7 +76,7 @@ class Guest:
         return self.channel is not None and not self.channel.lost
 
     def last_words(self) -> str:
-        """The end of its console, for error texts."""
+        """Returns the end of the machine's console output, for error texts."""
         try:
             with self.console_log.open("rb") as log:  # it may be as long as its disk has room
                 log.seek(max(0, log.seek(0, os.SEEK_END) - _TAIL_BYTES))

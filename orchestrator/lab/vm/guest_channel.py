@@ -1,5 +1,7 @@
-"""The connection to a guest's agent. Root of the guest can send anything on it: that ends the connection, not
-the lab, and nothing that it says is about another node.
+"""Connects to a guest's agent and checks its messages.
+
+Root of the guest can send anything: a wrong message ends the connection, not the lab, and no message can be
+about another node.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ EVENTS = frozenset({"clients", "error", "exited", "records", "restarted", "warni
 
 
 class GuestChannel(Launcher):
-    """As Launcher, with checks of what comes."""
+    """A Launcher connection that checks each message from the guest."""
 
     def __init__(
         self, loop: Loop, path: Path, node: str, on_event: OnMessage, on_lost: Callable[[str], None]
@@ -34,7 +36,9 @@ class GuestChannel(Launcher):
 
 
 def _check(node: str, message: Message) -> None:
-    """ValueError where an event is none of an agent, about another node, or the agent's own last one."""
+    """Raises ValueError for an event that no agent sends, that names another node, or that ends the agent
+    itself.
+    """
     event = message.get("event")
     if event not in EVENTS:
         raise ValueError(f"an event {str(event)[:40]!r}")

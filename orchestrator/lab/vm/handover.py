@@ -1,7 +1,7 @@
-"""Lends taps to a libvirt daemon, which opens them in the machine's own namespace, while a domain starts.
+"""Lends taps to a libvirt daemon, which opens them in its own network namespace, while a domain starts.
 
 Each tap leaves the core namespace under a name unique to the lab, with an alias that names its lab, and
-returns when QEMU has opened it. A crash in between leaves a marked device.
+returns when QEMU has opened it. After a crash in between, the alias shows whose device it is.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from orchestrator.lab.errors import LabError
 
 
 def lent_name(lab: str, port: str) -> str:
-    """15 characters, different for each lab and port."""
+    """Returns the device name of a lent tap: 15 characters, different for each lab and port."""
     return "vn" + hashlib.sha256(f"{lab}/{port}".encode()).hexdigest()[:13]
 
 
 def mark(lab: str) -> str:
-    """The alias of a device that is lent out."""
+    """Returns the alias of a device that the lab has lent."""
     return f"vnet {lab}"
 
 
 def lend(plan: Plan, cards: Iterable[Interface]) -> None:
-    """Moves a tap from the core namespace to the namespace of this process and the daemon."""
+    """Moves taps from the core namespace to the namespace of this process and the daemon."""
     lines = []
     for card in cards:
         name = lent_name(plan.lab, card.port)
@@ -40,7 +40,10 @@ def lend(plan: Plan, cards: Iterable[Interface]) -> None:
 
 
 def take_back(plan: Plan, node: str, cards: Iterable[Interface]) -> None:
-    """Moves taps back to the core namespace and restores name and bridge. LabError if one is missing."""
+    """Moves taps back to the core namespace and restores their names and bridges.
+
+    LabError if one is missing.
+    """
     from orchestrator.plan.steps import tap_again  # the planner's, which light labs do not load
 
     lent = {entry["ifname"] for entry in marked(plan.lab)}
@@ -56,13 +59,13 @@ def take_back(plan: Plan, node: str, cards: Iterable[Interface]) -> None:
 
 
 def marked(lab: str) -> list[dict[str, object]]:
-    """Devices in this namespace that the lab has lent."""
+    """Returns the devices in this namespace that the lab has lent, as `ip -j link` shows them."""
     said = subprocess.run(["ip", "-j", "link", "show"], capture_output=True, text=True, check=False)
     return [e for e in json.loads(said.stdout or "[]") if e.get("ifalias") == mark(lab)]
 
 
 def remove(lab: str) -> list[str]:
-    """Deletes lent devices that a crash left; returns their names."""
+    """Deletes lent devices that a crash left behind; returns their names."""
     names = [str(entry["ifname"]) for entry in marked(lab)]
     for name in names:
         _ip(["link", "del", "dev", name])

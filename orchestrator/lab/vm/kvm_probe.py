@@ -36,7 +36,9 @@ def ask(deadline_s: float, command: tuple[str, ...] = COMMAND) -> str:
 
 
 def run_one_instruction() -> int:
-    """The exit reason of KVM_RUN (5: the guest halted, as it should); OSError where the kernel refuses."""
+    """Returns the exit reason of KVM_RUN (5: the guest halted, as it should); OSError if the kernel
+    refuses.
+    """
     kvm = os.open("/dev/kvm", os.O_RDWR | os.O_CLOEXEC)
     machine = fcntl.ioctl(kvm, CREATE_VM, 0)
     fcntl.ioctl(machine, SET_TSS_ADDR, 0x7FFB0000)  # three free pages: Intel needs them for real mode
@@ -57,7 +59,7 @@ def run_one_instruction() -> int:
 
 
 def main() -> int:
-    """0 and `ok` if the guest halted."""
+    """Prints `ok` and returns 0 if the guest halted; else prints the reason and returns 1."""
     try:
         reason = run_one_instruction()
     except OSError as error:

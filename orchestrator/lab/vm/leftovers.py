@@ -1,4 +1,4 @@
-"""Finds and removes what a lab left at a libvirt daemon: domains with vNET's metadata, lent taps."""
+"""Finds and removes what a crashed lab left at a libvirt daemon: domains with vNET's metadata, lent taps."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ SYSTEM_SOCKET = Path("/run/libvirt/libvirt-sock")
 
 
 def uri_of(state_dir: Path) -> str | None:
-    """The daemon that may still run machines of the lab; None where they were its own processes.
-
-    Without the file that names it, this is the machine's own daemon, if this user may connect to one.
+    """Returns the URI of the daemon that may still run machines of the lab; None if they were the lab's own
+    processes. If no file names the daemon, returns this machine's own daemon if this user may connect to
+    it.
     """
     try:
         uri = (state_dir / "libvirt").read_text().strip()
@@ -48,7 +48,7 @@ def remove(lab: str, state_dir: Path) -> list[str]:
 
 
 def listed(lab: str, state_dir: Path) -> list[str]:
-    """The names of what `remove` would find; empty if no daemon answers."""
+    """Returns the names of what `remove` would delete; without domains if no daemon answers."""
     found = [f"tap {entry['ifname']}" for entry in handover.marked(lab)]
     if (uri := uri_of(state_dir)) is None:
         return found
@@ -59,7 +59,7 @@ def listed(lab: str, state_dir: Path) -> list[str]:
 
 
 def _domains(libvirt: Any, uri: str, lab: str, state_dir: Path) -> list[Any]:
-    """Domains whose metadata names this lab and this state directory."""
+    """Returns the domains whose metadata names this lab and this state directory."""
     return [d for d in libvirt.open(uri).listAllDomains() if _ours(libvirt, d, lab, state_dir)]
 
 

@@ -1,4 +1,6 @@
-"""CPU limit and reservation of virtual machines, through libvirt's <cputune>: at the start and live."""
+"""Sets CPU limits and reservations of virtual machines through libvirt's <cputune>, at the start and while
+they run.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +19,16 @@ NO_QUOTA = -1
 
 
 def partition(lab: str) -> str:
-    """The content of <resource>; libvirt's directories of it end in `.partition`."""
+    """Returns the lab's resource partition for <resource>; libvirt's directories for it end in
+    `.partition`.
+    """
     return f"/vnet/{lab}"
 
 
 def directories(lab: str) -> list[Path]:
-    """The partition's directory in each tree that libvirt looks at: its controllers', and a bare cgroup2."""
+    """Returns the partition's directory in each control group tree that libvirt uses: those of its
+    controllers, and cgroup2.
+    """
     layout, lines = cgroup.this_machine(), Path("/proc/self/mounts").read_text().splitlines()
     unified = [Path(line.split()[1]) for line in lines if line.split()[2] == "cgroup2"]
     roots = dict.fromkeys([*layout.roots(["cpu", "cpuacct"]), *unified])
@@ -30,7 +36,7 @@ def directories(lab: str) -> list[Path]:
 
 
 def make_partition(lab: str) -> bool:
-    """Makes the lab's groups, which libvirt requires; returns whether this machine has any."""
+    """Makes the lab's control groups, which libvirt requires; returns False if this machine has none."""
     if not controllers():
         return False
     for directory in directories(lab):
@@ -43,7 +49,7 @@ def make_partition(lab: str) -> bool:
 
 
 def weigh_partition(lab: str, machines: int) -> None:
-    """A weight for all the lab's machines that is the sum of theirs.
+    """Sets the weight of the lab's control group to the sum of its machines' weights.
 
     A control group counts as one process against its neighbours: 20 machines in a group of the usual weight
     would share what a single program gets on a busy host.
@@ -64,7 +70,7 @@ def remove_partition(lab: str) -> None:
 
 @dataclass
 class VmLimits:
-    """The limits of each machine: requested before it starts, and changed while it runs."""
+    """The limits of each machine: stored before it starts, changed while it runs."""
 
     cores: int
     mhz: float | None
@@ -72,7 +78,9 @@ class VmLimits:
     asked: dict[str, tuple[Quota | None, int | None]] = field(default_factory=dict)
 
     def plan(self, nodes: Sequence[Node], everyone: Sequence[Node]) -> dict[str, dict[str, Any]]:
-        """Quota and shares of `nodes`, for when they start; LabError where this machine cannot limit."""
+        """Stores quota and shares of `nodes` for their start and returns them; LabError if this machine
+        cannot limit CPU.
+        """
         reserved = {n.name: cores_of(n, "reserve", self.mhz) for n in everyone}
         shares = weights(reserved, self.cores, SHARES_PER_CORE, 2)
         quotas = {n.name: self._quota(n) for n in nodes}

@@ -1,4 +1,4 @@
-"""Domains of a lab's machines: creates them from node and image, starts, saves and ends them, disconnects
+"""Creates the domains of a lab's machines from node and image, starts, saves and ends them, and disconnects
 wires.
 """
 
@@ -29,7 +29,7 @@ CONSOLE = "console.log"  # a link to the run's file: the domain is the same in e
 
 
 class Machines:
-    """Calls of libvirt; they are slow and run in the workers' threads."""
+    """Makes the calls of libvirt for a lab's machines; they are slow and run in the workers' threads."""
 
     def __init__(
         self, plan: Plan, state_dir: Path, connection: Connection, bounds: VmLimits, kvm: bool,
@@ -43,7 +43,7 @@ class Machines:
         self._partition = connection.embedded and limits.make_partition(plan.lab)
 
     def xml(self, guest: Guest, disks: tuple[Disk, ...] = ()) -> str:
-        """The XML of a guest's domain in its present state."""
+        """Returns the XML of a guest's domain in its present state."""
         node, image, vm = guest.node, guest.image, guest.node.vm
         assert vm is not None
         quota, shares = self._limits.asked.get(guest.name, (None, None))
@@ -100,8 +100,9 @@ class Machines:
         guest.domain = None
 
     def restore(self, guest: Guest, memory: Path) -> Any:
-        """Restores a machine from a saved file and returns its domain. The disk must be the one of that time.
-        LabError as `create`.
+        """Restores a machine from a saved file and returns its domain; LabError as in `create`.
+
+        The disk must be in the state that it had when the file was saved.
         """
 
         def begin(flags: int) -> Any:
@@ -111,7 +112,9 @@ class Machines:
         return self._begin(guest, self._libvirt.VIR_DOMAIN_SAVE_PAUSED, begin)
 
     def _begin(self, guest: Guest, held: int, begin: Callable[[int], Any]) -> Any:
-        """Starts the domain; if its taps are lent to a daemon, `held` until they are back."""
+        """Starts the domain; with taps lent to a daemon, it stays paused (flag `held`)
+        until they are back.
+        """
         try:
             domain = begin(0) if self._connection.embedded else self._lent(guest, held, begin)
             for sock in guest.directory.glob("*.sock"):
@@ -134,7 +137,7 @@ class Machines:
         return domain
 
     def destroy(self, guest: Guest) -> None:
-        """Ends the machine at once; ignores one that has ended."""
+        """Ends the machine at once; does nothing if it has ended."""
         if guest.domain is None:
             return
         with contextlib.suppress(self._libvirt.libvirtError):
@@ -143,7 +146,9 @@ class Machines:
         guest.domain = None
 
     def ask_to_end(self, guest: Guest) -> None:
-        """A built-in image powers off when its agent quits; of another the power button is pressed."""
+        """Requests the machine to power off: presses the power button of a disk image, lets the agent of a
+        built-in image quit.
+        """
         if guest.image.kind == "disk":
             with contextlib.suppress(self._libvirt.libvirtError):
                 guest.domain.shutdown()
@@ -151,7 +156,7 @@ class Machines:
             guest.channel.submit(Quit(), lambda _: None)
 
     def await_end(self, guest: Guest, seconds: float) -> bool:
-        """Whether the domain has ended within that time."""
+        """Waits until the domain has ended, at most `seconds`; returns whether it has."""
         deadline = time.monotonic() + seconds
         while guest.domain is not None and self._alive(guest):
             if time.monotonic() > deadline:
@@ -175,7 +180,9 @@ class Machines:
                 set_carrier(self._libvirt, guest, card, up)
 
     def pid(self, guest: Guest) -> int | None:
-        """QEMU's process, as its pid file or, with a daemon of its own directories, the process list says."""
+        """Returns the process id of the machine's QEMU from its pid file, or from the process list if a
+        daemon with other directories runs it.
+        """
         run = self._state_dir / "v" / "run" if self._connection.embedded else Path("/run/libvirt")
         with contextlib.suppress(FileNotFoundError, ValueError):
             return int((run / "qemu" / f"{guest.node.netns}.pid").read_text())
@@ -187,7 +194,7 @@ class Machines:
         return None
 
     def weigh(self, machines: int) -> None:
-        """Sets the weight of the lab's machines together, by their present number."""
+        """Sets the common weight of the lab's machines for their present number."""
         if self._partition:
             limits.weigh_partition(self._plan.lab, machines)
 
@@ -197,5 +204,5 @@ class Machines:
 
 
 def taps(cards: Sequence[Interface]) -> list[Interface]:
-    """The interfaces whose other end is a tap; the others are NICs of the machine."""
+    """Returns the interfaces whose other end is a tap; the others are NICs of the host."""
     return [card for card in cards if card.nic is None]

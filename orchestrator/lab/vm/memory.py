@@ -11,9 +11,9 @@ from orchestrator.plan.capacity import MEMORY_SHARE, VM_BYTES
 
 
 def insist(nodes: Sequence[Node], meminfo: str | None = None) -> None:
-    """LabError where the machines among `nodes` need more than is free now: by the planner's figures.
-
-    The planner checks a lab before it is built; later memory may be used and machines added.
+    """Raises LabError if the machines among `nodes` need more memory, by the planner's figures, than is
+    free now. The planner checks a lab before it is built; other programs and added machines may use memory
+    later.
     """
     machines = [node for node in nodes if node.vm is not None]
     needed = sum(VM_BYTES + node.vm.memory_bytes for node in machines if node.vm is not None)

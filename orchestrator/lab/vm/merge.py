@@ -42,7 +42,7 @@ def _sum(a: Any, b: Any) -> Any:
 
 
 def by_node(items: Iterable[Item]) -> dict[str, list[Item]]:
-    """Items of a workload by the node that each names."""
+    """Groups the items of a workload by the node that each names."""
     found: dict[str, list[Item]] = {}
     for item in items:
         found.setdefault(item["node"], []).append(item)

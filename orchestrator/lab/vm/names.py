@@ -1,4 +1,6 @@
-"""The names of a lab's nodes inside its machines: a block of /etc/hosts beside the machine's own lines."""
+"""Writes the names of a lab's nodes into its machines: a block of /etc/hosts beside the machine's own
+lines.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ Warn = Callable[[str, str, str, bool], None]  # code, text, remedy, whether the 
 
 
 def block(nodes: Sequence[Node], own: Node) -> str:
-    """The lines of a machine's /etc/hosts, with its own host name, too."""
+    """Returns the lines for a machine's /etc/hosts, with a line for its own host name if no node has that
+    name.
+    """
     lines = etc_hosts.hosts(nodes)
     if own.hostname not in {n.name for n in nodes if any(i.address for i in n.interfaces)}:
         lines += f"127.0.1.1 {own.hostname}\n"
@@ -35,13 +39,13 @@ def block(nodes: Sequence[Node], own: Node) -> str:
 
 
 class Names:
-    """`nodes` returns all nodes that the lab has now."""
+    """Writes node names into machines; `nodes` returns all nodes that the lab has now."""
 
     def __init__(self, loop: Loop, nodes: Callable[[], Sequence[Node]], warn: Warn) -> None:
         self._loop, self._nodes, self._warn = loop, nodes, warn
 
     def written(self, guest: Guest) -> Dialogue[None]:
-        """A dialogue that writes the names of all nodes into a machine; none for a bridge VM."""
+        """Writes the names of all nodes into a machine, as a dialogue; does nothing for a bridge VM."""
         if guest.node.vm is not None and guest.node.vm.netem:
             return
         text = block(self._nodes(), guest.node)

@@ -1,4 +1,6 @@
-"""Pages of emulated machines: small ones, so that memory which a guest has given back stays with the host."""
+"""Switches off huge pages for emulated machines, so that memory which a guest gives back stays with the
+host.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +11,10 @@ PR_SET_THP_DISABLE = 41  # linux/prctl.h
 
 
 def small_only() -> None:
-    """No transparent huge pages for this process and those it will start (prctl(2)); OSError if refused.
-
-    khugepaged makes a huge page of one small page and 511 that a guest gave back: machines then grow up to
-    all of their memory. Emulation does not gain from huge pages; KVM does, and is not asked to do without.
+    """Disables transparent huge pages for this process and those it starts later (prctl(2)); OSError if
+    refused. khugepaged makes a huge page of one small page and 511 that a guest gave back, so machines grow
+    up to all of their memory. Emulation does not gain from huge pages; KVM does, so callers omit this with
+    KVM.
     """
     library = ctypes.CDLL(None, use_errno=True)
     if library.prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) != 0:

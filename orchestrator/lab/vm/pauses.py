@@ -1,6 +1,6 @@
 """Marks machines that QEMU pauses because their disk cannot be written; resumes them when there is room.
 
-libvirt tells of a pause in its own thread; the event waits in a queue until the loop takes it.
+libvirt reports a pause in its own thread; the event waits in a queue until the loop takes it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Resume = Callable[[Guest], None]  # begins to resume a machine, without waiting
 
 
 class Pauses:
-    """`guests` is the driver's own table, by node."""
+    """Handles pauses of the machines in `guests`, the driver's own table, by node."""
 
     def __init__(self, loop: Loop, guests: Mapping[str, Guest], silence: Silence, resume: Resume) -> None:
         self._loop, self._guests, self._silence, self._resume = loop, guests, silence, resume
@@ -46,7 +46,7 @@ class Pauses:
         handle.domainEventRegisterAny(None, libvirt.VIR_DOMAIN_EVENT_ID_IO_ERROR_REASON, failed, None)
 
     def tell(self, domain: str, path: str, reason: str) -> None:
-        """Queues a pause; called in any thread."""
+        """Queues a pause for the loop; may be called in any thread."""
         self._events.put((domain, path, reason))
         if not self._open:
             return  # the lab is being taken away
@@ -56,7 +56,7 @@ class Pauses:
             return  # the pipe is full, so the loop wakes up anyway
 
     def look(self) -> None:
-        """Resumes machines that waited for room, where there is some now."""
+        """Resumes machines that were paused on a full disk, if their disk has room now."""
         for name in list(self._full):
             guest = self._guests.get(name)
             if guest is None or not guest.connected:
@@ -92,7 +92,7 @@ class Pauses:
 
 
 def resuming(submit: Callable[..., Any], libvirt: Any) -> Resume:
-    """A function that resumes a machine in a worker's thread."""
+    """Returns a function that resumes a machine in a worker's thread."""
 
     def resume(guest: Guest) -> None:
         with contextlib.suppress(libvirt.libvirtError):  # it has ended, which its channel reports

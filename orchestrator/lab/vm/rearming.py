@@ -20,7 +20,7 @@ from orchestrator.lab.vm.dialogue import Dialogue, ask
 
 @dataclass
 class Armed:
-    """A machine's roles; `ended_ns`: when it ended, None while it runs."""
+    """A machine's roles; `ended_ns` is when the machine ended, None while it runs."""
 
     items: list[Item]
     ended_ns: int | None = None
@@ -28,7 +28,7 @@ class Armed:
 
 @dataclass
 class Rearming:
-    """The roles by machine; none is armed again after the load."""
+    """The roles of each machine; none is armed again after the end of the load."""
 
     records: Path
     t0_ns: int | None = None
@@ -36,12 +36,14 @@ class Rearming:
     of: dict[str, Armed] = field(default_factory=dict)
 
     def armed(self, items: Iterable[Item]) -> None:
-        """Records the roles of a workload, for all nodes."""
+        """Stores the roles of a workload by node."""
         for item in items:
             self.of.setdefault(item["node"], Armed([])).items.append(item)
 
     def ended(self, node: str, now_ns: int) -> list[str]:
-        """Records the machine's end and returns its endpoints, once."""
+        """Records the machine's end and returns its endpoints; empty if it has no roles, had ended, or the
+        load is over.
+        """
         known = self.of.get(node)
         if known is None or known.ended_ns is not None or self.t0_ns is None or self.over:
             return []
@@ -49,7 +51,7 @@ class Rearming:
         return [workload.endpoint(item) for item in known.items]
 
     def lost(self, node: str, now_ns: int) -> None:
-        """Records the disconnected sessions of a machine that ended unexpectedly."""
+        """Writes a `disconnected` record for each session of a machine that ended unexpectedly."""
         gone = self.ended(node, now_ns)
         with self.records.open("a", newline="") as out:
             writer = csv.writer(out, lineterminator="\n")
@@ -58,9 +60,8 @@ class Rearming:
             )
 
     def again(self, node: str, clock: Clock, to_guest: Callable[[int], int]) -> Dialogue[None]:
-        """A dialogue that arms its roles; none where it has none, or the load is over.
-
-        to_guest: converts a time of the lab to the machine's clock.
+        """Arms the roles of a restarted machine again, as a dialogue; does nothing if it has none, or the
+        load is over. `to_guest` converts a time of the lab to the machine's clock.
         """
         known, t0_ns = self.of.get(node), self.t0_ns
         if known is None or known.ended_ns is None or t0_ns is None or self.over:
@@ -74,7 +75,9 @@ class Rearming:
 
 
 def _with(item: Item, seen: Mapping[int, set[int]], ended_ns: int, begins_ns: int) -> Item:
-    """Adds `resume`: by flow number, how far the records go."""
+    """Returns the role with `resume`: for each flow number, the sequence numbers that are recorded and the
+    times of the gap.
+    """
     resume = {
         str(flow["number"]): _so_far(seen[flow["number"]]) | {"ended_ns": ended_ns, "begins_ns": begins_ns}
         for flow in item["flows"]
@@ -88,7 +91,7 @@ def _so_far(recorded: set[int]) -> dict[str, Any]:
 
 
 def recorded(path: Path, flows: set[int]) -> dict[int, set[int]]:
-    """The sequence numbers that have an S line, by flow."""
+    """Returns the sequence numbers that have an S line in the records, by flow; empty sets without a file."""
     found: dict[int, set[int]] = {number: set() for number in flows}
     if not path.exists():
         return found

@@ -17,7 +17,7 @@ _TIMES = {"S": (4, 5, 6), "R": (-2,), "C": (3,), "B": (-6,), "W": (-5,), "P": (-
 
 
 def corrected(line: str, to_lab: Callable[[int], int]) -> str:
-    """One record with its times on the lab's clock; 0 stands for an unknown time and stays."""
+    """Returns one record line with its times converted to the lab's clock; 0 (an unknown time) stays 0."""
     fields = line.split(",")
     for place in _TIMES.get(fields[0], ()):
         if (time := int(fields[place])) != 0:
@@ -35,7 +35,7 @@ class Fetched:
         self._chunk_bytes = chunk_bytes
 
     def rest(self) -> Dialogue[None]:
-        """A dialogue that fetches the file up to its present end."""
+        """Fetches the file up to its present end, as a dialogue."""
         while True:
             answer = yield from ask(Fetch(self.path, self.offset, self._chunk_bytes))
             if (size := answer["size"]) is None:
@@ -50,7 +50,7 @@ class Fetched:
 
 
 class Records:
-    """Appends a guest's whole record lines to the run's file, in the lab's clock."""
+    """Appends a guest's whole record lines to the run's file, with times of the lab's clock."""
 
     def __init__(self, clock: GuestClock) -> None:
         self._clock = clock
@@ -58,7 +58,7 @@ class Records:
         self.path: Path | None = None
 
     def forget(self) -> None:
-        """Drops an incomplete line whose rest never arrives, since the file is new."""
+        """Drops the stored incomplete line: the machine's file is new, so the rest never arrives."""
         self._partial = b""
 
     def take(self, data: bytes) -> None:
@@ -70,7 +70,7 @@ class Records:
 
 
 def appender(path: Path) -> Callable[[bytes], None]:
-    """Returns a function that appends parts of a log unchanged."""
+    """Returns a function that appends each given part to the log file at `path`."""
 
     def take(data: bytes) -> None:
         with path.open("ab") as out:

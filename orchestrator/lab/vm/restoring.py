@@ -1,8 +1,8 @@
 """Restores machines of a campaign's labs from snapshots taken after a boot, if that is faster than a boot.
 
-The first lab that boots a machine saves it as soon as its agent answers, before any other request, and
-restores it from that snapshot, as later labs do. All labs begin with the same memory and disk, except clock
-and random numbers. A machine that restores more slowly than it boots is booted from then on.
+The first lab that boots a machine saves it as soon as its agent answers, and goes on from that snapshot, as
+later labs do. So all labs begin with the same memory and disk, except clock and random numbers. A machine
+that restores more slowly than it boots is booted from then on.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ EACH_NS = 30 * SECOND  # the longest for one machine's files, beside the others'
 
 
 class Restoring:
-    """One start of a lab's machines with a store of snapshots."""
+    """Starts a lab's machines once, with a store of snapshots."""
 
     def __init__(
         self, startup: Startup, machines: Machines, store: Store, loop: Loop, workers: Workers, watch: Watch
@@ -53,8 +53,9 @@ class Restoring:
         return joined(came, self._boot(rest))
 
     def _keys(self, guests: Sequence[Guest]) -> dict[str, str]:
-        """The store's keys by node; a machine with a NIC of the host has none, since libvirt cannot
-        save it.
+        """Returns the store's keys by node.
+
+        Callers leave out machines with a NIC of the host, which libvirt cannot save.
         """
         jobs = [partial(self._key, guest) for guest in guests]
         patience = EACH_NS * (1 + len(guests))
@@ -87,7 +88,9 @@ class Restoring:
         return came
 
     def _keep(self, guests: Sequence[Guest], keys: Mapping[str, str]) -> BootResult:
-        """Boots, saves and restores machines; the two times decide whether later labs restore."""
+        """Boots machines, saves and restores them; later labs restore a machine if that was faster than its
+        boot.
+        """
         if not guests:
             return BootResult()
         booted = self._startup.boot(guests, _hello_is_enough)
@@ -99,7 +102,9 @@ class Restoring:
         return BootResult(back.read, booted.failed)
 
     def _save(self, guests: Sequence[Guest], keys: Mapping[str, str]) -> dict[str, Path]:
-        """Saves machines and returns their directories; ends those that could not be saved, to boot again."""
+        """Saves machines and returns their directories by node; ends those that could not be saved, so that
+        they boot again.
+        """
         began = self._loop.clock.now_ns()
         jobs: list[Callable[[], Path]] = []
         for guest in guests:
@@ -166,5 +171,5 @@ def _hello_is_enough(_: Guest) -> Dialogue[dict[str, Any]]:
 
 
 def joined(a: BootResult, b: BootResult) -> BootResult:
-    """Merges two results."""
+    """Merges the results of two starts; the times add up."""
     return BootResult(a.read | b.read, a.failed | b.failed, a.up_ns + b.up_ns)

@@ -17,6 +17,8 @@ SEED_BYTES = 32  # what the kernel's pool holds (BLAKE2s)
 
 
 def resumed(clock: Clock) -> Dialogue[None]:
-    """A dialogue after which CLOCK_REALTIME is the lab's to within the trip, and the seed is fresh."""
+    """Sets the machine's CLOCK_REALTIME to the lab's, with an error of at most the trip, and a fresh random
+    seed.
+    """
     seed = base64.b64encode(os.urandom(SEED_BYTES)).decode()
     yield from ask(Resume(clock.now_ns(), seed))

@@ -1,4 +1,6 @@
-"""Counters of machines, and of qdiscs inside bridge VMs, written once a second beside the launcher's own."""
+"""Samples counters of machines, and of qdiscs inside bridge VMs, once a second into files beside the
+launcher's own.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from orchestrator.lab.vm.watch import Watch
 
 
 class Sampling:
-    """`guests` and `links` are the lab's own; they follow add and remove."""
+    """Samples `guests` and `links`, the lab's own tables, to which add and remove apply."""
 
     def __init__(
         self, loop: Loop, netns: str, guests: Mapping[str, Guest], links: Callable[[], Sequence[Link]],
@@ -26,7 +28,7 @@ class Sampling:
         self._qdiscs: LinkSampler | None = None
 
     def start(self, directory: Path, libvirt: Any) -> bool:
-        """Starts sampling, once; returns whether this call started it."""
+        """Starts sampling; returns False if it had been started before."""
         if self._machines is not None:
             return False
         clock = self._loop.clock

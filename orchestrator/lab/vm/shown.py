@@ -18,14 +18,14 @@ from orchestrator.lab.vm.account import Account
 
 
 class Shown:
-    """The mounts of a lab; they end with `close`, or with teardown after a crash."""
+    """The read-only mounts of a lab, which `close` removes, or teardown after a crash."""
 
     def __init__(self, state_dir: Path, account: Account) -> None:
         self._top, self._account = state_dir / "images", account
         self._files: dict[Path, Path] = {}
 
     def image(self, image: Image) -> Image:
-        """The image with paths that QEMU's account can read. LabError if it cannot read a file."""
+        """Returns the image with paths that QEMU's account can read. LabError if it cannot read a file."""
         kernel, initrd, disk = map(self._file, (image.kernel, image.initrd, image.disk))
         return replace(image, kernel=kernel, initrd=initrd, disk=disk)
 

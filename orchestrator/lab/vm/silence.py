@@ -1,7 +1,7 @@
 """Finds machines whose agents do not answer, so that requests to other nodes do not wait for them.
 
-Every machine is asked for a hello now and then. One that owes the answer for too long is `silent`, one that
-QEMU paused is `paused`: requests leave it out until it answers again.
+Sends each machine a hello now and then. A machine that does not answer in time is `silent`, one that QEMU
+paused is `paused`: requests leave it out until it answers again.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ SILENT_NS = 10 * SECOND
 
 
 class Told(Protocol):
-    """Where states and warnings go: a `Watch`."""
+    """The interface that receives states and warnings: a `Watch`."""
 
     def state(self, guest: Guest, state: str) -> None: ...
     def warn(self, code: str, text: str, remedy: str, suspect: bool = True) -> None: ...
 
 
 class Silence:
-    """`guests` is the driver's own table; it follows add and remove."""
+    """Watches `guests`, the driver's own table, to which add and remove apply."""
 
     def __init__(self, loop: Loop, guests: Mapping[str, Guest], watch: Told) -> None:
         self._loop, self._guests, self._watch = loop, guests, watch
@@ -55,7 +55,9 @@ class Silence:
         self._listeners.append(call)
 
     def look(self) -> None:
-        """Asks each machine that owes no answer; marks those that owe one for too long."""
+        """Sends a hello to each machine without an open one; marks machines whose answer is overdue as
+        silent.
+        """
         now = self._loop.clock.now_ns()
         for guest in list(self._guests.values()):
             channel = guest.channel
@@ -68,7 +70,9 @@ class Silence:
                 self.mark(guest, now - since)
 
     def mark(self, guest: Guest, waited_ns: int) -> None:
-        """Makes a machine silent that has not answered for `waited_ns`."""
+        """Marks a machine as silent that has not answered for `waited_ns`; does nothing
+        unless it is ready.
+        """
         if not guest.ready:
             return
         waited = f"no answer from its agent for {waited_ns / SECOND:.0f} s"
@@ -81,12 +85,12 @@ class Silence:
             self._ask(guest, guest.channel)
 
     def paused(self, guest: Guest, why: str, remedy: str) -> None:
-        """Marks a machine that QEMU has paused."""
+        """Marks a connected machine as paused by QEMU, with the reason and a remedy."""
         if guest.connected:
             self._set(guest, f"{PAUSED}: {why}", f"QEMU paused it: {why}", remedy)
 
     def again(self, guest: Guest) -> None:
-        """Marks a machine as running that was silent or paused."""
+        """Marks a silent or paused machine as running."""
         if guest.connected and not guest.ready:
             self._watch.state(guest, "running")
 

@@ -1,6 +1,7 @@
-"""Snapshots of machines: memory saved to a file, disk copied beside it, and the return to both.
+"""Takes snapshots of machines (memory saved to a file, disk copied beside it) and reverts machines to them.
 
-A transient domain keeps no snapshots of its own: saving ends it, and it goes on from the file written.
+libvirt keeps no snapshots of transient domains: saving ends the domain, which is then restored from the
+file.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ TAKEN = "disk"
 
 
 class Snapshots:
-    """Kept in the machines' own directories: they end with the lab."""
+    """Takes and restores snapshots, which are in the machines' own directories and end with the lab."""
 
     def __init__(
         self, loop: Loop, workers: Workers, machines: Machines, connect: Callable[[Guest], Launcher],
@@ -38,7 +39,10 @@ class Snapshots:
         self._connect, self._watch, self._meant, self._running = connect, watch, meant, running
 
     def take(self, guests: Sequence[Guest], name: str) -> None:
-        """Saves all machines in parallel, then restores all. One that cannot be saved goes on as it was."""
+        """Saves all machines in parallel, then restores all.
+
+        A machine that cannot be saved runs on unchanged.
+        """
         if name == TAKEN:
             raise LabError(f"snapshot {name}: {name}.qcow2 is the machine's own disk; take another name")
         if off := [g for g in guests if not g.ready]:
@@ -85,7 +89,7 @@ class Snapshots:
             yield from resumed(self._loop.clock)
 
     def _save(self, guest: Guest, name: str) -> None:
-        """Saves one machine and restores it. If its disk cannot be copied, it goes on and has no snapshot."""
+        """Saves one machine and restores it. If its disk cannot be copied, it runs on without a snapshot."""
         memory = _memory(guest, name)
         try:
             self._machines.save(guest, memory)
@@ -108,7 +112,7 @@ class Snapshots:
 
 
 def insist_on_room(guests: Sequence[Guest], name: str) -> None:
-    """LabError if the machines' memory and disks do not fit where snapshots are kept."""
+    """Raises LabError if the directory of snapshots has no room for the machines' memory and disks."""
     place = guests[0].storage.parent  # of all machines of a lab
     needed, free = sum(_size_bytes(g) for g in guests), shutil.disk_usage(place).free
     if needed > free:
@@ -120,7 +124,9 @@ def insist_on_room(guests: Sequence[Guest], name: str) -> None:
 
 
 def _size_bytes(guest: Guest) -> int:
-    """The most that a snapshot of the machine takes: what QEMU holds in memory, and what its disk takes."""
+    """Returns the greatest size of the machine's snapshot: the memory that QEMU holds, and the size of its
+    disk.
+    """
     assert guest.node.vm is not None
     memory = guest.node.vm.memory_bytes
     held = resident_bytes(guest.pid) if guest.pid is not None else None

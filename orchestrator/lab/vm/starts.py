@@ -1,4 +1,4 @@
-"""How the machines of a lab started (booted, kept, restored), for its manifest."""
+"""Records how the machines of a lab started (booted, kept, restored), for its manifest."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ BOOTED, KEPT, RESTORED = "booted", "kept", "restored"
 
 @dataclass
 class Starts:
-    """`kept`: booted, saved and restored in this run. Times are for all machines in parallel."""
+    """How each machine started; `kept` means booted, saved and restored in this run.
+
+    Times are for all machines in parallel.
+    """
 
     nodes: dict[str, str] = field(default_factory=dict)
     boot_ns: int = 0
@@ -17,7 +20,7 @@ class Starts:
     restore_ns: int = 0
 
     def add(self, more: Starts) -> None:
-        """Adds the starts of nodes that were added later."""
+        """Adds the starts of nodes that joined later."""
         self.nodes |= more.nodes
         self.boot_ns += more.boot_ns
         self.save_ns += more.save_ns

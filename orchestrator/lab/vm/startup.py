@@ -37,7 +37,9 @@ class Startup:
         self._watch, self._connect, self._meant, self._names = watch, connect, meant, names
 
     def expect(self, guests: Sequence[Guest], machines: int) -> None:
-        """Prepares the start of machines; `machines`: the number of all machines of the lab."""
+        """Prepares the start of machines, and sets their weight for `machines`, the number of all machines
+        of the lab.
+        """
         for guest in guests:
             if guest.channel is not None:  # of a machine that ended by itself
                 self.end(guest)
@@ -46,8 +48,8 @@ class Startup:
         self._machines.weigh(machines)
 
     def settle(self, guests: Sequence[Guest], came: BootResult) -> dict[str, Any]:
-        """Records the result of a start; returns the agents' answers by node, {failed: why} for those that
-        failed.
+        """Records the result of a start; returns the agents' answers by node, and {failed: reason} for
+        those that failed.
         """
         for guest in guests:
             if guest.name in came.failed:
@@ -67,7 +69,7 @@ class Startup:
     def begin(
         self, guests: Sequence[Guest], word: str, begin: Callable[[Guest], Any], dialogue: DialogueWith
     ) -> BootResult:
-        """Starts all machines by `begin`; `word` is their state meanwhile."""
+        """Starts all machines by `begin` and runs the dialogue with each; `word` is their state meanwhile."""
         at = self._at
         return Booting(
             at.loop, self._workers, WIDTH, word, begin, self._connect, self._watch.state, dialogue
@@ -83,7 +85,9 @@ class Startup:
         self._workers.together(subject, END_NS, [lambda: self._machines.destroy(guest)])
 
     def configured(self, guest: Guest) -> Dialogue[dict[str, Any]]:
-        """A dialogue that sends the agent its node and interfaces; returns the values read back."""
+        """Sends the agent its node and interfaces, as a dialogue; returns the values that the agent read
+        back.
+        """
         node = guest.node
         about: operations.NewNode = {
             "name": node.name, "netns": None, "hostname": node.hostname, "cgroup_procs": [],
@@ -116,7 +120,7 @@ class Startup:
 
 
 def _seen(read: dict[str, Any], pid: int | None) -> dict[str, Any]:
-    """The agent's answer in the format of light nodes, with an empty string for no address."""
+    """Returns the agent's answer in the format of light nodes, with "" for an absent address."""
     cards = [
         {**i, "address": i.get("address") or "", "prefix": i.get("prefix") or 0}
         for i in read.get("interfaces", [])

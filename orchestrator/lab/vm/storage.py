@@ -1,4 +1,4 @@
-"""Where machines' disks, seeds and snapshots are kept: in a directory on a disk, not in the state directory.
+"""Chooses the directory for machines' disks, seeds and snapshots, on a disk and not in the state directory.
 
 The state directory is a tmpfs by default (/run; on Debian 10 % of the memory), which a few snapshots fill.
 """
@@ -20,12 +20,12 @@ DEFAULT = Path("/var/lib/vnet/disks")
 
 
 def root() -> Path:
-    """The directory of all labs' machines."""
+    """Returns the directory of all labs' machines: that of the environment variable, or the default."""
     return Path(os.environ.get(VARIABLE) or DEFAULT)
 
 
 def of_lab(state_dir: Path) -> Path:
-    """The directory of a lab's machines: the same in every run of that name and state directory."""
+    """Returns the directory of a lab's machines, the same in every run of that name and state directory."""
     mark = hashlib.sha256(os.fsencode(state_dir.parent)).hexdigest()[:8]
     return root() / f"{state_dir.name}-{mark}"
 
@@ -49,7 +49,9 @@ def make(state_dir: Path) -> Path:
 
 
 def remove(state_dir: Path) -> list[str]:
-    """Removes the directory of a lab's machines, after a crash, too; returns its path if it was there."""
+    """Removes the directory of a lab's machines, after a crash, too; returns [path] or []
+    if it was absent.
+    """
     place = kept(state_dir)
     if place.name != of_lab(state_dir).name or not place.is_dir():
         return []
@@ -62,7 +64,9 @@ def remove(state_dir: Path) -> list[str]:
 
 
 def kept(state_dir: Path) -> Path:
-    """The directory that the lab has made: its state directory names it, as the variable may differ now."""
+    """Returns the directory that the lab made, as a file in its state directory names it; without that file
+    the present default.
+    """
     try:
         return Path((state_dir / "disks").read_text().strip())
     except (FileNotFoundError, NotADirectoryError):
@@ -70,12 +74,12 @@ def kept(state_dir: Path) -> Path:
 
 
 def existing(place: Path) -> Path:
-    """The place, or the nearest directory above it that exists."""
+    """Returns the place, or the nearest directory above it that exists."""
     return next(p for p in (place, *place.parents) if p.is_dir())
 
 
 def insist(nodes: Sequence[Node], place: Path) -> None:
-    """LabError if the disks of these machines do not fit at `place` when they have booted."""
+    """Raises LabError if the disks of these machines do not fit at `place` once they have booted."""
     from orchestrator.plan.capacity import DISK_BYTES  # the planner's, which `vnet doctor` does not load
 
     free, needed = shutil.disk_usage(existing(place)).free, len(nodes) * DISK_BYTES
@@ -88,7 +92,7 @@ def insist(nodes: Sequence[Node], place: Path) -> None:
 
 
 def resident_bytes(pid: int) -> int | None:
-    """The memory that a process holds now; None if it has ended."""
+    """Returns the memory that a process holds now; None if it has ended."""
     try:
         pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
     except (FileNotFoundError, ProcessLookupError):

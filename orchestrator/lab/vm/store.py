@@ -1,7 +1,7 @@
-"""Booted machines that a campaign keeps for the labs after the first: memory and disk, below one directory.
+"""Stores booted machines of a campaign for its later labs: memory and disk of each in a directory KEY.
 
-KEY/memory, KEY/disk.qcow2, and last KEY/kept.json: an entry without kept.json is invalid. It is written only
-after the machine was restored from the entry, so every valid entry has been restored once.
+KEY/kept.json is written last, after the machine was restored from the entry; an entry without it is
+invalid.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ MARGIN_BYTES = 256 << 20  # left free for what else is written there
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """An entry; the times are of the bulk that it first came up with, divided by their number."""
+    """A stored machine; its times are the mean per machine of the group in which it was first booted and
+    restored.
+    """
 
     directory: Path
     boot_ns: int
@@ -33,7 +35,9 @@ class Kept:
 
 
 def key_of(xml: str, inputs: Iterable[Path], seed: bytes = b"") -> str:
-    """The same for the same domain of the same files: `inputs` by name, size and time, `seed` whole."""
+    """Returns the key of a machine: equal for equal XML, equal input files (by name, size and time) and an
+    equal seed.
+    """
     facts = [xml]
     for path in inputs:
         about = path.stat()
@@ -43,13 +47,13 @@ def key_of(xml: str, inputs: Iterable[Path], seed: bytes = b"") -> str:
 
 
 class Store:
-    """Used by one lab at a time. A killed lab leaves entries that are incomplete."""
+    """A directory of stored machines for one lab at a time. A killed lab leaves incomplete entries."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
 
     def find(self, key: str) -> Kept | None:
-        """The entry of that key, if it is whole."""
+        """Returns the entry of that key; None if it is absent or incomplete."""
         place = self.directory / key
         try:
             about = json.loads((place / "kept.json").read_text())
@@ -58,14 +62,16 @@ class Store:
             return None
 
     def begin(self, key: str) -> Path:
-        """An empty directory for a new entry."""
+        """Makes and returns an empty directory for a new entry."""
         self.drop(key)
         place = self.directory / key
         place.mkdir(parents=True)
         return place
 
     def commit(self, key: str, boot_ns: int, restore_ns: int) -> None:
-        """Makes the directory an entry; keeps only the times if restoring is not faster."""
+        """Makes the entry valid; removes its memory and disk, but keeps the times, if restoring is not
+        faster.
+        """
         place = self.directory / key
         if not Kept(place, boot_ns, restore_ns).faster:
             for file in place.iterdir():
@@ -73,7 +79,7 @@ class Store:
         replace(place / "kept.json", json.dumps({"boot_ns": boot_ns, "restore_ns": restore_ns}) + "\n")
 
     def drop(self, key: str) -> None:
-        """Removes everything under the key."""
+        """Removes the entry of the key, with everything in its directory."""
         place = self.directory / key
         (place / "kept.json").unlink(missing_ok=True)
         if place.exists():

@@ -1,6 +1,4 @@
-"""Sends the machine driver's events to the lab, in the launcher's format: warnings, states, clocks,
-failures.
-"""
+"""Sends events of the machines to the lab in the launcher's format: warnings, states, clocks, failures."""
 
 from __future__ import annotations
 
@@ -23,7 +21,7 @@ class HasGuests(Protocol):
 
 
 class Watch:
-    """Keeps, for each machine, its clock and the files that are fetched from it."""
+    """Reports the events of machines, and keeps the clock of each and the files that are fetched from it."""
 
     def __init__(self, context: DriverContext) -> None:
         self._at = context
@@ -35,11 +33,13 @@ class Watch:
         self._starts = Starts()
 
     def light(self, message: Message) -> None:
-        """Handles an event of the light launcher."""
+        """Handles an event of the launcher of light nodes."""
         self.guest(LIGHT, message)
 
     def guest(self, name: str, message: Message) -> None:
-        """Handles an event of a machine's launcher: sums counts of clients, passes on the rest."""
+        """Handles an event of a machine's launcher: adds up the numbers of connected clients, passes on the
+        rest.
+        """
         if message.get("event") != "clients":
             self._at.on_event(message)
             return
@@ -82,7 +82,7 @@ class Watch:
         return self._clocks.setdefault(guest.name, GuestClock())
 
     def clocks(self) -> dict[str, dict[str, Any]]:
-        """The clocks' facts for the manifest; also sends them to the lab."""
+        """Sends the figures of all estimated clocks to the lab and returns them for the manifest."""
         facts = {name: clock.facts() for name, clock in self._clocks.items() if clock.estimates}
         self._at.on_event({"event": "clocks", "clocks": facts})
         return facts
@@ -91,11 +91,11 @@ class Watch:
         return list(self._files.get(guest.name, {}).values())
 
     def log(self, guest: Guest, inside: str, path: str) -> None:
-        """Fetches a program's log from `inside` to `path`."""
+        """Registers a program's log for fetching, from `inside` the machine to `path`."""
         self._files.setdefault(guest.name, {}).setdefault(inside, Fetched(inside, appender(Path(path))))
 
     def messages(self, path: Path, fleet: HasGuests) -> None:
-        """Fetches the message records of all present machines into `path`."""
+        """Registers the message records of all present machines for fetching into `path`."""
         self._path = path
         for guest in fleet.guests.values():
             records = self._records.setdefault(guest.name, Records(self.clock(guest)))

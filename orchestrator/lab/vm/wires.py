@@ -1,5 +1,5 @@
-"""Devices in the core namespace of machines: finds those whose carrier a step changes, and those that
-remain.
+"""Finds devices of machines in the core namespace: those whose carrier a step changes, and those of ended
+machines.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ from orchestrator.lab.vm.guest import Guest
 
 
 def moved(text: str) -> Iterator[tuple[str, bool]]:
-    """Ports that a step of `ip` sets up (True) or down, and whose machine's carrier must follow."""
+    """Yields (port, up) for each port that a step of `ip` sets up or down; the machine's carrier must
+    follow.
+    """
     for line in text.splitlines():
         match line.split():
             case ["link", "set", "dev", port, "up" | "down" as word]:
@@ -21,8 +23,8 @@ def moved(text: str) -> Iterator[tuple[str, bool]]:
 def unplugged(
     core: str, machines: Sequence[Guest], links: Iterable[Link], there: Collection[str]
 ) -> Step | None:
-    """The step that deletes devices of ended machines: taps, with their bridges and wires; None if there are
-    none.
+    """Returns the step that deletes the devices of ended machines (taps, bridges, wires); None if none
+    remain.
     """
     cards = [i for g in machines for i in g.node.interfaces]
     devices = [d for i in cards for d in (i.port, i.bridge) if d in there]

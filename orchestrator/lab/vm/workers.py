@@ -1,6 +1,6 @@
-"""Threads for libvirt's slow calls, inside the lab's core namespace; they wake the loop when a call is done.
+"""Runs libvirt's slow calls in threads inside the lab's core namespace; each wakes the loop when it is done.
 
-libvirt opens a domain's taps, and starts QEMU, in the network namespace of the thread that asks for it.
+libvirt opens a domain's taps, and starts QEMU, in the network namespace of the calling thread.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 def enter(netns: str) -> None:
-    """Move the calling thread, and no other, into a named network namespace; OSError where it cannot."""
+    """Moves the calling thread, and no other, into a named network namespace; OSError if that fails."""
     libc = ctypes.CDLL(None, use_errno=True)
     descriptor = os.open(f"/run/netns/{netns}", os.O_RDONLY | os.O_CLOEXEC)
     try:
@@ -30,7 +30,9 @@ def enter(netns: str) -> None:
 
 
 class Workers:
-    """A bounded pool whose threads are in `netns`, or where the process is (None)."""
+    """A bounded pool of threads, which run in the namespace `netns`, or in that of the process if it is
+    None.
+    """
 
     def __init__(self, loop: Loop, count: int, netns: str | None) -> None:
         self._loop = loop

@@ -1,1 +1,1 @@
-"""The AMQP 0-9-1 client: spoken by the node's agent, every message accounted for."""
+"""Describes the AMQP 0-9-1 client, which the node's agent runs and whose messages are all recorded."""

@@ -1,4 +1,6 @@
-"""AMQP clients that can reach their broker; names, keys, payloads and intervals that make sense."""
+"""Checks that AMQP clients can reach their broker, and that their names, keys, payloads and intervals are
+valid.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ MADE = {"amq.topic": "topic", "amq.direct": "direct", "amq.fanout": "fanout"}
 
 
 def check(report: Checks, here: Here, client: Amqp) -> None:
-    """One client."""
+    """Reports the mistakes in the settings of one AMQP client."""
     amqp, path = client.amqp, (*here.path, "amqp")
     if amqp.publish is None and amqp.consume is None:
         report.add(path, None, "neither publishes nor consumes", "write `publish:` or `consume:`")

@@ -1,4 +1,4 @@
-"""An AMQP client as the file says it."""
+"""Defines the keys of an AMQP client in a topology file."""
 
 from __future__ import annotations
 

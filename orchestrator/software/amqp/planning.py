@@ -24,7 +24,9 @@ DEFAULT_DURABLE = True  # of the default exchange, which is not declared
 
 
 def plan(scene: Scene, clients: Sequence[Placed]) -> Iterator[Planned]:
-    """Every client of the lab, in order; raises SoftwareError where two declare a thing differently."""
+    """Plans every AMQP client of the lab, in order; raises SoftwareError if two clients declare an exchange
+    or queue differently.
+    """
     _insist(scene, clients)
     queues = Queues.made(_consumer(scene, one) for one in clients if one.model.amqp.consume is not None)
     for client in clients:
@@ -35,7 +37,9 @@ def plan(scene: Scene, clients: Sequence[Placed]) -> Iterator[Planned]:
 
 
 def _insist(scene: Scene, clients: Sequence[Placed]) -> None:
-    """SoftwareError if two clients declare an exchange or queue differently, which a broker refuses (406)."""
+    """Raises SoftwareError if two clients declare an exchange or queue differently, which a broker refuses
+    (406).
+    """
     declared: dict[tuple[str, str, str], tuple[str, str]] = {}
     for client in clients:
         for what, name, how in _declared(scene, client):
@@ -83,7 +87,9 @@ def _software(scene: Scene, client: Placed) -> Software:
 
 
 def _kept(consume: AmqpConsume | None) -> bool:
-    """Whether the queue keeps unacknowledged messages until the consumer connects again."""
+    """Returns whether the queue keeps unacknowledged messages until the consumer connects again; False
+    without a consumer.
+    """
     return consume is not None and consume.queue != "" and consume.durable and consume.acknowledge
 
 
@@ -96,7 +102,7 @@ def _exchange(scene: Scene, client: Placed, wanted: AmqpPublish | AmqpConsume) -
 
 
 def _sends(scene: Scene, client: Placed, wanted: AmqpPublish) -> dict[str, Any]:
-    """The settings of a publisher; its flow has times and payload."""
+    """Returns the agent's settings of a publisher, without times and payload, which are in its flow."""
     return {
         "exchange": _exchange(scene, client, wanted),
         "key": fill_for(scene, client, wanted.key),
@@ -119,7 +125,9 @@ def _receives(scene: Scene, client: Placed, wanted: AmqpConsume) -> dict[str, An
 
 
 def _keys(scene: Scene, client: Placed, wanted: AmqpConsume) -> tuple[str, ...]:
-    """A fanout exchange looks at no key, but its binding has one."""
+    """Returns the consumer's binding keys with placeholders filled in; without keys one empty key if there
+    is an exchange, because a fanout binding has a key although the exchange ignores it.
+    """
     keys = wanted.keys or ([""] if wanted.exchange else [])
     return tuple(fill_for(scene, client, key) for key in keys)
 
@@ -148,7 +156,10 @@ def _consumer(scene: Scene, client: Placed) -> Consumer:
 def _flow(
     scene: Scene, client: Placed, wanted: AmqpPublish, queues: Queues
 ) -> tuple[tuple[Flow], dict[str, tuple[str, ...]]]:
-    """The flow of a publisher, and its sets of receivers: the consumers with a queue of their own."""
+    """Returns the publisher's flow, and the endpoints of each set of receivers: consumers with a queue of
+    their own. Consumers that share a queue are not expected receivers, since each message reaches only one
+    of them.
+    """
     broker, key = _broker(scene, client), fill_for(scene, client, wanted.key)
     exchange = fill_for(scene, client, wanted.exchange)
     reached = queues.to(broker, exchange, key)
@@ -175,11 +186,11 @@ def _flow(
 
 
 def guarantee(wanted: AmqpPublish, consumer: Consumer) -> Guarantee:
-    """The delivery guarantee of every message.
+    """Returns the delivery guarantee of a publisher's messages at one consumer.
 
-    Confirmed by the broker and acknowledged by its consumer, none is lost, but both sides send again what
-    they do not know of; with neither, none comes twice. It outlives connections and brokers where queue and
-    messages are kept.
+    With confirms and acknowledgements no message is lost, but both sides repeat messages of unknown fate;
+    with neither, none arrives twice. The guarantee outlasts connections and brokers if queue and messages
+    are durable.
     """
     kept = consumer.queue != "" and consumer.durable and wanted.persistent and consumer.acknowledge
     confirmed = "confirmed" if wanted.confirms else "unconfirmed"

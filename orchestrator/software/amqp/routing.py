@@ -1,4 +1,4 @@
-"""Finds the queues of each message by matching exchange keys, only here (AMQP 0-9-1, 3.1.3)."""
+"""Finds the queues that each AMQP message reaches, by matching exchange and key (AMQP 0-9-1, 3.1.3)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ ANY_WORD, ANY_WORDS = "*", "#"
 
 @dataclass(frozen=True, slots=True)
 class Consumer:
-    """One that receives: `broker` names it, queue and keys have their placeholders filled in."""
+    """A client that consumes from a queue: its broker's name, and its queue and keys with placeholders
+    filled in.
+    """
 
     broker: str
     endpoint: str
@@ -27,20 +29,24 @@ class Consumer:
 
 @dataclass
 class Queues:
-    """All queues of a lab: who consumes from each, and by which exchange and keys messages come to it."""
+    """All queues of a lab: the consumers of each, by broker and queue name."""
 
     of: dict[tuple[str, str], list[Consumer]] = field(default_factory=dict)  # (broker, queue)
 
     @classmethod
     def made(cls, consumers: Iterable[Consumer]) -> Queues:
-        """A queue without a name is its consumer's alone."""
+        """Groups the consumers by broker and queue; a consumer whose queue has no name gets a queue of its
+        own.
+        """
         found = cls()
         for one in consumers:
             found.of.setdefault((one.broker, one.queue or f" {one.endpoint}"), []).append(one)
         return found
 
     def to(self, broker: str, exchange: str, key: str) -> list[list[Consumer]]:
-        """The consumers of each queue that gets a message; those of one queue share its messages."""
+        """Returns the consumers of each queue that a message reaches; the consumers of one queue share its
+        messages.
+        """
         return [
             consumers
             for (at, queue), consumers in self.of.items()
@@ -49,7 +55,7 @@ class Queues:
 
 
 def takes(consumer: Consumer, queue: str, exchange: str, key: str) -> bool:
-    """Whether a consumer's bindings bring a message to its queue."""
+    """Returns whether a message with this exchange and key reaches the queue by the consumer's bindings."""
     if exchange == "":
         return queue == key
     if consumer.exchange != exchange:
@@ -58,7 +64,7 @@ def takes(consumer: Consumer, queue: str, exchange: str, key: str) -> bool:
 
 
 def matches(kind: ExchangeType, pattern: str, key: str) -> bool:
-    """Whether an exchange of this type routes a key by a binding."""
+    """Returns whether an exchange of type `kind` routes the key to a binding with this pattern."""
     if kind == "fanout":
         return True
     if kind == "direct":
@@ -67,7 +73,9 @@ def matches(kind: ExchangeType, pattern: str, key: str) -> bool:
 
 
 def _words_match(pattern: list[str], words: list[str]) -> bool:
-    """Whether words match a pattern; by columns of the table of prefixes, so that no pattern takes long."""
+    """Returns whether the words of a key match a topic pattern with * and #, in time proportional to the
+    product of their lengths.
+    """
     reached = [True] + [False] * len(words)
     for piece in pattern:
         if piece == ANY_WORDS:

@@ -1,1 +1,1 @@
-"""Any program: started on its node; it may account for its own messages."""
+"""Describes commands: any program that is started on its node and may record its own messages."""

@@ -1,4 +1,4 @@
-"""A program that accounts for its own messages: its flows, and its settings."""
+"""Checks and plans the flows of a program that accounts for its own messages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PAYLOAD = "own"  # the program makes it; the agent generates nothing
 
 
 def check_flow(report: Checks, here: Here, wanted: CommandFlow, path: Path) -> None:
-    """The rules of one flow of a program."""
+    """Reports the mistakes in one flow of a program."""
     check_sending(report, here, wanted, path, "leave it out where nothing is sent")
     if wanted.pattern == "request" and wanted.reply is None:
         report.add(path, None, "has a request without a reply", "write `reply: SIZE`, or `pattern: push`")
@@ -53,7 +53,7 @@ def _target(report: Checks, here: Here, target: str, path: Path) -> None:
 
 
 def accounting(scene: Scene, placed: Placed, software: Software) -> Planned:
-    """The software with its session, its flows and, in `spec`, its settings for them."""
+    """Returns the software with its session, its flows and, in `spec`, the settings of those flows."""
     command: Command = placed.model
     placed = dataclasses.replace(placed, connect_ns=_start_ns(scene, command))
     flows: list[Flow] = []

@@ -1,4 +1,4 @@
-"""Commands, probes and files that can be: templates that are ones, names that the kernel takes."""
+"""Checks commands, their readiness probes and files: valid templates, and words that the kernel accepts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .file import Command, Ready
 
 
 def check(report: Checks, here: Here, command: Command) -> None:
-    """One program."""
+    """Reports the mistakes in the settings of one program."""
     path = here.path
     if command.ready is not None:
         _ready(report, command.ready, (*path, "ready"))

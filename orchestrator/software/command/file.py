@@ -1,4 +1,4 @@
-"""A program as the file says it, with the messages that it accounts for."""
+"""Defines the keys of a program in a topology file, and of the messages that the program accounts for."""
 
 from __future__ import annotations
 

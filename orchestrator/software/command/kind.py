@@ -1,4 +1,4 @@
-"""The entry of commands in the registry: their words for people and what they cost."""
+"""Enters commands in the registry: their description for readers and their costs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands of the plan: templates filled in for each node, and what the program has to account for."""
+"""Plans commands: fills their templates for each node, and adds the flows that the program accounts for."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LONGEST_WORD = 131_071  # MAX_ARG_STRLEN of the kernel's include/uapi/linux/binf
 
 
 def plan(scene: Scene, all_of_it: Sequence[Placed]) -> Iterator[Planned]:
-    """Every command of the lab, in the order given."""
+    """Plans every command of the lab, in the order given; raises SoftwareError if a template fails."""
     for placed in all_of_it:
         try:
             process = _process(scene.values(placed.node), placed.model)
@@ -48,7 +48,9 @@ def _process(values: dict[str, Any], command: Command) -> Process:
 
 
 def _word(text: str, values: dict[str, Any]) -> str:
-    """An argument or the value of a variable, as the kernel's execve takes them."""
+    """Returns an argument or variable with its template filled in; raises TemplateFaultError if execve
+    cannot take the result (too long, or with a zero byte).
+    """
     word = render(text, values)
     if len(word.encode()) > LONGEST_WORD or "\0" in word:
         raise TemplateFaultError(

@@ -1,1 +1,1 @@
-"""The test of a path after RFC 2544: trials that the lab carries out between two interfaces."""
+"""Describes the test of a path by RFC 2544: trials that the lab carries out between two interfaces."""

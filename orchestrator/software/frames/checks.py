@@ -1,4 +1,6 @@
-"""Trials of a path: a receiver that can be reached, frames that fit, tests that make sense together."""
+"""Checks the trials of a path: a reachable receiver, frames that fit the MTU, and settings that go
+together.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ LONGEST_TRIAL_NS = 3600 * 10**9
 
 
 def check(report: Checks, here: Here, software: Frames) -> None:
-    """One test."""
+    """Reports the mistakes in the settings of one RFC 2544 test."""
     wanted, path = software.frames, (*here.path, "frames")
     if here.in_group:
         rule = "trials run one after another, between two nodes"

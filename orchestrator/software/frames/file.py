@@ -1,4 +1,4 @@
-"""The test of a path after RFC 2544, as the file says it: frames from this node to another."""
+"""Defines the keys of an RFC 2544 test in a topology file: frames from this node to another."""
 
 from __future__ import annotations
 

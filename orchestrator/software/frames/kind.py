@@ -1,4 +1,4 @@
-"""The entry of the test of a path in the registry, and its words for people."""
+"""Enters the RFC 2544 test of a path in the registry, with its description for readers."""
 
 from __future__ import annotations
 

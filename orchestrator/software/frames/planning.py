@@ -1,4 +1,4 @@
-"""Plans trials of a path: their two interfaces, and the expected impairments."""
+"""Plans RFC 2544 tests of a path: their two interfaces, and whether links between them have impairments."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from .trials import Frames
 
 
 def plan(scene: Scene, tests: Sequence[Placed]) -> Iterator[Planned]:
-    """Every test of the lab."""
+    """Plans every RFC 2544 test of the lab."""
     for placed in tests:
         spec = json.loads(json.dumps(asdict(_trials(scene, placed.node, placed.model.frames))))
         yield Planned(Software(placed.name, "utility", placed.kind, spec=spec))
 
 
 def _trials(scene: Scene, node: str, wanted: FramesOptions) -> Frames:
-    """The trials from `node`; checks have seen that the two nodes have a segment or a link in common."""
+    """Returns the trials from `node`; relies on the checks that the two nodes share a segment or a link."""
     ours, theirs = scene.ends(node, wanted.to)
     return Frames(
         to=wanted.to,
@@ -46,7 +46,7 @@ def _trials(scene: Scene, node: str, wanted: FramesOptions) -> Frames:
 
 
 def _impaired(scene: Scene, node: str, segment: str) -> bool:
-    """Whether the queue discipline of the node's own interface carries an impairment."""
+    """Returns whether the qdisc of the node's own interface on the segment carries an impairment."""
     return any(
         link.forward.impairment.present
         for link in scene.links

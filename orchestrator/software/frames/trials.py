@@ -1,4 +1,4 @@
-"""The settings of a path's trials for the lab process; imports the standard library only."""
+"""Defines the settings of RFC 2544 trials for the lab process; imports the standard library only."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ KIND_NAME = "frames"
 
 @dataclass(frozen=True, slots=True)
 class Frames:
-    """Trials after RFC 2544 from an interface of this node to one of another; sizes count the FCS."""
+    """The settings of RFC 2544 trials from an interface of this node to one of another; sizes count the
+    FCS.
+    """
 
     to: str  # node that receives
     interface: str  # of this node

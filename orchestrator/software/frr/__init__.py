@@ -1,1 +1,1 @@
-"""FRR: a router's OSPF and BGP, configured from the topology or by the user."""
+"""Describes FRR: a router's OSPF and BGP, which the topology or the user configures."""

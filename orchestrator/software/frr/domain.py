@@ -1,4 +1,4 @@
-"""The neighbours of each router of a lab, and the subnets that each learns by its protocols."""
+"""Finds the neighbours of each router of a lab, and the subnets that each learns by OSPF and BGP."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .file import Frr
 
 @dataclass(frozen=True)
 class Speaker:
-    """A router with its daemons."""
+    """A router that runs routing daemons, with its interfaces and its place among the lab's nodes."""
 
     placed: Placed
     cards: tuple[Interface, ...]
@@ -41,13 +41,13 @@ class Speaker:
         return self.wanted.router_id or (str(IPv4Address(self.place)) if first is None else first)
 
     def first(self, kind: Family) -> str | None:
-        """Its first address of a family."""
+        """Returns the router's first address of a family; None if it has none."""
         return next((card.address for card in self.cards if family(card.address) == kind), None)
 
 
 @dataclass(frozen=True)
 class Port:
-    """An interface, and the others of the same protocol on its subnet."""
+    """An interface of a router, and the other routers of the same protocol on its subnet."""
 
     card: Interface
     subnet: str
@@ -58,7 +58,7 @@ class Port:
 
 @dataclass
 class Domain:
-    """All routers of a lab whose configuration is ours."""
+    """All routers of a lab whose configuration vNET generates."""
 
     scene: Scene
     speakers: Sequence[Speaker]
@@ -70,7 +70,9 @@ class Domain:
                 self._on.setdefault(self.scene.subnets[card.segment], []).append((speaker, card))
 
     def ospf_ports(self, speaker: Speaker) -> list[Port]:
-        """All its interfaces. A router of another AS is no neighbour; one without BGP is of any."""
+        """Returns all interfaces of a router, each with its OSPF neighbours: routers of the same AS or
+        without one; any OSPF router if it has no BGP itself.
+        """
         ours = speaker.autonomous_system
         return self._ports(
             speaker,
@@ -81,13 +83,13 @@ class Domain:
         return self._ports(speaker, lambda o: o.wanted.bgp is not None)
 
     def fellows(self, speaker: Speaker) -> list[Speaker]:
-        """The other routers of its AS."""
+        """Returns the other routers of the same AS; an empty list if the router has no AS."""
         ours = speaker.autonomous_system
         return [o for o in self.speakers if o is not speaker and o.autonomous_system == ours is not None]
 
     def costs(self, speaker: Speaker) -> dict[str, int]:
-        """Subnet -> cost of the shortest way by OSPF (RFC 2328, 16.1): what every interface on it costs, the
-        last one's included. Each family by itself (RFC 5340).
+        """Returns the OSPF cost of the shortest path to each subnet (RFC 2328, 16.1), the last interface's
+        cost included; each family apart (RFC 5340).
         """
         return {subnet: cost for kind in FAMILIES for subnet, cost in self._costs(speaker, kind).items()}
 
@@ -110,7 +112,7 @@ class Domain:
         return found
 
     def announced(self, speaker: Speaker) -> set[str]:
-        """Subnets that reach it by OSPF and BGP; its own among them."""
+        """Returns the subnets that a router learns by OSPF and BGP, its own among them."""
         found = set(self.costs(speaker)) if speaker.wanted.ospf else set[str]()
         if speaker.wanted.bgp:
             for other in self._bgp_reach(speaker):

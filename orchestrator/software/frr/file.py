@@ -1,4 +1,6 @@
-"""A router's daemons as the file says them: protocols with their timers, or a configuration of its own."""
+"""Defines the keys of a router's daemons in a topology file: protocols with timers, or a whole
+configuration.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""FRR in other tools' files: its configuration, with the lab's names of interfaces and its addresses."""
+"""Adapts FRR configurations from other tools: replaces interface names and addresses by those of the lab."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LOOPBACK = "lo"
 
 
 def _lines(config: str) -> Iterator[tuple[str, str]]:
-    """Each line with the interface whose stanza it stands in, else ""."""
+    """Yields (stanza, line) of each line; the stanza is the interface that the line configures, or ""."""
     stanza = ""
     for line in config.splitlines():
         if found := _STANZA.match(line):
@@ -33,7 +33,9 @@ def _addresses(config: str) -> dict[str, list[str]]:
 
 
 def _software(config: str, interfaces: Mapping[str, str], addresses: Mapping[str, str]) -> dict[str, Any]:
-    """Addresses of interfaces are the topology's, so their lines go; those of `lo` are FRR's to set."""
+    """Returns the keys of the router with the configuration; lines with addresses are dropped, because the
+    topology sets them, but kept for `lo`.
+    """
     kept = []
     for stanza, line in _lines(config):
         if stanza and stanza != _LOOPBACK and _ADDRESS.match(line):
@@ -50,7 +52,7 @@ def _names_interfaces(line: str) -> bool:
 
 
 def _words(line: str, renamed: Mapping[str, str]) -> str:
-    """The line with some of its words changed, all at once."""
+    """Returns the line with all words in `renamed` replaced at once."""
     if not renamed:
         return line
     pattern = "|".join(re.escape(word) for word in sorted(renamed, key=len, reverse=True))
@@ -63,7 +65,7 @@ _PROTOCOL = re.compile(r"^router ", re.MULTILINE)
 
 
 def _joined(texts: Sequence[str]) -> str:
-    """All daemons' configurations in one, as FRR takes them."""
+    """Joins the configurations of all daemons into one for FRR; "" if none of them configures a protocol."""
     kept = [_LOG.sub("", text).rstrip("\n") for text in texts]
     return "\n!\n".join(kept) + "\n" if any(_PROTOCOL.search(text) for text in kept) else ""
 

@@ -1,4 +1,4 @@
-"""The entry of routers in the registry: its checks, words for people and what it costs."""
+"""Enters routers in the registry: their checks, description for readers and costs."""
 
 from __future__ import annotations
 

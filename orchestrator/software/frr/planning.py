@@ -1,4 +1,4 @@
-"""The routers of the plan: each one's configuration, the daemons that it needs, and when it is ready."""
+"""Plans the routers: the configuration of each, the daemons that it needs, and when it is ready."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _PROTOCOL = re.compile(r"^router ([a-z0-9]+)", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Peer:
-    """A BGP neighbour; `source`: our address towards one that is not next to us."""
+    """A BGP neighbour; `source` is our address towards a neighbour that is not on a shared subnet."""
 
     node: str
     address: str
@@ -47,7 +47,7 @@ class Peer:
 
 
 def plan(scene: Scene, all_of_it: Sequence[Placed]) -> Iterator[Planned]:
-    """Every router of the lab; raises SoftwareError where they do not go together."""
+    """Plans every router of the lab; raises SoftwareError if routers contradict each other."""
     places = {node: place for place, node in enumerate(scene.interfaces, 1)}
     speakers = [Speaker(placed, scene.interfaces[placed.node], places[placed.node]) for placed in all_of_it]
     domain = Domain(scene, [s for s in speakers if s.wanted.config is None])
@@ -120,7 +120,9 @@ def _costs_text(costs: dict[str, int], kind: Family) -> str:
 
 
 def _interface(port: Port) -> dict[str, Any]:
-    """Two routers alone on a subnet need no designated one: they are neighbours after their first hellos."""
+    """Returns the OSPF settings of an interface: point-to-point with one neighbour on the subnet, so that
+    no designated router is elected; else broadcast; no type without neighbours.
+    """
     network = None
     if port.others:
         network = "point-to-point" if port.wire or len(port.others) == 1 else "broadcast"
@@ -134,7 +136,9 @@ def _interface(port: Port) -> dict[str, Any]:
 
 
 def _peers(domain: Domain, speaker: Speaker) -> list[Peer]:
-    """Neighbours of other ASs on each shared subnet; all routers of its own AS, once each."""
+    """Returns the BGP neighbours of a router: those of other ASs on each shared subnet, and each router of
+    its own AS once; none without BGP.
+    """
     if speaker.wanted.bgp is None:
         return []
     ours, found = speaker.autonomous_system, list[Peer]()

@@ -1,4 +1,4 @@
-"""Rules over several routers: equal timers of neighbours, and an AS whose routers reach each other."""
+"""Checks rules over several routers: equal timers of neighbours, and an AS whose routers reach each other."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .domain import Domain, Speaker
 
 
 def insist(domain: Domain) -> None:
-    """Raises SoftwareError for the first broken rule."""
+    """Raises SoftwareError for the first rule that the lab's routers break."""
     taken: dict[str, str] = {}
     for speaker in domain.speakers:
         other = taken.setdefault(speaker.router_id, speaker.node)
@@ -39,7 +39,9 @@ def _timers(domain: Domain, speaker: Speaker) -> None:
 
 
 def _mesh(domain: Domain, speaker: Speaker) -> None:
-    """Routes of one router of an AS are not passed on by a second: it speaks with all, so it reaches all."""
+    """Raises SoftwareError unless a router reaches every router of its AS; iBGP does not pass routes on, so
+    all must be neighbours.
+    """
     near = {other.node for port in domain.bgp_ports(speaker) for other, _ in port.others}
     for fellow in domain.fellows(speaker):
         if fellow.node not in near:

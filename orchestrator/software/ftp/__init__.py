@@ -1,1 +1,1 @@
-"""Files moved by FTP: a real server, a real client, every transfer accounted for."""
+"""Describes file transfers by FTP: a real server and a real client whose transfers are all recorded."""

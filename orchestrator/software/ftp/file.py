@@ -1,4 +1,4 @@
-"""One side of FTP as the file says it."""
+"""Defines the keys of an FTP server or client in a topology file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""FTP's entry of the registry: its rules, words, costs and the programs that it needs."""
+"""Enters FTP in the registry: its checks, description for readers, costs and the programs that it needs."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ GUARANTEE = Guarantee("FTP", "FTP: no file comes twice", single=True)
 
 
 def plan(scene: Scene, all_of_it: Sequence[Placed]) -> Iterator[Planned]:
-    """Every side of the lab, in the order given."""
+    """Plans every FTP server and client of the lab, in the order given."""
     for placed in all_of_it:
         options: FtpOptions = placed.model.ftp
         to = peers.targets(scene, placed)
@@ -58,7 +58,7 @@ def _wanted(options: FtpOptions) -> Iterator[tuple[str, Transfers]]:
 
 
 def _listening(scene: Scene, placed: Placed, to: Sequence[peers.Target]) -> list[Placed]:
-    """The servers that a client connects to."""
+    """Returns the FTP servers that a client connects to."""
     options: FtpOptions = placed.model.ftp
     nodes = (node for name in options.to or () for node in scene.machines(name))
     known = {target.endpoint for target in to}
@@ -66,7 +66,9 @@ def _listening(scene: Scene, placed: Placed, to: Sequence[peers.Target]) -> list
 
 
 def _flow(scene: Scene, placed: Placed, key: str, wanted: Transfers) -> Flow:
-    """The flow of a transfer: a download is a request with the file as reply, an upload a push."""
+    """Returns the flow of a transfer: a download is a request with the file as its reply, an upload is a
+    push.
+    """
     file = Payload("own", wanted.size)
     down = key == "download"
     return make_flow(

@@ -1,1 +1,1 @@
-"""Cooperative congestion control: gateways on routed nodes, and the broker of a control centre."""
+"""Describes cooperative congestion control: gateways on routed nodes, and the broker of a control centre."""

@@ -1,4 +1,4 @@
-"""Gateways and their broker as the file says them."""
+"""Defines the keys of gateways and of their broker in a topology file."""
 
 from __future__ import annotations
 

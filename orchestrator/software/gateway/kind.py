@@ -1,4 +1,6 @@
-"""The entries of the registry of gateways and of their broker: rules, words, and the ports they take."""
+"""Enters gateways and their broker in the registry: checks, descriptions for readers, and the ports they
+use.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,9 @@ def _check_gateway(report: Checks, here: Here, model: Gateway) -> None:
 
 
 def _told(report: Checks, flow: str, first: str) -> set[str]:
-    """The nodes that receive a flow's share one after the other, after its first gateway."""
+    """Returns the nodes upstream of a flow's first gateway, which receive the flow's share one after the
+    other.
+    """
     found, last = set[str](), [first]
     while last:
         options = _gateway_of(report.programs(last.pop()), flow)
@@ -81,7 +85,9 @@ def _costs(software: Software, _sent: Sequence[Flow]) -> Costs:
 
 
 def _shares(software: Software) -> Shares:
-    """Plans of before say no least rates."""
+    """Returns the classes whose rates the gateway changes, with their least rates; plans of earlier
+    versions have no least rates.
+    """
     spec = software.spec
     return Shares(spec["link"], spec.get("least_bps", {}), frozenset(spec.get("overlay", ())))
 

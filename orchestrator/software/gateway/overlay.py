@@ -1,4 +1,4 @@
-"""Classes that a gateway forwards itself: the filters for their packets, and their queues."""
+"""Builds the tc filters and queues of the classes whose packets a gateway forwards itself."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ EGRESS = "ffff:fff3"  # of a clsact qdisc: before a packet queues
 
 
 def settings(options: GatewayOptions, device: str) -> dict[str, Any] | None:
-    """The device that the program reads packets from, and the lines for `tc -batch` that lead them there."""
+    """Returns the device from which the gateway reads packets, and the `tc -batch` lines that send them
+    there; None if no flow has an overlay.
+    """
     ports = [
         port for governed in options.flows.values() if governed.overlay for port in _ports(governed.overlay)
     ]
@@ -25,7 +27,9 @@ def settings(options: GatewayOptions, device: str) -> dict[str, Any] | None:
 
 
 def shared(overlay: Overlay | None, band: Band) -> dict[str, Any] | None:
-    """The queue of one class; each of its flows has the class's limit."""
+    """Returns the settings of one class's queue, each of whose flows has the class's limit; None without an
+    overlay.
+    """
     if overlay is None:
         return None
     return {
@@ -37,7 +41,7 @@ def shared(overlay: Overlay | None, band: Band) -> dict[str, Any] | None:
 
 
 def mistake(overlay: Overlay, band: Band) -> tuple[str, str] | None:
-    """A conflict between the setting and its class, as rule and remedy; None if there is none."""
+    """Returns a conflict between an overlay and its class as (rule, remedy); None if there is none."""
     if band.pcp or band.dscp or not band.ports:
         return (
             "an overlay tells flows by their ports, and its class has others",
@@ -59,7 +63,9 @@ def _ports(overlay: Overlay) -> list[int]:
 
 
 def _filters(device: str, tap: str, ports: Sequence[int]) -> list[str]:
-    """Packets are taken before the link's delay and its classes, whether a tag stands beside them or not."""
+    """Returns the tc lines that take packets of these ports before the link's delay and classes, with or
+    without a VLAN tag.
+    """
     taken = enumerate((key for port in ports for key in _keys(port)), 1)
     return [
         f"qdisc replace dev {device} clsact",
@@ -73,7 +79,7 @@ def _filters(device: str, tap: str, ports: Sequence[int]) -> list[str]:
 
 
 def _keys(port: int) -> Iterator[tuple[str, str]]:
-    """The packets that a class of this port has: (protocol, u32's match)."""
+    """Yields (protocol, u32 match) for each form of a packet with this port."""
     for transport in (TCP, UDP):
         head = f"match u32 0x45000000 0xff000000 at 0 match u32 0x{transport << 16:08x} 0x00ff0000 at 8"
         for value, mask in ((port << 16, 0xFFFF0000), (port, 0x0000FFFF)):

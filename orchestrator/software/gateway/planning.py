@@ -21,7 +21,7 @@ READY_WITHIN_NS = 10 * 10**9
 
 
 def plan_gateways(scene: Scene, all_of_it: Sequence[Placed]) -> Iterator[Planned]:
-    """Every gateway of the lab, in the order given."""
+    """Plans every gateway of the lab, in the order given."""
     for placed in all_of_it:
         options: GatewayOptions = placed.model.gateway
         direction = _governed(scene, placed)
@@ -65,7 +65,7 @@ def plan_gateways(scene: Scene, all_of_it: Sequence[Placed]) -> Iterator[Planned
 
 
 def plan_reservations(scene: Scene, all_of_it: Sequence[Placed]) -> Iterator[Planned]:
-    """Every broker, with the gateways that call on it."""
+    """Plans every reservation broker of the lab, with the gateways that report to it."""
     for placed in all_of_it:
         options: ReservationsOptions = placed.model.reservations
         callers = [
@@ -95,12 +95,14 @@ def _planned(placed: Placed, settings: Any, spec: dict[str, Any]) -> Planned:
 
 
 def _name(placed: Placed) -> str:
-    """The gateway's name at its broker."""
+    """Returns the name by which the broker knows the gateway."""
     return f"{placed.node}-{placed.name}"
 
 
 def _governed(scene: Scene, placed: Placed) -> Direction:
-    """The direction of its link that leaves from its node."""
+    """Returns the direction of the gateway's link that leaves its node; raises SoftwareError if the node
+    has no such link.
+    """
     name = placed.model.gateway.link
     link = next((one for one in scene.links if one.name == name), None)
     if link is None or placed.node not in (link.a, link.b):
@@ -111,7 +113,9 @@ def _governed(scene: Scene, placed: Placed) -> Direction:
 
 
 def _classes(placed: Placed, direction: Direction) -> dict[str, Band]:
-    """The classes, in the order that the kernel has them."""
+    """Returns the HTB classes of the gateway's link by name, in the kernel's order; raises SoftwareError
+    without `htb`.
+    """
     options: GatewayOptions = placed.model.gateway
     queue = direction.impairment.queue
     if queue is None or queue.htb is None:
@@ -133,13 +137,17 @@ def _classes(placed: Placed, direction: Direction) -> dict[str, Band]:
 
 
 def _least_bps(options: GatewayOptions, flow: Governed, band: Band) -> int:
-    """The least rate of a flow; its class's rate if the flow is high real-time or does not cooperate."""
+    """Returns the rate below which a flow never falls: its minimum, or its class's rate if it is high
+    real-time or does not cooperate.
+    """
     victim = options.cooperate and flow.service != "high-real-time"
     return flow.minimum if victim else band.rate_bps
 
 
 def _upstream(scene: Scene, placed: Placed, name: str, flow: Governed) -> str | None:
-    """The address at which the upstream node listens."""
+    """Returns the address at which the flow's upstream node listens; None if the flow names no upstream
+    node.
+    """
     if flow.upstream is None:
         return None
     for one in scene.at(flow.upstream, GATEWAY):
@@ -165,7 +173,7 @@ def _broker(scene: Scene, placed: Placed, node: str | None) -> str | None:
 
 
 def _reserved(scene: Scene, broker: Placed, gateway: Placed) -> dict[str, Any]:
-    """The broker's settings for a gateway."""
+    """Returns the broker's settings for one of its gateways."""
     direction = _governed(scene, gateway)
     classes = _classes(gateway, direction)
     flows = gateway.model.gateway.flows

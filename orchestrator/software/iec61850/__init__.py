@@ -1,1 +1,1 @@
-"""Common code of the protocols directly above Ethernet: GOOSE and sampled values (IEC 61850)."""
+"""Contains the common code of protocols directly above Ethernet: GOOSE and sampled values (IEC 61850)."""

@@ -1,4 +1,6 @@
-"""The rules of publishers and subscribers: groups, identifiers, unique names, and receivers."""
+"""Checks publishers and subscribers of IEC 61850: group addresses, identifiers, unique names, and
+receivers.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ MOST_NAME_BYTES = {"sv_id": 34, "gocb_ref": 65}  # 9-2LE; an object reference of
 
 
 def check(report: Checks, here: Here, options: Any, rules: Rules) -> None:
-    """The rules of both sides."""
+    """Reports the mistakes of one publisher or subscriber."""
     path = (*here.path, rules.kind)
     if (options.publish is None) == (options.subscribe is None):
         rule = "has exactly one of the keys publish and subscribe"
@@ -67,7 +69,9 @@ def _check_name(report: Checks, here: Here, wanted: Published, path: Path, rules
 
 
 def _check_only(report: Checks, here: Here, wanted: Published, where: Path, rules: Rules) -> None:
-    """Reports a publisher whose name and APPID an earlier one has on a segment that both reach."""
+    """Reports a publisher if an earlier one with the same name and APPID sends on a segment that its frames
+    reach.
+    """
     seen: dict[tuple[int, str], str] = {}
     reached = report.bridged([wanted.segment or here.segments[0]])
     for node in report.everyone if reached else ():
@@ -112,7 +116,7 @@ def _publish_of(rules: Rules) -> Any:
 
 
 def check_fits(report: Checks, here: Here, wanted: Published, length: int, path: Path, remedy: str) -> None:
-    """`length`: bytes right above Ethernet. The frame must fit where it is sent and wherever it gets to."""
+    """Reports a frame that exceeds the MTU of a segment it reaches; `length` is in bytes above Ethernet."""
     segment = wanted.segment or next(iter(here.segments), "")
     for name in sorted(report.bridged([segment]) or ()):
         mtu = report.mtu(name)

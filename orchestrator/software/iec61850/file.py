@@ -1,4 +1,6 @@
-"""Publishers right above Ethernet as the file says them, and what differs from one protocol to the other."""
+"""Defines the keys that publishers of both IEC 61850 protocols share, and the values in which the protocols
+differ.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +16,14 @@ _GROUP = re.compile(r"01([:-])0C\1CD\1(0[14])\1([0-9A-F]{2})\1([0-9A-F]{2})", re
 
 
 def _group(value: Any) -> str:
-    """A group of these protocols, with dashes."""
+    """Returns a group address of IEC 61850 in upper case with dashes; fails for any other text."""
     if isinstance(value, str) and _GROUP.fullmatch(value):
         return value.upper().replace(":", "-")
     raise fail("is no group address of IEC 61850", 'write for example "01-0C-CD-04-00-01"')
 
 
 def _appid(value: Any) -> int:
-    """As a number, or as the standards write it."""
+    """Returns an APPID as a number; accepts a number or the hexadecimal text of the standards."""
     if isinstance(value, str) and re.fullmatch(r"0x[0-9A-Fa-f]{1,4}", value):
         return int(value, 16)
     if isinstance(value, bool) or not isinstance(value, int):
@@ -53,7 +55,7 @@ class Published(Base):
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The differences between the protocols."""
+    """The values in which the protocols differ: key, range of APPIDs, group address, name and standard."""
 
     kind: str  # of software, and its key in the file
     appids: tuple[int, int]  # the first and the last
@@ -63,5 +65,5 @@ class Rules:
 
 
 def options_of(model: Any, kind: str) -> Any:
-    """The options below the key of the kind; None for software of another kind."""
+    """Returns the options below the kind's key; None for software of another kind."""
     return getattr(model, kind.replace("-", "_"), None)

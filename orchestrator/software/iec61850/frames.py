@@ -1,4 +1,6 @@
-"""Bytes of a frame right above Ethernet: head, tag, and values with their tags and lengths."""
+"""Computes the lengths of frames directly above Ethernet: head, tag, and values with their tags and
+lengths.
+"""
 
 from __future__ import annotations
 
@@ -8,5 +10,7 @@ TAG_BYTES = 4
 
 
 def tlv_bytes(content: int) -> int:
-    """The bytes of a value with its tag and length (ITU-T X.690)."""
+    """Returns the length of a value of `content` bytes together with its tag and length fields (ITU-T
+    X.690).
+    """
     return content + (2 if content < 0x80 else 3 if content < 0x100 else 4)

@@ -1,4 +1,4 @@
-"""The entry of the registry of a protocol right above Ethernet: its rules, its plan and what it costs."""
+"""Builds the registry entry of a protocol directly above Ethernet: its checks, its plan and its costs."""
 
 from __future__ import annotations
 
@@ -30,10 +30,11 @@ def make_kind(
     packets: Callable[[Mapping[str, Any], Flow], Iterable[tuple[float, int]]],
     offers: Callable[[Mapping[str, Any], Flow], Offered],
 ) -> Kind:
-    """check: more rules of a publisher. words: of what a publisher is told.
+    """Returns the registry entry of a protocol with these functions.
 
-    packets: of a flow, by what its publisher is told; how many frames, of how many bytes above Ethernet.
-    offers: of a flow, by the same, its leaky bucket.
+    `check` reports more mistakes of a publisher. `words` describes a publisher by its settings. `packets`
+    yields (count, bytes above Ethernet) of a flow's frames by its publisher's settings. `offers` returns a
+    flow's leaky bucket by the same.
     """
 
     def _check(report: Checks, here: Here, read: Base) -> None:

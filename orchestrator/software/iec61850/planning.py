@@ -1,4 +1,4 @@
-"""Plans publishers and subscribers: their interfaces, and the settings of both sides."""
+"""Plans IEC 61850 publishers and subscribers: their interfaces, and the settings of both sides."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .file import Published, options_of
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """How a protocol says what it sends; the functions take what `publish` of the file has read."""
+    """The functions of one protocol that build streams, settings and flows from the options of `publish`."""
 
     guarantee: Guarantee
     stream: Callable[[Scene, Placed, Any], dict[str, Any]]  # settings of both sides
@@ -25,7 +25,7 @@ class Form:
 
 
 def plan(scene: Scene, all_of_it: Sequence[Placed], form: Form) -> Iterator[Planned]:
-    """All software of one protocol; raises SoftwareError where frames do not fit."""
+    """Plans all software of one protocol; raises SoftwareError if a frame does not fit."""
     heard = _receivers(scene, all_of_it)
     for placed in all_of_it:
         options = options_of(placed.model, placed.kind)
@@ -42,7 +42,7 @@ def plan(scene: Scene, all_of_it: Sequence[Placed], form: Form) -> Iterator[Plan
 
 
 def _heard(scene: Scene, placed: Placed, other: Placed, form: Form) -> dict[str, Any]:
-    """The settings of a subscribed stream; `flow` is a name until the flows have numbers."""
+    """Returns the settings of a subscribed stream; `flow` holds the flow's name until flows have numbers."""
     wanted = options_of(other.model, other.kind).publish
     flow = form.flow(scene, other, wanted, ())
     return {
@@ -54,13 +54,15 @@ def _heard(scene: Scene, placed: Placed, other: Placed, form: Form) -> dict[str,
 
 
 def numbered(software: Software, ledger: Ledger) -> Software:
-    """With the numbers of flows in place of their names."""
+    """Returns the software with the numbers of its flows in place of their names."""
     streams = [{**stream, "flow": ledger.numbers[stream["flow"]]} for stream in software.spec["subscribe"]]
     return replace(software, spec={**software.spec, "subscribe": streams})
 
 
 def _software(scene: Scene, placed: Placed, spec: dict[str, Any]) -> Software:
-    """From its turn in the ramp where it sends, from the start where it receives."""
+    """Returns the software with its session: a publisher's begins at its turn in the ramp, a subscriber's
+    at the start.
+    """
     if spec["publish"] is None:
         session = Session(placed.endpoint, 0, scene.end_ns, listens=True)
         return Software(placed.name, "server", placed.kind, session=session, spec=spec)
@@ -69,7 +71,7 @@ def _software(scene: Scene, placed: Placed, spec: dict[str, Any]) -> Software:
 
 
 def _interface(scene: Scene, placed: Placed, wanted: Published) -> Interface:
-    """The interface by which a publisher sends."""
+    """Returns the interface by which a publisher sends: that on its segment, or its first one."""
     cards = scene.interfaces[placed.node]
     return next(card for card in cards if wanted.segment in (None, card.segment))
 
@@ -82,7 +84,9 @@ def check_mtu(card: Interface, node: str, length: int) -> None:
 
 
 def _receiving(scene: Scene, node: str, sent_on: Interface, wanted: Published) -> str:
-    """The interface by which a node receives a publisher: the tagged one if the frames have its tag."""
+    """Returns the name of the interface by which a node receives a publisher: the VLAN device if the frames
+    have its tag.
+    """
     subnet = scene.subnets[sent_on.segment]
     card = next(one for one in scene.interfaces[node] if scene.subnets[one.segment] == subnet)
     tagged = wanted.vlan and card.name == f"{card.device}.{wanted.vlan}"
@@ -90,7 +94,7 @@ def _receiving(scene: Scene, node: str, sent_on: Interface, wanted: Published) -
 
 
 def _publishers(scene: Scene, placed: Placed) -> Iterator[Placed]:
-    """Software whose streams `placed` takes, each once; none for a side that sends."""
+    """Yields the publishers that `placed` subscribes to, each once; nothing for a publisher."""
     names = options_of(placed.model, placed.kind).subscribe or ()
     for node in dict.fromkeys(node for name in names for node in scene.machines(name)):
         for other in scene.at(node, placed.kind):
@@ -99,7 +103,7 @@ def _publishers(scene: Scene, placed: Placed) -> Iterator[Placed]:
 
 
 def _receivers(scene: Scene, all_of_it: Sequence[Placed]) -> Mapping[tuple[str, str], tuple[str, ...]]:
-    """The subscribers of each publisher, by its node and name."""
+    """Returns the endpoints of the subscribers of each publisher, by its node and software name."""
     found: dict[tuple[str, str], list[str]] = {}
     for placed in all_of_it:
         for other in _publishers(scene, placed):
@@ -108,7 +112,9 @@ def _receivers(scene: Scene, all_of_it: Sequence[Placed]) -> Mapping[tuple[str, 
 
 
 def destination(wanted: Published) -> dict[str, Any]:
-    """The destination of frames, in the agent's settings."""
+    """Returns the destination of a publisher's frames in the agent's settings: group address, APPID and
+    VLAN tag.
+    """
     group = [int(part, 16) for part in wanted.destination.split("-")]
     tag = None if wanted.vlan is None else [wanted.vlan, 4 if wanted.pcp is None else wanted.pcp]
     return {"group": group, "appid": wanted.appid, "tag": tag}

@@ -1,1 +1,1 @@
-"""Middleware in Java: one library carries an object, another one makes bytes of it."""
+"""Describes middleware in Java: one library transports an object, another one serialises it."""

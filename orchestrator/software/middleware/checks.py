@@ -1,4 +1,4 @@
-"""Checks that both sides of an exchange fit: known libraries, a side that listens, one task."""
+"""Checks that both sides of a middleware exchange fit: known libraries, a side that listens, one task."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LEAST_HEAP = 64 << 20  # with less, the larger libraries do not start
 
 
 def check(report: Checks, here: Here, model: Middleware) -> None:
-    """One side."""
+    """Reports the mistakes of one side of a middleware exchange."""
     options, path = model.middleware, (*here.path, "middleware")
     if (options.listen is None) == (options.to is None):
         rule = "has exactly one of the keys listen and to"

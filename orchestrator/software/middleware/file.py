@@ -1,4 +1,4 @@
-"""One side of an exchange as the file says it."""
+"""Defines the keys of one side of a middleware exchange in a topology file."""
 
 from __future__ import annotations
 

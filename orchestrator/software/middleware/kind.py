@@ -1,4 +1,4 @@
-"""The entry of the registry of middleware: its words for people, what it costs, and the ports it takes."""
+"""Enters middleware in the registry: its description for readers, its costs and the ports it uses."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ def _words(software: Software, sent: Sequence[Flow]) -> str:
 
 
 def _costs(software: Software, sent: Sequence[Flow]) -> Costs:
-    """Packets as if the object alone were sent: what a library adds to it is what is measured."""
+    """Returns the costs of one side; packets are counted for the object alone, since the overhead of a
+    library is what runs measure.
+    """
     to = max((len(one["to"]) for one in software.spec["accounts"]["sends"]), default=0)
     packets: list[tuple[float, int]] = []
     for flow in sent:
@@ -42,7 +44,7 @@ def _costs(software: Software, sent: Sequence[Flow]) -> Costs:
 
 
 def _most(flow: Flow) -> float:
-    """The most messages of a greedy flow."""
+    """Returns the greatest number of messages that a greedy flow can send."""
     return _FASTEST_PER_S * (flow.stop_ns - flow.start_ns) / 1e9
 
 

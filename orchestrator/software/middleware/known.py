@@ -1,4 +1,4 @@
-"""The registry of middleware and serialisers, known.json, which the Java program has too."""
+"""Reads the middleware and serialisers from known.json, which the Java program reads too."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Middleware:
 
 @dataclass(frozen=True, slots=True)
 class Serialiser:
-    """A serialiser of the object; `size_bytes`: its length, measured for seed 0."""
+    """A serialiser of the object; `size_bytes` is the length of its output, measured for seed 0."""
 
     title: str
     size_bytes: int
@@ -36,7 +36,7 @@ class Serialiser:
 
 @cache
 def middleware() -> dict[str, Middleware]:
-    """By name, in the order of the file."""
+    """Returns all middleware by name, in the order of known.json."""
     found = json.loads(FILE.read_text())["middleware"]
     return {
         name: Middleware(
@@ -48,13 +48,15 @@ def middleware() -> dict[str, Middleware]:
 
 @cache
 def serialisers() -> dict[str, Serialiser]:
-    """By name, in the order of the file."""
+    """Returns all serialisers by name, in the order of known.json."""
     found = json.loads(FILE.read_text())["serialisers"]
     return {name: Serialiser(one["title"], one["bytes"]) for name, one in found.items()}
 
 
 def nearest(word: str, names: Mapping[str, Middleware | Serialiser]) -> str:
-    """The names closest to a misspelt `word`, or all names."""
+    """Returns a remedy, "write NAME or NAME", with the names closest to a misspelt `word`, or with all
+    names.
+    """
     import difflib  # here: only a mistake needs it
 
     said = word.lower()[:80]

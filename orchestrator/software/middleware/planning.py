@@ -1,4 +1,4 @@
-"""Plans the sides of an exchange: their connections, flows, and the settings of the Java program."""
+"""Plans both sides of a middleware exchange: connections, flows, and the settings of the Java program."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HERE = Path(__file__).parent
 
 
 def plan(scene: Scene, all_of_it: Sequence[Placed]) -> Iterator[Planned]:
-    """Every side of the lab, in the order given."""
+    """Plans every middleware side of the lab, in the order given."""
     for placed in all_of_it:
         yield _side(scene, placed, all_of_it)
 
@@ -62,7 +62,7 @@ def _alone(placed: Placed) -> Note:
 
 
 def _listening(options: MiddlewareOptions, all_of_it: Sequence[Placed]) -> Placed:
-    """The side that it connects to; the check has seen that there is one."""
+    """Returns the listening side that `options.to` names; relies on the checks that there is one."""
     there = (one for one in all_of_it if one.node == options.to)
     return next(one for one in there if one.model.middleware.listen is not None)
 
@@ -72,7 +72,7 @@ def _connected(at: Placed, all_of_it: Sequence[Placed]) -> list[Placed]:
 
 
 def pattern(options: MiddlewareOptions) -> str:
-    """The pattern of a side that connects."""
+    """Returns the pattern of a connecting side: "request", "push" or "publish"."""
     return "request" if options.request is not None else "push" if options.push is not None else "publish"
 
 
@@ -84,7 +84,9 @@ def _patterns(placed: Placed, all_of_it: Sequence[Placed]) -> list[str]:
 
 
 def _servers_bytes(placed: Placed, all_of_it: Sequence[Placed]) -> int:
-    """The memory of the servers that it starts: one for requests and pushes, one for subscribers."""
+    """Returns the memory of the servers that a listening side starts: one for requests and pushes, one for
+    subscribers.
+    """
     servers = {pattern == "publish" for pattern in _patterns(placed, all_of_it)}
     return known.middleware()[str(placed.model.middleware.use)].server_bytes * len(servers)
 
@@ -92,7 +94,9 @@ def _servers_bytes(placed: Placed, all_of_it: Sequence[Placed]) -> int:
 def _sent(
     scene: Scene, placed: Placed, at: Placed, all_of_it: Sequence[Placed]
 ) -> list[tuple[Flow, list[Placed]]]:
-    """The flows of a side with their receivers: none, one, or a second one for its greedy time."""
+    """Returns the flows that a side sends, with their receivers: no flow, one, or a second one for its
+    greedy phase.
+    """
     options: MiddlewareOptions = placed.model.middleware
     wanted = options.request or options.push or options.publish
     if wanted is None:
@@ -111,7 +115,7 @@ def _sent(
 
 
 def _greedy(scene: Scene, placed: Placed, flow: Flow, wanted: Greedy) -> Flow:
-    """The greedy flow: as the given one, without a schedule."""
+    """Returns a copy of the flow for its greedy phase, without a schedule."""
     start_ns = scene.at_ns(wanted.start)
     return dataclasses.replace(
         flow,
@@ -143,7 +147,9 @@ def _flow(scene: Scene, placed: Placed, at: Placed, wanted: Sending, to: str) ->
 
 
 def _address(scene: Scene, at: Placed, all_of_it: Sequence[Placed]) -> str:
-    """The address that all clients can reach: some libraries announce only one address."""
+    """Returns the address at which clients reach the listening side: one for all, because some libraries
+    announce only one.
+    """
     mine = _connected(at, all_of_it)
     return scene.address(at.node, mine[0].node) if mine else scene.interfaces[at.node][0].address
 

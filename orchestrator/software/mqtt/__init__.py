@@ -1,1 +1,1 @@
-"""The MQTT client: spoken by the node's agent, every message accounted for."""
+"""Describes the MQTT client, which the node's agent runs and whose messages are all recorded."""

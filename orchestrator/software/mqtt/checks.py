@@ -1,4 +1,6 @@
-"""MQTT clients that can reach their broker; topics, payloads and intervals that make sense."""
+"""Checks that MQTT clients can reach their broker, and that their topics, payloads and
+intervals are valid.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ LONGEST_TOPIC = 65535  # bytes; MQTT 3.1.1 section 1.5.3
 
 
 def check(report: Checks, here: Here, client: Client) -> None:
-    """One client."""
+    """Reports the mistakes in the settings of one MQTT client."""
     mqtt, path = client.mqtt, (*here.path, "mqtt")
     if mqtt.publish is None and not mqtt.subscribe:
         report.add(path, None, "neither publishes nor subscribes", "write `publish:` or `subscribe:`")
@@ -51,7 +53,7 @@ def _broker(report: Checks, here: Here, mqtt: MqttOptions, path: Path) -> None:
 
 
 def _used(mqtt: MqttOptions, path: Path) -> Iterator[tuple[Path, str, str]]:
-    """The features in use that not every broker has: place, feature, remedy."""
+    """Yields (place, feature, remedy) of each feature in use that not every broker has."""
     yield (*path, "version"), f"version {mqtt.version}", 'write `version: "3.1.1"`'
     if mqtt.publish is not None:
         yield (*path, "publish", "qos"), f"QoS {mqtt.publish.qos}", "write `qos: 1`"

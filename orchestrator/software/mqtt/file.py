@@ -1,4 +1,4 @@
-"""An MQTT client as the file says it."""
+"""Defines the keys of an MQTT client in a topology file."""
 
 from __future__ import annotations
 

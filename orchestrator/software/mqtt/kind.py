@@ -1,4 +1,4 @@
-"""The MQTT client's entry of the registry: its words for people and what it costs."""
+"""Enters the MQTT client in the registry: its description for readers and its costs."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ PATIENCE = 1.5
 
 
 def plan(scene: Scene, clients: Sequence[Placed]) -> Iterator[Planned]:
-    """Every client of the lab, in the order given."""
+    """Plans every MQTT client of the lab, in the order given."""
     subscriptions = Subscriptions.of(one for client in clients for one in _subscribed(scene, client))
     for client in clients:
         mqtt: MqttOptions = client.model.mqtt
@@ -51,7 +51,7 @@ def _software(scene: Scene, client: Placed, mqtt: MqttOptions) -> Software:
 
 
 def _sends(scene: Scene, client: Placed, wanted: Publish) -> dict[str, Any]:
-    """The settings of a publisher; its flow has times and payload."""
+    """Returns the agent's settings of a publisher, without times and payload, which are in its flow."""
     topic = fill_for(scene, client, wanted.topic)
     return {"topic": topic, "qos": wanted.qos, "inflight": wanted.inflight, "queue": wanted.queue}
 
@@ -72,7 +72,7 @@ def _subscribed(scene: Scene, client: Placed) -> Iterator[Subscribed]:
 def _flow(
     scene: Scene, client: Placed, mqtt: MqttOptions, subscriptions: Subscriptions
 ) -> tuple[tuple[Flow], dict[str, tuple[str, ...]]]:
-    """The flow of a client, and its sets of receivers."""
+    """Returns the flow of a publisher, and its sets of receivers by name."""
     wanted = mqtt.publish
     assert wanted is not None
     broker, topic = _broker(scene, mqtt), fill_for(scene, client, wanted.topic)

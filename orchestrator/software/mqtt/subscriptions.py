@@ -1,4 +1,4 @@
-"""Finds the receivers and delivery guarantee of each message by matching topic filters, only here."""
+"""Finds the receivers and the delivery guarantee of each MQTT message by matching topic filters."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _RULES = {
 
 @dataclass(frozen=True, slots=True)
 class Subscribed:
-    """One subscription of a client: `broker` names it, `topic` has its placeholders filled in."""
+    """One subscription of a client: its broker's name, and its topic filter with placeholders filled in."""
 
     broker: str
     topic: str
@@ -31,7 +31,7 @@ class Subscribed:
 
 @dataclass
 class Subscriptions:
-    """All subscriptions of a lab, so arranged that the plain ones are found at once."""
+    """All subscriptions of a lab; filters without wildcards are found by a dictionary look-up."""
 
     exact: dict[tuple[str, str], list[Subscribed]] = field(default_factory=dict)
     wild: dict[str, list[Subscribed]] = field(default_factory=dict)
@@ -47,7 +47,7 @@ class Subscriptions:
         return made
 
     def to(self, broker: str, topic: str) -> list[Subscribed]:
-        """The subscriptions that match a topic, one for each client, with the highest QoS of several."""
+        """Returns the subscriptions that match a topic, one for each client: the one with the highest QoS."""
         found = [
             *self.exact.get((broker, topic), ()),
             *(one for one in self.wild.get(broker, ()) if matches(one.topic, topic)),
@@ -58,7 +58,7 @@ class Subscriptions:
 def deliveries(
     broker: str, topic: str, qos: int, subscribers: Iterable[Subscribed]
 ) -> Iterator[tuple[Delivery, tuple[str, ...]]]:
-    """The delivery guarantees, each with its set of receivers; one if all receivers have the same.
+    """Yields each delivery guarantee with its set of receivers; a single one if all receivers have the same.
 
     A message is delivered with the lower QoS of publication and subscription (MQTT 3.1.1, section 4.3).
     """
@@ -73,7 +73,9 @@ def deliveries(
 
 
 def guarantee(qos: int, clean_session: bool) -> Guarantee:
-    """The delivery guarantee of a QoS; with a clean session, only while the session lasts."""
+    """Returns the delivery guarantee of a QoS; with a clean session, it holds only while
+    the session lasts.
+    """
     return Guarantee(
         f"QoS {qos}", _RULES[qos], lossless=qos > 0, single=qos != 1, while_session=clean_session
     )

@@ -1,10 +1,10 @@
-"""MQTT topic filters: whether they are ones, and which topics they take."""
+"""Checks MQTT topic filters, and matches topics against them."""
 
 from __future__ import annotations
 
 
 def matches(pattern: str, topic: str) -> bool:
-    """Whether a subscription's topic filter takes a topic (MQTT 3.1.1, section 4.7)."""
+    """Returns whether a topic filter matches a topic (MQTT 3.1.1, section 4.7)."""
     wanted, given = pattern.split("/"), topic.split("/")
     if topic.startswith("$") and wanted[0] in ("#", "+"):
         return False
@@ -17,7 +17,7 @@ def matches(pattern: str, topic: str) -> bool:
 
 
 def filter_fault(pattern: str) -> str | None:
-    """Why a topic filter is not one, or None."""
+    """Returns why a text is no valid topic filter; None if it is one."""
     levels = pattern.split("/")
     if any("#" in level and level != "#" for level in levels) or "#" in levels[:-1]:
         return "# stands alone, as the last level"

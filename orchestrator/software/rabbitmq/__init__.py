@@ -1,1 +1,1 @@
-"""The broker RabbitMQ: AMQP, and MQTT by its plugin, started in the foreground of its node."""
+"""Describes the broker RabbitMQ: AMQP, and MQTT by its plugin, started in the foreground of its node."""

@@ -1,4 +1,4 @@
-"""The broker as the file says it."""
+"""Defines the keys of a RabbitMQ broker in a topology file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""RabbitMQ's entry of the registry: its checks, its files and program, and what it costs."""
+"""Enters RabbitMQ in the registry: its checks, its files and program, and its costs."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _process(node: str, name: str, broker: Rabbit) -> Process:
 
 
 def _configuration(node: str, broker: Rabbit) -> str:
-    """Its configuration in Erlang's terms."""
+    """Returns the broker's configuration file in Erlang terms."""
     options: dict[str, dict[str, str]] = {}
     for setting, value in broker.options.items():
         application, key = setting.split(".")

@@ -1,1 +1,1 @@
-"""ZeroMQ: a ROUTER with its DEALERs, a PUB with its SUBs, over TCP or reliable multicast (PGM)."""
+"""Describes ZeroMQ: a ROUTER with its DEALERs, a PUB with its SUBs, over TCP or reliable multicast (PGM)."""

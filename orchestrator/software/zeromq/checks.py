@@ -1,4 +1,4 @@
-"""Sockets of ZeroMQ that fit their partners, their transport and their segments."""
+"""Checks that ZeroMQ sockets fit their partners, their transport and their segments."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LARGEST_BYTES = 1 << 20
 
 
 def check(report: Checks, here: Here, model: Zeromq) -> None:
-    """One socket."""
+    """Reports the mistakes in the settings of one ZeroMQ socket."""
     options, path = model.zeromq, (*here.path, "zeromq")
     socket = socket_of(options)
     if not socket:

@@ -1,4 +1,4 @@
-"""A socket of ZeroMQ as the file says it."""
+"""Defines the keys of a ZeroMQ socket in a topology file."""
 
 from __future__ import annotations
 
@@ -59,6 +59,8 @@ class Zeromq(Base):
 
 
 def socket_of(options: ZeromqOptions) -> str:
-    """Its one key of the four that say what it is; empty where it has none, or several."""
+    """Returns the type of the socket: its one key of router, dealer, pub and sub; "" if it has none or
+    several.
+    """
     found = [key for key in ("router", "dealer", "pub", "sub") if getattr(options, key) is not None]
     return found[0] if len(found) == 1 else ""

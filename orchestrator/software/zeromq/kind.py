@@ -1,4 +1,4 @@
-"""The entry of the registry of ZeroMQ: its words for people, what it costs, and the ports it takes."""
+"""Enters ZeroMQ in the registry: its description for readers, its costs and the ports it uses."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ def _words(software: Software, sent: Sequence[Flow]) -> str:
 
 
 def _costs(software: Software, sent: Sequence[Flow]) -> Costs:
-    """At worst each segment is acknowledged alone; of multicast one packet is enough for all."""
+    """Returns the packets at worst: each TCP segment is acknowledged alone; with multicast one packet
+    serves all receivers.
+    """
     to = len(software.spec.get("to", ()))
     multicast = software.spec["transport"] == "epgm"
     packets: list[tuple[float, int]] = []

@@ -38,7 +38,7 @@ MULTICAST = Guarantee(
 
 
 def plan(scene: Scene, all_of_it: Sequence[Placed]) -> Iterator[Planned]:
-    """Every socket of the lab, in the order given."""
+    """Plans every ZeroMQ socket of the lab, in the order given."""
     for placed in all_of_it:
         options: ZeromqOptions = placed.model.zeromq
         if socket_of(options) in PARTNERS:
@@ -86,7 +86,7 @@ def _receiver(scene: Scene, placed: Placed, all_of_it: Sequence[Placed]) -> Plan
 
 
 def _binder(placed: Placed, all_of_it: Sequence[Placed]) -> Placed | None:
-    """The socket that `placed` connects to; None of one that binds."""
+    """Returns the socket that `placed` connects to; None if `placed` binds."""
     for binds, connects in PARTNERS.items():
         if (name := getattr(placed.model.zeromq, connects)) is not None:
             there = (one for one in all_of_it if one.node == name)
@@ -95,7 +95,9 @@ def _binder(placed: Placed, all_of_it: Sequence[Placed]) -> Placed | None:
 
 
 def _spec(scene: Scene, placed: Placed, binder: Placed) -> dict[str, Any]:
-    """The settings of both sides of a connection, from the side that binds."""
+    """Returns the agent's settings of one side of a connection, taken from the options of the side that
+    binds.
+    """
     options: ZeromqOptions = binder.model.zeromq
     spec: dict[str, Any] = {
         "socket": socket_of(placed.model.zeromq),
