@@ -12,7 +12,7 @@ use crate::network;
 use crate::table::File;
 use crate::{columns, dissect};
 
-/// Rows per group: about 6 MB.
+/// Rows of a row group of connections; its columns take about 6 MB.
 const ROWS: usize = 1 << 14;
 
 const SCHEMA: &str = "message connections {
@@ -45,7 +45,7 @@ const SCHEMA: &str = "message connections {
 const DIRECTIONS: usize = 11;
 const PER_DIRECTION: usize = 6;
 
-/// Writes rows to `W`.
+/// Writes the table of connections to `W` as Parquet.
 pub struct Connections<W: Write + Send> {
     file: File<W>,
     rows: Vec<Row>,
@@ -123,7 +123,7 @@ fn required(rows: &[Row], pages: Pages) -> Chunk {
     }
 }
 
-/// `present`: 1 for each row with a value.
+/// Encodes a nullable column; `present` holds 1 for each row with a value, 0 for each null.
 fn nullable(present: &[u8], pages: Pages) -> Chunk {
     Chunk {
         levels: encode::levels(present, 1),

@@ -1,4 +1,4 @@
-//! The summary of a reduction: one JSON line for the caller, also stored in the table's metadata.
+//! The summary of a reduction: one JSON line for the caller, which the packet table's metadata holds too.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ pub struct Summary {
     pub captured_bytes: u64,
     /// Frames captured only in part.
     pub snapped: u64,
-    /// Frames without a known network header.
+    /// Frames whose network header is of no known type.
     pub unknown: u64,
     pub first_ns: Option<i64>,
     pub last_ns: Option<i64>,
@@ -25,12 +25,13 @@ pub struct Summary {
     pub app_unknown: u64,
     /// Frames of unknown link types, by type.
     pub unknown_links: BTreeMap<u32, u64>,
-    /// Where and why the file ended early.
+    /// The position and the reason where the file ends early; None if the file is whole.
     pub cut: Option<String>,
 }
 
 impl Summary {
-    /// One JSON object; `truncated`: whether the file was cut; `cut`: where, or null.
+    /// Formats the summary as one JSON object; `truncated` tells whether the file was cut, `cut` where and
+    /// why, or null.
     pub fn json(&self) -> String {
         let time = |value: Option<i64>| value.map_or("null".to_string(), |value| value.to_string());
         let numbers = [

@@ -1,17 +1,18 @@
-//! Maps ports to dissectors.
+//! Maps TCP and UDP ports to application protocols.
 
 use super::{ALL, names, number};
 
 const NOBODY: u8 = u8::MAX;
 
-/// The dissector of each TCP and UDP port.
+/// For each TCP and UDP port, the number of the protocol that uses it.
 pub struct Ports {
     tcp: Box<[u8]>,
     udp: Box<[u8]>,
 }
 
 impl Ports {
-    /// The registry's ports; protocols in `named` have only the ports given there. Errors: a name without ports.
+    /// Assigns the ports of the registry; a protocol in `named` has only the ports listed there. Returns an
+    /// error for a name that has no ports.
     pub fn new(named: &[(String, Vec<u16>)]) -> Result<Self, String> {
         let nobody = || vec![NOBODY; 1 << 16].into_boxed_slice();
         let (mut tcp, mut udp) = (nobody(), nobody());

@@ -54,7 +54,7 @@ struct Tls {
     head: Head<5>,
     record: u8,
     left: u32,
-    /// Set by ChangeCipherSpec.
+    /// True after ChangeCipherSpec, from which on handshake messages are encrypted.
     encrypted: bool,
     message_head: Head<4>,
     message: u8,
@@ -89,7 +89,8 @@ impl Tls {
         self.encrypted |= self.record == CHANGE_CIPHER_SPEC;
     }
 
-    /// Parses handshake messages; a record may contain several, or a part of one.
+    /// Parses handshake messages and adds their types to `notes`; a record may contain several, or a part of
+    /// one.
     fn messages(&mut self, mut data: &[u8], notes: &mut Notes) {
         while !data.is_empty() {
             if self.message_left == 0 {

@@ -1,4 +1,5 @@
-//! Messages of the agent: a big-endian header of 28 bytes, then padding; over TCP a four-byte length precedes it.
+//! Dissects messages of the vNET agent: a big-endian header of 28 bytes, then padding; over TCP a four-byte
+//! length precedes the header.
 //!
 //! Magic `vNET`, kind u8, flags u8, reserved u16, flow u32, seq u32, scheduled_ns i64, reply_bytes u32.
 
@@ -17,9 +18,9 @@ pub const DISSECTOR: Dissector = Dissector {
 const MAGIC: &[u8] = b"vNET";
 const HEADER: usize = 28;
 const PREFIX: usize = 4;
-/// Position of the kind in the header.
+/// Offset of the field `kind` in the header.
 const KIND: usize = 4;
-/// Names by kind.
+/// The names of message types, indexed by `kind`.
 const NAMES: [&str; 5] = ["REQUEST", "REPLY", "PUSH", "STREAM", "OTHER"];
 
 fn type_name(kind: u16) -> String {
