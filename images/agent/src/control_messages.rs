@@ -9,7 +9,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, RawFd};
 
-/// An attempt to connect or to send that takes longer than this is abandoned.
+/// An attempt to connect that takes longer than this is abandoned.
 const TIMEOUT_NS: i64 = 5_000_000_000;
 /// The least time between two attempts to connect.
 const RETRY_NS: i64 = 1_000_000_000;

@@ -154,7 +154,7 @@ impl Launcher {
         Ok(Map::new())
     }
 
-    /// Ends all nodes and helper processes; continues after errors and reports all of them.
+    /// Ends all helper processes and nodes and removes the core namespace; continues after an error and returns it.
     pub(super) fn destroy_all(&mut self) -> Res<()> {
         if let Some((sampler, _)) = self.sampler.take() {
             sampler.end();
