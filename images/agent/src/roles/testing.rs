@@ -7,7 +7,7 @@ use std::time::Duration;
 
 pub const SECOND: i64 = 1_000_000_000;
 
-/// Twenty messages in a tenth of a second.
+/// Returns a flow of twenty messages in a tenth of a second.
 pub fn flow(pattern: &str, bytes: usize, reply: Option<usize>) -> Value {
     json!({
         "number": 4, "pattern": pattern, "payload": {"kind": "bytes", "bytes": bytes},
@@ -17,7 +17,7 @@ pub fn flow(pattern: &str, bytes: usize, reply: Option<usize>) -> Value {
     })
 }
 
-/// Records of messages sent and received, and of sessions.
+/// Splits records into those of sent messages (S), received messages (R) and sessions (C).
 pub fn by_kind(records: Vec<u8>) -> (Vec<String>, Vec<String>, Vec<String>) {
     let text = String::from_utf8(records).unwrap();
     let of = |kind: &str| {
@@ -27,7 +27,7 @@ pub fn by_kind(records: Vec<u8>) -> (Vec<String>, Vec<String>, Vec<String>) {
     (of("S"), of("R"), of("C"))
 }
 
-/// The poll set of a role.
+/// Returns the poll set of a role.
 pub fn poll_set(role: &(impl Role + ?Sized)) -> Vec<libc::pollfd> {
     let mut fds = Vec::new();
     role.fds(&mut |fd, write| {
