@@ -79,7 +79,7 @@ pub struct Columns {
     app: Vec<u32>,
     type_counts: Vec<u32>,
     types: Vec<u32>,
-    /// Bytes by layer: link, VLAN, network, transport, application, data, padding.
+    /// For each layer (link, VLAN, network, transport, application, data, padding) the bytes of each row.
     layers: [Vec<u32>; 7],
 }
 

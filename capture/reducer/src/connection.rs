@@ -28,7 +28,8 @@ pub struct Direction {
     pub wire_bytes: u64,
     pub payload_bytes: u64,
     pub retransmissions: u64,
-    /// Smoothed round trip from the capture point to this direction's receiver and back.
+    /// Smoothed round trip from the capture point to this direction's receiver and back; None without a
+    /// sample.
     pub srtt_ns: Option<i64>,
     pub rtt_samples: u64,
     timed: VecDeque<(u32, i64)>,
@@ -73,7 +74,7 @@ impl Direction {
 /// The summary of a TCP connection; `side` 0 and 1 are the directions as the flow table numbers them.
 #[derive(Clone, Debug)]
 pub struct Connection {
-    /// The direction of the first SYN, or of the first packet if the capture has no SYN.
+    /// The direction that sent the first SYN, or the first packet if the capture has no SYN.
     pub opener: usize,
     pub first_ns: i64,
     pub last_ns: i64,

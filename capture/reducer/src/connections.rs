@@ -1,4 +1,5 @@
-//! The table of TCP connections: one row each, in the order in which the flow table evicts them.
+//! Writes the table of TCP connections: one row per connection, in the order in which the flow table evicts
+//! them.
 
 use std::io::Write;
 
@@ -41,7 +42,7 @@ const SCHEMA: &str = "message connections {
     REQUIRED INT64 reverse_rtt_samples;
 }";
 
-/// Index of the first direction's first column, and number of columns per direction.
+/// Index of the first direction's first column. The next constant: the number of columns per direction.
 const DIRECTIONS: usize = 11;
 const PER_DIRECTION: usize = 6;
 

@@ -24,7 +24,7 @@ pub fn decode(link_type: u32, data: &[u8], wire_len: u32) -> Packet<'_> {
     packet
 }
 
-/// Whether the reducer decodes frames of this link type.
+/// Returns whether the reducer can decode frames of this link type.
 pub fn supports(link_type: u32) -> bool {
     matches!(
         link_type,

@@ -1,4 +1,4 @@
-//! Application protocols: the interface of dissectors, and their registry.
+//! Recognises and dissects application protocols: the interface of dissectors, and their registry.
 //!
 //! Each protocol is one file or small folder of this module and one line in `ALL`. Its dissector names the
 //! protocol's message types and counts the bytes of the protocol's own headers.
@@ -91,7 +91,7 @@ pub trait Stream {
     /// Parses captured bytes; adds to `notes` the types of messages that end in them and the number of header
     /// bytes.
     fn parse(&mut self, data: &[u8], notes: &mut Notes) -> bool;
-    /// Skips `count` bytes (at least one) that were not captured.
+    /// Skips `count` bytes (at least one) that were not captured; returns false if the position is lost.
     fn skip(&mut self, count: u32, notes: &mut Notes) -> bool;
 }
 
@@ -102,7 +102,7 @@ pub struct Notes {
     pub app: Option<u8>,
     /// The types of messages that end in the packet, each combined with its protocol's number.
     pub types: Vec<u16>,
-    /// Bytes of the packet's payload that are the protocol's header.
+    /// Number of bytes of the packet's payload that are the protocol's header.
     pub header: u32,
 }
 

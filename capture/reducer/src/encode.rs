@@ -13,7 +13,7 @@ const MINIBLOCK: usize = 32;
 /// A column chunk's pages, not yet compressed.
 #[derive(Debug)]
 pub struct Pages {
-    /// The dictionary page and its number of entries.
+    /// The dictionary page and its number of entries; None without a dictionary.
     pub dictionary: Option<(Vec<u8>, u32)>,
     pub encoding: Encoding,
     pub values: Vec<u8>,
@@ -78,7 +78,7 @@ fn constant(count: usize) -> Vec<u8> {
     out
 }
 
-/// Encodes numbers: with a dictionary if they are close together and repeat, else plain.
+/// Encodes a column of numbers: with a dictionary if the values are close together and repeat, else plain.
 pub fn numbers(values: &[u32]) -> Pages {
     let low = values.iter().copied().min().unwrap_or(0);
     let high = values.iter().copied().max().unwrap_or(0);
@@ -140,7 +140,7 @@ fn index_by_table(values: &[u32], low: u32, high: u32) -> (Vec<u32>, Vec<u32>) {
     (entries, indexed)
 }
 
-/// Encodes texts; every number is an index into `names`.
+/// Encodes a column of texts with the dictionary `names`; each number is an index into it.
 pub fn texts<S: AsRef<[u8]>>(numbers: &[u32], names: &[S]) -> Pages {
     let mut page = Vec::new();
     for name in names {
@@ -156,7 +156,7 @@ pub fn texts<S: AsRef<[u8]>>(numbers: &[u32], names: &[S]) -> Pages {
     }
 }
 
-/// Encodes booleans, one per byte, as bits.
+/// Encodes a column of booleans; each byte of `values` is 0 or 1.
 pub fn truths(values: &[u8]) -> Pages {
     Pages {
         dictionary: None,
@@ -260,14 +260,14 @@ fn delta_block(deltas: &[i64], out: &mut Vec<u8>) {
 mod tests {
     use super::*;
 
-    /// The example of the format's own description (Encodings.md, "Delta Encoding").
+    /// Encodes the example in the description of the format (Encodings.md, "Delta Encoding").
     #[test]
     fn deltas_are_those_of_the_description() {
         let Pages { values, .. } = times(&[1, 2, 3, 4, 5]);
         assert_eq!(values, [128, 1, 4, 5, 2, 2, 0, 0, 0, 0]);
     }
 
-    /// The same document's example of bit packing: 0 to 7 in three bits each.
+    /// Encodes the example of bit packing in Encodings.md: 0 to 7 in three bits each.
     #[test]
     fn bits_are_packed_from_the_least_significant() {
         let mut out = Vec::new();

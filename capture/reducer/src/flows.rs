@@ -44,7 +44,7 @@ struct Flow {
     connection: Option<Box<Connection>>,
 }
 
-/// The analysis result of a TCP packet.
+/// The analysis result of a TCP packet: its connection's number and its class.
 pub struct Found {
     pub stream: u32,
     pub verdict: Verdict,

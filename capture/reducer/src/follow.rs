@@ -1,8 +1,8 @@
 //! Follows one direction of a TCP connection in byte order, and passes the bytes to a dissector.
 //!
-//! Early segments wait, within bounds, for the gap before them. A gap that the receiver has acknowledged is missing only
-//! in the capture: the follower skips it. If the gap lies inside one message the position stays known, else the follower
-//! searches for a new beginning.
+//! Early segments wait, within limits of memory, until the gap before them closes. A gap that the receiver
+//! has acknowledged is missing only in the capture: the follower skips it. If the gap lies inside one
+//! message, the position stays known; else the follower searches for the beginning of a message.
 
 use crate::dissect::{Notes, Stream};
 
@@ -164,7 +164,8 @@ impl Follower {
         notes.header = header;
     }
 
-    /// Processes a segment that begins at or before the next expected byte.
+    /// Processes a segment that begins at or before the next expected byte, and skips the part that is
+    /// already known.
     fn take(&mut self, seq: u32, len: u32, data: &[u8], notes: &mut Notes) {
         let next = self.next.unwrap_or(seq);
         let old = distance(next, seq).max(0) as u32;

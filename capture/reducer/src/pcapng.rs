@@ -1,4 +1,5 @@
-//! Parses blocks of a pcapng file (draft-ietf-opsawg-pcapng): sections, interfaces and packets; skips all others.
+//! Parses the blocks of a pcapng file (draft-ietf-opsawg-pcapng) that hold sections, interfaces and packets;
+//! skips all others.
 
 use crate::frame::{Frame, MAX_RECORD};
 use crate::window::word;
@@ -216,7 +217,7 @@ impl Section {
         })
     }
 
-    /// Parses an enhanced or obsolete packet; they differ only in the width of the interface number.
+    /// Parses an enhanced or obsolete packet block; the two differ only in the width of the interface number.
     #[inline]
     fn packet(&self, block: &[u8], kind: u32) -> Result<Frame, String> {
         let number = match kind {

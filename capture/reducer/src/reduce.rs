@@ -1,4 +1,4 @@
-//! Reduces a capture to tables: reads, decodes, analyses and writes.
+//! Reduces a capture to tables: reads the file, decodes and analyses each frame, and writes the rows.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};

@@ -19,11 +19,11 @@ pub struct Summary {
     pub streams: u64,
     pub evicted: u64,
     pub retransmissions: u64,
-    /// Complete messages of application protocols.
+    /// Complete messages of application protocols that a dissector has recognised.
     pub app_messages: u64,
     /// Frames in which the dissector could not follow a stream.
     pub app_unknown: u64,
-    /// Frames of unknown link types, by type.
+    /// Number of frames of each link type that the reducer cannot decode.
     pub unknown_links: BTreeMap<u32, u64>,
     /// The position and the reason where the file ends early; None if the file is whole.
     pub cut: Option<String>,

@@ -87,14 +87,14 @@ impl Channel {
             .collect()
     }
 
-    /// Queues a line and writes as much as the socket accepts.
+    /// Queues a line, to which a newline is added, and writes as much as the socket accepts.
     pub fn send(&mut self, line: &str) {
         self.output.extend_from_slice(line.as_bytes());
         self.output.push(b'\n');
         self.flush();
     }
 
-    /// Queues bytes that already end in a newline.
+    /// Queues bytes that already end in a newline, and writes as much as the socket accepts.
     pub fn send_lines(&mut self, lines: &[u8]) {
         self.output.extend_from_slice(lines);
         self.flush();

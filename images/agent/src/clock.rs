@@ -1,4 +1,5 @@
-//! The lab's clock: Unix time at the launcher's start plus CLOCK_MONOTONIC since, so it never steps.
+//! The lab's clock: Unix time at the launcher's start plus the time that has passed since on CLOCK_MONOTONIC,
+//! so that the clock never steps.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -15,12 +16,12 @@ fn read(clock: libc::clockid_t) -> i64 {
     ts.tv_sec * 1_000_000_000 + ts.tv_nsec
 }
 
-/// CLOCK_MONOTONIC in nanoseconds.
+/// Returns CLOCK_MONOTONIC in nanoseconds.
 pub fn mono_ns() -> i64 {
     read(libc::CLOCK_MONOTONIC)
 }
 
-/// CLOCK_REALTIME in nanoseconds, the clock of the kernel's packet timestamps.
+/// Returns CLOCK_REALTIME in nanoseconds, the clock of the kernel's packet timestamps.
 pub fn real_ns() -> i64 {
     read(libc::CLOCK_REALTIME)
 }

@@ -100,7 +100,7 @@ pub struct Outbox {
     /// The state to send, as a line of JSON; empty before the first `set`.
     latest: String,
     unsent: Vec<u8>,
-    /// When the last attempt to connect began.
+    /// Time of the last attempt to connect, in nanoseconds of the monotonic clock.
     begun_ns: i64,
 }
 

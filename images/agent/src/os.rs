@@ -86,7 +86,7 @@ pub fn poll(fds: &mut [libc::pollfd], timeout_ms: i32) -> io::Result<usize> {
     }
 }
 
-/// As `poll`, with a timeout in nanoseconds.
+/// Waits for events as `poll` does, with a timeout in nanoseconds, which must not be negative.
 pub fn poll_ns(fds: &mut [libc::pollfd], timeout_ns: i64) -> io::Result<usize> {
     let timeout = libc::timespec {
         tv_sec: timeout_ns / 1_000_000_000,

@@ -1,6 +1,7 @@
-//! AMQP 0-9-1: finds the methods that end in a stream's bytes, and counts header bytes.
+//! Dissects AMQP 0-9-1: finds the methods that end in a stream's bytes, and counts header bytes.
 //!
-//! A frame is type, channel, size, payload and an end octet; everything except the payload of a body frame is header.
+//! A frame consists of type, channel, size, payload and an end octet; everything except the payload of a body
+//! frame counts as header.
 
 use super::head::Head;
 use super::{Dissector, Notes, Stream};
@@ -130,7 +131,7 @@ enum State {
     },
 }
 
-/// Parses the beginning of a frame: its type and size.
+/// Parses the beginning of a frame: returns its type and size, or None if no frame begins so.
 fn beginning(head: &[u8]) -> Option<(u8, u32)> {
     if head.starts_with(GREETING) {
         return Some((GREETED, 0));

@@ -1,4 +1,5 @@
-//! DNS (RFC 1035) over UDP and TCP, and multicast DNS: queries and responses; the whole message counts as header.
+//! Dissects DNS (RFC 1035) over UDP and TCP, and multicast DNS, into queries and responses; the whole message
+//! counts as header.
 
 use super::head::Head;
 use super::{Dissector, Notes, Stream};

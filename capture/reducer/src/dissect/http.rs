@@ -1,6 +1,8 @@
-//! HTTP/1.x (RFC 9112): requests by method, responses by status; bodies are payload, everything else is header.
+//! Dissects HTTP/1.x (RFC 9112) into requests by method and responses by status; bodies are payload,
+//! everything else is header.
 //!
-//! A message is noted at the end of its body, or at the end of its head if the body lasts until the connection closes.
+//! The type of a message is noted at the end of its body, or at the end of its head if the body lasts until
+//! the connection closes.
 
 mod line;
 
@@ -25,7 +27,7 @@ pub const DISSECTOR: Dissector = Dissector {
 const PIPELINE: usize = 64;
 const SWITCHING_PROTOCOLS: u16 = 101;
 
-/// The methods of unanswered requests, shared by both directions.
+/// The methods of requests without a response so far, shared by both directions.
 type Pending = Rc<RefCell<VecDeque<u16>>>;
 
 fn streams() -> super::Streams {

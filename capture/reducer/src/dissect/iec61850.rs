@@ -150,7 +150,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// One ASDU with a sample of four bytes, and a message of GOOSE with one value.
+    /// An ASDU with a sample of four bytes. The next constant: a GOOSE message with one value.
     const SV: [u8; 35] = [
         0x40, 0, 0, 35, 0, 0, 0, 0, 0x60, 25, 0x80, 1, 1, 0xa2, 20, 0x30, 18, 0x80, 1, b'M', 0x82,
         2, 0, 9, 0x85, 1, 2, 0x87, 6, 1, 2, 3, 4, 5, 6,

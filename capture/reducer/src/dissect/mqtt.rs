@@ -1,5 +1,5 @@
-//! MQTT: finds the control packets that end in a stream's bytes, and counts header bytes. It stores no payload, only a
-//! packet's type and the number of remaining bytes.
+//! Dissects MQTT: finds the control packets that end in a stream's bytes, and counts header bytes. The parser
+//! stores no payload, only a packet's type and the number of its remaining bytes.
 
 #[cfg(test)]
 mod follow_tests;

@@ -1,4 +1,5 @@
-//! PGM (RFC 3208) in UDP: source path messages, data and repairs, negative acknowledgements and confirmations.
+//! Dissects PGM (RFC 3208) in UDP: source path messages, data and repairs, negative acknowledgements and
+//! confirmations.
 
 use super::{Dissector, Notes};
 

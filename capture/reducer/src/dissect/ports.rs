@@ -41,13 +41,15 @@ impl Ports {
         Ok(Self { tcp, udp })
     }
 
-    /// The protocol of a connection between two ports; the lower port, usually the server's, takes precedence.
+    /// Returns the protocol of a connection between two ports, or None; the lower port, usually the server's,
+    /// takes precedence.
     pub fn tcp(&self, one: u16, other: u16) -> Option<u8> {
         let known = |port: u16| Some(self.tcp[usize::from(port)]).filter(|&app| app != NOBODY);
         known(one.min(other)).or_else(|| known(one.max(other)))
     }
 
-    /// The possible protocols of a datagram between two ports, the likelier first.
+    /// Returns the possible protocols of a datagram between two ports: that of the lower port, then that of
+    /// the higher.
     pub fn udp(&self, one: u16, other: u16) -> [Option<u8>; 2] {
         [one.min(other), one.max(other)]
             .map(|port| Some(self.udp[usize::from(port)]).filter(|&app| app != NOBODY))

@@ -39,7 +39,7 @@ const BEFORE: usize = 4;
 const COMMON: u32 = 14;
 const CHECKSUM: u32 = 2;
 
-/// The type and size of the frame that begins with `head`; None where no frame begins.
+/// Returns the type and size of the frame that begins with `head`; None if no frame begins so.
 fn beginning(head: &[u8]) -> Option<(u16, u32)> {
     let (&[SYNC, kind, high, low], _) = head.split_first_chunk::<BEFORE>()? else {
         return None;
@@ -100,7 +100,7 @@ struct Frame {
     kind: u16,
     size: u32,
     at: u32,
-    /// Checksum so far; None where some bytes were not captured.
+    /// Checksum of the bytes so far; None if some bytes were not captured.
     crc: Option<u16>,
 }
 

@@ -14,7 +14,7 @@ pub struct Account {
     duplicates: u64,
     reordered: u64,
     corrupted: u64,
-    /// Frames of another trial or with an invalid number.
+    /// Frames of another trial, or with a number that the trial does not have.
     foreign: u64,
     /// Frames that arrived before their sending time, because the clocks of the nodes differ.
     early: u64,

@@ -1,5 +1,5 @@
-//! Test frames after RFC 2544: an open-loop generator on one node's interface, and a receiver on another's that accounts
-//! for each frame.
+//! Sends and receives the test frames of a trial as RFC 2544 requires: an open-loop generator on one node's
+//! interface, and a receiver on another node's, which accounts for each frame.
 
 mod account;
 mod frame;

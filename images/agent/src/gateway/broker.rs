@@ -1,4 +1,5 @@
-//! The bandwidth broker of a control centre: `response_ns` after the first alarm it reserves the rates that gateways demand.
+//! The bandwidth broker of a control centre: `response_ns` after the first alarm it reserves the rates that
+//! gateways have requested.
 
 use crate::clock;
 use crate::control_messages::{Inbox, Outbox};

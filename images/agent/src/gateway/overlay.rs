@@ -23,7 +23,7 @@ const LARGEST: usize = 65_536;
 /// IP diverts the frames again. The frames themselves keep their EtherType.
 const SENT_AS: u16 = 0x88b5;
 
-/// Settings of a gateway's overlay.
+/// Settings of the overlay of a gateway: its device and its filters.
 #[derive(Deserialize)]
 pub struct Settings {
     /// The TAP device to which the kernel diverts packets.
@@ -32,7 +32,7 @@ pub struct Settings {
     filters: Vec<String>,
 }
 
-/// Settings of the queue of one class.
+/// Settings of the queue of one class, which several flows share.
 #[derive(Deserialize)]
 pub struct Shared {
     order: Order,

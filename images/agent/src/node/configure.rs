@@ -1,4 +1,5 @@
-//! Configures the network of the node's namespace by ioctl and netlink, without other programs, and reads it back.
+//! Configures the network of the node's namespace by ioctl and netlink, without other programs, and reads the
+//! result back.
 
 mod forwarding;
 mod naming;

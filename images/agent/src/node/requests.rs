@@ -1,4 +1,4 @@
-//! The operations of a node, one short function each.
+//! Performs the operations of a node, each in one short function.
 
 use super::accounts::Account;
 use super::exec::Exec;

@@ -1,4 +1,4 @@
-//! The structured requests of docs/contracts.md, and the parts of the plan that the agent receives.
+//! The structures of requests (docs/contracts.md) and of the parts of the plan that the agent receives.
 
 mod measuring;
 mod nodes;

@@ -1,4 +1,5 @@
-//! One packet socket per namespace sends and receives on all its devices, with the kernel's receive times.
+//! Sends and receives probe frames: one packet socket per namespace serves all its devices, with the kernel's
+//! receive times.
 
 use super::frame::{DESTINATION, ETHERTYPE};
 use crate::launch::netns;

@@ -33,9 +33,9 @@ pub trait Role {
     fn go(&mut self, t0_ns: i64);
     /// Returns when to call `on_time` next; None if nothing is planned.
     fn deadline(&self) -> Option<i64>;
-    /// Passes each descriptor to poll, and whether to poll it for writing.
+    /// Passes each descriptor to poll to `wait_for`, with whether to poll it for writing too.
     fn fds(&self, wait_for: &mut dyn FnMut(RawFd, bool));
-    /// Handles a ready descriptor.
+    /// Handles a ready descriptor; appends records to `out`.
     fn on_ready(&mut self, fd: RawFd, revents: i16, now: i64, out: &mut Vec<u8>);
     /// Performs everything that is due at `now`.
     fn on_time(&mut self, now: i64, out: &mut Vec<u8>);

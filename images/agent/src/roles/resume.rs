@@ -6,13 +6,13 @@ use crate::proto::ResumePoint;
 /// What happens to a scheduled message after the restart.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// Send it.
+    /// The message is sent.
     Send,
-    /// The records already have its outcome.
+    /// The records already have the message's outcome.
     Recorded,
-    /// It was in flight when the machine ended, so its outcome is unknown.
+    /// The message was in flight when the machine ended, so its outcome is unknown.
     Unknown,
-    /// It fell due while the machine was off.
+    /// The message fell due while the machine was off.
     Missed,
 }
 

@@ -33,7 +33,8 @@ impl Sends {
         })
     }
 
-    /// As `new`, for a role whose protocol defines the whole message; `write` then appends nothing.
+    /// Creates the schedule as `new` does, for a role whose protocol defines the whole message; `write` then
+    /// appends nothing.
     pub fn with_own_encoding(
         flow: Flow,
         session: &Session,

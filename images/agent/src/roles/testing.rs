@@ -1,4 +1,4 @@
-//! Common parts of the roles' tests.
+//! Helper functions that the tests of several roles share.
 
 use super::Role;
 use crate::{clock, os};
@@ -41,7 +41,7 @@ pub fn poll_set(role: &(impl Role + ?Sized)) -> Vec<libc::pollfd> {
     fds
 }
 
-/// Polls a role's sockets for at most `wait_ms`, and runs it.
+/// Polls a role's sockets for at most `wait_ms`, handles ready ones, and performs what is due.
 pub fn turn(role: &mut (impl Role + ?Sized), wait_ms: i32, out: &mut Vec<u8>) {
     let mut fds = poll_set(role);
     os::poll(&mut fds, wait_ms).unwrap();
@@ -51,7 +51,7 @@ pub fn turn(role: &mut (impl Role + ?Sized), wait_ms: i32, out: &mut Vec<u8>) {
     role.on_time(clock::lab_ns(), out);
 }
 
-/// Runs roles side by side for `length_ns`; returns their records.
+/// Runs several roles in one thread for `length_ns`; returns their records.
 pub fn play_for(roles: &mut [Box<dyn Role>], length_ns: i64) -> Vec<u8> {
     let mut out = Vec::new();
     let t0 = clock::lab_ns();

@@ -1,4 +1,4 @@
-//! Recognises the beginning of MQTT control packets, for streams whose beginning was not captured.
+//! Recognises the beginning of an MQTT control packet in streams whose beginning was not captured.
 
 /// Returns whether `data` begins with a chain of plausible control packets; `cut` if bytes that were not
 /// captured follow it.

@@ -52,7 +52,7 @@ pub struct Sent {
     pub flow: Flow,
     /// Names of the flow's receivers in records.
     pub to: Vec<String>,
-    /// The schedule; None for a greedy flow, which has none.
+    /// The schedule, which yields the due times of messages; None for a greedy flow.
     ticks: Option<Ticks>,
     /// The same schedule, used to count due messages; it is ahead of `ticks`, since records are read later.
     counter: Option<Ticks>,

@@ -1,6 +1,7 @@
 //! An AMQP 0-9-1 client: an open-loop publisher, a consumer, or both; every message is accounted for.
 //!
-//! This module connects the protocol's sans-I/O state machine with the link to the broker and the delivery ledger.
+//! This module connects the protocol's state machine, which does no I/O, with the link to the broker and the
+//! delivery ledger.
 
 mod connection;
 mod methods;

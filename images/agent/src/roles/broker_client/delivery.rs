@@ -1,8 +1,9 @@
 //! The delivery ledger of a client that publishes through a broker: every scheduled message is in exactly one state until
 //! it is settled and recorded.
 //!
-//! queue (not yet passed to the protocol) -> `leaving` (in the socket's buffer) without acknowledgement, else `inflight`
-//! (handshake in progress) -> settled. A message returns to the front of the queue if its guarantee allows resending.
+//! The states are: in the queue (not yet passed to the protocol); then, without acknowledgements, in
+//! `leaving` (in the socket's buffer), otherwise in `inflight` (handshake in progress); then settled. A
+//! message returns to the front of the queue if its guarantee allows resending.
 
 use crate::proto::Totals;
 use crate::records::{Message, Outcome};

@@ -27,7 +27,7 @@ pub struct Content {
 pub struct Moment {
     pub st_num: u32,
     pub sq_num: u32,
-    /// Milliseconds.
+    /// The time, in milliseconds, within which the next message must arrive.
     pub time_allowed_to_live: u32,
     /// When the state last changed, in Unix nanoseconds.
     pub changed_ns: i64,
@@ -78,7 +78,7 @@ pub struct Seen<'a> {
     pub conf_rev: u64,
     pub st_num: u64,
     pub sq_num: u64,
-    /// Milliseconds.
+    /// The time, in milliseconds, within which the next message must arrive.
     pub time_allowed_to_live: u64,
 }
 

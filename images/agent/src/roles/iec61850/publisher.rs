@@ -9,7 +9,7 @@ use crate::roles::Role;
 use crate::roles::sends::Sends;
 use std::os::fd::RawFd;
 
-/// The messages of one protocol, which the publisher calls when they are due.
+/// The messages of one protocol: a publisher calls these functions to send what is due.
 pub trait Stream {
     /// Whether messages that are due at the end of the run are still sent.
     const SENDS_AT_THE_END: bool;

@@ -1,4 +1,4 @@
-//! Packet sockets: one that sends frames, and one that receives frames of an EtherType.
+//! Opens and uses packet sockets: one that sends frames, and others that receive frames of an EtherType.
 
 use crate::os::Res;
 use crate::packet;
