@@ -73,8 +73,8 @@ fn after(a: u32, b: u32) -> bool {
 }
 
 impl Side {
-    /// Resets the next expected sequence number to the highest one that the capture has seen sent before, when a
-    /// SYN repeats the connection's first SYN.
+    /// Resets the next expected sequence number to the end of the contiguous data seen so far, when a SYN repeats
+    /// the connection's first SYN.
     pub fn restart(&mut self) {
         self.next_seq = self.to_be_acked;
     }

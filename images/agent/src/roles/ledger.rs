@@ -215,7 +215,8 @@ impl Ledger {
         }
     }
 
-    /// Records a receiver's reply; returns the request's key, or None if no such request is open.
+    /// Records a receiver's reply, even one that arrives after its request has expired; returns the request's
+    /// key, or None if no such request was due so far.
     pub fn answered(
         &mut self,
         reply: &Identity,
