@@ -10,8 +10,8 @@ pub const DISSECTOR: Dissector = Dissector {
     ..Dissector::NONE
 };
 
-/// Packet types plus one, as in the header's fifth byte, with their names (RFC 3208, section 8.1; SPMR:
-/// appendix D's draft, by OpenPGM).
+/// Packet types, the values of the header's fifth byte, with their names (RFC 3208, section 8.1; SPMR:
+/// appendix D's draft, by OpenPGM). The message type in `Notes` is the packet type plus one.
 const TYPES: [(u16, &str); 10] = [
     (0x00, "SPM"),
     (0x01, "POLL"),

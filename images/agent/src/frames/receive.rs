@@ -22,9 +22,9 @@ const BROADCAST: [u8; 6] = [0xFF; 6];
 /// (4 ms).
 const COPIES_NS: i64 = 20_000_000;
 
-/// Receives a trial. Calls `armed` with the receiver's MAC once reception has started, then waits until
-/// `until` delivers a waiting time and either that time has passed or all frames have arrived. Returns the
-/// counts.
+/// Receives a trial. Calls `armed` with the receiver's MAC once reception has started. Ends after `until` has
+/// delivered a waiting time: when that time has passed, or `COPIES_NS` after all frames have arrived. Returns
+/// the counts.
 pub fn run(spec: &Listen, until: &OwnedFd, armed: &dyn Fn(String)) -> Res<Value> {
     let mut ring = Ring::open(&spec.iface, spec.ring_bytes.unwrap_or_else(ring_bytes))?;
     let mut account = Account::new(spec.trial, spec.count);

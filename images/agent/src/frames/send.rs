@@ -20,7 +20,8 @@ const CATCH_UP: u32 = 128;
 /// The time after which an interface that accepts nothing counts as down.
 const STUCK_MS: i32 = 2_000;
 
-/// The counts and times of the frames that a sender has sent. `refused` counts frames that the queue of its own interface dropped.
+/// The counts and times of the frames that a sender has sent. `refused` counts frames that the queue of its
+/// own interface dropped.
 #[derive(Default)]
 struct Sent {
     frames: u32,
