@@ -8,12 +8,13 @@ pub const SYN: u16 = 0x02;
 pub const RST: u16 = 0x04;
 pub const ACK: u16 = 0x10;
 
-/// A fast retransmission follows the last duplicate ACK by less than this.
+/// A segment counts as a fast retransmission if it follows the last duplicate ACK by less than this.
 const FAST_NS: u64 = 20_000_000;
-/// A segment is out of order at most this long after the newest one, unless the connection's round trip is known.
+/// A segment counts as out of order if it follows the newest segment by at most this; if the connection's
+/// round trip is known, that time replaces the constant.
 const OUT_OF_ORDER_NS: u64 = 3_000_000;
 
-/// The class of a segment; the discriminants index the names in `columns`.
+/// The class of a TCP segment; the number of each variant is the index of its name in `columns::VERDICTS`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Verdict {
     #[default]
@@ -26,7 +27,8 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// Whether tshark would set tcp.analysis.retransmission.
+    /// Returns true for the classes for which tshark sets tcp.analysis.retransmission: any of the three kinds
+    /// of retransmission.
     pub fn is_retransmission(self) -> bool {
         matches!(self, Self::Retransmission | Self::Fast | Self::Spurious)
     }
@@ -51,7 +53,8 @@ enum Last {
     ZeroWindowProbe,
 }
 
-/// The state of one direction of a connection.
+/// The analysis state of one direction of a connection: sequence numbers, acknowledgements and the last
+/// segment.
 #[derive(Clone, Debug, Default)]
 pub struct Side {
     pub base_seq: Option<u32>,
@@ -70,7 +73,8 @@ fn after(a: u32, b: u32) -> bool {
 }
 
 impl Side {
-    /// Resets the sequence numbers when a SYN repeats the connection's first one.
+    /// Resets the next expected sequence number to the end of the contiguous data seen so far, when a SYN repeats
+    /// the connection's first SYN.
     pub fn restart(&mut self) {
         self.next_seq = self.to_be_acked;
     }
@@ -108,7 +112,8 @@ impl Side {
         }
     }
 
-    /// Counts a duplicate ACK: no data, same numbers and window as before, and no answer to a probe.
+    /// Counts a duplicate ACK of this direction: a segment without data that repeats sequence number,
+    /// acknowledgement and window, and does not answer a keep-alive.
     fn count_duplicate_ack(&mut self, reverse: &Side, segment: &Segment) {
         let repeats = segment.len == 0
             && Some(segment.window) == self.window
@@ -119,7 +124,8 @@ impl Side {
         }
     }
 
-    /// Notes that `segment`, from the other side, acknowledges data of this side that the capture lacks.
+    /// Updates the state after `segment`, from the other side, has acknowledged data of this side that the
+    /// capture lacks.
     fn note_ack_of_unseen(&mut self, segment: &Segment) {
         let unseen = self.to_be_acked != 0 && after(segment.ack, self.to_be_acked);
         if !unseen || segment.flags & ACK == 0 {
@@ -132,7 +138,8 @@ impl Side {
         }
     }
 
-    /// Whether a segment with data, SYN or FIN repeats earlier data.
+    /// Classifies a segment with data, SYN or FIN: plain if it brings new data, otherwise the kind of
+    /// repetition or out of order.
     fn repeated(&self, reverse: &Side, segment: &Segment, round_trip_ns: i64) -> Verdict {
         let since = |then: i64| segment.time_ns.wrapping_sub(then) as u64;
         let end = segment.seq.wrapping_add(segment.len);

@@ -13,14 +13,16 @@ use parquet::schema::types::ColumnDescPtr;
 
 use crate::encode::Pages;
 
-/// One column of a row group; `entries` counts nulls too, `levels` is the page's part before the values.
+/// The encoded pages of one column of a row group. `entries` counts nulls too; `levels` holds the bytes of
+/// the page before the values.
 pub struct Chunk {
     pub levels: Vec<u8>,
     pub entries: usize,
     pub pages: Pages,
 }
 
-/// Compresses a page if that makes it smaller; otherwise leaves it, which saves readers time.
+/// Returns the compressed page if it is at least 10 % smaller. Otherwise returns the page unchanged, which
+/// saves readers time, and sets `compression` to none.
 fn compress(raw: Vec<u8>, compression: &mut Compression) -> Vec<u8> {
     let small = lz4_flex::block::compress(&raw);
     if small.len() * 10 < raw.len() * 9 {

@@ -11,15 +11,15 @@ use crate::packet::{
     ANALYSIS, APP, ARP, ETHERTYPE, Layers, NET, PAYLOAD, PORTS, Packet, TCP, TYPES, VLAN,
 };
 
-/// Rows per group: about 16 MB of columns.
+/// Rows of a row group of packets; its columns take about 16 MB.
 const ROWS: usize = 1 << 18;
-/// Limits the row group where single packets end thousands of messages.
+/// A row group also ends at this many message types, since a single packet can end thousands of messages.
 const MOST_TYPES: usize = 1 << 21;
 
-/// A row's time and captured length.
+/// Time and captured length of a packet, the values of a row that the decoded headers do not hold.
 pub type Place = (i64, usize);
 
-/// Indexed by `Verdict`.
+/// The names of the verdicts, indexed by `Verdict`.
 const VERDICTS: [&str; 6] = [
     "",
     "retransmission",
@@ -42,20 +42,21 @@ fn protocol_name(number: u16) -> String {
     }
 }
 
-/// Encodes small numbers as texts, with one dictionary entry per distinct number.
+/// Encodes a column of small numbers as a column of texts: `name` gives the text of each distinct number.
 pub fn named(numbers: &[u32], name: impl Fn(u32) -> String) -> Pages {
     let (entries, indexed) = encode::distinct(numbers);
     let names: Vec<String> = entries.into_iter().map(name).collect();
     encode::texts(&indexed, &names)
 }
 
-/// Columns; those with a presence bit hold one value per row with that bit.
+/// The values of a row group, column by column. A column with a presence bit holds values only for the rows
+/// whose bit is set.
 #[derive(Default)]
 pub struct Columns {
     places: FoldMap<u128, u32>,
     addresses: Vec<u128>,
     present: Vec<u8>,
-    /// Presence bits of analysis results.
+    /// For each row: presence bits of the results of TCP analysis and dissection.
     found: Vec<u8>,
     t_ns: Vec<i64>,
     wire: Vec<u32>,
@@ -78,7 +79,7 @@ pub struct Columns {
     app: Vec<u32>,
     type_counts: Vec<u32>,
     types: Vec<u32>,
-    /// Bytes by layer: link, VLAN, network, transport, application, data, padding.
+    /// For each layer (link, VLAN, network, transport, application, data, padding) the bytes of each row.
     layers: [Vec<u32>; 7],
 }
 
@@ -152,7 +153,7 @@ impl Columns {
         place
     }
 
-    /// The texts of the addresses, indexed by the numbers in `src` and `dst`.
+    /// Returns the addresses as texts, at the indices that the columns `src` and `dst` hold.
     pub fn address_names(&self) -> Vec<String> {
         self.addresses
             .iter()
@@ -194,7 +195,7 @@ impl Columns {
         }
     }
 
-    /// The chunk of the schema's column `index`.
+    /// Encodes the column with number `index` in the schema; `addresses` are the texts from `address_names`.
     pub fn chunk(&self, index: usize, addresses: &[String]) -> Chunk {
         let marked = |marks: &[u8], bit: u8, pages: Pages| Chunk {
             levels: encode::levels(marks, bit),
@@ -243,7 +244,8 @@ impl Columns {
         }
     }
 
-    /// Encodes lists: a row without types is one entry of definition level 0, a row with n types is n entries of level 2.
+    /// Encodes the lists of message types: a row without types is one entry of definition level 0, a row with
+    /// n types is n entries of level 2.
     fn types_chunk(&self) -> Chunk {
         let (mut repetition, mut definition) = (Vec::new(), Vec::new());
         let mut counts = self.type_counts.iter();

@@ -1,11 +1,13 @@
-//! Summary of a TCP connection: packets and bytes per direction, round trips, retransmissions, its end.
+//! Summarises one TCP connection: packets and bytes per direction, round trips, retransmissions, and how it
+//! ended.
 
 use std::collections::VecDeque;
 
 use crate::analysis::{ACK, FIN, RST, SYN, Verdict};
 use crate::packet::Packet;
 
-/// The most segments per direction that wait for an acknowledgement; more are not timed.
+/// The most segments per direction whose acknowledgement is timed at once; further segments give no
+/// round-trip sample.
 const MOST_TIMED: usize = 64;
 
 /// How a connection ended, as far as the capture shows.
@@ -15,18 +17,19 @@ pub enum End {
     Open,
     /// Both sides sent FIN.
     Fin,
-    /// A side sent RST before that.
+    /// A side sent RST before both had sent FIN.
     Rst,
 }
 
-/// One direction.
+/// The counts and round-trip samples of one direction of a connection.
 #[derive(Clone, Debug, Default)]
 pub struct Direction {
     pub packets: u64,
     pub wire_bytes: u64,
     pub payload_bytes: u64,
     pub retransmissions: u64,
-    /// Smoothed round trip from the capture point to this direction's receiver and back.
+    /// Smoothed round trip from the capture point to this direction's receiver and back; None without a
+    /// sample.
     pub srtt_ns: Option<i64>,
     pub rtt_samples: u64,
     timed: VecDeque<(u32, i64)>,
@@ -34,8 +37,9 @@ pub struct Direction {
 }
 
 impl Direction {
-    /// Notes a segment of this direction; `end`: the sequence number after it. By Karn's rule segments in flight at a
-    /// retransmission give no sample, since the acknowledgement is ambiguous.
+    /// Handles a segment of this direction that ends before sequence number `end`; times it if it is new and
+    /// `room` permits. A retransmission discards all timed segments, since their acknowledgements are
+    /// ambiguous (Karn's algorithm).
     fn sent(&mut self, end: u32, time_ns: i64, verdict: Verdict, room: bool) {
         if verdict.is_retransmission() {
             self.timed.clear();
@@ -44,7 +48,8 @@ impl Direction {
         }
     }
 
-    /// Notes an acknowledgement up to `ack`, which gives a sample if it is the end of a segment.
+    /// Removes the timed segments that `ack` acknowledges; adds a round-trip sample where `ack` is exactly
+    /// the end of a segment.
     fn acknowledged(&mut self, ack: u32, time_ns: i64) {
         while let Some(&(end, sent_ns)) = self.timed.front() {
             if (ack.wrapping_sub(end) as i32) < 0 {
@@ -57,7 +62,7 @@ impl Direction {
         }
     }
 
-    /// RFC 6298, 2.2 and 2.3, with its alpha of 1/8.
+    /// Adds a round-trip sample: smoothed as in RFC 6298, 2.2 and 2.3, with alpha 1/8.
     fn sample(&mut self, round_trip_ns: i64) {
         self.rtt_samples += 1;
         self.srtt_ns = Some(self.srtt_ns.map_or(round_trip_ns, |smoothed| {
@@ -66,15 +71,15 @@ impl Direction {
     }
 }
 
-/// A connection; directions have the numbers of the flow table.
+/// The summary of a TCP connection; `side` 0 and 1 are the directions as the flow table numbers them.
 #[derive(Clone, Debug)]
 pub struct Connection {
-    /// The direction of the first SYN, or of the first packet if the capture has no SYN.
+    /// The direction that sent the first SYN, or the first packet if the capture has no SYN.
     pub opener: usize,
     pub first_ns: i64,
     pub last_ns: i64,
     pub directions: [Direction; 2],
-    /// Times from the last SYN to the first answer, and from the last answer to the first ACK.
+    /// Time from the last SYN to the first SYN+ACK. The next field: from the last SYN+ACK to the first ACK.
     pub syn_synack_ns: Option<i64>,
     pub synack_ack_ns: Option<i64>,
     pub end: End,
@@ -97,19 +102,19 @@ impl Connection {
         }
     }
 
-    /// Number of segments that wait for an acknowledgement.
+    /// Returns the number of segments, of both directions, that wait for an acknowledgement.
     pub fn timed(&self) -> usize {
         self.directions[0].timed.len() + self.directions[1].timed.len()
     }
 
-    /// Frees memory after the connection's end.
+    /// Frees the lists of timed segments after the connection's end.
     pub fn close(&mut self) {
         for direction in &mut self.directions {
             direction.timed = VecDeque::new();
         }
     }
 
-    /// Counts a packet of direction `side`.
+    /// Adds a packet of direction `side` to the counts and to the connection's first and last time.
     pub fn count(&mut self, side: usize, packet: &Packet, time_ns: i64) {
         self.first_ns = self.first_ns.min(time_ns);
         self.last_ns = self.last_ns.max(time_ns);
@@ -119,7 +124,8 @@ impl Connection {
         direction.payload_bytes += u64::from(packet.payload_len);
     }
 
-    /// Analyses a whole segment of direction `side`; `room`: whether one more may be timed.
+    /// Analyses an unfragmented segment of direction `side`: handshake, end, round trips. `room` permits
+    /// timing one more segment.
     pub fn see(
         &mut self,
         side: usize,
@@ -165,7 +171,8 @@ impl Connection {
         }
     }
 
-    /// Notes that direction `side` has answered a SYN.
+    /// Handles a SYN+ACK from direction `side`: sets the opener to the other direction and measures the time
+    /// since the SYN. Ignored once the handshake is complete.
     fn answered(&mut self, side: usize, time_ns: i64) {
         if self.synack_ack_ns.is_some() {
             return;
@@ -178,7 +185,8 @@ impl Connection {
     }
 }
 
-/// A connection and its endpoints; `ends` have the numbers of the connection's directions.
+/// A row of the table of connections; `ends` holds the (address, port) that sends in direction 0 and in
+/// direction 1.
 pub struct Row {
     pub stream: u32,
     pub ends: [(u128, u16); 2],

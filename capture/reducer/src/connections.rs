@@ -1,4 +1,5 @@
-//! The table of TCP connections: one row each, in the order in which the flow table evicts them.
+//! Writes the table of TCP connections: one row per connection, in the order in which the flow table evicts
+//! them.
 
 use std::io::Write;
 
@@ -12,7 +13,7 @@ use crate::network;
 use crate::table::File;
 use crate::{columns, dissect};
 
-/// Rows per group: about 6 MB.
+/// Rows of a row group of connections; its columns take about 6 MB.
 const ROWS: usize = 1 << 14;
 
 const SCHEMA: &str = "message connections {
@@ -41,11 +42,11 @@ const SCHEMA: &str = "message connections {
     REQUIRED INT64 reverse_rtt_samples;
 }";
 
-/// Index of the first direction's first column, and number of columns per direction.
+/// Index of the first direction's first column. The next constant: the number of columns per direction.
 const DIRECTIONS: usize = 11;
 const PER_DIRECTION: usize = 6;
 
-/// Writes rows to `W`.
+/// Writes the table of connections to `W` as Parquet.
 pub struct Connections<W: Write + Send> {
     file: File<W>,
     rows: Vec<Row>,
@@ -123,7 +124,7 @@ fn required(rows: &[Row], pages: Pages) -> Chunk {
     }
 }
 
-/// `present`: 1 for each row with a value.
+/// Encodes a nullable column; `present` holds 1 for each row with a value, 0 for each null.
 fn nullable(present: &[u8], pages: Pages) -> Chunk {
     Chunk {
         levels: encode::levels(present, 1),

@@ -3,7 +3,8 @@
 use crate::network;
 use crate::packet::{ETHERTYPE, Packet, VLAN};
 
-/// Decodes a frame of `link_type` (numbers: tcpdump.org/linktypes.html) that had `wire_len` bytes.
+/// Decodes the headers of a frame of `link_type` (numbers: tcpdump.org/linktypes.html) that had `wire_len`
+/// bytes when it was sent.
 pub fn decode(link_type: u32, data: &[u8], wire_len: u32) -> Packet<'_> {
     let mut packet = Packet {
         wire_len,
@@ -23,7 +24,7 @@ pub fn decode(link_type: u32, data: &[u8], wire_len: u32) -> Packet<'_> {
     packet
 }
 
-/// Whether the reducer decodes frames of this link type.
+/// Returns whether the reducer can decode frames of this link type.
 pub fn supports(link_type: u32) -> bool {
     matches!(
         link_type,
@@ -36,7 +37,8 @@ fn u16_at(data: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_be_bytes([bytes[0], bytes[1]]))
 }
 
-/// Decodes a link header with the EtherType at `at`, and VLAN tags if any.
+/// Decodes a link header whose EtherType is at offset `at`, with its VLAN tags if it has any, and the network
+/// header.
 #[inline]
 fn typed<'a>(packet: &mut Packet<'a>, data: &'a [u8], wire: usize, mut at: usize) {
     let Some(mut kind) = u16_at(data, at) else {
@@ -65,7 +67,8 @@ fn typed<'a>(packet: &mut Packet<'a>, data: &'a [u8], wire: usize, mut at: usize
     by_type(packet, data, wire, at);
 }
 
-/// Linux "cooked" version 2 begins with the ethertype; the network header follows 20 bytes later.
+/// Decodes the Linux "cooked" header, version 2: it begins with the EtherType and takes 20 bytes before the
+/// network header.
 fn sll2<'a>(packet: &mut Packet<'a>, data: &'a [u8], wire: usize) {
     let Some(kind) = u16_at(data, 0) else { return };
     packet.ethertype = kind;

@@ -1,7 +1,7 @@
-//! Application protocols: the interface of dissectors, and their registry.
+//! Recognises and dissects application protocols: the interface of dissectors, and their registry.
 //!
-//! A protocol is one file or small folder here, and one line in `ALL`. It names its message types and counts the bytes of
-//! its own headers.
+//! Each protocol is one file or small folder of this module and one line in `ALL`. Its dissector names the
+//! protocol's message types and counts the bytes of the protocol's own headers.
 
 mod amqp;
 mod dns;
@@ -20,11 +20,11 @@ pub use ports::Ports;
 
 use crate::packet::{ETHERTYPE, NET, PAYLOAD, PORTS, Packet, TCP};
 
-/// Type 0 of every protocol: the dissector could not follow the stream.
+/// Message type 0 of every protocol: the dissector has lost the position in the stream.
 pub const UNKNOWN: u16 = 0;
 const KIND_BITS: u32 = 10;
 
-/// The registry; a dissector's index is its number.
+/// All dissectors; the index of a dissector is its protocol's number.
 static ALL: [Dissector; 15] = [
     mqtt::DISSECTOR,
     vnet::DISSECTOR,
@@ -43,22 +43,24 @@ static ALL: [Dissector; 15] = [
     synphasor::DISSECTOR,
 ];
 
-/// Both directions of a connection, which may share state.
+/// The two directions of a connection, which may share state.
 pub type Streams = [Box<dyn Stream>; 2];
-/// Takes captured bytes of a datagram and its length on the wire; false where it belongs to another protocol.
+/// Dissects a datagram: its captured bytes and its sent length; returns false if the datagram belongs to
+/// another protocol.
 pub type Datagram = fn(&[u8], usize, &mut Notes) -> bool;
 
-/// An application protocol or tunnel, and how to recognise it; `NONE` has the defaults.
+/// An application protocol or tunnel, and how packets of it are recognised; `NONE` holds the default of each
+/// field.
 pub struct Dissector {
-    /// Wireshark's name, for `app` and `--app`.
+    /// Wireshark's name of the protocol, used in column `app` and option `--app`.
     pub name: &'static str,
-    /// The name of a message type that is not `UNKNOWN`.
+    /// Returns the name of a message type other than `UNKNOWN`.
     pub type_name: fn(u16) -> String,
     pub tcp_ports: &'static [u16],
     pub udp_ports: &'static [u16],
     pub ethertypes: &'static [u16],
     pub ip_protocols: &'static [u16],
-    /// First bytes that identify a datagram on any port; empty: none.
+    /// The first bytes of datagrams of this protocol on any port; empty if the protocol has no such bytes.
     pub magic: &'static [u8],
     pub streams: Option<fn() -> Streams>,
     pub datagram: Option<Datagram>,
@@ -78,27 +80,29 @@ impl Dissector {
     };
 }
 
-/// One direction of a byte stream. `parse` and `skip` return false where the position is lost; then they are called again
-/// only after `begin`.
+/// Dissects one direction of a byte stream. `parse` and `skip` return false when they lose the position in
+/// the stream; the caller then calls `begin` before the next `parse` or `skip`.
 pub trait Stream {
-    /// A message begins with the next byte.
+    /// Resets the state: a message begins with the next byte.
     fn begin(&mut self);
-    /// Whether `data` looks like a message's beginning; `cut`: more followed it that was not captured.
+    /// Returns whether `data` looks like the beginning of a message; `cut` if bytes that were not captured
+    /// follow it.
     fn plausible(&self, data: &[u8], cut: bool) -> bool;
-    /// Parses captured bytes; notes the types of messages that end in them, and how many bytes are header.
+    /// Parses captured bytes; adds to `notes` the types of messages that end in them and the number of header
+    /// bytes.
     fn parse(&mut self, data: &[u8], notes: &mut Notes) -> bool;
-    /// Skips `count` bytes (at least one) that were not captured.
+    /// Skips `count` bytes (at least one) that were not captured; returns false if the position is lost.
     fn skip(&mut self, count: u32, notes: &mut Notes) -> bool;
 }
 
-/// The result of dissecting a packet.
+/// The result of dissecting a packet: protocol, message types and header length.
 #[derive(Debug, Default)]
 pub struct Notes {
-    /// The protocol's number; None if no dissector reads the payload.
+    /// The protocol's number; None if no dissector accepted the payload.
     pub app: Option<u8>,
-    /// Message types that end in the packet, each with its protocol's number.
+    /// The types of messages that end in the packet, each combined with its protocol's number.
     pub types: Vec<u16>,
-    /// Bytes of the packet's payload that are the protocol's header.
+    /// Number of bytes of the packet's payload that are the protocol's header.
     pub header: u32,
 }
 
@@ -109,13 +113,13 @@ impl Notes {
         self.header = 0;
     }
 
-    /// Notes the end of a message of this type.
+    /// Adds the type `kind` of a message that ends in this packet.
     pub fn push(&mut self, kind: u16) {
         self.types
             .push(u16::from(self.app.unwrap_or_default()) << KIND_BITS | kind);
     }
 
-    /// Notes, once per packet, that the stream could not be followed.
+    /// Adds `UNKNOWN`, unless it is already the last type: the dissector could not follow the stream.
     pub fn push_unknown(&mut self) {
         if self.types.last().is_none_or(|&last| is_known(last)) {
             self.push(UNKNOWN);
@@ -123,19 +127,19 @@ impl Notes {
     }
 }
 
-/// Whether a noted type is not `UNKNOWN`.
+/// Returns whether a type from `Notes` is not `UNKNOWN`.
 pub fn is_known(noted: u16) -> bool {
     noted & ((1 << KIND_BITS) - 1) != UNKNOWN
 }
 
-/// The number of the dissector with this name.
+/// Returns the number of the protocol with this name, or None.
 pub fn number(name: &str) -> Option<u8> {
     ALL.iter()
         .position(|dissector| dissector.name == name)
         .map(|place| place as u8)
 }
 
-/// The names for `--app`: protocols with ports.
+/// Returns the names that `--app` accepts: protocols over TCP or UDP.
 pub fn names() -> impl Iterator<Item = &'static str> {
     let ported = |dissector: &&Dissector| dissector.streams.is_some() || over_udp(dissector);
     ALL.iter().filter(ported).map(|dissector| dissector.name)
@@ -150,7 +154,7 @@ pub fn name(app: u8) -> &'static str {
     ALL[usize::from(app)].name
 }
 
-/// The name of a type from `Notes`.
+/// Returns the name of a message type from `Notes`, or "UNKNOWN".
 pub fn type_name(noted: u16) -> String {
     let dissector = &ALL[usize::from(noted >> KIND_BITS)];
     if is_known(noted) {
@@ -160,12 +164,13 @@ pub fn type_name(noted: u16) -> String {
     }
 }
 
-/// The streams of a connection of protocol `app`; None for a protocol that has none.
+/// Creates the dissectors of both directions of a connection of protocol `app`; None if the protocol does not
+/// use TCP.
 pub fn streams(app: u8) -> Option<Streams> {
     ALL[usize::from(app)].streams.map(|make| make())
 }
 
-/// Dissects a packet that is not TCP.
+/// Dissects a packet by its EtherType, IP protocol, first bytes or UDP ports; ignores TCP and IP fragments.
 pub fn datagram(ports: &Ports, packet: &Packet, notes: &mut Notes) {
     let by_layer = |dissector: &Dissector| {
         if packet.present & NET == 0 {

@@ -5,7 +5,7 @@
 
 use parquet::basic::Encoding;
 
-/// The widest range of values for a lookup table.
+/// The widest range of values that are encoded with a lookup table.
 const TABLE: u32 = 1 << 16;
 const BLOCK: usize = 128;
 const MINIBLOCK: usize = 32;
@@ -13,7 +13,7 @@ const MINIBLOCK: usize = 32;
 /// A column chunk's pages, not yet compressed.
 #[derive(Debug)]
 pub struct Pages {
-    /// The dictionary page and its number of entries.
+    /// The dictionary page and its number of entries; None without a dictionary.
     pub dictionary: Option<(Vec<u8>, u32)>,
     pub encoding: Encoding,
     pub values: Vec<u8>,
@@ -54,12 +54,12 @@ fn run(value: u8, count: usize, out: &mut Vec<u8>) {
     out.push(value);
 }
 
-/// Bits for values below `count`; at least one, since readers disagree on zero.
+/// Returns the number of bits for values below `count`; at least one, since readers disagree on zero.
 fn width(count: u32) -> u32 {
     (32 - count.saturating_sub(1).leading_zeros()).max(1)
 }
 
-/// Dictionary indices, all below `count`.
+/// Encodes indices into a dictionary of `count` entries.
 fn indices(values: &[u32], count: u32) -> Vec<u8> {
     if count == 1 {
         return constant(values.len());
@@ -71,14 +71,14 @@ fn indices(values: &[u32], count: u32) -> Vec<u8> {
     out
 }
 
-/// `count` indices of the only entry of a dictionary.
+/// Encodes `count` times the index of a dictionary's only entry.
 fn constant(count: usize) -> Vec<u8> {
     let mut out = vec![width(1) as u8];
     run(0, count, &mut out);
     out
 }
 
-/// Encodes numbers: with a dictionary if they are close together and repeat, else plain.
+/// Encodes a column of numbers: with a dictionary if the values are close together and repeat, else plain.
 pub fn numbers(values: &[u32]) -> Pages {
     let low = values.iter().copied().min().unwrap_or(0);
     let high = values.iter().copied().max().unwrap_or(0);
@@ -109,7 +109,8 @@ pub fn numbers(values: &[u32]) -> Pages {
     }
 }
 
-/// The distinct values, which must be below 2^16, in order of appearance, and each value's index among them.
+/// Returns the distinct values in order of appearance, and for each value its index among them; all values
+/// must be below 2^16.
 pub fn distinct(values: &[u32]) -> (Vec<u32>, Vec<u32>) {
     let high = values.iter().copied().max().unwrap_or(0);
     index_by_table(values, 0, high)
@@ -122,7 +123,8 @@ fn plain(values: &[u32]) -> Vec<u8> {
         .collect()
 }
 
-/// The distinct values in order of appearance, and each value's index among them.
+/// Returns the distinct values in order of appearance, and for each value its index among them; all values
+/// are between `low` and `high`.
 fn index_by_table(values: &[u32], low: u32, high: u32) -> (Vec<u32>, Vec<u32>) {
     let mut table = vec![u32::MAX; (high - low) as usize + 1];
     let mut entries = Vec::new();
@@ -138,7 +140,7 @@ fn index_by_table(values: &[u32], low: u32, high: u32) -> (Vec<u32>, Vec<u32>) {
     (entries, indexed)
 }
 
-/// Encodes texts; every number is an index into `names`.
+/// Encodes a column of texts with the dictionary `names`; each number is an index into it.
 pub fn texts<S: AsRef<[u8]>>(numbers: &[u32], names: &[S]) -> Pages {
     let mut page = Vec::new();
     for name in names {
@@ -154,7 +156,7 @@ pub fn texts<S: AsRef<[u8]>>(numbers: &[u32], names: &[S]) -> Pages {
     }
 }
 
-/// Encodes booleans, one per byte, as bits.
+/// Encodes a column of booleans; each byte of `values` is 0 or 1.
 pub fn truths(values: &[u8]) -> Pages {
     Pages {
         dictionary: None,
@@ -163,7 +165,7 @@ pub fn truths(values: &[u8]) -> Pages {
     }
 }
 
-/// Bit `bit` of every byte, as a bit map.
+/// Collects bit `bit` of every byte into a bit map, the first byte in the lowest bit.
 fn gather(bytes: &[u8], bit: u32) -> Vec<u8> {
     let one = |chunk: &[u8]| {
         let mut word = [0; 8];
@@ -174,7 +176,8 @@ fn gather(bytes: &[u8], bit: u32) -> Vec<u8> {
     bytes.chunks(8).map(one).collect()
 }
 
-/// Definition levels of a nullable column, preceded by their length; a value is present where `bit` of `present` is set.
+/// Encodes the definition levels of a nullable column, preceded by their length; a value is present where
+/// `bit` of `present` is set.
 pub fn levels(present: &[u8], bit: u8) -> Vec<u8> {
     let map = gather(present, bit.trailing_zeros());
     let set: usize = map.iter().map(|byte| byte.count_ones() as usize).sum();
@@ -257,14 +260,14 @@ fn delta_block(deltas: &[i64], out: &mut Vec<u8>) {
 mod tests {
     use super::*;
 
-    /// The example of the format's own description (Encodings.md, "Delta Encoding").
+    /// Encodes the example in the description of the format (Encodings.md, "Delta Encoding").
     #[test]
     fn deltas_are_those_of_the_description() {
         let Pages { values, .. } = times(&[1, 2, 3, 4, 5]);
         assert_eq!(values, [128, 1, 4, 5, 2, 2, 0, 0, 0, 0]);
     }
 
-    /// The same document's example of bit packing: 0 to 7 in three bits each.
+    /// Encodes the example of bit packing in Encodings.md: 0 to 7 in three bits each.
     #[test]
     fn bits_are_packed_from_the_least_significant() {
         let mut out = Vec::new();

@@ -1,4 +1,4 @@
-//! The flow table: numbers TCP connections and holds each one's analysis state, within bounds.
+//! The flow table: numbers TCP connections and holds the analysis state of each, within limits of memory.
 
 use std::hash::{Hash, Hasher};
 
@@ -9,7 +9,8 @@ use crate::fold::FoldMap;
 use crate::follow::Follower;
 use crate::packet::{PAYLOAD, Packet};
 
-/// Limits of early bytes and timed segments over all connections.
+/// The most bytes that wait for missing segments, over all connections. The next constant: the most timed
+/// segments.
 const MAX_WAITING_BYTES: usize = 32 << 20;
 const MAX_TIMED: usize = 1 << 20;
 
@@ -36,20 +37,20 @@ struct Flow {
     round_trip_ns: i64,
     sides: [Side; 2],
     acks: [Option<u32>; 2],
-    /// The application protocol's number.
+    /// The number of the application protocol that the ports indicate; None if they indicate none.
     app: Option<u8>,
     followers: Option<Box<[Follower; 2]>>,
-    /// Present if a table of connections is requested.
+    /// The connection's summary; None unless a table of connections is requested.
     connection: Option<Box<Connection>>,
 }
 
-/// The analysis result of a TCP packet.
+/// The analysis result of a TCP packet: its connection's number and its class.
 pub struct Found {
     pub stream: u32,
     pub verdict: Verdict,
 }
 
-/// Holds at most `capacity` connections; evicts a connection that was not used recently.
+/// Holds at most `capacity` connections; when full, it evicts a connection that was not used recently.
 pub struct Flows {
     index: FoldMap<Key, u32>,
     slots: Vec<Flow>,
@@ -58,14 +59,15 @@ pub struct Flows {
     waiting: usize,
     timed: usize,
     summed: bool,
-    /// Evicted connections since the caller last drained this.
+    /// Summaries of evicted connections; the caller drains them.
     pub ended: Vec<Row>,
     pub streams: u32,
     pub evicted: u64,
 }
 
 impl Flows {
-    /// `summed`: whether to summarise connections.
+    /// Creates a table for `capacity` connections; `summed`: whether to summarise them for the table of
+    /// connections.
     pub fn new(capacity: usize, summed: bool) -> Self {
         let (index, slots) = (FoldMap::default(), Vec::new());
         Self {
@@ -132,7 +134,7 @@ impl Flows {
         self.streams - 1
     }
 
-    /// The slot of `key`; creates it if necessary.
+    /// Returns the slot of the connection `key`; creates the connection if it is new.
     fn slot(&mut self, key: Key, ports: &Ports) -> usize {
         if let Some(&slot) = self.index.get(&key) {
             self.slots[slot as usize].used = true;
@@ -152,7 +154,8 @@ impl Flows {
         slot
     }
 
-    /// The clock algorithm: finds the first slot that was not used since the hand last passed it.
+    /// Chooses a slot by the clock algorithm, the first one that was not used since the hand last passed it,
+    /// and evicts its connection.
     fn victim(&mut self) -> usize {
         while std::mem::take(&mut self.slots[self.hand].used) {
             self.hand = (self.hand + 1) % self.slots.len();
@@ -165,7 +168,7 @@ impl Flows {
         slot
     }
 
-    /// Evicts the connection in `slot`, which another one takes.
+    /// Adds the summary of the connection in `slot` to `ended`, before another connection takes the slot.
     fn evict(&mut self, slot: usize) {
         let flow = &mut self.slots[slot];
         self.waiting -= flow.waiting();
@@ -173,7 +176,7 @@ impl Flows {
         self.ended.extend(flow.row());
     }
 
-    /// The remaining connections, in the order of their numbers.
+    /// Returns the summaries of the connections in the table, in the order of their numbers.
     pub fn finish(mut self) -> impl Iterator<Item = Row> {
         self.slots.sort_unstable_by_key(|flow| flow.stream);
         self.slots.into_iter().filter_map(|mut flow| flow.row())
@@ -207,7 +210,8 @@ impl Flow {
         self.connection.as_ref().map_or(0, |found| found.timed())
     }
 
-    /// Adds a packet to the summary; `verdict` is None for a fragment, which only counts.
+    /// Adds a packet to the connection's summary, if there is one. `verdict` is None for a fragment, which is
+    /// counted but not analysed.
     fn sum_up(
         &mut self,
         side: usize,
@@ -235,7 +239,8 @@ impl Flow {
         })
     }
 
-    /// Whether a SYN with this number opens a new connection between the same ports.
+    /// Returns whether a SYN with number `seq` opens a new connection between the same ports, because the
+    /// direction began with another number.
     fn is_over(&self, side: usize, seq: u32) -> bool {
         let base = self.sides[side].base_seq;
         base.is_some_and(|base| base != seq)
@@ -291,7 +296,7 @@ impl Flow {
         }
     }
 
-    /// The handshake's round trip: from the latest SYN to the first plain ACK.
+    /// Measures the handshake's round trip, once: from the latest SYN to the first ACK without SYN.
     fn time(&mut self, flags: u16, time_ns: i64) {
         match flags & (SYN | ACK) {
             SYN => self.syn_ns = Some(time_ns),

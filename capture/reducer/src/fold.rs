@@ -1,9 +1,10 @@
-//! A fast hasher for tables keyed by address and port.
+//! A fast hasher for hash tables keyed by addresses and ports.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// Multiply and fold. The table is bounded, so speed counts more than resistance to collisions.
+/// Hashes by multiplying and folding. The tables are bounded, so speed counts more than resistance to
+/// collisions.
 #[derive(Default)]
 pub struct Fold(u64);
 

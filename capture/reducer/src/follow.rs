@@ -1,12 +1,12 @@
 //! Follows one direction of a TCP connection in byte order, and passes the bytes to a dissector.
 //!
-//! Early segments wait, within bounds, for the gap before them. A gap that the receiver has acknowledged is missing only
-//! in the capture: the follower skips it. If the gap lies inside one message the position stays known, else the follower
-//! searches for a new beginning.
+//! Early segments wait, within limits of memory, until the gap before them closes. A gap that the receiver
+//! has acknowledged is missing only in the capture: the follower skips it. If the gap lies inside one
+//! message, the position stays known; else the follower searches for the beginning of a message.
 
 use crate::dissect::{Notes, Stream};
 
-/// Farther than any window, so the numbers belong to another connection.
+/// A distance between sequence numbers beyond any TCP window: such a segment belongs to another connection.
 const FAR: i32 = 16 << 20;
 const MAX_WAITING_BYTES: usize = 256 << 10;
 const MAX_WAITING: usize = 256;
@@ -18,12 +18,12 @@ struct Early {
     data: Box<[u8]>,
 }
 
-/// One direction of one connection.
+/// The state of one direction of a connection: the next expected byte and the segments that arrived early.
 pub struct Follower {
     first: Option<u32>,
     next: Option<u32>,
     stream: Box<dyn Stream>,
-    /// Whether the position among the messages is known.
+    /// Whether the position relative to message boundaries is known.
     placed: bool,
     early: Vec<Early>,
     early_bytes: usize,
@@ -45,7 +45,7 @@ impl Follower {
         }
     }
 
-    /// Bytes that wait for a gap to close.
+    /// Returns the number of bytes that wait for earlier segments.
     pub fn waiting(&self) -> usize {
         self.early_bytes
     }
@@ -64,9 +64,9 @@ impl Follower {
         self.placed = true;
     }
 
-    /// Processes a segment of `len` bytes, of which `data` was captured; notes the types that end in it and its header
-    /// bytes, but only of bytes that are new and did not wait.
-    /// `peer_ack`: the receiver's acknowledgement. `room`: whether more early bytes may be kept.
+    /// Processes a segment of `len` bytes, of which `data` was captured. Adds to `notes` the message types
+    /// that end in it and its header bytes, except those of repeated bytes and of bytes that had to wait.
+    /// `peer_ack`: the receiver's last acknowledgement. `room`: whether more early bytes may be kept.
     pub fn segment(
         &mut self,
         (seq, len): (u32, u32),
@@ -117,7 +117,7 @@ impl Follower {
         self.early_bytes = 0;
     }
 
-    /// Skips gaps that the receiver has acknowledged.
+    /// Skips the gaps before `peer_ack`: the receiver has their bytes, so only the capture lacks them.
     fn skip_acknowledged(&mut self, peer_ack: Option<u32>, notes: &mut Notes) {
         let Some(ack) = peer_ack else { return };
         while let Some(seq) = self.early.first().map(|early| early.seq) {
@@ -150,7 +150,7 @@ impl Follower {
         }
     }
 
-    /// Processes early segments that the stream has reached. Their header bytes do not count for the present packet.
+    /// Processes early segments whose turn has come. Their header bytes do not count for the present packet.
     fn drain(&mut self, notes: &mut Notes) {
         let header = notes.header;
         while let (Some(early), Some(next)) = (self.early.first(), self.next) {
@@ -164,7 +164,8 @@ impl Follower {
         notes.header = header;
     }
 
-    /// Processes a segment that begins at or before the next expected byte.
+    /// Processes a segment that begins at or before the next expected byte, and skips the part that is
+    /// already known.
     fn take(&mut self, seq: u32, len: u32, data: &[u8], notes: &mut Notes) {
         let next = self.next.unwrap_or(seq);
         let old = distance(next, seq).max(0) as u32;

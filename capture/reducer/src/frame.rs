@@ -1,9 +1,10 @@
-//! A frame of a capture file, in any format.
+//! Describes a frame of a capture file independently of the file's format.
 
-/// Larger than any frame that libpcap writes (its limit is 256 KiB); a larger length means damage.
+/// The longest accepted record; libpcap writes at most 256 KiB, so a greater length indicates a damaged file.
 pub const MAX_RECORD: usize = 16 << 20;
 
-/// The position of the next frame: `size` bytes to consume, with captured bytes from `from` on.
+/// The next frame in the read window: a record of `size` bytes, of which `captured` bytes from offset `from`
+/// on are the frame.
 #[derive(Clone, Copy)]
 pub struct Frame {
     pub time_ns: i64,

@@ -30,7 +30,7 @@ mod window;
 pub use reduce::fuzz;
 use std::process::ExitCode;
 
-/// The command line.
+/// Runs the reducer with the arguments of the command line.
 pub fn main() -> ExitCode {
     let options = match options::parse(std::env::args().skip(1)) {
         Ok(Some(options)) => options,

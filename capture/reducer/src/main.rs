@@ -1,4 +1,4 @@
-//! The reducer's program; the library holds the code, since fuzzing uses it too.
+//! The program `vnet-reduce`; the code is in the library, since fuzzing uses it too.
 
 fn main() -> std::process::ExitCode {
     vnet_reduce::main()

@@ -2,12 +2,14 @@
 
 use crate::packet::{ARP, NET, PAYLOAD, PORTS, Packet, TCP};
 
-/// Marks an IPv4 address in the 128 bits of `Packet::src`; no valid IPv6 address begins so.
+/// The upper half of the 128 bits of `Packet::src` that marks an IPv4 address; no valid IPv6 address begins
+/// so.
 pub const V4: u128 = (u64::MAX as u128) << 64;
 
 const IP_TCP: u16 = 6;
 const IP_UDP: u16 = 17;
-/// Header lengths by IP protocol. ICMP, IGMP, ICMPv6: the common first bytes of a message; SCTP: the common header.
+/// IP protocol and header length. ICMP, IGMP, ICMPv6: the common first bytes of a message; SCTP: the common
+/// header.
 const OTHER_HEADERS: [(u16, u32); 4] = [(1, 8), (2, 8), (58, 8), (132, 12)];
 
 fn v4(bytes: &[u8]) -> u128 {
@@ -26,7 +28,7 @@ fn be32(bytes: &[u8], at: usize) -> u32 {
     u32::from_be_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
 }
 
-/// The text of an address, as tshark prints it.
+/// Formats an address as tshark prints it.
 pub fn text(address: u128) -> String {
     if address >> 64 == V4 >> 64 {
         std::net::Ipv4Addr::from(address as u32).to_string()
@@ -35,7 +37,8 @@ pub fn text(address: u128) -> String {
     }
 }
 
-/// Decodes IPv4. `wire`: sent bytes of the frame from here on, which bound the header's length.
+/// Decodes an IPv4 header and what follows it. `wire`: bytes that the frame had from here on, which limit the
+/// header's length field.
 #[inline]
 pub fn ipv4<'a>(packet: &mut Packet<'a>, data: &'a [u8], wire: usize) {
     if data.len() < 20 || data[0] >> 4 != 4 || data[0] & 0xf < 5 {
@@ -59,7 +62,7 @@ pub fn ipv4<'a>(packet: &mut Packet<'a>, data: &'a [u8], wire: usize) {
     }
 }
 
-/// Decodes IPv6; `wire` as for `ipv4`.
+/// Decodes an IPv6 header and what follows it; `wire` as for `ipv4`.
 pub fn ipv6<'a>(packet: &mut Packet<'a>, data: &'a [u8], wire: usize) {
     if data.len() < 40 || data[0] >> 4 != 6 {
         return;
@@ -84,8 +87,8 @@ pub fn ipv6<'a>(packet: &mut Packet<'a>, data: &'a [u8], wire: usize) {
     }
 }
 
-/// The type of the header after extension header `kind`, and the extension's size; None where the upper layer begins
-/// or the capture ends. Sets `first` to false in a fragment without the upper layer's beginning.
+/// Returns the type of the header after the extension header `kind`, and the extension's size; None where the
+/// upper layer begins or the capture ends. Sets `first` to false in a fragment that is not the first.
 fn extension(
     packet: &mut Packet,
     kind: u8,
@@ -120,7 +123,8 @@ pub fn arp<'a>(packet: &mut Packet<'a>, data: &'a [u8]) {
     }
 }
 
-/// Notes the payload of a packet whose network header ends at `at` and that ends at `total`.
+/// Sets network header length and payload of a packet whose network header ends at `at` and that ends at
+/// `total`.
 #[inline]
 fn inner<'a>(packet: &mut Packet<'a>, data: &'a [u8], at: usize, total: usize) {
     packet.net_len = at as u32;
@@ -146,7 +150,7 @@ fn transport<'a>(packet: &mut Packet<'a>, data: &'a [u8], at: usize, total: usiz
     }
 }
 
-/// Notes a transport header of `header` bytes with `length` bytes after it.
+/// Sets transport header length and payload: `header` bytes of header, then `length` bytes of payload.
 #[inline]
 fn beyond<'a>(packet: &mut Packet<'a>, data: &'a [u8], header: u32, length: u32) {
     packet.transport_len = header;

@@ -1,4 +1,4 @@
-//! The command line.
+//! Parses the reducer's command line.
 
 pub const USAGE: &str =
     "usage: vnet-reduce IN.pcap OUT.parquet [--app NAME=PORT[,PORT]...]... [--connections FILE]
@@ -11,7 +11,7 @@ pub const USAGE: &str =
 
 use crate::dissect::Ports;
 
-/// Default size of the flow table, enough for any lab; about 50 MB when full.
+/// Default number of connections in the flow table, enough for any lab; about 50 MB when full.
 const MAX_FLOWS: usize = 1 << 17;
 
 pub struct Options {
@@ -22,7 +22,8 @@ pub struct Options {
     pub max_flows: usize,
 }
 
-/// Parses the arguments; None after printing help or the version.
+/// Parses the arguments; returns None after printing help or the version, and an error text for invalid
+/// arguments.
 pub fn parse(arguments: impl Iterator<Item = String>) -> Result<Option<Options>, String> {
     let (mut files, mut apps, mut max_flows) = (Vec::new(), Vec::new(), MAX_FLOWS);
     let mut connections = None;
@@ -58,7 +59,7 @@ pub fn parse(arguments: impl Iterator<Item = String>) -> Result<Option<Options>,
     }))
 }
 
-/// Parses `NAME=PORT[,PORT]...`; the name is checked later.
+/// Parses `NAME=PORT[,PORT]...` of option `--app`; `Ports::new` checks the name later.
 fn app(value: Option<String>) -> Result<(String, Vec<u16>), String> {
     let value = value.ok_or("--app needs NAME=PORT[,PORT]...")?;
     let (name, ports) = value

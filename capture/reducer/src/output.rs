@@ -1,16 +1,17 @@
-//! Output files that appear under their name only when complete.
+//! Writes output files that appear under their final name only when complete.
 
 use std::fs::{self, File};
 use std::io::BufWriter;
 
-/// A temporary file beside its final path; removed when dropped before `keep`.
+/// A temporary file beside its final path; dropping it before `keep` removes the file.
 pub struct Output {
     path: String,
     part: Option<String>,
 }
 
 impl Output {
-    /// Errors: the path is not a regular file, or is not writable.
+    /// Creates the temporary file. Returns an error if `path` exists and is no regular file, or cannot be
+    /// written.
     pub fn create(path: &str) -> Result<(Self, BufWriter<File>), String> {
         // The rename at the end would replace a device by a file.
         if fs::metadata(path).is_ok_and(|found| !found.is_file()) {

@@ -1,6 +1,6 @@
-//! The decoded headers of a packet.
+//! Defines the decoded headers of a packet and the lengths of its layers.
 
-/// Presence bits of a row; the columns of one bit are null together.
+/// Presence bits of a packet's fields; the columns that share a bit are null together.
 pub const VLAN: u8 = 1;
 pub const ETHERTYPE: u8 = 2;
 pub const NET: u8 = 4;
@@ -8,7 +8,7 @@ pub const PORTS: u8 = 8;
 pub const TCP: u8 = 16;
 pub const PAYLOAD: u8 = 32;
 
-/// A presence bit of analysis results, in a separate byte.
+/// Presence bits of analysis results, which have a byte of their own.
 pub const ANALYSIS: u8 = 1;
 pub const APP: u8 = 2;
 pub const TYPES: u8 = 4;
@@ -16,7 +16,7 @@ pub const TYPES: u8 = 4;
 /// Protocol number that stands for ARP; IP's own numbers end at 255.
 pub const ARP: u16 = 256;
 
-/// The fields of a frame. A field is valid only if its bit in `present` is set.
+/// The decoded fields of a frame. A field is valid only if its bit in `present` is set.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Packet<'a> {
     pub present: u8,
@@ -41,11 +41,11 @@ pub struct Packet<'a> {
     pub transport_len: u32,
     /// Number of bytes after the last decoded header, up to the network packet's end by its length field.
     pub inner_len: u32,
-    /// Whether it is an IP fragment, whose payload is only part of a segment.
+    /// Whether the packet is an IP fragment, whose payload is only a part of a segment.
     pub fragment: bool,
 }
 
-/// Bytes of a frame's layers in the order of transmission; their sum is the frame's length on the wire.
+/// The bytes of a frame by layer, in the order of transmission; their sum is the length that was sent.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Layers {
     pub link: u32,
@@ -58,7 +58,8 @@ pub struct Layers {
 }
 
 impl Packet<'_> {
-    /// The frame's bytes by layer; `header` bytes after the transport header belong to the application protocol's header.
+    /// Returns the frame's bytes by layer; `header` bytes after the transport header count as the application
+    /// protocol's header.
     #[inline]
     pub fn layers(&self, header: u32) -> Layers {
         let mut left = self.wire_len;

@@ -1,4 +1,4 @@
-//! Reads capture files record by record: pcap itself, and pcapng with `pcapng`.
+//! Reads capture files record by record: pcap in this module, pcapng by `pcapng`.
 
 use std::io::{self, Read};
 
@@ -9,11 +9,11 @@ use crate::window::{Window, word};
 const FILE_HEADER: usize = 24;
 const RECORD_HEADER: usize = 16;
 
-/// The header of a pcap file, or the first interface of a pcapng file.
+/// Properties of the capture file: of its pcap header, or of a pcapng file's interfaces.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Header {
     swapped: bool,
-    /// Times are finer than microseconds (pcapng: on every interface).
+    /// Whether times are finer than microseconds (pcapng: on every interface).
     pub nanosecond: bool,
     pub snaplen: u32,
     pub link_type: u32,
@@ -45,7 +45,7 @@ impl Header {
     }
 }
 
-/// A captured frame; `wire_len` is its length on the wire, `data` the captured part.
+/// A captured frame; `wire_len` is the length that was sent, `data` the captured part.
 #[derive(Debug)]
 pub struct Record<'a> {
     pub time_ns: i64,
@@ -59,15 +59,15 @@ enum Format {
     Pcapng(Section),
 }
 
-/// The next item of the file.
+/// The result of reading on: a frame, or the end of the file.
 enum Next {
     Frame(Frame),
     End,
-    /// The rest is missing or damaged, with the reason.
+    /// The rest of the file is missing or damaged; the text is the reason.
     Cut(String),
 }
 
-/// Reads records from a source.
+/// Reads a capture file from `R`, one frame at a time.
 pub struct Reader<R> {
     window: Window<R>,
     format: Format,
@@ -77,7 +77,7 @@ pub struct Reader<R> {
 }
 
 impl<R: Read> Reader<R> {
-    /// Reads the file's header. Errors: unreadable source, or no capture file.
+    /// Reads the file's header. Returns an error if the source cannot be read or is no capture file.
     pub fn new(source: R) -> Result<Self, String> {
         let mut window = Window::new(source);
         if !window.has(FILE_HEADER).map_err(|e| e.to_string())? {
@@ -99,7 +99,7 @@ impl<R: Read> Reader<R> {
         })
     }
 
-    /// The header as known so far: pcapng declares interfaces between packets.
+    /// Returns the header as known so far: a pcapng file may declare interfaces between packets.
     pub fn header(&self) -> Header {
         match &self.format {
             Format::Pcap(header) => *header,
@@ -115,7 +115,8 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// The next record; None at the end or where the file is cut (then `cut` has the reason).
+    /// Returns the next frame; None at the end of the file or where the file is cut, in which case `cut`
+    /// holds the reason.
     #[inline]
     pub fn next(&mut self) -> io::Result<Option<Record<'_>>> {
         let next = match &mut self.format {
@@ -175,7 +176,7 @@ fn next_of_pcap<R: Read>(window: &mut Window<R>, header: Header) -> io::Result<N
     }))
 }
 
-/// Consumes blocks up to one with a packet, which stays in the window.
+/// Consumes pcapng blocks up to one with a packet and returns its frame, whose bytes stay in the window.
 fn next_of_pcapng<R: Read>(window: &mut Window<R>, section: &mut Section) -> io::Result<Next> {
     loop {
         if !window.has(pcapng::LEAST)? {

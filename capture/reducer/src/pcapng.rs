@@ -1,21 +1,22 @@
-//! Parses blocks of a pcapng file (draft-ietf-opsawg-pcapng): sections, interfaces and packets; skips all others.
+//! Parses the blocks of a pcapng file (draft-ietf-opsawg-pcapng) that hold sections, interfaces and packets;
+//! skips all others.
 
 use crate::frame::{Frame, MAX_RECORD};
 use crate::window::word;
 
 /// The type of a section header block, the same in both byte orders.
 pub const MAGIC: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
-/// The smallest block: type, length, length again.
+/// Length of the smallest block: its type, its length, and its length again.
 pub const LEAST: usize = 12;
 const BYTE_ORDER: [u8; 4] = [0x1a, 0x2b, 0x3c, 0x4d];
-/// Type and length, before a block's body.
+/// Length of type and length, which precede a block's body.
 const HEAD: usize = 8;
-/// More interfaces than any file has; more declarations mean damage.
+/// The most interfaces of a section; a file that declares more is damaged.
 const MOST_INTERFACES: usize = 1 << 16;
 
 const SECTION: u32 = 0x0a0d_0d0a;
 const INTERFACE: u32 = 1;
-/// Obsolete, but present in old files.
+/// The type of the obsolete packet block, which old files contain.
 const PACKET: u32 = 2;
 const SIMPLE_PACKET: u32 = 3;
 const ENHANCED_PACKET: u32 = 6;
@@ -23,7 +24,7 @@ const ENHANCED_PACKET: u32 = 6;
 const IF_TSRESOL: u16 = 9;
 const IF_TSOFFSET: u16 = 14;
 
-/// A network interface as its block declares it.
+/// A network interface as an interface description block declares it.
 #[derive(Clone, Copy, Debug)]
 pub struct Interface {
     pub link_type: u32,
@@ -32,7 +33,7 @@ pub struct Interface {
     offset_s: i64,
 }
 
-/// The unit of time: 10^-n or 2^-n seconds.
+/// The unit of an interface's times: 10^-n or 2^-n seconds.
 #[derive(Clone, Copy, Debug)]
 enum Resolution {
     Decimal(u32),
@@ -49,7 +50,7 @@ impl Resolution {
         }
     }
 
-    /// Whether it is finer than microseconds.
+    /// Returns whether the unit is finer than a microsecond.
     fn fine(self) -> bool {
         match self {
             Self::Decimal(exponent) => exponent > 6,
@@ -69,7 +70,7 @@ impl Resolution {
 }
 
 impl Interface {
-    /// Unix time, saturated at 64 bits.
+    /// Converts a time of this interface to Unix nanoseconds, limited to 64 bits.
     #[inline]
     fn time_ns(&self, units: u64) -> i64 {
         let offset = i128::from(self.offset_s) * 1_000_000_000;
@@ -78,23 +79,23 @@ impl Interface {
     }
 }
 
-/// The present section.
+/// The present section of the file: its byte order and its interfaces.
 #[derive(Debug, Default)]
 pub struct Section {
     swapped: bool,
     interfaces: Vec<Interface>,
-    /// The first interface of all sections.
+    /// The first interface of the file, over all sections.
     first: Option<Interface>,
     coarse: bool,
 }
 
 impl Section {
-    /// The file's first interface.
+    /// Returns the file's first interface; None before its block.
     pub fn first(&self) -> Option<Interface> {
         self.first
     }
 
-    /// Whether all interfaces so far have times finer than microseconds.
+    /// Returns whether all interfaces so far have times finer than microseconds; false before the first one.
     pub fn nanosecond(&self) -> bool {
         self.first.is_some() && !self.coarse
     }
@@ -108,7 +109,8 @@ impl Section {
         }
     }
 
-    /// The size of the block that begins with `head` (`LEAST` bytes); a new section may change the byte order.
+    /// Returns the size of the block that begins with `head` (`LEAST` bytes); a section header sets the byte
+    /// order. Returns an error for a damaged block.
     pub fn size(&mut self, head: &[u8]) -> Result<usize, String> {
         if head.starts_with(&MAGIC) {
             self.swapped = match &head[HEAD..LEAST] {
@@ -126,7 +128,8 @@ impl Section {
         Ok(size)
     }
 
-    /// Parses a whole block; returns the frame of a packet block.
+    /// Parses a whole block; returns the frame of a packet block, None for other blocks, and an error for a
+    /// damaged block.
     pub fn block(&mut self, block: &[u8]) -> Result<Option<Frame>, String> {
         let size = block.len();
         let again = word(block, size - 4, self.swapped) as usize;
@@ -214,7 +217,7 @@ impl Section {
         })
     }
 
-    /// Parses an enhanced or obsolete packet; they differ only in the width of the interface number.
+    /// Parses an enhanced or obsolete packet block; the two differ only in the width of the interface number.
     #[inline]
     fn packet(&self, block: &[u8], kind: u32) -> Result<Frame, String> {
         let number = match kind {
@@ -235,7 +238,7 @@ impl Section {
         )
     }
 
-    /// Parses a simple packet, which has no captured length and no time (then 0).
+    /// Parses a simple packet block, which has no captured length and no time; the frame's time is 0.
     fn simple(&self, block: &[u8]) -> Result<Frame, String> {
         let interface = self.declared(0)?;
         let wire_len = word(block, HEAD, self.swapped);

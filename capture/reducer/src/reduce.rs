@@ -1,4 +1,4 @@
-//! Reduces a capture to tables: reads, decodes, analyses and writes.
+//! Reduces a capture to tables: reads the file, decodes and analyses each frame, and writes the rows.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
@@ -15,7 +15,8 @@ use crate::pcap::{Reader, Record};
 use crate::summary::Summary;
 use crate::table::Table;
 
-/// Reduces `options.input`. The tables appear under their names only when complete.
+/// Reduces the capture file `options.input` ("-": standard input) to the requested tables, which appear under
+/// their names only when complete.
 pub fn run(options: &Options) -> Result<Summary, String> {
     let source: Box<dyn Read> = if options.input == "-" {
         Box::new(io::stdin().lock())
@@ -36,7 +37,8 @@ pub fn run(options: &Options) -> Result<Summary, String> {
     Ok(summary)
 }
 
-/// Reduces a capture file's bytes to both tables, discarded; a small flow table exercises eviction.
+/// Reduces the bytes of a capture file to both tables and discards them; the flow table holds three
+/// connections, so that it evicts some.
 #[cfg(feature = "fuzzing")]
 pub fn fuzz(bytes: &[u8]) {
     let Ok(reader) = Reader::new(bytes) else {
@@ -53,7 +55,7 @@ pub fn fuzz(bytes: &[u8]) {
     }
 }
 
-/// The table of connections, if requested.
+/// The table of connections with its output file; None if it is not requested.
 struct ConnectionTable(Option<(Output, Connections<BufWriter<File>>, String)>);
 
 impl ConnectionTable {
@@ -86,7 +88,7 @@ impl ConnectionTable {
     }
 }
 
-/// Writes every record of `reader` into `table`.
+/// Adds every frame of `reader` as a row to `table`.
 fn rows<R: Read, W: Write + Send>(
     mut reader: Reader<R>,
     options: &Options,

@@ -1,4 +1,4 @@
-//! The summary of a reduction: one JSON line for the caller, also stored in the table's metadata.
+//! The summary of a reduction: one JSON line for the caller, which the packet table's metadata holds too.
 
 use std::collections::BTreeMap;
 
@@ -12,25 +12,26 @@ pub struct Summary {
     pub captured_bytes: u64,
     /// Frames captured only in part.
     pub snapped: u64,
-    /// Frames without a known network header.
+    /// Frames whose network header is of no known type.
     pub unknown: u64,
     pub first_ns: Option<i64>,
     pub last_ns: Option<i64>,
     pub streams: u64,
     pub evicted: u64,
     pub retransmissions: u64,
-    /// Complete messages of application protocols.
+    /// Complete messages of application protocols that a dissector has recognised.
     pub app_messages: u64,
     /// Frames in which the dissector could not follow a stream.
     pub app_unknown: u64,
-    /// Frames of unknown link types, by type.
+    /// Number of frames of each link type that the reducer cannot decode.
     pub unknown_links: BTreeMap<u32, u64>,
-    /// Where and why the file ended early.
+    /// The position and the reason where the file ends early; None if the file is whole.
     pub cut: Option<String>,
 }
 
 impl Summary {
-    /// One JSON object; `truncated`: whether the file was cut; `cut`: where, or null.
+    /// Formats the summary as one JSON object; `truncated` tells whether the file was cut, `cut` where and
+    /// why, or null.
     pub fn json(&self) -> String {
         let time = |value: Option<i64>| value.map_or("null".to_string(), |value| value.to_string());
         let numbers = [

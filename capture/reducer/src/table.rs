@@ -1,4 +1,4 @@
-//! Writes Parquet files by row groups, and the table of packets.
+//! Writes Parquet files row group by row group, among them the table of packets.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -45,7 +45,7 @@ const SCHEMA: &str = "message packets {
     REQUIRED INT32 pad_bytes (INTEGER(32, false));
 }";
 
-/// A Parquet file whose columns are encoded one by one.
+/// A Parquet file whose columns the caller encodes.
 pub struct File<W: Write + Send> {
     writer: SerializedFileWriter<W>,
 }
@@ -59,7 +59,8 @@ impl<W: Write + Send> File<W> {
         Ok(Self { writer })
     }
 
-    /// Appends `rows` rows, if any; `chunk` encodes each leaf column of the schema.
+    /// Appends a row group of `rows` rows; `chunk` encodes the leaf column of the schema with the given
+    /// index. Does nothing for 0 rows.
     pub fn group(&mut self, rows: usize, chunk: impl Fn(usize) -> Chunk) -> Result<()> {
         if rows == 0 {
             return Ok(());
@@ -83,7 +84,7 @@ impl<W: Write + Send> File<W> {
     }
 }
 
-/// The table of packets.
+/// Writes the table of packets to `W`.
 pub struct Table<W: Write + Send> {
     file: File<W>,
     columns: Columns,

@@ -1,17 +1,19 @@
-//! A small window on a file that is read sequentially, so that memory does not grow with the file.
+//! A small window over a source that is read sequentially, so that memory does not grow with the size of the
+//! file.
 
 use std::io::{self, Read};
 
-/// Fits into the second-level cache, so that copies from the page cache cost little.
+/// Size of the window; it fits into a processor's second-level cache, so that copies from the page cache cost
+/// little.
 const SIZE: usize = 256 << 10;
 
-/// The bytes of `source` from `offset` on.
+/// Reads `source` sequentially and holds the bytes that are read but not yet consumed.
 pub struct Window<R> {
     source: R,
     bytes: Vec<u8>,
     start: usize,
     end: usize,
-    /// File position of the window's beginning.
+    /// Position in the file of the first byte in `seen`.
     pub offset: u64,
 }
 
@@ -26,13 +28,13 @@ impl<R: Read> Window<R> {
         }
     }
 
-    /// Bytes that are read and not consumed yet.
+    /// Returns the bytes that are read but not yet consumed.
     #[inline]
     pub fn seen(&self) -> &[u8] {
         &self.bytes[self.start..self.end]
     }
 
-    /// Makes `need` bytes available in `seen`; false when the source ends before.
+    /// Reads until `seen` holds `need` bytes; returns false if the source ends before.
     #[inline]
     pub fn has(&mut self, need: usize) -> io::Result<bool> {
         Ok(self.end - self.start >= need || self.fill(need)?)
@@ -67,7 +69,7 @@ impl<R: Read> Window<R> {
     }
 }
 
-/// The 32-bit number at `at`; `swapped`: big-endian.
+/// Returns the 32-bit number at offset `at`: big-endian if `swapped`, else little-endian.
 #[inline]
 pub fn word(bytes: &[u8], at: usize, swapped: bool) -> u32 {
     let raw: [u8; 4] = bytes[at..at + 4].try_into().expect("four bytes");

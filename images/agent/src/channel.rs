@@ -1,14 +1,15 @@
-//! A non-blocking, bidirectional stream of lines: JSON objects, and plain record lines for speed.
+//! A non-blocking, bidirectional stream of lines on a socket or port: JSON objects, and plain record lines
+//! for speed.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 const CHUNK: usize = 16_384;
 
-/// The result of a read: complete lines, and whether the peer has closed.
+/// The result of a read: the complete lines, and whether the peer has closed the stream.
 pub struct Incoming {
     pub lines: Vec<String>,
-    /// Whether any byte arrived, even of an incomplete line.
+    /// Whether any byte arrived, even one of an incomplete line.
     pub data: bool,
     pub closed: bool,
 }
@@ -17,7 +18,7 @@ pub struct Channel {
     fd: OwnedFd,
     input: Vec<u8>,
     output: Vec<u8>,
-    /// Bytes of the output that are written.
+    /// Number of bytes at the beginning of `output` that are already written.
     taken: usize,
 }
 
@@ -37,7 +38,8 @@ impl Channel {
         self.fd.as_raw_fd()
     }
 
-    /// Reads available data, at most 1 MiB at a time, so that one busy peer does not starve the others.
+    /// Reads the available data and returns the complete lines; at most 1 MiB, so that one busy peer does not
+    /// starve the others.
     pub fn read(&mut self) -> Incoming {
         let (mut closed, mut data) = (false, false);
         for _ in 0..64 {
@@ -85,20 +87,21 @@ impl Channel {
             .collect()
     }
 
-    /// Queues a line and writes as much as the socket accepts.
+    /// Queues a line, to which a newline is added, and writes as much as the socket accepts.
     pub fn send(&mut self, line: &str) {
         self.output.extend_from_slice(line.as_bytes());
         self.output.push(b'\n');
         self.flush();
     }
 
-    /// Queues bytes that already end in a newline.
+    /// Queues bytes that already end in a newline, and writes as much as the socket accepts.
     pub fn send_lines(&mut self, lines: &[u8]) {
         self.output.extend_from_slice(lines);
         self.flush();
     }
 
-    /// Writes as much as the socket accepts; the next read finds a closed connection.
+    /// Writes as much output as the socket accepts. A write error drops the output; the next read then
+    /// reports the closed connection.
     pub fn flush(&mut self) {
         while self.taken < self.output.len() {
             match crate::os::write(self.raw(), &self.output[self.taken..]) {

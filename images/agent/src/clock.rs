@@ -1,4 +1,5 @@
-//! The lab's clock: Unix time at the launcher's start plus CLOCK_MONOTONIC since, so it never steps.
+//! The lab's clock: Unix time at the launcher's start plus the time that has passed since on CLOCK_MONOTONIC,
+//! so that the clock never steps.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -15,17 +16,18 @@ fn read(clock: libc::clockid_t) -> i64 {
     ts.tv_sec * 1_000_000_000 + ts.tv_nsec
 }
 
-/// CLOCK_MONOTONIC in nanoseconds.
+/// Returns CLOCK_MONOTONIC in nanoseconds.
 pub fn mono_ns() -> i64 {
     read(libc::CLOCK_MONOTONIC)
 }
 
-/// CLOCK_REALTIME in nanoseconds, the clock of the kernel's packet timestamps.
+/// Returns CLOCK_REALTIME in nanoseconds, the clock of the kernel's packet timestamps.
 pub fn real_ns() -> i64 {
     read(libc::CLOCK_REALTIME)
 }
 
-/// Unix time minus CLOCK_MONOTONIC, fixed by the first call (the launcher's start; forks inherit it).
+/// Returns Unix time minus CLOCK_MONOTONIC, as fixed by the first call (at the launcher's start; forked
+/// processes inherit it).
 pub fn offset_ns() -> i64 {
     match OFFSET.load(Ordering::Relaxed) {
         UNKNOWN => rebase(),
@@ -33,7 +35,7 @@ pub fn offset_ns() -> i64 {
     }
 }
 
-/// Sets CLOCK_REALTIME.
+/// Sets CLOCK_REALTIME to Unix time `ns`.
 pub fn set_real_ns(ns: i64) -> std::io::Result<()> {
     let time = libc::timespec {
         tv_sec: ns.div_euclid(1_000_000_000),
@@ -43,14 +45,15 @@ pub fn set_real_ns(ns: i64) -> std::io::Result<()> {
     crate::os::check(unsafe { libc::clock_settime(libc::CLOCK_REALTIME, &time) }).map(drop)
 }
 
-/// Recomputes the offset after a VM's clock was set, before anything uses the old one.
+/// Recomputes and returns the offset after the clock of a VM was set; call it before anything uses the old
+/// offset.
 pub fn rebase() -> i64 {
     let offset = real_ns() - mono_ns();
     OFFSET.store(offset, Ordering::Relaxed);
     offset
 }
 
-/// The lab's time, in Unix nanoseconds.
+/// Returns the lab's time in Unix nanoseconds.
 pub fn lab_ns() -> i64 {
     offset_ns() + mono_ns()
 }

@@ -1,4 +1,4 @@
-//! Control messages between gateways and senders: one line of JSON each over TCP.
+//! Exchanges control messages between gateways and senders: one line of JSON each over TCP.
 
 use crate::clock;
 use crate::os::Res;
@@ -9,14 +9,14 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, RawFd};
 
-/// A connection that takes longer is abandoned.
+/// An attempt to connect that takes longer than this is abandoned.
 const TIMEOUT_NS: i64 = 5_000_000_000;
 /// The least time between two attempts to connect.
 const RETRY_NS: i64 = 1_000_000_000;
-/// A longer line comes from a foreign program.
+/// The longest accepted line; a longer one comes from a foreign program.
 const LONGEST: usize = 65_536;
 
-/// Receives lines; peers may keep their connections open.
+/// Receives lines of JSON from any number of peers, which may keep their connections open.
 pub struct Inbox {
     listener: TcpListener,
     peers: Vec<Peer>,
@@ -47,7 +47,7 @@ impl Inbox {
             .collect()
     }
 
-    /// All complete messages that have arrived; a malformed line becomes an error.
+    /// Returns all complete messages that have arrived; a malformed line becomes an error.
     pub fn take<T: DeserializeOwned>(&mut self) -> Vec<Res<T>> {
         while let Ok((stream, _)) = self.listener.accept() {
             if stream.set_nonblocking(true).is_ok() {
@@ -71,7 +71,7 @@ impl Inbox {
 }
 
 impl Peer {
-    /// Reads what has arrived; false once the peer has closed the connection.
+    /// Reads the bytes that have arrived; returns false once the peer has closed the connection.
     fn fill(&mut self) -> bool {
         let mut part = [0u8; 4096];
         loop {
@@ -93,14 +93,14 @@ impl Peer {
     }
 }
 
-/// Sends the present state to a neighbour, and again after every reconnection. It never blocks.
+/// Sends the latest state to a neighbour, and sends it again after every reconnection. No call blocks.
 pub struct Outbox {
     pub to: SocketAddr,
     stream: Option<TcpStream>,
-    /// The present state; empty before the first `set`.
+    /// The state to send, as a line of JSON; empty before the first `set`.
     latest: String,
     unsent: Vec<u8>,
-    /// When the last attempt to connect began.
+    /// Time of the last attempt to connect, in nanoseconds of the monotonic clock.
     begun_ns: i64,
 }
 
@@ -115,7 +115,7 @@ impl Outbox {
         }
     }
 
-    /// Sets the present state; `send` sends it if it has changed.
+    /// Replaces the state; `send` sends it if it differs from the previous one.
     pub fn set(&mut self, message: &impl Serialize) -> Res<()> {
         let line = serde_json::to_string(message).map_err(|e| e.to_string())? + "\n";
         if line != self.latest {
@@ -127,14 +127,14 @@ impl Outbox {
         Ok(())
     }
 
-    /// The descriptor to poll for writing, while there is something to write.
+    /// Returns the descriptor to poll for writing; None while nothing waits to be sent.
     pub fn fd(&self) -> Option<RawFd> {
         let stream = self.stream.as_ref().filter(|_| !self.unsent.is_empty());
         stream.map(AsRawFd::as_raw_fd)
     }
 
-    /// Sends a changed state, or the present state on a new connection, as far as the connection takes it. True once
-    /// a state is completely sent; an error where the connection failed.
+    /// Sends as much as the connection accepts: a changed state, or the latest state on a new connection.
+    /// Returns true once a state is completely sent, and an error if the connection failed.
     pub fn send(&mut self) -> Res<bool> {
         let sent = self.proceed();
         if sent.is_err() {
@@ -176,7 +176,8 @@ impl Outbox {
     }
 }
 
-/// Whether the neighbour has closed the connection: it sends nothing, so anything readable is the end.
+/// Returns whether the neighbour has closed the connection. Neighbours send nothing here, so any readable
+/// event means the end.
 fn is_closed(stream: &TcpStream) -> bool {
     !matches!(stream.peek(&mut [0u8; 1]), Err(e) if e.kind() == ErrorKind::WouldBlock)
 }
@@ -193,7 +194,7 @@ mod tests {
         (inbox, SocketAddr::from(([127, 0, 0, 1], port)))
     }
 
-    /// Sends until something is complete or fails.
+    /// Calls `send` until a state is completely sent or the connection fails.
     fn sent(outbox: &mut Outbox) -> Res<bool> {
         for _ in 0..1500 {
             match outbox.send() {

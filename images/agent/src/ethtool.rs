@@ -1,4 +1,5 @@
-//! Switches segmentation offloads off through SIOCETHTOOL, so that captures hold packets as on a wire.
+//! Switches off segmentation offloads through SIOCETHTOOL, so that captures hold packets as they are on a
+//! cable.
 
 use crate::os::Res;
 use serde::Serialize;
@@ -26,14 +27,14 @@ struct Value {
     data: u32,
 }
 
-/// A socket for ioctls on interfaces of this process's namespace.
+/// Opens a socket for ioctls on the interfaces of this process's network namespace.
 pub fn control_socket() -> Res<OwnedFd> {
     // SAFETY: plain numbers.
     crate::os::own(unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) })
         .map_err(|e| format!("control socket: {e}"))
 }
 
-/// An ifreq that names the interface.
+/// Returns an `ifreq` that names the interface.
 pub fn request(name: &str) -> libc::ifreq {
     // SAFETY: all zero is a valid ifreq.
     let mut ifr: libc::ifreq = unsafe { std::mem::zeroed() };
@@ -53,7 +54,8 @@ fn call(sock: &OwnedFd, name: &str, cmd: u32, data: u32) -> Res<u32> {
     Ok(value.data)
 }
 
-/// Switches tso, gso and gro off and reads them back.
+/// Switches off the offloads TSO, GSO and GRO of an interface, and returns their state as the kernel reports
+/// it.
 pub fn switch_off(sock: &OwnedFd, name: &str) -> Res<Offloads> {
     for (ask, set) in [(GET_TSO, SET_TSO), (GET_GSO, SET_GSO), (GET_GRO, SET_GRO)] {
         // A driver without an offload refuses even to switch it off.

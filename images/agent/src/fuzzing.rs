@@ -1,9 +1,9 @@
-//! Entry points for fuzzing: parses bytes of a peer, a program or the lab process as a node does, without sending or
-//! opening anything.
+//! Entry points for fuzzing: they parse bytes of a peer, a program or the lab process as a node does, without
+//! sending or opening anything.
 
 use crate::{frames, netlink, node, payload, proto, prove, roles, schedule};
 
-/// Parses foreign bytes; the first byte selects the parser.
+/// Parses bytes from outside the node; the first byte selects the parser.
 pub fn bytes_of_others(data: &[u8]) {
     let Some((which, bytes)) = data.split_first() else {
         return;
@@ -18,7 +18,7 @@ pub fn bytes_of_others(data: &[u8]) {
     }
 }
 
-/// Parses JSON requests of the lab process, and runs the schedules in them.
+/// Parses JSON requests of the lab process, and computes the schedules in them.
 pub fn requests(text: &[u8]) {
     let Ok(value) = serde_json::from_slice::<serde_json::Value>(text) else {
         return;

@@ -1,5 +1,6 @@
-//! Cooperative congestion control: `vnet-agent gateway FILE` runs on a routed node, `vnet-agent reservations FILE` in a
-//! control centre. FILE holds the settings. Both log each action as a line on standard output.
+//! Cooperative congestion control: `vnet-agent gateway FILE` runs on a routed node, `vnet-agent reservations
+//! FILE` in a control centre. FILE holds the settings as JSON. Both print each action as a line on standard
+//! output.
 
 mod broker;
 mod flows;
@@ -14,10 +15,10 @@ use crate::os::{self, Res};
 use serde::de::DeserializeOwned;
 use std::os::fd::RawFd;
 
-/// How often the broker retries unsent messages.
+/// The interval at which the broker retries unsent messages.
 const RETRY_NS: i64 = 1_000_000_000;
 
-/// Controls a link until the process ends.
+/// Runs a gateway, which sets the shares of a link, until the process ends; `file` holds its settings.
 pub fn govern(file: &str) -> Res<()> {
     let mut gateway = governor::Gateway::open(settings(file)?)?;
     println!("vnet: ready");
@@ -35,7 +36,7 @@ pub fn govern(file: &str) -> Res<()> {
     }
 }
 
-/// Manages reservations until the process ends.
+/// Runs the bandwidth broker, which grants reservations, until the process ends; `file` holds its settings.
 pub fn serve(file: &str) -> Res<()> {
     let mut broker = broker::Broker::open(settings(file)?)?;
     println!("vnet: ready");

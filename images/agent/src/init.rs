@@ -25,7 +25,8 @@ const MOUNTS: [(&str, &str); 6] = [
     ("tmpfs", "/dev/shm"),
     ("cgroup2", "/sys/fs/cgroup"),
 ];
-/// Signals that busybox's commands send to process 1: halt, power off; reboot; control-alt-delete.
+/// The signals that busybox's commands send to process 1, each with the way in which the VM ends: halt, power
+/// off, reboot, control-alt-delete.
 const ENDINGS: [(i32, i32); 4] = [
     (libc::SIGUSR1, libc::RB_POWER_OFF),
     (libc::SIGUSR2, libc::RB_POWER_OFF),
@@ -33,7 +34,8 @@ const ENDINGS: [(i32, i32); 4] = [
     (libc::SIGINT, libc::RB_AUTOBOOT),
 ];
 
-/// Runs until it switches the VM off; returns only outside a VM.
+/// Sets up the VM, runs the agent, and switches the VM off when it ends. Returns only outside a VM, with an
+/// error.
 pub fn run() -> ExitCode {
     if std::process::id() != 1 {
         eprintln!("vnet-agent: init: not process 1; only a kernel starts it");
@@ -49,7 +51,7 @@ pub fn run() -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// Writes to the console, whose last lines appear in the driver's error.
+/// Writes a line to the console; the driver's error report contains its last lines.
 fn log(text: &str) {
     println!("vnet-init: {text}");
 }
@@ -78,7 +80,7 @@ fn start() -> Res<i32> {
     watch(&signals, agent, guest_agent, console::Console::open())
 }
 
-/// Mounts a file system; without kernel support goes on, and the agent reports what is missing.
+/// Mounts a file system. If the kernel lacks it, logs that and continues; the agent reports what is missing.
 fn mount(kind: &str, target: &str) {
     let outcome = std::fs::create_dir_all(target).and_then(|()| os::mount(kind, target, kind, 0));
     if let Err(e) = outcome {
@@ -95,7 +97,8 @@ fn spawn(program: &str, args: &[&str]) -> Res<i32> {
     crate::node::spawn(&mut command).map_err(|e| format!("{program}: {e}; the image is broken"))
 }
 
-/// Starts the guest agent if the VM has its port; otherwise only vNET's agent controls the VM.
+/// Starts the guest agent if the VM has its port and returns its pid; without it only vNET's agent controls
+/// the VM.
 fn start_guest_agent() -> Option<i32> {
     devices::name_ports();
     if !std::path::Path::new(GUEST_AGENT_PORT).exists() {
@@ -105,7 +108,7 @@ fn start_guest_agent() -> Option<i32> {
     spawn(GUEST_AGENT, &args).map_err(|text| log(&text)).ok()
 }
 
-/// Reaps children; returns how the VM must end.
+/// Reaps child processes until the agent ends or a signal arrives; returns how the VM must end.
 fn watch(
     signals: &std::os::fd::OwnedFd,
     agent: i32,
@@ -150,7 +153,7 @@ fn watch(
     }
 }
 
-/// Gives the agent two seconds to end its programs.
+/// Sends SIGTERM to the agent and waits at most two seconds, in which it ends its programs.
 fn end_agent(agent: i32) {
     let deadline = Instant::now() + Duration::from_secs(2);
     if os::kill(agent, libc::SIGTERM).is_err() {

@@ -29,8 +29,8 @@ const USAGE: &str =
        vnet-agent (gateway | reservations) FILE
        vnet-agent --version";
 
-/// The command line: `launch` serves a lab process, `gateway` and `reservations` run as software in nodes, `--version`
-/// prints the version.
+/// Runs the command line: `launch` serves a lab process, `gateway` and `reservations` run as software in
+/// nodes, `--version` prints the version.
 pub fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
@@ -67,7 +67,8 @@ fn usage() -> ExitCode {
     ExitCode::from(2)
 }
 
-/// Parses the options of `launch`: exactly one of `--socket` and `--port`.
+/// Parses the options of `launch`, of which exactly one must be `--socket` or `--port`; None if they are
+/// invalid.
 fn options(words: &[&str]) -> Option<launch::Options> {
     let mut options = launch::Options::default();
     for pair in words.chunks(2) {

@@ -19,16 +19,18 @@ const RTM_GETLINK: u16 = 18;
 const RTM_GETQDISC: u16 = 38;
 const RTM_GETSTATS: u16 = 94;
 const IFLA_IFNAME: u16 = 3;
-/// linux/if_link.h: IFLA_STATS_LINK_64 and its bit in the filter mask.
+/// Attribute of link statistics and its bit in the filter mask; the value and the next ones are those of
+/// linux/if_link.h.
 const IFLA_STATS_LINK_64: u16 = 1;
-/// linux/rtnetlink.h, linux/gen_stats.h
+/// Attribute of a qdisc's statistics; the value and the next ones are those of linux/rtnetlink.h and
+/// linux/gen_stats.h.
 const TCA_STATS2: u16 = 7;
 const TCA_STATS_BASIC: u16 = 1;
 const TCA_STATS_QUEUE: u16 = 3;
 const TC_H_ROOT: u32 = 0xffff_ffff;
 
 const HEADER: usize = 16;
-/// The largest datagram of an answer.
+/// The largest datagram of an answer in bytes.
 const DATAGRAM: usize = 65_536;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -50,7 +52,7 @@ pub struct QdiscCounters {
     pub backlog_packets: u64,
 }
 
-/// A qdisc of an interface, or one of its tins.
+/// Identifies a qdisc of an interface, or one of its tins (a CAKE qdisc's internal queues).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Part {
     pub index: i32,
@@ -72,7 +74,8 @@ fn parts_by_qdisc(wanted: &HashSet<Part>) -> HashMap<(i32, u32), Vec<Part>> {
     found
 }
 
-/// A netlink socket; it belongs to the namespace in which it was opened, even if the process moves.
+/// A netlink socket. It belongs to the namespace in which it was opened, even if the process moves to
+/// another.
 pub struct Netlink {
     fd: OwnedFd,
     buffer: Vec<u8>,
@@ -90,7 +93,7 @@ impl Netlink {
         })
     }
 
-    /// Interface indices by name.
+    /// Returns the index of every interface by name.
     pub fn names(&mut self) -> Res<HashMap<String, i32>> {
         let mut names = HashMap::new();
         self.dump(RTM_GETLINK, &[0; 16], |body| {
@@ -107,7 +110,7 @@ impl Netlink {
         Ok(names)
     }
 
-    /// Counters of all links by index.
+    /// Returns the counters of all links by interface index.
     pub fn links(&mut self) -> Res<HashMap<i32, LinkCounters>> {
         let mut links = HashMap::new();
         let mut request = [0u8; 12];
@@ -129,8 +132,8 @@ impl Netlink {
         Ok(links)
     }
 
-    /// Counters of all root qdiscs by interface index (devices without a queue have none), and of those requested parts
-    /// that exist.
+    /// Returns the counters of all root qdiscs by interface index (devices without a queue have none), and
+    /// those of the parts in `wanted` that exist.
     pub fn queues(&mut self, wanted: &HashSet<Part>) -> Res<(Roots, Parts)> {
         let (mut roots, mut parts) = (HashMap::new(), HashMap::new());
         let by_qdisc = parts_by_qdisc(wanted);
@@ -152,7 +155,7 @@ impl Netlink {
         Ok((roots, parts))
     }
 
-    /// Sends a request and waits for its acknowledgement.
+    /// Sends a request and waits for its acknowledgement; an error if the kernel refuses the request.
     fn acknowledged(&mut self, request: &[u8]) -> Res<()> {
         os::write(self.fd.as_raw_fd(), request).map_err(|e| e.to_string())?;
         let n = self.receive().map_err(|e| e.to_string())?;
@@ -165,7 +168,7 @@ impl Netlink {
         }
     }
 
-    /// Receives a datagram into the buffer.
+    /// Receives one datagram into the buffer; returns its length.
     fn receive(&mut self) -> std::io::Result<usize> {
         self.buffer.clear();
         os::append(self.fd.as_raw_fd(), &mut self.buffer, DATAGRAM)
@@ -190,7 +193,7 @@ impl Netlink {
     }
 }
 
-/// Passes on the messages of a datagram; true at the end of the dump.
+/// Passes the messages of a datagram to `each`; returns true at the end of the dump.
 fn messages(kind: u16, mut rest: &[u8], each: &mut impl FnMut(&[u8])) -> Res<bool> {
     while rest.len() >= HEADER {
         let length = (i32_at(rest, 0) as usize).clamp(HEADER, rest.len());
@@ -223,7 +226,7 @@ fn qdisc(stats: &[u8]) -> QdiscCounters {
     }
 }
 
-/// Encodes a request.
+/// Encodes a request: the netlink header, then `body`.
 fn request(kind: u16, flags: libc::c_int, number: u32, body: &[u8]) -> Vec<u8> {
     let mut message = ((HEADER + body.len()) as u32).to_ne_bytes().to_vec();
     message.extend(kind.to_ne_bytes());
@@ -234,7 +237,7 @@ fn request(kind: u16, flags: libc::c_int, number: u32, body: &[u8]) -> Vec<u8> {
     message
 }
 
-/// Appends an attribute; ours all have lengths that need no padding.
+/// Appends an attribute to a request; the values that this client sends have lengths that need no padding.
 fn put(to: &mut Vec<u8>, kind: u16, value: &[u8]) {
     to.extend(((4 + value.len()) as u16).to_ne_bytes());
     to.extend(kind.to_ne_bytes());
@@ -245,7 +248,7 @@ fn align(n: usize) -> usize {
     n.div_ceil(4) * 4
 }
 
-/// The value of the first attribute of this type.
+/// Returns the value of the first attribute of the type `wanted`, or None.
 fn attribute(mut rest: &[u8], wanted: u16) -> Option<&[u8]> {
     while rest.len() >= 4 {
         let length = usize::from(u16::from_ne_bytes([rest[0], rest[1]])).clamp(4, rest.len());
@@ -258,7 +261,7 @@ fn attribute(mut rest: &[u8], wanted: u16) -> Option<&[u8]> {
     None
 }
 
-/// Reads a number; 0 where the kernel's structure is shorter.
+/// Returns the number at offset `at`; 0 if the kernel's structure is shorter.
 fn i32_at(bytes: &[u8], at: usize) -> i32 {
     bytes
         .get(at..at + 4)

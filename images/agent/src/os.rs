@@ -1,13 +1,13 @@
-//! Thin, safe wrappers of system calls that the standard library lacks.
+//! Safe wrappers of system calls that the standard library lacks.
 
 use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
-/// Errors are sentences for people: place, value, rule, remedy.
+/// A result whose error is a sentence for people: place, value, rule, remedy.
 pub type Res<T> = Result<T, String>;
 
-/// Turns a C return value into a result.
+/// Turns a C return value into a result: a negative one becomes the error in errno.
 pub fn check(value: libc::c_int) -> io::Result<libc::c_int> {
     if value < 0 {
         Err(io::Error::last_os_error())
@@ -21,7 +21,7 @@ fn c(text: &str) -> CString {
     CString::new(text).unwrap_or_default()
 }
 
-/// Repeats a call that a signal interrupted.
+/// Repeats a call while signals interrupt it; returns the number of bytes.
 fn uninterrupted(mut call: impl FnMut() -> libc::ssize_t) -> io::Result<usize> {
     loop {
         if let Ok(n) = usize::try_from(call()) {
@@ -39,8 +39,8 @@ pub fn read(fd: RawFd, buf: &mut [u8]) -> io::Result<usize> {
     uninterrupted(|| unsafe { libc::read(fd, buf.as_mut_ptr().cast(), buf.len()) })
 }
 
-/// Appends at most `most` bytes to `buf`. It does not touch the unused rest: zeroing it would make a node copy pages that
-/// it shares with the launcher.
+/// Reads at most `most` bytes and appends them to `buf`; returns their number. Does not zero the unused rest,
+/// since that would make a node copy pages that it shares with the launcher.
 pub fn append(fd: RawFd, buf: &mut Vec<u8>, most: usize) -> io::Result<usize> {
     buf.reserve(most);
     let room = buf.spare_capacity_mut();
@@ -51,7 +51,8 @@ pub fn append(fd: RawFd, buf: &mut Vec<u8>, most: usize) -> io::Result<usize> {
     Ok(n)
 }
 
-/// Writes without raising SIGPIPE (which is ignored process-wide).
+/// Writes to a descriptor; returns the number of bytes. SIGPIPE, which a closed pipe would raise, is ignored
+/// process-wide.
 pub fn write(fd: RawFd, buf: &[u8]) -> io::Result<usize> {
     // SAFETY: buf is valid for its length.
     uninterrupted(|| unsafe { libc::write(fd, buf.as_ptr().cast(), buf.len()) })
@@ -66,14 +67,15 @@ pub fn set_nonblocking(fd: RawFd) -> io::Result<()> {
     Ok(())
 }
 
-/// Takes ownership of a descriptor just returned by a system call.
+/// Takes ownership of a descriptor that a system call has just returned; a negative value becomes an error.
 pub fn own(fd: libc::c_int) -> io::Result<OwnedFd> {
     let fd = check(fd)?;
     // SAFETY: the caller got fd from a system call and passes it on only here.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Waits for events on the descriptors until the timeout (negative: for ever).
+/// Waits for events on the descriptors for at most `timeout_ms` (negative: for ever); returns how many are
+/// ready.
 pub fn poll(fds: &mut [libc::pollfd], timeout_ms: i32) -> io::Result<usize> {
     // SAFETY: fds is a valid slice of pollfd.
     let n = unsafe { libc::poll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, timeout_ms) };
@@ -84,7 +86,7 @@ pub fn poll(fds: &mut [libc::pollfd], timeout_ms: i32) -> io::Result<usize> {
     }
 }
 
-/// As `poll`, with a timeout in nanoseconds.
+/// Waits for events as `poll` does, with a timeout in nanoseconds, which must not be negative.
 pub fn poll_ns(fds: &mut [libc::pollfd], timeout_ns: i64) -> io::Result<usize> {
     let timeout = libc::timespec {
         tv_sec: timeout_ns / 1_000_000_000,
@@ -128,7 +130,7 @@ pub fn mount(source: &str, target: &str, fstype: &str, flags: libc::c_ulong) -> 
     .map(drop)
 }
 
-/// Unmounts lazily, with everything mounted below.
+/// Unmounts lazily, with everything that is mounted below.
 pub fn unmount(target: &str) -> io::Result<()> {
     let target = c(target);
     // SAFETY: a valid C string.
@@ -149,7 +151,8 @@ pub fn kill(pid: i32, signal: i32) -> io::Result<()> {
     check(unsafe { libc::kill(pid, signal) }).map(drop)
 }
 
-/// Ends this process when its parent dies; false if the parent is already gone.
+/// Makes the kernel send `signal` to this process when its parent ends; returns false if the parent has
+/// already ended.
 pub fn die_with_parent(parent: i32, signal: i32) -> bool {
     // SAFETY: prctl with plain numbers.
     unsafe {
@@ -158,19 +161,19 @@ pub fn die_with_parent(parent: i32, signal: i32) -> bool {
     }
 }
 
-/// Adopts orphaned descendants, so that they can be reaped and ended.
+/// Makes this process the parent of orphaned descendants, so that it can reap and end them.
 pub fn become_subreaper() {
     // SAFETY: prctl with plain numbers.
     unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) };
 }
 
-/// Reduces the timer slack from 50 us to 1 ns.
+/// Reduces the timer slack of this process from 50 us to 1 ns.
 pub fn reduce_timer_slack() {
     // SAFETY: prctl with plain numbers.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
 }
 
-/// Raises the limit of open files as far as possible; 350 nodes need several thousand.
+/// Raises the limit of open files as far as possible; 350 nodes need several thousand files.
 pub fn raise_open_files() {
     let mut limit = libc::rlimit {
         rlim_cur: 0,
@@ -192,7 +195,7 @@ pub fn raise_open_files() {
     }
 }
 
-/// Blocks the signals and returns a descriptor that reports them.
+/// Blocks the signals and returns a descriptor from which they are read.
 pub fn signal_fd(signals: &[i32]) -> io::Result<OwnedFd> {
     // SAFETY: the set is initialised before use.
     unsafe {
@@ -210,7 +213,8 @@ pub fn signal_fd(signals: &[i32]) -> io::Result<OwnedFd> {
     }
 }
 
-/// Reads all pending signals of a `signal_fd`: numbers and senders' pids (0: a sender outside this PID namespace).
+/// Reads all pending signals of a `signal_fd`; returns their numbers and senders' pids (0: a sender outside
+/// this PID namespace).
 pub fn read_senders(fd: RawFd) -> Vec<(i32, i32)> {
     let mut seen = Vec::new();
     let mut buf = [0u8; 128];
@@ -223,7 +227,7 @@ pub fn read_senders(fd: RawFd) -> Vec<(i32, i32)> {
     seen
 }
 
-/// Reads all pending signal numbers of a `signal_fd`.
+/// Reads all pending signals of a `signal_fd`; returns their numbers.
 pub fn read_signals(fd: RawFd) -> Vec<i32> {
     read_senders(fd)
         .into_iter()
@@ -231,7 +235,8 @@ pub fn read_signals(fd: RawFd) -> Vec<i32> {
         .collect()
 }
 
-/// Reaps the next ended child: (pid, status), 128 + n for signal n.
+/// Reaps an ended child; returns its pid and exit status, which is 128 + n for signal n. None if no child has
+/// ended.
 pub fn reap() -> Option<(i32, i32)> {
     let mut status = 0;
     // SAFETY: status is a valid int.
@@ -247,7 +252,7 @@ pub fn reap() -> Option<(i32, i32)> {
     Some((pid, code))
 }
 
-/// A timer with absolute times on CLOCK_MONOTONIC.
+/// A timer that is set to times of CLOCK_MONOTONIC.
 pub struct Timer {
     fd: OwnedFd,
     armed_ns: i64,
@@ -269,7 +274,8 @@ impl Timer {
         self.fd.as_raw_fd()
     }
 
-    /// Sets the timer to `at_ns` (monotonic), or disarms it; no system call where it is set so already.
+    /// Sets the timer to `at_ns` (monotonic), or disarms it for None; makes no system call if it is already
+    /// set so.
     pub fn set(&mut self, at_ns: Option<i64>) {
         let at = at_ns.map_or(0, |t| t.max(1));
         if at == self.armed_ns {
@@ -297,7 +303,7 @@ impl Timer {
         }
     }
 
-    /// Acknowledges that it has fired.
+    /// Acknowledges that the timer has fired, so that its descriptor is no longer readable.
     pub fn clear(&mut self) {
         let mut buf = [0u8; 8];
         if read(self.raw(), &mut buf).is_ok() {
@@ -306,7 +312,7 @@ impl Timer {
     }
 }
 
-/// Number of a signal named "SIGTERM" or "TERM".
+/// Returns the number of a signal named "SIGTERM" or "TERM".
 pub fn signal_number(name: &str) -> Res<i32> {
     let bare = name.strip_prefix("SIG").unwrap_or(name);
     Ok(match bare {

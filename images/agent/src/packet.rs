@@ -1,10 +1,10 @@
-//! Packet sockets (packet(7)) on an interface of this process's namespace.
+//! Opens and configures packet sockets (packet(7)) on an interface of this process's namespace.
 
 use crate::netlink::Netlink;
 use crate::os::{self, Res};
 use std::os::fd::{AsRawFd, OwnedFd};
 
-/// Opens a socket without a protocol; it receives nothing before `bind`.
+/// Opens a packet socket without a protocol; it receives nothing before `bind`.
 pub fn socket(flags: i32) -> Res<OwnedFd> {
     let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | flags;
     // SAFETY: plain numbers.
@@ -12,7 +12,7 @@ pub fn socket(flags: i32) -> Res<OwnedFd> {
     os::own(fd).map_err(|e| format!("packet socket: {e}; run as root"))
 }
 
-/// The index of an interface.
+/// Returns the index of an interface by name.
 pub fn index_of(iface: &str) -> Res<i32> {
     let names = Netlink::open()?.names()?;
     names.get(iface).copied().ok_or_else(|| {
@@ -25,7 +25,7 @@ pub fn index_of(iface: &str) -> Res<i32> {
     })
 }
 
-/// Binds to an interface and starts reception; protocol 0 binds for sending only.
+/// Binds the socket to an interface and starts reception; protocol 0 binds for sending only.
 pub fn bind(socket: &OwnedFd, iface: &str, protocol: u16) -> Res<()> {
     // SAFETY: all zero is a valid sockaddr_ll.
     let mut to: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
@@ -45,7 +45,7 @@ pub fn bind(socket: &OwnedFd, iface: &str, protocol: u16) -> Res<()> {
         .map_err(|e| format!("interface {iface}: {e}"))
 }
 
-/// The MAC address and index of the socket's interface.
+/// Returns the MAC address and the index of the socket's interface.
 pub fn own(socket: &OwnedFd) -> Res<([u8; 6], i32)> {
     // SAFETY: all zero is a valid sockaddr_ll.
     let mut own: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
@@ -56,7 +56,8 @@ pub fn own(socket: &OwnedFd) -> Res<([u8; 6], i32)> {
     Ok((std::array::from_fn(|i| own.sll_addr[i]), own.sll_ifindex))
 }
 
-/// Joins a group on the socket's interface; otherwise a physical NIC filters its frames.
+/// Joins a multicast group on the socket's interface; a physical NIC discards frames of groups that are not
+/// joined.
 pub fn join(socket: &OwnedFd, group: [u8; 6]) -> Res<()> {
     // SAFETY: all zero is a valid packet_mreq.
     let mut membership: libc::packet_mreq = unsafe { std::mem::zeroed() };
@@ -72,7 +73,8 @@ pub fn join(socket: &OwnedFd, group: [u8; 6]) -> Res<()> {
     )
 }
 
-/// Sets a buffer size: with `forced` beyond the system's limit where that is allowed, otherwise with `limited`.
+/// Sets a buffer size with option `forced`, which may exceed the system's limit; if that is not allowed, with
+/// option `limited`.
 pub fn set_buffer(socket: &OwnedFd, limited: i32, forced: i32, bytes: i32) -> Res<()> {
     if option(socket, libc::SOL_SOCKET, forced, &bytes).is_err() {
         option(socket, libc::SOL_SOCKET, limited, &bytes)?;
@@ -80,7 +82,7 @@ pub fn set_buffer(socket: &OwnedFd, limited: i32, forced: i32, bytes: i32) -> Re
     Ok(())
 }
 
-/// Sets an option.
+/// Sets a socket option.
 pub fn option<T>(socket: &OwnedFd, level: i32, name: i32, value: &T) -> Res<()> {
     // SAFETY: value is valid for its size; the kernel copies it.
     os::check(unsafe {

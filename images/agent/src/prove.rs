@@ -1,4 +1,5 @@
-//! Proves links: sends raw frames through all links at once, and measures losses, delays, duplicates and order.
+//! Proves links: sends raw frames through all links at once, and measures losses, delays, duplicates and
+//! reordering.
 
 mod frame;
 mod sockets;
@@ -17,7 +18,7 @@ use std::time::Duration;
 const LONGEST_WAIT_NS: i64 = 100_000_000;
 const LAZY_NS: i64 = 20_000_000;
 
-/// The result of a probe. Received frames include corrupted ones, but not duplicates.
+/// The result of a probe. `received` includes corrupted frames, but not duplicates.
 #[derive(Default, Serialize)]
 struct Seen {
     link: String,
@@ -35,7 +36,7 @@ struct Seen {
     highest: Option<u32>,
 }
 
-/// Runs all probes in parallel; returns one object per probe, in order.
+/// Runs all probes in parallel; returns one result object per probe, in the order of `probes`.
 pub fn run(probes: &[LinkProbe]) -> Res<Vec<Value>> {
     for p in probes {
         if p.size < frame::SMALLEST || p.interval_ns < 0 {
@@ -106,7 +107,7 @@ fn exchange(probes: &[LinkProbe], sockets: &mut Sockets, seen: &mut [Seen]) -> R
     }
 }
 
-/// The next `count` frames of a probe, which leave at the same time.
+/// Builds the next `count` frames of a probe from number `first` on; they leave at the same time.
 fn frames(probe: usize, size: usize, first: u32, count: u32) -> Vec<Vec<u8>> {
     let sent_ns = clock::real_ns();
     (first..first + count)
@@ -121,7 +122,8 @@ fn frames(probe: usize, size: usize, first: u32, count: u32) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// Accounts for an arrived frame, if the frame's probe ends at the device `far` where it arrived.
+/// Counts an arrived frame, if its probe ends at the device `far` where it arrived. A corrupted frame counts
+/// for the only probe that ends there, if there is one.
 fn take(probes: &[LinkProbe], seen: &mut [Seen], far: &sockets::Place, at_ns: i64, bytes: &[u8]) {
     let (frame, intact) = Frame::read(bytes);
     let index = if intact {

@@ -1,8 +1,8 @@
-//! Formats the lines of messages.csv (docs/contracts.md).
+//! Formats the lines of messages.csv, the message records (docs/contracts.md).
 
 use std::io::Write;
 
-/// A scheduled message.
+/// The sender's state of a scheduled message.
 #[derive(Debug, Clone, Default)]
 pub struct Message {
     pub seq: u64,
@@ -14,13 +14,13 @@ pub struct Message {
 /// The outcome of a scheduled message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Outcome {
-    /// Acknowledged; for a request: all replies have arrived.
+    /// Acknowledged; for a request, all replies have arrived.
     Settled,
-    /// It left the sender, and the protocol guarantees nothing more.
+    /// The message has left the sender, and the protocol guarantees nothing more.
     Sent,
     Unsettled,
     Unsent,
-    /// The queue was full.
+    /// Dropped because the queue was full.
     Dropped,
 }
 
@@ -36,7 +36,7 @@ impl Outcome {
     }
 }
 
-/// Quotes a field that contains commas or quotes (RFC 4180).
+/// Quotes a field that contains commas, quotes or line breaks (RFC 4180); line breaks become spaces.
 fn field(text: &str) -> std::borrow::Cow<'_, str> {
     if text.contains([',', '"', '\n', '\r']) {
         return format!(
@@ -54,7 +54,7 @@ fn push(out: &mut Vec<u8>, line: std::fmt::Arguments) {
     out.push(b'\n');
 }
 
-/// S: the outcome of a scheduled message; `settled_ns` is 0 where it was not settled.
+/// Appends an S record, the outcome of a scheduled message; `settled_ns` is 0 if the message was not settled.
 pub fn scheduled(
     out: &mut Vec<u8>,
     flow: u32,
@@ -78,8 +78,8 @@ pub fn scheduled(
     );
 }
 
-/// R: the arrival of a message at `receiver` (leg 0), or of its reply at the flow's sender (leg 1); `copy`: the transport
-/// marks it as a repetition.
+/// Appends an R record: the arrival of a message at `receiver` (leg 0), or of its reply at the flow's sender
+/// (leg 1). `copy`: the transport marks it as a repetition.
 pub fn received(
     out: &mut Vec<u8>,
     flow: u32,
@@ -96,7 +96,7 @@ pub fn received(
     );
 }
 
-/// C: a step of an endpoint's session.
+/// Appends a C record: a step of an endpoint's session.
 pub fn session(out: &mut Vec<u8>, endpoint: &str, what: &str, at_ns: i64, detail: &str) {
     push(
         out,
@@ -104,7 +104,7 @@ pub fn session(out: &mut Vec<u8>, endpoint: &str, what: &str, at_ns: i64, detail
     );
 }
 
-/// C: a step of a session's connection to `peer`.
+/// Appends a C record: a step of a session's connection to `peer`.
 pub fn connection(
     out: &mut Vec<u8>,
     endpoint: &str,
@@ -120,8 +120,8 @@ pub fn connection(
     );
 }
 
-/// B: cumulative progress of a flow without messages, counted by its sender (leg 0) or its receiver (leg 1).
-/// `counts`: packets, lost, retransmits and rtt_ns, as far as known.
+/// Appends a B record: cumulative progress of a bulk flow, which has no messages, counted by its sender (leg
+/// 0) or its receiver (leg 1). `counts`: packets, lost, retransmits and rtt_ns, if known.
 pub fn progress(
     out: &mut Vec<u8>,
     flow: u32,
@@ -142,7 +142,7 @@ pub fn progress(
     );
 }
 
-/// W: the congestion window of a TCP connection of a flow, from its sender's kernel.
+/// Appends a W record: the congestion window of a TCP connection of a flow, from the kernel of its sender.
 pub fn window(
     out: &mut Vec<u8>,
     (flow, endpoint): (u32, &str),
@@ -166,7 +166,8 @@ pub fn window(
     );
 }
 
-/// A congestion window in segments of `mss` bytes; the threshold is None before slow start has met a limit.
+/// A congestion window in segments of `segment_bytes` bytes; `threshold` is None before slow start has met a
+/// limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {
     pub segments: u32,

@@ -14,7 +14,8 @@ use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 
-/// Samples until killed; sends {"ok": true} once all files are open. Returns the error otherwise.
+/// Samples until the process is killed. Calls `send` with {"ok": true} once all files are open; returns an
+/// error as a line of JSON.
 pub fn run(spec: &Sample, send: &dyn Fn(&str)) -> String {
     os::reduce_timer_slack();
     let mut sampler = match Sampler::open(spec) {
@@ -84,7 +85,8 @@ impl<'a> Sampler<'a> {
         })
     }
 
-    /// Samples on a grid of absolute times; skips late samples.
+    /// Samples at multiples of the interval; skips times that have passed meanwhile. Returns only with an
+    /// error.
     fn sample_for_ever(&mut self) -> Res<String> {
         let mut next = clock::mono_ns();
         loop {
@@ -169,7 +171,7 @@ fn sleep_until(at_ns: i64) {
     {}
 }
 
-/// A CSV file, with one write per sample.
+/// A CSV file, which each sample extends with one write.
 struct Csv {
     path: String,
     file: File,

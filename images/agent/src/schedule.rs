@@ -1,4 +1,5 @@
-//! When a sender sends: a pure function of (schedule, seed), which yields one tick after another.
+//! Computes when a sender sends: a pure function of (schedule, seed), which yields one tick after another. A
+//! tick is a moment at which one message or one burst is due.
 //!
 //! The integral of the rate from the scenario's start gives the expected number of ticks. Tick k of a stream falls where
 //! that integral reaches k (periodic), or the k-th arrival of a unit-rate Poisson process that all senders draw alike. In
@@ -11,7 +12,8 @@ use crate::os::Res;
 use crate::proto::{Arrivals, Schedule, StreamKind};
 use pieces::Pieces;
 
-/// Finalizer of splitmix64 (Steele, Lea, Flood 2014): every input bit reaches every output bit.
+/// Mixes the bits of a number by the finalizer of splitmix64 (Steele, Lea, Flood 2014): every input bit
+/// affects every output bit.
 fn mix(mut z: u64) -> u64 {
     z = z.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -23,18 +25,18 @@ fn draw(seed: u64, stream: u64, k: u64) -> u64 {
     mix(mix(seed ^ mix(stream)) ^ k)
 }
 
-/// The sender of tick `k` of a shared stream.
+/// Returns the index of the sender of tick `k` of a shared stream, in 0 to `count` - 1.
 pub fn owner(seed: u64, k: u64, count: u64) -> u64 {
     // The high half of a product has a negligible bias, in contrast to a remainder.
     ((u128::from(draw(seed, 1, k)) * u128::from(count.max(1))) >> 64) as u64
 }
 
-/// Uniform in (0, 1].
+/// Converts random bits to a number that is uniform in (0, 1].
 fn unit(bits: u64) -> f64 {
     ((bits >> 11) + 1) as f64 / (1u64 << 53) as f64
 }
 
-/// Refuses impossible schedules.
+/// Returns an error for an impossible schedule.
 pub fn check(schedule: &Schedule) -> Res<()> {
     if schedule.burst == 0 {
         return Err("schedule.burst: 0 messages per tick send nothing; write 1 or more".to_owned());
@@ -42,20 +44,20 @@ pub fn check(schedule: &Schedule) -> Res<()> {
     pieces::check(&schedule.rates)
 }
 
-/// The ticks of one sender, in order; offsets in nanoseconds from the scenario's start.
+/// The ticks of one sender, in order, as nanoseconds from the scenario's start.
 pub struct Ticks {
     spec: Schedule,
     pieces: Pieces,
     from_ns: i64,
     until_ns: i64,
     k: u64,
-    /// Remaining messages of the next tick.
+    /// Messages of the next tick that are still to be taken.
     left: u32,
     next: Option<i64>,
 }
 
 impl Ticks {
-    /// Ticks in [from_ns, until_ns); earlier ones are skipped.
+    /// Creates the ticks in [from_ns, until_ns); earlier ticks are skipped.
     pub fn new(spec: Schedule, from_ns: i64, until_ns: i64) -> Self {
         let pieces = Pieces::new(&spec.rates);
         let left = spec.burst;
@@ -73,12 +75,13 @@ impl Ticks {
         ticks
     }
 
-    /// The tick of the next message, without consuming it.
+    /// Returns the time of the next message without consuming the message; None after the last one.
     pub fn peek(&self) -> Option<i64> {
         self.next
     }
 
-    /// Consumes the next message if it is due; a tick repeats for each message of its burst.
+    /// Consumes the next message if it is due by `now_ns` and returns its time; each message of a burst has
+    /// the time of its tick.
     pub fn take_due(&mut self, now_ns: i64) -> Option<i64> {
         let due = self.next.filter(|t| *t <= now_ns)?;
         self.left -= 1;
@@ -89,13 +92,13 @@ impl Ticks {
         Some(due)
     }
 
-    /// Ends the ticks.
+    /// Ends the ticks: no further message follows.
     pub fn stop(&mut self) {
         self.next = None;
         self.until_ns = i64::MIN;
     }
 
-    /// Skips evenly spaced ticks by arithmetic.
+    /// Moves to just before `from_ns` by arithmetic, for evenly spaced ticks.
     fn skip_to_start(&mut self) {
         if self.spec.arrivals != Arrivals::Poisson && self.from_ns > 0 {
             let k = self.pieces.expected(self.from_ns as f64 / 1e9);
@@ -132,7 +135,8 @@ impl Ticks {
         Some((seconds * 1e9) as i64)
     }
 
-    /// The random stream: one for all senders of a shared schedule, otherwise one per sender.
+    /// Returns the number of the random stream: one for all senders of a shared schedule, otherwise one per
+    /// sender.
     fn stream(&self) -> u64 {
         match self.spec.kind {
             StreamKind::Shared => 2,
@@ -140,7 +144,8 @@ impl Ticks {
         }
     }
 
-    /// The phase of a sender with its own rate; random unless the arrivals are `together`.
+    /// Returns the phase of the ticks of a sender with its own rate, in periods: random for periodic
+    /// arrivals, otherwise 0.
     fn phase(&self) -> f64 {
         match (self.spec.kind, self.spec.arrivals) {
             (StreamKind::Own, Arrivals::Periodic) => {

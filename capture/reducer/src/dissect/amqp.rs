@@ -1,6 +1,7 @@
-//! AMQP 0-9-1: finds the methods that end in a stream's bytes, and counts header bytes.
+//! Dissects AMQP 0-9-1: finds the methods that end in a stream's bytes, and counts header bytes.
 //!
-//! A frame is type, channel, size, payload and an end octet; everything except the payload of a body frame is header.
+//! A frame consists of type, channel, size, payload and an end octet; everything except the payload of a body
+//! frame counts as header.
 
 use super::head::Head;
 use super::{Dissector, Notes, Stream};
@@ -18,14 +19,16 @@ const HEADER: u8 = 2;
 const BODY: u8 = 3;
 const HEARTBEAT: u8 = 8;
 const END: u8 = 0xce;
-/// Type, channel and size of a frame, and class and method of a method's payload.
+/// Bytes of a frame before its payload: type, channel and size. The next constant: bytes of class and method
+/// at the beginning of a method's payload.
 const BEFORE: usize = 7;
 const IDS: usize = 4;
-/// The protocol header, "AMQP" and a version, is one byte longer; it counts as a frame of its own type.
+/// The protocol header: "AMQP" and a version, one byte longer than `BEFORE`. It counts as a frame of a type
+/// of its own.
 const GREETING: &[u8] = b"AMQP";
 const GREETED: u8 = 0xff;
 
-/// Class, method and name (AMQP 0-9-1, 1.5; RabbitMQ's extensions), then other frames.
+/// Class, method and name of each method (AMQP 0-9-1, 1.5; RabbitMQ's extensions), then of the other frames.
 const NAMES: [(u16, u16, &str); 66] = [
     (10, 10, "Connection.Start"),
     (10, 11, "Connection.Start-Ok"),
@@ -94,10 +97,11 @@ const NAMES: [(u16, u16, &str); 66] = [
     (0, BODY as u16, "Content-Body"),
     (0, HEARTBEAT as u16, "Heartbeat"),
 ];
-/// The class of other frames; their method number is the frame type.
+/// The class in `NAMES` of frames that are no methods; their method number is the frame type.
 const NO_CLASS: u16 = 0;
 
-/// The type of a method, or of another frame (class 0 and its type); None if unknown.
+/// Returns the message type of a method, or of another frame (class 0 and the frame's type); None if `NAMES`
+/// lacks it.
 fn kind(class: u16, id: u16) -> Option<u16> {
     let place = NAMES
         .iter()
@@ -112,14 +116,14 @@ struct Amqp {
     state: State,
 }
 
-/// The position in the framing.
+/// The parser's position in the frames of a stream.
 #[derive(Clone, Copy, Debug, Default)]
 enum State {
     #[default]
     Start,
-    /// In a method's payload of this length, before class and method.
+    /// In a method's payload of this length, before its class and method numbers.
     Ids(u32),
-    /// In the rest of a frame of this type: bytes of payload, then bytes of header.
+    /// After the beginning of a frame of this type: bytes of payload, then of header, that remain.
     Rest {
         kind: u16,
         payload: u32,
@@ -127,7 +131,7 @@ enum State {
     },
 }
 
-/// Parses the beginning of a frame: its type and size.
+/// Parses the beginning of a frame: returns its type and size, or None if no frame begins so.
 fn beginning(head: &[u8]) -> Option<(u8, u32)> {
     if head.starts_with(GREETING) {
         return Some((GREETED, 0));
@@ -144,7 +148,7 @@ fn beginning(head: &[u8]) -> Option<(u8, u32)> {
     (fits && size < u32::MAX).then_some((first, size))
 }
 
-/// The type of class and method, if AMQP has them.
+/// Returns the message type for the class and method numbers in `ids`; None if AMQP does not have them.
 fn known(ids: &[u8]) -> Option<u16> {
     let (class, id) = (ids.get(..2)?, ids.get(2..4)?);
     let number = |bytes: &[u8]| Some(u16::from_be_bytes(bytes.try_into().ok()?));
@@ -164,7 +168,7 @@ impl Amqp {
         }
     }
 
-    /// Starts a frame; false where no frame can begin.
+    /// Starts a frame whose first bytes are `head`; returns false if no frame begins so.
     fn open(&mut self, head: [u8; BEFORE], notes: &mut Notes) -> bool {
         let Some((first, size)) = beginning(&head) else {
             return false;
@@ -181,7 +185,7 @@ impl Amqp {
         true
     }
 
-    /// Consumes bytes of a frame's rest.
+    /// Consumes `count` bytes of the present frame and counts those that are header.
     fn pass(&mut self, (kind, payload, header): (u16, u32, u32), count: u32, notes: &mut Notes) {
         let content = count.min(payload);
         notes.header += count - content;
@@ -194,7 +198,8 @@ impl Stream for Amqp {
         *self = Self::default();
     }
 
-    /// True for a chain of whole frames, for a frame with a known method, and for the beginning of a heartbeat.
+    /// Returns true for a chain of whole frames, for a frame with a known method, and for the beginning of a
+    /// heartbeat.
     fn plausible(&self, data: &[u8], cut: bool) -> bool {
         let mut rest = data;
         while !rest.is_empty() {

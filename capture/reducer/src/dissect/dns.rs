@@ -1,4 +1,5 @@
-//! DNS (RFC 1035) over UDP and TCP, and multicast DNS: queries and responses; the whole message counts as header.
+//! Dissects DNS (RFC 1035) over UDP and TCP, and multicast DNS, into queries and responses; the whole message
+//! counts as header.
 
 use super::head::Head;
 use super::{Dissector, Notes, Stream};
@@ -32,7 +33,8 @@ fn type_name(kind: u16) -> String {
     ["QUERY", "RESPONSE"][usize::from(kind - QUERY)].into()
 }
 
-/// The message's type from its flags, the header's third byte; None for invalid flags.
+/// Returns the message's type, query or response, from `flags`, the header's third byte; None if its
+/// operation code is not assigned.
 fn kind(flags: u8) -> Option<u16> {
     let known = flags >> 3 & 0xf <= LAST_OPCODE;
     known.then_some(if flags & 0x80 == 0 { QUERY } else { RESPONSE })

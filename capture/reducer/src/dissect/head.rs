@@ -1,6 +1,6 @@
-//! A header of fixed size that may arrive in pieces.
+//! Collects a header of fixed size that may arrive in pieces.
 
-/// The first `have` of its `N` bytes.
+/// A header of `N` bytes, of which the first `have` have arrived.
 #[derive(Clone, Copy, Debug)]
 pub struct Head<const N: usize> {
     bytes: [u8; N],
@@ -17,7 +17,8 @@ impl<const N: usize> Default for Head<N> {
 }
 
 impl<const N: usize> Head<N> {
-    /// Consumes missing bytes from the front of `data`; returns the header once complete, and the number of consumed bytes.
+    /// Moves missing header bytes from the front of `data`. Returns the header once it is complete, else
+    /// None, and the number of moved bytes.
     pub fn take(&mut self, data: &mut &[u8]) -> (Option<[u8; N]>, u32) {
         let step = data.len().min(N - self.have);
         self.bytes[self.have..self.have + step].copy_from_slice(&data[..step]);

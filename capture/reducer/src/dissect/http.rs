@@ -1,6 +1,8 @@
-//! HTTP/1.x (RFC 9112): requests by method, responses by status; bodies are payload, everything else is header.
+//! Dissects HTTP/1.x (RFC 9112) into requests by method and responses by status; bodies are payload,
+//! everything else is header.
 //!
-//! A message is noted at the end of its body, or at the end of its head if the body lasts until the connection closes.
+//! The type of a message is noted at the end of its body, or at the end of its head if the body lasts until
+//! the connection closes.
 
 mod line;
 
@@ -20,11 +22,12 @@ pub const DISSECTOR: Dissector = Dissector {
     ..Dissector::NONE
 };
 
-/// The most outstanding requests; responses beyond are treated as responses to GET.
+/// The most requests without a response whose methods are kept; the responses to further requests are parsed
+/// as responses to GET.
 const PIPELINE: usize = 64;
 const SWITCHING_PROTOCOLS: u16 = 101;
 
-/// The methods of unanswered requests, shared by both directions.
+/// The methods of requests without a response so far, shared by both directions.
 type Pending = Rc<RefCell<VecDeque<u16>>>;
 
 fn streams() -> super::Streams {
@@ -46,7 +49,7 @@ enum Body {
     None,
     Length(u64),
     Chunked,
-    /// Until the connection's end.
+    /// The body lasts until the connection ends.
     Endless,
 }
 
@@ -64,14 +67,14 @@ enum State {
 struct Http {
     state: State,
     line: Line,
-    /// The method or status of the present message.
+    /// The method or status of the message that is being parsed.
     kind: u16,
     body: Body,
     pending: Pending,
 }
 
 impl Http {
-    /// Handles a complete line; false where the line is invalid.
+    /// Handles the complete line in `self.line`; returns false if it is invalid.
     fn end_of_line(&mut self, notes: &mut Notes) -> bool {
         match self.state {
             // Empty lines before a message are allowed (RFC 9112, 2.2).
@@ -131,7 +134,7 @@ impl Http {
         }
     }
 
-    /// How the body's length is determined (RFC 9112, 6.3).
+    /// Returns how the length of the present response's body is determined (RFC 9112, 6.3).
     fn response_body(&mut self) -> Body {
         let interim = self.kind < 200 && self.kind != SWITCHING_PROTOCOLS;
         if interim {
@@ -155,7 +158,8 @@ impl Http {
         self.state = State::Start;
     }
 
-    /// Consumes the first line of `data`, or its captured part.
+    /// Consumes the first line of `data`, or the beginning of a line if its end is missing; returns false if
+    /// it is invalid.
     fn line(&mut self, data: &mut &[u8], notes: &mut Notes) -> bool {
         let end = data.iter().position(|&byte| byte == b'\n');
         let (line, rest) = data.split_at(end.map_or(data.len(), |end| end + 1));
@@ -168,7 +172,7 @@ impl Http {
         end.is_none() || self.end_of_line(notes)
     }
 
-    /// Consumes `count` bytes of a body, at most its rest.
+    /// Consumes `count` bytes of a body or chunk; `count` is at most what remains of it.
     fn content(&mut self, count: u64, notes: &mut Notes) {
         match &mut self.state {
             State::Body(left) | State::Chunk(left) => *left -= count,

@@ -1,5 +1,5 @@
-//! Sampled values (IEC 61850-9-2) and GOOSE (IEC 61850-8-1) on Ethernet: APPID, length, two reserved words, and an APDU
-//! in the basic encoding rules.
+//! Dissects sampled values (IEC 61850-9-2) and GOOSE (IEC 61850-8-1) on Ethernet: APPID, length, two reserved
+//! words, and an APDU in the basic encoding rules.
 //!
 //! Process data is payload: the samples of sampled values, the data set's values of GOOSE. Everything else is header. A
 //! frame that cannot be parsed is MALFORMED, since the EtherType identifies the protocol.
@@ -24,13 +24,14 @@ pub const GOOSE: Dissector = Dissector {
 
 const HEAD: usize = 8;
 const MALFORMED: u16 = 2;
-/// A repetition of an earlier state: sqNum is not 0.
+/// The type of a GOOSE message that repeats an earlier state: its sqNum is not 0.
 const REPETITION: u16 = 3;
 
-/// Type of an APDU, and its number of data bytes. Values may be longer than the captured part.
+/// The message type of an APDU, and the length of its data in bytes, which may exceed the captured part.
 type Content = (u16, usize);
 
-/// Notes a frame; padding beyond its length counts as data, like all bytes outside headers.
+/// Adds a frame's message type and header length to `notes`; padding beyond the frame's length counts as
+/// data.
 fn note_frame(
     data: &[u8],
     length: usize,
@@ -54,15 +55,15 @@ fn note_frame(
     true
 }
 
-/// A sequence of values: the captured bytes, and the number of following bytes that were not captured.
+/// A sequence of encoded values: the captured bytes, and the number of further bytes that were not captured.
 struct Values<'a> {
     bytes: &'a [u8],
     beyond: usize,
 }
 
 impl<'a> Values<'a> {
-    /// The next value: tag, length, and captured content. None at the end of the captured bytes and where no value begins;
-    /// `is_whole` distinguishes the two.
+    /// Removes the next value: its tag, length and captured content. None both at the end of the captured
+    /// bytes and where no value begins; `is_whole` distinguishes the two.
     fn next(&mut self) -> Option<(u8, usize, Values<'a>)> {
         let (&[tag, first], mut rest) = self.bytes.split_first_chunk()?;
         let mut length = usize::from(first);
@@ -94,13 +95,13 @@ impl<'a> Values<'a> {
         ))
     }
 
-    /// Whether all captured bytes are parsed.
+    /// Returns whether all captured bytes have been parsed.
     fn is_whole(&self) -> bool {
         self.bytes.is_empty()
     }
 }
 
-/// Parses a savPdu: noASDU, then ASDUs with a sample each.
+/// Parses a savPdu (the APDU of sampled values): noASDU, then ASDUs with one sample each; None if malformed.
 fn samples(apdu: &mut Values) -> Option<Content> {
     let (0x60, _, mut pdu) = apdu.next()? else {
         return None;
@@ -121,7 +122,8 @@ fn samples(apdu: &mut Values) -> Option<Content> {
     pdu.is_whole().then_some((1, content))
 }
 
-/// Parses a goosePdu: names and numbers, then the values of the data set.
+/// Parses a goosePdu (the APDU of GOOSE): names and numbers, then the values of the data set; None if
+/// malformed.
 fn states(apdu: &mut Values) -> Option<Content> {
     let (0x61, _, mut pdu) = apdu.next()? else {
         return None;
@@ -148,7 +150,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// One ASDU with a sample of four bytes, and a message of GOOSE with one value.
+    /// An ASDU with a sample of four bytes. The next constant: a GOOSE message with one value.
     const SV: [u8; 35] = [
         0x40, 0, 0, 35, 0, 0, 0, 0, 0x60, 25, 0x80, 1, 1, 0xa2, 20, 0x30, 18, 0x80, 1, b'M', 0x82,
         2, 0, 9, 0x85, 1, 2, 0x87, 6, 1, 2, 3, 4, 5, 6,
@@ -157,7 +159,7 @@ mod tests {
         0, 1, 0, 21, 0, 0, 0, 0, 0x61, 11, 0x85, 1, 3, 0x86, 1, 0, 0xab, 3, 0x83, 1, 1,
     ];
 
-    /// Type, header, data of the first `captured` bytes.
+    /// Dissects the first `captured` bytes of a frame; returns the name of its type and its header length.
     fn look(of: &Dissector, bytes: &[u8], captured: usize) -> (String, u32) {
         let mut notes = Notes {
             app: Some(0),

@@ -1,5 +1,5 @@
-//! MQTT: finds the control packets that end in a stream's bytes, and counts header bytes. It stores no payload, only a
-//! packet's type and the number of remaining bytes.
+//! Dissects MQTT: finds the control packets that end in a stream's bytes, and counts header bytes. The parser
+//! stores no payload, only a packet's type and the number of its remaining bytes.
 
 #[cfg(test)]
 mod follow_tests;
@@ -18,7 +18,7 @@ pub const DISSECTOR: Dissector = Dissector {
     ..Dissector::NONE
 };
 
-/// Names by packet type - 1.
+/// The names of packet types, at the index of type - 1.
 const NAMES: [&str; 15] = [
     "CONNECT",
     "CONNACK",
@@ -38,9 +38,9 @@ const NAMES: [&str; 15] = [
 ];
 const CONNECT: u8 = 1;
 const PUBLISH: u8 = 3;
-/// In CONNECT, the protocol level follows the name "MQTT" with its length.
+/// Bytes of a CONNECT before the protocol level: the name "MQTT" with its length.
 const BEFORE_LEVEL: u32 = 6;
-/// The first level at which a PUBLISH has properties.
+/// The lowest protocol level at which a PUBLISH has properties.
 const WITH_PROPERTIES: u8 = 5;
 
 fn streams() -> Streams {
@@ -54,13 +54,14 @@ fn streams() -> Streams {
     [one(), one()]
 }
 
-/// One direction; both share the protocol level of the CONNECT, 0 before one was seen.
+/// One direction of a connection; both directions share the protocol level of the CONNECT, 0 before it was
+/// captured.
 struct Mqtt {
     state: State,
     level: Rc<Cell<u8>>,
 }
 
-/// The position in the framing.
+/// The parser's position in the control packets of a stream.
 #[derive(Clone, Copy, Debug)]
 enum State {
     Start,
@@ -68,10 +69,10 @@ enum State {
     Body { first: u8, left: u32, part: Part },
 }
 
-/// The position in a control packet's body: the next part.
+/// The part of a control packet's body that comes next.
 #[derive(Clone, Copy, Debug)]
 enum Part {
-    /// Only header until the end.
+    /// Only header bytes up to the packet's end.
     Header,
     BeforeLevel(u32),
     Level,
@@ -79,7 +80,7 @@ enum Part {
     TopicLow {
         high: u8,
     },
-    /// The rest of the topic and the packet identifier.
+    /// The rest of the topic and the packet identifier, in bytes.
     Fields(u32),
     PropertyLength {
         value: u32,
@@ -98,7 +99,7 @@ impl Part {
         }
     }
 
-    /// The number of bytes to consume at once.
+    /// Returns how many bytes of the part can be consumed at once.
     fn step(self) -> u32 {
         match self {
             Self::Header | Self::Payload => u32::MAX,
@@ -109,7 +110,8 @@ impl Part {
 }
 
 impl Mqtt {
-    /// One byte of the remaining length: seven bits each, at most four bytes (MQTT 5, 1.5.5).
+    /// Consumes one byte of the remaining length: seven bits each, at most four bytes (MQTT 5, 1.5.5); false
+    /// if there are more.
     fn length(&mut self, first: u8, value: u32, shift: u32, byte: u8, notes: &mut Notes) -> bool {
         let value = value | u32::from(byte & 0x7f) << shift;
         if byte & 0x80 == 0 {
@@ -134,7 +136,8 @@ impl Mqtt {
         }
     }
 
-    /// The part after the topic of a PUBLISH: packet identifier and properties, if it has them.
+    /// Returns the part of a PUBLISH after the length of its topic: the topic and the packet identifier, if
+    /// it has one, else what follows them.
     fn after_topic(&self, first: u8, topic: u32) -> Part {
         let identifier = if first & 0b110 == 0 { 0 } else { 2 };
         match topic + identifier {
@@ -150,7 +153,7 @@ impl Mqtt {
         Part::PropertyLength { value: 0, shift: 0 }
     }
 
-    /// The part after `step` bytes of `part`, the last of which is `byte`.
+    /// Returns the part that follows `step` bytes of `part`; `byte` is the last of them.
     fn after(&self, first: u8, part: Part, step: u32, byte: u8) -> Part {
         match part {
             Part::Header | Part::Payload => part,
@@ -182,7 +185,8 @@ impl Mqtt {
         }
     }
 
-    /// Skips uncaptured bytes of the body; after a field of unknown length everything counts as payload.
+    /// Skips `count` bytes of the body that were not captured and returns the next part; after a field of
+    /// unknown length all bytes count as payload.
     fn unseen(part: Part, count: u32, notes: &mut Notes) -> Part {
         notes.header += match part {
             Part::Header | Part::BeforeLevel(_) | Part::Level => count,

@@ -1,4 +1,5 @@
-//! PGM (RFC 3208) in UDP: source path messages, data and repairs, negative acknowledgements and confirmations.
+//! Dissects PGM (RFC 3208) in UDP: source path messages, data and repairs, negative acknowledgements and
+//! confirmations.
 
 use super::{Dissector, Notes};
 
@@ -9,7 +10,8 @@ pub const DISSECTOR: Dissector = Dissector {
     ..Dissector::NONE
 };
 
-/// Types of the header's fifth byte, plus one, and their names (RFC 3208, section 8.1; SPMR: appendix D's draft, by OpenPGM).
+/// Packet types, the values of the header's fifth byte, with their names (RFC 3208, section 8.1; SPMR:
+/// appendix D's draft, by OpenPGM). The message type in `Notes` is the packet type plus one.
 const TYPES: [(u16, &str); 10] = [
     (0x00, "SPM"),
     (0x01, "POLL"),
@@ -22,9 +24,10 @@ const TYPES: [(u16, &str); 10] = [
     (0x0c, "SPMR"),
     (0x0d, "ACK"),
 ];
-/// Ports, type, options, checksum, the source's identifier, length of the data.
+/// Length of the common header: ports, type, options, checksum, the source's identifier, length of the data.
 const HEADER: usize = 16;
-/// A data packet's header also has its number, and that of the oldest repairable packet.
+/// Length of a data packet's header, which also holds the packet's number and that of the oldest repairable
+/// packet.
 const DATA_HEADER: usize = HEADER + 8;
 const OPTIONS_FOLLOW: u8 = 0x01;
 
@@ -33,7 +36,8 @@ fn type_name(kind: u16) -> String {
     found.map_or_else(|| kind.to_string(), |(_, name)| (*name).into())
 }
 
-/// Everything except the data of ODATA and RDATA is header.
+/// Dissects a datagram; everything except the data of ODATA and RDATA counts as header. Returns false if it
+/// is not PGM.
 fn datagram(data: &[u8], length: usize, notes: &mut Notes) -> bool {
     let (Some(head), true) = (data.get(..HEADER), length >= HEADER) else {
         return false;

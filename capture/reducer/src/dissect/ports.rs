@@ -1,17 +1,18 @@
-//! Maps ports to dissectors.
+//! Maps TCP and UDP ports to application protocols.
 
 use super::{ALL, names, number};
 
 const NOBODY: u8 = u8::MAX;
 
-/// The dissector of each TCP and UDP port.
+/// For each TCP and UDP port, the number of the protocol that uses it.
 pub struct Ports {
     tcp: Box<[u8]>,
     udp: Box<[u8]>,
 }
 
 impl Ports {
-    /// The registry's ports; protocols in `named` have only the ports given there. Errors: a name without ports.
+    /// Assigns the ports of the registry; a protocol in `named` has only the ports listed there. Returns an
+    /// error for a name that has no ports.
     pub fn new(named: &[(String, Vec<u16>)]) -> Result<Self, String> {
         let nobody = || vec![NOBODY; 1 << 16].into_boxed_slice();
         let (mut tcp, mut udp) = (nobody(), nobody());
@@ -40,13 +41,15 @@ impl Ports {
         Ok(Self { tcp, udp })
     }
 
-    /// The protocol of a connection between two ports; the lower port, usually the server's, takes precedence.
+    /// Returns the protocol of a connection between two ports, or None; the lower port, usually the server's,
+    /// takes precedence.
     pub fn tcp(&self, one: u16, other: u16) -> Option<u8> {
         let known = |port: u16| Some(self.tcp[usize::from(port)]).filter(|&app| app != NOBODY);
         known(one.min(other)).or_else(|| known(one.max(other)))
     }
 
-    /// The possible protocols of a datagram between two ports, the likelier first.
+    /// Returns the possible protocols of a datagram between two ports: that of the lower port, then that of
+    /// the higher.
     pub fn udp(&self, one: u16, other: u16) -> [Option<u8>; 2] {
         [one.min(other), one.max(other)]
             .map(|port| Some(self.udp[usize::from(port)]).filter(|&app| app != NOBODY))

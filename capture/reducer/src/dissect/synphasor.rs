@@ -1,5 +1,5 @@
-//! Synchrophasors (IEEE C37.118.2): frames of sync word, size, stream, time, content and checksum, one per datagram or
-//! consecutive in a stream.
+//! Dissects synchrophasors (IEEE C37.118.2): frames of sync word, size, stream, time, content and checksum,
+//! one per datagram or consecutive in a stream.
 //!
 //! The measurements of a data frame are data, everything else is header. A frame with a wrong checksum is BAD_CHECKSUM,
 //! whatever its type. A frame that was captured only in part cannot be checked.
@@ -17,7 +17,7 @@ pub const DISSECTOR: Dissector = Dissector {
     ..Dissector::NONE
 };
 
-/// Names by frame type, bits 6 to 4 of the sync word (table 2); then unreadable frames.
+/// The names of frame types, bits 6 to 4 of the sync word (table 2), then of unreadable frames.
 const NAMES: [&str; 8] = [
     "DATA",
     "HEADER",
@@ -33,13 +33,13 @@ const LAST: u16 = 6;
 const BAD_CHECKSUM: u16 = 7;
 const MALFORMED: u16 = 8;
 const SYNC: u8 = 0xaa;
-/// Sync word and size.
+/// Length of sync word and size, the bytes that reveal a frame's length.
 const BEFORE: usize = 4;
-/// With IDCODE, SOC and FRACSEC: the content's position.
+/// Length of the common header up to the content: sync word, size, IDCODE, SOC and FRACSEC.
 const COMMON: u32 = 14;
 const CHECKSUM: u32 = 2;
 
-/// The type and size of the frame that begins with `head`; None where no frame begins.
+/// Returns the type and size of the frame that begins with `head`; None if no frame begins so.
 fn beginning(head: &[u8]) -> Option<(u16, u32)> {
     let (&[SYNC, kind, high, low], _) = head.split_first_chunk::<BEFORE>()? else {
         return None;
@@ -51,7 +51,8 @@ fn beginning(head: &[u8]) -> Option<(u16, u32)> {
     (kind <= LAST && size >= COMMON + CHECKSUM).then_some((kind, size))
 }
 
-/// CRC-CCITT (annex B: x^16 + x^12 + x^5 + 1, from all ones); 0 over a frame with its checksum.
+/// Computes the CRC-CCITT of annex B (x^16 + x^12 + x^5 + 1, from all ones); the result is 0 for a frame that
+/// includes its valid checksum.
 fn crc(from: u16, bytes: &[u8]) -> u16 {
     bytes.iter().fold(from, |crc, byte| {
         let mut mixed = crc >> 8 ^ u16::from(*byte);
@@ -60,13 +61,14 @@ fn crc(from: u16, bytes: &[u8]) -> u16 {
     })
 }
 
-/// The number of header bytes between two positions of a frame.
+/// Returns how many of the bytes from position `from` to `to` of a frame are header.
 fn header_bytes(kind: u16, size: u32, from: u32, to: u32) -> u32 {
     let content = to.min(size - CHECKSUM).saturating_sub(from.max(COMMON));
     to - from - if kind == DATA { content } else { 0 }
 }
 
-/// Padding beyond the frame's size counts as data, like all bytes outside headers.
+/// Dissects a datagram; padding beyond the frame's size counts as data. Returns false if it is no
+/// synchrophasor frame.
 fn datagram(data: &[u8], length: usize, notes: &mut Notes) -> bool {
     if !matches!(data, [SYNC, kind, _, _, ..] if kind >> 4 < LAST as u8) {
         return false;
@@ -85,20 +87,20 @@ fn datagram(data: &[u8], length: usize, notes: &mut Notes) -> bool {
     true
 }
 
-/// One direction of a connection.
+/// The parser of one direction of a connection.
 #[derive(Default)]
 struct Frames {
     head: Head<BEFORE>,
     frame: Option<Frame>,
 }
 
-/// The stream's present frame.
+/// The frame that is being parsed: `at` of its `size` bytes have been consumed.
 #[derive(Clone, Copy)]
 struct Frame {
     kind: u16,
     size: u32,
     at: u32,
-    /// Checksum so far; None where some bytes were not captured.
+    /// Checksum of the bytes so far; None if some bytes were not captured.
     crc: Option<u16>,
 }
 
@@ -121,7 +123,7 @@ impl Stream for Frames {
         *self = Self::default();
     }
 
-    /// True for a chain of frames.
+    /// Returns true for a chain of frames, the last of which may be incomplete.
     fn plausible(&self, data: &[u8], _cut: bool) -> bool {
         let mut rest = data;
         while let Some((_, size)) = beginning(rest) {
@@ -173,13 +175,13 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The command of annex D: turn on data transmission.
+    /// The command of annex D that turns data transmission on.
     const COMMAND: [u8; 18] = [
         0xaa, 0x41, 0x00, 0x12, 0x1e, 0x36, 0x44, 0x85, 0x60, 0x30, 0x0f, 0x0b, 0xbf, 0xd0, 0x00,
         0x02, 0xce, 0x00,
     ];
 
-    /// A frame of this type with this content.
+    /// Builds a frame of this type with this content.
     fn framed(kind: u8, content: &[u8]) -> Vec<u8> {
         let size = (content.len() as u32 + COMMON + CHECKSUM) as u16;
         let mut frame = vec![SYNC, kind << 4 | 1];
@@ -190,7 +192,8 @@ mod tests {
         frame
     }
 
-    /// Type and header of the first `captured` bytes of a datagram.
+    /// Dissects the first `captured` bytes of a datagram; returns type and header length, or None if it is no
+    /// such frame.
     fn look(bytes: &[u8], captured: usize) -> Option<(String, u32)> {
         let mut notes = Notes {
             app: Some(0),
@@ -202,7 +205,8 @@ mod tests {
         })
     }
 
-    /// Types, and header in all, of a stream in pieces; whether it could be followed.
+    /// Parses a stream in pieces; returns the message types, the total header length, and whether all pieces
+    /// could be parsed.
     fn follow<'a>(mut pieces: impl Iterator<Item = &'a [u8]>) -> (Vec<u16>, u32, bool) {
         let (mut stream, mut notes) = (Frames::default(), Notes::default());
         notes.app = Some(0);

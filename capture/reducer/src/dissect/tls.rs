@@ -1,5 +1,5 @@
-//! TLS (RFC 8446, 5246): records, and unencrypted handshake messages. The content of application data is payload,
-//! everything else is header.
+//! Dissects TLS (RFC 8446, 5246) into records and unencrypted handshake messages. The content of application
+//! data is payload, everything else is header.
 
 use super::head::Head;
 use super::{Dissector, Notes, Stream};
@@ -17,7 +17,8 @@ const HANDSHAKE: u8 = 22;
 const APPLICATION_DATA: u8 = 23;
 /// The longest content of a record: 2^14 bytes, plus 2048 for the cipher (RFC 5246, 6.2.3).
 const LARGEST: u32 = (1 << 14) + 2048;
-/// The first type of handshake messages; lower types are those of records.
+/// The number of the first message type that stands for a handshake message; lower numbers are types of
+/// records.
 const MESSAGES: u16 = 256;
 
 fn type_name(kind: u16) -> String {
@@ -54,14 +55,14 @@ struct Tls {
     head: Head<5>,
     record: u8,
     left: u32,
-    /// Set by ChangeCipherSpec.
+    /// True after ChangeCipherSpec, from which on handshake messages are encrypted.
     encrypted: bool,
     message_head: Head<4>,
     message: u8,
     message_left: u32,
 }
 
-/// Content type and length of the record that begins with `head`; None where no record begins.
+/// Returns content type and length of the record that begins with `head`; None if no record begins so.
 fn record(head: &[u8]) -> Option<(u8, u32)> {
     let &[kind, 3, minor, high, low, ..] = head else {
         return None;
@@ -89,7 +90,8 @@ impl Tls {
         self.encrypted |= self.record == CHANGE_CIPHER_SPEC;
     }
 
-    /// Parses handshake messages; a record may contain several, or a part of one.
+    /// Parses handshake messages and adds their types to `notes`; a record may contain several, or a part of
+    /// one.
     fn messages(&mut self, mut data: &[u8], notes: &mut Notes) {
         while !data.is_empty() {
             if self.message_left == 0 {

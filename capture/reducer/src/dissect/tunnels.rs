@@ -1,8 +1,9 @@
-//! Tunnels: their names and headers. Their content counts as payload and is not dissected.
+//! Recognises tunnels and measures their headers. The content of a tunnel counts as payload and is not
+//! dissected.
 
 use super::{Dissector, Notes};
 
-/// RFC 7348.
+/// VXLAN (RFC 7348).
 pub const VXLAN: Dissector = Dissector {
     name: "vxlan",
     udp_ports: &[4789],
@@ -10,7 +11,7 @@ pub const VXLAN: Dissector = Dissector {
     ..Dissector::NONE
 };
 
-/// RFC 8926.
+/// GENEVE (RFC 8926).
 pub const GENEVE: Dissector = Dissector {
     name: "geneve",
     udp_ports: &[6081],
@@ -18,7 +19,7 @@ pub const GENEVE: Dissector = Dissector {
     ..Dissector::NONE
 };
 
-/// RFC 2784 and 2890; version 1 is that of PPTP (RFC 2637).
+/// GRE (RFC 2784 and 2890); version 1 is that of PPTP (RFC 2637).
 pub const GRE: Dissector = Dissector {
     name: "gre",
     ip_protocols: &[47],
@@ -26,7 +27,7 @@ pub const GRE: Dissector = Dissector {
     ..Dissector::NONE
 };
 
-/// RFC 3032, unicast and multicast.
+/// MPLS, unicast and multicast (RFC 3032).
 pub const MPLS: Dissector = Dissector {
     name: "mpls",
     ethertypes: &[0x8847, 0x8848],
@@ -63,7 +64,8 @@ fn gre(data: &[u8]) -> Option<usize> {
     }
 }
 
-/// Labels of four bytes, up to the one with the bottom-of-stack bit.
+/// Returns the length of the label stack: labels of four bytes, up to the one with the bottom-of-stack bit;
+/// None if that is missing.
 fn mpls(data: &[u8]) -> Option<usize> {
     let last = data.chunks_exact(4).position(|label| label[2] & 1 != 0)?;
     Some(4 * (last + 1))

@@ -1,6 +1,8 @@
-//! Messages of the agent: a big-endian header of 28 bytes, then padding; over TCP a four-byte length precedes it.
+//! Dissects messages of the vNET agent: a big-endian header of 28 bytes, then padding; over TCP a four-byte
+//! length precedes the header.
 //!
-//! Magic `vNET`, kind u8, flags u8, reserved u16, flow u32, seq u32, scheduled_ns i64, reply_bytes u32.
+//! Fields of the header: magic `vNET`, kind u8, flags u8, reserved u16, flow u32, seq u32, scheduled_ns i64,
+//! reply_bytes u32.
 
 use super::head::Head;
 use super::{Dissector, Notes, Stream};
@@ -17,16 +19,16 @@ pub const DISSECTOR: Dissector = Dissector {
 const MAGIC: &[u8] = b"vNET";
 const HEADER: usize = 28;
 const PREFIX: usize = 4;
-/// Position of the kind in the header.
+/// Offset of the field `kind` in the header.
 const KIND: usize = 4;
-/// Names by kind.
+/// The names of message types, indexed by `kind`.
 const NAMES: [&str; 5] = ["REQUEST", "REPLY", "PUSH", "STREAM", "OTHER"];
 
 fn type_name(kind: u16) -> String {
     NAMES[usize::from(kind) - 1].into()
 }
 
-/// The type of the message that begins with `header`; None where no message begins.
+/// Returns the type of the message that begins with `header`; None if no message begins so.
 fn kind(header: &[u8]) -> Option<u16> {
     let kind = header.strip_prefix(MAGIC)?.first()?;
     (usize::from(*kind) < NAMES.len()).then_some(u16::from(*kind) + 1)
@@ -47,7 +49,7 @@ struct Vnet {
 }
 
 impl Vnet {
-    /// Consumes `count` bytes of the message's rest.
+    /// Consumes `count` bytes of the rest of the message.
     fn pass(&mut self, count: u32, notes: &mut Notes) {
         let header = count.min(self.header_left);
         notes.header += header;
@@ -63,7 +65,8 @@ impl Vnet {
     }
 }
 
-/// Length and kind of the message that begins with `head`; None where no message begins.
+/// Returns the length of the message after its header, and its type, from `head`; None if no message begins
+/// so.
 fn beginning(head: &[u8]) -> Option<(u32, u16)> {
     let (length, rest) = head.split_first_chunk::<PREFIX>()?;
     let length = u32::from_be_bytes(*length);

@@ -1,4 +1,5 @@
-//! Accounts for every frame of a trial: received once, duplicated, late, corrupted or lost.
+//! Accounts for every frame of a trial at the receiver: received once, duplicated, reordered, corrupted or
+//! lost.
 
 use super::frame;
 use super::histogram::Histogram;
@@ -6,16 +7,16 @@ use serde_json::{Value, json};
 
 pub struct Account {
     trial: u16,
-    /// One bit for each frame of the trial.
+    /// One bit for each frame of the trial, set once the frame has arrived.
     seen: Vec<u64>,
     count: u32,
     received: u64,
     duplicates: u64,
     reordered: u64,
     corrupted: u64,
-    /// Frames of another trial or with an invalid number.
+    /// Frames of another trial, or with a number that the trial does not have.
     foreign: u64,
-    /// Frames with an arrival before their sending time, because clocks differ.
+    /// Frames that arrived before their sending time, because the clocks of the nodes differ.
     early: u64,
     highest: Option<u32>,
     first_ns: i64,
@@ -25,7 +26,7 @@ pub struct Account {
 }
 
 impl Account {
-    /// An account for frames 0 to `count` - 1 of a trial.
+    /// Creates an account for frames 0 to `count` - 1 of a trial.
     pub fn new(trial: u16, count: u32) -> Self {
         Self {
             trial,
@@ -45,7 +46,7 @@ impl Account {
         }
     }
 
-    /// Accounts for a frame that arrived at `at_ns`.
+    /// Counts a frame that arrived at `at_ns`, by its stamp.
     pub fn take(&mut self, at_ns: i64, bytes: &[u8]) {
         let Some(stamp) = frame::read(bytes) else {
             self.corrupted += 1;
@@ -83,17 +84,17 @@ impl Account {
         self.latency.add(latency_ns.max(0) as u64);
     }
 
-    /// Reduces the trial to the number of frames that the sender has sent.
+    /// Reduces the number of expected frames to the number that the sender has sent.
     pub fn sent(&mut self, count: u32) {
         self.count = self.count.min(count);
     }
 
-    /// Whether all frames have arrived.
+    /// Returns whether all expected frames have arrived.
     pub fn complete(&self) -> bool {
         self.received >= u64::from(self.count)
     }
 
-    /// The fields of the answer to `collect`.
+    /// Returns the counts and latencies as the fields of the answer to `collect`.
     pub fn report(&self) -> Value {
         json!({
             "received": self.received,

@@ -1,19 +1,20 @@
-//! The test frame: UDP over IPv4 (RFC 2544 appendix C), with a stamp that fits into the shortest Ethernet frame.
+//! Encodes and decodes the test frame: UDP over IPv4 (RFC 2544 appendix C), with a stamp that fits into the
+//! shortest Ethernet frame.
 
 use crate::os::Res;
 
-/// Frame check sequence; sizes include it (RFC 2544 section 9), sockets do not.
+/// Length of the frame check sequence, which sizes of frames include (RFC 2544 section 9) and sockets do not.
 pub const FCS: usize = 4;
 pub const SMALLEST: usize = 64;
 pub const LARGEST: usize = 9018;
-/// Appendix C.2.6.4: test frames are UDP echo requests, from this port to port 7.
+/// Source port: test frames are UDP echo requests from this port to port 7 (RFC 2544 appendix C.2.6.4).
 pub const SOURCE_PORT: u16 = 0xC020;
 pub const ECHO_PORT: u16 = 7;
 
 const IP: usize = 14;
 const UDP: usize = 34;
 const STAMP: usize = 42;
-/// Bytes up to the end of the stamp, all that a receiver needs.
+/// Bytes up to the end of the stamp, the only ones that a receiver keeps.
 pub const SEEN: usize = STAMP + 18;
 
 // Appendix C.2.2: 198.18.0.0/15 is reserved for tests; no node has such an address, so no IP stack answers.
@@ -21,7 +22,7 @@ const FROM: [u8; 4] = [198, 18, 0, 1];
 const TO: [u8; 4] = [198, 19, 0, 1];
 const TTL: u8 = 10;
 
-/// The stamp of a frame.
+/// The part of a frame that identifies it: trial, number, and sending time in Unix nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamp {
     pub trial: u16,
@@ -29,7 +30,7 @@ pub struct Stamp {
     pub sent_ns: i64,
 }
 
-/// A frame of `size` bytes (including FCS) for a socket, with an empty stamp.
+/// Builds a frame of `size` bytes (including FCS) as a packet socket sends it, with an empty stamp.
 pub fn template(size: usize, to: [u8; 6], from: [u8; 6]) -> Vec<u8> {
     let mut bytes = vec![0u8; size - FCS];
     let ip_length = (size - FCS - IP) as u16;
@@ -62,7 +63,7 @@ pub fn stamp(bytes: &mut [u8], stamp: Stamp) {
     bytes[STAMP + 14..SEEN].copy_from_slice(&check(stamp).to_be_bytes());
 }
 
-/// The stamp of a frame; None where it is corrupted.
+/// Returns the stamp of a frame; None if the frame is too short or its stamp corrupted.
 pub fn read(bytes: &[u8]) -> Option<Stamp> {
     let seen = bytes.get(STAMP..SEEN)?;
     let stamp = Stamp {
@@ -73,7 +74,7 @@ pub fn read(bytes: &[u8]) -> Option<Stamp> {
     (check(stamp).to_be_bytes() == seen[14..]).then_some(stamp)
 }
 
-/// A checksum of three multiplications, cheaper than a CRC at a million frames a second.
+/// Computes a stamp's checksum by three multiplications, cheaper than a CRC at a million frames a second.
 fn check(stamp: Stamp) -> u32 {
     const ODD: u64 = 0x9E37_79B9_7F4A_7C15;
     let place = u64::from(stamp.trial) << 32 | u64::from(stamp.seq);
@@ -92,7 +93,7 @@ fn ip_checksum(header: &[u8]) -> u16 {
     !(sum as u16)
 }
 
-/// "02:00:00:00:00:01" as bytes.
+/// Parses a MAC address such as "02:00:00:00:00:01".
 pub fn mac(text: &str) -> Res<[u8; 6]> {
     let parts: Vec<u8> = text
         .split(':')
@@ -105,7 +106,7 @@ pub fn mac(text: &str) -> Res<[u8; 6]> {
     })
 }
 
-/// Six bytes as "02:00:00:00:00:01".
+/// Formats a MAC address as "02:00:00:00:00:01".
 pub fn mac_text(mac: [u8; 6]) -> String {
     mac.map(|byte| format!("{byte:02x}")).join(":")
 }

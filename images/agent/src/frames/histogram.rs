@@ -1,4 +1,5 @@
-//! A histogram of latencies with buckets of growing width; adding a value costs one addition, at a million a second.
+//! Counts latencies in buckets of growing width; adding a value costs one addition, which permits a million a
+//! second.
 
 /// Buckets per doubling, which gives a relative resolution of 1/64.
 const STEPS: usize = 64;
@@ -26,7 +27,7 @@ impl Histogram {
         self.highest_ns = self.highest_ns.max(ns);
     }
 
-    /// Non-empty buckets: smallest value, first value above, count.
+    /// Returns the non-empty buckets: their smallest value, the first value above them, and the count.
     pub fn buckets(&self) -> Vec<(u64, u64, u64)> {
         let filled = self.counts.iter().enumerate().filter(|(_, n)| **n > 0);
         filled.map(|(i, n)| (low(i), low(i + 1), *n)).collect()

@@ -1,5 +1,5 @@
-//! Test frames after RFC 2544: an open-loop generator on one node's interface, and a receiver on another's that accounts
-//! for each frame.
+//! Sends and receives the test frames of a trial as RFC 2544 requires: an open-loop generator on one node's
+//! interface, and a receiver on another node's, which accounts for each frame.
 
 mod account;
 mod frame;
@@ -17,7 +17,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
-/// The trial that a receiver expects.
+/// The request `listen`: the trial whose frames a receiver expects, and the interface on which it receives
+/// them.
 #[derive(Debug, Deserialize)]
 struct Listen {
     iface: String,
@@ -26,7 +27,8 @@ struct Listen {
     ring_bytes: Option<usize>,
 }
 
-/// The trial of a sender: `count` frames of `size` bytes including FCS, at `rate_fps` frames a second (0: back to back).
+/// The request `send`: a trial of `count` frames of `size` bytes including FCS, at `rate_fps` frames a second
+/// (0: back to back).
 #[derive(Debug, Deserialize)]
 struct Send {
     iface: String,
@@ -41,15 +43,16 @@ struct Send {
     bypass: bool,
 }
 
-/// A helper process that sends or receives, and the id of the request that it will answer.
+/// A helper process that sends or receives, and the id of the request that waits for its answer.
 struct TrialProcess {
     process: Helper,
     waiting: Option<Value>,
-    /// Ends a receiver: sixteen bytes with the longest wait in ns and the number of frames sent.
+    /// The pipe that ends a receiver: sixteen bytes with the longest wait in ns and the number of frames
+    /// sent.
     control: Option<OwnedFd>,
 }
 
-/// A node's part in a trial: it sends, receives, or does both.
+/// The helper processes of a node in a trial: a sender, a receiver, or both.
 #[derive(Default)]
 pub struct Frames {
     sender: Option<TrialProcess>,
@@ -57,7 +60,7 @@ pub struct Frames {
 }
 
 impl Frames {
-    /// Starts the requested action; its answer comes from `on_ready`.
+    /// Starts the requested action, `listen`, `send` or `collect`; `on_ready` returns its answer later.
     pub fn request(&mut self, id: &Value, request: Value) -> Res<()> {
         match request["action"].as_str().unwrap_or("") {
             "listen" => self.listen(id, request),
@@ -69,7 +72,7 @@ impl Frames {
         }
     }
 
-    /// Descriptors to watch.
+    /// Returns the descriptors of the helper processes, to poll for reading.
     pub fn fds(&self) -> impl Iterator<Item = RawFd> {
         [&self.sender, &self.receiver]
             .into_iter()
@@ -77,7 +80,8 @@ impl Frames {
             .map(|h| h.process.raw())
     }
 
-    /// Reads a helper's answer, with the id of the request.
+    /// Reads the answer of the helper process with this descriptor; returns it with the id of the request, or
+    /// None if it is not complete.
     pub fn on_ready(&mut self, fd: RawFd) -> Option<(Value, Res<Value>)> {
         for slot in [&mut self.sender, &mut self.receiver] {
             let Some(helper) = slot.as_mut().filter(|h| h.process.raw() == fd) else {
@@ -144,7 +148,8 @@ impl Frames {
         Ok(())
     }
 
-    /// Requests the counts once all frames have arrived or `wait_ns` have passed.
+    /// Asks the receiver for its counts, which it returns once all frames have arrived or `wait_ns` have
+    /// passed.
     fn collect(&mut self, id: &Value, request: &Value) -> Res<()> {
         let wait_ns = request["wait_ns"].as_i64().filter(|w| *w >= 0).ok_or(
             "frames: collect: wait_ns is missing; write how long to wait for the last frames",

@@ -1,9 +1,9 @@
-//! Open-loop pacing: which frames are due, regardless of earlier ones.
+//! Computes which frames of an open-loop trial are due, regardless of when earlier ones were sent.
 
-/// When the frames of a trial are due, as a pure function of the elapsed time.
+/// The times at which the frames of a trial are due, as a pure function of the elapsed time.
 #[derive(Debug, Clone, Copy)]
 pub struct Pace {
-    /// Frames per second; None: back to back.
+    /// Frames per second; None: back to back, all due at once.
     rate_fps: Option<f64>,
     count: u32,
 }
@@ -14,7 +14,7 @@ impl Pace {
         Self { rate_fps, count }
     }
 
-    /// The number of frames that are due `passed_ns` after the first.
+    /// Returns the number of frames that are due `passed_ns` after the first.
     pub fn due(&self, passed_ns: i64) -> u32 {
         let Some(rate) = self.rate_fps else {
             return self.count;
@@ -23,7 +23,7 @@ impl Pace {
         due.min(f64::from(self.count)) as u32
     }
 
-    /// When frame `seq` is due, in nanoseconds after the first.
+    /// Returns when frame `seq` is due, in nanoseconds after the first.
     pub fn at_ns(&self, seq: u32) -> i64 {
         self.rate_fps
             .map_or(0, |rate| (f64::from(seq) * 1e9 / rate).ceil() as i64)

@@ -1,4 +1,4 @@
-//! The receiver of a trial: accounts for arriving frames until a report is requested.
+//! Receives the frames of a trial and accounts for them until a report is requested.
 
 use super::account::Account;
 use super::frame::{self, Stamp};
@@ -10,18 +10,21 @@ use crate::packet;
 use serde_json::{Value, json};
 use std::os::fd::{AsRawFd, OwnedFd};
 
-/// Learning frames, from which bridges and switches learn the receiver's port (RFC 2544 section 23).
+/// Number of learning frames that the receiver broadcasts; bridges and switches learn its port from them (RFC
+/// 2544 section 23).
 const LEARNING: u32 = 3;
 const LEAST_RING: usize = 1 << 20;
 const MOST_RING: usize = 16 << 20;
-/// The ring takes at most 1/16 of the free memory.
+/// The receive ring takes at most 1/16 of the available memory.
 const SHARE: usize = 16;
 const BROADCAST: [u8; 6] = [0xFF; 6];
-/// How long to wait for duplicates after the last frame, including the ring's last block (4 ms).
+/// The time after the last frame during which duplicates are still counted, including the ring's last block
+/// (4 ms).
 const COPIES_NS: i64 = 20_000_000;
 
-/// Calls `armed` once it receives. Runs until `until` delivers a waiting time and that has passed or all frames have
-/// arrived; returns the counts.
+/// Receives a trial. Calls `armed` with the receiver's MAC once reception has started. Ends after `until` has
+/// delivered a waiting time: when that time has passed, or `COPIES_NS` after all frames have arrived. Returns
+/// the counts.
 pub fn run(spec: &Listen, until: &OwnedFd, armed: &dyn Fn(String)) -> Res<Value> {
     let mut ring = Ring::open(&spec.iface, spec.ring_bytes.unwrap_or_else(ring_bytes))?;
     let mut account = Account::new(spec.trial, spec.count);
@@ -65,7 +68,8 @@ pub fn run(spec: &Listen, until: &OwnedFd, armed: &dyn Fn(String)) -> Res<Value>
     Ok(report)
 }
 
-/// Buffer for times when this process does not run: 16 MiB hold about 100,000 frames; less with little memory.
+/// Returns the size of the receive ring: 16 MiB, which hold about 100,000 frames while this process does not
+/// run; less on a machine with little memory.
 fn ring_bytes() -> usize {
     let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let line = text.lines().find_map(|l| l.strip_prefix("MemAvailable:"));
@@ -74,7 +78,7 @@ fn ring_bytes() -> usize {
     (available / SHARE).clamp(LEAST_RING, MOST_RING)
 }
 
-/// Reads how long to wait for the last frames, and how many were sent.
+/// Reads how long to wait for the last frames (ns), and how many frames were sent.
 fn read_request(control: &OwnedFd) -> Res<(i64, u32)> {
     let mut bytes = [0u8; 16];
     match os::read(control.as_raw_fd(), &mut bytes) {
@@ -87,7 +91,7 @@ fn read_request(control: &OwnedFd) -> Res<(i64, u32)> {
     }
 }
 
-/// Broadcasts learning frames, so that no bridge floods the trial's frames; returns their source MAC.
+/// Broadcasts learning frames, so that no bridge floods the trial's frames; returns the receiver's MAC.
 fn learn(spec: &Listen) -> Res<[u8; 6]> {
     let out = socket::sender(&spec.iface, false)?;
     let own = packet::own(&out)?.0;

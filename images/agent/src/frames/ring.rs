@@ -1,4 +1,5 @@
-//! The kernel's memory-mapped receive ring (TPACKET_V3), without a system call or copy per frame.
+//! Receives frames through the kernel's memory-mapped ring (TPACKET_V3), without a system call or copy per
+//! frame.
 
 use super::socket;
 use crate::os::Res;
@@ -7,7 +8,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{Ordering, fence};
 
 const BLOCK_BYTES: usize = 1 << 18;
-/// The kernel hands over an incomplete block after this time.
+/// The time after which the kernel passes on a block that is not full.
 const RETIRE_MS: u32 = 4;
 
 pub struct Ring {
@@ -62,7 +63,7 @@ impl Ring {
         self.socket.as_raw_fd()
     }
 
-    /// Passes on all received frames, each with the kernel's Unix time of arrival.
+    /// Passes all received frames to `each`, with the kernel's Unix time of arrival in nanoseconds.
     pub fn drain(&mut self, each: &mut dyn FnMut(i64, &[u8])) {
         loop {
             // SAFETY: `next` is below the number of blocks.
@@ -74,7 +75,8 @@ impl Ring {
         }
     }
 
-    /// Frames dropped at a full ring since the last call: the receiver's own loss, not the path's.
+    /// Returns the number of frames dropped at a full ring since the last call. They are losses of the
+    /// receiver, not of the path.
     pub fn dropped(&self) -> Res<u64> {
         // SAFETY: all zero is a valid structure.
         let mut stats: libc::tpacket_stats_v3 = unsafe { std::mem::zeroed() };
@@ -94,7 +96,8 @@ impl Ring {
     }
 }
 
-/// Passes on the frames of a block and returns it to the kernel; false where the kernel still owns it.
+/// Passes the frames of a block to `each` and returns the block to the kernel; false if the kernel still owns
+/// it.
 fn walk(block: *mut u8, each: &mut dyn FnMut(i64, &[u8])) -> bool {
     let head: *mut libc::tpacket_block_desc = block.cast();
     // SAFETY: the layout is that of the kernel's headers, and the kernel does not touch a block with status USER.

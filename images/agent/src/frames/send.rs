@@ -1,4 +1,5 @@
-//! The open-loop generator: sends frames when they are due, several per system call if several are.
+//! The open-loop generator of test frames: sends each frame when it is due, and several in one system call if
+//! several are due.
 
 use super::frame::{self, Stamp};
 use super::pace::Pace;
@@ -9,16 +10,18 @@ use crate::packet;
 use serde_json::{Value, json};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
-/// Most frames per system call. More do not help, and blur the sending times.
+/// The most frames per system call. More do not raise the rate, and blur the sending times.
 const BATCH: usize = 32;
-/// Shorter waits poll the clock.
+/// The generator polls the clock during shorter waits instead of sleeping.
 const SLEEP_NS: i64 = 20_000;
-/// Catch-up burst limit, in frames, after a stall. A longer burst would be another load than the requested one.
+/// The most frames to catch up with at once after a stall; a longer burst would be another load than the
+/// requested one.
 const CATCH_UP: u32 = 128;
-/// An interface that accepts nothing for this long is down.
+/// The time after which an interface that accepts nothing counts as down.
 const STUCK_MS: i32 = 2_000;
 
-/// A trial's frames at the sender. `refused`: dropped by the queue of its own interface.
+/// The counts and times of the frames that a sender has sent. `refused` counts frames that the queue of its
+/// own interface dropped.
 #[derive(Default)]
 struct Sent {
     frames: u32,
@@ -29,7 +32,7 @@ struct Sent {
     last_ns: i64,
 }
 
-/// Sends all frames of a trial; returns the answer's fields.
+/// Sends all frames of a trial; returns the fields of the answer to `send`.
 pub fn run(spec: &Send) -> Res<Value> {
     os::reduce_timer_slack();
     let socket = socket::sender(&spec.iface, spec.bypass)?;
@@ -78,7 +81,7 @@ fn exchange(spec: &Send, socket: &OwnedFd, batch: &mut Batch) -> Res<Sent> {
     Ok(sent)
 }
 
-/// Passes a batch to the kernel. Frames that the interface's queue refuses count as offered.
+/// Passes a batch to the kernel. Frames that the interface's queue refuses count as offered load.
 fn offer(
     spec: &Send,
     socket: &OwnedFd,
@@ -142,7 +145,7 @@ fn await_room(fd: RawFd, iface: &str) -> Res<()> {
     }
 }
 
-/// Sleeps if the wait is long enough to wake in time, otherwise returns at once.
+/// Sleeps until the monotonic time, if the wait is long enough to wake in time; otherwise returns at once.
 fn wait_until(mono_ns: i64) {
     if mono_ns - clock::mono_ns() < SLEEP_NS {
         std::hint::spin_loop();

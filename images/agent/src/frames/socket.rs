@@ -1,14 +1,14 @@
-//! Packet sockets for trials: a sender's and a receiver's.
+//! Opens the packet sockets of a trial: one for its sender, one for its receiver.
 
 use super::frame::{ECHO_PORT, SEEN, SOURCE_PORT};
 use crate::os::Res;
 use crate::packet;
 use std::os::fd::OwnedFd;
 
-/// Send buffer, larger than any queue of a link.
+/// Size of the send buffer, larger than any queue of a link.
 const SEND_BYTES: i32 = 64 << 20;
 
-/// A socket for sending; `bypass` skips the qdisc.
+/// Opens a socket that sends on `iface`; `bypass` skips the interface's qdisc.
 pub fn sender(iface: &str, bypass: bool) -> Res<OwnedFd> {
     let socket = packet::socket(0)?;
     packet::set_buffer(&socket, libc::SO_SNDBUF, libc::SO_SNDBUFFORCE, SEND_BYTES)?;
@@ -19,7 +19,7 @@ pub fn sender(iface: &str, bypass: bool) -> Res<OwnedFd> {
     Ok(socket)
 }
 
-/// A socket that receives test frames, each cut after the stamp.
+/// Opens a socket that receives test frames only, each cut after the stamp.
 pub fn receiver() -> Res<OwnedFd> {
     let socket = packet::socket(0)?;
     let stop = |code: u32, jt: u8, jf: u8, k: u32| libc::sock_filter {

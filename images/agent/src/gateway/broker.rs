@@ -1,4 +1,5 @@
-//! The bandwidth broker of a control centre: `response_ns` after the first alarm it reserves the rates that gateways demand.
+//! The bandwidth broker of a control centre: `response_ns` after the first alarm it reserves the rates that
+//! gateways have requested.
 
 use crate::clock;
 use crate::control_messages::{Inbox, Outbox};
@@ -11,16 +12,16 @@ use std::os::fd::RawFd;
 #[derive(Deserialize)]
 pub struct Settings {
     listen: u16,
-    /// From the first alarm to the answer; models the duration of global adaptation.
+    /// Time from the first alarm to the answer, which models the duration of global adaptation.
     response_ns: i64,
-    /// By name.
+    /// The gateways whose rates this broker reserves, by name.
     gateways: BTreeMap<String, Governed>,
 }
 
 #[derive(Deserialize)]
 struct Governed {
     at: SocketAddr,
-    /// Rate of its link.
+    /// Rate of the gateway's link.
     rate_bps: u64,
     reserved_bps: BTreeMap<String, u64>,
 }
@@ -83,7 +84,7 @@ impl Broker {
         self.demands.insert(alarm.gateway, alarm.demands_bps);
     }
 
-    /// When to call `on_time` next.
+    /// Returns when to call `on_time` next; None without an alarm.
     pub fn deadline(&self) -> Option<i64> {
         self.answer_at_ns
     }
@@ -97,13 +98,14 @@ impl Broker {
         Ok(())
     }
 
-    /// Descriptors to poll for reading, and for writing.
+    /// Returns the descriptors to poll for reading, and those to poll for writing.
     pub fn fds(&self) -> (Vec<RawFd>, Vec<RawFd>) {
         let unsent = self.outboxes.values().filter_map(Outbox::fd);
         (self.inbox.fds(), unsent.collect())
     }
 
-    /// Grants the flows' demands, as far as each gateway's link carries them.
+    /// Raises the reservations to the demanded rates, as far as the link of each gateway carries them, and
+    /// sends them to the gateways.
     fn reserve(&mut self) -> Res<()> {
         for (name, demands) in std::mem::take(&mut self.demands) {
             let known = self.settings.gateways.get_mut(&name);

@@ -1,5 +1,6 @@
-//! Shares of a link: estimation (algorithm 1) and bandwidth reassignment (algorithm 2) of "Cooperative Congestion
-//! Control in Power Grid Communication Networks", as pure functions. Rates are bits per second on the wire.
+//! Computes the shares of a link: estimation (algorithm 1) and bandwidth reassignment (algorithm 2) of
+//! "Cooperative Congestion Control in Power Grid Communication Networks", as pure functions. Rates are in
+//! bits per second, with all headers.
 
 use serde::Deserialize;
 
@@ -14,33 +15,33 @@ pub enum Class {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Flow {
     pub class: Class,
-    /// Flows of one group report on the same place, so they are correlated.
+    /// Flows of one group report on the same place, so their rates are correlated.
     pub group: String,
-    /// Its share never falls below this.
+    /// The share of the flow never falls below this rate.
     pub minimum: u64,
-    /// The share that the broker has reserved along its path.
+    /// The share that the broker has reserved along the flow's path.
     pub reserved: u64,
-    /// The limit of a neighbour downstream; `u64::MAX` before the first one.
+    /// The flow's limit at a neighbour downstream; `u64::MAX` before the neighbour has sent one.
     pub allowed: u64,
-    /// Its present share.
+    /// The flow's present share.
     pub assigned: u64,
     pub demand: u64,
-    /// Demand plus backlog and headroom; served after all demands.
+    /// Demand plus backlog and headroom; wishes are served after all demands.
     pub wish: u64,
-    /// The highest recent wish, which it keeps unless others need the rate.
+    /// The highest recent wish, which the flow keeps unless others need the rate.
     pub kept: u64,
 }
 
 impl Flow {
-    /// The most that `restore` gives back to it.
+    /// Returns the highest share that `restore` gives back to the flow.
     fn restorable(&self) -> u64 {
         self.reserved.min(self.allowed).max(self.minimum)
     }
 }
 
-/// Recomputes shares after demands have changed. The rate that high real-time flows no longer need returns to its
-/// former owners; those that need more take free rate first, then from their victims, in order, down to their minimum.
-/// The sum of all reservations is the capacity.
+/// Recomputes the shares after demands have changed. High real-time flows return the rate that they no longer
+/// need to its former owners; those that need more take free rate first, then rate of their victims, in
+/// order, down to the victims' minimum. The sum of all reservations is the capacity.
 pub fn reassign(flows: &mut [Flow]) {
     let capacity = flows.iter().map(|f| f.reserved).sum();
     apply_limits(flows);
@@ -51,7 +52,8 @@ pub fn reassign(flows: &mut [Flow]) {
     restore(flows, capacity);
 }
 
-/// Algorithm 2, after free rate is used up.
+/// Raises the share of each high real-time flow to `wanted`, first from free rate, then from its victims
+/// (algorithm 2).
 fn serve(flows: &mut [Flow], capacity: u64, wanted: impl Fn(&Flow) -> u64) {
     for i in high(flows) {
         let free = capacity.saturating_sub(flows.iter().map(|f| f.assigned).sum());
@@ -73,7 +75,8 @@ fn high(flows: &[Flow]) -> Vec<usize> {
     (0..flows.len()).filter(is_high).collect()
 }
 
-/// M(i): best effort before low real time, and in each class correlated flows first.
+/// Returns the flows from which flow `of` may take rate, in order (M(i) in the paper): best effort before low
+/// real time, and in each class correlated flows first.
 fn victims(flows: &[Flow], of: usize) -> Vec<usize> {
     let mut found: Vec<usize> = (0..flows.len())
         .filter(|b| flows[*b].class != Class::HighRealTime)
@@ -88,14 +91,15 @@ fn victims(flows: &[Flow], of: usize) -> Vec<usize> {
     found
 }
 
-/// A flow that is limited downstream needs no more than that here.
+/// Cuts the shares of flows other than high real-time to what `restore` would give them: more would be lost
+/// downstream.
 fn apply_limits(flows: &mut [Flow]) {
     for flow in flows.iter_mut().filter(|f| f.class != Class::HighRealTime) {
         flow.assigned = flow.assigned.min(flow.restorable());
     }
 }
 
-/// High real-time flows keep the larger of reservation and demand.
+/// Cuts the share of each high real-time flow to the larger of its reservation and its demand.
 fn release(flows: &mut [Flow]) {
     for i in high(flows) {
         flows[i].assigned = flows[i]
@@ -104,7 +108,7 @@ fn release(flows: &mut [Flow]) {
     }
 }
 
-/// Returns free rate, low real time first.
+/// Gives free rate back to the flows other than high real-time, low real time first.
 fn restore(flows: &mut [Flow], capacity: u64) {
     let mut order: Vec<usize> = (0..flows.len())
         .filter(|b| flows[*b].class != Class::HighRealTime)
@@ -116,7 +120,7 @@ fn restore(flows: &mut [Flow], capacity: u64) {
     }
 }
 
-/// Exponentially weighted moving average of the arrival rate.
+/// An exponentially weighted moving average of a flow's arrival rate in bits per second.
 #[derive(Debug, Clone, Copy)]
 pub struct Estimator {
     pub weight: f64,
@@ -124,7 +128,7 @@ pub struct Estimator {
 }
 
 impl Estimator {
-    /// The average after a period in which `bits` arrived.
+    /// Returns the new average after a period in which `bits` arrived.
     pub fn update(&mut self, bits: u64, period_s: f64) -> f64 {
         self.average = (1.0 - self.weight) * self.average + self.weight * bits as f64 / period_s;
         self.average
@@ -155,7 +159,7 @@ mod tests {
         flows.iter().map(|f| f.assigned).collect()
     }
 
-    /// Section 5.1.4: f1 20 Mbit/s, f2 10, f3 10, k1 20, k3 5; f1 comes to send 25.
+    /// The example of section 5.1.4, in Mbit/s: f1 20, f2 10, f3 10, k1 20, k3 5; f1 begins to send 25.
     fn paper_example() -> Vec<Flow> {
         vec![
             flow(HighRealTime, "f", 20, 10, 25),

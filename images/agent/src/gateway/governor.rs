@@ -1,4 +1,4 @@
-//! A gateway: sets the HTB rates of one link from its measurements and from its neighbours' messages.
+//! A gateway: sets the HTB rates of one link from its own measurements and from its neighbours' messages.
 
 use super::flows::{self, Class, Estimator, Flow};
 use super::overlay::{self, Overlay, Shared};
@@ -11,28 +11,29 @@ use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 use std::os::fd::RawFd;
 
-/// Relative changes below 1/1000 are ignored.
+/// Relative changes of a rate below 1/1000 are ignored.
 const NEGLIGIBLE: u64 = 1000;
 
 #[derive(Deserialize)]
 pub struct Settings {
-    /// The interface with the HTB qdisc.
+    /// The interface whose HTB classes the gateway sets.
     device: String,
     listen: u16,
     period_ns: i64,
-    /// From the start to the first period, so that gateways do not measure in step.
+    /// Time from the start to the first period, so that gateways do not all measure at the same moment.
     phase_ns: i64,
     weight: f64,
-    /// Relative margin: a rate above the reservation by it means congestion, and a wish exceeds the estimate by it.
+    /// A relative margin: a rate that exceeds the reservation by it means congestion, and a flow's wish
+    /// exceeds its estimate by it.
     headroom: f64,
-    /// A flow keeps its highest wish this long, unless others need the rate.
+    /// The time for which a flow keeps its highest wish, unless others need the rate.
     release_ns: i64,
-    /// Its name at the broker.
+    /// The gateway's name at the broker.
     name: String,
-    /// Whether it reassigns shares and informs neighbours; otherwise only the broker acts.
+    /// Whether the gateway reassigns shares and informs neighbours; otherwise only the broker acts.
     cooperate: bool,
     broker: Option<SocketAddr>,
-    /// For classes that it forwards itself.
+    /// Settings for the classes whose packets the gateway queues itself; None: the kernel queues all packets.
     overlay: Option<overlay::Settings>,
     flows: Vec<Entry>,
 }
@@ -40,20 +41,21 @@ pub struct Settings {
 #[derive(Deserialize)]
 struct Entry {
     name: String,
-    /// Index of its class among the link's leaf classes, in the order of their handles.
+    /// Index of the flow's class among the link's leaf classes, in the order of their handles.
     place: usize,
     class: Class,
     group: String,
     minimum_bps: u64,
-    /// The planned rate; after a restart of the gateway its class may have another.
+    /// The planned rate; the class may have another one after a restart of the gateway.
     reserved_bps: u64,
-    /// The neighbour upstream.
+    /// Address of the neighbour upstream, to which the flow's share is sent.
     upstream: Option<SocketAddr>,
-    /// Its queue in the overlay; None: the kernel queues its packets.
+    /// The flow's queue in the overlay; None: the kernel queues its packets.
     shared: Option<Shared>,
 }
 
-/// A message from a neighbour downstream (`shares_bps`: the limit of each flow) or from the broker (`reservations_bps`).
+/// A message from a neighbour downstream (`shares_bps`: the limit of each flow) or from the broker
+/// (`reservations_bps`: the reserved rate of each flow).
 #[derive(Deserialize, Default)]
 #[serde(default, deny_unknown_fields)]
 struct Message {
@@ -66,7 +68,7 @@ struct Shares<'a> {
     shares_bps: BTreeMap<&'a str, u64>,
 }
 
-/// A message to the broker: flows whose wish exceeds their reservation.
+/// A message to the broker: the demands of the flows whose wish exceeds their reservation.
 #[derive(Serialize)]
 struct Alarm<'a> {
     gateway: &'a str,
@@ -77,7 +79,7 @@ pub struct Gateway {
     settings: Settings,
     flows: Vec<Flow>,
     estimators: Vec<Estimator>,
-    /// Each flow's wishes in the last periods.
+    /// The wishes of each flow in the last periods.
     wishes: Vec<VecDeque<u64>>,
     classes: Vec<HtbClass>,
     netlink: Netlink,
@@ -90,7 +92,7 @@ pub struct Gateway {
 }
 
 impl Gateway {
-    /// Opens the link and starts from the present rates of its classes.
+    /// Opens the link's interface and starts from the present rates of its classes.
     pub fn open(mut settings: Settings) -> Res<Self> {
         let mut netlink = Netlink::open()?;
         let device = &settings.device;
@@ -158,12 +160,12 @@ impl Gateway {
         })
     }
 
-    /// Time to the first period, and the length of a period.
+    /// Returns the time to the first period, and the length of a period.
     pub fn periods_ns(&self) -> (i64, i64) {
         (self.settings.phase_ns, self.settings.period_ns)
     }
 
-    /// When the overlay sends its next packet.
+    /// Returns when the overlay sends its next packet; None without an overlay or a waiting packet.
     pub fn deadline(&self) -> Option<i64> {
         self.overlay.as_ref().and_then(Overlay::deadline)
     }
@@ -173,7 +175,7 @@ impl Gateway {
         self.overlay.iter_mut().try_for_each(|o| o.forward(now))
     }
 
-    /// Applies messages of neighbours and the broker at once.
+    /// Reads messages of neighbours and the broker, and applies them at once.
     pub fn on_message(&mut self) -> Res<()> {
         let mut received = false;
         for message in self.inbox.take::<Message>() {
@@ -201,7 +203,7 @@ impl Gateway {
         }
     }
 
-    /// Measures arrivals once per period and adjusts shares.
+    /// Measures the arrivals of a period and adjusts the shares; the caller calls it once per period.
     pub fn on_period(&mut self) -> Res<()> {
         self.measure()?;
         self.act()
@@ -308,12 +310,12 @@ impl Gateway {
         Ok(())
     }
 
-    /// Sends waiting messages, as far as the connections take them.
+    /// Sends waiting messages, as far as the connections accept them.
     pub fn send(&mut self) {
         super::send(self.neighbours.values_mut().chain(&mut self.broker));
     }
 
-    /// Descriptors to poll for reading, and for writing.
+    /// Returns the descriptors to poll for reading, and those to poll for writing.
     pub fn fds(&self) -> (Vec<RawFd>, Vec<RawFd>) {
         let outboxes = self.neighbours.values().chain(&self.broker);
         let mut read = self.inbox.fds();
@@ -322,7 +324,7 @@ impl Gateway {
     }
 }
 
-/// The highest wish of the last periods, including the present one.
+/// Adds the present wish `now`, and returns the highest wish of the last `periods` periods.
 fn highest_wish(wishes: &mut VecDeque<u64>, now: u64, periods: usize) -> u64 {
     wishes.push_back(now);
     while wishes.len() > periods {
@@ -331,7 +333,7 @@ fn highest_wish(wishes: &mut VecDeque<u64>, now: u64, periods: usize) -> u64 {
     wishes.iter().copied().max().unwrap_or(now)
 }
 
-/// The leaf classes of a link, in the order of their handles.
+/// Returns the leaf classes of a link, in the order of their handles.
 fn leaf_classes(all: Vec<HtbClass>) -> Vec<HtbClass> {
     let parents: Vec<u32> = all.iter().map(|class| class.parent).collect();
     let mut leaves: Vec<HtbClass> = all
@@ -342,7 +344,8 @@ fn leaf_classes(all: Vec<HtbClass>) -> Vec<HtbClass> {
     leaves
 }
 
-/// Bits that arrived at a class: sent plus dropped plus the growth of the backlog.
+/// Returns the bits that arrived at a class between two readings: sent, plus dropped (at the mean length),
+/// plus the growth of the backlog.
 fn arrived(was: &QdiscCounters, is: &QdiscCounters) -> u64 {
     // A new queue counts from zero.
     let left = is.bytes.saturating_sub(was.bytes);

@@ -1,5 +1,5 @@
-//! An overlay queue: a gateway diverts packets from the kernel before they queue at its link, holds them in the order of
-//! their deadlines, and sends them to their HTB class at the class's rate.
+//! An overlay queue: a gateway diverts packets from the kernel before they queue at its link, holds them in
+//! the order of their deadlines, and sends them to their HTB class at the class's rate.
 
 use super::queue::{Order, Queue};
 use super::tap;
@@ -14,32 +14,32 @@ use std::io::Write;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::process::{Command, Stdio};
 
-/// Frames to read before other work gets its turn.
+/// The most frames to read before other work gets its turn.
 const AT_ONCE: usize = 64;
-/// The longest delay that a late wake-up catches up with.
+/// The longest delay of a wake-up whose missed packets are still sent at once.
 const CATCH_UP_NS: i64 = 10_000_000;
 const LARGEST: usize = 65_536;
-/// The socket's protocol for sending (an experimental one of linux/if_ether.h), so that no filter for IP diverts the
-/// frames again. On the wire they keep their own EtherType.
+/// The protocol number of the sending socket (an experimental one of linux/if_ether.h), so that no filter for
+/// IP diverts the frames again. The frames themselves keep their EtherType.
 const SENT_AS: u16 = 0x88b5;
 
-/// Settings of a gateway's overlay.
+/// Settings of the overlay of a gateway: its device and its filters.
 #[derive(Deserialize)]
 pub struct Settings {
     /// The TAP device to which the kernel diverts packets.
     tap: String,
-    /// Lines for `tc -batch` that divert them.
+    /// Lines for `tc -batch` that divert the packets to the TAP device.
     filters: Vec<String>,
 }
 
-/// Settings of the queue of one class.
+/// Settings of the queue of one class, which several flows share.
 #[derive(Deserialize)]
 pub struct Shared {
     order: Order,
     drops_late: bool,
-    /// Most waiting packets of each flow.
+    /// The most waiting packets of each flow.
     limit: u64,
-    /// By port: time from a packet's arrival to its deadline.
+    /// For each port: the time from a packet's arrival to its deadline.
     deadlines_ns: BTreeMap<u16, i64>,
 }
 
@@ -52,20 +52,21 @@ pub struct Overlay {
 }
 
 struct Lane {
-    /// Index among the gateway's flows.
+    /// Index of the class among the gateway's flows.
     flow: usize,
     deadlines_ns: BTreeMap<u16, i64>,
     queue: Queue<Vec<u8>>,
     socket: OwnedFd,
     rate_bps: u64,
-    /// When the next packet may leave.
+    /// When the next packet may leave, in nanoseconds of the monotonic clock.
     free_ns: i64,
-    /// Counts of overflowed and expired packets at the last log line.
+    /// Counts of overflowed and expired packets when the last line was logged.
     logged: (u64, u64),
 }
 
 impl Overlay {
-    /// `shared`: for each class its index among the gateway's flows, its handle and its settings.
+    /// Opens the overlay. `shared` holds for each class its index among the gateway's flows, its handle and
+    /// its settings.
     pub fn open(
         settings: &Settings,
         index: i32,
@@ -88,12 +89,12 @@ impl Overlay {
         })
     }
 
-    /// The descriptor to poll for reading.
+    /// Returns the descriptor to poll for reading.
     pub fn fd(&self) -> RawFd {
         self.tap.as_raw_fd()
     }
 
-    /// When to send the next packet.
+    /// Returns when to send the next packet; None if no packet waits.
     pub fn deadline(&self) -> Option<i64> {
         let waiting = self.lanes.iter().filter(|lane| lane.waits());
         waiting.map(|lane| lane.free_ns).min()
@@ -105,7 +106,8 @@ impl Overlay {
         }
     }
 
-    /// Adds the packets that wait here or were dropped here to the kernel's counters of a class. Logs new drops.
+    /// Adds the packets that wait in this queue or were dropped from it to `counters`, the kernel's counters
+    /// of the flow's class. Logs new drops.
     pub fn account(&mut self, flow: usize, name: &str, counters: &mut QdiscCounters) {
         for lane in self.lanes.iter_mut().filter(|lane| lane.flow == flow) {
             let own = lane.queue.counters();
@@ -121,7 +123,7 @@ impl Overlay {
         }
     }
 
-    /// Reads arrived packets and sends those that may leave.
+    /// Reads arrived packets into their queues, and sends those that may leave by `now_ns`.
     pub fn forward(&mut self, now_ns: i64) -> Res<()> {
         self.take(now_ns)?;
         for lane in &mut self.lanes {
@@ -193,7 +195,8 @@ impl Lane {
     }
 }
 
-/// Destination and source port of an IPv4 packet without options, which is what the filters divert.
+/// Returns destination and source port of an IPv4 packet without options, the only kind that the filters
+/// divert; None for others.
 fn ports(frame: &[u8]) -> Option<[u16; 2]> {
     let word = |at: usize| Some(u16::from_be_bytes([*frame.get(at)?, *frame.get(at + 1)?]));
     let tag = if word(12)? == 0x8100 { 4 } else { 0 };
@@ -204,7 +207,8 @@ fn ports(frame: &[u8]) -> Option<[u16; 2]> {
     Some([word(ip + 22)?, word(ip + 20)?])
 }
 
-/// Queues a frame on a device.
+/// Sends a frame on the device with this index. A full queue or a link that is down is no error, since the
+/// kernel counts the loss.
 fn send(socket: &OwnedFd, index: i32, frame: &[u8]) -> Res<()> {
     // SAFETY: all zero is a valid sockaddr_ll.
     let mut to: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
@@ -233,7 +237,7 @@ fn send(socket: &OwnedFd, index: i32, frame: &[u8]) -> Res<()> {
     }
 }
 
-/// Runs lines of `tc -batch`.
+/// Runs the lines with `tc -batch`.
 fn run_tc(lines: &[String]) -> Res<()> {
     let wrong = |e: std::io::Error| format!("tc: {e}; iproute2 is needed");
     let mut child = Command::new("tc")

@@ -1,5 +1,5 @@
-//! A queue that several flows share, with a limit per flow: earliest deadline first, or first in, first out. It is pure:
-//! the clock and the packets are arguments.
+//! A queue that several flows share, with a limit per flow: earliest deadline first, or first in, first out.
+//! It reads no clock and no device: time and packets are arguments.
 
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -14,9 +14,9 @@ pub enum Order {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Dropped because their flow had reached its limit.
+    /// Packets dropped because their flow had reached its limit.
     pub overflowed: u64,
-    /// Dropped because their deadline passed while they waited.
+    /// Packets dropped because their deadline passed while they waited.
     pub expired: u64,
     pub waiting: u64,
     pub waiting_bytes: u64,
@@ -25,11 +25,11 @@ pub struct Counters {
 pub struct Queue<P> {
     order: Order,
     drops_late: bool,
-    /// Most waiting packets of each flow.
+    /// The most waiting packets of each flow.
     limit: u64,
-    /// In the order of departure: by deadline (0 for FIFO), then by arrival.
+    /// Waiting packets in the order of departure: by deadline (0 for FIFO), then by arrival.
     waiting: BTreeMap<(i64, u64), Waiting<P>>,
-    /// Waiting packets by flow, which its port identifies.
+    /// Number of waiting packets by flow; a port identifies a flow.
     of_flow: BTreeMap<u16, u64>,
     arrivals: u64,
     counters: Counters,
@@ -59,7 +59,7 @@ impl<P> Queue<P> {
         self.counters
     }
 
-    /// Adds a packet, or drops it where its flow has reached its limit.
+    /// Adds a packet, or drops it if its flow has reached its limit.
     pub fn push(&mut self, flow: u16, deadline_ns: i64, bytes: u64, packet: P) {
         let of_flow = self.of_flow.entry(flow).or_default();
         if *of_flow >= self.limit {
@@ -83,7 +83,8 @@ impl<P> Queue<P> {
         self.waiting.insert((first, self.arrivals), waiting);
     }
 
-    /// The next packet and its length. Drops expired packets first if `drops_late`.
+    /// Removes the next packet and returns its length and the packet; None if the queue is empty. If
+    /// `drops_late`, expired packets before it are dropped.
     pub fn pop(&mut self, now_ns: i64) -> Option<(u64, P)> {
         while let Some((_, waiting)) = self.waiting.pop_first() {
             *self.of_flow.entry(waiting.flow).or_default() -= 1;
@@ -103,7 +104,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Arrivals: (slot, flow), in order. Flows 0 to 3 may wait for 1, 4, 16 and 64 slots.
+    /// Generates arrivals as (slot, flow), in order. Packets of flows 0 to 3 may wait for 1, 4, 16 and 64
+    /// slots.
     fn arrivals() -> impl Strategy<Value = Vec<(i64, u16)>> {
         proptest::collection::vec((0..3i64, 0..4u16), 0..80).prop_map(|steps| {
             let mut at = 0;
@@ -119,7 +121,7 @@ mod tests {
         at + 4i64.pow(u32::from(flow))
     }
 
-    /// One packet leaves in each slot: (slot, flow, arrival, deadline) of those that do.
+    /// Serves one packet in each slot; returns (slot, flow, arrival, deadline) of each packet that leaves.
     fn served(
         order: Order,
         drops_late: bool,

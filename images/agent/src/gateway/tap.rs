@@ -1,4 +1,5 @@
-//! A TAP device, from which a program reads frames (linux/if_tun.h). It vanishes with the program.
+//! Creates a TAP device, from which a program reads frames (linux/if_tun.h). The device vanishes when the
+//! program ends.
 
 use crate::ethtool::{control_socket, request};
 use crate::os::{self, Res};
@@ -9,7 +10,7 @@ use std::os::unix::fs::OpenOptionsExt;
 const TUN: &str = "/dev/net/tun";
 const TUNSETIFF: libc::c_ulong = 0x4004_54ca;
 
-/// Creates the device and brings it up. Each read of the file returns one frame and does not block.
+/// Creates the device and brings it up. Each read of the returned file yields one frame and does not block.
 pub fn open(name: &str) -> Res<File> {
     let wrong = |e| format!("{name}: {e}; {TUN} and CONFIG_TUN are needed");
     let file = OpenOptions::new()

@@ -1,4 +1,5 @@
-//! A root shell on the serial console: started when somebody presses Enter there, so that it costs nothing before.
+//! Starts a root shell on the serial console when somebody presses Enter there, so that it costs nothing
+//! before.
 
 use crate::os::Res;
 use std::fs::{File, OpenOptions};
@@ -10,14 +11,14 @@ use std::process::Command;
 const LINE: &str = "/dev/ttyS0";
 const SHELL: &str = "/bin/sh";
 
-/// The serial line, and the shell that runs there.
+/// The serial line, and the pid of the shell that runs on it.
 pub struct Console {
     line: File,
     shell: Option<i32>,
 }
 
 impl Console {
-    /// None where the VM has no serial line.
+    /// Opens the serial line; None if the VM has none.
     pub fn open() -> Option<Self> {
         let flags = libc::O_NOCTTY | libc::O_NONBLOCK;
         let opened = OpenOptions::new()
@@ -28,7 +29,7 @@ impl Console {
         opened.ok().map(|line| Self { line, shell: None })
     }
 
-    /// The descriptor to poll; -1 while a shell reads the line.
+    /// Returns the descriptor to poll; -1 while a shell reads the line.
     pub fn descriptor(&self) -> i32 {
         match self.shell {
             None => self.line.as_raw_fd(),
@@ -36,7 +37,7 @@ impl Console {
         }
     }
 
-    /// Drops the line that was typed and starts the shell. An error ends the console.
+    /// Discards the line that was typed and starts the shell. After an error the console has no shell.
     pub fn typed(&mut self) -> Res<()> {
         let mut dropped = [0; 256];
         let failed = |e| format!("{LINE}: {e}; the console has no shell");
@@ -62,7 +63,7 @@ impl Console {
         Ok(())
     }
 
-    /// Takes note of a process that ended: without its shell the line waits for Enter again.
+    /// Handles the end of process `pid`: if it was the shell, the line waits for Enter again.
     pub fn ended(&mut self, pid: i32) {
         if self.shell == Some(pid) {
             self.shell = None;

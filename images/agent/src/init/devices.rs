@@ -1,4 +1,4 @@
-//! Links virtio-serial ports by name, as udev does.
+//! Makes a link to each virtio-serial port under the port's name, as udev does.
 
 use super::log;
 use crate::os::Res;
@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 const PORTS: &str = "/sys/class/virtio-ports";
 const NAMES: &str = "/dev/virtio-ports";
 
-/// Links every named port; ports appear one by one while the kernel sets the device up.
+/// Links every port that has a name and is not linked yet. Ports appear one by one while the kernel sets the
+/// device up, so `wait_for_port` calls this repeatedly.
 pub fn name_ports() {
     let Ok(ports) = std::fs::read_dir(PORTS) else {
         return; // the device does not exist yet

@@ -1,4 +1,4 @@
-//! Loads kernel modules: those of a list in its order, and drivers of network devices in passthrough.
+//! Loads kernel modules: those of a list in its order, and the drivers of network devices in passthrough.
 
 use super::log;
 use crate::os::{self, Res};
@@ -13,7 +13,8 @@ const PCI: &str = "/sys/bus/pci/devices";
 const NETWORK: &str = "0x02";
 const VIRTIO: &str = "0x1af4";
 
-/// Loads the modules of a list: one path per line, dependencies first. A kernel without modules has no list.
+/// Loads the modules of the file `list`: one path per line, dependencies first. Does nothing without the
+/// file, as for a kernel without modules.
 pub fn load_listed(list: &str) -> Res<()> {
     let Ok(text) = std::fs::read_to_string(list) else {
         return Ok(());
@@ -34,7 +35,7 @@ fn load(path: &str) -> Res<()> {
     }
 }
 
-/// Loads drivers of non-virtio network devices by alias, as udev does.
+/// Loads a driver for each PCI network device that has none and is not virtio, by its alias, as udev does.
 pub fn load_for_pci() {
     let Ok(devices) = std::fs::read_dir(PCI) else {
         return; // the VM has no PCI

@@ -1,19 +1,20 @@
-//! Pending calls: requests that the launcher forwarded to one node or to many, until it can answer the client.
+//! Keeps pending calls: requests that the launcher has forwarded to one or many nodes, until it can answer
+//! the client.
 
 use crate::proto::Totals;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How to merge the nodes' answers into one.
+/// How the answers of several nodes become one answer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Merge {
-    /// Passes on one node's answer and events.
+    /// The answer and the events of one node are passed on unchanged.
     Single,
-    /// {"nodes": {node: answer}}
+    /// An object {"nodes": {node: answer}}.
     Nodes,
-    /// Sum of `Totals`.
+    /// The sums of the nodes' `Totals`.
     Totals,
-    /// Success without fields.
+    /// Success without further fields.
     Plain,
 }
 
@@ -44,7 +45,7 @@ impl Call {
         self.waiting.contains(node)
     }
 
-    /// Adds one node's answer; true once the call is complete.
+    /// Adds one node's answer; returns true once all nodes have answered.
     pub fn take(&mut self, node: &str, mut answer: Value) -> bool {
         self.waiting.remove(node);
         if answer["ok"] != json!(true) {
@@ -77,7 +78,7 @@ impl Call {
         self.waiting.is_empty()
     }
 
-    /// The answer for the client.
+    /// Returns the merged answer for the client; a failure if any node failed.
     pub fn answer(mut self) -> Value {
         if !self.errors.is_empty() {
             return failure(&self.client_id, &self.errors.join("\n"));
@@ -115,7 +116,7 @@ pub fn failure(id: &Value, text: &str) -> Value {
     json!({"id": id, "ok": false, "error": text})
 }
 
-/// Pending calls, by the id that the nodes see.
+/// The pending calls, by the id under which they were forwarded to the nodes.
 #[derive(Default)]
 pub struct Calls {
     /// Sorted, so that calls which complete together are always answered in the same order.
@@ -124,7 +125,7 @@ pub struct Calls {
 }
 
 impl Calls {
-    /// Registers a call; the number is the id for the nodes.
+    /// Registers a call; returns the id to use towards the nodes.
     pub fn add(&mut self, call: Call) -> u64 {
         self.next += 1;
         self.open.insert(self.next, call);
@@ -135,7 +136,7 @@ impl Calls {
         self.open.get(&id)
     }
 
-    /// The number under which a client's request (an exec) was forwarded.
+    /// Returns the number under which a client's request (an exec) was forwarded; None if it is not pending.
     pub fn number_of(&self, client_id: &Value) -> Option<u64> {
         self.open
             .iter()
@@ -143,7 +144,7 @@ impl Calls {
             .map(|(n, _)| *n)
     }
 
-    /// The node that a call with `Merge::Single` waits for.
+    /// Returns the node that a call with `Merge::Single` waits for; None if the call is not pending.
     pub fn node_of(&self, id: u64) -> Option<String> {
         self.open.get(&id).and_then(|c| c.waiting.first().cloned())
     }
@@ -156,7 +157,8 @@ impl Calls {
         None
     }
 
-    /// Fails the calls that waited for a node that has ended.
+    /// Records a failure of `node`, which has ended, in the calls that wait for it; returns the answers of
+    /// the calls that are complete by that.
     pub fn node_gone(&mut self, node: &str) -> Vec<Value> {
         let ids: Vec<u64> = self
             .open

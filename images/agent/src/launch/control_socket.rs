@@ -1,4 +1,5 @@
-//! The launcher's control socket: a listening Unix socket, or in a VM a virtio-serial port whose other end is on the host.
+//! The launcher's control socket: a listening Unix socket, or in a VM a virtio-serial port whose other end is
+//! on the host.
 
 use super::{Launcher, Options};
 use crate::channel::Channel;
@@ -8,25 +9,27 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::os::unix::net::UnixListener;
 
-/// The state of a port's host end, as the guest sees it.
+/// The state of the host's end of a port, as the guest sees it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum HostEnd {
     Open,
     Closed,
-    /// Data has arrived before the notice that the host end is open, since both travel separately. Answers wait for it.
+    /// Data has arrived before the notice that the host's end is open, since both travel separately. Answers
+    /// wait for that notice.
     DataFirst,
 }
 
 pub enum ControlSocket {
     Unix(UnixListener),
-    /// The port's channel is the client as long as the launcher lives.
+    /// A virtio-serial port; its channel is the client as long as the launcher runs.
     Port {
         host: HostEnd,
     },
 }
 
 impl ControlSocket {
-    /// Opens the socket or port that the options name; a port has its channel at once.
+    /// Opens the socket or port that the options name. A port already has its channel; a socket has none
+    /// until a client connects.
     pub fn open(options: &Options) -> Res<(Self, Option<Channel>)> {
         if options.port.is_empty() {
             return Ok((Self::Unix(listen(&options.socket)?), None));
@@ -47,7 +50,7 @@ impl ControlSocket {
         }
     }
 
-    /// Removes the socket's file; a port has none of its own.
+    /// Removes the file of a Unix socket; does nothing for a port.
     pub fn close(&self, options: &Options) -> Res<()> {
         match self {
             Self::Unix(_) => std::fs::remove_file(&options.socket)
@@ -57,8 +60,8 @@ impl ControlSocket {
     }
 }
 
-/// Creates the socket under another name and renames it once it accepts connections and only its owner may connect,
-/// whatever the umask. A client that waits for the name can then connect at once.
+/// Creates the socket under a temporary name, and renames it once it accepts connections and only its owner
+/// may connect, whatever the umask. A client that waits for the name can therefore connect at once.
 fn listen(socket: &str) -> Res<UnixListener> {
     let fail = |e: std::io::Error| {
         format!("--socket {socket}: {e}; the directory must exist and be writable")
@@ -88,7 +91,8 @@ fn open_port(path: &str) -> Res<Channel> {
 }
 
 impl Launcher {
-    /// Updates the state of the host end from the port's events and from whether it had data.
+    /// Updates the state of the port's host end from the poll `events` of the port and from `data`, whether
+    /// data has arrived.
     pub(super) fn notice_host(&mut self, events: u32, data: bool) {
         let hung_up = events & libc::EPOLLHUP as u32 != 0;
         let (ControlSocket::Port { host }, Some(client)) =
@@ -111,7 +115,8 @@ impl Launcher {
         }
     }
 
-    /// Waits edge triggered for the host end to open, since a level-triggered port with a closed host end is always ready.
+    /// Waits, edge triggered, for the host's end to open; a level-triggered port with a closed host end is
+    /// always ready.
     fn watch_for_host(&self) {
         let Some(fd) = self.client.as_ref().map(Channel::raw) else {
             return;
@@ -128,7 +133,8 @@ impl Launcher {
         }
     }
 
-    /// Drops a socket's channel after the client has gone; empties a port, which waits for the next client.
+    /// Handles the end of a client: drops a socket's channel; empties a port, which then waits for the next
+    /// client.
     pub(super) fn client_gone(&mut self) {
         let (ControlSocket::Port { host }, Some(client)) =
             (&mut self.control_socket, &mut self.client)
@@ -143,12 +149,12 @@ impl Launcher {
         }
     }
 
-    /// Whether the launcher waits for the port's host end to open.
+    /// Returns whether the launcher waits for the host's end of its port to open.
     pub(super) fn waits_for_host(&self) -> bool {
         matches!(&self.control_socket, ControlSocket::Port { host } if *host != HostEnd::Open)
     }
 
-    /// Whether a client would receive what is sent now.
+    /// Returns whether a client would receive what is sent now.
     pub(super) fn has_reader(&self) -> bool {
         self.client.is_some()
             && !matches!(

@@ -11,7 +11,8 @@ const READY_NS: i64 = 60_000_000_000;
 const END_NS: i64 = 3_000_000_000;
 
 impl Launcher {
-    /// Creates the core namespace and all nodes, or nothing.
+    /// Creates the core namespace and all nodes of the request; after an error it removes what it has
+    /// created.
     pub(super) fn create(&mut self, request: &Value) -> Res<Map<String, Value>> {
         let specs: Vec<CreateNode> = parse("create", request["nodes"].clone())?;
         self.at_most_one_on_host(&specs)?;
@@ -39,7 +40,8 @@ impl Launcher {
         outcome
     }
 
-    /// Prepares the sandbox for these nodes. Without `sandbox` nodes have the launcher's rights, as in a VM of their own.
+    /// Builds the sandbox for these nodes. Without `sandbox` in the request, nodes have the launcher's
+    /// rights, as in a VM of their own.
     fn build_sandbox(&mut self, spec: &Value, specs: &[CreateNode]) -> Res<()> {
         if spec.is_null() {
             return Ok(());
@@ -70,7 +72,8 @@ impl Launcher {
         Ok(true)
     }
 
-    /// Refuses two nodes in the launcher's own namespaces: they would share one host name and one set of interfaces.
+    /// Refuses a second node in the launcher's own namespaces, since both would share one host name and one
+    /// set of interfaces.
     fn at_most_one_on_host(&self, specs: &[CreateNode]) -> Res<()> {
         let here = self.nodes.iter().filter(|(_, n)| n.netns.is_none());
         let new = specs.iter().filter(|s| s.netns.is_none());
@@ -140,7 +143,7 @@ impl Launcher {
         Ok(Map::from_iter([("pids".to_owned(), Value::Object(pids))]))
     }
 
-    /// Ends the named nodes, or all including the core namespace.
+    /// Ends the nodes that the request names; without names all nodes, and removes the core namespace.
     pub(super) fn destroy(&mut self, request: &Value) -> Res<Map<String, Value>> {
         if request["nodes"].is_null() {
             self.destroy_all()?;
@@ -151,7 +154,7 @@ impl Launcher {
         Ok(Map::new())
     }
 
-    /// Ends everything; continues after errors and reports all of them.
+    /// Ends all helper processes and nodes and removes the core namespace; continues after an error and returns it.
     pub(super) fn destroy_all(&mut self) -> Res<()> {
         if let Some((sampler, _)) = self.sampler.take() {
             sampler.end();
@@ -201,7 +204,7 @@ pub(super) fn remove_netns(name: Option<&str>) -> Res<()> {
     name.map_or(Ok(()), netns::remove)
 }
 
-/// Waits for a child; kills it after the deadline.
+/// Waits for a child process to end; kills it after the deadline (monotonic clock).
 fn await_end(name: &str, pid: i32, deadline_ns: i64) {
     let mut killed = false;
     loop {

@@ -7,10 +7,10 @@ use crate::os;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
-/// The launcher's per-node descriptors begin here.
+/// The lowest number of the launcher's per-node descriptors.
 const HIGH: RawFd = 512;
 
-/// Moves a descriptor to the high part of the table; keeps its number where that part is full.
+/// Moves a descriptor to the high part of the table; keeps its number if that part is full.
 pub fn move_high(fd: OwnedFd) -> OwnedFd {
     // SAFETY: the descriptor is open; no other owner has the new one.
     unsafe {
@@ -21,12 +21,13 @@ pub fn move_high(fd: OwnedFd) -> OwnedFd {
     }
 }
 
-/// Whether all these lie in the low part, so that a child that needs them may share the table.
+/// Returns whether all these descriptors lie in the low part, so that a child that needs them may share the
+/// table.
 pub fn all_low(needed: &[RawFd]) -> bool {
     needed.iter().all(|fd| *fd < HIGH)
 }
 
-/// Gives a child that shares the table its own copy of the low part, and nothing of the high part.
+/// Gives a child that shares the table its own copy of the low part, without the high part.
 pub fn unshare_low() -> io::Result<()> {
     // SAFETY: plain numbers.
     os::check(unsafe {
@@ -49,7 +50,7 @@ mod tests {
         unsafe { libc::fcntl(fd, libc::F_GETFD) != -1 }
     }
 
-    /// A thread shares the table as a new node does.
+    /// Uses a thread, which shares the table as a new node does.
     #[test]
     fn a_child_keeps_low_descriptors_and_closes_none_of_the_parents() {
         let (ours, theirs) = UnixStream::pair().unwrap();

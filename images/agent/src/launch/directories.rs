@@ -1,11 +1,12 @@
-//! A lab's directories: one per node beside the control socket, and one for the programs' logs.
+//! Creates and removes a lab's directories: one per node beside the control socket, and one for the programs'
+//! logs.
 
 use super::Options;
 use crate::os::Res;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The root of these directories in a VM, which has no state directory of the host.
+/// The parent of these directories in a VM, which does not see the host's state directory.
 const IN_A_VM: &str = "/run/vnet";
 
 #[derive(Clone)]
@@ -46,7 +47,7 @@ impl Directories {
         })
     }
 
-    /// The log file of a program; None without `--logs`.
+    /// Returns the log file of a program; None if there is no directory for logs.
     pub fn log(&self, node: &str, software: &str) -> Option<String> {
         let name = format!("{node}.{software}.log");
         self.logs
@@ -54,7 +55,7 @@ impl Directories {
             .map(|dir| dir.join(name).to_string_lossy().into_owned())
     }
 
-    /// The directory that holds the nodes' directories.
+    /// Returns the directory that holds the nodes' directories.
     pub fn nodes(&self) -> &Path {
         &self.nodes
     }
@@ -63,7 +64,7 @@ impl Directories {
         self.nodes.join(node)
     }
 
-    /// Creates the node's directory unless it exists.
+    /// Creates the node's directory unless it exists; returns its path.
     pub fn make(&self, node: &str) -> Res<String> {
         let dir = self.directory(node);
         fs::create_dir_all(&dir).map_err(|e| {
@@ -75,7 +76,7 @@ impl Directories {
         Ok(dir.to_string_lossy().into_owned())
     }
 
-    /// Removes the node's directory and its files; most nodes have none.
+    /// Removes the node's directory with its files, if it exists.
     pub fn remove(&self, node: &str) {
         let dir = self.directory(node);
         if let Err(e) = fs::remove_dir_all(&dir)
@@ -85,7 +86,7 @@ impl Directories {
         }
     }
 
-    /// Removes the directory of all nodes once it is empty.
+    /// Removes the directory that held the nodes' directories; it must be empty.
     pub fn remove_root(&self) {
         if let Err(e) = fs::remove_dir(&self.nodes)
             && e.kind() != std::io::ErrorKind::NotFound

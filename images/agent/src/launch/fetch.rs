@@ -1,4 +1,5 @@
-//! The operations `fetch` and `clock`: files and time of a VM, which its host cannot read directly.
+//! The operations `fetch` and `clock`: they read files and the time of a VM, which its host cannot read
+//! directly.
 
 use crate::clock;
 use crate::os::Res;
@@ -9,7 +10,7 @@ use serde_json::{Map, Value, json};
 use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
 
-/// The largest chunk. One chunk is one line on the channel and must not delay other answers.
+/// The largest chunk in bytes. One chunk is one line on the channel and must not delay other answers.
 const LONGEST: u64 = 48 * 1024;
 const SOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
 
@@ -21,7 +22,8 @@ pub struct Fetch {
     length: u64,
 }
 
-/// Reads a chunk of a regular file: `data` (base64) and the file's present `size`, null where the file does not exist.
+/// Reads a chunk of a regular file. Returns `data` (base64) and the file's present `size`, which is null if
+/// the file does not exist.
 pub fn fetch(spec: &Fetch) -> Res<Map<String, Value>> {
     let path = spec.path.as_str();
     if spec.length == 0 || spec.length > LONGEST {
@@ -54,7 +56,8 @@ fn chunk(data: &str, size: Option<u64>) -> Map<String, Value> {
     ])
 }
 
-/// Reads the lab's clock once, so that the client can bound the reading by the times of its request and the answer.
+/// Reads the lab's clock once, so that the client can bound the reading by the times of its request and of
+/// the answer.
 pub fn clock() -> Map<String, Value> {
     let now = clock::lab_ns();
     // Informative only; a kernel without /sys gives no name.

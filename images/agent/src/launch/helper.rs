@@ -1,4 +1,5 @@
-//! Helper processes beside the event loop (sampling, proving): forked, with one answer line over a pipe.
+//! Helper processes beside the event loop (for sampling and proving): each is forked and answers in one line
+//! over a pipe.
 
 use crate::os::{self, Res};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -10,7 +11,8 @@ pub struct Helper {
 }
 
 impl Helper {
-    /// Forks a child that runs `work`, writes the result and ends. It inherits only `needs` and the standard descriptors.
+    /// Forks a child that runs `work`, writes the result and ends. The child inherits only `needs` and the
+    /// standard descriptors.
     pub fn start(needs: &[RawFd], work: impl FnOnce(&dyn Fn(&str)) -> String) -> Res<Self> {
         let fail = |e: std::io::Error| format!("a helper process cannot be forked: {e}");
         let mut ends = [0; 2];
@@ -47,7 +49,7 @@ impl Helper {
         self.pipe.as_raw_fd()
     }
 
-    /// The next whole line, once there is one; an error where the process ended without one.
+    /// Returns the next whole line, or None while there is none; an error if the process ended without one.
     pub fn read(&mut self) -> Option<Res<String>> {
         let mut chunk = [0u8; 65536];
         loop {
@@ -78,7 +80,8 @@ impl Helper {
     }
 }
 
-/// Closes all descriptors above the standard ones except `kept`; their owners never run in this process.
+/// Closes all descriptors above the standard ones except `kept`; the objects that own them never run in this
+/// process.
 fn close_all_but(kept: &[RawFd]) {
     let mut kept: Vec<libc::c_uint> = kept.iter().map(|fd| *fd as libc::c_uint).collect();
     kept.sort_unstable();
@@ -117,7 +120,8 @@ mod tests {
     use std::os::unix::net::UnixStream;
     use std::time::Duration;
 
-    /// Closes one end of a socket while a helper sleeps, and reads from the other end.
+    /// Closes one end of a socket while a helper sleeps that inherited it only if `needed`; returns the
+    /// result of reading the other end.
     fn after_closing(needed: bool) -> std::io::Result<usize> {
         let (ours, mut theirs) = UnixStream::pair().unwrap();
         let needs = if needed {

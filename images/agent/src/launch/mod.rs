@@ -30,7 +30,7 @@ use spawn::NodeProcess;
 use std::collections::{BTreeMap, HashMap};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
-/// How often the launcher flushes records and checks the count of connected clients.
+/// The interval at which the launcher flushes records and checks the number of connected clients.
 const TICK_NS: i64 = 400_000_000;
 
 /// The command line of `launch`.
@@ -66,7 +66,7 @@ pub struct Launcher {
     quit: bool,
 }
 
-/// Serves requests until `quit`, SIGTERM or SIGINT, then removes everything of the lab.
+/// Serves requests until `quit`, SIGTERM or SIGINT, then removes everything that belongs to the lab.
 pub fn run(options: &Options) -> Res<()> {
     clock::offset_ns();
     os::raise_open_files();
@@ -145,7 +145,7 @@ impl Launcher {
         }
     }
 
-    /// Clients of all nodes: connected, total.
+    /// Returns how many load clients of all nodes are connected, and how many there are.
     fn connected(&self) -> (u64, u64) {
         self.clients
             .values()

@@ -1,4 +1,4 @@
-//! Named network namespaces, compatible with `ip netns`: bind mounts in /run/netns.
+//! Manages named network namespaces, compatible with `ip netns`: bind mounts in /run/netns.
 
 use crate::netlink::Netlink;
 use crate::os::{self, Res};
@@ -17,7 +17,7 @@ pub fn path(name: &str) -> String {
     format!("{DIR}/{name}")
 }
 
-/// Opens a namespace by its name.
+/// Opens the namespace with this name.
 pub fn open(name: &str) -> Res<OwnedFd> {
     let file = fs::File::open(path(name)).map_err(|e| {
         format!("namespace {name}: {e}; it must be made by `create` before it is used")
@@ -25,13 +25,13 @@ pub fn open(name: &str) -> Res<OwnedFd> {
     Ok(file.into())
 }
 
-/// The namespace of this process.
+/// Opens the network namespace of this process.
 pub fn own() -> Res<OwnedFd> {
     let file = fs::File::open("/proc/self/ns/net").map_err(|e| format!("own namespace: {e}"))?;
     Ok(file.into())
 }
 
-/// Makes /run/netns a shared mount, so that names appear and vanish in all mount namespaces.
+/// Makes /run/netns a shared mount, so that namespaces appear and vanish in all mount namespaces.
 pub fn prepare() -> Res<()> {
     let fail = |e| format!("{DIR}: cannot be prepared for named namespaces: {e}; run as root");
     fs::create_dir_all(DIR).map_err(fail)?;
@@ -43,7 +43,7 @@ pub fn prepare() -> Res<()> {
     Ok(())
 }
 
-/// Reserves a name by atomically creating a file with the mark; refuses an existing name.
+/// Reserves a name by atomically creating a file with vNET's mark; fails if the name exists.
 pub fn reserve(name: &str) -> Res<()> {
     marked_file(name).map_err(|e| {
         let taken = e.kind() == io::ErrorKind::AlreadyExists;
@@ -87,7 +87,7 @@ pub fn mark() -> Res<()> {
     marked.map_err(|e| format!("the namespace cannot be marked as a lab's: {e}"))
 }
 
-/// Binds the namespace of a process (or "self") to a reserved name.
+/// Binds the namespace of a process (a pid or "self") to a reserved name.
 pub fn bind(process: &str, name: &str) -> Res<()> {
     os::mount(
         &format!("/proc/{process}/ns/net"),
@@ -98,7 +98,7 @@ pub fn bind(process: &str, name: &str) -> Res<()> {
     .map_err(|e| format!("namespace {name}: cannot be bound: {e}; run as root"))
 }
 
-/// Creates a named namespace without IPv6 and without a process, and returns to the own one.
+/// Creates a named namespace without IPv6 and without a process, then returns to the process's own namespace.
 pub fn make(name: &str) -> Res<()> {
     let home = own()?;
     reserve(name)?;
@@ -114,7 +114,8 @@ pub fn make(name: &str) -> Res<()> {
     made
 }
 
-/// Runs `work` inside the namespace and returns to the own one. Single-threaded processes only.
+/// Runs `work` inside the namespace `name`, then returns to the process's own namespace. Only for
+/// single-threaded processes.
 pub fn within<T>(name: &str, work: impl FnOnce() -> Res<T>) -> Res<T> {
     let home = own()?;
     let there = open(name)?;
@@ -138,7 +139,7 @@ pub fn ipv6_off() -> Res<()> {
     Ok(())
 }
 
-/// Removes a name, if it exists.
+/// Removes a named namespace, if it exists.
 pub fn remove(name: &str) -> Res<()> {
     let file = path(name);
     match os::unmount(&file) {

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
 impl Launcher {
-    /// Handles one line from the client.
+    /// Handles one line from the client: performs the request and answers it, or forwards it to nodes.
     pub(super) fn request(&mut self, line: &str) {
         let request: Value = match serde_json::from_str(line) {
             Ok(value) => value,
@@ -30,7 +30,7 @@ impl Launcher {
         }
     }
 
-    /// The answer's fields, or None where the answer comes later.
+    /// Performs a request; returns the answer's fields, or None if the answer comes later.
     fn perform(&mut self, id: &Value, request: Value) -> Res<Option<Map<String, Value>>> {
         let op = request["op"].as_str().unwrap_or("").to_owned();
         match op.as_str() {
@@ -64,7 +64,7 @@ impl Launcher {
         }
     }
 
-    /// The load's progress, from the relayed records, so that no node is disturbed.
+    /// Returns the progress of the load, counted from the relayed records so that no node is disturbed.
     fn counts(&self) -> Map<String, Value> {
         let (connected, clients) = self.connected();
         let totals = json!({"settled": self.records.settled, "received": self.records.received});
@@ -83,7 +83,7 @@ impl Launcher {
         Ok(Map::new())
     }
 
-    /// Populates the node that is about to start a program.
+    /// Mounts the own file systems of the node that is about to start a program, unless they are mounted.
     fn populate(&mut self, request: &Value) -> Res<()> {
         let name = request["node"].as_str().unwrap_or_default();
         let node = self.nodes.get_mut(name);
@@ -92,7 +92,7 @@ impl Launcher {
         })
     }
 
-    /// Forwards a request to its node; the node's answer comes back later.
+    /// Forwards a request to its node; the launcher relays the node's answer later.
     fn forward(&mut self, id: &Value, mut request: Value) -> Res<Option<Map<String, Value>>> {
         let node = request["node"]
             .as_str()
@@ -109,7 +109,7 @@ impl Launcher {
         Ok(None)
     }
 
-    /// Forwards input, resize and signal to a running exec.
+    /// Forwards input, a resize or a signal to a running exec.
     fn pass_to_exec(&mut self, mut request: Value) -> Res<Map<String, Value>> {
         let target = request["target"].clone();
         let missing = || format!("exec {target}: not running; `exec` first");
@@ -121,7 +121,7 @@ impl Launcher {
         Ok(Map::new())
     }
 
-    /// Sends the same request to all nodes and merges the answers.
+    /// Sends the same request to all nodes; the merged answer follows when all have answered.
     fn gather(
         &mut self,
         id: &Value,
@@ -136,7 +136,7 @@ impl Launcher {
         self.scatter(id, merge, per_node, Map::new())
     }
 
-    /// Sends each node its own request and merges the answers into one.
+    /// Sends each node its own request; the merged answer follows when all have answered.
     fn scatter(
         &mut self,
         id: &Value,

@@ -8,13 +8,14 @@ use std::io::Write;
 pub struct Records {
     file: Option<(String, File)>,
     buffer: Vec<u8>,
-    /// Counts so far: final records of senders (`S`), and arrivals including replies (`R`).
+    /// Number of messages with a final record of the sender (`S`), and number of arrivals including replies
+    /// (`R`).
     pub settled: u64,
     pub received: u64,
 }
 
 impl Records {
-    /// Opens `path` for all later records.
+    /// Opens the file `path`, to which all later records are appended.
     pub fn open(&mut self, path: &str) -> Res<()> {
         self.flush()?;
         let file = OpenOptions::new()

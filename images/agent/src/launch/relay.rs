@@ -38,7 +38,7 @@ impl Launcher {
         }
     }
 
-    /// Sends a line to the client; drops it where there is no client.
+    /// Sends a line to the client; drops the line if no client would receive it.
     pub(super) fn send_client(&mut self, value: &Value) {
         if self.has_reader()
             && let Some(client) = self.client.as_mut()
@@ -50,7 +50,7 @@ impl Launcher {
         }
     }
 
-    /// Gives a slow reader up to `DRAIN_NS` to read the last answers before the process ends.
+    /// Gives a slow client up to `DRAIN_NS` to read the last answers before the process ends.
     pub(super) fn drain_output(&mut self) {
         let deadline = clock::mono_ns() + DRAIN_NS;
         while self.has_reader() && clock::mono_ns() < deadline {
@@ -62,7 +62,7 @@ impl Launcher {
         }
     }
 
-    /// Sends a line to a node.
+    /// Sends a line to a node; an error if the lab has no such node.
     pub(super) fn send_node(&mut self, name: &str, value: &Value) -> Res<()> {
         let node = self
             .nodes
@@ -130,7 +130,7 @@ impl Launcher {
         }
     }
 
-    /// Cleans up after a node's process that ended unexpectedly.
+    /// Cleans up after the process of node `name` has ended unexpectedly.
     fn lost(&mut self, name: &str) {
         if let Some(node) = self.nodes.remove(name) {
             self.by_fd.remove(&node.channel.raw());

@@ -1,6 +1,7 @@
 //! The `resume` operation: sets the clock of a VM that was restored from a snapshot, and reseeds its random numbers.
 //!
-//! Without it the clock would be as old as the snapshot, and every restore would draw the same random numbers.
+//! Without this operation the clock would be as old as the snapshot, and every restore would draw the same
+//! random numbers.
 
 use super::Launcher;
 use super::control_socket::ControlSocket;
@@ -14,13 +15,13 @@ use std::fs::OpenOptions;
 use std::os::fd::AsRawFd;
 
 const RANDOM: &str = "/dev/urandom";
-/// The state of the kernel's pool (BLAKE2s).
+/// Bytes of the state of the kernel's random pool (BLAKE2s).
 const SEED: usize = 32;
 // include/uapi/linux/random.h: _IOW('R', 0x03, int[2]), _IO('R', 0x07)
 const RNDADDENTROPY: libc::c_ulong = 0x4008_5203;
 const RNDRESEEDCRNG: libc::c_ulong = 0x5207;
 
-/// The kernel's rand_pool_info.
+/// The kernel's struct rand_pool_info.
 #[repr(C)]
 struct PoolInfo {
     entropy_bits: libc::c_int,
@@ -30,14 +31,15 @@ struct PoolInfo {
 
 #[derive(Deserialize)]
 pub struct Resume {
-    /// Unix time.
+    /// Unix time to set.
     real_ns: i64,
-    /// Base64, from the host.
+    /// Random bytes from the host, in base64.
     seed: String,
 }
 
 impl Launcher {
-    /// Sets the clock and reseeds. Rebases the lab's clock too, but only before there are nodes: it must not step for them.
+    /// Sets the clock and reseeds the random numbers. Sets the lab's clock too, but only before there are
+    /// nodes, for which it must not step.
     pub(super) fn resume(&self, spec: &Resume) -> Res<Map<String, Value>> {
         if matches!(self.control_socket, ControlSocket::Unix(_)) {
             return Err(
@@ -68,7 +70,8 @@ fn decoded(seed: &str) -> Res<[u8; SEED]> {
         .map_err(|_| format!("resume: seed: {count} bytes; give {SEED}"))
 }
 
-/// Adds the seed with entropy credit, which makes an uninitialised generator ready, and reseeds every processor's generator.
+/// Adds the seed to the kernel's pool with entropy credit, which makes an uninitialised generator ready, and
+/// reseeds the generator of every processor.
 fn reseed(seed: &[u8; SEED]) -> std::io::Result<()> {
     let pool = OpenOptions::new().write(true).open(RANDOM)?;
     let info = PoolInfo {

@@ -1,4 +1,5 @@
-//! Forks one process per node into namespaces of its own. Without an exec it starts fast and shares the launcher's memory.
+//! Forks one process per node into namespaces of its own. Forking without exec is fast, and the node shares
+//! the launcher's memory.
 
 use super::directories::Directories;
 use super::sandbox::{self, Charged, Logs, Sandbox};
@@ -18,7 +19,8 @@ pub struct NodeProcess {
     pub channel: Channel,
     /// The node's end of the socket, until the node has its own table of descriptors.
     pub lent: Option<OwnedFd>,
-    /// Set while a node in the sandbox lacks its file systems, which it gets before its first program.
+    /// The file systems that a node in the sandbox still lacks; they are mounted before its first program.
+    /// None once mounted.
     unpopulated: Option<Unpopulated>,
 }
 
@@ -28,7 +30,7 @@ struct Unpopulated {
     disk_bytes: Option<u64>,
 }
 
-/// Forks the process of one node, which reports when its namespaces are ready.
+/// Forks the process of one node; the process reports over its channel when its namespaces are ready.
 pub fn fork_node(
     spec: &CreateNode,
     directories: &Directories,
@@ -66,7 +68,8 @@ pub fn fork_node(
     })
 }
 
-/// Forks. A process in the sandbox is process 1 of a PID namespace, so all its descendants end with it.
+/// Forks this process and returns the child's pid, 0 in the child. A process in the sandbox is process 1 of a
+/// PID namespace, so all its descendants end with it.
 fn fork(sandboxed: bool, shares: bool) -> std::io::Result<i32> {
     let flags = libc::SIGCHLD
         | if sandboxed { libc::CLONE_NEWPID } else { 0 }
@@ -96,7 +99,8 @@ fn in_child(
     unsafe { libc::_exit(code) }
 }
 
-/// Moves the socket to descriptor 3 and the directory of logs to 4, and closes all descriptors above that the fork copied.
+/// Moves the socket to descriptor 3 and the directory of logs to 4, and closes all descriptors above that the
+/// fork has copied.
 fn keep_only(socket: OwnedFd, ready: Res<Option<Logs>>) -> (OwnedFd, Res<Option<Logs>>) {
     use std::os::fd::IntoRawFd;
     const ABOVE: RawFd = 16; // out of the way of 3 and 4
@@ -129,7 +133,7 @@ fn join_groups(spec: &CreateNode) -> Res<()> {
     Ok(())
 }
 
-/// Enters cgroups, and new namespaces unless the node is this machine itself.
+/// Enters the node's cgroups, and new namespaces unless the node is this machine itself.
 fn enter_namespaces(spec: &CreateNode) -> Res<()> {
     join_groups(spec)?;
     if spec.netns.is_some() {
@@ -144,7 +148,7 @@ fn name_host(spec: &CreateNode) -> Res<()> {
     if spec.ipv6 { Ok(()) } else { netns::ipv6_off() }
 }
 
-/// Enters cgroups, the sandbox and new namespaces, then drops privileges.
+/// Enters the node's cgroups, the sandbox and new namespaces, then drops privileges.
 fn enter_sandbox(
     spec: &CreateNode,
     directories: &Directories,
@@ -194,7 +198,8 @@ fn await_line(socket: RawFd) -> Res<()> {
     }
 }
 
-/// Maps the users of a node in the sandbox, which only a process outside may do.
+/// Maps the users of a node in the sandbox, which only a process outside may do; returns whether the node has
+/// a user namespace.
 pub fn map_users(name: &str, node: &mut NodeProcess, deadline_ns: i64) -> Res<bool> {
     let message = await_message(name, node, deadline_ns)?;
     node.lent = None;
@@ -207,7 +212,7 @@ pub fn map_users(name: &str, node: &mut NodeProcess, deadline_ns: i64) -> Res<bo
     Ok(users)
 }
 
-/// Mounts the node's own file systems once, before its first program; where that fails no program starts.
+/// Mounts the node's own file systems once, before its first program; after an error no program starts.
 pub fn populate(name: &str, node: &mut NodeProcess, sandbox: Option<&Sandbox>) -> Res<()> {
     if let (Some(unpopulated), Some(sandbox)) = (&node.unpopulated, sandbox) {
         sandbox
@@ -218,7 +223,7 @@ pub fn populate(name: &str, node: &mut NodeProcess, sandbox: Option<&Sandbox>) -
     Ok(())
 }
 
-/// New network, UTS and mount namespaces.
+/// Enters new network, UTS and mount namespaces.
 fn unshare_namespaces(name: &str) -> Res<()> {
     os::unshare(libc::CLONE_NEWNET | libc::CLONE_NEWUTS | libc::CLONE_NEWNS)
         .map_err(|e| format!("namespaces cannot be made: {e}; run as root"))?;
@@ -237,12 +242,12 @@ fn unshare_namespaces(name: &str) -> Res<()> {
     Ok(())
 }
 
-/// Waits until the node reports that it is ready, or an error.
+/// Waits until the node reports that it is ready; returns the node's error if it reports one.
 pub fn await_ready(name: &str, node: &mut NodeProcess, deadline_ns: i64) -> Res<()> {
     await_message(name, node, deadline_ns).map(drop)
 }
 
-/// Waits for the node's next message; an error message becomes an error.
+/// Waits for the node's next message and returns it; an error message becomes an error.
 fn await_message(name: &str, node: &mut NodeProcess, deadline_ns: i64) -> Res<serde_json::Value> {
     loop {
         let left_ms = ((deadline_ns - crate::clock::mono_ns()) / 1_000_000).max(0) as i32;

@@ -7,13 +7,14 @@ use std::net::Ipv6Addr;
 const RTM_NEWADDR: u16 = 20;
 const RTM_GETADDR: u16 = 22;
 const IFA_ADDRESS: u16 = 1;
-/// The plan's addresses are unique, so skip duplicate address detection (RFC 4862, 5.4), which delays their use.
+/// Flag that skips duplicate address detection (RFC 4862, 5.4), which delays the use of an address; the
+/// plan's addresses are unique.
 const IFA_F_NODAD: u8 = 0x02;
 const RT_SCOPE_UNIVERSE: u8 = 0;
 const IFADDRMSG: usize = 8;
 
 impl Netlink {
-    /// Adds an address to an interface that is up.
+    /// Adds an IPv6 address to an interface that is up.
     pub fn add_address(&mut self, index: i32, address: Ipv6Addr, prefix: u8) -> Res<()> {
         let mut body = vec![libc::AF_INET6 as u8, prefix, IFA_F_NODAD, RT_SCOPE_UNIVERSE];
         body.extend(index.to_ne_bytes());
@@ -23,7 +24,8 @@ impl Netlink {
         self.acknowledged(&request)
     }
 
-    /// Its IPv6 addresses with their prefixes, without the kernel's link-local ones.
+    /// Returns the IPv6 addresses of an interface with their prefix lengths, without the kernel's link-local
+    /// ones.
     pub fn addresses(&mut self, index: i32) -> Res<Vec<(Ipv6Addr, u8)>> {
         let mut found = Vec::new();
         let mut wanted = [0u8; IFADDRMSG];

@@ -1,4 +1,5 @@
-//! Classes of an HTB qdisc: reads counters, and changes rates without disturbing queued packets; linux/pkt_sched.h.
+//! Reads the counters of an HTB qdisc's classes, and changes their rates without disturbing queued packets;
+//! names and layout: linux/pkt_sched.h.
 
 use super::{
     HEADER, Netlink, QdiscCounters, TCA_STATS2, align, attribute, i32_at, put, qdisc, request,
@@ -11,13 +12,14 @@ const TCA_KIND: u16 = 1;
 const TCA_OPTIONS: u16 = 2;
 const TCA_HTB_PARMS: u16 = 1;
 const TCMSG: usize = 20;
-/// struct tc_htb_opt: two tc_ratespec of 12 bytes (rate last), buffer, cbuffer, quantum, level, prio.
+/// Length of struct tc_htb_opt: two tc_ratespec of 12 bytes (rate last), buffer, cbuffer, quantum, level,
+/// prio.
 const PARMS: usize = 44;
 const LINKLAYER_ETHERNET: u8 = 1;
-/// Length of a tick, the unit of bucket sizes (net/pkt_sched.h: PSCHED_SHIFT 6).
+/// Length of the kernel's tick in nanoseconds, the unit of bucket sizes (net/pkt_sched.h: PSCHED_SHIFT 6).
 const TICK_NS: u64 = 64;
 
-/// An HTB class; rates in bits per second.
+/// A class of an HTB qdisc; rates in bits per second.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HtbClass {
     pub index: i32,
@@ -30,7 +32,7 @@ pub struct HtbClass {
 }
 
 impl Netlink {
-    /// All HTB classes of an interface.
+    /// Returns all HTB classes of an interface.
     pub fn htb_classes(&mut self, index: i32) -> Res<Vec<HtbClass>> {
         let mut wanted = [0u8; TCMSG];
         wanted[4..8].copy_from_slice(&index.to_ne_bytes());
@@ -39,7 +41,7 @@ impl Netlink {
         Ok(found)
     }
 
-    /// Changes rate and ceiling; keeps the bucket sizes in bytes.
+    /// Changes rate and ceiling of a class, in bits per second; keeps the bucket sizes in bytes.
     pub fn set_htb_rates(&mut self, class: &HtbClass, rate_bps: u64, ceil_bps: u64) -> Res<()> {
         let mut body = vec![0u8; 4];
         body.extend(class.index.to_ne_bytes());
@@ -105,7 +107,7 @@ fn changed(class: &HtbClass, rate_bps: u64, ceil_bps: u64) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    /// 1 Mbit/s with a bucket of 1,600 B (12.8 ms), as `tc class show` prints it.
+    /// A class of 1 Mbit/s with a bucket of 1,600 B (12.8 ms), as `tc class show` prints it.
     fn one_megabit() -> HtbClass {
         let mut parms = vec![0u8; PARMS];
         for (at, bucket) in [(0, 24), (12, 28)] {

@@ -7,7 +7,7 @@ const RTM_SETLINK: u16 = 19;
 const IFLA_IFALIAS: u16 = 20;
 
 impl Netlink {
-    /// Sets an interface's alias (a multiple of four bytes).
+    /// Sets an interface's alias; its length must be a multiple of four bytes.
     pub fn set_alias(&mut self, index: i32, alias: &str) -> Res<()> {
         let mut body = vec![0; 4]; // family, padding, type
         body.extend(index.to_ne_bytes());

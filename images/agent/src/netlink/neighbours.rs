@@ -9,11 +9,12 @@ use std::os::fd::AsRawFd;
 const RTM_NEWNEIGH: u16 = 28;
 const NDA_DST: u16 = 1;
 const NDA_LLADDR: u16 = 2;
-/// Permanent entries are never resolved, never expire, and do not count towards gc_thresh3.
+/// State of a permanent entry, which is never resolved, never expires, and does not count towards gc_thresh3.
 const NUD_PERMANENT: u16 = 0x80;
 
 impl Netlink {
-    /// Sets all neighbours, replacing entries of the same address; stops at the first refusal.
+    /// Sets all neighbours, each replacing an entry of the same address; stops at the first one that the
+    /// kernel refuses.
     pub fn set_neighbours(&mut self, neighbours: &[Neighbour]) -> Res<()> {
         let names = self.names()?;
         for one in neighbours {

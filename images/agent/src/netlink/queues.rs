@@ -1,12 +1,13 @@
-//! Counters of queues below a link's root qdisc: each band's queue, with ECN-marked packets, and CAKE's tins.
+//! Parses the counters of queues below a link's root qdisc: each band's queue, with ECN-marked packets, and
+//! CAKE's tins.
 
 use super::{QdiscCounters, TCA_STATS2, attribute, i32_at, qdisc, u64_at};
 
-/// linux/gen_stats.h
+/// From linux/gen_stats.h.
 const TCA_STATS_APP: u16 = 4;
-/// linux/rtnetlink.h
+/// From linux/rtnetlink.h.
 pub const TCA_KIND: u16 = 1;
-/// linux/pkt_sched.h: TCA_CAKE_STATS_TIN_STATS, TCA_CAKE_TIN_STATS_*
+/// TCA_CAKE_STATS_TIN_STATS; the next ones are the TCA_CAKE_TIN_STATS_* of linux/pkt_sched.h.
 const CAKE_TINS: u16 = 10;
 const TIN_PACKETS: u16 = 2;
 const TIN_BYTES: u16 = 3;
@@ -21,7 +22,8 @@ pub struct ClassCounters {
     pub marked: u64, // by ECN
 }
 
-/// Counters from a qdisc's attributes: of the whole qdisc, or of one tin, numbered from 1.
+/// Returns the counters in a qdisc's attributes: of the whole qdisc, or of one of its tins, which are
+/// numbered from 1.
 pub fn class(attributes: &[u8], tin: Option<u16>) -> ClassCounters {
     let stats = attribute(attributes, TCA_STATS2).unwrap_or(&[]);
     let own = attribute(stats, TCA_STATS_APP).unwrap_or(&[]);
@@ -39,7 +41,8 @@ pub fn class(attributes: &[u8], tin: Option<u16>) -> ClassCounters {
     }
 }
 
-/// A tin counts arriving packets, including dropped ones, whose bytes it does not report.
+/// Returns the counters of a tin. A tin counts arriving packets, including dropped ones, whose bytes it does
+/// not report.
 fn in_tin(tin: &[u8]) -> ClassCounters {
     let small = |kind| u32_at(attribute(tin, kind).unwrap_or(&[]), 0);
     let dropped = small(TIN_DROPPED);

@@ -13,16 +13,17 @@ const RTA_DST: u16 = 1;
 const RTA_GATEWAY: u16 = 5;
 const RTA_MULTIPATH: u16 = 9;
 const RT_TABLE_MAIN: u8 = 254;
-/// Marks our routes; routes of daemons and of the kernel have other protocols.
+/// The protocol number that marks vNET's routes; routes of daemons and of the kernel have others.
 const RTPROT_STATIC: u8 = 4;
 const RTN_UNICAST: u8 = 1;
 const RTMSG: usize = 12;
 const NEXTHOP: usize = 8;
-/// Requests per write; the socket's buffer can hold more.
+/// Requests per write; the socket's buffer has room for more.
 const BATCH: usize = 200;
 
 impl Netlink {
-    /// Sets all routes, replacing those to the same subnet; stops at the first refusal.
+    /// Sets all routes, each replacing a route to the same subnet; stops at the first one that the kernel
+    /// refuses.
     pub fn set_routes(&mut self, routes: &[Route]) -> Res<()> {
         let all: Vec<(&String, &Route)> = routes
             .iter()
@@ -34,7 +35,7 @@ impl Netlink {
         Ok(())
     }
 
-    /// Our routes, grouped by their set of gateways.
+    /// Returns vNET's routes, with the subnets grouped by their set of gateways.
     pub fn routes(&mut self) -> Res<Vec<Route>> {
         let mut found: BTreeMap<Vec<String>, Vec<String>> = BTreeMap::new();
         for family in [libc::AF_INET, libc::AF_INET6] {
@@ -51,7 +52,8 @@ impl Netlink {
         Ok(list.map(|(via, to)| Route { to, via }).collect())
     }
 
-    /// Sends one batch; the kernel acknowledges the last request, and refuses others by number.
+    /// Sends one batch of routes. The kernel acknowledges the last request, and refuses others by their
+    /// number.
     fn set(&mut self, batch: &[(&String, &Route)]) -> Res<()> {
         let mut requests = Vec::with_capacity(batch.len() * 64);
         for (number, (to, route)) in batch.iter().enumerate() {
@@ -124,7 +126,7 @@ fn subnet(text: &str) -> Res<(IpAddr, u8)> {
         .ok_or_else(|| format!("route \"{text}\": no subnet; write 10.1.0.0/16 or fd00:1::/64"))
 }
 
-/// Parses a gateway's address, which must have the subnet's family.
+/// Parses a gateway's address, which must be of the subnet's address family.
 fn gateway(to: &str, address: IpAddr, text: &str) -> Res<IpAddr> {
     let parsed = text.parse().ok();
     parsed
@@ -132,7 +134,7 @@ fn gateway(to: &str, address: IpAddr, text: &str) -> Res<IpAddr> {
         .ok_or_else(|| format!("route {to}: gateway \"{text}\" is no address of the same family"))
 }
 
-/// Subnet and sorted gateways of one of our routes; None for others.
+/// Parses a route from a dump: subnet and sorted gateways of a route that vNET set; None for others.
 pub fn entry(body: &[u8]) -> Option<(String, Vec<String>)> {
     let (&prefix, ours) = (body.get(1)?, [body.get(4)?, body.get(5)?]);
     if ours != [&RT_TABLE_MAIN, &RTPROT_STATIC] {

@@ -1,5 +1,5 @@
-//! The account of a program that records its own messages: a file gives it its flows, and its records come through a
-//! pipe. The agent checks each record.
+//! The account of a program that records its own messages: a file tells the program its flows, and the
+//! program writes its records into a pipe. The agent checks each record.
 
 mod outstanding;
 mod rules;
@@ -17,11 +17,12 @@ use std::ffi::CString;
 use std::fs;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
-/// The file lists the times of a schedule up to this many; the program computes a longer one itself.
+/// The file lists the times of a schedule up to this number; the program computes those of a longer schedule
+/// itself.
 const LISTED_TIMES: usize = 10_000;
-/// The kernel writes no more than this to a pipe atomically.
+/// The longest line; the kernel writes no more than this to a pipe atomically.
 const LONGEST_LINE: usize = libc::PIPE_BUF;
-/// Bad lines of one program to report one by one; further ones are only counted.
+/// The number of invalid lines of one program that are reported one by one; further ones are only counted.
 const REPORTED_LINES: u64 = 24;
 const SHOWN_CHARACTERS: usize = 120;
 /// The most reads of 64 KiB in a row, so that a program that never stops writing does not block the node.
@@ -29,14 +30,15 @@ const READS: usize = 64;
 
 pub struct Account {
     pub software: String,
-    /// The plan's settings, and the same with times and t0 as the program reads them.
+    /// The settings in the plan. The next field: the same settings with times and t0, as the program reads
+    /// them.
     plan: Value,
     settings: Value,
     flows_file: String,
     records_file: String,
     pipe: OwnedFd,
     rules: Rules,
-    /// The beginning of an incomplete line.
+    /// The beginning of an incomplete line, from the last read.
     rest: Vec<u8>,
     too_long: bool,
     lines: u64,
@@ -46,7 +48,8 @@ pub struct Account {
 }
 
 impl Account {
-    /// Creates the pipe and writes the file, both in the node's directory `dir`. `settings`: `accounts` of the plan's spec.
+    /// Creates the pipe and writes the file of flows, both in the node's directory `dir`. `settings` is
+    /// `accounts` in the plan's spec.
     pub fn new(software: &str, mut settings: Value, dir: &str, t0_ns: Option<i64>) -> Res<Self> {
         let place = format!("software {software}: accounts");
         let plan = settings.clone();
@@ -82,7 +85,8 @@ impl Account {
         Ok(this)
     }
 
-    /// Replaces the file atomically, since a program that waits for `t0_ns` reads it repeatedly.
+    /// Sets t0 and replaces the file of flows atomically, since a program that waits for `t0_ns` reads it
+    /// repeatedly.
     pub fn go(&mut self, t0_ns: Option<i64>) -> Res<()> {
         self.rules.set_t0(t0_ns);
         self.settings["t0_ns"] = json!(t0_ns);
@@ -93,12 +97,12 @@ impl Account {
             .map_err(|e| format!("software {}: {}: {e}", self.software, self.flows_file))
     }
 
-    /// Whether the account has these settings of the plan.
+    /// Returns whether the account was created with these settings of the plan.
     pub fn has_settings(&self, settings: &Value) -> bool {
         self.plan == *settings
     }
 
-    /// Sets the environment variables with the paths of both files.
+    /// Sets the environment variables VNET_FLOWS and VNET_RECORDS to the paths of the file and the pipe.
     pub fn name_files(&self, environment: &mut BTreeMap<String, String>) {
         environment.insert("VNET_FLOWS".to_owned(), self.flows_file.clone());
         environment.insert("VNET_RECORDS".to_owned(), self.records_file.clone());
@@ -112,7 +116,7 @@ impl Account {
         std::mem::take(&mut self.messages)
     }
 
-    /// Reads the pipe; valid lines go to `out` unchanged.
+    /// Reads the pipe and appends valid lines to `out` unchanged; invalid lines become messages.
     pub fn read(&mut self, out: &mut Vec<u8>) {
         let mut chunk = [0u8; 65_536];
         for _ in 0..READS {
@@ -169,7 +173,7 @@ impl Account {
         }
     }
 
-    /// Reads the rest of the pipe after the program has ended; an incomplete line is bad.
+    /// Reads the rest of the pipe after the program has ended; an incomplete line is invalid.
     pub fn ended(&mut self, out: &mut Vec<u8>) {
         self.read(out);
         if !self.rest.is_empty() {
@@ -180,7 +184,7 @@ impl Account {
         }
     }
 
-    /// The number of due messages that the program has not recorded yet.
+    /// Returns the number of due messages that the program has not recorded yet; 0 after `finish`.
     pub fn outstanding(&mut self, now_ns: i64) -> u64 {
         if self.finished {
             0
@@ -189,7 +193,8 @@ impl Account {
         }
     }
 
-    /// Ends the scenario, once: reports how many more lines were bad, and records the missing messages.
+    /// Ends the scenario, once: reports how many further lines were invalid, and appends records of the
+    /// missing messages to `out`.
     pub fn finish(&mut self, now_ns: i64, out: &mut Vec<u8>) {
         self.read(out);
         if std::mem::replace(&mut self.finished, true) {
@@ -203,7 +208,7 @@ impl Account {
     }
 }
 
-/// Checks what a program might write into its pipe.
+/// Checks bytes that a program could write into its pipe.
 #[cfg(feature = "fuzzing")]
 pub fn fuzz(bytes: &[u8]) {
     let mut flow = json!({
@@ -222,7 +227,8 @@ pub fn fuzz(bytes: &[u8]) {
     _ = rules.missing(1_000_000);
 }
 
-/// Parses a flow that the program sends, and adds `times_ns` to its settings.
+/// Parses a flow that the program sends, and adds its times to `settings`; returns the flow's number and the
+/// flow.
 fn sending(place: &str, settings: &mut Value) -> Res<(u32, Sent)> {
     let flow: Flow = parse(place, settings.clone())?;
     if let Some(schedule) = &flow.schedule {
@@ -236,7 +242,8 @@ fn sending(place: &str, settings: &mut Value) -> Res<(u32, Sent)> {
     Ok((flow.number, Sent::new(flow, to.collect())))
 }
 
-/// Creates a named pipe. The agent holds both ends, so that programs which open and close it neither block nor end it.
+/// Creates a named pipe. The agent holds both ends, so that programs that open and close the pipe neither
+/// block nor end it.
 fn open_pipe(path: &str) -> std::io::Result<OwnedFd> {
     if let Err(e) = fs::remove_file(path)
         && e.kind() != std::io::ErrorKind::NotFound

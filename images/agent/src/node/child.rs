@@ -1,4 +1,5 @@
-//! Starts and ends programs. Each has its own session, no inherited signal mask, and ends with the agent.
+//! Starts and ends programs. Each program has its own session and no inherited signal mask, and ends with the
+//! agent.
 
 use crate::os;
 use std::io;
@@ -29,7 +30,7 @@ pub fn spawn(command: &mut Command, tty: bool) -> io::Result<i32> {
     command.spawn().map(|child| child.id() as i32)
 }
 
-/// Signals the program and everything in its session's first process group.
+/// Sends a signal to the program and everything in its session's first process group.
 pub fn signal_group(pid: i32, signal: i32) {
     if os::kill(-pid, signal).is_err() && os::kill(pid, signal).is_err() {
         eprintln!("process {pid}: had ended before signal {signal}");
@@ -45,7 +46,8 @@ fn children() -> Vec<i32> {
         .collect()
 }
 
-/// Kills every descendant. This process is a subreaper, so orphans become its children and end in the next round.
+/// Kills all descendants of this process, repeatedly: as it is a subreaper, orphans become its children and
+/// end in the next round.
 pub fn end_all() {
     for _ in 0..1000 {
         let now = children();

@@ -1,4 +1,5 @@
-//! Configures the network of the node's namespace by ioctl and netlink, without other programs, and reads it back.
+//! Configures the network of the node's namespace by ioctl and netlink, without other programs, and reads the
+//! result back.
 
 mod forwarding;
 mod naming;
@@ -23,7 +24,7 @@ pub struct Measured {
     offloads: Offloads,
 }
 
-/// The network as the kernel reports it; without routes where none were requested.
+/// The node's network as the kernel reports it; `routes` is empty if none were requested.
 #[derive(Debug, Serialize)]
 pub struct Answer {
     interfaces: Vec<Measured>,
@@ -31,7 +32,8 @@ pub struct Answer {
     routes: Vec<Route>,
 }
 
-/// Brings lo up, sets every interface, forwarding and the routes, and reads them back.
+/// Brings lo up, sets every interface, forwarding and the routes, and returns them as the kernel reports
+/// them.
 pub fn apply(wanted: &Network) -> Res<Answer> {
     let sock = control_socket()?;
     up(&sock, "lo")?;
@@ -88,7 +90,8 @@ fn one(sock: &OwnedFd, spec: &Interface) -> Res<Measured> {
     }
 }
 
-/// Adds the IPv6 address to an interface that is up, and reads it back.
+/// Adds an IPv6 address to an interface that is up, and returns `measured` with the address as the kernel
+/// reports it.
 fn with_ipv6(mut measured: Measured, address: &str, prefix: u8) -> Res<Measured> {
     let name = measured.name.clone();
     let wanted: Ipv6Addr = address
@@ -127,7 +130,7 @@ fn call(sock: &OwnedFd, ifr: &mut libc::ifreq, op: libc::c_ulong, what: &str) ->
         .map_err(|e| format!("{what}: {e}"))
 }
 
-/// Sets the MTU and reads it back.
+/// Sets the MTU of an interface; returns the MTU that the kernel reports.
 pub fn set_mtu(name: &str, value: u32) -> Res<u32> {
     let sock = control_socket()?;
     mtu(&sock, name, value)?;
@@ -236,7 +239,8 @@ fn up(sock: &OwnedFd, name: &str) -> Res<()> {
     call(sock, &mut ifr, libc::SIOCSIFFLAGS, &format!("{name}: up"))
 }
 
-/// Reads an interface back; the address only if `addressed`, since the kernel refuses where there is none.
+/// Returns the state of an interface; without an address unless `addressed`, since the kernel refuses the
+/// request where there is none.
 fn read_back(sock: &OwnedFd, name: &str, addressed: bool) -> Res<Measured> {
     let ask = |op| addressed.then(|| read_address(sock, name, op)).transpose();
     Ok(Measured {

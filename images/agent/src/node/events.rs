@@ -1,10 +1,10 @@
-//! Messages of a node to the launcher: records, counts of sessions, events of its programs, and answers.
+//! Sends a node's messages to the launcher: records, counts of sessions, events of its programs, and answers.
 
 use super::Node;
 use crate::os::Res;
 use serde_json::{Value, json};
 
-/// The longest delay of records in the node; with the launcher's tick the total is below a second.
+/// The longest delay of records in the node; with the launcher's interval the total is below a second.
 const RECORDS_NS: i64 = 500_000_000;
 const RECORDS_BYTES: usize = 8192;
 
@@ -34,7 +34,7 @@ impl Node {
         self.records_due_ns = None;
     }
 
-    /// Clients: connected, total.
+    /// Returns how many roles that are clients are connected, and how many there are.
     pub(super) fn clients(&self) -> (u64, u64) {
         let clients = self.roles.iter().filter(|armed| !armed.listens);
         clients.fold((0, 0), |(up, all), armed| {

@@ -11,14 +11,14 @@ use std::collections::BTreeMap;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::process::{Command, Stdio};
 
-/// How much longer the agent reads output after the command's end, if a descendant keeps it open.
+/// How long after the command's end the agent still reads output, if a descendant keeps it open.
 const LINGER_NS: i64 = 200_000_000;
 
 pub struct Exec {
     pub id: Value,
     pid: i32,
     status: Option<i32>,
-    /// Open outputs, by the name under which their data is sent.
+    /// Open outputs, with the name under which their data is sent.
     outputs: Vec<(&'static str, OwnedFd)>,
     stdin: Option<OwnedFd>,
     tty: bool,
@@ -29,7 +29,7 @@ pub struct Exec {
 }
 
 impl Exec {
-    /// Starts `argv` with `env` added; `tty` {rows, cols} gives it a terminal.
+    /// Starts the command `argv` with `env` added to its environment; `tty` {rows, cols} gives it a terminal.
     pub fn start(id: Value, request: &Value) -> Res<Self> {
         let argv: Vec<String> = parse("exec", request["argv"].clone())?;
         let env: Option<BTreeMap<String, String>> = parse("exec", request["env"].clone())?;
@@ -118,7 +118,7 @@ impl Exec {
         Ok(Self::new(pid, vec![("stdout", master)], None, true))
     }
 
-    /// Descriptors to poll, and whether also for writing.
+    /// Returns the descriptors to poll, each with whether to poll it for writing too.
     pub fn fds(&self) -> Vec<(RawFd, bool)> {
         let waiting = !self.pending_input.is_empty();
         let outputs = self
@@ -133,7 +133,7 @@ impl Exec {
         outputs.chain(input).collect()
     }
 
-    /// Moves data; returns events for the client.
+    /// Moves data between the command and the client; returns events for the client.
     pub fn on_ready(&mut self, fd: RawFd, revents: i16) -> Vec<Value> {
         if revents & libc::POLLOUT != 0 || self.stdin.as_ref().is_some_and(|s| s.as_raw_fd() == fd)
         {
@@ -160,7 +160,7 @@ impl Exec {
         None
     }
 
-    /// Input from the client: `data` in base64, or `eof`.
+    /// Queues input from the client: `data` in base64, or `eof`.
     pub fn input(&mut self, request: &Value) -> Res<()> {
         if let Some(text) = request["data"].as_str() {
             let bytes = STANDARD
@@ -229,12 +229,13 @@ impl Exec {
         }
     }
 
-    /// When to call `on_time` next, on the monotonic clock.
+    /// Returns when to call `on_time` next, on the monotonic clock; None before the command has ended.
     pub fn deadline(&self) -> Option<i64> {
         self.linger_until
     }
 
-    /// The answer, once the command has ended and all its output is sent.
+    /// Returns the answer, once: after the command has ended and all its output is sent or `LINGER_NS` has
+    /// passed.
     pub fn on_time(&mut self, now: i64) -> Option<Value> {
         let status = self.status?;
         if self.done || (!self.outputs.is_empty() && self.linger_until.is_some_and(|t| now < t)) {

@@ -1,4 +1,5 @@
-//! The agent of one node: a single-threaded loop over the launcher's socket, its programs, its roles and one timer.
+//! The agent of one node: a single-threaded loop over the launcher's socket, the node's programs and roles,
+//! and one timer.
 
 mod accounts;
 mod child;
@@ -23,12 +24,13 @@ use serde_json::json;
 use software::Supervised;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
-/// Starts a program for process 1 of a VM, which is no node.
+/// Starts a program and returns its pid; for process 1 of a VM, which is no node.
 pub fn spawn(command: &mut std::process::Command) -> std::io::Result<i32> {
     child::spawn(command, false)
 }
 
-/// Starts a command whose standard input becomes its controlling terminal; returns its pid.
+/// Starts a command whose standard input becomes its controlling terminal; returns its pid. For process 1 of
+/// a VM.
 pub fn spawn_on_terminal(command: &mut std::process::Command) -> std::io::Result<i32> {
     child::spawn(command, true)
 }
@@ -36,7 +38,7 @@ pub fn spawn_on_terminal(command: &mut std::process::Command) -> std::io::Result
 #[cfg(feature = "fuzzing")]
 pub use accounts::fuzz;
 
-/// An armed role; one that listens does not count as a client.
+/// A role that is ready to start; one that listens does not count as a client.
 struct Armed {
     role: Box<dyn Role>,
     listens: bool,
@@ -45,27 +47,28 @@ struct Armed {
 pub struct Node {
     name: String,
     directories: Directories,
-    /// The directory of logs, which a node in the sandbox does not see.
+    /// The open directory of logs, which a node in the sandbox cannot open by its path.
     logs: Option<Logs>,
     channel: Channel,
     signals: OwnedFd,
     timer: os::Timer,
     software: Vec<Supervised>,
     accounts: Vec<Account>,
-    /// Set by `go`.
+    /// The scenario's start in Unix nanoseconds; None before `go`.
     t0_ns: Option<i64>,
     execs: Vec<Exec>,
     roles: Vec<Armed>,
     frames: Frames,
     totals_done: Totals,
-    /// Addresses from `configure`, on which programs may listen.
+    /// The node's addresses from `configure`, on which programs may listen.
     addresses: Vec<String>,
     records: Vec<u8>,
     records_due_ns: Option<i64>,
     sent_clients: Option<(u64, u64)>,
 }
 
-/// Runs until the launcher closes the socket or ends; `ready` is the result of entering the namespaces.
+/// Runs the agent until the launcher closes the socket or ends; `ready` is the result of entering the
+/// namespaces.
 pub fn run(
     name: &str,
     directories: &Directories,
@@ -101,7 +104,7 @@ pub fn run(
     code
 }
 
-/// The owner of a descriptor in the poll set.
+/// The object to which a descriptor in the poll set belongs; the numbers are indices.
 #[derive(Clone, Copy)]
 enum Owner {
     Launcher,
@@ -196,7 +199,7 @@ impl Node {
         (fds, owners)
     }
 
-    /// Handles one ready descriptor; false when the node must end.
+    /// Handles one ready descriptor; returns false when the node must end.
     fn on_event(&mut self, owner: Owner, fd: RawFd, revents: i16) -> bool {
         match owner {
             Owner::Launcher => return self.on_launcher(revents),
@@ -288,7 +291,7 @@ impl Node {
             .min()
     }
 
-    /// Performs due probes, restarts and schedules, and sends pending messages.
+    /// Runs probes, restarts and schedules that are due, and sends pending messages.
     fn on_time(&mut self) {
         let now = clock::mono_ns();
         for s in &mut self.software {

@@ -1,4 +1,4 @@
-//! The operations of a node, one short function each.
+//! Performs the operations of a node, each in one short function.
 
 use super::accounts::Account;
 use super::exec::Exec;
@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
 impl Node {
-    /// Performs a request; start, stop and exec answer later.
+    /// Performs a request and answers it; the answers to start, stop and exec come later.
     pub(super) fn request(&mut self, mut request: Value) {
         let id = request["id"].take();
         let op = request["op"].as_str().unwrap_or("").to_owned();
@@ -85,7 +85,8 @@ impl Node {
         Ok(())
     }
 
-    /// Gives a program that records its messages an account; a restart with the same flows continues the old one.
+    /// Creates the account of a program that records its own messages; a restart with the same flows
+    /// continues the old account.
     fn account(
         &mut self,
         name: &str,
@@ -174,7 +175,8 @@ impl Node {
         Ok(json!({}))
     }
 
-    /// Counts, including outstanding records of accounted programs that run or will restart.
+    /// Returns the message counts; `pending` includes the outstanding records of programs that run or will
+    /// restart.
     fn pending(&mut self) -> Totals {
         let now = clock::lab_ns();
         let mut sum = self.totals();
@@ -198,7 +200,8 @@ impl Node {
         sum
     }
 
-    /// Ends all roles; keeps their counts, so that a second `finish` gives the same answer.
+    /// Ends all roles and accounts, and returns the message counts; keeps the counts, so that a second
+    /// `finish` gives the same answer.
     fn finish(&mut self) -> Res<Value> {
         let now = clock::lab_ns();
         for armed in &mut self.roles {

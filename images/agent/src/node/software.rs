@@ -1,4 +1,5 @@
-//! Supervises one program: files, start, readiness, restart with backoff, stop. Keeps its last lines for error reports.
+//! Supervises one program: writes its files, starts it, checks its readiness, restarts it with backoff, and
+//! stops it. Keeps its last lines of output for error reports.
 
 pub mod files;
 mod output;
@@ -27,7 +28,7 @@ enum State {
 
 pub struct Supervised {
     pub name: String,
-    /// The node's directory: the program's working directory, and the base of relative paths.
+    /// The node's directory: the program's default working directory, and the base of relative paths.
     dir: String,
     spec: Process,
     state: State,
@@ -54,7 +55,8 @@ pub struct Supervised {
 }
 
 impl Supervised {
-    /// Writes the files and starts the program; answers `id` once it is ready or has failed.
+    /// Writes the program's files and starts it; answers request `id` once the program is ready or has
+    /// failed.
     pub fn start(name: &str, spec: Process, dir: &str, log: Option<File>, id: Value) -> Res<Self> {
         files::write(name, dir, &spec)?;
         let now = clock::mono_ns();
@@ -124,7 +126,7 @@ impl Supervised {
         self.alive
     }
 
-    /// Whether it runs or will restart.
+    /// Returns whether the program runs or will restart.
     pub fn goes_on(&self) -> bool {
         self.alive || self.restart_at.is_some()
     }
@@ -143,7 +145,7 @@ impl Supervised {
         json!({"state": state, "pid": self.pid, "status": self.status, "restarts": self.restarts})
     }
 
-    /// When to call `on_time` next, on the monotonic clock.
+    /// Returns when to call `on_time` next, on the monotonic clock; None if nothing is planned.
     pub fn deadline(&self) -> Option<i64> {
         let probe = (self.state == State::Starting && self.alive).then_some(self.probe_at);
         let stop = self.stop.as_ref().map(|(_, at)| *at);
@@ -154,7 +156,7 @@ impl Supervised {
         std::mem::take(&mut self.messages)
     }
 
-    /// Performs due probes and restarts, and kills the program after a stop's timeout.
+    /// Runs probes and restarts that are due, and kills the program after a stop's timeout.
     pub fn on_time(&mut self, now: i64, addresses: &[String]) {
         if self.state == State::Starting && self.alive && now >= self.probe_at {
             self.probe(now, addresses);
@@ -180,7 +182,7 @@ impl Supervised {
         }
     }
 
-    /// Handles the end of a child: this program (then true), or its readiness command.
+    /// Handles the end of child `pid`: of this program (then returns true), or of its readiness command.
     pub fn on_exit(&mut self, pid: i32, status: i32) -> bool {
         if self.probe_pid == Some(pid) {
             self.probe_pid = None;
@@ -233,7 +235,7 @@ impl Supervised {
         }
     }
 
-    /// Signals the program; answers `id` with its exit status.
+    /// Sends `signal` to the program, and SIGKILL at `kill_at`; answers request `id` with its exit status.
     pub fn stop(&mut self, id: Value, signal: i32, kill_at: i64) {
         self.restart_at = None;
         self.stopping = true;

@@ -1,13 +1,15 @@
-//! Counters of the node's network stack, with the names that `nstat` uses.
+//! Reads the counters of the node's network stack, with the names that `nstat` uses.
 
 use crate::os::Res;
 use std::collections::BTreeMap;
 use std::fs;
 
-/// Counters of the reader's network namespace: TCP, UDP, IP, ICMP; then extensions.
+/// The files with the counters of the reading process's network namespace: TCP, UDP, IP, ICMP; then
+/// extensions.
 const FILES: [&str; 2] = ["/proc/self/net/snmp", "/proc/self/net/netstat"];
 
-/// Every non-zero counter, by protocol and name: `UdpRcvbufErrors`. Excludes TCP's settings in the same files.
+/// Returns every non-zero counter by its name with the protocol, such as `UdpRcvbufErrors`. Leaves out TCP's
+/// settings in the same files.
 pub fn counters() -> Res<BTreeMap<String, u64>> {
     let mut found = BTreeMap::new();
     for path in FILES {
@@ -18,7 +20,8 @@ pub fn counters() -> Res<BTreeMap<String, u64>> {
     Ok(found)
 }
 
-/// Parses pairs of lines, `Udp: InDatagrams NoPorts` and `Udp: 17 0`. A value of -1 (TCP's MaxConn) is no counter.
+/// Parses pairs of lines, `Udp: InDatagrams NoPorts` and `Udp: 17 0`. Skips negative values such as TCP's
+/// MaxConn -1, which are no counters.
 fn counted(text: &str) -> Vec<(String, u64)> {
     let lines: Vec<&str> = text.lines().collect();
     let pairs = lines

@@ -6,7 +6,7 @@ use super::{Identity, Payload, Purpose};
 
 const MAGIC: &[u8; 4] = b"vNET";
 const HEADER: usize = 28;
-/// A purpose's byte is its index here.
+/// The purposes; the index of each is its byte in the header.
 const PURPOSES: [Purpose; 5] = [
     Purpose::Request,
     Purpose::Reply,

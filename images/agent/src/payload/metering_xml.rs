@@ -1,7 +1,7 @@
-//! The payload `metering-xml`: a metering update in the style of ZigBee Smart Energy, of an exact size, with the
-//! message's identity.
+//! The payload `metering-xml`: a metering update in the style of ZigBee Smart Energy, with the message's
+//! identity and of exactly the requested size.
 //!
-//! flow, seq and scheduled_ns have fixed positions and widths.
+//! flow, seq and scheduled_ns have fixed positions and widths in it.
 
 use super::{Identity, Payload, Purpose};
 use std::io::Write;

@@ -1,4 +1,5 @@
-//! Payloads of messages. Each kind is a module, and carries the message's identity, so that a receiver needs no state.
+//! Payloads of messages. Each kind is a module; its payload contains the message's identity, so that a
+//! receiver needs no state.
 
 pub mod bytes;
 mod metering_xml;
@@ -9,7 +10,7 @@ mod villas_json;
 use crate::os::Res;
 use crate::proto;
 
-/// A message's purpose at its receiver.
+/// What the receiver of a message does with it: reply, match it to a request, or count it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
     Request,
@@ -19,8 +20,8 @@ pub enum Purpose {
     Other,
 }
 
-/// A message's identity: flow, number, due time, and the length of the requested reply. Kinds without a purpose have
-/// `Other`.
+/// A message's identity: flow, number, due time, and the length of the requested reply. Kinds of payload
+/// without a purpose have `Other`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Identity {
     pub purpose: Purpose,
@@ -33,37 +34,37 @@ pub struct Identity {
 const NS: i64 = 1_000_000_000;
 
 impl Identity {
-    /// When it was due, in seconds and nanoseconds of Unix time.
+    /// Returns the due time as seconds and nanoseconds of Unix time.
     fn due(&self) -> (u64, u64) {
         let at = self.scheduled_ns.max(0);
         ((at / NS) as u64, (at % NS) as u64)
     }
 }
 
-/// The inverse of `due`; None where it is no valid time.
+/// Returns the Unix time in nanoseconds of seconds and nanoseconds; None if it exceeds 64 bits.
 fn joined(sec: u64, nsec: u64) -> Option<i64> {
     let whole = i64::try_from(sec).ok()?.checked_mul(NS)?;
     whole.checked_add(i64::try_from(nsec).ok()?)
 }
 
-/// A kind of payload.
+/// Encodes and decodes one kind of payload.
 pub trait Payload: Sync {
-    /// The smallest length that holds an identity, and one signal if the kind has signals.
+    /// Returns the smallest length, which holds an identity, and one signal if the kind has signals.
     fn smallest(&self) -> usize;
-    /// The difference between two lengths: 1, or the length of a signal.
+    /// Returns the difference between two valid lengths: 1, or the length of a signal.
     fn step(&self) -> usize {
         1
     }
     fn largest(&self) -> usize {
         usize::MAX
     }
-    /// The number of signals in a payload of this length.
+    /// Returns the number of signals in a payload of this length.
     fn count(&self, bytes: usize) -> usize {
         1 + (bytes - self.smallest()) / self.step()
     }
-    /// Appends exactly `bytes` bytes, a valid length of this kind.
+    /// Appends a payload of exactly `bytes` bytes, which must be a valid length of this kind.
     fn write(&self, identity: &Identity, bytes: usize, out: &mut Vec<u8>);
-    /// Reads the identity; None where the bytes are not of this kind.
+    /// Returns the identity in a payload; None if the bytes are not of this kind.
     fn read(&self, payload: &[u8]) -> Option<Identity>;
 }
 
@@ -74,7 +75,7 @@ static KINDS: [(&str, &dyn Payload); 4] = [
     ("protobuf", &protobuf::Protobuf),
 ];
 
-/// The kind of a payload; refuses a length that the kind does not have.
+/// Returns the kind of a payload; an error for an unknown kind or a length that the kind does not have.
 pub fn of(payload: &proto::Payload) -> Res<&'static dyn Payload> {
     let (name, bytes) = (payload.kind.as_str(), payload.bytes);
     let Some((_, kind)) = KINDS.iter().find(|(known, _)| *known == name) else {
@@ -98,7 +99,7 @@ pub fn of(payload: &proto::Payload) -> Res<&'static dyn Payload> {
     Ok(*kind)
 }
 
-/// The identity in a payload of any kind; None for a foreign one.
+/// Returns the identity in a payload of any kind; None if no kind accepts it.
 pub fn read(payload: &[u8]) -> Option<Identity> {
     KINDS.iter().find_map(|(_, kind)| kind.read(payload))
 }

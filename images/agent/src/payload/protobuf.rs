@@ -6,24 +6,24 @@
 use super::signals;
 use super::{Identity, Payload, Purpose};
 
-/// Message.samples: field 1, delimited; its length in two bytes.
+/// Key of Message.samples: field 1, length-delimited; its length takes two bytes.
 const SAMPLE: u8 = 1 << 3 | 2;
-/// Sample.type: field 1, a varint; DATA.
+/// Sample.type: field 1, a varint, with the value DATA.
 const TYPE: [u8; 2] = [1 << 3, 1];
-/// Sample.sequence: field 2, a varint.
+/// Key of Sample.sequence: field 2, a varint.
 const SEQUENCE: u8 = 2 << 3;
-/// Sample.ts_origin: field 3, delimited, and its length.
+/// Key of Sample.ts_origin, field 3, length-delimited, and its length.
 const ORIGIN: [u8; 2] = [3 << 3 | 2, 2 * (1 + VARINT as u8)];
-/// Timestamp.sec, Timestamp.nsec: fields 1 and 2, varints.
+/// Keys of Timestamp.sec and Timestamp.nsec: fields 1 and 2, varints.
 const SEC: u8 = 1 << 3;
 const NSEC: u8 = 2 << 3;
-/// Sample.flow: field 99, four bytes, little endian.
+/// Key of Sample.flow: field 99, four bytes, little endian.
 const FLOW: [u8; 2] = key(99, 5);
-/// Sample.values: field 100, delimited, nine bytes; in it Value.f: field 1, eight bytes.
+/// Key of Sample.values: field 100, delimited, nine bytes; in it Value.f: field 1, eight bytes.
 const VALUE_KEY: [u8; 2] = key(100, 2);
 const VALUE: [u8; 4] = [VALUE_KEY[0], VALUE_KEY[1], 9, 1 << 3 | 1];
 
-/// Bytes of every number: 35 bits.
+/// Bytes of every varint, which hold 35 bits.
 const VARINT: usize = 5;
 const LENGTH: usize = 2;
 const SEQ_AT: usize = 1 + LENGTH + TYPE.len() + 1;

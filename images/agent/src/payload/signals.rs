@@ -1,13 +1,13 @@
-//! The measured values of a message, equal in every encoding: fractions of 15 decimal digits, which a double represents
-//! precisely enough that text and binary give the same number.
+//! Computes the measured values of a message, equal in every encoding: fractions of 15 decimal digits, which
+//! a double represents precisely enough that text and binary give the same number.
 
-/// Digits after the point: 10^15 is below 2^53, so the quotient is the double nearest to the decimal.
+/// Digits after the decimal point: 10^15 is below 2^53, so the quotient is the double nearest to the decimal.
 pub const DIGITS: usize = 15;
 /// The most signals in a message.
 pub const MOST: usize = 1000;
 const SCALE: u64 = 1_000_000_000_000_000;
 
-/// The fraction of signal `index` in message `seq`, as a whole number of 10^-15.
+/// Returns the fraction of signal `index` in message `seq`, as a whole number of 10^-15.
 pub fn fraction(seq: u64, index: usize) -> u64 {
     // splitmix64 (Steele, Lea and Flood, 2014) gives values that do not compress.
     let mut mixed = seq
@@ -18,7 +18,7 @@ pub fn fraction(seq: u64, index: usize) -> u64 {
     (mixed ^ (mixed >> 31)) % SCALE
 }
 
-/// The same as a floating-point number.
+/// Returns the fraction of signal `index` in message `seq` as a floating-point number.
 pub fn value(seq: u64, index: usize) -> f64 {
     fraction(seq, index) as f64 / SCALE as f64
 }

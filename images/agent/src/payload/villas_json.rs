@@ -23,7 +23,7 @@ const NSEC_AT: usize = SEC_AT + WIDTH + NEXT.len();
 const SEQ_AT: usize = NSEC_AT + NSEC_WIDTH + SEQ.len();
 const FLOW_AT: usize = SEQ_AT + WIDTH + FLOW.len();
 const DATA_AT: usize = FLOW_AT + WIDTH + DATA.len();
-/// The literals between the numbers, and their positions.
+/// The literal texts between the numbers, with their positions.
 const LITERALS: [(usize, &str); 5] = [
     (0, HEAD),
     (SEC_AT + WIDTH, NEXT),

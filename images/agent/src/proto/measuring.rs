@@ -1,4 +1,4 @@
-//! Requests to sample nodes and links, and to prove links.
+//! The requests that sample nodes and links, and that prove links.
 
 use serde::Deserialize;
 
@@ -8,10 +8,11 @@ pub struct SampleNode {
     #[serde(default)]
     pub cpu: Vec<String>,
     pub memory: Option<String>,
-    /// The peers of its interfaces, in the core namespace.
+    /// The peers of the node's interfaces, in the core namespace.
     #[serde(default)]
     pub ports: Vec<String>,
-    /// Interfaces without a peer there (wires to other nodes, NICs), which are counted in the node's own namespace.
+    /// The node's interfaces without a peer in the core namespace (wires to other nodes, NICs), which are
+    /// counted in the node's own namespace.
     #[serde(default)]
     pub own: Vec<String>,
     #[serde(default)]
@@ -28,7 +29,8 @@ pub struct SampleLink {
     pub classes: Vec<SampleClass>,
 }
 
-/// A queue below the link's root: a qdisc by its handle (major number in the upper 16 bits), or one tin of CAKE.
+/// A queue below the link's root: a qdisc with its handle (major number in the upper 16 bits), or one tin of
+/// a CAKE qdisc.
 #[derive(Debug, Clone, Deserialize)]
 pub struct SampleClass {
     pub class: String,
@@ -63,10 +65,10 @@ pub struct LinkProbe {
     pub start_ns: i64,
     pub interval_ns: i64,
     pub timeout_ns: i64,
-    /// Number of frames to send together; batches are `batch` intervals apart.
+    /// Number of frames that are sent together; batches are `batch` intervals apart.
     #[serde(default)]
     pub batch: u32,
-    /// Whether to leave delays and arrivals out of the answer.
+    /// Whether the answer leaves out delays and arrivals.
     #[serde(default)]
     pub counts_only: bool,
 }

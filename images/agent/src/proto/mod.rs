@@ -1,4 +1,4 @@
-//! The structured requests of docs/contracts.md, and the parts of the plan that the agent receives.
+//! The structures of requests (docs/contracts.md) and of the parts of the plan that the agent receives.
 
 mod measuring;
 mod nodes;
@@ -16,7 +16,7 @@ pub use roles::{
 
 use crate::os::Res;
 
-/// Reads a structure from a request; an error names the operation.
+/// Reads a structure from a request; the error names the operation `op`.
 pub fn parse<T: serde::de::DeserializeOwned>(op: &str, value: serde_json::Value) -> Res<T> {
     serde_json::from_value(value)
         .map_err(|e| format!("{op}: request does not fit the contract: {e}; see docs/contracts.md"))

@@ -1,37 +1,38 @@
-//! The parts of a node: sandbox, network, files and programs.
+//! The parts of a node in requests: sandbox, network, files and programs.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The sandbox of all nodes of a lab.
+/// The settings of the sandbox that all nodes of a lab share.
 #[derive(Debug, Clone, Deserialize)]
 pub struct SandboxSpec {
-    /// Paths to hide, though every user of the host may read them.
+    /// Paths that nodes do not see, though every user of the host may read them.
     #[serde(default)]
     pub hidden: Vec<String>,
-    /// Path on the host -> file of the lab that replaces it; paths that the host lacks stay absent.
+    /// For each path of the host, the file of the lab that replaces it; paths that the host lacks stay
+    /// absent.
     #[serde(default)]
     pub replaced: BTreeMap<String, String>,
-    /// The only directory outside the node where the agent opens files: logs.
+    /// The directory of logs, the only one outside the node where the agent opens files.
     #[serde(default)]
     pub logs: Option<String>,
-    /// The most that a node may write to its directory, /tmp, /run, /var/tmp and /dev/shm together.
+    /// The most bytes that a node may write to its directory, /tmp, /run, /var/tmp and /dev/shm together.
     pub disk_bytes: u64,
 }
 
-/// Paths of the host that one node shares.
+/// The paths of the host that a node sees besides its own file systems.
 #[derive(Debug, Clone, Default, Deserialize, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Mounts {
-    /// Read only; must exist.
+    /// Paths that the node may read; they must exist.
     #[serde(default)]
     pub read: Vec<String>,
-    /// Must exist.
+    /// Paths that the node may read and write; they must exist.
     #[serde(default)]
     pub write: Vec<String>,
-    /// Files that a command names: read only, shared where they exist and every user may read them.
+    /// Files that a command names: read only, and mounted only if they exist and every user may read them.
     #[serde(default)]
     pub named: Vec<String>,
-    /// The unpacked container image that replaces the host's files.
+    /// The unpacked container image that replaces the host's files; None: the node sees the host's.
     #[serde(default)]
     pub root: Option<String>,
 }
@@ -39,7 +40,7 @@ pub struct Mounts {
 #[derive(Debug, Deserialize)]
 pub struct CreateNode {
     pub name: String,
-    /// None: the launcher's own namespaces, as in a VM.
+    /// Name of the node's network namespace; None: the launcher's own namespaces, as in a VM.
     #[serde(default)]
     pub netns: Option<String>,
     pub hostname: String,
@@ -49,7 +50,7 @@ pub struct CreateNode {
     pub ipv6: bool,
     #[serde(default)]
     pub mounts: Mounts,
-    /// The most that it may write; None: the sandbox's value.
+    /// The most bytes that the node may write; None: the sandbox's value.
     #[serde(default)]
     pub disk_bytes: Option<u64>,
 }
@@ -57,7 +58,7 @@ pub struct CreateNode {
 #[derive(Debug, Clone, Deserialize)]
 pub struct Interface {
     pub name: String,
-    /// None for a port of a bridge, which is up and has no offloads.
+    /// The interface's address; None for a port of a bridge, which is up and has no offloads.
     pub address: Option<String>,
     #[serde(default)]
     pub prefix: u8,
@@ -66,32 +67,32 @@ pub struct Interface {
 }
 
 impl Interface {
-    /// Whether it has an IPv6 address.
+    /// Returns whether the interface has an IPv6 address.
     pub fn is_ipv6(&self) -> bool {
         self.address.as_ref().is_some_and(|a| a.contains(':'))
     }
 }
 
-/// Subnets behind a neighbour, or behind several (ECMP).
+/// A route to the subnets `to` by the gateway `via`, or by several (ECMP).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Route {
     pub to: Vec<String>,
     pub via: Vec<String>,
 }
 
-/// A node's network configuration.
+/// A node's network configuration, as the operation `configure` receives it.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Network {
     pub interfaces: Vec<Interface>,
-    /// Whether it forwards packets.
+    /// Whether the node forwards packets.
     #[serde(default)]
     pub forward: bool,
     #[serde(default)]
     pub routes: Vec<Route>,
-    /// Permanent neighbour entries.
+    /// Permanent entries of the neighbour table.
     #[serde(default)]
     pub neighbours: Vec<Neighbour>,
-    /// Whether its TCP servers send with the DSCP of the client's SYN (tcp_reflect_tos).
+    /// Whether the node's TCP servers send with the DSCP of the client's SYN (tcp_reflect_tos).
     #[serde(default)]
     pub reflect_dscp: bool,
 }
@@ -169,17 +170,18 @@ pub struct Process {
     pub restart: Restart,
     #[serde(default)]
     pub expect: Expect,
-    /// Working directory; None: the node's own directory.
+    /// The program's working directory; None: the node's own directory.
     #[serde(default)]
     pub workdir: Option<String>,
 }
 
-/// A program to start in a node.
+/// A program that runs in a node.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Software {
     pub name: String,
     pub process: Option<Process>,
-    /// Settings of the kind; `accounts` are the settings of a program that records its own messages.
+    /// Settings of the software's kind; `accounts` in it are those of a program that records its own
+    /// messages.
     #[serde(default)]
     pub spec: serde_json::Value,
 }

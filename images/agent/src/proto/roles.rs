@@ -1,4 +1,4 @@
-//! Roles of the agent: sessions, flows and message counts.
+//! The settings of the agent's roles in requests (sessions, flows), and message counts.
 
 use crate::os::Res;
 use serde::{Deserialize, Serialize};
@@ -17,11 +17,11 @@ pub enum Arrivals {
     #[default]
     Periodic,
     Poisson,
-    /// Evenly spaced, and all senders at the same times.
+    /// Evenly spaced, and at the same times for all senders.
     Together,
 }
 
-/// `per_s` ticks a second from `from_ns` on.
+/// A step of a schedule's rate: `per_s` ticks a second from `from_ns` on.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Rate {
     pub from_ns: i64,
@@ -39,7 +39,7 @@ pub struct Schedule {
     pub count: u64,
     #[serde(default)]
     pub arrivals: Arrivals,
-    /// Messages per tick.
+    /// The number of messages at each tick.
     #[serde(default = "once")]
     pub burst: u32,
 }
@@ -67,14 +67,14 @@ pub enum Pattern {
     Stream,
 }
 
-/// A flow as its sender needs it.
+/// A flow with everything that its sender needs.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Flow {
-    /// Its name in records and payloads.
+    /// The flow's name in records and payloads.
     pub number: u32,
     pub pattern: Pattern,
     pub payload: Payload,
-    /// None for a greedy sender.
+    /// The schedule of the messages; None for a greedy sender.
     pub schedule: Option<Schedule>,
     pub start_ns: i64,
     pub stop_ns: i64,
@@ -84,7 +84,7 @@ pub struct Flow {
 }
 
 impl Flow {
-    /// Refuses messages or answers above `most` bytes.
+    /// Returns an error if messages or replies are longer than `most` bytes.
     pub fn fits(&self, most: usize) -> Res<()> {
         let answer = self.reply.as_ref().map_or(0, |reply| reply.bytes);
         let longest = self.payload.bytes.max(answer);
@@ -98,50 +98,50 @@ impl Flow {
     }
 }
 
-/// Which of a flow's receivers get a message.
+/// Selects which of a flow's receivers get a message.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Spread {
     #[default]
     All,
-    /// One receiver: seq modulo their count.
+    /// One receiver for each message: the one with index seq modulo the number of receivers.
     RoundRobin,
 }
 
-/// Where a flow's sender resumes after its machine has restarted. Times are offsets from t0.
+/// The point at which a flow's sender resumes after its machine has restarted. Times are offsets from t0.
 #[derive(Debug, Clone, Deserialize)]
 pub struct ResumePoint {
-    /// The records have all messages below this number, except `open`.
+    /// The number below which all messages have records, except those in `open`.
     pub next: u64,
     #[serde(default)]
     pub open: Vec<u64>,
     pub ended_ns: i64,
-    /// When the machine runs again.
+    /// When the machine runs again, as an offset from t0.
     pub begins_ns: i64,
 }
 
-/// When a role connects and disconnects (offsets from t0), and its name in records.
+/// When a role connects and disconnects (offsets from t0), and the role's name in records.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Session {
     pub endpoint: String,
     pub connect_ns: i64,
     pub disconnect_ns: i64,
-    /// A server, which listens from the start and does not count as a client.
+    /// Whether the role is a server, which listens from the start and does not count as a client.
     #[serde(default)]
     pub listens: bool,
 }
 
-/// Software that the agent itself plays.
+/// Software whose protocol the agent itself speaks (a role).
 #[derive(Debug, Clone, Deserialize)]
 pub struct Played {
     pub name: String,
     pub kind: String,
     pub session: Session,
-    /// Settings of the kind.
+    /// Settings of the software's kind.
     pub spec: serde_json::Value,
 }
 
-/// One item of `workload`: a role, its flows, and by flow number where to resume.
+/// One item of `workload`: a role, its flows, and for each flow number that resumes its resume point.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Item {
     pub software: Played,
@@ -151,7 +151,7 @@ pub struct Item {
     pub resume: BTreeMap<u32, ResumePoint>,
 }
 
-/// Message counts since `go`; `pending` counts messages without a final record.
+/// Message counts of a role or node since `go`; `pending` counts messages without a final record.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub struct Totals {
     pub scheduled: u64,

@@ -1,12 +1,13 @@
-//! The probe frame: probe, number, sending time, and a checksum over the whole frame.
+//! Encodes and decodes the probe frame: probe, number, sending time, and a checksum over the whole frame.
 
 pub const ETHERTYPE: u16 = 0x88b5;
-/// Nearest-bridge group address (802.1Q table 8-1), which bridges never forward.
+/// Destination of probe frames: the nearest-bridge group address (802.1Q table 8-1), which bridges never
+/// forward.
 pub const DESTINATION: [u8; 6] = [0x01, 0x80, 0xc2, 0x00, 0x00, 0x0e];
 const SOURCE: [u8; 6] = [0x02, 0, 0, 0, 0, 1];
 const HEADER: usize = 14;
 const CHECK_AT: usize = HEADER + 16;
-/// Ethernet header and our fields; Ethernet's own minimum is 60.
+/// The smallest frame: Ethernet's minimum, in which header and fields fit.
 pub const SMALLEST: usize = 60;
 
 #[derive(Debug, PartialEq, Eq)]
@@ -17,7 +18,7 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// The whole frame of `size` bytes, Ethernet header included.
+    /// Encodes the frame with a total length of `size` bytes, Ethernet header included.
     pub fn write(&self, size: usize) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(size);
         bytes.extend(DESTINATION);
@@ -33,7 +34,7 @@ impl Frame {
         bytes
     }
 
-    /// The fields, and whether the frame is intact.
+    /// Returns the frame's fields, and whether its checksum is right.
     pub fn read(bytes: &[u8]) -> (Self, bool) {
         let word = |at: usize| {
             bytes
@@ -55,7 +56,7 @@ impl Frame {
     }
 }
 
-/// FNV-1a, which detects every single flipped bit; netem flips single bits.
+/// Computes the FNV-1a checksum, which detects every single flipped bit; netem flips single bits.
 fn checksum(bytes: &[u8]) -> u32 {
     bytes.iter().fold(0x811c_9dc5, |sum, b| {
         (sum ^ u32::from(*b)).wrapping_mul(0x0100_0193)

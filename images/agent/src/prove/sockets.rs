@@ -1,4 +1,5 @@
-//! One packet socket per namespace sends and receives on all its devices, with the kernel's receive times.
+//! Sends and receives probe frames: one packet socket per namespace serves all its devices, with the kernel's
+//! receive times.
 
 use super::frame::{DESTINATION, ETHERTYPE};
 use crate::launch::netns;
@@ -8,16 +9,16 @@ use std::collections::HashMap;
 use std::os::fd::{AsRawFd, OwnedFd};
 
 const BUFFER_BYTES: i32 = 32 << 20;
-/// Most frames per system call.
+/// The most frames per system call.
 pub const MOST: u32 = 64;
 const FRAME_BYTES: usize = 9216; // a jumbo frame
 const CONTROL_WORDS: usize = 16;
 
-/// Where a frame arrived.
+/// A device on which probe frames arrive.
 pub struct Place {
     pub netns: String,
     pub device: String,
-    /// The only probe that ends here, if there is exactly one; corrupted frames count for it.
+    /// The probe that ends at this device, if exactly one does; corrupted frames count for it.
     pub only: Option<usize>,
 }
 
@@ -30,12 +31,12 @@ pub struct Sockets {
     epoll: OwnedFd,
     inbox: Inbox,
     namespaces: Vec<Namespace>,
-    /// For each probe: namespace and interface index to send out of.
+    /// For each probe: index of the namespace, and index of the interface, from which it is sent.
     out: Vec<(usize, i32)>,
 }
 
 impl Sockets {
-    /// Opens the sockets of all probes.
+    /// Opens one socket in each namespace from which probes are sent or in which they arrive.
     pub fn open(probes: &[LinkProbe]) -> Res<Self> {
         // SAFETY: plain numbers.
         let epoll = os::own(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })
@@ -93,7 +94,7 @@ impl Sockets {
         Ok((*place, *index))
     }
 
-    /// Sends frames; those that the queue refuses count as offered and lost.
+    /// Sends frames of a probe; those that the interface's queue refuses count as offered and lost.
     pub fn send(&self, probe: usize, frames: &[Vec<u8>]) -> Res<()> {
         let (place, index) = self.out[probe];
         let fd = self.namespaces[place].socket.as_raw_fd();
@@ -112,7 +113,8 @@ impl Sockets {
         Ok(())
     }
 
-    /// Waits at most `wait_ns` for frames and passes on all that have arrived, each with its Unix time of arrival.
+    /// Waits at most `wait_ns` for frames, and passes all that have arrived to `each` with their Unix time of
+    /// arrival.
     pub fn receive(&mut self, wait_ns: i64, each: &mut dyn FnMut(&Place, i64, &[u8])) -> Res<()> {
         let mut events = [libc::epoll_event { events: 0, u64: 0 }; 64];
         let n = wait(self.epoll.as_raw_fd(), &mut events, wait_ns)
@@ -144,8 +146,9 @@ impl Sockets {
     }
 }
 
-/// Waits with nanosecond resolution where the kernel can (Linux 5.11), else rounds down to milliseconds. Polling through
-/// the last millisecond would occupy a core in real time, and cost thousands of rounds in virtual time.
+/// Waits for events with nanosecond resolution if the kernel can (Linux 5.11), else rounds the wait down to
+/// milliseconds. Polling through the last millisecond would occupy a core in real time, and cost thousands of
+/// rounds in virtual time.
 fn wait(epoll: i32, events: &mut [libc::epoll_event; 64], wait_ns: i64) -> std::io::Result<i32> {
     let timeout = libc::timespec {
         tv_sec: wait_ns / 1_000_000_000,
@@ -199,7 +202,8 @@ fn packet_socket() -> Res<OwnedFd> {
     Ok(socket)
 }
 
-/// Joins the probes' group address on the device; otherwise a physical NIC filters it.
+/// Joins the probes' multicast group on the device; a physical NIC discards frames of groups that are not
+/// joined.
 fn join(socket: &OwnedFd, index: i32) -> Res<()> {
     // SAFETY: all zero is a valid packet_mreq.
     let mut group: libc::packet_mreq = unsafe { std::mem::zeroed() };
@@ -240,7 +244,7 @@ fn option(socket: &OwnedFd, name: i32, value: i32) -> Res<()> {
     })
 }
 
-/// Hands over as many of the frames as the kernel takes in one call; their number.
+/// Passes frames to the kernel in one call; returns how many it accepted.
 fn send_some(fd: i32, to: &libc::sockaddr_ll, frames: &[Vec<u8>]) -> std::io::Result<usize> {
     let mut parts: Vec<libc::iovec> = frames
         .iter()
@@ -273,7 +277,7 @@ fn send_some(fd: i32, to: &libc::sockaddr_ll, frames: &[Vec<u8>]) -> std::io::Re
     os::check(n).map(|n| n as usize)
 }
 
-/// Room for what one call of the kernel takes from a socket.
+/// The buffers into which one system call receives frames.
 struct Inbox {
     frames: Vec<Vec<u8>>,
     control: Vec<[u64; CONTROL_WORDS]>,
@@ -290,7 +294,7 @@ impl Inbox {
         }
     }
 
-    /// Hands over interface index, kernel time and bytes of all frames that are there.
+    /// Passes interface index, arrival time and bytes of all received frames to `each`.
     fn take(&mut self, fd: i32, each: &mut dyn FnMut(i32, i64, &[u8])) {
         loop {
             let mut parts: Vec<libc::iovec> = self
@@ -340,7 +344,7 @@ impl Inbox {
     }
 }
 
-/// When the kernel received a frame, Unix time.
+/// Returns when the kernel received a frame, in Unix nanoseconds; None if the kernel reports no time.
 fn arrived(message: &libc::msghdr) -> Option<i64> {
     // SAFETY: the kernel wrote well-formed control messages there.
     unsafe {

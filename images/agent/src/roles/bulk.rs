@@ -1,5 +1,5 @@
-//! Bulk transfer, as by iperf3: TCP at full speed or at a rate, over several streams, or UDP at a rate; and the receiver.
-//! Both sides record progress each second.
+//! Bulk transfer, as by iperf3: a sender (TCP at full speed or at a rate, over several streams, or UDP at a
+//! rate) and a receiver. Both record their progress each second.
 
 mod pace;
 mod sender;
@@ -31,31 +31,31 @@ enum Protocol {
 #[derive(Debug, Deserialize)]
 struct Spec {
     listen: Option<u16>,
-    /// One receiver; empty on the side that listens.
+    /// The receiver, exactly one; empty on the side that listens.
     #[serde(default)]
     to: Vec<Peer>,
     #[serde(default)]
     protocol: Protocol,
-    /// None: the kernel's default.
+    /// TCP's congestion control; None: the kernel's default.
     congestion: Option<String>,
     #[serde(flatten)]
     marks: Marks,
-    /// The node has IPv6 addresses.
+    /// Whether the node has IPv6 addresses.
     #[serde(default)]
     ipv6: bool,
     #[serde(default = "one")]
     streams: usize,
-    /// Payload rate of all streams together; None: greedy.
+    /// Payload rate of all streams together in bits per second; None: as fast as possible.
     rate_bps: Option<u64>,
-    /// Payload of a datagram in bytes.
+    /// Payload of a datagram in bytes; None for TCP.
     size: Option<usize>,
-    /// None: until the flow's end.
+    /// Bytes to send; None: as many as possible until the flow's end.
     volume_bytes: Option<u64>,
     #[serde(default)]
     start_ns: i64,
     #[serde(default)]
     stop_ns: i64,
-    /// Interval between records of the congestion window; None: no records.
+    /// Interval between records of the congestion window; None: no such records.
     window_ns: Option<i64>,
 }
 
@@ -63,7 +63,7 @@ fn one() -> usize {
     1
 }
 
-/// Cumulative progress; None where a figure is unknown.
+/// Cumulative progress of a flow; a figure is None if it is unknown.
 #[derive(Debug, Default)]
 struct Progress {
     bytes: u64,
@@ -78,17 +78,17 @@ pub struct Bulk {
     sender: Option<Sender>,
     sink: Option<Sink>,
     t0_ns: Option<i64>,
-    /// When to record progress next.
+    /// When to record progress next, in Unix nanoseconds.
     report_ns: i64,
-    /// Interval between records of windows, and the next time.
+    /// Interval between records of congestion windows. The next field: when to record them next.
     window_ns: Option<i64>,
     sample_ns: i64,
-    /// The start of the session is recorded.
+    /// Whether the start of the session is recorded.
     begun: bool,
     over: bool,
 }
 
-/// A role whose socket is bound, if it listens.
+/// Creates the role of an item of `workload`, a sender or a receiver; binds the receiver's sockets.
 pub fn arm(item: Item) -> Res<Box<dyn Role>> {
     Ok(Box::new(Bulk::new(item)?))
 }
@@ -131,7 +131,7 @@ impl Bulk {
         records::session(out, &self.session.endpoint, what, at_ns, detail);
     }
 
-    /// Records progress since the last record.
+    /// Records the progress of the sender's and the receiver's flows since the last records.
     fn report(&mut self, now: i64, out: &mut Vec<u8>) {
         let endpoint = &self.session.endpoint;
         if let Some((flow, progress)) = self.sender.as_mut().and_then(Sender::take_progress) {
@@ -147,7 +147,7 @@ impl Bulk {
         }
     }
 
-    /// Records windows at multiples of the interval from t0.
+    /// Records the congestion windows, at multiples of the interval from t0.
     fn sample(&mut self, t0: i64, now: i64, out: &mut Vec<u8>) {
         let (Some(every), Some(sender)) = (self.window_ns, &self.sender) else {
             return;
@@ -176,7 +176,7 @@ impl Bulk {
         }
     }
 
-    /// When the session ends; a listener stays until `finish`.
+    /// Returns when the session of a sender ends; None for a receiver, which listens until `finish`.
     fn end_ns(&self) -> Option<i64> {
         let leaves = !self.over && self.sink.is_none();
         self.t0_ns

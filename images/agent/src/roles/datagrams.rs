@@ -1,4 +1,5 @@
-//! UDP sockets: receives with both addresses, replies from the right one, reads the kernel's drop counter.
+//! UDP sockets: they receive datagrams with both addresses, reply from the address that was used, and report
+//! the kernel's drops.
 
 use super::socket::{any, raw, set};
 use crate::os;
@@ -6,16 +7,16 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::AsRawFd;
 
-/// Source and destination of a received datagram. A reply must leave from that destination: the kernel would choose
-/// another local address, and the client would treat the reply as foreign. On a dual-stack socket IPv4 addresses are
-/// mapped (RFC 4291, 2.5.5.2).
+/// The source and the destination of a received datagram. A reply must leave from that destination: the
+/// kernel would choose another local address, and the client would treat the reply as foreign. On a
+/// dual-stack socket IPv4 addresses are mapped (RFC 4291, 2.5.5.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ends {
     pub theirs: SocketAddr,
     pub ours: IpAddr,
 }
 
-/// The control message with its header, large enough for either family.
+/// A control message of sendmsg and recvmsg with its header, large enough for either address family.
 #[repr(C)]
 struct Control {
     head: libc::cmsghdr,
@@ -28,7 +29,8 @@ union Info {
     v6: libc::in6_pktinfo,
 }
 
-/// A UDP socket on all addresses and this port (0: any), with a large buffer for many simultaneous clients.
+/// Opens a UDP socket on all addresses and this port (0: any), with a large buffer for many simultaneous
+/// clients.
 pub fn bound(port: u16, ipv6: bool) -> io::Result<UdpSocket> {
     let socket = UdpSocket::bind((any(ipv6), port))?;
     socket.set_nonblocking(true)?;
@@ -46,7 +48,7 @@ pub fn bound(port: u16, ipv6: bool) -> io::Result<UdpSocket> {
     Ok(socket)
 }
 
-/// Receives a datagram: its length and its addresses.
+/// Receives a datagram; returns its length and its addresses.
 pub fn receive(socket: &UdpSocket, datagram: &mut [u8]) -> io::Result<(usize, Ends)> {
     // SAFETY: plain data, for which zeros are valid.
     let (mut from, mut control): (libc::sockaddr_storage, Control) = unsafe { std::mem::zeroed() };
@@ -88,7 +90,7 @@ fn ends(from: &libc::sockaddr_storage, control: &Control) -> Ends {
     }
 }
 
-/// Replies to a datagram, from its destination.
+/// Sends a reply to a datagram, from the address to which the datagram was sent.
 pub fn answer(socket: &UdpSocket, datagram: &[u8], ends: Ends) -> io::Result<usize> {
     let (mut to, size) = raw(ends.theirs);
     // SAFETY: plain data, for which zeros are valid.
@@ -132,7 +134,7 @@ pub fn answer(socket: &UdpSocket, datagram: &[u8], ends: Ends) -> io::Result<usi
     )
 }
 
-/// Builds a message header with one buffer, and makes the call.
+/// Builds a message header with one buffer, and passes it to a system call.
 fn with_message(
     (datagram, length): (*mut u8, usize),
     (name, name_length): (&mut libc::sockaddr_storage, libc::socklen_t),
@@ -154,7 +156,8 @@ fn with_message(
     usize::try_from(call(&mut message)).map_err(|_| io::Error::last_os_error())
 }
 
-/// Reports datagrams that the kernel dropped because the buffer was full.
+/// Returns a text with the number of datagrams that the kernel has dropped because the buffer was full; None
+/// without any.
 pub fn overrun(socket: &UdpSocket) -> Option<String> {
     // include/uapi/linux/sock_diag.h: SK_MEMINFO_VARS numbers, of which SK_MEMINFO_DROPS is the ninth.
     const DROPS: usize = 8;

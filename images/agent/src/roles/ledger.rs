@@ -1,5 +1,5 @@
-//! The delivery ledger of a brokerless sender: tracks each message until all its receivers are settled, then records
-//! its outcome once.
+//! The delivery ledger of a sender without a broker: tracks each message until all its receivers are settled,
+//! then records the message's outcome once.
 
 use super::sends::Sends;
 use crate::os::Res;
@@ -9,10 +9,10 @@ use crate::records::{self, Message, Outcome};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Identifies an open message. The order is that of expiry.
+/// Identifies an open message. Keys are ordered by the time at which the messages expire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key {
-    /// `i64::MAX` where no reply is due.
+    /// When the message expires; `i64::MAX` if it has no reply.
     expires_ns: i64,
     flow: u32,
     seq: u64,
@@ -22,18 +22,19 @@ struct Open {
     /// Index in `Ledger::sends`.
     flow: usize,
     message: Message,
-    /// Number of receivers for which the transport has not accepted it yet.
+    /// Number of receivers for which the transport has not accepted the message yet.
     untaken: usize,
-    /// Number of receivers whose transport has not confirmed it yet; only for messages without a reply.
+    /// Number of receivers whose transport has not confirmed the message yet; 0 for requests.
     unconfirmed: usize,
-    /// Receivers whose reply is missing; only for requests.
+    /// Receivers whose reply is missing; empty except for requests.
     unanswered: Vec<usize>,
-    /// The worst outcome at any receiver.
+    /// The worst outcome so far at any receiver.
     outcome: Outcome,
 }
 
 impl Open {
-    /// Counts one more receiver for which the transport has accepted or refused it. True after the last one, if any accepted.
+    /// Counts one more receiver for which the transport has accepted or refused the message. Returns true
+    /// after the last receiver, if any transport has accepted.
     fn one_handled(&mut self) -> bool {
         self.untaken -= 1;
         self.untaken == 0 && self.message.sent_ns != 0
@@ -45,13 +46,14 @@ pub struct Ledger {
     open: BTreeMap<Key, Open>,
     receivers: usize,
     timeout_ns: i64,
-    /// The transport confirms messages that have no reply.
+    /// Whether the transport confirms messages that have no reply.
     confirms: bool,
     counts: Totals,
 }
 
 impl Ledger {
-    /// `receivers`: the number of receivers in all. A request expires `timeout_ns` after it was due.
+    /// Creates the ledger of an item's flows; an error for an impossible flow. `receivers` is the number of
+    /// receivers of the item. A request expires `timeout_ns` after it was due.
     pub fn new(item: Item, session: &Session, receivers: usize, timeout_ns: i64) -> Res<Self> {
         let mut sends = Vec::new();
         for flow in item.flows {
@@ -86,13 +88,13 @@ impl Ledger {
         })
     }
 
-    /// Keeps messages without a reply open until all receivers have `confirmed` them.
+    /// Makes the ledger keep messages without a reply open until all receivers have `confirmed` them.
     pub fn with_confirmation(mut self) -> Self {
         self.confirms = true;
         self
     }
 
-    /// Limits every flow to `bps`, counting `headers` bytes per message.
+    /// Limits every flow to `bps` bits per second, counting `headers` bytes of headers per message.
     pub fn limit(&mut self, bps: u64, headers: u64) {
         for sends in &mut self.sends {
             let bits = 8 * (sends.flow.payload.bytes as u64 + headers);
@@ -100,7 +102,7 @@ impl Ledger {
         }
     }
 
-    /// When the next message falls due or expires.
+    /// Returns when the next message falls due or expires; None if there is none.
     pub fn deadline(&self, t0_ns: i64) -> Option<i64> {
         let next = self
             .sends
@@ -115,7 +117,7 @@ impl Ledger {
             .min()
     }
 
-    /// Opens the next message that is due.
+    /// Opens the next message that is due and returns its key; None if no message is due.
     pub fn take_due(&mut self, t0_ns: i64, now: i64, out: &mut Vec<u8>) -> Option<Key> {
         for (flow, sends) in self.sends.iter_mut().enumerate() {
             let Some(message) = sends.take_due(t0_ns, now, out) else {
@@ -150,7 +152,8 @@ impl Ledger {
         None
     }
 
-    /// Indices of an open message's receivers in the list of all.
+    /// Returns the indices of an open message's receivers in the list of all; empty if the message is not
+    /// open.
     pub fn receivers(&self, key: &Key) -> Range<usize> {
         self.open.get(key).map_or(0..0, |open| {
             self.sends[open.flow].receivers(open.message.seq, self.receivers)
@@ -168,7 +171,7 @@ impl Ledger {
         }
     }
 
-    /// The transport has accepted the whole message for one receiver.
+    /// Records that the transport has accepted the whole message for one receiver.
     pub fn taken(&mut self, key: &Key, now: i64, out: &mut Vec<u8>) {
         if let Some(open) = self.open.get_mut(key) {
             // All receivers together count as one attempt.
@@ -179,7 +182,7 @@ impl Ledger {
         }
     }
 
-    /// One receiver's transport has confirmed the message, or can never do so any more.
+    /// Records that the transport of one receiver has confirmed the message, or will never confirm it.
     pub fn confirmed(&mut self, key: &Key, now: i64, out: &mut Vec<u8>) {
         if let Some(open) = self.open.get_mut(key) {
             open.unconfirmed -= 1;
@@ -187,21 +190,21 @@ impl Ledger {
         }
     }
 
-    /// Whether replies to the message are missing.
+    /// Returns whether replies to the message are missing.
     pub fn waits_for_answers(&self, key: &Key) -> bool {
         self.open
             .get(key)
             .is_some_and(|open| !open.unanswered.is_empty())
     }
 
-    /// The transport lost a part of the message for one receiver and will send it again.
+    /// Records that the transport has lost a part of the message for one receiver and will send it again.
     pub fn taken_back(&mut self, key: &Key) {
         if let Some(open) = self.open.get_mut(key) {
             open.message.attempts += 1;
         }
     }
 
-    /// One receiver does not get the message.
+    /// Records that one receiver does not get the message, with the outcome.
     pub fn failed(&mut self, key: &Key, receiver: usize, outcome: Outcome, out: &mut Vec<u8>) {
         if let Some(open) = self.open.get_mut(key) {
             self.counts.sent += u64::from(open.one_handled());
@@ -212,7 +215,8 @@ impl Ledger {
         }
     }
 
-    /// Records a receiver's reply; returns the request's key, or None where there was no such request.
+    /// Records a receiver's reply, even one that arrives after its request has expired; returns the request's
+    /// key, or None if no such request was due so far.
     pub fn answered(
         &mut self,
         reply: &Identity,
@@ -271,7 +275,7 @@ impl Ledger {
         self.close(open, 0, open.outcome.max(outcome), out);
     }
 
-    /// Closes expired requests; whether there were any.
+    /// Closes requests that have expired by `now`; returns whether there were any.
     pub fn expire(&mut self, now: i64, out: &mut Vec<u8>) -> bool {
         let mut any = false;
         while let Some(first) = self

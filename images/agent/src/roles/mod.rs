@@ -1,7 +1,7 @@
-//! Roles: software that the agent itself plays. Each kind is a module behind one trait.
+//! Roles: software whose protocol the agent itself speaks. Each kind is a module behind one trait.
 //!
-//! A role is a state machine: the clock is an argument, it appends records to `out`, and all roles run in the node's
-//! only thread. Times are the lab's clock in Unix nanoseconds.
+//! A role is a state machine: it receives the time as an argument, appends records to `out`, and runs in the
+//! node's only thread. Times are Unix nanoseconds of the lab's clock.
 
 mod amqp;
 mod broker_client;
@@ -29,26 +29,27 @@ use crate::proto::{Item, Totals};
 use std::os::fd::RawFd;
 
 pub trait Role {
-    /// Sets t0, from which offsets count; a second call changes nothing.
+    /// Sets t0, from which the offsets of the plan count; a second call changes nothing.
     fn go(&mut self, t0_ns: i64);
-    /// When to call `on_time` next.
+    /// Returns when to call `on_time` next; None if nothing is planned.
     fn deadline(&self) -> Option<i64>;
-    /// Passes each descriptor to poll, and whether to poll it for writing.
+    /// Passes each descriptor to poll to `wait_for`, with whether to poll it for writing too.
     fn fds(&self, wait_for: &mut dyn FnMut(RawFd, bool));
-    /// Handles a ready descriptor.
+    /// Handles a ready descriptor; appends records to `out`.
     fn on_ready(&mut self, fd: RawFd, revents: i16, now: i64, out: &mut Vec<u8>);
-    /// Performs everything that is due.
+    /// Performs everything that is due at `now`.
     fn on_time(&mut self, now: i64, out: &mut Vec<u8>);
     /// Stops the schedule, disconnects and records the outcome of every message.
     fn finish(&mut self, now: i64, out: &mut Vec<u8>);
-    /// Message counts; the node counts sessions.
+    /// Returns the message counts; the node counts sessions.
     fn totals(&self) -> Totals;
     fn connected(&self) -> bool;
 }
 
 type Arm = fn(Item) -> Res<Box<dyn Role>>;
 
-/// By kind of software. Arming checks the specification and binds listening sockets; a role sends nothing before `go`.
+/// The function that creates ("arms") a role, for each kind of software. It checks the specification and
+/// binds listening sockets; a role sends nothing before `go`.
 static KINDS: [(&str, Arm); 9] = [
     ("amqp", amqp::arm),
     ("bulk", bulk::arm),
@@ -61,7 +62,7 @@ static KINDS: [(&str, Arm); 9] = [
     ("zeromq", zeromq::arm),
 ];
 
-/// Parses bytes of a peer without a socket.
+/// Passes bytes of a peer to the parser of the role with number `which`, without a socket.
 #[cfg(feature = "fuzzing")]
 pub fn fuzz(which: u8, bytes: &[u8]) {
     match which {
@@ -74,7 +75,7 @@ pub fn fuzz(which: u8, bytes: &[u8]) {
     }
 }
 
-/// Arms the role of an item of `workload`.
+/// Creates the role of an item of `workload`; an error for an unknown kind.
 pub fn arm(item: Item) -> Res<Box<dyn Role>> {
     let (name, kind) = (item.software.name.clone(), item.software.kind.as_str());
     let Some((_, arm)) = KINDS.iter().find(|(known, _)| *known == kind) else {

@@ -1,11 +1,11 @@
-//! Receivers of brokerless senders, and replies to requests.
+//! The receivers of senders without a broker, and the replies to requests.
 
 use crate::payload::bytes::Bytes;
 use crate::payload::{Identity, Payload, Purpose};
 use serde::Deserialize;
 use std::net::IpAddr;
 
-/// An entry of `to` in a specification.
+/// A receiver: an entry of `to` in a specification.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Peer {
     pub endpoint: String,
@@ -13,7 +13,7 @@ pub struct Peer {
     pub port: u16,
 }
 
-/// Appends the reply to a request. The request holds the reply's length, so that the server needs no state.
+/// Appends the reply to a request. The request states the reply's length, so that the server needs no state.
 pub fn reply(request: &Identity, out: &mut Vec<u8>) {
     let reply = Identity {
         purpose: Purpose::Reply,

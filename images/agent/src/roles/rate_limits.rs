@@ -1,4 +1,4 @@
-//! Receives rate limits from gateways; the sender applies the last one received.
+//! Receives the rate limits that gateways send to a sender; the last one received applies.
 
 use crate::control_messages::Inbox;
 use crate::os::Res;
@@ -13,7 +13,7 @@ pub struct RateLimitSource {
     name: String,
 }
 
-/// Shares in bits per second on the wire, by the flow's name.
+/// A message of a gateway: for each flow its rate limit in bits per second, with all headers.
 #[derive(Deserialize)]
 struct Shares {
     shares_bps: BTreeMap<String, u64>,
@@ -26,7 +26,7 @@ pub struct RateLimits {
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Received {
-    /// The last limit received for the sender's flow.
+    /// The last limit received for the sender's flow; None if none has arrived.
     pub share_bps: Option<u64>,
     pub malformed: Vec<String>,
 }

@@ -1,22 +1,23 @@
-//! Resumes a sender's schedule after its machine restarts: decides which scheduled messages are still to be sent.
+//! Resumes a sender's schedule after its machine has restarted: decides which scheduled messages are still to
+//! be sent.
 
 use crate::proto::ResumePoint;
 
-/// The action for a scheduled message.
+/// What happens to a scheduled message after the restart.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// Send it.
+    /// The message is sent.
     Send,
-    /// The records already have its outcome.
+    /// The records already have the message's outcome.
     Recorded,
-    /// It was in flight when the machine ended, so its outcome is unknown.
+    /// The message was in flight when the machine ended, so its outcome is unknown.
     Unknown,
-    /// It fell due while the machine was off.
+    /// The message fell due while the machine was off.
     Missed,
 }
 
 impl ResumePoint {
-    /// The fate of message `seq`, scheduled at `offset` from t0.
+    /// Returns the fate of message `seq`, which was scheduled at `offset` from t0.
     pub fn fate(&self, seq: u64, offset: i64) -> Fate {
         if seq < self.next && !self.open.contains(&seq) {
             Fate::Recorded

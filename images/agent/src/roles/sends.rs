@@ -1,4 +1,5 @@
-//! Yields the messages of one flow as they fall due, after a restart without those that are already accounted for.
+//! Yields the messages of one flow as they fall due; after a restart, without those whose outcome is already
+//! recorded.
 
 use super::resume::Fate;
 use crate::os::Res;
@@ -10,18 +11,18 @@ use std::ops::Range;
 
 pub struct Sends {
     pub flow: Flow,
-    /// None where the role encodes its messages itself.
+    /// The kind of the payload; None if the role encodes its messages itself.
     payload: Option<&'static dyn Payload>,
     ticks: Ticks,
     seq: u64,
     resume: Option<ResumePoint>,
-    /// A tick that follows the last message sooner is skipped (rate limit).
+    /// The rate limit as a time: a tick that follows the last message sooner than this is skipped.
     least_gap_ns: i64,
     last_ns: Option<i64>,
 }
 
 impl Sends {
-    /// Checks the flow. No message is due outside the session.
+    /// Checks the flow and creates its schedule, limited to the session.
     pub fn new(flow: Flow, session: &Session, resume: Option<ResumePoint>) -> Res<Self> {
         let payload =
             payload::of(&flow.payload).map_err(|e| format!("flow {}: {e}", flow.number))?;
@@ -32,7 +33,8 @@ impl Sends {
         })
     }
 
-    /// As `new`, for a role whose protocol defines the whole message; `write` then appends nothing.
+    /// Creates the schedule as `new` does, for a role whose protocol defines the whole message; `write` then
+    /// appends nothing.
     pub fn with_own_encoding(
         flow: Flow,
         session: &Session,
@@ -56,12 +58,12 @@ impl Sends {
         })
     }
 
-    /// Offset of the next message.
+    /// Returns when the next message falls due, as an offset from t0; None after the last one.
     pub fn next_ns(&self) -> Option<i64> {
         self.ticks.peek()
     }
 
-    /// The number of messages that have been due.
+    /// Returns the number of messages that have been due.
     pub fn scheduled(&self) -> u64 {
         self.seq
     }
@@ -70,18 +72,20 @@ impl Sends {
         self.ticks.stop();
     }
 
-    /// Limits the schedule to this rate from now on, but to no less than one message an hour.
+    /// Limits the schedule to `per_s` messages a second from now on, but to no less than one message an hour.
     pub fn limit(&mut self, per_s: f64) {
         self.least_gap_ns = (1e9 / per_s.max(1.0 / 3600.0)) as i64;
     }
 
-    /// Whether the rate limit skips this tick. Ticks jitter, so one that is up to 2 % early still passes.
+    /// Returns whether the rate limit skips this tick. Ticks jitter, so one that is up to 2 % early is not
+    /// skipped.
     fn too_soon(&self, offset: i64) -> bool {
         self.last_ns
             .is_some_and(|last| offset - last < self.least_gap_ns - self.least_gap_ns / 50)
     }
 
-    /// The next due message that is to be sent; records the outcome of those that a restart has cut off.
+    /// Returns the next due message that is to be sent, or None; records the outcome of due messages that a
+    /// restart has cut off.
     pub fn take_due(&mut self, t0_ns: i64, now_ns: i64, out: &mut Vec<u8>) -> Option<Message> {
         loop {
             let offset = self.ticks.take_due(now_ns - t0_ns)?;
@@ -108,7 +112,7 @@ impl Sends {
         }
     }
 
-    /// Indices of the message's receivers in a list of `all` receivers.
+    /// Returns the indices of the message's receivers in a list of `all` receivers.
     pub fn receivers(&self, seq: u64, all: usize) -> Range<usize> {
         match self.flow.spread {
             Spread::All => 0..all,
@@ -119,7 +123,7 @@ impl Sends {
         }
     }
 
-    /// Appends the message's payload.
+    /// Appends the message's payload to `out`.
     pub fn write(&self, message: &Message, out: &mut Vec<u8>) {
         let identity = Identity {
             purpose: match self.flow.pattern {
@@ -138,7 +142,7 @@ impl Sends {
         }
     }
 
-    /// Appends the record of a message's outcome.
+    /// Appends the record of a message's outcome to `out`.
     pub fn record(&self, out: &mut Vec<u8>, message: &Message, settled_ns: i64, outcome: Outcome) {
         let Flow {
             number, payload, ..

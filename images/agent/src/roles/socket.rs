@@ -1,4 +1,4 @@
-//! Non-blocking sockets.
+//! Opens and configures non-blocking sockets.
 
 use crate::os;
 use serde::Deserialize;
@@ -6,23 +6,23 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd};
 
-/// Timeout of an attempt to connect.
+/// Timeout of an attempt to connect in nanoseconds.
 pub const CONNECT_LIMIT_NS: i64 = 10_000_000_000;
-/// With more unsent bytes in the socket's buffer, messages wait in a queue.
+/// The most unsent bytes in the socket's buffer; beyond that, messages wait in a queue of the role.
 pub const BACKLOG_BYTES: usize = 65_536;
 
-/// Marks by which queues classify packets; 0 leaves the default.
+/// The marks of packets by which queues classify them; 0 leaves the default.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 pub struct Marks {
-    /// DSCP (RFC 2474).
+    /// The DSCP (RFC 2474).
     #[serde(default)]
     dscp: u8,
-    /// Priority code point (IEEE 802.1Q) of frames that leave through a tagged interface.
+    /// The priority code point (IEEE 802.1Q) of frames that leave through a tagged interface.
     #[serde(default)]
     pcp: u8,
 }
 
-/// Sets the marks of everything that the socket sends from now on.
+/// Sets the marks of all packets that the socket sends from now on.
 pub fn mark(socket: &impl AsRawFd, marks: Marks) -> io::Result<()> {
     if marks == Marks::default() {
         return Ok(());
@@ -44,7 +44,7 @@ pub fn mark(socket: &impl AsRawFd, marks: Marks) -> io::Result<()> {
     )
 }
 
-/// Sets an option that is an int.
+/// Sets a socket option whose value is an int.
 pub fn set(socket: &impl AsRawFd, level: i32, option: i32, value: libc::c_int) -> io::Result<()> {
     let length = size_of_val(&value) as libc::socklen_t;
     // SAFETY: `value` is a valid int of the length given.
@@ -60,7 +60,7 @@ pub fn set(socket: &impl AsRawFd, level: i32, option: i32, value: libc::c_int) -
     .map(drop)
 }
 
-/// AF_INET or AF_INET6.
+/// Returns the socket's address family: AF_INET or AF_INET6.
 fn domain(socket: &impl AsRawFd) -> io::Result<libc::c_int> {
     let mut value: libc::c_int = 0;
     let mut length = size_of_val(&value) as libc::socklen_t;
@@ -77,7 +77,7 @@ fn domain(socket: &impl AsRawFd) -> io::Result<libc::c_int> {
     Ok(value)
 }
 
-/// The wildcard address; that of IPv6 includes IPv4.
+/// Returns the wildcard address; that of IPv6 includes IPv4.
 pub fn any(ipv6: bool) -> IpAddr {
     if ipv6 {
         Ipv6Addr::UNSPECIFIED.into()
@@ -86,7 +86,7 @@ pub fn any(ipv6: bool) -> IpAddr {
     }
 }
 
-/// An address in the kernel's form, and its length.
+/// Returns an address in the kernel's form, and its length.
 pub fn raw(address: SocketAddr) -> (libc::sockaddr_storage, libc::socklen_t) {
     // SAFETY: plain data, for which zeros are valid.
     let mut storage: libc::sockaddr_storage = unsafe { std::mem::zeroed() };
@@ -122,7 +122,8 @@ pub fn raw(address: SocketAddr) -> (libc::sockaddr_storage, libc::socklen_t) {
     (storage, size as libc::socklen_t)
 }
 
-/// Bytes in a TCP socket's buffer that the peer has not acknowledged (SIOCOUTQ, tcp(7)).
+/// Returns the number of bytes in a TCP socket's buffer that the peer has not acknowledged (SIOCOUTQ,
+/// tcp(7)).
 pub fn outstanding(socket: &impl AsRawFd) -> io::Result<u64> {
     let mut bytes: libc::c_int = 0;
     // SAFETY: the kernel writes an int.
@@ -130,12 +131,13 @@ pub fn outstanding(socket: &impl AsRawFd) -> io::Result<u64> {
     Ok(bytes.max(0) as u64)
 }
 
-/// Whether a started connection is established: only then it has a peer address (getpeername(2)).
+/// Returns whether a started connection is established: only then does it have a peer address
+/// (getpeername(2)).
 pub fn established(socket: &TcpStream) -> bool {
     socket.peer_addr().is_ok()
 }
 
-/// Starts a TCP connection; it is established or has failed when the socket becomes writable. `nodelay` sets
+/// Starts a TCP connection; when the socket becomes writable, it is established or has failed. `nodelay` sets
 /// TCP_NODELAY. The first packet already carries the marks.
 pub fn connect(address: IpAddr, port: u16, nodelay: bool, marks: Marks) -> io::Result<TcpStream> {
     let kind = libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;

@@ -1,4 +1,4 @@
-//! Common parts of the roles' tests.
+//! Helper functions that the tests of several roles share.
 
 use super::Role;
 use crate::{clock, os};
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 pub const SECOND: i64 = 1_000_000_000;
 
-/// Twenty messages in a tenth of a second.
+/// Returns a flow of twenty messages in a tenth of a second.
 pub fn flow(pattern: &str, bytes: usize, reply: Option<usize>) -> Value {
     json!({
         "number": 4, "pattern": pattern, "payload": {"kind": "bytes", "bytes": bytes},
@@ -17,7 +17,7 @@ pub fn flow(pattern: &str, bytes: usize, reply: Option<usize>) -> Value {
     })
 }
 
-/// Records of messages sent and received, and of sessions.
+/// Splits records into those of sent messages (S), received messages (R) and sessions (C).
 pub fn by_kind(records: Vec<u8>) -> (Vec<String>, Vec<String>, Vec<String>) {
     let text = String::from_utf8(records).unwrap();
     let of = |kind: &str| {
@@ -27,7 +27,7 @@ pub fn by_kind(records: Vec<u8>) -> (Vec<String>, Vec<String>, Vec<String>) {
     (of("S"), of("R"), of("C"))
 }
 
-/// The poll set of a role.
+/// Returns the poll set of a role.
 pub fn poll_set(role: &(impl Role + ?Sized)) -> Vec<libc::pollfd> {
     let mut fds = Vec::new();
     role.fds(&mut |fd, write| {
@@ -41,7 +41,7 @@ pub fn poll_set(role: &(impl Role + ?Sized)) -> Vec<libc::pollfd> {
     fds
 }
 
-/// Polls a role's sockets for at most `wait_ms`, and runs it.
+/// Polls a role's sockets for at most `wait_ms`, handles ready ones, and performs what is due.
 pub fn turn(role: &mut (impl Role + ?Sized), wait_ms: i32, out: &mut Vec<u8>) {
     let mut fds = poll_set(role);
     os::poll(&mut fds, wait_ms).unwrap();
@@ -51,7 +51,7 @@ pub fn turn(role: &mut (impl Role + ?Sized), wait_ms: i32, out: &mut Vec<u8>) {
     role.on_time(clock::lab_ns(), out);
 }
 
-/// Runs roles side by side for `length_ns`; returns their records.
+/// Runs several roles in one thread for `length_ns`; returns their records.
 pub fn play_for(roles: &mut [Box<dyn Role>], length_ns: i64) -> Vec<u8> {
     let mut out = Vec::new();
     let t0 = clock::lab_ns();

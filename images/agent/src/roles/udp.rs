@@ -1,6 +1,6 @@
 //! UDP: sends requests, pushes and streams to peers, receives them and replies.
 //!
-//! It uses plain kernel sockets: lost datagrams stay lost. A request carries everything that its reply needs.
+//! Uses plain kernel sockets: lost datagrams stay lost. A request carries everything that its reply needs.
 
 use super::Role;
 use super::datagrams::{self, Ends};
@@ -19,13 +19,13 @@ use std::io::ErrorKind;
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsRawFd, RawFd};
 
-/// The longest datagram over IPv4.
+/// The longest payload of a datagram over IPv4.
 const LONGEST: usize = 65_507;
-/// Ethernet, IPv4 and UDP headers.
+/// Length of the Ethernet, IPv4 and UDP headers.
 const HEADERS: u64 = 42;
 /// The most datagrams that wait for space in the socket's buffer; more are dropped.
 const WAITING: usize = 1000;
-/// Datagrams to receive before the role checks the clock again, so that arrivals do not delay sends.
+/// The most datagrams to receive before the role checks the clock again, so that arrivals do not delay sends.
 const AT_ONCE: usize = 64;
 /// The most distinct errors to record: a foreign program can send from many unroutable addresses.
 const MAX_ERRORS: usize = 100;
@@ -35,20 +35,20 @@ struct Spec {
     listen: Option<u16>,
     #[serde(default)]
     to: Vec<Peer>,
-    /// A request expires this long after it was due.
+    /// The time after its due time at which a request expires.
     timeout_ns: i64,
     #[serde(flatten)]
     marks: Marks,
-    /// The node has IPv6 addresses.
+    /// Whether the node has IPv6 addresses.
     #[serde(default)]
     ipv6: bool,
-    /// Where gateways send rate limits for this sender.
+    /// The port where gateways send rate limits for this sender; None: no gateway limits it.
     rate_limits_from: Option<RateLimitSource>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Until the session's time to open the socket.
+    /// The session has not begun, so the socket is not open yet.
     Waiting,
     Up,
     Over,
@@ -65,19 +65,19 @@ pub struct Udp {
     socket: Option<UdpSocket>,
     bound_ns: i64,
     ledger: Ledger,
-    /// Messages without space in the socket's buffer, with the index in `to`.
+    /// Messages that wait for space in the socket's buffer, with the receiver's index in `to`.
     waiting: VecDeque<(Key, usize)>,
     replies: VecDeque<(Ends, Identity)>,
-    /// One datagram each; reused, since a server receives tens of thousands in a second.
+    /// The buffer for one datagram; reused, since a server receives tens of thousands in a second.
     input: Vec<u8>,
     output: Vec<u8>,
     counts: Totals,
-    /// Errors recorded already, since each is recorded once and not for every datagram.
+    /// The errors recorded so far, since each is recorded once and not for every datagram.
     errors: BTreeSet<String>,
     rate_limits: Option<RateLimits>,
 }
 
-/// A role that is bound, if it listens.
+/// Creates the role of an item of `workload`; binds its socket if it listens.
 pub fn arm(item: Item) -> Res<Box<dyn Role>> {
     Ok(Box::new(Udp::new(item)?))
 }
@@ -153,7 +153,8 @@ impl Udp {
         self.socket = None;
     }
 
-    /// Sends due messages. `sent_ns` is the time after the kernel accepted the datagram.
+    /// Sends due messages, or queues them if the socket's buffer is full. `sent_ns` is the time after the
+    /// kernel has accepted the datagram.
     fn send_due(&mut self, t0: i64, now: i64, out: &mut Vec<u8>) {
         while let Some(key) = self.ledger.take_due(t0, now, out) {
             for peer in self.ledger.receivers(&key) {
@@ -172,7 +173,8 @@ impl Udp {
         }
     }
 
-    /// False where the socket's buffer is full and the datagram must wait.
+    /// Sends a message to a receiver; returns false if the socket's buffer is full and the datagram must
+    /// wait.
     fn send(&mut self, key: &Key, peer: usize, out: &mut Vec<u8>) -> bool {
         let Some(socket) = &self.socket else {
             return false;
@@ -215,7 +217,7 @@ impl Udp {
         }
     }
 
-    /// False where the socket's buffer is full.
+    /// Sends the reply to a request; returns false if the socket's buffer is full.
     fn reply(&mut self, ends: Ends, request: &Identity, out: &mut Vec<u8>) -> bool {
         let Some(socket) = &self.socket else {
             return true;
@@ -232,7 +234,7 @@ impl Udp {
         }
     }
 
-    /// Applies the last rate limit received from a gateway.
+    /// Applies the last rate limit that a gateway has sent; records malformed messages as errors.
     fn apply_rate_limit(&mut self, now: i64, out: &mut Vec<u8>) {
         let Some(limits) = &mut self.rate_limits else {
             return;

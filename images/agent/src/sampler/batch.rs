@@ -20,7 +20,7 @@ const EMPTY: Text = Text {
     length: 0,
 };
 
-/// Open files, and the beginning of each at the last read.
+/// The open files, and the beginning of each at the last read.
 pub struct Batch {
     files: Vec<File>,
     texts: Vec<Text>,
@@ -36,7 +36,7 @@ impl Batch {
         }
     }
 
-    /// Reads all files again; one by one where the kernel lacks asynchronous reads.
+    /// Reads the beginnings of all files again; file by file if the kernel lacks asynchronous reads.
     pub fn read(&mut self) {
         self.texts.fill(EMPTY);
         let done = self
@@ -51,7 +51,8 @@ impl Batch {
         }
     }
 
-    /// The beginning of the file with this index; None where it could not be read (its cgroup has gone).
+    /// Returns the beginning of the file with this index; None if it could not be read, as after its cgroup
+    /// has gone.
     pub fn text(&self, place: usize) -> Option<&str> {
         let text = &self.texts[place];
         let bytes = &text.bytes[..text.length];
@@ -61,7 +62,7 @@ impl Batch {
     }
 }
 
-/// A context of asynchronous reads, which the kernel closes with the process.
+/// A kernel context of asynchronous reads, which the kernel closes with the process.
 struct Queue {
     context: libc::c_ulong,
     requests: Vec<Request>,
@@ -70,7 +71,7 @@ struct Queue {
 
 const READ: u16 = 0; // IOCB_CMD_PREAD
 
-/// struct iocb of linux/aio_abi.h, little-endian.
+/// A read request: struct iocb of linux/aio_abi.h, little-endian.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 struct Request {
@@ -88,7 +89,7 @@ struct Request {
     event_file: u32,
 }
 
-/// struct io_event of linux/aio_abi.h.
+/// A completed read: struct io_event of linux/aio_abi.h.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 struct Event {
@@ -99,7 +100,7 @@ struct Event {
 }
 
 impl Queue {
-    /// A queue for this many reads; None where the kernel refuses (no AIO, fs.aio-max-nr reached).
+    /// Opens a queue for this many reads; None if the kernel refuses (no AIO, fs.aio-max-nr reached).
     fn open(reads: usize) -> Option<Self> {
         let mut context: libc::c_ulong = 0;
         // SAFETY: the kernel writes one number.
@@ -111,7 +112,8 @@ impl Queue {
         })
     }
 
-    /// Reads all files; false where not all requests were accepted. No request is pending afterwards.
+    /// Reads all files; returns false if the kernel did not accept all requests. No request is pending
+    /// afterwards.
     fn read(&mut self, files: &[File], texts: &mut [Text]) -> bool {
         for (place, (file, text)) in files.iter().zip(&mut *texts).enumerate() {
             self.requests[place] = Request {

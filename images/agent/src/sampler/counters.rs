@@ -1,4 +1,5 @@
-//! Counters from netlink dumps: the nodes' ports in the core namespace, and the links' root qdiscs in any namespace.
+//! Reads counters from netlink dumps: of the nodes' ports in the core namespace, and of the links' root
+//! qdiscs in any namespace.
 
 use crate::launch::netns;
 use crate::netlink::{ClassCounters, LinkCounters, Netlink, Part, QdiscCounters};
@@ -10,7 +11,7 @@ fn open(name: &str) -> Res<Netlink> {
     netns::within(name, Netlink::open)
 }
 
-/// The core namespace's ports.
+/// Reads the counters of the nodes' ports in the core namespace.
 pub struct Ports {
     netlink: Netlink,
     names: HashMap<String, i32>,
@@ -23,7 +24,8 @@ impl Ports {
         Ok(Self { netlink, names })
     }
 
-    /// One entry per node: the sum over its ports; missing ports (of a node that is down) add nothing.
+    /// Returns one entry per node, the sum over its ports; missing ports (of a node that is down) add
+    /// nothing.
     pub fn read(&mut self, nodes: &[SampleNode]) -> Res<Vec<LinkCounters>> {
         let links = self.netlink.links()?;
         let there = |port: &String| {
@@ -70,14 +72,15 @@ fn turned(one: &LinkCounters) -> LinkCounters {
 type Names = HashMap<String, i32>;
 type ByIndex = HashMap<i32, LinkCounters>;
 
-/// One netlink socket for each namespace with devices of links or nodes' own interfaces.
+/// Reads counters of links and of nodes' own interfaces, with one netlink socket for each namespace.
 pub struct Links {
     places: HashMap<String, (Netlink, Names)>,
     wanted: Vec<SampleLink>,
     dumps: HashMap<String, ByIndex>, // of this sample, from `add_own`
 }
 
-/// Counters of one direction: its root qdisc, and its classes in order; missing ones count nothing.
+/// The counters of one direction of a link: its root qdisc, and its classes in order. Missing ones have only
+/// zeros.
 #[derive(Default)]
 pub struct LinkSample {
     pub root: QdiscCounters,
@@ -117,7 +120,7 @@ impl Links {
         })
     }
 
-    /// Adds the counters of each node's own interfaces to its sum; missing interfaces add nothing.
+    /// Adds the counters of each node's own interfaces to the node's sum; missing interfaces add nothing.
     pub fn add_own(&mut self, nodes: &[SampleNode], sums: &mut Vec<LinkCounters>) -> Res<()> {
         sums.resize_with(nodes.len(), LinkCounters::default);
         for (node, sum) in nodes.iter().zip(sums) {
@@ -142,7 +145,8 @@ impl Links {
         Ok(())
     }
 
-    /// One entry per link direction, in order; call it after `add_own`. For a device without a qdisc its own counters count.
+    /// Returns one entry per link direction, in order; call it after `add_own`. If a device has no qdisc, its
+    /// own counters are used.
     pub fn read(&mut self) -> Res<Vec<LinkSample>> {
         let mut dumps = HashMap::new();
         for (name, (netlink, names)) in &mut self.places {

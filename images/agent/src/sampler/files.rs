@@ -1,4 +1,4 @@
-//! Counters from files that stay open: the nodes' cgroups, and the host's /proc.
+//! Reads counters from files that stay open: the nodes' cgroups, and the host's /proc.
 
 use super::batch::Batch;
 use crate::os::Res;
@@ -7,13 +7,14 @@ use std::fs::File;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
-/// Reads a small file from its beginning without opening it again.
+/// Reads a small file from its beginning without opening it again; None if it cannot be read.
 fn reread<'a>(file: &File, buffer: &'a mut [u8]) -> Option<&'a str> {
     let n = file.read_at(buffer, 0).ok()?;
     std::str::from_utf8(&buffer[..n]).ok()
 }
 
-/// CPU time in nanoseconds, from cgroup v2's cpu.stat (microseconds) or v1's cpuacct.usage (nanoseconds).
+/// Parses CPU time in nanoseconds, from cgroup v2's cpu.stat (microseconds) or v1's cpuacct.usage
+/// (nanoseconds).
 fn cpu_ns(text: &str) -> u64 {
     let first = |s: &str| {
         s.split_whitespace()
@@ -27,13 +28,13 @@ fn cpu_ns(text: &str) -> u64 {
     }
 }
 
-/// The cgroup files of all nodes, read together.
+/// The cgroup files of all nodes, which are read together.
 pub struct Cgroups {
     batch: Batch,
     nodes: Vec<Places>,
 }
 
-/// Indices of a node's files in the batch.
+/// The indices of a node's files in the batch.
 struct Places {
     cpu: Range<usize>,
     memory: Option<usize>,
@@ -65,7 +66,7 @@ impl Cgroups {
         })
     }
 
-    /// CPU time in nanoseconds and memory in bytes of each node, in order; 0 where its cgroup has gone.
+    /// Returns CPU time in nanoseconds and memory in bytes of each node, in order; 0 if its cgroup has gone.
     pub fn read(&mut self) -> impl Iterator<Item = (u64, u64)> {
         self.batch.read();
         let text = |place: usize| self.batch.text(place);
@@ -80,7 +81,7 @@ impl Cgroups {
     }
 }
 
-/// The host (under User-Mode Linux: the guest).
+/// Reads the load of the host (under User-Mode Linux: of the guest) from /proc.
 pub struct Host {
     stat: File,
     load: File,
@@ -105,7 +106,7 @@ impl Host {
         })
     }
 
-    /// The fields of host.csv after the time.
+    /// Returns the fields of a line of host.csv after the time.
     pub fn read(&mut self) -> Res<String> {
         let mut buffer = [0u8; 4096];
         let stat = reread(&self.stat, &mut buffer).ok_or("sample: /proc/stat cannot be read")?;

@@ -1,9 +1,10 @@
-//! A piecewise constant rate: the expected number of ticks as a function of time, and its inverse.
+//! Computes with a piecewise constant rate: the expected number of ticks as a function of time, and its
+//! inverse.
 
 use crate::os::Res;
 use crate::proto::Rate;
 
-/// `per_s` ticks a second from `from_s` on; `count` ticks are expected before.
+/// A piece of the rate: `per_s` ticks a second from `from_s` on; `count` ticks are expected before it.
 #[derive(Clone, Copy)]
 struct Piece {
     from_s: f64,
@@ -13,9 +14,9 @@ struct Piece {
 
 pub struct Pieces {
     pieces: Vec<Piece>,
-    /// The present piece; queries come in order.
+    /// Index of the present piece; queries come in order of time.
     at: usize,
-    /// The time that `advance` has reached.
+    /// The time in seconds that `advance` has reached.
     reached_s: f64,
 }
 
@@ -67,14 +68,14 @@ impl Pieces {
         }
     }
 
-    /// The number of ticks expected before a time.
+    /// Returns the number of ticks that are expected before a time.
     pub fn expected(&self, seconds: f64) -> f64 {
         let piece = self.pieces.iter().rev().find(|p| p.from_s <= seconds);
         piece.map_or(0.0, |p| p.count + (seconds - p.from_s) * p.per_s)
     }
 
-    /// When `count` ticks are expected, for non-decreasing counts; a tick on the border of two pieces belongs to the later
-    /// one. None if the count is never reached.
+    /// Returns the time at which `count` ticks are expected; successive counts must not decrease. A tick on
+    /// the border of two pieces belongs to the later one. None if the count is never reached.
     pub fn when(&mut self, count: f64) -> Option<f64> {
         while self
             .pieces
@@ -87,8 +88,9 @@ impl Pieces {
         Some(piece.from_s + (count - piece.count) / piece.per_s)
     }
 
-    /// The time at which `gap` more ticks are expected than at the last result. It sums times rather than counts, so that
-    /// with one rate they equal those of a process of that rate to the last digit.
+    /// Returns the time at which `gap` more ticks are expected than at the last result; None if that is never
+    /// reached. Sums times rather than counts, so that with one rate they equal those of a process of that
+    /// rate to the last digit.
     pub fn advance(&mut self, mut gap: f64) -> Option<f64> {
         loop {
             let piece = *self.pieces.get(self.at)?;

@@ -25,7 +25,7 @@ fn spec(
     }
 }
 
-/// Pieces of (milliseconds of start, ticks per second).
+/// Returns the rates of pieces of (milliseconds of start, ticks per second).
 fn rates(pieces: &[(i64, f64)]) -> Vec<Rate> {
     let rate = |(ms, per_s): &(i64, f64)| Rate {
         from_ns: ms * MS,
@@ -34,7 +34,7 @@ fn rates(pieces: &[(i64, f64)]) -> Vec<Rate> {
     pieces.iter().map(rate).collect()
 }
 
-/// Arrivals of the three kinds.
+/// Returns one of the three kinds of arrivals by its number.
 fn arrivals(choice: u8) -> Arrivals {
     [Arrivals::Periodic, Arrivals::Poisson, Arrivals::Together][usize::from(choice)]
 }

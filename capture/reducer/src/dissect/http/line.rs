@@ -1,9 +1,9 @@
 //! Parses lines of an HTTP/1.x message: start lines, the two fields that determine the body's length, chunk sizes.
 
-/// Bytes to keep of a line, enough for all relevant lines.
+/// The most bytes of a line that are kept, enough for all lines that matter.
 const KEPT: usize = 64;
 
-/// Names by method number - 1; numbers from 100 on are statuses.
+/// The names of methods, at the index of method number - 1. Numbers from 100 on are statuses.
 const METHODS: [&str; 9] = [
     "GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH",
 ];
@@ -33,7 +33,7 @@ pub enum Field {
     Chunked,
 }
 
-/// The first bytes of a line, without its end.
+/// The first `KEPT` bytes of a line, without its end.
 #[derive(Default)]
 pub struct Line {
     kept: Vec<u8>,
@@ -56,7 +56,7 @@ impl Line {
         self.kept.is_empty()
     }
 
-    /// Whether the bytes so far may begin a start line.
+    /// Returns whether the bytes so far can be the beginning of a start line.
     pub fn may_start(&self) -> bool {
         let begins = |word: &[u8]| {
             let common = word.len().min(self.kept.len());
@@ -82,7 +82,7 @@ impl Line {
         (self.kept.len() > method.len()).then_some(Start::Request(place as u16 + 1))
     }
 
-    /// The field, if it determines the body's length.
+    /// Parses a header field that determines the body's length; None for any other line.
     pub fn field(&self) -> Option<Field> {
         let colon = self.kept.iter().position(|&byte| byte == b':')?;
         let (name, value) = (&self.kept[..colon], self.kept[colon + 1..].trim_ascii());
@@ -98,7 +98,8 @@ impl Line {
         }
     }
 
-    /// Parses a chunk size (RFC 9112, 7.1): hexadecimal digits, then an optional extension.
+    /// Parses a chunk size (RFC 9112, 7.1): hexadecimal digits, then an optional extension; None if there are
+    /// no digits.
     pub fn chunk_size(&self) -> Option<u64> {
         let end = self.kept.iter().position(|byte| !byte.is_ascii_hexdigit());
         let text = std::str::from_utf8(&self.kept[..end.unwrap_or(self.kept.len())]).ok()?;

@@ -1,6 +1,7 @@
-//! Recognises the beginning of MQTT control packets, for streams whose beginning was not captured.
+//! Recognises the beginning of an MQTT control packet in streams whose beginning was not captured.
 
-/// Whether `data` is a chain of plausible control packets from its first byte on. `cut`: uncaptured bytes follow.
+/// Returns whether `data` begins with a chain of plausible control packets; `cut` if bytes that were not
+/// captured follow it.
 pub fn beginning(data: &[u8], cut: bool) -> bool {
     let mut rest = data;
     while !rest.is_empty() {
@@ -17,7 +18,8 @@ pub fn beginning(data: &[u8], cut: bool) -> bool {
     !data.is_empty()
 }
 
-/// Size of the fixed header, and the remaining length.
+/// Returns the size of the fixed header, and the remaining length; None if the header is incomplete or
+/// invalid.
 fn fixed_header(data: &[u8]) -> Option<(usize, usize)> {
     let mut length = 0;
     for (index, &byte) in data.get(1..)?.iter().take(4).enumerate() {
@@ -29,7 +31,8 @@ fn fixed_header(data: &[u8]) -> Option<(usize, usize)> {
     None
 }
 
-/// Checks flags and least remaining length of the type (MQTT 3.1.1 and 5, section 2.1 and each packet's section).
+/// Returns whether flags and remaining length are possible for the packet type (MQTT 3.1.1 and 5, section 2.1
+/// and each packet's section).
 fn fits(first: u8, length: usize, body: &[u8]) -> bool {
     let (kind, flags) = (first >> 4, first & 0xf);
     match kind {
@@ -46,7 +49,8 @@ fn fits(first: u8, length: usize, body: &[u8]) -> bool {
     }
 }
 
-/// Checks the topic at the beginning of a PUBLISH: a length, then text without wildcards or control characters.
+/// Returns whether a PUBLISH begins with a possible topic: a length, then text without wildcards or control
+/// characters.
 fn topic_fits(length: usize, body: &[u8]) -> bool {
     let &[high, low, ref rest @ ..] = body else {
         return length >= 2;

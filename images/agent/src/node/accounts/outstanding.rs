@@ -4,14 +4,14 @@ use crate::proto::Flow;
 use crate::schedule::Ticks;
 use std::collections::VecDeque;
 
-/// How far a message of a greedy flow may be ahead of the last recorded one.
+/// The most by which the number of a greedy flow's message may exceed the last recorded one.
 const MOST_AHEAD: u64 = 65_536;
 
-/// Whether a message has a record.
+/// Whether the program has recorded a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
     Missing,
-    /// A line about it broke a rule.
+    /// A line about the message broke a rule.
     Refused,
     Recorded,
 }
@@ -26,7 +26,7 @@ impl State {
     }
 }
 
-/// Messages `from` to `to` inclusive that have no record.
+/// Consecutive messages `from` to `to` inclusive that have no valid record.
 #[derive(Debug, PartialEq, Eq)]
 pub struct MissingRange {
     pub from: u64,
@@ -35,7 +35,7 @@ pub struct MissingRange {
 }
 
 impl MissingRange {
-    /// The D record: due messages without a valid S record.
+    /// Returns the D record of these messages, which were due and have no valid S record.
     pub fn line(&self, flow: u32) -> String {
         let Self { from, to, state } = self;
         format!("D,{flow},{from},{to},{}\n", state.name())
@@ -47,18 +47,19 @@ struct Slot {
     state: State,
 }
 
-/// A flow that the program sends. Times count from t0.
+/// A flow that the program sends, with the state of its messages. Times are offsets from t0.
 pub struct Sent {
     pub flow: Flow,
-    /// Endpoints of its receivers.
+    /// Names of the flow's receivers in records.
     pub to: Vec<String>,
-    /// The schedule; None for a greedy flow, which has none.
+    /// The schedule, which yields the due times of messages; None for a greedy flow.
     ticks: Option<Ticks>,
-    /// The same schedule for counting due messages; it is ahead of `ticks`, since records are read later.
+    /// The same schedule, used to count due messages; it is ahead of `ticks`, since records are read later.
     counter: Option<Ticks>,
     due: u64,
     settled: u64,
-    /// The first message without a record, or later than all slots; `slots` begins with it.
+    /// The number of the message in the first slot: the first one without a record, or the one after all
+    /// recorded.
     first: u64,
     slots: VecDeque<Slot>,
 }
@@ -77,7 +78,8 @@ impl Sent {
         }
     }
 
-    /// When a message is due; None for a greedy flow or a recorded message. An error where it is not due yet or never.
+    /// Returns when a message is due; None for a greedy flow or a recorded message. An error if the message
+    /// is not due yet or the flow has no such message.
     pub fn due_ns(&mut self, seq: u64, now_ns: i64) -> Result<Option<i64>, String> {
         if seq < self.first {
             return Ok(None);
@@ -96,7 +98,8 @@ impl Sent {
         }
     }
 
-    /// Bounds the numbers of a greedy flow: they follow the order of sending, slightly disordered by several threads.
+    /// Checks a number of a greedy flow: numbers follow the order of sending, slightly disordered by several
+    /// threads.
     fn follows(&self, seq: u64) -> Result<Option<i64>, String> {
         let next = self.first + self.slots.len() as u64;
         if seq < next + MOST_AHEAD {
@@ -107,7 +110,7 @@ impl Sent {
         ))
     }
 
-    /// Marks a message as recorded; false if it was already.
+    /// Marks a message as recorded; returns false if it already was.
     pub fn record(&mut self, seq: u64) -> bool {
         if self.state(seq) == State::Recorded {
             return false;
@@ -124,14 +127,14 @@ impl Sent {
         true
     }
 
-    /// Marks a message whose record broke a rule; the program will not record it again.
+    /// Marks a due message whose record broke a rule; the program will not record it again.
     pub fn refuse(&mut self, seq: u64, now_ns: i64) {
         if matches!(self.due_ns(seq, now_ns), Ok(Some(_))) && self.state(seq) == State::Missing {
             self.set(seq, State::Refused);
         }
     }
 
-    /// The number of due messages without any line.
+    /// Returns the number of due messages about which the program has written no line.
     pub fn outstanding(&mut self, now_ns: i64) -> u64 {
         while let Some(counter) = &mut self.counter
             && counter.take_due(now_ns).is_some()
@@ -141,7 +144,7 @@ impl Sent {
         self.due.saturating_sub(self.settled)
     }
 
-    /// The due messages without a record, in order; none for a greedy flow.
+    /// Returns the due messages without a record as ranges, in order; none for a greedy flow.
     pub fn missing(&mut self, now_ns: i64) -> Vec<MissingRange> {
         if self.ticks.is_none() {
             return Vec::new();
@@ -202,7 +205,8 @@ fn ticks(flow: &Flow) -> Option<Ticks> {
     Some(Ticks::new(schedule, flow.start_ns, flow.stop_ns))
 }
 
-/// Offsets from t0 at which a flow's messages are due; lazy, since a long flow has millions.
+/// Returns the offsets from t0 at which a flow's messages are due, as an iterator, since a long flow has
+/// millions; empty for a greedy flow.
 pub fn due(flow: &Flow) -> impl Iterator<Item = i64> {
     let mut ticks = ticks(flow);
     std::iter::from_fn(move || ticks.as_mut()?.take_due(i64::MAX))

@@ -1,4 +1,4 @@
-//! The rules for one line of a program's records.
+//! Checks one line of a program's records against the rules.
 
 use super::outstanding::Sent;
 use super::times::{EARLY_NS, Fault, Times, Window, whole};
@@ -14,9 +14,10 @@ const STEPS: [&str; 6] = [
     "failed",
 ];
 
-/// The most P records of one program.
+/// The most P records (spans) of one program.
 const MOST_SPANS: usize = 100_000;
-/// Spans may come from tools with a resolution of 1 ms, such as the JVM: begin and length are each up to 1 ms off.
+/// Tolerance for spans from tools with a resolution of 1 ms, such as the JVM: begin and length are each up to
+/// 1 ms off.
 const SPAN_EARLY_NS: i64 = 2_000_000;
 
 pub struct Rules {
@@ -51,7 +52,7 @@ impl Rules {
         self.window.t0_ns = t0_ns;
     }
 
-    /// Checks a line that was read at `now_ns`; an error names the broken rule.
+    /// Checks a line that was read at `now_ns`; the error names the broken rule.
     pub fn check(&mut self, line: &str, now_ns: i64) -> Fault {
         self.window.now_ns = now_ns;
         let fields: Vec<&str> = line.split(',').collect();
@@ -64,7 +65,7 @@ impl Rules {
         }
     }
 
-    /// The number of messages due by `now_ns` without any line.
+    /// Returns the number of messages that are due by `now_ns` and about which there is no line; 0 before t0.
     pub fn outstanding(&mut self, now_ns: i64) -> u64 {
         let Some(t0_ns) = self.window.t0_ns else {
             return 0;
@@ -73,7 +74,7 @@ impl Rules {
         flows.map(|flow| flow.outstanding(now_ns - t0_ns)).sum()
     }
 
-    /// A D record for each range of messages that were due by `now_ns` and have no valid S record.
+    /// Returns a D record for each range of messages that were due by `now_ns` and have no valid S record.
     pub fn missing(&mut self, now_ns: i64) -> String {
         let Some(t0_ns) = self.window.t0_ns else {
             return String::new();
@@ -119,7 +120,7 @@ impl Rules {
         fault
     }
 
-    /// Checks the fields of an S record: `rest` is bytes, scheduled_ns, sent_ns, settled_ns and attempts.
+    /// Checks the fields of an S record; `rest` holds bytes, scheduled_ns, sent_ns, settled_ns and attempts.
     fn message(&mut self, number: i64, seq: u64, rest: [&str; 5], outcome: &str) -> Fault {
         let [bytes, scheduled, sent, settled, attempts] = rest;
         whole("bytes", bytes)?;
@@ -142,7 +143,7 @@ impl Rules {
         }
     }
 
-    /// When a message is due, None without a schedule; an error where it is not due by now.
+    /// Returns when a message is due, None without a schedule; an error if the message is not due by now.
     fn due(&mut self, number: i64, seq: u64) -> Result<Option<i64>, String> {
         let (now_ns, t0_ns) = (
             self.window.now_ns + EARLY_NS,
@@ -153,7 +154,8 @@ impl Rules {
             .map_err(|rule| format!("flow {number}: {rule}"))
     }
 
-    /// `scheduled_ns` must be the schedule's time, so that the record shows how late the program was.
+    /// Requires that `scheduled_ns` is the schedule's time, so that the record shows how late the program
+    /// was.
     fn scheduled(&mut self, number: i64, scheduled: i64, due: Option<i64>) -> Fault {
         if let Some(due) = due
             && scheduled != due
@@ -304,7 +306,7 @@ fn list(names: &[String]) -> String {
     }
 }
 
-/// One field after RFC 4180.
+/// Returns whether the text is one field as RFC 4180 requires.
 fn is_field(text: &str) -> bool {
     match text.strip_prefix('"') {
         Some(inner) => inner

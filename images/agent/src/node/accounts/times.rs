@@ -1,23 +1,26 @@
-//! The rules of times in a program's records: within the program's life, in order, and as the outcome requires.
+//! The rules for times in a program's records: within the program's life, in order, and as the outcome
+//! requires.
 
 pub const OUTCOMES: [&str; 5] = ["settled", "sent", "unsettled", "unsent", "dropped"];
-/// A timer may wake a program slightly early, which then records the due time as the time of sending.
+/// The time by which a timer may wake a program too early; the program then records the due time as the time
+/// of sending.
 pub const EARLY_NS: i64 = 100_000;
 
-/// A broken rule, or none.
+/// The result of a check; the error names the broken rule.
 pub type Fault = Result<(), String>;
 
 /// The times between which recorded events must lie.
 pub struct Window {
-    /// When the program started; no event is earlier.
+    /// When the program started; an event before it is invalid.
     pub began_ns: i64,
-    /// When the present line was read; no event is later.
+    /// When the present line was read; an event after it is invalid.
     pub now_ns: i64,
     pub t0_ns: Option<i64>,
 }
 
 impl Window {
-    /// Checks a time of the scenario, which also finds seconds or milliseconds in place of nanoseconds.
+    /// Parses and checks a time since t0 in Unix nanoseconds; the check also finds seconds or milliseconds in
+    /// place of nanoseconds.
     pub fn time(&self, name: &str, text: &str) -> Result<i64, String> {
         let at = whole(name, text)?;
         match self.t0_ns {
@@ -38,7 +41,7 @@ impl Window {
         }
     }
 
-    /// Refuses times in the future.
+    /// Returns `at`, or an error if it lies more than `early_ns` in the future.
     fn past(&self, name: &str, at: i64, early_ns: i64) -> Result<i64, String> {
         if at - early_ns <= self.now_ns {
             return Ok(at);
@@ -49,7 +52,7 @@ impl Window {
         ))
     }
 
-    /// Checks a time in the program's life, which began before t0.
+    /// Checks a time in the program's life, which may begin before t0.
     pub fn life(&self, name: &str, at: i64, early_ns: i64) -> Fault {
         if at.saturating_add(early_ns) < self.began_ns {
             return Err(format!(
@@ -61,7 +64,7 @@ impl Window {
     }
 }
 
-/// The times of an S record; 0 means never.
+/// The times of an S record in Unix nanoseconds; 0 means never.
 pub struct Times {
     pub scheduled: i64,
     pub sent: i64,
@@ -79,7 +82,7 @@ impl Times {
         Ok(())
     }
 
-    /// Checks that the outcome requires exactly the times that are present.
+    /// Checks that exactly those times are present that the outcome requires.
     pub fn agree_with(&self, outcome: &str) -> Fault {
         let (left, settled) = match outcome {
             "settled" => (true, true),
@@ -101,7 +104,7 @@ impl Times {
     }
 }
 
-/// A whole number without a sign.
+/// Parses a whole number without a sign.
 pub fn whole(name: &str, text: &str) -> Result<i64, String> {
     let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     let value = digits.then(|| text.parse().ok()).flatten();

@@ -1,4 +1,4 @@
-//! Kernel settings of a node that forwards, in this namespace.
+//! Sets the kernel parameters of a node that forwards, in this process's network namespace.
 
 use crate::os::Res;
 use crate::proto::Interface;
@@ -7,8 +7,8 @@ use std::fs;
 const IPV4: &str = "/proc/sys/net/ipv4";
 const IPV6: &str = "/proc/sys/net/ipv6";
 
-/// Enables forwarding. Only the plan's routes count: paths may be asymmetric (no reverse path filter), and no redirects
-/// announce shorter ones.
+/// Enables forwarding by the plan's routes alone: without a reverse path filter, since paths may be
+/// asymmetric, and without redirects, which would announce shorter paths.
 pub fn on(interfaces: &[Interface]) -> Res<()> {
     write(IPV4, "ip_forward", "1")?;
     let names = interfaces.iter().map(|i| i.name.as_str());
@@ -22,8 +22,9 @@ pub fn on(interfaces: &[Interface]) -> Res<()> {
     Ok(())
 }
 
-/// Disables autoconfiguration on an interface whose IPv6 addresses come from the plan: no duplicate address detection, no
-/// router solicitation (RFC 4862, 5.4, and 4861, 6.3.7). Addresses stay when a link is cut and returns.
+/// Disables autoconfiguration on an interface whose IPv6 addresses come from the plan: duplicate address
+/// detection (RFC 4862, 5.4) and router solicitation (RFC 4861, 6.3.7). The addresses stay when a link is cut
+/// and returns.
 pub fn planned(name: &str) -> Res<()> {
     for (what, value) in [
         ("accept_dad", "0"),
@@ -40,13 +41,13 @@ pub fn planned(name: &str) -> Res<()> {
     Ok(())
 }
 
-/// Makes TCP servers answer with the DSCP of the client's SYN.
+/// Makes TCP servers of the node answer with the DSCP of the client's SYN.
 pub fn reflect() -> Res<()> {
     write(IPV4, "tcp_reflect_tos", "1")
         .map_err(|e| format!("reflect_dscp: {e}; it needs Linux 5.10 or newer"))
 }
 
-/// Hashes ECMP paths by flow, including ports; needs CONFIG_IP_ROUTE_MULTIPATH.
+/// Makes the kernel choose ECMP paths by flow, including ports; needs CONFIG_IP_ROUTE_MULTIPATH.
 pub fn by_flow(ipv6: bool) -> Res<()> {
     let family = if ipv6 { IPV6 } else { IPV4 };
     write(family, "fib_multipath_hash_policy", "1").map_err(|e| {
@@ -54,7 +55,7 @@ pub fn by_flow(ipv6: bool) -> Res<()> {
     })
 }
 
-/// Whether the kernel forwards in every address family of the interfaces.
+/// Returns whether the kernel forwards in every address family of the interfaces.
 pub fn read(interfaces: &[Interface]) -> Res<bool> {
     let mut paths = vec![format!("{IPV4}/ip_forward")];
     if interfaces.iter().any(Interface::is_ipv6) {

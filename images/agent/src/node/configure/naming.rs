@@ -1,4 +1,5 @@
-//! Renames a VM's interfaces to the plan's names by their MACs, since the guest's kernel numbers them as it finds them.
+//! Renames a VM's interfaces to the plan's names by their MACs, since the guest's kernel numbers them in the
+//! order in which it finds them.
 
 use super::{call, flags, read_mac};
 use crate::ethtool::request;
@@ -8,11 +9,12 @@ use std::ffi::CStr;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-/// How long a NIC in passthrough may take to appear: its driver must load and reset it.
+/// The longest time in which a NIC in passthrough may appear: its driver must load and reset it.
 const DRIVERS: Duration = Duration::from_secs(30);
 const POLL: Duration = Duration::from_millis(20);
 
-/// Renames every device that has an interface's MAC under another name; an unrelated device with that name gives way.
+/// Renames every device that has a planned MAC under another name; a device that has the planned name but not
+/// the MAC is renamed too.
 pub fn by_mac(sock: &OwnedFd, interfaces: &[Interface]) -> Res<()> {
     if interfaces.iter().all(|i| is(sock, &i.name, &i.mac)) {
         return Ok(());
@@ -29,7 +31,8 @@ pub fn by_mac(sock: &OwnedFd, interfaces: &[Interface]) -> Res<()> {
     Ok(())
 }
 
-/// Waits until each interface has a device by its MAC or name, or the time is over; returns all devices.
+/// Waits until each planned interface has a device with its MAC or name, at most `DRIVERS`; returns the names
+/// of all devices.
 fn wait_for(sock: &OwnedFd, interfaces: &[Interface]) -> Vec<String> {
     let deadline = Instant::now() + DRIVERS;
     loop {
@@ -50,7 +53,7 @@ fn is(sock: &OwnedFd, name: &str, mac: &str) -> bool {
     read_mac(sock, name).is_ok_and(|m| m == mac.to_lowercase())
 }
 
-/// (present name, new name) of all devices that must be renamed.
+/// Returns (present name, new name) of all devices that must be renamed.
 fn moves(
     interfaces: &[Interface],
     names: &[String],
@@ -84,7 +87,7 @@ fn moves(
     moves
 }
 
-/// Renames a device, which must be down for it.
+/// Renames a device; takes it down first, as the kernel requires.
 fn rename(sock: &OwnedFd, from: &str, to: &str) -> Res<()> {
     let what = format!("{from}: cannot be renamed to {to}");
     let mut ifr = request(from);
@@ -95,7 +98,7 @@ fn rename(sock: &OwnedFd, from: &str, to: &str) -> Res<()> {
     call(sock, &mut ifr, libc::SIOCSIFNAME, &what)
 }
 
-/// All devices of this namespace except lo.
+/// Returns the names of all devices of this namespace except lo.
 fn names() -> Vec<String> {
     let mut names = Vec::new();
     // SAFETY: the list is read up to its end mark and freed once.

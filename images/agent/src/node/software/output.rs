@@ -1,4 +1,5 @@
-//! A program's output: writes it to the log, keeps the last lines for error reports, and searches it for the readiness text.
+//! Handles a program's output: writes it to the log, keeps the last lines for error reports, and searches it
+//! for the readiness text.
 
 use super::Supervised;
 use crate::clock;
@@ -8,11 +9,12 @@ use std::io::Write;
 
 const KEPT_LINES: usize = 20;
 const LONGEST_LINE: usize = 4096;
-/// The most output to keep of one program, so that endless output does not fill the host's disk.
+/// The most bytes of output that one program's log keeps, so that endless output does not fill the host's
+/// disk.
 const LOG_BYTES: u64 = 64 << 20;
 
 impl Supervised {
-    /// Reads the program's output.
+    /// Reads available output of the program; closes the pipe at its end.
     pub fn on_output(&mut self) {
         let Some(fd) = self.output_fd() else {
             return;
@@ -85,7 +87,7 @@ impl Supervised {
     }
 }
 
-/// Escapes control sequences, since the text may reach a terminal.
+/// Escapes control characters and bidirectional marks, since the text may reach a terminal.
 fn printable(text: &str) -> String {
     let order = |c: char| {
         (c.is_control() && c != '\t')

@@ -1,4 +1,5 @@
-//! Probes whether a started program is ready, until it is or its deadline passes, and then answers the request.
+//! Probes whether a started program is ready, until it is ready or its deadline passes, and then answers the
+//! request.
 
 use super::{State, Supervised};
 use crate::clock;
@@ -102,7 +103,7 @@ impl Supervised {
     }
 }
 
-/// Whether one of the node's addresses accepts a TCP connection.
+/// Returns whether one of the node's addresses accepts a TCP connection on this port within 50 ms.
 fn listens(port: u16, addresses: &[String]) -> bool {
     addresses
         .iter()

@@ -1,4 +1,5 @@
-//! A sans-I/O state machine of one AMQP connection with one channel: bytes and times in, bytes and events out.
+//! The state machine of one AMQP connection with one channel: it receives bytes and times, and returns bytes
+//! and events, without any I/O.
 
 mod content;
 mod setup;
@@ -13,13 +14,13 @@ use std::collections::VecDeque;
 const GREETING: &[u8] = b"AMQP\x00\x00\x09\x01";
 const FRAME_MOST: u32 = 131_072;
 const BASIC: u16 = 60;
-/// The property flag of the delivery mode, the fourth from the left.
+/// The property flag that announces a delivery mode, the fourth flag from the left.
 const WITH_DELIVERY_MODE: u16 = 1 << 12;
 const PERSISTENT: u8 = 2;
 const TRANSIENT: u8 = 1;
 const SECOND: i64 = 1_000_000_000;
 
-/// Events for the client.
+/// What the state machine reports to the client.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Event {
     /// The broker has accepted the login.
@@ -37,18 +38,18 @@ pub enum Event {
         redelivered: bool,
         body: Vec<u8>,
     },
-    /// A fault that does not end the connection.
+    /// A fault of the broker that does not end the connection.
     Warning(String),
-    /// The connection is unusable.
+    /// The connection is unusable, with the reason.
     Closed(String),
 }
 
 pub struct Connection {
     spec: Spec,
-    /// Bytes for the broker; the sender drains them.
+    /// Bytes for the broker; the caller sends and removes them.
     pub output: Vec<u8>,
     input: Vec<u8>,
-    /// Remaining setup steps; the first is requested and unanswered.
+    /// Remaining setup steps; the first one has been requested and is not answered yet.
     steps: VecDeque<Step>,
     frame_most: usize,
     queue: String,
@@ -61,7 +62,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Starts a connection with the protocol header.
+    /// Starts a connection: the output holds the protocol header.
     pub fn new(spec: Spec, now: i64) -> Self {
         Self {
             steps: setup::steps(&spec),
@@ -79,13 +80,14 @@ impl Connection {
         }
     }
 
-    /// When to call `on_time` next.
+    /// Returns when to call `on_time` next; None without heartbeats.
     pub fn deadline(&self) -> Option<i64> {
         let each = self.heartbeat_ns?;
         Some((self.said_ns + each / 2).min(self.heard_ns + 2 * each))
     }
 
-    /// Sends heartbeats, and closes after two silent intervals of the broker (specification, 4.2.7).
+    /// Sends heartbeats, and closes the connection after two intervals without bytes from the broker
+    /// (specification, 4.2.7).
     pub fn on_time(&mut self, now: i64, events: &mut Vec<Event>) {
         let Some(each) = self.heartbeat_ns else {
             return;
@@ -98,12 +100,12 @@ impl Connection {
         }
     }
 
-    /// The socket has accepted bytes.
+    /// Records that the socket has accepted bytes at `now`, which postpones the next heartbeat.
     pub fn sent(&mut self, now: i64) {
         self.said_ns = now;
     }
 
-    /// Processes bytes from the broker.
+    /// Processes bytes from the broker and appends events.
     pub fn receive(&mut self, bytes: &[u8], now: i64, events: &mut Vec<Event>) {
         self.heard_ns = now;
         let kept = std::mem::take(&mut self.input);
@@ -119,7 +121,7 @@ impl Connection {
         }
     }
 
-    /// Processes complete frames; returns their total length.
+    /// Processes the complete frames in `bytes`; returns their total length.
     fn frames(&mut self, bytes: &[u8], events: &mut Vec<Event>) -> usize {
         let mut used = 0;
         while !self.over {
@@ -182,7 +184,7 @@ impl Connection {
         }
     }
 
-    /// Handles the answer to the present step.
+    /// Handles the broker's answer to the present setup step, and requests the next step.
     fn on_answer(&mut self, method: Method, events: &mut Vec<Event>) {
         match (self.steps.front().copied(), method) {
             (Some(Step::Login), Method::Start { mechanisms }) => {
@@ -254,7 +256,8 @@ impl Connection {
         }
     }
 
-    /// Appends a message to the output; returns the number by which the broker will confirm it.
+    /// Appends a message to the output. Returns the number by which the broker will confirm it; None without
+    /// confirms.
     pub fn publish(&mut self, body: &[u8]) -> Option<u64> {
         let publish = self.spec.publish.as_ref()?;
         let mode = if publish.persistent {
@@ -282,7 +285,7 @@ impl Connection {
         Some(self.next_tag - 1)
     }
 
-    /// Requests the end of the connection, without waiting for the answer.
+    /// Requests the end of the connection; does not wait for the answer.
     pub fn leave(&mut self) {
         methods::close(&mut self.output);
         self.over = true;

@@ -1,9 +1,9 @@
-//! The methods of AMQP 0-9-1 that a client sends and understands.
+//! Encodes and parses the methods of AMQP 0-9-1 that the client uses.
 
 use super::spec::{Consume, Exchange, Spec};
 use super::wire::{Fields, METHOD, put_frame, put_long_bytes, put_short_text};
 
-/// The channel of all methods except those of the connection.
+/// The channel of all methods except those of the connection, which use channel 0.
 pub const CHANNEL: u16 = 1;
 const SUCCESS: u16 = 200; // reply code, as of HTTP
 /// Extensions that the client announces, so that the broker uses them.
@@ -46,7 +46,7 @@ pub enum Method {
     Other(u16, u16),
 }
 
-/// Parses a method; None where arguments are missing.
+/// Parses a method from the broker; None if arguments are missing.
 pub fn understand(payload: &[u8]) -> Option<Method> {
     let mut fields = Fields(payload);
     let (class, method) = (fields.short()?, fields.short()?);
@@ -113,7 +113,7 @@ fn method(
     });
 }
 
-/// Logs in with the mechanism PLAIN.
+/// Appends the method connection.start-ok: a login with the mechanism PLAIN.
 pub fn start_ok(out: &mut Vec<u8>, spec: &Spec) {
     let mut known = Vec::new();
     for name in CAPABILITIES {
@@ -136,7 +136,7 @@ pub fn start_ok(out: &mut Vec<u8>, spec: &Spec) {
     });
 }
 
-/// Negotiates one channel, the largest frame and the heartbeat.
+/// Appends the method connection.tune-ok: one channel, the largest frame and the heartbeat.
 pub fn tune_ok(out: &mut Vec<u8>, frame_most: u32, heartbeat_s: u16) {
     method(out, 0, (10, 31), |out| {
         out.extend_from_slice(&CHANNEL.to_be_bytes());
@@ -181,7 +181,7 @@ pub fn declare_exchange(out: &mut Vec<u8>, exchange: &Exchange) {
     });
 }
 
-/// Declares a queue; one without a name is exclusive to the connection and ends with it.
+/// Appends the method queue.declare; a queue without a name is exclusive to the connection and ends with it.
 pub fn declare_queue(out: &mut Vec<u8>, consume: &Consume) {
     let own = consume.queue.is_empty();
     method(out, CHANNEL, (50, 10), |out| {

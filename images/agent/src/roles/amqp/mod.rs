@@ -1,6 +1,7 @@
 //! An AMQP 0-9-1 client: an open-loop publisher, a consumer, or both; every message is accounted for.
 //!
-//! This module connects the protocol's sans-I/O state machine with the link to the broker and the delivery ledger.
+//! This module connects the protocol's state machine, which does no I/O, with the link to the broker and the
+//! delivery ledger.
 
 mod connection;
 mod methods;
@@ -15,12 +16,12 @@ use crate::proto::{self, Item};
 use connection::{Connection, Event};
 use spec::{Publish, Spec};
 
-/// The longest name or key (AMQP's short string).
+/// The longest name or key in bytes (AMQP's short string).
 const LONGEST_TEXT: usize = 255;
 
 struct Amqp {
     spec: Spec,
-    /// Present as long as the socket.
+    /// The protocol's state; None without a socket.
     connection: Option<Connection>,
 }
 
@@ -54,7 +55,8 @@ fn check(spec: &Spec) -> Res<()> {
     }
 }
 
-/// Resends messages that were unconfirmed when the connection was lost: duplicates are possible, losses are not.
+/// Returns the rules of delivery: messages that were unconfirmed when the connection was lost are resent, so
+/// duplicates are possible and losses are not.
 fn rules(publish: &Publish) -> Rules {
     Rules {
         acknowledged: publish.confirms,
@@ -160,7 +162,7 @@ impl Protocol for Amqp {
     }
 }
 
-/// Feeds a broker's bytes, in two pieces, to a client that publishes and consumes.
+/// Passes a broker's bytes, in two pieces, to a client that publishes and consumes.
 #[cfg(feature = "fuzzing")]
 pub fn fuzz(bytes: &[u8]) {
     let exchange = serde_json::json!({"name": "m", "type": "topic", "durable": true});

@@ -1,4 +1,4 @@
-//! The `spec` of software of kind `amqp`.
+//! The settings (`spec`) of software of kind `amqp`.
 
 use crate::roles::broker_client::Broker;
 use serde::Deserialize;
@@ -10,13 +10,13 @@ pub struct Spec {
     pub vhost: String,
     pub user: String,
     pub password: String,
-    /// 0 disables heartbeats.
+    /// Interval of heartbeats in seconds; 0 disables them.
     pub heartbeat_s: u16,
     pub publish: Option<Publish>,
     pub consume: Option<Consume>,
 }
 
-/// An exchange; an empty name is the default exchange, which routes by queue name.
+/// An exchange; the empty name is that of the default exchange, which routes by queue name.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Exchange {
     pub name: String,
@@ -29,24 +29,24 @@ pub struct Exchange {
 pub struct Publish {
     pub exchange: Exchange,
     pub key: String,
-    /// Delivery mode 2: durable queues store the messages on disk.
+    /// Whether messages have delivery mode 2, so that durable queues store them on disk.
     pub persistent: bool,
     pub confirms: bool,
-    /// Window of unconfirmed messages.
+    /// The most unconfirmed messages.
     pub inflight: usize,
-    /// Most messages that wait while disconnected or while the window is full.
+    /// The most messages that wait while the client is disconnected or has `inflight` unconfirmed messages.
     pub queue: usize,
 }
 
 #[derive(Debug, Clone, Deserialize)]
 pub struct Consume {
     pub exchange: Exchange,
-    /// Binding keys of the queue.
+    /// Binding keys of the queue at the exchange.
     pub keys: Vec<String>,
-    /// Empty: an exclusive queue that the broker names and that ends with the connection.
+    /// Name of the queue; empty: an exclusive queue that the broker names and that ends with the connection.
     pub queue: String,
     pub durable: bool,
-    /// Most unacknowledged messages; 0: no limit.
+    /// The most unacknowledged messages that the broker sends; 0: no limit.
     pub prefetch: u16,
     pub acknowledge: bool,
 }

@@ -10,11 +10,11 @@ use std::net::{TcpListener, TcpStream};
 use std::thread::{JoinHandle, spawn};
 use std::time::Duration;
 
-/// How the broker confirms publications of one connection.
+/// How the scripted broker confirms the publications of one connection.
 #[derive(Clone, Copy)]
 enum Confirms {
     Each,
-    /// Confirms once, after this many messages and for all of them, and then closes the connection.
+    /// Once, after this many messages and for all of them; then the broker closes the connection.
     UpTo(u64),
     Never,
 }
@@ -48,7 +48,7 @@ fn answer(socket: &mut TcpStream, channel: u16, (class, id): (u16, u16), argumen
     let _ = socket.write_all(&out);
 }
 
-/// Serves one connection; returns the number of published messages.
+/// Serves one connection as the broker; returns the number of published messages.
 fn serve(mut socket: TcpStream, confirms: Confirms) -> u64 {
     socket
         .set_read_timeout(Some(Duration::from_secs(10)))
@@ -102,7 +102,8 @@ fn confirm(socket: &mut TcpStream, tag: u64, multiple: bool) {
     answer(socket, 1, (60, 80), &arguments);
 }
 
-/// Serves connections as scripted; returns the number of published messages of each.
+/// Starts a broker that serves one connection per entry of `script`; returns its port and the numbers of
+/// published messages.
 fn broker(script: Vec<Confirms>) -> (u16, JoinHandle<Vec<u64>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -113,7 +114,8 @@ fn broker(script: Vec<Confirms>) -> (u16, JoinHandle<Vec<u64>>) {
     (port, spawn(serving))
 }
 
-/// Runs the role in real time until all is settled or `most` has passed; returns its records.
+/// Runs the role in real time until all messages are settled or `most` has passed; returns its S, R and C
+/// records.
 fn play(item: Item, most: Duration) -> (Vec<String>, Vec<String>, Vec<String>) {
     let (mut client, mut out) = (arm(item).unwrap(), Vec::new());
     let t0 = clock::lab_ns();

@@ -7,7 +7,7 @@ pub const HEADER: u8 = 2;
 pub const BODY: u8 = 3;
 pub const HEARTBEAT: u8 = 8;
 const END: u8 = 0xce;
-/// Octets before the payload: type, channel and size. One octet follows it, the end mark.
+/// Bytes of a frame before its payload: type, channel and size. One byte follows the payload, the end mark.
 const BEFORE: usize = 7;
 pub const AROUND: usize = BEFORE + 1;
 
@@ -17,8 +17,8 @@ pub struct Frame<'a> {
     pub payload: &'a [u8],
 }
 
-/// The first frame of `bytes` and its length; None while it is incomplete. An error where it is malformed or longer than
-/// `most`.
+/// Returns the first frame of `bytes` and its length; None while it is incomplete. An error if it is
+/// malformed or longer than `most` bytes.
 pub fn frame(bytes: &[u8], most: usize) -> Res<Option<(Frame<'_>, usize)>> {
     let mut fields = Fields(bytes);
     let (Some(kind), Some(channel), Some(size)) = (fields.octet(), fields.short(), fields.long())
@@ -48,7 +48,7 @@ pub fn frame(bytes: &[u8], most: usize) -> Res<Option<(Frame<'_>, usize)>> {
     }
 }
 
-/// Appends a frame whose payload `write` appends.
+/// Appends a frame; `write` appends its payload.
 pub fn put_frame(out: &mut Vec<u8>, kind: u8, channel: u16, write: impl FnOnce(&mut Vec<u8>)) {
     out.push(kind);
     out.extend_from_slice(&channel.to_be_bytes());
@@ -60,7 +60,7 @@ pub fn put_frame(out: &mut Vec<u8>, kind: u8, channel: u16, write: impl FnOnce(&
     out.push(END);
 }
 
-/// Appends a text of at most 255 bytes, which the client's check guarantees.
+/// Appends a short text of at most 255 bytes; the check of the specification excludes longer ones.
 pub fn put_short_text(out: &mut Vec<u8>, text: &str) {
     let bytes = &text.as_bytes()[..text.len().min(255)];
     out.push(bytes.len() as u8);
@@ -72,7 +72,7 @@ pub fn put_long_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-/// The unread rest of a method's arguments. Readers return None where it is too short.
+/// The unread rest of a method's arguments. Each reader returns None if the rest is too short.
 pub struct Fields<'a>(pub &'a [u8]);
 
 impl<'a> Fields<'a> {
@@ -108,7 +108,7 @@ impl<'a> Fields<'a> {
             .map(|bytes| String::from_utf8_lossy(bytes).into_owned())
     }
 
-    /// A long text, or a table with unparsed content.
+    /// Removes a long text or a table; returns its bytes unparsed.
     pub fn long_bytes(&mut self) -> Option<&'a [u8]> {
         let size = self.long()?;
         self.take(size as usize)

@@ -1,29 +1,30 @@
 //! The delivery ledger of a client that publishes through a broker: every scheduled message is in exactly one state until
 //! it is settled and recorded.
 //!
-//! queue (not yet passed to the protocol) -> `leaving` (in the socket's buffer) without acknowledgement, else `inflight`
-//! (handshake in progress) -> settled. A message returns to the front of the queue if its guarantee allows resending.
+//! The states are: in the queue (not yet passed to the protocol); then, without acknowledgements, in
+//! `leaving` (in the socket's buffer), otherwise in `inflight` (handshake in progress); then settled. A
+//! message returns to the front of the queue if its guarantee allows resending.
 
 use crate::proto::Totals;
 use crate::records::{Message, Outcome};
 use crate::roles::sends::Sends;
 use std::collections::{BTreeMap, VecDeque};
 
-/// The protocol's delivery guarantee, and limits on waiting messages.
+/// The protocol's delivery guarantee, and the limits on waiting messages.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Rules {
-    /// The broker acknowledges messages.
+    /// Whether the broker acknowledges messages.
     pub acknowledged: bool,
-    /// Unacknowledged messages may be resent.
+    /// Whether unacknowledged messages may be resent.
     pub resends: bool,
-    /// Handshakes outlive the connection.
+    /// Whether handshakes continue after the connection was lost.
     pub keeps_session: bool,
-    /// Most unacknowledged messages.
+    /// The most unacknowledged messages.
     pub inflight: usize,
     pub queue: usize,
 }
 
-/// A message in the socket's buffer, with the position of its last byte.
+/// A message in the socket's buffer, with the stream position of its last byte.
 struct Leaving {
     end: u64,
     id: Option<u64>,
@@ -34,10 +35,10 @@ struct Leaving {
 pub struct Delivery {
     sends: Option<Sends>,
     rules: Rules,
-    /// The broker's limit on open handshakes.
+    /// The broker's own limit on unacknowledged messages (open handshakes).
     window: usize,
     queue: VecDeque<Message>,
-    /// Passed to the protocol, but not yet in the socket's buffer.
+    /// The message passed to the protocol, but not yet in the socket's buffer.
     taken: Option<Message>,
     inflight: BTreeMap<u64, Message>,
     leaving: VecDeque<Leaving>,
@@ -46,7 +47,7 @@ pub struct Delivery {
 }
 
 impl Delivery {
-    /// `sends`: the flow of a publisher.
+    /// Creates the ledger; `sends` is the flow of a publisher, None for a client that only subscribes.
     pub fn new(rules: Rules, sends: Option<Sends>) -> Self {
         Self {
             sends,
@@ -56,7 +57,7 @@ impl Delivery {
         }
     }
 
-    /// Offset of the next tick.
+    /// Returns when the next message falls due, as an offset from t0; None without a further one.
     pub fn next_tick(&self) -> Option<i64> {
         self.sends.as_ref().and_then(Sends::next_ns)
     }
@@ -74,7 +75,7 @@ impl Delivery {
         totals.pending += (self.queue.len() + self.inflight.len() + leaving) as u64;
     }
 
-    /// Queues all due messages; drops and records those beyond the queue's limit.
+    /// Queues all due messages; drops and records those that exceed the queue's limit.
     pub fn schedule(&mut self, t0: i64, now: i64, out: &mut Vec<u8>) {
         let Some(sends) = &mut self.sends else {
             return;
@@ -89,13 +90,15 @@ impl Delivery {
         }
     }
 
-    /// Sets the broker's limit on open handshakes. The ledger counts `inflight` itself: mqtt-protocol-core 0.7 counts the
-    /// answers to resent messages of a resumed session, but not the messages, so that its count falls below zero.
+    /// Sets the broker's limit on open handshakes. The ledger counts `inflight` itself, since
+    /// mqtt-protocol-core 0.7 counts the answers to resent messages of a resumed session but not the
+    /// messages, so that its count falls below zero.
     pub fn set_window(&mut self, window: usize) {
         self.window = window;
     }
 
-    /// The payload of the next message, if the window is open.
+    /// Removes the next message from the queue and returns its payload; None if the queue is empty or the
+    /// window full.
     pub fn next(&mut self) -> Option<Vec<u8>> {
         let sends = self.sends.as_ref()?;
         let most = self.rules.inflight.min(self.window);
@@ -109,8 +112,8 @@ impl Delivery {
         Some(body)
     }
 
-    /// The protocol has appended the message to the socket's buffer, which now holds `buffered` bytes; the broker will
-    /// acknowledge it by `id`.
+    /// Records that the protocol has appended the message to the socket's buffer, which now holds `buffered`
+    /// bytes; the broker will acknowledge the message by `id`.
     pub fn emitted(&mut self, id: Option<u64>, buffered: usize) {
         let end = self.written + buffered as u64;
         let mut message = None;
@@ -121,14 +124,15 @@ impl Delivery {
         self.leaving.push_back(Leaving { end, id, message });
     }
 
-    /// The protocol has refused the message (too large for the broker, no packet id): it stays unsent.
+    /// Records that the protocol has refused the message (too large for the broker, no packet id): it is not
+    /// sent.
     pub fn refused(&mut self, out: &mut Vec<u8>) {
         if let Some(message) = self.taken.take() {
             self.record(out, &message, 0, Outcome::Unsent);
         }
     }
 
-    /// The socket has accepted `n` bytes.
+    /// Records that the socket has accepted `n` bytes, and so the messages that end in them.
     pub fn written(&mut self, n: usize, now: i64, out: &mut Vec<u8>) {
         self.written += n as u64;
         while self.leaving.front().is_some_and(|l| l.end <= self.written) {
@@ -153,7 +157,8 @@ impl Delivery {
         }
     }
 
-    /// The handshake with this id has ended.
+    /// Records that the handshake with this id has ended; `taken`: whether the broker has accepted the
+    /// message.
     pub fn settled(&mut self, id: u64, taken: bool, now: i64, out: &mut Vec<u8>) {
         if let Some(message) = self.inflight.remove(&id) {
             self.counts.settled += u64::from(taken);
@@ -166,7 +171,7 @@ impl Delivery {
         }
     }
 
-    /// The handshakes of all ids up to this one have ended.
+    /// Records that the handshakes of all ids up to `last` have ended.
     pub fn settled_to(&mut self, last: u64, taken: bool, now: i64, out: &mut Vec<u8>) {
         while let Some(first) = self.inflight.first_key_value().map(|(id, _)| *id)
             && first <= last
@@ -175,7 +180,8 @@ impl Delivery {
         }
     }
 
-    /// Requeues unacknowledged messages that left only in part, since they cannot have arrived.
+    /// Handles the end of the connection: requeues the messages without acknowledgement that left only in
+    /// part, since they cannot have arrived.
     pub fn connection_lost(&mut self, out: &mut Vec<u8>) {
         let back: Vec<Message> = self.leaving.drain(..).filter_map(|l| l.message).collect();
         back.into_iter()
@@ -187,8 +193,8 @@ impl Delivery {
         }
     }
 
-    /// The broker has lost the session's handshakes. Resends the messages where duplicates are allowed; otherwise they
-    /// stay unconfirmed.
+    /// Handles the loss of the broker's handshakes: requeues the messages if duplicates are allowed;
+    /// otherwise records them as unsettled.
     pub fn session_lost(&mut self, out: &mut Vec<u8>) {
         let mut open: Vec<Message> = std::mem::take(&mut self.inflight).into_values().collect();
         open.sort_by_key(|m| m.seq);
@@ -201,7 +207,7 @@ impl Delivery {
         }
     }
 
-    /// Records all unsettled messages.
+    /// Records the outcome of all open messages: unsettled if they were sent, else unsent.
     pub fn finish(&mut self, out: &mut Vec<u8>) {
         for message in std::mem::take(&mut self.inflight).into_values() {
             let outcome = if message.attempts > 0 {

@@ -1,4 +1,4 @@
-//! A client's link to its broker: its state, its socket, and session records.
+//! A client's link to its broker: its state, its socket, and the records of its session.
 
 use super::delivery::Delivery;
 use crate::os::{self, Res};
@@ -10,12 +10,12 @@ use std::io;
 use std::net::{IpAddr, TcpStream};
 use std::os::fd::{AsRawFd, RawFd};
 
-/// The broker's part of a client's `spec`.
+/// The settings of the broker and of reconnection in a client's `spec`.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Broker {
     broker: String,
     port: u16,
-    /// Delay before a new attempt; 0: never reconnect.
+    /// Delay before a new attempt to connect; 0: never reconnect.
     pub reconnect_ns: i64,
     #[serde(flatten)]
     marks: Marks,
@@ -34,9 +34,9 @@ impl Broker {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// Connects at this time.
+    /// Waits to connect until this time.
     Waiting(i64),
-    /// Not ready yet; fails at this time.
+    /// Is connecting and not ready yet; the attempt fails at this time.
     Connecting(i64),
     Up,
     Over,
@@ -45,9 +45,9 @@ pub enum State {
 /// A connection to the broker.
 struct Connection {
     socket: TcpStream,
-    /// TCP's handshake is complete.
+    /// Whether TCP's handshake is complete.
     established: bool,
-    /// The broker has accepted the login.
+    /// Whether the broker has accepted the login.
     welcome: bool,
 }
 
@@ -60,7 +60,7 @@ pub struct Link {
     received: u64,
     foreign: u64,
     pub delivery: Delivery,
-    /// A fault of the connection, which becomes the reason if it ends.
+    /// A fault of the connection; if the connection ends, this becomes the recorded reason.
     pub error: Option<String>,
 }
 
@@ -100,7 +100,7 @@ impl Link {
         self.connection = None;
     }
 
-    /// The result of TCP's handshake; None without a connection.
+    /// Returns the result of TCP's handshake; None without a connection.
     pub(super) fn take_error(&mut self) -> Option<Res<()>> {
         let connection = self.connection.as_mut()?;
         Some(match connection.socket.take_error() {
@@ -140,17 +140,17 @@ impl Link {
         totals
     }
 
-    /// The client's name in records.
+    /// Returns the client's name in records.
     pub fn endpoint(&self) -> &str {
         &self.session.endpoint
     }
 
-    /// Whether the client may publish.
+    /// Returns whether the client may publish.
     pub fn is_up(&self) -> bool {
         self.state == State::Up
     }
 
-    /// The broker has accepted the login.
+    /// Records that the broker has accepted the login.
     pub fn welcome(&mut self, detail: &str, now: i64, out: &mut Vec<u8>) {
         if let Some(connection) = &mut self.connection {
             connection.welcome = true;
@@ -158,7 +158,7 @@ impl Link {
         self.note("connected", now, detail, out);
     }
 
-    /// The client may publish from now on.
+    /// Permits the client to publish from now on.
     pub fn ready(&mut self) {
         self.state = State::Up;
     }
@@ -168,7 +168,8 @@ impl Link {
         records::session(out, &self.session.endpoint, what, now, detail);
     }
 
-    /// Records a message from the broker; `again`: the broker marks it as a possible duplicate.
+    /// Records a message from the broker, or counts it as foreign; `again`: the broker marks it as a possible
+    /// duplicate.
     pub fn received(&mut self, again: bool, body: &[u8], now: i64, out: &mut Vec<u8>) {
         match payload::read(body) {
             Some(who) => {
@@ -179,7 +180,8 @@ impl Link {
         }
     }
 
-    /// Writes `output` as far as the socket accepts it and updates the ledger; whether any byte left.
+    /// Writes as much of `output` as the socket accepts and updates the ledger; returns whether any byte was
+    /// written.
     pub fn write(&mut self, output: &mut Vec<u8>, now: i64, out: &mut Vec<u8>) -> bool {
         let Some(fd) = self.fd().filter(|_| self.is_established()) else {
             return false;

@@ -1,7 +1,7 @@
-//! A client of a broker for any protocol: its session, its connection, and its delivery ledger.
+//! A client of a broker, common to all protocols: its session, its connection, and its delivery ledger.
 //!
-//! The protocol is a sans-I/O state machine with the clock as an argument. All times are the lab's clock in Unix
-//! nanoseconds.
+//! The protocol is a state machine without I/O, to which the caller passes bytes and the time. All times are
+//! Unix nanoseconds of the lab's clock.
 
 mod delivery;
 mod link;
@@ -22,32 +22,32 @@ use std::os::fd::RawFd;
 
 const CHUNK_BYTES: usize = 16_384;
 
-/// A protocol on a connection. It buffers output until `write` or `pump` passes it to the link; an error is the reason
-/// why the connection is unusable.
+/// A protocol on a connection. It buffers output until `write` or `pump` passes it to the link; a returned
+/// error is the reason why the connection is unusable.
 pub trait Protocol {
-    /// The reason recorded for a timed-out attempt.
+    /// The reason that is recorded for an attempt that timed out.
     const LATE: &'static str;
 
-    /// A new connection has been started.
+    /// Called when a new connection has been started.
     fn begin(&mut self, now: i64);
-    /// TCP's handshake is complete.
+    /// Called when TCP's handshake is complete.
     fn established(&mut self, link: &mut Link, now: i64, out: &mut Vec<u8>) -> Res<()>;
     fn receive(&mut self, bytes: &[u8], link: &mut Link, now: i64, out: &mut Vec<u8>) -> Res<()>;
-    /// When to call `on_time` next.
+    /// Returns when to call `on_time` next; None if nothing is planned.
     fn deadline(&self) -> Option<i64>;
-    /// Handles timers and heartbeats.
+    /// Runs the timers and heartbeats that are due.
     fn on_time(&mut self, link: &mut Link, now: i64, out: &mut Vec<u8>) -> Res<()>;
     /// Passes queued messages to the protocol while its window is open, and writes them.
     fn pump(&mut self, link: &mut Link, now: i64, out: &mut Vec<u8>) -> Res<()>;
-    /// Whether output waits for space in the socket's buffer.
+    /// Returns whether output waits for space in the socket's buffer.
     fn has_output(&self) -> bool;
-    /// The socket is writable; called before reading from it.
+    /// Called when the socket is writable, before reading from it.
     fn on_room(&mut self, _line: &mut Link, _now: i64, _out: &mut Vec<u8>) {}
     /// Disconnects from a broker that has accepted the login.
     fn leave(&mut self, link: &mut Link, now: i64, out: &mut Vec<u8>);
     /// Sends a last message, if any, before the connection closes.
     fn last_words(&mut self, _line: &mut Link, _now: i64, _out: &mut Vec<u8>) {}
-    /// The connection has ended; the session's state carries over to the next.
+    /// Called when the connection has ended; the state of the session continues in the next connection.
     fn end(&mut self);
 }
 
@@ -58,7 +58,8 @@ pub struct Client<P> {
 }
 
 impl<P: Protocol> Client<P> {
-    /// Creates a client for an item of `workload`; it stays idle before `go`. `rules`: those of a publisher.
+    /// Creates a client for an item of `workload`; it does nothing before `go`. `rules` are those of a
+    /// publisher, None for a client that only subscribes.
     pub fn new(item: Item, broker: Broker, rules: Option<Rules>, protocol: P) -> Res<Self> {
         let session = item.software.session;
         let address = broker.address()?;
@@ -94,7 +95,8 @@ impl<P: Protocol> Client<P> {
         }
     }
 
-    /// Handles the end of a connection or an attempt, and applies the reconnect policy.
+    /// Handles the end of a connection or an attempt: records `why`, and reconnects later if the settings say
+    /// so.
     fn lost(&mut self, why: &str, now: i64, out: &mut Vec<u8>) {
         let what = if self.link.is_welcome() {
             "disconnected"
@@ -117,7 +119,7 @@ impl<P: Protocol> Client<P> {
         self.link.delivery.connection_lost(out);
     }
 
-    /// Disconnects for good.
+    /// Disconnects, without reconnecting later.
     fn leave(&mut self, now: i64, out: &mut Vec<u8>) {
         // The broker's close that follows is expected.
         self.link.state = State::Over;
@@ -134,7 +136,7 @@ impl<P: Protocol> Client<P> {
         }
     }
 
-    /// Whether TCP's handshake is complete.
+    /// Checks whether TCP's handshake is complete, and passes that on to the protocol; returns whether it is.
     fn establish(&mut self, now: i64, out: &mut Vec<u8>) -> bool {
         match self.link.take_error() {
             None => return false,
@@ -206,7 +208,7 @@ impl<P: Protocol> Role for Client<P> {
             .min()
     }
 
-    /// Schedules, connects, keeps alive and disconnects.
+    /// Queues due messages, connects, runs the protocol's timers, and disconnects at the session's end.
     fn on_time(&mut self, now: i64, out: &mut Vec<u8>) {
         let Some(t0) = self.t0_ns else {
             return;

@@ -1,25 +1,26 @@
-//! Paces a transfer: how many bytes may have left by a time, given its rate, volume and end.
+//! Paces a bulk transfer: computes how many bytes may have been sent by a time, given rate, volume and end.
 
 use super::Protocol;
 
-/// The largest single write to a socket.
+/// The largest single write to a socket in bytes.
 pub const CHUNK: usize = 131_072;
-/// Paced data leaves at this interval, the default of iperf3.
+/// The interval at which paced data is written, the default of iperf3.
 const PACE_NS: u64 = 1_000_000;
 
 pub struct Pace {
     pub protocol: Protocol,
-    /// 0: greedy.
+    /// Payload rate; 0: as fast as possible.
     pub rate_bps: u64,
     pub size: usize,
-    /// 0: until the flow's end.
+    /// Bytes to send; 0: no limit until the flow's end.
     pub volume_bytes: u64,
     pub start_ns: i64,
     pub stop_ns: i64,
 }
 
 impl Pace {
-    /// Bytes that may have left by `now`: 0 before the start, constant after the end.
+    /// Returns the number of bytes that may have been sent by `now`: 0 before the start, at most
+    /// `volume_bytes` if that is set.
     pub fn allowed(&self, now: i64) -> u64 {
         if now < self.start_ns {
             return 0;
@@ -40,7 +41,7 @@ impl Pace {
         now >= self.stop_ns || (volume > 0 && sent >= volume)
     }
 
-    /// Size of the next paced write; the last one may be smaller.
+    /// Returns the size of the next paced write in bytes; the last write may be smaller.
     pub fn quantum(&self, sent: u64) -> u64 {
         let some = match self.protocol {
             Protocol::Udp => self.size as u64,
@@ -54,7 +55,7 @@ impl Pace {
         }
     }
 
-    /// When the next quantum may leave.
+    /// Returns when the next paced write may happen; only for a flow with a rate.
     pub fn next_ns(&self, sent: u64) -> i64 {
         let bits = u128::from(sent + self.quantum(sent)) * 8;
         let after = (bits * 1_000_000_000).div_ceil(u128::from(self.rate_bps));

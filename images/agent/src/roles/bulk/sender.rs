@@ -1,4 +1,4 @@
-//! The sender of a bulk transfer.
+//! The sender of a bulk transfer over TCP streams or UDP.
 
 use super::pace::{CHUNK, Pace};
 use super::stream::Stream;
@@ -13,9 +13,9 @@ use std::io::ErrorKind;
 use std::net::{Shutdown, TcpListener, UdpSocket};
 use std::os::fd::{AsRawFd, RawFd};
 
-/// Writes in a row before other work gets its turn.
+/// The most writes in a row before other work gets its turn.
 const AT_ONCE: usize = 16;
-/// The longest datagram over IPv4.
+/// The longest payload of a datagram over IPv4.
 const LONGEST: usize = 65_507;
 
 pub struct Sender {
@@ -29,7 +29,7 @@ pub struct Sender {
     offsets_ns: (i64, i64),
     connect_ns: Option<i64>,
     streams: Vec<Stream>,
-    /// The stream to serve first.
+    /// Index of the stream to serve first.
     turn: usize,
     udp: Option<UdpSocket>,
     full: bool,
@@ -38,7 +38,7 @@ pub struct Sender {
     chunk: Vec<u8>,
     over: bool,
     recorded: u64,
-    /// Session steps to record.
+    /// Steps of the session that the role has yet to record.
     pub changes: Vec<(&'static str, String)>,
 }
 
@@ -108,12 +108,12 @@ impl Sender {
             || (self.streams.len() == self.count && self.streams.iter().all(|s| s.up))
     }
 
-    /// Whether there is progress to record.
+    /// Returns whether the transfer has begun and has not ended.
     pub fn active(&self) -> bool {
         self.connect_ns.is_none() && !self.over && self.sent != 0
     }
 
-    /// Number of streams with unacknowledged data.
+    /// Returns the number of streams with unacknowledged data.
     pub fn pending(&self) -> u64 {
         let unsettled = |s: &&Stream| socket::outstanding(&s.socket).is_ok_and(|bytes| bytes > 0);
         self.streams.iter().filter(unsettled).count() as u64
@@ -152,7 +152,7 @@ impl Sender {
         }
     }
 
-    /// Connects, sends, ends; true when it has just ended.
+    /// Connects, sends and ends when each is due; returns true when the transfer has just ended.
     pub fn on_time(&mut self, now: i64) -> bool {
         if self.connect_ns.is_some_and(|at| now >= at) {
             self.connect_ns = None;
@@ -261,7 +261,7 @@ impl Sender {
         }
     }
 
-    /// Serves the streams in turn, one chunk at a time.
+    /// Writes to the streams in turn, one chunk at a time, as much as the pace allows.
     fn send_streams(&mut self, now: i64) {
         let allowed = self.pace.allowed(now);
         for _ in 0..AT_ONCE * self.streams.len() {
@@ -317,7 +317,7 @@ impl Sender {
         self.chunk = datagram;
     }
 
-    /// The window of each connection, with its index.
+    /// Returns the congestion window of each connection with the connection's index.
     pub fn windows(&self) -> Vec<(usize, Window)> {
         let read = |(place, stream): (usize, &Stream)| {
             let info = tcp_info::read(&stream.socket).ok()?;
@@ -330,7 +330,8 @@ impl Sender {
         self.flow
     }
 
-    /// Progress to record, if there is any.
+    /// Returns the flow's number and its progress; None before the first byte, and once the final progress
+    /// was returned.
     pub fn take_progress(&mut self) -> Option<(u32, Progress)> {
         if self.sent == 0
             || (self.over && std::mem::replace(&mut self.recorded, self.sent) == self.sent)

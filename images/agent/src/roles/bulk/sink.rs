@@ -1,4 +1,4 @@
-//! The receiver of bulk transfers: TCP and UDP on one port, counted by flow.
+//! The receiver of bulk transfers: TCP and UDP on one port; counts bytes by flow.
 
 use super::Progress;
 use crate::clock;
@@ -12,31 +12,31 @@ use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::os::fd::{AsRawFd, RawFd};
 
 const CHUNK: usize = 262_144;
-/// Reads in a row before other work gets its turn.
+/// The most reads in a row before other work gets its turn.
 const AT_ONCE: usize = 64;
 
 struct Connection {
     socket: TcpStream,
-    /// The incomplete header that identifies the flow.
+    /// The beginning of the header that identifies the flow, while it is incomplete.
     head: Vec<u8>,
     flow: Option<u32>,
-    /// Bytes received before the flow was known.
+    /// Bytes received before the header was complete.
     unassigned: u64,
 }
 
 #[derive(Default)]
 struct Count {
     bytes: u64,
-    /// Number of datagrams, and the highest sequence number plus one.
+    /// Number of datagrams received, and the highest sequence number plus one; None for TCP.
     datagrams: Option<(u64, u64)>,
     recorded: u64,
 }
 
 pub struct Sink {
     listener: TcpListener,
-    /// Whether the sink accepts further connections.
+    /// Whether the receiver accepts further connections.
     open: bool,
-    /// Why not, until it is recorded.
+    /// The reason why it does not, until that is recorded.
     pub error: Option<String>,
     udp: UdpSocket,
     pub bound_ns: i64,
@@ -79,7 +79,7 @@ impl Sink {
         self.connections.keys().for_each(|fd| wait_for(*fd, false));
     }
 
-    /// True when a connection has ended.
+    /// Receives from a ready descriptor; returns true when a connection has ended.
     pub fn on_ready(&mut self, fd: RawFd) -> bool {
         self.chunk.resize(CHUNK, 0);
         if fd == self.udp.as_raw_fd() {
@@ -100,7 +100,7 @@ impl Sink {
         false
     }
 
-    /// Accepts a connection; false when there is none left.
+    /// Takes over an accepted connection; returns false when there is none left.
     pub(super) fn take_in(&mut self, accepted: io::Result<TcpStream>) -> bool {
         let accepted = accepted.and_then(|socket| socket.set_nonblocking(true).map(|()| socket));
         match accepted {
@@ -142,7 +142,7 @@ impl Sink {
         }
     }
 
-    /// Reports datagrams that were lost in the socket's buffer.
+    /// Returns a text if the kernel has dropped datagrams because the socket's buffer was full, else None.
     pub fn overrun(&self) -> Option<String> {
         datagrams::overrun(&self.udp)
     }
@@ -153,7 +153,7 @@ impl Sink {
             .any(|count| count.bytes != count.recorded)
     }
 
-    /// Progress of the flows that have received data since the last call.
+    /// Returns the progress of each flow that has received data since the last call.
     pub fn take_progress(&mut self) -> Vec<(u32, Progress)> {
         let moved = self
             .flows
@@ -182,7 +182,7 @@ fn ours(bytes: &[u8]) -> Option<Identity> {
 }
 
 impl Connection {
-    /// Reads; false when the connection has ended or is foreign.
+    /// Reads from the connection; returns false when it has ended or does not begin with a flow's header.
     fn read(
         &mut self,
         chunk: &mut [u8],

@@ -11,12 +11,12 @@ pub struct Stream {
     pub socket: TcpStream,
     pub up: bool,
     written: u64,
-    /// The socket's buffer is full.
+    /// Whether the socket's buffer is full.
     pub full: bool,
 }
 
 impl Stream {
-    /// Wraps a connection that is being established.
+    /// Takes over a socket whose connection is being established.
     pub fn new(socket: TcpStream) -> Self {
         Self {
             socket,
@@ -26,7 +26,7 @@ impl Stream {
         }
     }
 
-    /// An error with the reason, if the connection has ended.
+    /// Returns an error with the reason if the connection has ended.
     pub fn check(&self) -> Result<(), String> {
         match self.socket.take_error() {
             Ok(None) => {}
@@ -40,7 +40,8 @@ impl Stream {
         }
     }
 
-    /// Writes the header that identifies the flow, then zeros.
+    /// Writes the header that identifies the flow, then bytes of `zeros`; returns the number of bytes
+    /// written.
     pub fn write(&mut self, identity: &Identity, zeros: &[u8]) -> usize {
         let mut head = Vec::new();
         let offer: &[u8] = if self.written < Bytes.smallest() as u64 {

@@ -1,4 +1,4 @@
-//! Reads TCP_INFO of a connection, and sets its congestion control.
+//! Reads the TCP_INFO of a connection, and sets its congestion control.
 
 use crate::os::{self, Res};
 use crate::records::Window;
@@ -7,14 +7,14 @@ use std::os::fd::AsRawFd;
 
 const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 
-/// Indices of 32-bit words in struct tcp_info (include/uapi/linux/tcp.h).
+/// Index of a 32-bit word in struct tcp_info, as the next ones (include/uapi/linux/tcp.h).
 const SND_MSS: usize = 4;
 const RTT_US: usize = 17;
 const SND_SSTHRESH: usize = 19;
 const SND_CWND: usize = 20;
 const TOTAL_RETRANS: usize = 25;
 const DATA_SEGS_OUT: usize = 39;
-/// TCP_INFINITE_SSTHRESH (include/net/tcp.h): no loss has set a threshold yet.
+/// TCP_INFINITE_SSTHRESH (include/net/tcp.h): no loss has set a slow start threshold yet.
 const INFINITE: u32 = 0x7fff_ffff;
 
 pub struct TcpInfo {
@@ -51,7 +51,7 @@ pub fn read(socket: &impl AsRawFd) -> io::Result<TcpInfo> {
     })
 }
 
-/// Sets the congestion control of a socket.
+/// Sets the congestion control of a socket; an error if the kernel does not have it.
 pub fn choose(socket: &impl AsRawFd, congestion: &str) -> Res<()> {
     // SAFETY: pointer and length belong together.
     let outcome = os::check(unsafe {

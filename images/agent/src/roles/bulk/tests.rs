@@ -35,7 +35,8 @@ fn b_records(text: &str) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// Runs both until the sender has been quiet for a while; returns their B records as numbers.
+/// Runs sender and receiver until the sender has been quiet for a while; returns their B records as lists of
+/// fields.
 fn transfer(more: Value) -> Vec<Vec<String>> {
     b_records(&all_records(more))
 }
@@ -72,7 +73,7 @@ fn all_records(more: Value) -> String {
     String::from_utf8(out).unwrap()
 }
 
-/// Bytes at the end, as the sender and as the sink counted them.
+/// Returns the last byte counts, first the sender's, then the receiver's.
 fn ends(records: &[Vec<String>]) -> [u64; 2] {
     ["0", "1"].map(|leg| {
         let of = records.iter().filter(|r| r[3] == leg);

@@ -1,15 +1,16 @@
-//! The retransmission curve of a state: soon after a change, then at growing intervals (IEC 61850-8-1, 18.1.2.5).
+//! The retransmission curve of a GOOSE state: retransmissions follow soon after a change, then at growing
+//! intervals (IEC 61850-8-1, 18.1.2.5).
 
 use crate::os::Res;
 use serde::Deserialize;
 
 #[derive(Debug, Clone, Deserialize)]
 pub struct Curve {
-    /// Intervals after a change, in order: T1, T1, T2, T3 ...
+    /// The intervals after a change, in order: T1, T1, T2, T3 ...
     pub retransmit_ns: Vec<i64>,
-    /// The interval from then on: T0.
+    /// The interval after all of these: T0.
     pub stable_ns: i64,
-    /// The messages' timeAllowedToLive; 0: twice the interval to the next message.
+    /// The field timeAllowedToLive of messages; 0: twice the interval to the next message.
     pub time_allowed_to_live_ms: u32,
 }
 
@@ -28,7 +29,7 @@ impl Curve {
         }
     }
 
-    /// The interval after message number `copies` since the change.
+    /// Returns the interval after the message with number `copies` (from 0) since the change.
     pub fn wait_ns(&self, copies: usize) -> i64 {
         self.retransmit_ns
             .get(copies)
@@ -36,7 +37,7 @@ impl Curve {
             .unwrap_or(self.stable_ns)
     }
 
-    /// timeAllowedToLive of a message, in milliseconds.
+    /// Returns timeAllowedToLive of the message with number `copies` since the change, in milliseconds.
     pub fn lives_ms(&self, copies: usize) -> u32 {
         if self.time_allowed_to_live_ms != 0 {
             return self.time_allowed_to_live_ms;
@@ -45,7 +46,7 @@ impl Curve {
         u32::try_from(twice.unsigned_abs().div_ceil(1_000_000)).unwrap_or(u32::MAX)
     }
 
-    /// Whether the curve is complete after this many messages.
+    /// Returns whether the curve is complete after this many messages, so that the stable interval applies.
     pub fn is_over(&self, messages: usize) -> bool {
         messages > self.retransmit_ns.len()
     }

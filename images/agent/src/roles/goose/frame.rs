@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 pub const ETHERTYPE: u16 = 0x88b8;
 
-/// Identification of a stream, the same on both sides.
+/// The fields that identify a stream, the same on both sides.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Stream {
     pub to: Destination,
@@ -13,7 +13,7 @@ pub struct Stream {
     pub conf_rev: u32,
 }
 
-/// Further fields that the publisher sets.
+/// The further constant fields that the publisher sets.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Content {
     pub dat_set: String,
@@ -22,18 +22,18 @@ pub struct Content {
     pub entries: u32,
 }
 
-/// Fields that differ in each message.
+/// The fields that differ in each message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Moment {
     pub st_num: u32,
     pub sq_num: u32,
-    /// Milliseconds.
+    /// The time, in milliseconds, within which the next message must arrive.
     pub time_allowed_to_live: u32,
-    /// Time of the last change, Unix time.
+    /// When the state last changed, in Unix nanoseconds.
     pub changed_ns: i64,
 }
 
-/// Encodes a frame. The states of all entries toggle with each stNum.
+/// Encodes a frame from MAC address `own`. The states of all entries toggle with each stNum.
 pub fn encode(own: [u8; 6], stream: &Stream, content: &Content, now: &Moment) -> Vec<u8> {
     let mut pdu = Vec::new();
     ber::push(&mut pdu, 0x80, stream.gocb_ref.as_bytes());
@@ -59,7 +59,7 @@ pub fn encode(own: [u8; 6], stream: &Stream, content: &Content, now: &Moment) ->
     iec61850::frame(own, &stream.to, ETHERTYPE, &apdu)
 }
 
-/// UtcTime: seconds, a 24-bit fraction, and the accuracy: 10 bits of the fraction (1 ms).
+/// Encodes a UtcTime: seconds, a 24-bit fraction, and the accuracy, 10 bits of the fraction (1 ms).
 fn utc_time(ns: i64) -> [u8; 8] {
     let (seconds, rest) = (ns.div_euclid(1_000_000_000), ns.rem_euclid(1_000_000_000));
     let fraction = ((rest << 24) / 1_000_000_000) as u32;
@@ -78,11 +78,11 @@ pub struct Seen<'a> {
     pub conf_rev: u64,
     pub st_num: u64,
     pub sq_num: u64,
-    /// Milliseconds.
+    /// The time, in milliseconds, within which the next message must arrive.
     pub time_allowed_to_live: u64,
 }
 
-/// Decodes a frame; None where it is no GOOSE frame or lacks a field.
+/// Decodes a frame; None if it is no GOOSE frame or lacks a field.
 pub fn read(frame: &[u8]) -> Option<Seen<'_>> {
     let (appid, mut apdu) = iec61850::apdu(frame, ETHERTYPE)?;
     let (0x61, mut pdu) = ber::take(&mut apdu)? else {

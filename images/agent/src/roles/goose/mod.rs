@@ -1,6 +1,7 @@
 //! GOOSE (IEC 61850-8-1): a publisher retransmits the state after each event to a group; subscribers receive it.
 //!
-//! A message is an event; stNum carries its number, beginning at 2, since 0 is reserved and 1 is the initial state.
+//! A message of the load is an event, a change of the state. stNum carries its number, beginning at 2, since
+//! 0 is reserved and 1 is the initial state.
 
 mod curve;
 mod frame;
@@ -11,7 +12,7 @@ use super::{Role, iec61850};
 use crate::os::Res;
 use crate::proto::Item;
 
-/// A publisher, or a subscriber with open sockets.
+/// Creates a publisher, or a subscriber with open sockets, for an item of `workload`.
 pub fn arm(item: Item) -> Res<Box<dyn Role>> {
     iec61850::arm(item, publisher::publisher, subscriber::subscriber)
 }

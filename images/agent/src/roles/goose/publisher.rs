@@ -1,4 +1,4 @@
-//! The GOOSE publisher: each event changes the state, which it retransmits.
+//! The GOOSE publisher: each event changes the state, which the publisher retransmits.
 
 use super::curve::Curve;
 use super::frame::{self, Content, Moment, Stream};
@@ -12,7 +12,7 @@ use crate::roles::iec61850::publisher::{self, Outlet, Publisher, only_flow};
 use crate::roles::sends::Sends;
 use serde::Deserialize;
 
-/// stNum of a publisher's initial state; the first event has the next number.
+/// stNum of a publisher's initial state; the first event has the next one.
 pub const BEGINNING: u32 = 1;
 
 #[derive(Debug, Deserialize)]
@@ -31,7 +31,7 @@ struct Events {
     state: State,
 }
 
-/// The present state, and how often it was sent.
+/// The present state of the publisher, and the number of messages that carried it.
 struct State {
     st_num: u32,
     sq_num: u32,
@@ -39,7 +39,7 @@ struct State {
     /// Number of messages with this state.
     sent: usize,
     next_ns: i64,
-    /// The event, until its curve is complete or the next event occurs.
+    /// The event that led to this state, until its retransmission curve is complete or the next event occurs.
     open: Option<(Message, Outcome)>,
 }
 
@@ -61,7 +61,7 @@ pub fn publisher(item: Item, spec: Spec) -> Res<Box<dyn Role>> {
 }
 
 impl Events {
-    /// Sends the present state; the next time counts from the due time.
+    /// Sends the present state; the time of the next retransmission counts from `due_ns`.
     fn send(&mut self, outlet: &mut Outlet, due_ns: i64, out: &mut Vec<u8>) {
         let Spec {
             stream,

@@ -1,4 +1,5 @@
-//! The GOOSE subscriber: records each change once and its repetitions as copies, and detects silent streams.
+//! The GOOSE subscriber: records each change of a state once and its retransmissions as copies, and detects
+//! streams that have fallen silent.
 
 use super::frame::{self, ETHERTYPE, Seen, Stream};
 use super::publisher::BEGINNING;
@@ -22,7 +23,7 @@ pub struct Spec {
     stream: Stream,
 }
 
-/// One stream, and until when its last message is valid.
+/// One stream, and until when its last message is valid; None before the first one and after a silence.
 struct Watched {
     spec: Spec,
     lives_ns: Option<i64>,
@@ -40,7 +41,8 @@ impl Watched {
             && u64::from(*conf_rev) == seen.conf_rev
     }
 
-    /// Records a message; None for other frames, false for the initial state, which is no message.
+    /// Records the message of a frame. Returns None if its time to live is out of range, false for the
+    /// initial state, which is no message.
     fn take(&mut self, seen: &Seen, endpoint: &str, now: i64, out: &mut Vec<u8>) -> Option<bool> {
         let lives_ns = i64::try_from(seen.time_allowed_to_live)
             .ok()?
@@ -58,7 +60,7 @@ impl Watched {
     }
 }
 
-/// All streams of a subscriber.
+/// All streams of one subscriber.
 struct Watch(Vec<Watched>);
 
 pub fn subscriber(item: Item, specs: Vec<Spec>) -> Res<Box<dyn Role>> {
@@ -92,7 +94,7 @@ impl Streams for Watch {
         self.0.iter().filter_map(|one| one.lives_ns).min()
     }
 
-    /// Marks streams as lost whose last message is no longer valid.
+    /// Records the streams whose last message is no longer valid as disconnected.
     fn on_time(&mut self, endpoint: &str, now: i64, out: &mut Vec<u8>) {
         for one in &mut self.0 {
             if one.lives_ns.is_some_and(|until| now >= until) {

@@ -1,4 +1,5 @@
-//! ASN.1 basic encoding rules (ITU-T X.690), as far as these protocols need them: one-byte tags, definite lengths.
+//! Encodes and decodes ASN.1 basic encoding rules (ITU-T X.690), as far as these protocols need them:
+//! one-byte tags, definite lengths.
 
 /// Appends a value with its tag and length.
 pub fn push(out: &mut Vec<u8>, tag: u8, value: &[u8]) {
@@ -11,14 +12,15 @@ pub fn push(out: &mut Vec<u8>, tag: u8, value: &[u8]) {
     out.extend_from_slice(value);
 }
 
-/// Appends an unsigned number with as few bytes as possible; its first bit must be 0, as it is the sign.
+/// Appends an unsigned number with as few bytes as possible; its first bit must be 0, since that bit is the
+/// sign.
 pub fn push_unsigned(out: &mut Vec<u8>, tag: u8, value: u32) {
     let bytes = u64::from(value).to_be_bytes();
     let skip = (3..7).take_while(|&i| bytes[i] == 0 && bytes[i + 1] < 0x80);
     push(out, tag, &bytes[3 + skip.count()..]);
 }
 
-/// Removes the first value: its tag and content; None where it is incomplete.
+/// Removes the first value and returns its tag and content; None if it is incomplete.
 pub fn take<'a>(from: &mut &'a [u8]) -> Option<(u8, &'a [u8])> {
     let (&[tag, first], mut rest) = from.split_first_chunk()?;
     let mut length = usize::from(first);
@@ -36,7 +38,8 @@ pub fn take<'a>(from: &mut &'a [u8]) -> Option<(u8, &'a [u8])> {
     Some((tag, value))
 }
 
-/// An unsigned number of at most eight bytes, which may begin with a zero for its sign.
+/// Decodes an unsigned number of at most eight bytes, before which a zero may stand for the sign; None if it
+/// is longer.
 pub fn unsigned(bytes: &[u8]) -> Option<u64> {
     let bytes = bytes.strip_prefix(&[0]).unwrap_or(bytes);
     (bytes.len() <= 8).then(|| bytes.iter().fold(0, |n, byte| n << 8 | u64::from(*byte)))

@@ -13,21 +13,21 @@ use crate::proto::{self, Item};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-/// APPID, length, two reserved words (IEC 61850-8-1, annex C; 61850-9-2, annex A).
+/// Length of the header: APPID, length, two reserved words (IEC 61850-8-1, annex C; 61850-9-2, annex A).
 const HEAD: usize = 8;
 /// Tag protocol identifier of 802.1Q.
 const TAGGED: u16 = 0x8100;
 
-/// The destination of frames: group address, application identifier, and 802.1Q tag if any.
+/// The destination of frames: multicast group, application identifier, and 802.1Q tag if any.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub struct Destination {
     pub group: [u8; 6],
     pub appid: u16,
-    /// VLAN identifier and priority code point; identifier 0 means a priority tag.
+    /// VLAN identifier and priority code point; identifier 0 means a tag with a priority only. None: no tag.
     pub tag: Option<(u16, u8)>,
 }
 
-/// The `spec` of either side: what it publishes, or the streams that it receives.
+/// The `spec` of a publisher or a subscriber: what it publishes, or the streams that it receives.
 #[derive(Deserialize)]
 struct Specs<P, S> {
     publish: Option<P>,
@@ -35,7 +35,7 @@ struct Specs<P, S> {
     subscribe: Vec<S>,
 }
 
-/// A publisher, or a subscriber with open sockets.
+/// Creates a publisher, or a subscriber with open sockets, for an item of `workload`.
 pub fn arm<P: DeserializeOwned, S: DeserializeOwned>(
     mut item: Item,
     publisher: fn(Item, P) -> Res<Box<dyn Role>>,
@@ -48,7 +48,7 @@ pub fn arm<P: DeserializeOwned, S: DeserializeOwned>(
     }
 }
 
-/// Wraps an APDU into a frame.
+/// Encodes a frame from MAC address `own` that carries an APDU.
 pub fn frame(own: [u8; 6], to: &Destination, ethertype: u16, apdu: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(26 + apdu.len());
     out.extend_from_slice(&to.group);
@@ -65,8 +65,8 @@ pub fn frame(own: [u8; 6], to: &Destination, ethertype: u16, apdu: &[u8]) -> Vec
     out
 }
 
-/// The application identifier and the APDU of a frame from a packet socket, where the kernel may have removed the tag;
-/// None for other frames.
+/// Returns the application identifier and the APDU of a frame from a packet socket, where the kernel may have
+/// removed the tag; None for frames of another EtherType.
 pub fn apdu(frame: &[u8], ethertype: u16) -> Option<(u16, &[u8])> {
     let word = |at: usize| {
         let bytes = frame.get(at..at + 2)?;

@@ -1,4 +1,5 @@
-//! The publisher of an IEC 61850 protocol: connects and disconnects by its session, and sends in between.
+//! The publisher of an IEC 61850 protocol: connects and disconnects as its session demands, and sends between
+//! them.
 
 use super::Sender;
 use crate::os::Res;
@@ -8,22 +9,22 @@ use crate::roles::Role;
 use crate::roles::sends::Sends;
 use std::os::fd::RawFd;
 
-/// The messages of one protocol.
+/// The messages of one protocol: a publisher calls these functions to send what is due.
 pub trait Stream {
-    /// Whether it still sends messages that are due at the end of the run.
+    /// Whether messages that are due at the end of the run are still sent.
     const SENDS_AT_THE_END: bool;
 
-    /// Called when it has connected.
+    /// Called when the publisher has connected.
     fn begin(&mut self, _outlet: &mut Outlet, _now: i64, _out: &mut Vec<u8>) {}
-    /// When to send something other than a new message.
+    /// Returns when to send something other than a new message; None if nothing is planned.
     fn next_ns(&self) -> Option<i64> {
         None
     }
-    /// Sends everything due.
+    /// Sends all messages that are due by `now`.
     fn send_due(&mut self, outlet: &mut Outlet, t0_ns: i64, now: i64, out: &mut Vec<u8>);
-    /// Records open messages.
+    /// Records the outcome of open messages.
     fn close(&mut self, _outlet: &mut Outlet, _out: &mut Vec<u8>) {}
-    /// Number of messages without a record.
+    /// Returns the number of messages that are sent but not recorded yet.
     fn pending(&self) -> u64 {
         0
     }
@@ -58,7 +59,8 @@ pub struct Publisher<S> {
     over: bool,
 }
 
-/// The only flow of a publisher's item; `what` describes it in the error.
+/// Returns session, flow and resume point of a publisher's item, which must have exactly one flow; `what`
+/// describes it in the error.
 pub fn only_flow(item: Item, what: &str) -> Res<(Session, Flow, Option<ResumePoint>)> {
     let [flow]: [_; 1] = item
         .flows

@@ -1,4 +1,4 @@
-//! Packet sockets: one that sends frames, and one that receives frames of an EtherType.
+//! Opens and uses packet sockets: one that sends frames, and others that receive frames of an EtherType.
 
 use crate::os::Res;
 use crate::packet;
@@ -7,17 +7,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
-/// Socket buffers hold a second of a fast stream.
+/// Size of socket buffers in bytes; they hold a second of a fast stream.
 const BUFFER_BYTES: i32 = 8 << 20;
-/// The longest possible frame.
+/// The longest possible frame in bytes.
 const LONGEST: usize = 65_536;
-/// Frames to receive before the role checks the clock again, so that arrivals do not delay sends.
+/// The most frames to receive before the role checks the clock again, so that arrivals do not delay sends.
 const AT_ONCE: usize = 64;
 
 pub struct Sender {
     socket: OwnedFd,
     own: [u8; 6],
-    /// Errors reported already, since each is reported once and not for every frame.
+    /// The errors reported so far, since each is reported once and not for every frame.
     errors: BTreeSet<String>,
 }
 
@@ -35,12 +35,12 @@ impl Sender {
         })
     }
 
-    /// The MAC address of its interface.
+    /// Returns the MAC address of the socket's interface.
     pub fn address(&self) -> [u8; 6] {
         self.own
     }
 
-    /// Sends a frame; returns the outcome, and an error text if it is new.
+    /// Sends a frame; returns the outcome, and an error text if that error is new.
     pub fn send(&mut self, frame: &[u8]) -> (Outcome, Option<String>) {
         // SAFETY: the frame is valid for its length.
         let n = unsafe {
@@ -64,14 +64,15 @@ impl Sender {
     }
 }
 
-/// One socket for each interface that receives streams.
+/// Receives streams: one socket for each interface.
 pub struct Receivers {
     sockets: Vec<OwnedFd>,
     input: Vec<u8>,
 }
 
 impl Receivers {
-    /// Opens sockets for these interfaces, groups and EtherType, tagged or not.
+    /// Opens sockets that receive frames of an EtherType, tagged or not, to the given groups on the given
+    /// interfaces.
     pub fn open<'a>(ethertype: u16, wanted: impl Iterator<Item = (&'a str, [u8; 6])>) -> Res<Self> {
         let mut groups: BTreeMap<&str, BTreeSet<[u8; 6]>> = BTreeMap::new();
         wanted.for_each(|(iface, group)| {
@@ -98,7 +99,7 @@ impl Receivers {
             .for_each(|socket| wait_for(socket.as_raw_fd(), false));
     }
 
-    /// Passes on the frames of one socket.
+    /// Passes the frames that one socket has received to `each`, at most `AT_ONCE`.
     pub fn receive(&mut self, fd: RawFd, each: &mut dyn FnMut(&[u8])) {
         for _ in 0..AT_ONCE {
             // SAFETY: the buffer has the given length.
@@ -110,14 +111,15 @@ impl Receivers {
         }
     }
 
-    /// Reports frames that the kernel dropped because a socket's buffer was full.
+    /// Returns a text with the number of frames that the kernel has dropped because a socket's buffer was
+    /// full; None without any.
     pub fn overrun(&self) -> Option<String> {
         let count: u32 = self.sockets.iter().map(drops).sum();
         (count > 0).then(|| format!("{count} frames arrived and found the socket's buffer full"))
     }
 }
 
-/// Frames dropped at a full socket since the last call.
+/// Returns the number of frames dropped at a full socket since the last call.
 fn drops(socket: &OwnedFd) -> u32 {
     // SAFETY: all zero is valid.
     let mut seen: libc::tpacket_stats = unsafe { std::mem::zeroed() };

@@ -1,4 +1,5 @@
-//! The subscriber of an IEC 61850 protocol: listens from the start, and counts frames of unknown streams as foreign.
+//! The subscriber of an IEC 61850 protocol: receives from the start, and counts frames of unknown streams as
+//! foreign.
 
 use super::Receivers;
 use crate::clock;
@@ -9,7 +10,8 @@ use std::os::fd::RawFd;
 
 /// A subscriber's streams of one protocol.
 pub trait Streams {
-    /// Records a frame; whether it carries a message, None for an unknown stream. `t0_ns`: None before `go`.
+    /// Records a frame. Returns whether it carries a message; None for a frame of an unknown stream. `t0_ns`
+    /// is None before `go`.
     fn take(
         &mut self,
         bytes: &[u8],
@@ -18,12 +20,12 @@ pub trait Streams {
         out: &mut Vec<u8>,
     ) -> Option<bool>;
 
-    /// When to call `on_time` next.
+    /// Returns when to call `on_time` next; None if nothing is planned.
     fn deadline(&self) -> Option<i64> {
         None
     }
 
-    /// Detects missing frames.
+    /// Detects streams whose frames are missing.
     fn on_time(&mut self, _endpoint: &str, _now: i64, _out: &mut Vec<u8>) {}
 }
 

@@ -1,4 +1,4 @@
-//! Tests messages to several receivers, in every order of events.
+//! Tests messages to several receivers, with events in every order.
 
 use super::*;
 use crate::payload::Purpose;
@@ -95,7 +95,8 @@ fn a_request_expires_and_a_late_reply_is_still_recorded() {
     assert_eq!(text(out), lines.join("\n"));
 }
 
-/// The record of a push to three receivers: one accepts it at the second attempt, one drops it, one refuses it.
+/// Returns the record of a push to three receivers: one accepts it at the second attempt, one drops it, one
+/// refuses it.
 fn record_of_three(order: [usize; 3]) -> (String, u64) {
     let (mut ledger, mut out) = (ledger("push", 3), Vec::new());
     let key = ledger.take_due(0, 0, &mut out).unwrap();

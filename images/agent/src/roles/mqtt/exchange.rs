@@ -46,8 +46,8 @@ impl Mqtt {
         Ok(())
     }
 
-    /// Carries out the state machine's requests, then writes. Bytes after a packet that ends the connection are discarded,
-    /// since they must not reach the next connection.
+    /// Carries out the state machine's requests, then writes the output. Discards received bytes after a
+    /// packet that ends the connection, since they must not reach the next connection.
     fn apply(
         &mut self,
         events: Vec<Event>,

@@ -1,6 +1,6 @@
 //! An MQTT client: an open-loop publisher, a subscriber, or both; every message is accounted for.
 //!
-//! The protocol is a sans-I/O state machine (mqtt-protocol-core).
+//! The protocol is a state machine without I/O (mqtt-protocol-core).
 
 mod exchange;
 mod messages;
@@ -49,7 +49,8 @@ pub fn arm(mut item: Item) -> Res<Box<dyn Role>> {
     Ok(Box::new(Client::new(item, broker, rules, mqtt)?))
 }
 
-/// Feeds a broker's bytes to a client; the first byte selects the version. Catches panics of the library, as a node does.
+/// Passes a broker's bytes to a client; the first byte selects the version. Catches panics of the library, as
+/// a node does.
 #[cfg(feature = "fuzzing")]
 pub fn fuzz(bytes: &[u8]) {
     let version = ["5", "3.1.1"][usize::from(bytes.first().copied().unwrap_or(0) % 2)];
@@ -80,7 +81,8 @@ pub fn fuzz(bytes: &[u8]) {
     }
 }
 
-/// After a lost session a message of QoS 1 is resent, since duplicates are allowed; one of QoS 2 is not.
+/// Returns the rules of delivery: after a lost session a message of QoS 1 is resent, since duplicates are
+/// allowed; one of QoS 2 is not.
 fn rules(publish: &Publish, keeps_session: bool) -> Rules {
     Rules {
         acknowledged: publish.qos > 0,
@@ -121,7 +123,7 @@ impl Protocol for Mqtt {
         !self.output.is_empty()
     }
 
-    /// Writes the rest of the output; new output is written at once.
+    /// Writes the rest of the output; new output is written when it is produced.
     fn on_room(&mut self, link: &mut Link, now: i64, out: &mut Vec<u8>) {
         link.write(&mut self.output, now, out);
     }

@@ -1,4 +1,4 @@
-//! Builds and parses MQTT packets of both versions, so that the client handles only their meaning.
+//! Builds and parses MQTT packets of both versions, so that the client need not distinguish the versions.
 
 use super::spec::Spec;
 use crate::os::Res;
@@ -9,7 +9,7 @@ use mqtt_protocol_core::mqtt::packet::{
 use mqtt_protocol_core::mqtt::result_code::ConnectReasonCode;
 use std::fmt::Debug;
 
-/// The meaning of a packet from the broker.
+/// The meaning of a packet from the broker, independent of the MQTT version.
 pub enum Meaning {
     Accepted {
         session: bool,
@@ -23,7 +23,8 @@ pub enum Meaning {
         dup: bool,
         payload: Vec<u8>,
     },
-    /// The handshake of this packet id has ended; the broker has accepted or refused the message.
+    /// The handshake of this packet id has ended; `taken`: the broker has accepted the message, not refused
+    /// it.
     Settled {
         id: u16,
         taken: bool,
@@ -96,7 +97,7 @@ pub fn subscribe(version: Version, id: u16, spec: &Spec) -> Res<Packet> {
     Ok(packet.map_err(bad("subscribe"))?.into())
 }
 
-/// `id`: only at QoS 1 and 2.
+/// Builds a PUBLISH packet; `id` is the packet id, which only QoS 1 and 2 have.
 pub fn publish(
     version: Version,
     id: Option<u16>,
@@ -144,7 +145,7 @@ pub fn disconnect(version: Version) -> Res<Packet> {
         .into())
 }
 
-/// Whether an outgoing packet is a PUBLISH, and its id.
+/// Returns the packet id of an outgoing PUBLISH (None inside at QoS 0); None for other packets.
 pub fn outgoing_publish(packet: &Packet) -> Option<Option<u16>> {
     match packet {
         Packet::V3_1_1Publish(p) => Some(p.packet_id()),

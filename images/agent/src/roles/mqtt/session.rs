@@ -1,4 +1,5 @@
-//! Creates the protocol's state machine for a connection, and carries the session's state over to the next.
+//! Creates the protocol's state machine for a connection, and transfers the session's state to that of the
+//! next connection.
 
 use crate::os::Res;
 use mqtt_protocol_core::mqtt::common::Cursor;
@@ -7,7 +8,7 @@ use mqtt_protocol_core::mqtt::role::Client as ClientRole;
 use mqtt_protocol_core::mqtt::{Connection, Version};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// A new state machine.
+/// Creates a state machine for a new session.
 pub fn begin(version: Version, keepalive_s: u16) -> Connection<ClientRole> {
     let mut conn = Connection::new(version);
     conn.set_auto_pub_response(true);
@@ -16,16 +17,17 @@ pub fn begin(version: Version, keepalive_s: u16) -> Connection<ClientRole> {
     conn
 }
 
-/// The events of received bytes; an error where they violate the protocol, after which the state machine is unusable. The
-/// library panics at some of them (0.7.9: a PUBLISH at QoS 1 or 2 with packet id 0).
+/// Passes received bytes to the state machine and returns its events; an error if they violate the protocol,
+/// after which the state machine is unusable. The library panics at some violations (0.7.9: a PUBLISH at QoS
+/// 1 or 2 with packet id 0).
 pub fn receive(conn: &mut Connection<ClientRole>, bytes: &mut Cursor<&[u8]>) -> Res<Vec<Event>> {
     catch_unwind(AssertUnwindSafe(|| conn.recv(bytes)))
         .map_err(|_| "the broker sent an invalid MQTT packet".to_owned())
 }
 
-/// A new state machine with the open handshakes of the old one, if the session `keeps` them. `notify_closed` would not
-/// do: mqtt-protocol-core 0.7 keeps a half-received packet of the lost connection, and would read the next CONNACK as its
-/// other half.
+/// Creates a state machine with the open handshakes of the old one, if the session `keeps` them. The
+/// library's `notify_closed` does not suffice: mqtt-protocol-core 0.7 keeps a half-received packet of the
+/// lost connection, and would read the next CONNACK as its other half.
 pub fn carry_over(
     old: &Connection<ClientRole>,
     version: Version,

@@ -1,4 +1,4 @@
-//! The `spec` of software of kind `mqtt`.
+//! The settings (`spec`) of software of kind `mqtt`.
 
 use crate::roles::broker_client::Broker;
 use serde::Deserialize;
@@ -19,10 +19,11 @@ pub struct Spec {
 pub struct Publish {
     pub topic: String,
     pub qos: u8,
-    /// Window of unacknowledged messages at QoS 1 and 2.
+    /// The most unacknowledged messages at QoS 1 and 2.
     #[serde(default = "default_inflight")]
     pub inflight: usize,
-    /// Most messages that wait while disconnected or while the window is full.
+    /// The most messages that wait while the client is disconnected or has `inflight` unacknowledged
+    /// messages.
     #[serde(default = "default_queue")]
     pub queue: usize,
 }

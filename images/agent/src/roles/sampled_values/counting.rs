@@ -1,15 +1,17 @@
-//! Recovers a frame's number in its stream, since samples are numbered within their second only.
+//! Determines a frame's number in its stream, since smpCnt numbers samples within their second only.
 
-/// After a longer silence the clock determines the second; otherwise the previous frames do.
+/// After a silence longer than this the clock determines the second of a frame; otherwise the previous frames
+/// do.
 const SILENCE_NS: i64 = 500_000_000;
-/// Tolerates frames from the future by this much, since clocks differ.
+/// The time by which a frame may seem to arrive before it was sent, since clocks differ.
 const AHEAD_NS: i64 = 100_000_000;
-/// With fewer frames a second the next frame and a copy look alike, so the clock always decides.
+/// The lowest rate at which previous frames determine the second; below it the next frame and a copy look
+/// alike.
 const FEWEST: u64 = 4;
 
 pub struct Counting {
     frames_per_s: u64,
-    /// The newest frame and its arrival time.
+    /// The number of the newest frame, and its arrival time.
     newest: Option<(u64, i64)>,
 }
 
@@ -21,11 +23,12 @@ impl Counting {
         }
     }
 
-    /// The number of a frame that arrived `at_ns` after the stream's start and is number `place` of its second; None
-    /// where the stream cannot have sent it yet.
+    /// Returns the number of a frame that arrived `at_ns` after the stream's start and is number `place` of
+    /// its second; None if the stream cannot have sent it yet.
     ///
-    /// Without a silence the number is the nearest to the newest frame's, so that delays may grow beyond a second. After
-    /// a silence it is the latest that could have been sent, so that numbers stay right after an outage of any length.
+    /// Without a silence it is the number nearest to that of the newest frame, so that delays may grow beyond
+    /// a second. After a silence it is the latest number that could have been sent, so that numbers stay
+    /// right after an outage of any length.
     pub fn number(&mut self, place: u64, at_ns: i64) -> Option<u64> {
         let fps = self.frames_per_s;
         let flowing = self
@@ -59,7 +62,7 @@ mod tests {
 
     const SECOND: i64 = 1_000_000_000;
 
-    /// Checks the numbers of frames, each with its delay.
+    /// Checks that frames get their numbers; each frame has its delay.
     fn counted(
         fps: u64,
         frames: impl Iterator<Item = (u64, i64)>,

@@ -1,4 +1,4 @@
-//! Frames of sampled values: encodes one as a template, patches it for each sample, and decodes frames.
+//! Frames of sampled values: encodes a template, fills in the fields of each frame, and decodes frames.
 
 use crate::os::Res;
 use crate::roles::iec61850::{self, Destination, ber};
@@ -6,13 +6,15 @@ use serde::Deserialize;
 
 pub const ETHERTYPE: u16 = 0x88ba;
 const PHASES: f64 = 3.0;
-/// Peak of 100 A in units of 0.001 A, of 11,547 V (20 kV between conductors) in units of 0.01 V: 9-2LE, section 8.2.3.
+/// Peak of a current of 100 A, in units of 0.001 A. The next constant: of a voltage of 11,547 V (20 kV
+/// between conductors), in units of 0.01 V (9-2LE, section 8.2.3).
 const PEAK_A: f64 = 141_421.0;
 const PEAK_V: f64 = 1_633_000.0;
-/// The most distinct blocks in one period of the waves; with more samples, each uses the nearest block before it.
+/// The most distinct data blocks in one period of the waves; if there are more samples, each uses the nearest
+/// block before it.
 const MOST_BLOCKS: u32 = 1024;
 
-/// The content of `sample`.
+/// The content of the field `sample`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Dataset {
@@ -22,7 +24,7 @@ pub enum Dataset {
     Float32,
 }
 
-/// Identification of a stream, the same on both sides.
+/// The fields that identify a stream, the same on both sides.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Stream {
     pub to: Destination,
@@ -50,7 +52,7 @@ impl Stream {
     }
 }
 
-/// Further fields that the publisher sets.
+/// The further fields that the publisher sets.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Content {
     pub smp_synch: u8,
@@ -60,14 +62,14 @@ pub struct Content {
     pub frequency: u32,
 }
 
-/// A frame, and the positions of the fields that change.
+/// An encoded frame, and the positions of the fields that change.
 pub struct Template {
     bytes: Vec<u8>,
-    /// Positions of smpCnt and of the data, for each ASDU.
+    /// For each ASDU: position of smpCnt, and position of the data.
     places: Vec<(usize, usize)>,
     rate: u64,
     frequency: u64,
-    /// Data blocks of one period of the waves.
+    /// The data blocks of one period of the waves.
     blocks: Vec<Vec<u8>>,
 }
 
@@ -102,7 +104,7 @@ impl Template {
         }
     }
 
-    /// Fills in frame `seq` of the stream, which begins at a full second.
+    /// Fills in and returns frame `seq` of the stream, whose first sample belongs to a full second.
     pub fn fill(&mut self, seq: u64) -> &[u8] {
         for (sample, (count, data)) in (seq * self.places.len() as u64..).zip(&self.places) {
             let turn = sample % self.rate;
@@ -115,7 +117,7 @@ impl Template {
     }
 }
 
-/// Encodes an ASDU; returns it and the position of smpCnt (IEC 61850-9-2, table 14; sizes of 9-2LE).
+/// Encodes an ASDU; returns it and the position of its smpCnt (IEC 61850-9-2, table 14; sizes of 9-2LE).
 fn asdu(stream: &Stream, smp_synch: u8, data: &[u8]) -> (Vec<u8>, usize) {
     let mut out = Vec::new();
     ber::push(&mut out, 0x80, stream.sv_id.as_bytes());
@@ -127,7 +129,7 @@ fn asdu(stream: &Stream, smp_synch: u8, data: &[u8]) -> (Vec<u8>, usize) {
     (out, count)
 }
 
-/// Length of a value with its tag and length field.
+/// Returns the length of a value of `value` bytes with its tag and length field.
 fn tlv_len(value: usize) -> usize {
     value
         + match value {
@@ -137,7 +139,7 @@ fn tlv_len(value: usize) -> usize {
         }
 }
 
-/// One period of the waves, with one block per distinct sample.
+/// Returns one period of the waves: the data block of each distinct sample.
 fn waves(rate: u32, content: &Content) -> Vec<Vec<u8>> {
     let turns = (rate / gcd(rate, content.frequency)).min(MOST_BLOCKS);
     let block = |k: u32| {
@@ -176,7 +178,7 @@ pub struct Seen<'a> {
     pub asdus: u32,
 }
 
-/// Decodes a frame; None where it is malformed or its ASDUs are not consecutive samples of one stream.
+/// Decodes a frame; None if it is malformed or its ASDUs are not consecutive samples of one stream.
 pub fn read(frame: &[u8]) -> Option<Seen<'_>> {
     let (appid, mut apdu) = iec61850::apdu(frame, ETHERTYPE)?;
     let (0x60, mut pdu) = ber::take(&mut apdu)? else {
@@ -221,7 +223,7 @@ pub fn read(frame: &[u8]) -> Option<Seen<'_>> {
     seen.filter(|seen| ber::unsigned(no_asdu) == Some(u64::from(seen.asdus)))
 }
 
-/// svID, smpCnt and confRev of an ASDU with samples; skips optional fields.
+/// Returns svID, smpCnt and confRev of an ASDU with samples; skips optional fields. None if one is missing.
 fn fields(mut asdu: &[u8]) -> Option<(&[u8], u32, u64)> {
     let (mut sv_id, mut count, mut conf_rev, mut sample) = (None, None, None, None);
     while !asdu.is_empty() {

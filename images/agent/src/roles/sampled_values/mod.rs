@@ -1,7 +1,8 @@
 //! Sampled values (IEC 61850-9-2, guideline 9-2LE): a publisher sends a stream of samples to a group; subscribers
 //! receive it.
 //!
-//! A message is a frame; smpCnt carries its number and restarts with each second of the lab's clock.
+//! A message of the load is a frame; smpCnt carries its number and restarts with each second of the lab's
+//! clock.
 
 mod counting;
 mod frame;
@@ -12,7 +13,7 @@ use super::{Role, iec61850};
 use crate::os::Res;
 use crate::proto::Item;
 
-/// A publisher, or a subscriber with open sockets.
+/// Creates a publisher, or a subscriber with open sockets, for an item of `workload`.
 pub fn arm(item: Item) -> Res<Box<dyn Role>> {
     iec61850::arm(item, publisher::publisher, subscriber::subscriber)
 }

@@ -1,4 +1,4 @@
-//! The publisher of sampled values: sends one patched frame after another by the clock.
+//! The publisher of sampled values: sends each frame at its time, from one template with changing fields.
 
 use super::frame::{Content, Stream, Template};
 use crate::clock;

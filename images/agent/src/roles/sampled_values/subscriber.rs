@@ -1,4 +1,5 @@
-//! The subscriber of sampled values: identifies each frame by APPID, svID and smpCnt.
+//! The subscriber of sampled values: identifies each frame's stream by APPID and svID and its number by
+//! smpCnt, and records it.
 
 use super::counting::Counting;
 use super::frame::{self, ETHERTYPE, Stream};
@@ -15,14 +16,14 @@ use serde::Deserialize;
 pub struct Spec {
     /// The flow's number in records.
     flow: u32,
-    /// Offset of its first sample from t0.
+    /// When the stream's first sample is taken, as an offset from t0.
     start_ns: i64,
     interface: String,
     #[serde(flatten)]
     stream: Stream,
 }
 
-/// A subscriber's streams, each with its counter.
+/// A subscriber's streams, each with the counter that numbers its frames.
 struct Counted(Vec<(Spec, Counting)>);
 
 pub fn subscriber(item: Item, specs: Vec<Spec>) -> Res<Box<dyn Role>> {

@@ -1,4 +1,4 @@
-//! Frames of IEEE C37.118.2: sync word, size, stream, time, content and checksum.
+//! Encodes and decodes frames of IEEE C37.118.2: sync word, size, stream, time, content and checksum.
 //!
 //! Measurements are floating-point and phasors polar. The last two digital words of a data frame hold its number, so that
 //! a receiver needs no state.
@@ -6,17 +6,17 @@
 use crate::os::Res;
 
 const SYNC: u8 = 0xaa;
-/// Version of the 2011 edition, in the low half of the second byte.
+/// The standard's version (2011), in the low half of the second byte.
 const VERSION: u8 = 2;
 pub const COMMON: usize = 14;
 const CHECKSUM: usize = 2;
-/// FRACSEC units per second.
+/// Units of the field FRACSEC per second.
 const TIME_BASE: u32 = 1_000_000;
 const NAME: usize = 16;
-/// Polar phasors; phasors, analogs and frequency are floating-point.
+/// The field FORMAT: phasors are polar; phasors, analogs and frequency are floating-point.
 const FORMAT: u16 = 0b1111;
 const DIGITAL_WORDS: u16 = 2;
-/// A digital word has a name for each of its bits.
+/// Bits of a digital word; the configuration has a name for each.
 const BITS: usize = 16;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,7 +39,7 @@ const KINDS: [Kind; 6] = [
     Kind::Configuration3,
 ];
 
-/// Commands (table 15).
+/// The commands to a station (table 15).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u16)]
 pub enum Command {
@@ -58,18 +58,19 @@ pub struct Frame<'a> {
     pub content: &'a [u8],
 }
 
-/// The measurements of a station (PMU).
+/// The settings of a station (PMU): its name and the number of its measurements.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize)]
 pub struct Station {
     pub name: String,
     pub idcode: u16,
     pub phasors: u16,
     pub analogs: u16,
-    /// 50 or 60.
+    /// Nominal frequency of the grid, 50 or 60 Hz.
     pub nominal_hz: u16,
 }
 
-/// CRC-CCITT (annex B: x^16 + x^12 + x^5 + 1, from all ones); 0 over a frame with its checksum.
+/// Computes the CRC-CCITT of annex B (x^16 + x^12 + x^5 + 1, from all ones); the result is 0 for a frame that
+/// includes its valid checksum.
 fn crc(bytes: &[u8]) -> u16 {
     bytes.iter().fold(u16::MAX, |crc, byte| {
         let mut mixed = crc >> 8 ^ u16::from(*byte);
@@ -78,7 +79,7 @@ fn crc(bytes: &[u8]) -> u16 {
     })
 }
 
-/// Appends a frame around the output of `content`; `at_ns`: Unix time in whole microseconds.
+/// Appends a frame whose content `content` appends; `at_ns` is Unix time in whole microseconds.
 fn frame(
     kind: Kind,
     idcode: u16,
@@ -100,13 +101,14 @@ fn frame(
 }
 
 impl Station {
-    /// Length of a data frame.
+    /// Returns the length of a data frame in bytes.
     pub fn data_bytes(&self) -> usize {
         let measured = 8 * usize::from(self.phasors) + 8 + 4 * usize::from(self.analogs);
         COMMON + 2 + measured + 2 * usize::from(DIGITAL_WORDS) + CHECKSUM
     }
 
-    /// One measurement: phasors of three phases that rotate with the deviation of the frequency, which swings slowly.
+    /// Appends a data frame with one measurement: phasors of three phases that rotate with the deviation of
+    /// the frequency, which swings slowly.
     pub fn data(&self, seq: u64, at_ns: i64, out: &mut Vec<u8>) {
         let seconds = (at_ns % 4_000_000_000) as f64 / 1e9; // one swing
         let swing = (seconds * std::f64::consts::FRAC_PI_2).sin();
@@ -131,7 +133,8 @@ impl Station {
         });
     }
 
-    /// The configuration frame: content and rate of data frames; CFG-1 is the capability, CFG-2 the present setting.
+    /// Appends a configuration frame: content and rate of data frames. CFG-1 states the capability, CFG-2 the
+    /// present setting.
     pub fn configuration(&self, kind: Kind, per_s: i16, at_ns: i64, out: &mut Vec<u8>) {
         frame(kind, self.idcode, at_ns, out, |out| {
             out.extend(TIME_BASE.to_be_bytes());
@@ -186,14 +189,15 @@ pub fn command(idcode: u16, word: Command, at_ns: i64, out: &mut Vec<u8>) {
     });
 }
 
-/// Appends a name, cut or padded with spaces to the field's length.
+/// Appends a name, cut or padded with spaces to the length of the field.
 fn named(name: &str, out: &mut Vec<u8>) {
     let start = out.len();
     out.extend(name.bytes().filter(u8::is_ascii).take(NAME));
     out.resize(start + NAME, b' ');
 }
 
-/// The size of the frame that begins here, None while too little has arrived; an error where no frame begins.
+/// Returns the size of the frame that begins with `bytes`, None while too few bytes have arrived; an error if
+/// no frame begins so.
 pub fn size(bytes: &[u8]) -> Res<Option<usize>> {
     let Some(&[sync, kind, high, low]) = bytes.first_chunk::<4>() else {
         return Ok(None);
@@ -205,7 +209,7 @@ pub fn size(bytes: &[u8]) -> Res<Option<usize>> {
     Ok(Some(size))
 }
 
-/// Decodes a whole frame; an error where the checksum is wrong.
+/// Decodes a whole frame; an error if it is incomplete or its checksum wrong.
 pub fn read(bytes: &[u8]) -> Res<Frame<'_>> {
     let whole = size(bytes)?.filter(|size| *size == bytes.len());
     if whole.is_none() {
@@ -221,7 +225,7 @@ pub fn read(bytes: &[u8]) -> Res<Frame<'_>> {
     })
 }
 
-/// The command, if it is a known one.
+/// Returns the command in a frame's content; None if it is unknown.
 pub fn command_of(content: &[u8]) -> Option<Command> {
     let word = u16::from_be_bytes(*content.first_chunk()?);
     [
@@ -235,12 +239,13 @@ pub fn command_of(content: &[u8]) -> Option<Command> {
     .find(|known| *known as u16 == word)
 }
 
-/// The number in a data frame of vNET.
+/// Returns the message number in the content of a data frame that vNET has sent; None if it is too short.
 pub fn number(content: &[u8]) -> Option<u32> {
     content.last_chunk().map(|last| u32::from_be_bytes(*last))
 }
 
-/// Length of a data frame's content, from a configuration frame of one station; None where that is malformed.
+/// Returns the length of a data frame's content, computed from a configuration frame of one station; None if
+/// that is malformed.
 pub fn announced(configuration: &[u8]) -> Option<usize> {
     let word = |at: usize| Some(u16::from_be_bytes(*configuration.get(at..)?.first_chunk()?));
     let counts = 4 + 2 + NAME + 2 + 2; // TIME_BASE, NUM_PMU, STN, IDCODE, FORMAT
@@ -269,7 +274,7 @@ pub mod tests {
         nominal_hz: 50,
     };
 
-    /// The command of annex D: turn on data transmission, to IDCODE 7734 at 1,149,591,600.77 s.
+    /// Encodes the command of annex D: turn on data transmission, to IDCODE 7734 at 1,149,591,600.77 s.
     #[test]
     fn the_command_is_the_published_one() {
         let mut out = Vec::new();

@@ -1,7 +1,7 @@
 //! Synchrophasors (IEEE C37.118.2): a station that measures (PMU), and a concentrator that collects measurements (PDC).
 //!
-//! Over TCP or UDP a concentrator requests the header and the configuration (CFG-2), and then data, which the station
-//! sends until the concentrator turns them off.
+//! A concentrator connects to its stations over TCP or UDP. It requests the header and the configuration
+//! (CFG-2), and then turns data on; the station sends them until the concentrator turns them off.
 
 mod frame;
 mod pdc;
@@ -23,26 +23,26 @@ enum Transport {
     Udp,
 }
 
-/// A station that a concentrator connects to.
+/// A station to which a concentrator connects.
 #[derive(Debug, Clone, Deserialize)]
 struct StationAddress {
     endpoint: String,
     address: IpAddr,
     port: u16,
     idcode: u16,
-    /// Number of its data's flow.
+    /// Number of the flow of the station's data.
     flow: u32,
 }
 
 #[derive(Deserialize)]
 struct Spec {
     transport: Transport,
-    /// For a station.
+    /// The settings of a station; None for a concentrator.
     #[serde(default)]
     station: Option<Station>,
     #[serde(default)]
     listen: Option<u16>,
-    /// For a concentrator.
+    /// The stations of a concentrator; empty for a station.
     #[serde(default)]
     to: Vec<StationAddress>,
     #[serde(flatten)]
@@ -51,7 +51,7 @@ struct Spec {
     ipv6: bool,
 }
 
-/// Creates the role; a station listens from the start.
+/// Creates a station or a concentrator for an item of `workload`; a station listens from the start.
 pub fn arm(mut item: Item) -> Res<Box<dyn Role>> {
     let spec: Spec = proto::parse("spec", item.software.spec.take())?;
     if spec.listen.is_some() == spec.to.is_empty() {
@@ -64,7 +64,7 @@ pub fn arm(mut item: Item) -> Res<Box<dyn Role>> {
     Err("spec: write either `listen` (a station) or `to` (a concentrator's stations)".to_owned())
 }
 
-/// Decodes a peer's frames, one after another.
+/// Decodes bytes of a peer as a station and a concentrator do.
 #[cfg(feature = "fuzzing")]
 pub fn fuzz(bytes: &[u8]) {
     _ = frame::size(bytes);

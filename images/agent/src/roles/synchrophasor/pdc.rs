@@ -1,4 +1,5 @@
-//! A concentrator (PDC): requests header, configuration and data from its stations, and records every frame.
+//! A concentrator (PDC): requests header, configuration and data from its stations, and records every data
+//! frame.
 
 use super::frame::{self, Command, Kind};
 use super::stream::Stream;
@@ -14,12 +15,12 @@ use std::io::ErrorKind;
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsRawFd, RawFd};
 
-/// Delay before an unanswered request is repeated.
+/// Delay before an unanswered request is repeated, in nanoseconds.
 const RETRY_NS: i64 = 1_000_000_000;
-/// Delay before a reconnection.
+/// Delay before a reconnection, in nanoseconds.
 const RECONNECT_NS: i64 = 1_000_000_000;
 const LONGEST: usize = 65_535;
-/// Datagrams to receive before the role checks the clock again.
+/// The most datagrams to receive before the role checks the clock again.
 const AT_ONCE: usize = 64;
 
 enum Channel {
@@ -29,11 +30,11 @@ enum Channel {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Starts at this time.
+    /// Waits to connect until this time.
     Waiting(i64),
-    /// The attempt to connect fails at this time.
+    /// Is connecting; the attempt fails at this time.
     Connecting(i64),
-    /// Repeats the request at this time.
+    /// Waits for the configuration; the request is repeated at this time.
     Requesting(i64),
     /// The configuration is known, and the station sends data.
     Configured,
@@ -44,7 +45,7 @@ struct Link {
     to: StationAddress,
     state: State,
     channel: Option<Channel>,
-    /// Length of a data frame's content, from the station's configuration.
+    /// Length of a data frame's content, from the station's configuration frame.
     content: usize,
 }
 
@@ -57,7 +58,7 @@ pub struct Pdc {
     t0_ns: Option<i64>,
     began: bool,
     over: bool,
-    /// Whether `subscribed` is recorded: all stations have answered.
+    /// Whether the step `subscribed` is recorded: all stations have answered.
     subscribed: bool,
     counts: Totals,
     input: Vec<u8>,
@@ -115,7 +116,8 @@ impl Pdc {
         }
     }
 
-    /// Requests header and configuration; once the configuration has arrived, the concentrator turns data on.
+    /// Requests header and configuration of the station at `place`; once the configuration has arrived, the
+    /// concentrator turns data on.
     fn request(&mut self, place: usize, now: i64, out: &mut Vec<u8>) {
         self.links[place].state = State::Requesting(now + RETRY_NS);
         for word in [Command::SendHeader, Command::SendConfiguration2] {
@@ -145,7 +147,7 @@ impl Pdc {
         }
     }
 
-    /// Handles the end of a connection or an attempt; reconnects later.
+    /// Handles the end of a connection or an attempt: records `why`, and reconnects later.
     fn lost(&mut self, place: usize, why: &str, now: i64, out: &mut Vec<u8>) {
         let lost = std::mem::take(&mut self.subscribed);
         let link = &mut self.links[place];
@@ -234,7 +236,7 @@ impl Pdc {
         }
     }
 
-    /// Turns off the data of all stations.
+    /// Turns off the data of all stations and closes the connections.
     fn leave(&mut self, now: i64, out: &mut Vec<u8>) {
         for place in 0..self.links.len() {
             if self.links[place].state == State::Configured {

@@ -1,4 +1,5 @@
-//! A station (PMU): measures by its flow's schedule, and sends to all concentrators that have turned data on.
+//! A station (PMU): measures at the times of its flow's schedule, and sends each measurement to all
+//! concentrators that have turned data on.
 
 use super::frame::{self, Command, Kind, Station};
 use super::stream::Stream;
@@ -15,9 +16,9 @@ use std::io::{self, ErrorKind};
 use std::net::{TcpListener, UdpSocket};
 use std::os::fd::{AsRawFd, RawFd};
 
-/// The most concentrators; foreign programs could open many connections.
+/// The most concentrators; the limit protects against foreign programs that open many connections.
 const MOST_CONSUMERS: usize = 1000;
-/// The longest datagram.
+/// The longest datagram in bytes.
 const LONGEST: usize = 65_535;
 
 enum Listener {
@@ -159,7 +160,7 @@ impl Pmu {
         }
     }
 
-    /// Decodes a command to this station; None for anything else.
+    /// Decodes a command to this station; None for any other frame.
     fn command(&self, bytes: &[u8]) -> Option<Command> {
         let frame = frame::read(bytes).ok()?;
         let ours = frame.kind == Kind::Command && frame.idcode == self.station.idcode;
@@ -188,7 +189,7 @@ impl Pmu {
         self.output = answer;
     }
 
-    /// Data frames a second; negative: seconds per frame.
+    /// Returns the present rate in data frames a second; a negative number means seconds per frame.
     fn rate(&self, now: i64) -> i16 {
         let at = now - self.t0_ns.unwrap_or(now);
         let step = self.rates.iter().rev().find(|(from, _)| *from <= at);
@@ -199,7 +200,8 @@ impl Pmu {
         }
     }
 
-    /// Reads a connection; false when it has ended.
+    /// Reads commands from a connection and sends waiting output; returns false when the connection has
+    /// ended.
     fn serve(&mut self, place: usize, revents: i16, now: i64) -> bool {
         let mut commands = Vec::new();
         let Channel::Tcp(stream) = &mut self.consumers[place].channel else {
@@ -227,7 +229,8 @@ impl Pmu {
         }
     }
 
-    /// Sends a measurement to all subscribed concentrators; `Unsent` without any.
+    /// Sends a measurement to all concentrators that have turned data on; returns the outcome, `Unsent`
+    /// without any.
     fn measure(&mut self, message: &mut Message) -> Outcome {
         let mut wanted = false;
         self.output.clear();
@@ -274,7 +277,7 @@ fn open(transport: Transport, port: u16, marks: Marks, ipv6: bool) -> io::Result
     })
 }
 
-/// Whether the socket has accepted the frame.
+/// Sends a frame to a concentrator; returns whether the socket has accepted it.
 fn send(listener: &Listener, consumer: &mut Consumer, frame: &[u8]) -> bool {
     match (&mut consumer.channel, listener) {
         (Channel::Tcp(stream), _) => stream.send(frame).unwrap_or(false),

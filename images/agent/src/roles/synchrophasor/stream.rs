@@ -14,7 +14,7 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// Wraps a non-blocking socket.
+    /// Takes over a non-blocking socket.
     pub fn new(socket: TcpStream) -> Self {
         Self {
             socket,
@@ -31,12 +31,13 @@ impl Stream {
         &self.socket
     }
 
-    /// Whether output waits for space in the socket's buffer.
+    /// Returns whether output waits for space in the socket's buffer.
     pub fn waits(&self) -> bool {
         !self.output.is_empty()
     }
 
-    /// Queues a frame; false where too much output already waits.
+    /// Queues a frame and writes as much as the socket accepts; returns false, without queueing it, if too
+    /// much output already waits.
     pub fn send(&mut self, frame: &[u8]) -> Res<bool> {
         if self.output.len() > BACKLOG_BYTES {
             return Ok(false);
@@ -56,7 +57,8 @@ impl Stream {
         Ok(())
     }
 
-    /// Passes on completed frames; an error where the connection ends or sends no valid frame.
+    /// Reads from the socket and passes completed frames to `take`; an error if the connection has ended or
+    /// the peer sends an invalid frame.
     pub fn receive(&mut self, mut take: impl FnMut(&[u8])) -> Res<()> {
         let mut chunk = [0; 16_384];
         match os::read(self.raw(), &mut chunk) {

@@ -1,11 +1,11 @@
-//! Message framing in a byte stream: each message follows its length, a big-endian u32.
+//! Frames messages in a byte stream: each message follows its length, a big-endian u32.
 
 use crate::os::Res;
 
-/// Longer messages are refused, since the receiver would have to buffer them.
+/// The longest message in bytes; longer ones are refused, since the receiver would have to buffer them.
 pub const LONGEST: usize = 16 << 20;
 
-/// Appends a message with the output of `write`; nothing where that is empty.
+/// Appends a message that `write` writes, after its length; appends nothing if `write` writes nothing.
 pub fn append(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     let start = out.len();
     out.extend_from_slice(&[0; 4]);
@@ -18,14 +18,14 @@ pub fn append(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     }
 }
 
-/// The receiving side of one connection.
+/// Extracts messages from the bytes of one connection.
 #[derive(Default)]
 pub struct Frames {
     partial: Vec<u8>,
 }
 
 impl Frames {
-    /// Passes on every completed message; keeps an incomplete rest.
+    /// Passes every completed message to `take`; keeps an incomplete rest for the next call.
     pub fn feed(&mut self, bytes: &[u8], mut take: impl FnMut(&[u8])) -> Res<()> {
         self.feed_while(bytes, |message| {
             take(message);
@@ -33,7 +33,7 @@ impl Frames {
         })
     }
 
-    /// As `feed`, but stops when `take` returns false.
+    /// Passes completed messages to `take` until it returns false; keeps the rest for the next call.
     pub fn feed_while(&mut self, bytes: &[u8], take: impl FnMut(&[u8]) -> bool) -> Res<()> {
         if self.partial.is_empty() {
             let left = pass_on(bytes, take)?;
@@ -52,7 +52,7 @@ impl Frames {
     }
 }
 
-/// Passes on complete messages while `take` returns true; returns the rest.
+/// Passes complete messages to `take` while it returns true; returns the rest.
 fn pass_on(mut bytes: &[u8], mut take: impl FnMut(&[u8]) -> bool) -> Res<&[u8]> {
     while let Some((head, tail)) = bytes.split_first_chunk() {
         let length = u32::from_be_bytes(*head) as usize;

@@ -1,4 +1,5 @@
-//! A connection to one peer, with reconnection. A message has left once the socket has accepted all of it.
+//! A connection to one peer, with reconnection. A message counts as sent once the socket has accepted all of
+//! it.
 
 use super::frames::{self, Frames};
 use crate::clock;
@@ -13,25 +14,25 @@ use std::io::ErrorKind;
 use std::net::TcpStream;
 use std::os::fd::{AsRawFd, RawFd};
 
-/// How often an idle link checks what the peer has acknowledged.
+/// The interval at which an idle link checks which bytes the peer has acknowledged.
 const CONFIRM_NS: i64 = 100_000_000;
 
-/// Settings of all links of a role.
+/// The settings that all links of a role share.
 pub struct Settings {
     pub nodelay: bool,
     pub marks: Marks,
-    /// 0: no reconnection.
+    /// Delay before a reconnection; 0: no reconnection.
     pub reconnect_ns: i64,
     pub queue: usize,
-    /// Most unanswered requests.
+    /// The most unanswered requests.
     pub inflight: usize,
 }
 
-/// A change of the connection, for the session's records.
+/// A change of the connection's state, for the records of the session.
 pub enum Change {
     Connecting,
     Connected,
-    /// Whether it had been established, and why it ended.
+    /// Whether the connection had been established, and why it ended.
     Ended(bool, String),
 }
 
@@ -43,7 +44,7 @@ enum State {
     Over,
 }
 
-/// A message in the output, and the connection's byte positions that it occupies.
+/// A message in the output, and the positions of its first and last byte in the connection's stream.
 struct Leaving {
     from: u64,
     to: u64,
@@ -52,7 +53,7 @@ struct Leaving {
 
 pub struct Link {
     pub peer: Peer,
-    /// Index among the receivers.
+    /// Index of the peer among the receivers.
     index: usize,
     state: State,
     socket: Option<TcpStream>,
@@ -66,7 +67,7 @@ pub struct Link {
     unanswered: BTreeSet<Key>,
     frames: Frames,
     pub changes: Vec<Change>,
-    /// Number of messages that match no request.
+    /// Number of received messages that match no request.
     pub foreign: u64,
 }
 
@@ -142,7 +143,8 @@ impl Link {
         }
     }
 
-    /// Queues a message, or drops it where the queue is full; it stays unsent where the link is closed for good.
+    /// Queues a message. Records it as dropped if the queue is full, and as unsent if the link is closed for
+    /// good.
     pub fn offer(&mut self, key: Key, settings: &Settings, ledger: &mut Ledger, out: &mut Vec<u8>) {
         if self.state == State::Over {
             ledger.failed(&key, self.index, Outcome::Unsent, out);
@@ -153,7 +155,7 @@ impl Link {
         }
     }
 
-    /// Removes expired messages.
+    /// Removes messages that the ledger has closed, such as expired requests.
     pub fn forget_closed(&mut self, ledger: &Ledger) {
         self.queue.retain(|key| ledger.is_open(key));
         self.unanswered.retain(|key| ledger.is_open(key));
@@ -201,8 +203,8 @@ impl Link {
         true
     }
 
-    /// Handles the end of a connection or an attempt. Messages that the socket accepted only in part cannot have arrived
-    /// and are requeued. Others are not resent, since that could duplicate them.
+    /// Handles the end of a connection or an attempt. Requeues messages that the socket accepted only in
+    /// part, since they cannot have arrived; the others are not resent, since that could duplicate them.
     fn lost(
         &mut self,
         why: &str,
@@ -236,7 +238,7 @@ impl Link {
         }
     }
 
-    /// Closes the link, until `begin` if that follows.
+    /// Closes the link; it stays closed unless `begin` is called again.
     pub fn close(&mut self) {
         self.state = State::Over;
         self.socket = None;
@@ -281,7 +283,8 @@ impl Link {
         })
     }
 
-    /// Passes queued messages to the socket, one write each, while it accepts them and the window is open.
+    /// Writes queued messages to the socket, one write each, while the socket accepts them and fewer than
+    /// `inflight` requests are unanswered.
     pub fn pump(&mut self, settings: &Settings, ledger: &mut Ledger, out: &mut Vec<u8>) {
         while self.up()
             && self.output.len() < BACKLOG_BYTES
@@ -300,7 +303,7 @@ impl Link {
         }
     }
 
-    /// Writes as much as the socket accepts, and updates the messages that have left.
+    /// Writes as much output as the socket accepts, and records the messages that were written completely.
     fn write(&mut self, ledger: &mut Ledger, out: &mut Vec<u8>) {
         let Some(fd) = self.socket.as_ref().map(AsRawFd::as_raw_fd) else {
             return;
@@ -331,7 +334,7 @@ impl Link {
         }
     }
 
-    /// Checks how much the peer has acknowledged.
+    /// Records the messages that the peer's kernel has acknowledged.
     pub fn confirm(&mut self, now: i64, ledger: &mut Ledger, out: &mut Vec<u8>) {
         self.confirm_ns = now + CONFIRM_NS;
         let Some(socket) = self

@@ -1,4 +1,5 @@
-//! Messages over TCP: requests with replies and pushes, one connection per peer, and the server.
+//! Messages over TCP: a client, with one connection per peer, sends requests and pushes; a server receives
+//! them and replies.
 //!
 //! TCP does not report what the peer's application has read: a push is `sent` once the peer's kernel has acknowledged it.
 
@@ -27,18 +28,18 @@ struct Spec {
     nodelay: bool,
     #[serde(flatten)]
     marks: Marks,
-    /// The node has IPv6 addresses.
+    /// Whether the node has IPv6 addresses.
     #[serde(default)]
     ipv6: bool,
-    /// Delay before a new attempt; 0: never reconnect.
+    /// Delay before a new attempt to connect; 0: never reconnect.
     #[serde(default)]
     reconnect_ns: i64,
-    /// Most waiting messages per peer.
+    /// The most waiting messages per peer.
     #[serde(default = "default_queue")]
     queue: usize,
-    /// Most unanswered requests per peer.
+    /// The most unanswered requests per peer; None: no limit.
     inflight: Option<usize>,
-    /// A request expires this long after it was due.
+    /// The time after its due time at which a request expires.
     timeout_ns: i64,
 }
 
@@ -62,11 +63,11 @@ pub struct Tcp {
     ledger: Ledger,
     state: State,
     t0_ns: Option<i64>,
-    /// Whether `connected` is recorded: all links are up.
+    /// Whether the step `connected` is recorded: all links are established.
     connected: bool,
 }
 
-/// A role whose socket is bound, if it listens.
+/// Creates the role of an item of `workload`, a client or a server; binds the server's socket.
 pub fn arm(item: Item) -> Res<Box<dyn Role>> {
     Ok(Box::new(Tcp::new(item)?))
 }
@@ -117,7 +118,7 @@ impl Tcp {
             .for_each(|link| link.begin(t0 + self.session.connect_ns));
     }
 
-    /// When the session ends; a server stays until `finish`.
+    /// Returns when the session of a client ends; None for a server, which listens until `finish`.
     fn end_ns(&self) -> Option<i64> {
         let leaves = self.state != State::Over && self.server.is_none();
         self.t0_ns
@@ -147,7 +148,7 @@ impl Tcp {
         }
     }
 
-    /// Records changes of connections; the session is connected when all of them are.
+    /// Records the changes of all connections; the session is connected when all of them are.
     fn note(&mut self, now: i64, out: &mut Vec<u8>) {
         for i in 0..self.links.len() {
             for change in std::mem::take(&mut self.links[i].changes) {
@@ -258,7 +259,7 @@ impl Role for Tcp {
     }
 }
 
-/// Feeds a stream in two pieces.
+/// Passes a stream in two pieces to the parser of messages.
 #[cfg(feature = "fuzzing")]
 pub fn fuzz(bytes: &[u8]) {
     let mut frames = frames::Frames::default();

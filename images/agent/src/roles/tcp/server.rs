@@ -1,4 +1,5 @@
-//! The TCP server: any number of connections behind one epoll descriptor; receives messages and answers requests.
+//! The TCP server: accepts any number of connections behind one epoll descriptor, receives messages and
+//! answers requests.
 
 use super::frames::{self, Frames};
 use crate::clock;
@@ -13,16 +14,17 @@ use std::io::{self, ErrorKind};
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
-/// Backlog of pending connections, since many clients may connect at once.
+/// The most connections that wait to be accepted, since many clients may connect at once.
 const WAITING_CONNECTIONS: i32 = 4096;
-/// With more unsent replies than this, the server stops reading from the connection, and its received requests wait.
+/// The most bytes of unsent replies of a connection; beyond that the server stops reading, and received
+/// requests wait.
 const BACKLOG_BYTES: usize = 262_144;
 
 struct Connection {
     socket: TcpStream,
     frames: Frames,
     output: Vec<u8>,
-    /// `frames` may hold messages that wait for space in the output.
+    /// Whether `frames` may hold messages that wait for space in the output.
     held: bool,
     interest: i32,
 }
@@ -34,7 +36,7 @@ pub struct Server {
     connections: BTreeMap<RawFd, Connection>,
     chunk: Vec<u8>,
     pub counts: Totals,
-    /// Why the server accepts no further connection.
+    /// The reason why the server accepts no further connection; None while it does.
     pub error: Option<String>,
 }
 
@@ -68,7 +70,7 @@ impl Server {
         Ok(server)
     }
 
-    /// The epoll descriptor, readable when there is work.
+    /// Returns the epoll descriptor, which is readable when there is work.
     pub fn raw(&self) -> RawFd {
         self.epoll.as_raw_fd()
     }
@@ -78,7 +80,7 @@ impl Server {
         self.listener.local_addr().unwrap().port()
     }
 
-    /// Bytes of unsent replies.
+    /// Returns the number of bytes of unsent replies.
     #[cfg(test)]
     pub fn waiting(&self) -> usize {
         self.connections.values().map(|c| c.output.len()).sum()
@@ -147,7 +149,7 @@ impl Server {
         Ok(())
     }
 
-    /// Serves a connection; false when it has ended.
+    /// Serves a connection; returns false when it has ended.
     fn serve(&mut self, fd: RawFd, events: i32, endpoint: &str, out: &mut Vec<u8>) -> bool {
         let Some(connection) = self.connections.get_mut(&fd) else {
             return true;

@@ -43,7 +43,7 @@ fn spec(to: &[&Value]) -> Value {
     json!({"to": to, "nodelay": true, "reconnect_ns": SECOND / 50, "queue": 100, "timeout_ns": SECOND})
 }
 
-/// Runs all until `done` or for three seconds; returns the records of each kind.
+/// Runs all roles until `done` returns true or for three seconds; returns the records of each kind.
 fn drive(
     roles: &mut [&mut Tcp],
     done: impl Fn(&[&mut Tcp]) -> bool,
@@ -64,7 +64,7 @@ fn all_scheduled_and_none_pending(role: &Tcp) -> bool {
     role.totals().scheduled == 20 && role.totals().pending == 0
 }
 
-/// The next message of a stream, if there is one.
+/// Reads the next message of a stream; None if there is none.
 fn message(stream: &mut TcpStream) -> Option<Identity> {
     let mut head = [0; 4];
     stream.read_exact(&mut head).ok()?;

@@ -1,6 +1,6 @@
-//! Binds the installed libzmq at run time, so that agents without ZeroMQ do not load it.
+//! Loads the installed libzmq at run time, so that agents without ZeroMQ do not load it.
 //!
-//! Names and constants are those of `zmq.h`; see zmq_ctx_new(7) and the pages of each function.
+//! Names and constants are those of `zmq.h`; zmq_ctx_new(7) and the pages of each function describe them.
 
 use crate::os::Res;
 use libc::{c_char, c_int, c_void};
@@ -35,7 +35,7 @@ pub const MULTICAST_MAXTPDU: c_int = 84;
 const POLLIN: c_int = 1;
 const DONTWAIT: c_int = 1;
 const SNDMORE: c_int = 2;
-/// zmq.h: ZMQ_EVENT_HANDSHAKE_SUCCEEDED and ZMQ_EVENT_DISCONNECTED.
+/// ZMQ_EVENT_HANDSHAKE_SUCCEEDED of zmq.h. The next constant: ZMQ_EVENT_DISCONNECTED.
 pub const HANDSHAKEN: c_int = 0x1000;
 pub const DISCONNECTED: c_int = 0x0200;
 
@@ -86,7 +86,7 @@ impl Library {
         }
     }
 
-    /// Whether the library has a capability: "pgm", "curve".
+    /// Returns whether the library has a capability, such as "pgm" or "curve".
     pub fn has(&self, what: &str) -> bool {
         let what = text(what);
         // SAFETY: `what` lives through the call.
@@ -113,7 +113,7 @@ pub struct ZmqError {
     pub text: String,
 }
 
-/// Converts an address or a name, neither of which contains zero bytes.
+/// Converts an address or a name, neither of which may contain zero bytes, to a C string.
 fn text(of: &str) -> CString {
     CString::new(of).unwrap_or_default()
 }
@@ -190,7 +190,7 @@ impl Socket {
             .map_err(|e| format!("ZeroMQ option {option}: {}", e.text))
     }
 
-    /// An option that is an int.
+    /// Returns the value of a socket option that is an int.
     pub fn get(&self, option: c_int) -> c_int {
         let (mut value, mut size): (c_int, usize) = (0, size_of::<c_int>());
         let library = self.library();
@@ -217,7 +217,8 @@ impl Socket {
             .map_err(|e| format!("{address}: {}", e.text))
     }
 
-    /// A socket that receives an event for each established and lost connection.
+    /// Returns a socket that receives an event for each connection of this socket that is established or
+    /// lost.
     pub fn monitored(&self, name: &str) -> Res<Socket> {
         let address = format!("inproc://{name}");
         let wanted = text(&address);
@@ -232,7 +233,7 @@ impl Socket {
         Ok(monitor)
     }
 
-    /// Sends a message of these parts, as a whole or not at all.
+    /// Sends a message of these parts, either all of them or none.
     pub fn send(&self, parts: &[&[u8]]) -> Result<(), ZmqError> {
         for (i, part) in parts.iter().enumerate() {
             let more = if i + 1 < parts.len() { SNDMORE } else { 0 };
@@ -251,12 +252,14 @@ impl Socket {
         Ok(())
     }
 
-    /// Whether a message can be received. The query also resets the descriptor's edge (zmq_getsockopt(3)).
+    /// Returns whether a message can be received. The query also resets the descriptor's edge
+    /// (zmq_getsockopt(3)).
     pub fn can_receive(&self) -> bool {
         self.get(EVENTS) & POLLIN != 0
     }
 
-    /// The next message's parts, each cut to the length of `room`; None without a message.
+    /// Receives the next message; returns its parts, each cut to the length of `room`, or None if there is no
+    /// message.
     pub fn receive(&self, room: &mut [u8]) -> Option<Vec<Vec<u8>>> {
         let mut parts = Vec::new();
         if !self.can_receive() {

@@ -1,7 +1,7 @@
 //! ZeroMQ: one side binds and sends (ROUTER, PUB), the others connect (DEALER, SUB) and reply.
 //!
-//! The sockets are libzmq's. A message is `sent` once libzmq has accepted it; captures show queues and retransmissions.
-//! Replies return over the same connection (DEALER), or from a REQ to a REP beside it.
+//! The sockets are libzmq's. A message is `sent` once libzmq has accepted it; only captures show its queues
+//! and retransmissions. Replies return over the same connection (DEALER), or from a REQ to a REP beside it.
 
 mod library;
 mod sockets;
@@ -20,9 +20,10 @@ use spec::Spec;
 use std::collections::VecDeque;
 use std::os::fd::RawFd;
 
-/// Messages to receive before the role checks the clock again.
+/// The most messages to receive before the role checks the clock again.
 const AT_ONCE: usize = 64;
-/// A multicast publisher announces itself from this long before its first message on, at this interval.
+/// The time before its first message from which a multicast publisher announces itself. The next constant:
+/// the interval.
 const ANNOUNCE_NS: i64 = 10_000_000_000;
 const ANNOUNCE_EVERY_NS: i64 = 500_000_000;
 /// The most replies that wait for earlier ones; more are dropped.
@@ -44,18 +45,18 @@ pub struct Zeromq {
     connected: bool,
     t0_ns: Option<i64>,
     ledger: Ledger,
-    /// Replies that libzmq does not accept yet.
+    /// Replies that libzmq has not accepted yet.
     answers: VecDeque<Identity>,
-    /// More messages have arrived than were received so far.
+    /// Whether more messages have arrived than the role has received so far.
     more: bool,
-    /// Offset of the publisher's next announcement; None from its first message on.
+    /// When the publisher announces itself next, as an offset from t0; None from its first message on.
     announce_ns: Option<i64>,
     first_ns: i64,
     output: Vec<u8>,
     counts: Totals,
 }
 
-/// A role whose sockets are bound, if it binds any.
+/// Creates the role of an item of `workload`; opens the sockets that are bound.
 pub fn arm(item: Item) -> Res<Box<dyn Role>> {
     Ok(Box::new(Zeromq::new(item)?))
 }
@@ -129,9 +130,10 @@ impl Zeromq {
         self.sockets = None;
     }
 
-    /// Announces the publisher by empty messages. Before a receiver has an SPM packet of a source it drops losses at once,
-    /// and both sides check their timers only when a packet arrives: the first empty message makes receivers want an SPM,
-    /// a later one makes them request it, and lossy links need some more.
+    /// Announces the publisher by empty messages. A receiver that has no SPM packet (source path message) of
+    /// a source drops losses at once, and both sides check their timers only when a packet arrives: the first
+    /// empty message makes receivers want an SPM, a later one makes them request it, and lossy links need
+    /// some more.
     fn announce(&mut self, t0: i64, now: i64) {
         if let Some(offset) = self.announce_ns.filter(|offset| t0 + offset <= now) {
             self.announce_ns =
@@ -230,7 +232,7 @@ impl Zeromq {
     }
 }
 
-/// Notes a message's outcome at one receiver.
+/// Records a message's outcome at one receiver in the ledger.
 fn note(
     ledger: &mut Ledger,
     key: &Key,
@@ -281,7 +283,8 @@ impl Role for Zeromq {
             .min()
     }
 
-    /// libzmq's descriptors are edge triggered, so each turn must process all pending events.
+    /// Performs everything that is due. libzmq's descriptors are edge triggered, so each call processes all
+    /// pending events.
     fn on_time(&mut self, now: i64, out: &mut Vec<u8>) {
         let Some(t0) = self.t0_ns else {
             return;

@@ -1,4 +1,4 @@
-//! The ZeroMQ sockets of one side: opens them, and reads them in turn.
+//! The ZeroMQ sockets of one side: opens them, sends through them, and receives from them in turn.
 
 use super::library::{self as zmq, Context, Library, Socket};
 use super::spec::{Kind, Spec};
@@ -8,16 +8,16 @@ use std::net::SocketAddr;
 use std::os::fd::RawFd;
 use std::rc::Rc;
 
-/// Longer messages are truncated.
+/// The longest message that is received whole; longer ones are truncated.
 const LONGEST: usize = 1 << 20;
 /// Milliseconds between attempts to connect.
 const RECONNECT_MS: i32 = 100;
 
-/// An incoming message or event.
+/// A received message or event.
 pub enum Incoming {
-    /// A message to this side: its body.
+    /// A message to this side, with its body.
     Message(Vec<u8>),
-    /// A reply: the receiver's name and the body.
+    /// A reply, with the receiver's name and the body.
     Answer(Vec<u8>, Vec<u8>),
     Connected,
     Lost,
@@ -26,16 +26,17 @@ pub enum Incoming {
 pub struct Sockets {
     kind: Kind,
     main: Socket,
-    /// REP on the side that sends, REQ on the other.
+    /// The socket for replies: REP on the side that sends, REQ on the other; None if replies use the main
+    /// connection.
     answers: Option<Socket>,
     monitor: Option<Socket>,
-    /// The REQ waits for the confirmation of its last message.
+    /// Whether the REQ waits for the confirmation of its last message.
     unconfirmed: bool,
     room: Vec<u8>,
 }
 
 impl Sockets {
-    /// Opens all sockets of this side, bound or connecting.
+    /// Opens all sockets of this side and binds or connects them.
     pub fn open(spec: &Spec, name: &str) -> Res<Self> {
         let library = Library::load()?;
         if spec.is_multicast() && !library.has("pgm") {
@@ -73,18 +74,19 @@ impl Sockets {
         all.into_iter().flatten().map(|socket| socket.get(zmq::FD))
     }
 
-    /// Sends to all subscribers.
+    /// Sends a message to all subscribers; the error is the message's outcome.
     pub fn publish(&self, body: &[u8]) -> Result<(), Outcome> {
         self.main.send(&[body]).map_err(|e| outcome(&e))
     }
 
-    /// Sends to the receiver of that name.
+    /// Sends a message to the receiver with this name; the error is the message's outcome.
     pub fn route(&self, name: &str, body: &[u8]) -> Result<(), Outcome> {
         let taken = self.main.send(&[name.as_bytes(), body]);
         taken.map_err(|e| outcome(&e))
     }
 
-    /// Sends a reply; false where libzmq does not accept it yet, then the role retries after the next event.
+    /// Sends a reply; returns false if libzmq does not accept it yet, so that the role retries after the next
+    /// event.
     pub fn answer(&mut self, name: &str, body: &[u8]) -> bool {
         match &self.answers {
             Some(_) if self.unconfirmed => false,
@@ -96,7 +98,7 @@ impl Sockets {
         }
     }
 
-    /// The next message or event of any socket.
+    /// Returns the next message or event of any socket; None if there is none.
     pub fn next(&mut self) -> Option<Incoming> {
         if let Some(event) = self
             .monitor

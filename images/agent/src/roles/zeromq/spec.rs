@@ -1,4 +1,4 @@
-//! The `spec` of ZeroMQ software: socket types, transport and receivers.
+//! The settings (`spec`) of ZeroMQ software: socket types, transport and receivers.
 
 use crate::os::Res;
 use crate::proto::Flow;
@@ -25,38 +25,39 @@ pub enum Transport {
 pub struct Spec {
     pub socket: Kind,
     pub transport: Transport,
-    /// Port of the binding side or the multicast group.
+    /// Port of the side that binds, or of the multicast group.
     pub port: u16,
-    /// Address that the other side connects to.
+    /// Address to which the other side connects; None on the side that binds.
     pub address: Option<IpAddr>,
-    /// The node has IPv6 addresses.
+    /// Whether the node has IPv6 addresses.
     #[serde(default)]
     pub ipv6: bool,
-    /// Multicast: the group, and the node's own address.
+    /// The multicast group. The next field: the node's own address. None without multicast.
     pub group: Option<Ipv4Addr>,
     pub own: Option<Ipv4Addr>,
-    /// Receivers' endpoints, which are also their routing ids.
+    /// The receivers' endpoints, which are also their routing ids.
     #[serde(default)]
     pub to: Vec<String>,
-    /// Port for replies, if they do not use the same connection.
+    /// Port for replies; None if they use the same connection.
     pub answers: Option<u16>,
     pub send_queue: Option<i32>,
     pub receive_queue: Option<i32>,
-    /// Multicast: rate limit, recovery interval, and the longest packet after the IP header.
+    /// For multicast: rate limit in bits per second. The next fields: recovery interval, and the longest
+    /// packet after the IP header.
     pub rate_bps: Option<i64>,
     pub recovery_ns: Option<i64>,
     pub tpdu_bytes: Option<i32>,
-    /// A request expires this long after it was due.
+    /// The time after its due time at which a request expires.
     pub timeout_ns: i64,
 }
 
 impl Spec {
-    /// Whether this side binds and sends; the other receives and replies.
+    /// Returns whether this side binds and sends; the other side receives and replies.
     pub fn sends(&self) -> bool {
         matches!(self.socket, Kind::Router | Kind::Pub)
     }
 
-    /// Whether its sockets are dual-stack.
+    /// Returns whether the sockets are dual-stack.
     pub fn speaks_ipv6(&self) -> bool {
         self.ipv6 || self.address.is_some_and(|address| address.is_ipv6())
     }
@@ -69,7 +70,7 @@ impl Spec {
         self.transport == Transport::Epgm
     }
 
-    /// The peer's address as text for records.
+    /// Returns the peer's address as text for records; empty without an address.
     pub fn words(&self) -> String {
         let at = if self.is_multicast() {
             self.group.map(IpAddr::V4)
@@ -79,7 +80,7 @@ impl Spec {
         at.map_or_else(String::new, |at| format!("{at}:{}", self.port))
     }
 
-    /// Refuses impossible combinations.
+    /// Refuses combinations of settings that are impossible.
     pub fn check(&self, flows: &[Flow]) -> Res<()> {
         let published = matches!(self.socket, Kind::Pub | Kind::Sub);
         if self.is_multicast() && !(published && self.group.is_some() && self.own.is_some()) {

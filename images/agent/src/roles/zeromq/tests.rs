@@ -19,7 +19,7 @@ fn free_port() -> u16 {
     listener.local_addr().unwrap().port()
 }
 
-/// Twenty messages in a tenth of a second, after all have connected.
+/// Returns a flow of twenty messages in a tenth of a second, after all sockets have connected.
 fn flow(pattern: &str, reply: Option<usize>) -> Value {
     json!({
         "number": 4, "pattern": pattern, "payload": {"kind": "bytes", "bytes": 1699},
@@ -44,7 +44,7 @@ fn receiver(name: &str, socket: &str, port: u16, answers: Option<u16>) -> Zeromq
     role(name, &spec, None).unwrap()
 }
 
-/// Runs all until everything is recorded; returns the records of each kind.
+/// Runs all roles until everything is recorded; returns the records of each kind.
 fn drive(roles: &mut [&mut Zeromq]) -> [Vec<String>; 3] {
     let mut out = Vec::new();
     let t0 = clock::lab_ns();

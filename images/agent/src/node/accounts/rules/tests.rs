@@ -21,7 +21,8 @@ fn flow(number: u32, pattern: &str, schedule: bool, stop_ms: i64) -> (u32, Sent)
     (number, Sent::new(flow, vec!["far".to_owned()]))
 }
 
-/// Flow 3 has messages at 1000, 1010 and 1020 ms, flow 4 a request at 1000 ms; flow 5 is greedy, flow 6 lasts beyond NOW.
+/// The rules of a program: flow 3 has messages at 1000, 1010 and 1020 ms, flow 4 a request at 1000 ms; flow 5
+/// is greedy, flow 6 lasts beyond NOW.
 fn rules() -> Rules {
     let sends = BTreeMap::from([
         flow(3, "push", true, 30),
@@ -34,7 +35,7 @@ fn rules() -> Rules {
     rules
 }
 
-/// `@17` is 17 ms.
+/// Replaces fields such as `@17` (17 ms) by nanoseconds.
 fn line(text: &str) -> String {
     let field = |field: &str| match field.strip_prefix('@') {
         Some(ms) => (ms.parse::<i64>().unwrap() * MS).to_string(),
@@ -254,7 +255,7 @@ fn a_message_has_one_s_record_and_missing_ones_are_listed() {
 }
 
 proptest! {
-    /// Every accepted record is possible: due by the schedule, then sent, settled, then written.
+    /// An accepted record has possible times: due by the schedule, then sent, then settled, then written.
     #[test]
     fn accepted_records_are_possible(
         seq in 0u64..5, scheduled in 990i64..1030, sent in 990i64..1030, settled in 990i64..1030,
@@ -275,7 +276,7 @@ proptest! {
         prop_assert_eq!(rules().check(&text, now * MS).is_ok(), possible, "{}", text);
     }
 
-    /// In any order of records, the ranges are the messages without one.
+    /// In any order of records, the ranges of `missing` are the messages without a record.
     #[test]
     fn missing_ranges_are_the_messages_without_a_record(order in Just((0u64..50).collect::<Vec<_>>()).prop_shuffle(), written in 0usize..50) {
         let mut rules = rules();

@@ -2,13 +2,13 @@
 
 use crate::roles::amqp::wire::Fields;
 
-/// The longest body that the client accepts.
+/// The longest body that the client accepts, in bytes.
 const BODY_MOST: u64 = 16 << 20;
 
 pub struct Content {
     pub redelivered: bool,
     pub tag: u64,
-    /// Missing bytes; None before the header.
+    /// Number of missing bytes of the body; None before the header has arrived.
     left: Option<usize>,
     pub body: Vec<u8>,
 }
@@ -23,7 +23,7 @@ impl Content {
         }
     }
 
-    /// Adds the header; None where it is malformed.
+    /// Adds the header, which announces the body's size; None if it is malformed or the body too long.
     pub fn head(&mut self, payload: &[u8]) -> Option<()> {
         let mut fields = Fields(payload);
         let size = fields
@@ -36,7 +36,7 @@ impl Content {
         Some(())
     }
 
-    /// Adds a piece of the body; None where it exceeds the announced size.
+    /// Adds a piece of the body; None if the body exceeds its announced size.
     pub fn add(&mut self, payload: &[u8]) -> Option<()> {
         let left = self.left?.checked_sub(payload.len())?;
         self.left = Some(left);

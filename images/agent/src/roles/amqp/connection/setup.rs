@@ -1,10 +1,10 @@
-//! The setup of a client before it may publish, step by step.
+//! The steps by which a client sets up a connection before it may publish or consume.
 
 use crate::roles::amqp::methods;
 use crate::roles::amqp::spec::Spec;
 use std::collections::VecDeque;
 
-/// A step of the setup; the broker begins those of the login.
+/// A step of the setup; the broker begins the steps of the login, the client all others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     Login,
@@ -21,7 +21,7 @@ pub enum Step {
 }
 
 impl Step {
-    /// Sends the step's request; `queue` is the declared one.
+    /// Appends the step's request to `out`; `queue` is the name of the declared queue.
     pub fn ask(self, out: &mut Vec<u8>, queue: &str, spec: &Spec) {
         match (self, &spec.publish, &spec.consume) {
             (Self::Open, _, _) => methods::open(out, &spec.vhost),
@@ -47,7 +47,7 @@ impl Step {
     }
 }
 
-/// The steps that a specification needs.
+/// Returns the steps that a specification needs, in order.
 pub fn steps(spec: &Spec) -> VecDeque<Step> {
     let mut steps = VecDeque::from([Step::Login, Step::Tune, Step::Open, Step::Channel]);
     if let Some(consume) = &spec.consume {

@@ -1,4 +1,4 @@
-//! Tests the state machine with hand-written frames, whole and cut at any place.
+//! Tests the state machine with hand-written frames, whole and cut at any byte.
 
 use super::*;
 use proptest::prelude::*;
@@ -22,7 +22,7 @@ fn spec(publish: bool, consume: bool) -> Spec {
     .unwrap()
 }
 
-/// A method from the broker.
+/// Encodes a method as the broker sends it.
 fn method(channel: u16, class: u16, id: u16, arguments: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     put_frame(&mut out, METHOD, channel, |out| {
@@ -33,7 +33,7 @@ fn method(channel: u16, class: u16, id: u16, arguments: &[u8]) -> Vec<u8> {
     out
 }
 
-/// The broker's answers up to `Ready`, in order.
+/// Returns the broker's answers up to `Ready`, in order.
 fn welcome(publish: bool, consume: bool) -> Vec<u8> {
     let mut all = method(
         0,
@@ -79,7 +79,7 @@ fn delivery(tag: u64, redelivered: bool, body: &[u8], pieces: usize) -> Vec<u8> 
     all
 }
 
-/// A ready connection with drained output.
+/// Returns a connection that is ready and whose output is empty.
 fn ready(publish: bool, consume: bool) -> Connection {
     let (mut amqp, mut events) = (Connection::new(spec(publish, consume), NOW), Vec::new());
     amqp.receive(&welcome(publish, consume), NOW, &mut events);
@@ -88,7 +88,7 @@ fn ready(publish: bool, consume: bool) -> Connection {
     amqp
 }
 
-/// Class and method of each method frame in the output.
+/// Returns class and method numbers of each method frame in `bytes`.
 fn sent_methods(mut bytes: &[u8]) -> Vec<(u16, u16)> {
     let mut found = Vec::new();
     while let Some((frame, size)) = wire::frame(bytes, 1 << 20).unwrap() {

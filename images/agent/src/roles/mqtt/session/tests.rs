@@ -13,7 +13,7 @@ use std::time::Duration;
 const SECOND: i64 = 1_000_000_000;
 const CONNACK: [u8; 4] = [0x20, 2, 0, 0];
 const CONNACK_SESSION: [u8; 4] = [0x20, 2, 1, 0];
-/// MQTT 5 with a Receive Maximum of 2.
+/// A CONNACK of MQTT 5 with a Receive Maximum of 2.
 const CONNACK_5: [u8; 8] = [0x20, 6, 0, 0, 3, 0x21, 0, 2];
 const CONNACK_5_SESSION: [u8; 8] = [0x20, 6, 1, 0, 3, 0x21, 0, 2];
 const PUBLISH: u8 = 3;
@@ -51,12 +51,12 @@ fn client_again(
     arm(serde_json::from_value(item).unwrap()).unwrap()
 }
 
-/// Ten messages in a tenth of a second, three of them in flight.
+/// Creates a client that publishes ten messages in a tenth of a second, at most three of them unacknowledged.
 fn publisher(version: &str, port: u16) -> Box<dyn Role> {
     client(version, port, true, json!([]))
 }
 
-/// Runs the client until `done`, at most three seconds; returns its records.
+/// Runs the client until `done` returns true, at most three seconds; returns its records.
 fn drive(client: &mut dyn Role, done: impl Fn(&dyn Role, &str) -> bool) -> String {
     let mut out = Vec::new();
     let until = clock::lab_ns() + 3 * SECOND;
@@ -68,7 +68,7 @@ fn drive(client: &mut dyn Role, done: impl Fn(&dyn Role, &str) -> bool) -> Strin
     String::from_utf8(out).unwrap()
 }
 
-/// Type and body of the next packet; all here are shorter than 16,384 bytes.
+/// Returns type and body of the next packet; None at the end. All packets here are shorter than 16,384 bytes.
 fn packet(stream: &mut TcpStream) -> Option<(u8, Vec<u8>)> {
     let mut head = [0; 2];
     stream.read_exact(&mut head).ok()?;
@@ -104,7 +104,8 @@ fn acknowledge(stream: &mut TcpStream) -> Vec<u16> {
     ids
 }
 
-/// Ends with the client's window full, listens again a little later, and then answers with `second`.
+/// Starts a broker that ends while the client's window is full, listens again a little later, and then
+/// answers with `second`.
 fn restarting(
     listener: TcpListener,
     window: usize,
