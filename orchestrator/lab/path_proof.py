@@ -17,7 +17,7 @@ from orchestrator.lab.traceroute import FRAME_BYTES, SPACING_S, Traceroute, Trac
 from orchestrator.plan.paths import Path, Paths, pairs
 
 MOST_PATHS = 24
-LOOKS = 3  # attempts at an undecided path: the later ones alone, without echoes of other paths
+LOOKS = 3  # attempts at a path that does not hold; the later ones, alone, replace the one beside other paths
 SURE = 0.93  # confidence of the median's interval between the smallest and the largest of five echoes
 Way = tuple[Node, str, Path, Path]  # from, address, there, back
 
@@ -39,10 +39,17 @@ def prove(plan: Plan, tracer: Tracer, tolerance: Tolerance) -> list[Judgement]:
     owner = {card.address: node.name for node in plan.nodes for card in node.interfaces}
     machines = {node.name for node in plan.nodes if node.vm is not None}
     found = tracer.traceroute(requested) if requested else []
-    for _ in range(LOOKS - 1):
+    together = len(requested) > 1
+    for attempt in range(LOOKS - 1):
         for n, way in enumerate(ways):
-            if _time(way, found[n], tolerance, machines).verdict == "cannot tell":
-                found[n].round_trips_ns += tracer.traceroute([requested[n]])[0].round_trips_ns
+            judged = _time(way, found[n], tolerance, machines).verdict
+            # On a slow path every echo may meet those of the others: then it fails for them, not for itself.
+            if judged == "cannot tell" or (judged == "fails" and together and attempt == 0):
+                alone = tracer.traceroute([requested[n]])[0].round_trips_ns
+                if together and attempt == 0 and alone:
+                    found[n].round_trips_ns = alone
+                else:
+                    found[n].round_trips_ns += alone
     return [
         line
         for way, seen in zip(ways, found, strict=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from contract import codec, regular
+from contract import codec, regular, seal
 from contract.plan import Plan
 from orchestrator.kernel.protocol import NoKernel
 from orchestrator.kernel.uml.binaries import UmlBinary, find_binaries
@@ -93,7 +93,8 @@ def compare(
     """Compares the recorded run in `run_dir` with the new one in `fresh`."""
     then, now = manifest["hashes"], identical_set(fresh)
     here = {name: digest(run_dir / name) for name in then if (run_dir / name).exists()}
-    changed = sorted(name for name in then if here.get(name) != then[name])
+    touched = [*seal.altered(run_dir), *seal.altered_records(run_dir)]
+    changed = sorted({*touched, *(name for name in then if here.get(name) != then[name])})
     differing = sorted(
         (name for name in then.keys() | now.keys() if here.get(name) != now.get(name)), key=_order
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 import polars as pl
@@ -15,11 +15,14 @@ from reports.rundir import Run
 Useful = tuple[float, int, str]  # bit/s of payload, packets, capture point
 
 
-def crossing(run: Run, links: Iterable[str]) -> dict[tuple[str, str], Useful]:
-    """Goodput over the hold by link and direction, for links that captured packets crossed.
+def crossing(
+    run: Run, links: Iterable[str], lossy: Collection[tuple[str, str]] = ()
+) -> dict[tuple[str, str], Useful]:
+    """Goodput over the hold by link and direction, if a capture saw packets that crossed the link.
 
-    A packet crosses a link if its source and destination are on different sides. The capture with most such
-    packets counts. Retransmissions are left out, so each byte counts once.
+    A packet crosses a link if its source and destination are on different sides. The capture that saw most
+    such packets counts. Retransmissions are left out, so each byte counts once. Datagrams that a capture saw
+    before a direction of `lossy` dropped some of them have not all crossed it: that capture does not count.
     """
     wanted, span = set(links), phases(run).get("hold")
     if span is None or not wanted:
@@ -31,9 +34,13 @@ def crossing(run: Run, links: Iterable[str]) -> dict[tuple[str, str], Useful]:
             if link.name not in wanted or pairs is None:
                 continue
             near = addresses_behind(run.plan, link.name)
+            side = _side(run.plan, point, link.name)
             for direction in ("forward", "reverse"):
                 rows = _from_side(pairs, near, direction == "forward")
                 packets = int(rows.get_column("packets").sum())
+                before = side == ("first" if direction == "forward" else "second")
+                if before and (link.name, direction) in lossy and rows.get_column("datagrams").sum():
+                    continue
                 best = found.get((link.name, direction))
                 if packets and (best is None or packets > best[1]):
                     bps = 8 * int(rows.get_column("payload").sum()) / span.seconds
@@ -42,16 +49,15 @@ def crossing(run: Run, links: Iterable[str]) -> dict[tuple[str, str], Useful]:
 
 
 def _pairs(path: Path, span: Span) -> pl.DataFrame | None:
-    """The columns src, dst, packets, payload (bytes) of TCP and UDP without retransmissions; None if the
-    capture has no addresses.
-    """
+    """Rows src, dst, packets, payload (bytes, retransmissions left out) of TCP and UDP, datagrams."""
     rows = scan(path, span)
     if not {"src", "dst"} <= set(rows.collect_schema().names()):
         return None
     again = pl.col("retransmission").fill_null(False)
     first = rows.filter(pl.col("protocol").is_in(["tcp", "udp"]) & ~again)
     payload = pl.col("payload_bytes").cast(pl.Int64).sum()
-    return first.group_by("src", "dst").agg(packets=pl.len(), payload=payload).collect()
+    udp = (pl.col("protocol") == "udp").sum()
+    return first.group_by("src", "dst").agg(packets=pl.len(), payload=payload, datagrams=udp).collect()
 
 
 def _from_side(pairs: pl.DataFrame, near: set[str], from_near: bool) -> pl.DataFrame:
@@ -60,7 +66,29 @@ def _from_side(pairs: pl.DataFrame, near: set[str], from_near: bool) -> pl.DataF
 
 
 def addresses_behind(plan: Plan, name: str) -> set[str]:
-    """The addresses on the first side of the link: those that can be reached from that side without it.
+    """Addresses on the first side of the link: those that are reachable from there without it."""
+    seen, skip, own = _behind(plan, name)
+    return {
+        face.address
+        for node in plan.nodes
+        for face in node.interfaces
+        if (node.name if {node.name, face.segment} == skip or face.segment == own else face.segment) in seen
+    }
+
+
+def _side(plan: Plan, point: str, name: str) -> str:
+    """The side of the link on which a capture stands: first, second, or empty at the link itself."""
+    kind, _, at = next((c.at for c in plan.captures if c.name == point), "").partition(" ")
+    link = next(link for link in plan.links if link.name == name)
+    if (kind == "link" and at == name) or (kind == "node" and at in (link.a, link.b)):
+        return ""
+    if kind == "link":
+        at = next((other.a for other in plan.links if other.name == at), "")
+    return ("first" if at in _behind(plan, name)[0] else "second") if at else ""
+
+
+def _behind(plan: Plan, name: str) -> tuple[set[str], set[str], str]:
+    """Nodes and segments on the first side of the link, its two ends, and the network that it is itself.
 
     A node connects two segments only if it forwards packets; a host with interfaces on both sides has an
     address on each.
@@ -81,12 +109,7 @@ def addresses_behind(plan: Plan, name: str) -> set[str]:
         if {node, segment} != skip and segment != own:
             edges.setdefault(node, set()).add(segment)
             edges.setdefault(segment, set()).add(node)
-    seen = _reached(edges, start, ends={n.name for n in nodes if not n.forward})
-    return {
-        address
-        for node, segment, address in faces
-        if (node if {node, segment} == skip or segment == own else segment) in seen
-    }
+    return _reached(edges, start, ends={n.name for n in nodes if not n.forward}), skip, own
 
 
 def _reached(edges: dict[str, set[str]], start: str, ends: set[str]) -> set[str]:

@@ -70,7 +70,7 @@ def link_metrics(run: Run) -> list[Metric]:
     interval = interval_ns(one_way, "link")
     held = within(table, hold, interval) if hold else table
     names = busiest(held)
-    asked, useful = requested_rates(run), crossing(run, names)
+    asked, useful = requested_rates(run), crossing(run, names, _lossy(held))
     found: list[Metric] = []
     rows = held.filter(pl.col("link").is_in(names)).sort("t_ns")
     for (link, direction), samples in rows.group_by("link", "direction", maintain_order=True):
@@ -85,6 +85,20 @@ def link_metrics(run: Run) -> list[Metric]:
             found.append(count("link_goodput", of, bps / 1e6, "Mbit/s", packets, method))
     every = within(samples_of_all, hold, interval) if hold else samples_of_all
     return found + _classes(every.filter(pl.col("link").is_in(names)))
+
+
+def _lossy(rows: pl.DataFrame) -> set[tuple[str, str]]:
+    """Directions that dropped packets."""
+    if "dropped" not in rows.columns:
+        return set()
+    grown = pl.col("dropped").max() - pl.col("dropped").min()
+    return set(
+        rows.group_by("link", "direction")
+        .agg(grown)
+        .filter(pl.col("dropped") > 0)
+        .select("link", "direction")
+        .iter_rows()
+    )
 
 
 def whole(table: pl.DataFrame) -> pl.DataFrame:

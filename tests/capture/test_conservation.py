@@ -236,6 +236,24 @@ def test_in_real_time_one_sample_may_differ_but_not_all(tmp_path: Path) -> None:
     assert "node-links" in failing(written(tmp_path / "half", half, "real"))
 
 
+@pytest.mark.parametrize(
+    ("time", "quiet_s", "busy_s", "suspect"),
+    [("virtual", 1, 0, False), ("virtual", 0, 0, True), ("virtual", 1, 9, True), ("real", 1, 0, True)],
+)
+def test_in_virtual_time_a_wake_is_a_tick_of_idle_time(
+    tmp_path: Path, time: str, quiet_s: int, busy_s: int, suspect: bool
+) -> None:
+    """Two cores idle, and wake often after the quiet second."""
+    run = written(tmp_path, agreeing(), time)
+    idle_s = [2 * at + 4 * max(0, at - quiet_s) for at in range(SECONDS + 1)]
+    rows = [
+        f"{T0 + at * S},{busy_s * at * S},0,0,{idle * S},0,0,0,0,0.1,1000000,2\n"
+        for at, idle in enumerate(idle_s)
+    ]
+    (run / "raw" / "host.csv").write_text("".join(rows))
+    assert ("machine-time" in failing(run)) == suspect
+
+
 def test_counters_that_begin_anew_are_left_out(tmp_path: Path) -> None:
     """As after a qdisc was replaced: from then on its count is less."""
     counts = agreeing()

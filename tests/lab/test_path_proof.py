@@ -72,4 +72,14 @@ def test_a_path_that_stays_untold_is_tried_three_times() -> None:
         for w in ways
     ]
     lines = [j for j in path_proof.prove(RING, shaken, EACH) if j.quantity == "round trip"]
-    assert {line.verdict for line in lines} == {"cannot tell"} and {line.n for line in lines} == {15}
+    assert {line.verdict for line in lines} == {"cannot tell"} and {line.n for line in lines} == {10}
+
+
+def test_a_path_whose_every_echo_met_others_is_judged_alone() -> None:
+    requested = _requested_ns()
+    wires = Wires(requested)
+    wires.traceroute = lambda ways: [  # type: ignore[method-assign]
+        TracerouteResult({}, [requested[w.netns, w.address] + 2_000_000 * (len(ways) > 1)] * 5) for w in ways
+    ]
+    lines = [j for j in path_proof.prove(RING, wires, EACH) if j.quantity == "round trip"]
+    assert {line.verdict for line in lines} == {"holds"} and {line.n for line in lines} == {5}

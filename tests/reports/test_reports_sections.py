@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import polars as pl
 import pytest
@@ -14,6 +16,7 @@ from synthetic_any import ODD, write_any
 from synthetic_shape import T0, S, Shape
 
 from reports.headline import headline
+from reports.metrics import goodput
 from reports.metrics.goodput import addresses_behind
 from reports.metrics.links import link_metrics
 from reports.metrics.metric import Of, find
@@ -296,3 +299,41 @@ def test_slim_drawings_keep_text_and_tenths_of_a_pixel() -> None:
     text = '<text transform="translate(1.23456,2)" opacity="1" font-family="A">1.2345</text>'
     small = '<svg font-family="A" width="9"><text transform="translate(1.2,2)">1.2345</text></svg>'
     assert slim(f'<svg width="9">{text}</svg>') == small
+
+
+@pytest.mark.parametrize(
+    ("captures", "lossy", "datagrams", "mbps"),
+    [
+        ({"early": "segment a"}, True, 9, None),
+        ({"early": "node left"}, True, 9, None),
+        ({"early": "segment a", "late": "node right"}, True, 9, 1.0),
+        ({"late": "segment b"}, True, 9, 1.0),
+        ({"early": "segment a"}, False, 9, 2.0),
+        ({"early": "segment a"}, True, 0, 2.0),
+        ({"early": "link wan"}, True, 9, 2.0),
+    ],
+)
+def test_datagrams_that_a_link_drops_afterwards_are_none_of_its_goodput(
+    monkeypatch: pytest.MonkeyPatch,
+    captures: dict[str, str],
+    lossy: bool,
+    datagrams: int,
+    mbps: float | None,
+) -> None:
+    nodes = [
+        {"name": name, "interfaces": [{"segment": segment, "address": address}]}
+        for name, segment, address in (("left", "a", "10.0.0.1"), ("right", "b", "10.0.0.2"))
+    ]
+    plan = {"nodes": nodes, "links": [{"name": "wan", "a": "a", "b": "b", "kind": "segments"}]}
+    plan["captures"] = [{"name": name, "at": at} for name, at in captures.items()]
+
+    def pairs(path: Path, _: object) -> pl.DataFrame:
+        packets = 2 if path.name == "early" else 1
+        row = {"src": "10.0.0.1", "dst": "10.0.0.2", "packets": packets, "payload": packets * 125_000}
+        return pl.DataFrame([row | {"datagrams": datagrams}])
+
+    monkeypatch.setattr(goodput, "_pairs", pairs)
+    monkeypatch.setattr(goodput, "phases", lambda _: {"hold": SimpleNamespace(seconds=1)})
+    run: Any = SimpleNamespace(captures={name: Path(name) for name in captures}, plan=plan_of(plan))
+    found = goodput.crossing(run, ["wan"], {("wan", "forward")} if lossy else ())
+    assert found.get(("wan", "forward"), (None,))[0] == (None if mbps is None else mbps * 1e6)
