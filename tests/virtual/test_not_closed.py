@@ -30,6 +30,7 @@ groups:
 timeline:
   - {at: hold + 0 s, run: "true", on: one}
   - {at: hold + 1 s, run: no-such-command-of-vnets now, on: one}
+  - {at: hold + 1 s, run: timeout 5 nohup no-such-wrapped-of-vnets now, on: one}
 run: {hold: 1 s, drain: 1 s}
 """
 FOUND = {
@@ -38,6 +39,7 @@ FOUND = {
     16: 'groups.many.software.probed.ready: "no-such-probe-of-vnets": is not on this machine; install',
     19: 'groups.many.software.scripted.files: "/opt/no/such/interpreter": is not on this machine; correct',
     22: 'timeline[1].run: "no-such-command-of-vnets": is not on this machine; install the Debian package',
+    23: 'timeline[2].run: "no-such-wrapped-of-vnets": is not on this machine; install the Debian package',
 }
 
 

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import Literal
 
 from contract.plan import Node, Plan, Process
@@ -21,12 +22,15 @@ _PREFIXES = (
     "if then else elif fi while until do done esac"
 )
 _BEFORE = frozenset(_PREFIXES.split())
+# Of these, a command without options of its own surely starts the next word.
+_STARTS = frozenset(["exec", "env", "nohup", "setsid", "time", "timeout"])
 _COMMENT = re.compile(r"(?:^|(?<=\s))#.*$", re.MULTILINE)
 _ASSIGNMENT = re.compile(r"(?:^|(?<=[\s;|&(]))[A-Za-z_]\w*=(?:\"[^\"]*\"|'[^']*'|[^\s;|&($`]*)", re.MULTILINE)
 _PATH = re.compile(r"/[^\s'\"`;|&<>()$=:,\\]+")
 _IMPORT = re.compile(r"^\s*(?:import\s+([\w., \t]+)|from\s+(\w[\w.]*)\s+import\b)", re.MULTILINE)
 _LIBRARY = re.compile(r"\blib[\w+.-]+\.so(?:\.\d+)+")
 _COMMAND = re.compile(r"[A-Za-z_][\w.+-]*")
+_PLAIN = re.compile(r"[\w./+:=-]+")  # a word that a shell would leave as it is
 _FUNCTION = re.compile(r"([\w.+-]+)\s*\(\s*\)")
 # Built-in commands of a shell (dash(1), bash(1)), which need no file of that name.
 _OWN_WORDS = (
@@ -122,6 +126,8 @@ def _of_argv(argv: tuple[str, ...] | list[str], key: str) -> Iterator[Wanted]:
     script = _after(argv, "-c")
     if name in SHELLS and script is not None:
         yield from commands(script, key, begins=True)
+    if name in _STARTS:
+        yield from commands(" ".join(takewhile(_PLAIN.fullmatch, argv)), key, begins=True)
     if name.startswith("python"):
         module = _after(argv, "-m")
         if script is not None:
@@ -160,7 +166,7 @@ def interpreter_of(words: tuple[str, ...]) -> tuple[str, str]:
 def commands(text: str, key: str, begins: bool = False) -> Iterator[Wanted]:
     """The words of a shell's script that stand where a command does; functions are the script's own.
 
-    begins: the script's first word has to be a command that is there.
+    begins: the script's first command has to be there, also behind `env`, `timeout 5` and the like.
     """
     own = OWN_WORDS.union(_FUNCTION.findall(text))
     wanted, first = True, begins
@@ -168,7 +174,7 @@ def commands(text: str, key: str, begins: bool = False) -> Iterator[Wanted]:
         if word in _SEPARATORS:
             wanted = True
         elif not wanted or word in _BEFORE:
-            first = first and word == "exec"
+            first = first and word in _STARTS
             continue
         elif _COMMAND.fullmatch(word):
             if word not in own:
@@ -177,7 +183,9 @@ def commands(text: str, key: str, begins: bool = False) -> Iterator[Wanted]:
         elif word.startswith("/"):
             yield Wanted(word, "program", key, must=first)
             wanted = False
-        elif not (word.startswith("-") or word[0].isdigit()):
+        elif word[0].isdigit():  # a time
+            continue
+        elif not word.startswith("-"):
             wanted = False
         first = False
 
