@@ -8,7 +8,7 @@ from reports.claims.evidence import Evidence, Quantity
 from reports.claims.figures import Rule
 from reports.claims.verdict import Judgement, needs
 
-COUNTED = "cpu"  # the metric of CPU time; counted in ticks, it misses short work and cannot be judged
+COUNTED = "cpu"  # the metric of CPU time; counted in ticks, it misses short work, so no verdict is possible
 
 
 @dataclass(frozen=True)

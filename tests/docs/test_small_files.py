@@ -22,12 +22,9 @@ LEFT = {
     "orchestrator.lab.netfilter",
     "orchestrator.lab.stacks",
     "orchestrator.lab.vm.carrier",
-    "orchestrator.lab.vm.files",
     "orchestrator.lab.vm.memory",
     "orchestrator.lab.vm.pages",
     "orchestrator.lab.vm.wires",
-    "orchestrator.plan.hardware",
-    "reports.metrics.stacks",
     "reports.threads",
 }
 
