@@ -23,7 +23,8 @@ Found = dict[tuple[str, str, float], list[float]]
 
 
 def tables(study: Study) -> tuple[Table, ...]:
-    """The table with the mean rates over all repetitions; empty if no run has other kinds of queues."""
+    """Returns the table of packets per second that arrive in time, the mean over repetitions: a row for each
+    gateway scheme of the paper and for each other queue (QUEUES). Returns () if no run has one of QUEUES."""
     found: Found = {}
     for cell in study.cells:
         cooperate = bool((parameters(cell.run) | cell.levels).get("cooperate"))
