@@ -54,8 +54,8 @@ def by_cell(study: Study) -> dict[str, tuple[Judged, ...]]:
 
 
 def write(study: Study) -> None:
-    """Writes verdicts.json: for a run its verdicts, for a campaign its claims, the counts over all runs and
-    the suspect runs.
+    """Writes verdicts.json: the verdicts (of a run its own and its paper's claims; of a campaign the claims),
+    the counts of all verdicts, and why each suspect run is suspect.
     """
     own = by_cell(study)
     claims = list(of_claims(study))
