@@ -102,7 +102,7 @@ def test_a_console_is_the_machines_serial_line(lab: StandIn, client: TestClient)
         assert page.receive_text() == "the console is closed"
     listener.close()
     with client, client.websocket_connect(WS + "/ws/lab/shown/console/broker", headers=ORIGIN) as page:
-        assert "does not run, or somebody else is connected" in page.receive_text()
+        assert "does not run, or another console is connected" in page.receive_text()
 
 
 @pytest.mark.parametrize(

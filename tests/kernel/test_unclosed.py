@@ -268,7 +268,9 @@ def test_of_a_directory_only_programs_must_be_complete(debian: Debian, linked: P
         ("cd /srv && app", []),
         ("if command -v app; then app; fi", []),
         ("app() { :; }; app", []),
-        ("timeout 5 app", []),
+        ("timeout 5 app", ["app"]),
+        ("env A=1 nohup app", ["app"]),
+        ("timeout -s KILL 5 app", []),
     ],
 )
 def test_the_first_word_of_a_command_has_to_be_there(text: str, must: list[str]) -> None:

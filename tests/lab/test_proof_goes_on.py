@@ -168,7 +168,7 @@ def test_a_jitter_that_there_is_no_time_for_is_told_to_a_tenth() -> None:
     assert {j.tolerance for j in found} == {JITTERY.jitter_ns / 20} and {j.verdict for j in found} == {
         "cannot tell"
     }
-    assert "a longer proof tells it" in found[0].reason
+    assert "a longer proof decides" in found[0].reason
 
 
 def test_in_virtual_time_frames_that_do_not_meet_are_sent_together() -> None:

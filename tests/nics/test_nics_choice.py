@@ -83,7 +83,7 @@ def test_refusals_in_words(tmp_path: Path) -> None:
     first, second = resolve([use(A), use("enp1s0f0", place="b")], facts(tmp_path), {})
     assert first.refusal is None
     assert second.refusal is not None
-    assert "asked for twice" in second.refusal.rule
+    assert "is requested twice" in second.refusal.rule
 
 
 def test_ports_in_use(tmp_path: Path) -> None:
