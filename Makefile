@@ -73,13 +73,13 @@ atlas: setup
 # (half a minute), and an ssh server that only the tests start.
 # A part that fails stops no other: tests/parts.py shows at the end what failed in each of them. The tests of one file run in one process.
 # - WAITING are files of labs that wait more than they compute (real time, virtual machines, the command line): more processes than cores.
-#   They leave cores idle, so the checks and what belongs to no other part run beside them, in one process less than there are cores.
-# - COMPUTING are labs in virtual time, which take a core each: a process a core, once all of those have ended.
+#   They leave cores idle, so the checks and then BESIDE, which is no lab, run beside them, in one process.
 # - ALONE measures times of a real lab, which a busy machine lengthens, or takes every core: one test after the other.
+# - All others compute (labs in virtual time have a core each; no lab at all): a process a core, once those have ended.
 WAITING := $(addprefix tests/,agent ansible bare cli doctor frames images kernel lab nics remote security multi_host vm \
   vnet queueing/test_queue_live.py queueing/test_traces_live.py scenarios/test_scenarios_in_a_guest.py \
   virtual/test_timers.py)
-COMPUTING := $(addprefix tests/,goldens queueing virtual)
+BESIDE := $(addprefix tests/,capture docs)
 ALONE := $(addprefix tests/,scenarios/test_fidelity.py virtual/test_bound.py chaos/test_liars_real.py)
 # CI=true: Hypothesis draws the same examples each time and does not judge how slow a busy machine draws them.
 PYTEST := CI=true PYTHONPATH=tests/order tests/run.sh $(PY) -p longest_first
@@ -94,9 +94,9 @@ test test-all: setup
 	@$(PY) tests/parts.py --side-by-side 2 \
 	  "side by side, waiting: $(PYTEST) $(SWEEPS) $(SIDE_BY_SIDE) $$((2 * $$(nproc))) $(WAITING)" \
 	  "checks and Rust's tests: make --no-print-directory check-and-rust" \
-	  "beside those that wait: $(PYTEST) $(SWEEPS) $(SIDE_BY_SIDE) $$(($$(nproc) > 2 ? $$(nproc) - 1 : 1)) $(call BUT,$(WAITING) $(COMPUTING) $(ALONE))" \
+	  "beside those that wait: $(PYTEST) $(SWEEPS) $(BESIDE)" \
 	  --side-by-side 1 \
-	  "side by side, computing: $(PYTEST) $(SWEEPS) $(SIDE_BY_SIDE) $$(nproc) $(COMPUTING) $(call BUT,$(WAITING) $(ALONE))" \
+	  "side by side, computing: $(PYTEST) $(SWEEPS) $(SIDE_BY_SIDE) $$(nproc) $(call BUT,$(WAITING) $(BESIDE) $(ALONE))" \
 	  "alone: $(PYTEST) $(SWEEPS) $(ALONE)" $(LIVED_IN)
 
 # Long searches and repetitions, too (the marker `sweep`), and the goldens in a Debian that has other software installed (root).
