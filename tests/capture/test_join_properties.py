@@ -17,6 +17,7 @@ from capture.delivery import verdicts
 MS = 1_000_000
 PATIENCE_NS = 50 * MS
 SENDER_PATIENCE_NS = 70 * MS
+FOR_EVER = 10**12
 RECEIVERS = {"role": {}, "server": {"listens": True}, "program": {"program": True}}
 SENDERS = ("p0", "p1", "p2")
 OUTCOMES = ("settled", "sent", "unsettled", "unsent")
@@ -153,11 +154,16 @@ def overtaken(run: Run, message: Sent, receiver: str) -> bool:
 
 
 def broke(run: Run, message: Sent, receiver: str, planned: dict[str, Any]) -> bool:
-    """`failed` is no good-bye: it counts wherever it stands. A request is on its sender's connection, too."""
+    """`failed` is no good-bye: it counts wherever it stands. A request is on its sender's connection, too.
+
+    What was published and never settled is forgotten with its sender's session, whenever that ends.
+    """
     at_ns = max(message.sent_ns or 0, message.settled_ns or 0)
     bound = [(receiver, PATIENCE_NS)]
     if planned["pattern"] == "request":
         bound += [(receiver, SENDER_PATIENCE_NS), (planned["sender"], SENDER_PATIENCE_NS)]
+    if planned["pattern"] == "publish" and message.outcome == "unsettled":
+        bound.append((planned["sender"], FOR_EVER))
     ends = [(t, patience_ns) for who, patience_ns in bound for t in run.ended.get(who, [])]
     return bool(at_ns) and any(at_ns <= t <= at_ns + patience_ns for t, patience_ns in ends)
 
@@ -210,8 +216,9 @@ def tallied(run: Run) -> dict[tuple[str, str], list[Any]]:
         kept = planned["deliveries"][0]["guarantee"]
         tally = tallies.setdefault((planned["traffic_class"], kept["name"]), [kept, 0, 0, 0, 0, 0])
         here = fields["received_ns"] is not None or fields["replied_ns"] is not None
+        let_go = kept["while_session"] and not fields.get("covered", True)
         done = message.outcome in ("settled", "sent") or not kept["lossless"]
-        if receiver is None or not (here or (done and message.outcome != "unsent")):
+        if receiver is None or not (here or ((done or let_go) and message.outcome != "unsent")):
             continue
         unanswered = planned["pattern"] == "request" and done and fields["replied_ns"] is None
         tally[1] += 1
