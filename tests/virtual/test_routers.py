@@ -60,7 +60,7 @@ def test_a_containerlab_topology_finds_its_ways_and_repeats(place: Place) -> Non
     done = place.vnet("import", "containerlab", str(containerlab_lab.write(place.cwd)))
     assert done.returncode == 0, done.stderr
     with (place.cwd / "two-routers.yaml").open("a") as file:
-        file.write("captures: {far: {at: link r2-pc2, filter: icmp}}\n")
+        file.write("captures: {far: {at: node pc2, filter: icmp}}\n")
     topology = (place.cwd / "two-routers.yaml").read_text()
     ping = '{ping: {command: "ping -n -c 3 {{ addresses.pc2 }}"}}'
     (place.cwd / "two-routers.yaml").write_text(
