@@ -220,7 +220,7 @@ def tallied(run: Run) -> dict[tuple[str, str], list[Any]]:
         done = message.outcome in ("settled", "sent") or not kept["lossless"]
         if receiver is None or not (here or ((done or let_go) and message.outcome != "unsent")):
             continue
-        unanswered = planned["pattern"] == "request" and done and fields["replied_ns"] is None
+        unanswered = planned["pattern"] == "request" and (not here or (done and fields["replied_ns"] is None))
         tally[1] += 1
         tally[2] += not here
         tally[5] += unanswered
