@@ -43,7 +43,7 @@ def children(pid: int) -> Iterator[int]:
 
 
 def named(pids: Iterator[int], word: str) -> int:
-    """The first process whose command line contains the word; 0 if there is none."""
+    """Returns the pid of the first of these processes whose command line contains the word, or 0."""
     for pid in pids:
         try:
             if word in Path(f"/proc/{pid}/cmdline").read_text():

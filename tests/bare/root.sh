@@ -119,15 +119,16 @@ caches() {
     mkdir -p "$kept/vnet/$name"
     [ ! -d "$cache/$name" ] || cp -an "$cache/$name/." "$kept/vnet/$name/"
   done
+  local home=~root # the same in the bare Debian
   writable apt /var/cache/apt/archives
-  writable pip /root/.cache/pip
-  writable crates /root/.cargo/registry
-  for name in kernels sources images apt; do writable "vnet/$name" "/root/.cache/vnet/$name"; done
+  writable pip "$home/.cache/pip"
+  writable crates "$home/.cargo/registry"
+  for name in kernels sources images apt; do writable "vnet/$name" "$home/.cache/vnet/$name"; done
   # Of two calls at a time one has what cargo has built: the other's commit may be another one, and it would test what this one builds.
   mkdir -p "$kept/vnet/cargo"
   exec 7<"$kept/vnet/cargo"
   if flock --nonblock 7; then
-    writable vnet/cargo /root/.cache/vnet/cargo
+    writable vnet/cargo "$home/.cache/vnet/cargo"
     writable vnet/mypy "$project/.mypy_cache" # by the hash of each file, as mypy compares them
     sources_as_old_as_known
   fi

@@ -318,7 +318,7 @@ def test_the_longest_usual_home_leaves_room_for_libvirts_sockets(monkeypatch: py
     monkeypatch.delenv("VNET_STATE_DIR", raising=False)
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     lab = "mqtt-many-to-many-long-name-30"
-    homes = Path("/root/.local/state/vnet/far")
+    homes = Path("~root").expanduser() / ".local/state/vnet/far"
     state = states(homes / f"{lab}-501cb688a870-lab1") / lab
     assert len(str(state / "v")) <= LONGEST_ROOT
     assert state.parent.parent == Path("/run/vnet"), "which QEMU's account passes, as it does not /root"
