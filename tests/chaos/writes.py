@@ -47,12 +47,13 @@ class Recorder:
     places: dict[str, int] = field(default_factory=dict)
     sizes: dict[str, int] = field(default_factory=dict)
     appends: set[str] = field(default_factory=set)
+    reading: set[tuple[int, str]] = field(default_factory=set)  # descriptors by which nothing is written
 
     def take(self, call: str, arguments: str, result: int, opened: str | None) -> None:
         if result < 0:
             return
         if call in ("openat", "open", "creat"):
-            self._opened(arguments, plain(opened or ""))
+            self._opened(arguments, result, plain(opened or ""))
         elif call in ("write", "pwrite64", "lseek", "ftruncate", "fsync", "fdatasync"):
             self._on_descriptor(call, arguments, result)
         elif call in ("mkdir", "mkdirat", "rmdir", "unlink", "unlinkat"):
@@ -65,7 +66,7 @@ class Recorder:
         elif any(self._below(path) is not None for path in self._paths(arguments)):
             raise ValueError(f"{call}({arguments[:200]}): nobody has said how to do that again")
 
-    def _opened(self, arguments: str, path: str) -> None:
+    def _opened(self, arguments: str, descriptor: int, path: str) -> None:
         if (name := self._below(path)) is None or "O_DIRECTORY" in arguments:
             return
         if "O_CREAT" in arguments and name not in self.sizes:
@@ -75,15 +76,19 @@ class Recorder:
             self.steps.append(Step("truncate", name))
             self.sizes[name] = self.places[name] = 0
         if "O_WRONLY" in arguments or "O_RDWR" in arguments:
+            self.reading.discard((descriptor, name))
             self.places.setdefault(name, 0)  # a place is of who opened it; ours have one writer or append
             self.appends |= {name} if "O_APPEND" in arguments else set()
+        else:
+            self.reading.add((descriptor, name))
 
     def _on_descriptor(self, call: str, arguments: str, result: int) -> None:
         found = DESCRIPTOR.match(arguments)
         if not found or (name := self._below(plain(found[2]))) is None or name not in self.sizes:
             return
         if call == "lseek":
-            self.places[name] = result
+            if (int(found[1]), name) not in self.reading:
+                self.places[name] = result
         elif call == "ftruncate":
             self.sizes[name] = int(arguments.rsplit(", ", 1)[1])
             self.steps.append(Step("truncate", name, offset=self.sizes[name]))
