@@ -1,1 +1,1 @@
-"""Conservation: compares every figure that can be zero, capped or attributed with an independent count."""
+"""The conservation checks: compare figures of a run with independent counts of the same quantity."""

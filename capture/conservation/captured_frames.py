@@ -27,14 +27,14 @@ EDGE_NS = 50_000_000  # in real time: between the kernel's stamp of a packet and
 
 
 def packets_are_frames(e: Evidence) -> Found:
-    """Compares the packets of a capture without filter, between the first and the last sample, with the
-    frames that the interface counted.
+    """Compares, for each capture without a filter, its packets and their bytes between the first and the last
+    sample with the frames and bytes that the interface counted.
     """
     return _against_interface(e, filtered=False)
 
 
 def filtered_are_frames(e: Evidence) -> Found:
-    """A capture with a filter has at most the frames that the interface counted."""
+    """Checks that each capture with a filter has at most the frames and bytes that the interface counted."""
     return _against_interface(e, filtered=True)
 
 
@@ -80,9 +80,11 @@ class _Counted:
         self._plan = e.plan
 
     def at(self, capture: Capture) -> pl.DataFrame | str:
-        """sample, packets, bytes, whole; or why nothing counts just that interface.
+        """Returns the growth of the capture point's counters (columns sample, packets, bytes, whole), or the
+        reason why nothing counts this interface alone.
 
-        A node's port and a link's end show both ways, a bridge each frame that enters the segment, once.
+        A capture at a node or a link contains both directions; a capture at a bridge contains each frame
+        once, when it enters the segment.
         """
         kind, _, target = capture.at.partition(" ")
         if kind == "segment":
@@ -97,14 +99,15 @@ class _Counted:
         return self._traffic.at_port(target, cards[0].segment)
 
     def timed(self, steps: pl.DataFrame) -> pl.DataFrame:
-        """With begin_ns and t_ns of each sample of the nodes."""
+        """Adds begin_ns and t_ns, the times of the previous and of this sample of the nodes, to `steps`."""
         return steps.join(self._traffic.times, on="sample", how="inner").sort("sample")
 
 
 def _stretches(steps: pl.DataFrame, scenario: Span | None) -> pl.DataFrame:
-    """first_ns, last_ns, packets, bytes of samples in a row whose counters did not begin anew.
+    """Joins consecutive samples whose counters did not restart into rows of first_ns, last_ns, packets and
+    bytes.
 
-    Until the end of the scenario: afterwards the capture is stopped, at a time that nobody wrote down.
+    Samples after the scenario's end are left out, because the capture stops then at an unrecorded time.
     """
     end = scenario[1] if scenario is not None else 0
     kept = steps.filter(pl.col("whole") & (pl.col("t_ns") <= end)).sort("sample")
@@ -116,8 +119,10 @@ def _stretches(steps: pl.DataFrame, scenario: Span | None) -> pl.DataFrame:
 
 
 def _held_against(e: Evidence, name: str, stretches: pl.DataFrame) -> Iterator[Compared]:
-    """Packets with the very time of a sample may be in it or not: so many may differ, in real time all within
-    50 ms of it, and always as many as tcpdump says that it lost.
+    """Yields the packets and the bytes of a capture within the stretches, each beside the interface's counts.
+
+    The tolerance covers packets that could lie on either side of a sample's time (in virtual time those of
+    exactly that time, in real time those within 50 ms), and packets that tcpdump reports as lost.
     """
     packets = e.packets(name)
     assert packets is not None
@@ -140,7 +145,7 @@ def _held_against(e: Evidence, name: str, stretches: pl.DataFrame) -> Iterator[C
 
 
 def _lost(e: Evidence, name: str, packets: pl.LazyFrame) -> dict[str, int]:
-    """The most packets and bytes that tcpdump says it lost."""
+    """Returns the packets that tcpdump reports as lost, and the most bytes that these can have."""
     said = (e.manifest.get("captures") or {}).get(name) or {}
     lost = sum(int(said.get(k) or 0) for k in ("dropped_kernel", "dropped_interface"))
     longest = packets.select(pl.col("wire_bytes").max()).collect().item() if lost else 0
@@ -148,9 +153,10 @@ def _lost(e: Evidence, name: str, packets: pl.LazyFrame) -> dict[str, int]:
 
 
 def _by_sample(e: Evidence, name: str, steps: pl.DataFrame, *, most: bool) -> Iterator[Compared]:
-    """The sample whose packets differ most from the counters: a clock that is off moves packets from one
-    sample to the next, and their number in a whole run differs by those at its two ends at most. most: it
-    may have fewer packets.
+    """Yields the packets and the bytes of the sample that differs most from the interface's counters.
+
+    A wrong clock moves packets from one sample to the next, which changes the sums of a whole run only at its
+    two ends. most: fewer packets than the interface counted are allowed.
     """
     packets = e.packets(name)
     assert packets is not None

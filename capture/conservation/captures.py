@@ -1,4 +1,6 @@
-"""Compares the table of captured packets with what tcpdump counted, and with the size of its file."""
+"""Checks the tables of captured packets against the counts of tcpdump and the kernel, and the size of the
+pcap file.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ FILE_HEADER, PACKET_HEADER = 24, 16  # bytes of a pcap file, as tcpdump writes i
 
 
 def sizes_fill_the_file(e: Evidence) -> Found:
-    """The captured bytes of all packets and the pcap headers add up to the size of the file."""
+    """Compares, for each capture, the captured bytes of all packets plus the pcap headers with the size of
+    the pcap file.
+    """
     compared, left_out = [], []
     for capture in e.plan.captures:
         packets, size = e.packets(capture.name), e.pcap_bytes.get(capture.name)
@@ -45,7 +49,9 @@ def sizes_fill_the_file(e: Evidence) -> Found:
 
 
 def table_has_packets(e: Evidence) -> Found:
-    """The table has as many rows as tcpdump captured packets, and its layers add up to the frames."""
+    """Compares, for each capture, the rows of its table with the packets that tcpdump counted, and the sum of
+    all layers' bytes with the sum of the frames' bytes.
+    """
     compared, left_out = [], []
     for capture in e.plan.captures:
         name = capture.name
@@ -64,12 +70,17 @@ def table_has_packets(e: Evidence) -> Found:
 
 
 def none_planned(e: Evidence) -> list[str]:
-    """The reason of a run without capture points."""
+    """Returns the reason why nothing is compared if the plan has no captures; an empty list if it
+    has some.
+    """
     return [] if e.plan.captures else ["the run has no capture point"]
 
 
 def filter_matches(e: Evidence) -> Found:
-    """The kernel's filter and tcpdump's own, of the same expression, pass the same packets."""
+    """Compares, for each capture with a filter, its packets with those that pass when tcpdump applies the
+    filter again to the pcap file. Leaves a capture out if the numbers differ and frames were cut or carry
+    VLAN tags.
+    """
     if e.manifest.get("driver") == "fake":
         return Found(left_out=[e.unsuitable])
     compared, left_out = [], []
@@ -91,7 +102,10 @@ def filter_matches(e: Evidence) -> Found:
 
 
 def kernel_has_packets(e: Evidence) -> Found:
-    """tcpdump has all packets that the kernel passed, but for the kernel's last block, lost when it ends."""
+    """Compares, for each capture, the packets that tcpdump captured or reports as dropped with those that the
+    kernel's filter passed. The tolerance is what the kernel's last block may hold, which is lost when tcpdump
+    ends.
+    """
     compared, left_out = [], []
     for capture in e.plan.captures:
         name = capture.name
@@ -105,7 +119,9 @@ def kernel_has_packets(e: Evidence) -> Found:
 
 
 def _in_a_block(packets: pl.LazyFrame) -> int:
-    """The most packets in any two successive periods, each as long as the kernel keeps a block."""
+    """Returns the most packets in any two successive periods of SETTLE_NS, the time for which the kernel
+    keeps a block.
+    """
     periods = packets.group_by(pl.col("t_ns") // SETTLE_NS).agg(pl.len()).sort("t_ns")
     counts = periods.select(pl.col("len").cast(pl.Int64)).collect()["len"]
     return int((counts + counts.shift(-1, fill_value=0)).max() or 0)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""One conservation check: counts that must agree, and the verdict on them."""
+"""The parts of a conservation check: the rule, the pairs of counts to compare, and the verdict."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WRONG = "its figures are off by an unknown amount: repeat the run, and report it
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A verdict as it stands in the manifest (`checks`)."""
+    """The result of one check as the manifest stores it under `checks`."""
 
     name: str
     verdict: Word
@@ -44,7 +44,7 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The pairs of counts that a check compared, and its reasons for leaving others out."""
+    """The pairs of counts that a check compared, and the reasons why it left others out."""
 
     compared: Sequence[Compared] = ()
     left_out: Sequence[str] = ()  # reasons
@@ -62,7 +62,9 @@ class Rule:
 
 
 def judge(rule: Rule, found: Found) -> Check:
-    """The rule's verdict: it fails with one subject, and holds with at least one."""
+    """Returns the rule's verdict: "fails" if a pair of counts disagrees, "holds" if all agree, "cannot tell"
+    if there are none.
+    """
     wrong = [one for one in found.compared if not one.agrees(rule.relation)]
     numbers = {
         "compared": len(found.compared), "differing": len(wrong), "left_out": len(found.left_out)
@@ -82,7 +84,7 @@ def judge(rule: Rule, found: Found) -> Check:
 
 
 def _rule(rule: Rule, *, must: bool = False) -> str:
-    """The rule as it holds, or as it should."""
+    """Returns the rule as a sentence; must: with "must be" and "must equal" in place of "are" and "equal"."""
     be = "must be" if must else "are"
     equal = "must equal" if must else "equal"
     words = {"equal": equal, "at least": f"{be} at least", "at most": f"{be} at most"}
@@ -102,7 +104,7 @@ def _tolerance(one: Compared) -> str:
 
 
 def _reasons(left_out: Sequence[str]) -> str:
-    """Each reason once, with how often it came."""
+    """Lists the first NAMED different reasons, each with the number of times that it occurs."""
     counts = {reason: left_out.count(reason) for reason in dict.fromkeys(left_out)}
     said = [f"{reason} ({n} times)" if n > 1 else reason for reason, n in counts.items()]
     rest = f"; and {len(said) - NAMED} more reasons" if len(said) > NAMED else ""

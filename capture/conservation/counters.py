@@ -1,4 +1,4 @@
-"""The growth of sampled counters of nodes and link directions, from sample to sample, with common numbers."""
+"""Computes how counters of nodes and link directions grow between samples, which both number alike."""
 
 from __future__ import annotations
 
@@ -16,19 +16,23 @@ DOWN = ("link-down", "stop", "kill")
 
 
 def light_nodes(plan: Plan) -> list[Node]:
-    """Light nodes, whose interfaces the lab's kernel counts, all at one moment."""
+    """Returns the light nodes, whose interfaces the lab's kernel counts all at one moment."""
     return [node for node in plan.nodes if node.kind == "light"]
 
 
 def node_steps(e: Evidence) -> pl.DataFrame | None:
-    """Rows of light nodes: node, t_ns, sample and the growth of each counter. None without samples."""
+    """Returns the growth of each counter between samples (node, t_ns, sample, begin_ns, whole, NODE) of light
+    nodes; None without samples.
+    """
     rows = _samples(e)
     return None if rows is None else _broken(_steps(rows, ("node",), NODE), e, "node")
 
 
 def link_steps(e: Evidence) -> pl.DataFrame | None:
-    """link, direction, t_ns, sample and the growth of each counter, backlog too; numbered as the samples of
-    nodes, of which each precedes that of the links. None without samples.
+    """Returns the growth of each counter and of the backlog (`queued`) of every link direction between
+    samples; None without samples.
+
+    A sample of links has the number of the last sample of nodes before it.
     """
     nodes = _samples(e)
     if nodes is None or e.links is None:
@@ -40,7 +44,9 @@ def link_steps(e: Evidence) -> pl.DataFrame | None:
 
 
 def fallen(e: Evidence) -> int | None:
-    """Samples of light nodes in which a counter went down though no event touched the node; None without."""
+    """Returns the number of samples in which a counter of a light node decreased although no event affected
+    the node; None without samples.
+    """
     rows = _samples(e)
     if rows is None:
         return None
@@ -49,7 +55,7 @@ def fallen(e: Evidence) -> int | None:
 
 
 def _samples(e: Evidence) -> pl.DataFrame | None:
-    """The rows of light nodes with the number of their sample, from 1."""
+    """Returns the rows of light nodes with the number of their sample, from 1; None without samples."""
     if e.nodes is None:
         return None
     names = [node.name for node in light_nodes(e.plan)]
@@ -58,7 +64,9 @@ def _samples(e: Evidence) -> pl.DataFrame | None:
 
 
 def _steps(rows: pl.DataFrame, over: tuple[str, ...], counters: tuple[str, ...]) -> pl.DataFrame:
-    """Growth since the sample before; `whole` is false where a counter began anew or a sample is missing."""
+    """Replaces each counter by its growth since the previous sample; `whole` is false where a counter
+    restarted or a sample is missing.
+    """
     grown = rows.with_columns(pl.col(name).diff().over(over) for name in counters)
     if "backlog_packets" in rows.columns:
         grown = grown.with_columns(queued=pl.col("backlog_packets").diff().over(over))
@@ -70,7 +78,9 @@ def _steps(rows: pl.DataFrame, over: tuple[str, ...], counters: tuple[str, ...])
 
 
 def _broken(steps: pl.DataFrame, e: Evidence, key: str) -> pl.DataFrame:
-    """Sets `whole` to false in intervals in which an event changed the subject."""
+    """Sets `whole` to false for intervals in or just after which an event changed the node or link `key`, and
+    while it is down.
+    """
     if e.events is None:
         return steps
     touching = e.events.filter(pl.col("action").is_in(BREAKING)).explode("targets")

@@ -1,4 +1,6 @@
-"""Compares the CPU time of nodes, by their control groups, with the CPU time of the lab's kernel."""
+"""Compares the CPU time of nodes with the time of the kernel's cores and with the CPU time of the nodes'
+processes.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +27,8 @@ TICK_NS = 10_000_000  # of kernels that count CPU so coarsely (HZ=100)
 
 
 def nodes_fit(e: Evidence) -> Found:
-    """From the first sample to the last all nodes together took at most the time of all cores, however the
-    kernel counts CPU time. The tolerance is a tick for each node.
+    """Checks that all nodes together used at most the time of all cores from the first sample to the last.
+    The tolerance is one tick (10 ms) for each node.
     """
     if e.unsuitable:
         return Found(left_out=[e.unsuitable])
@@ -45,8 +47,9 @@ def nodes_fit(e: Evidence) -> Found:
 
 
 def groups_have_processes(e: Evidence) -> Found:
-    """At the end of the run a control group's CPU time is at least that of its processes, ended ones
-    included; the last sample is lower by at most what the cores can give in the time since.
+    """Checks that each node's control group has at least the CPU time of its processes at the end of the run,
+    ended ones included, and that its last sample is lower by at most what the cores can give in the time
+    since.
     """
     if e.unsuitable:
         return Found(left_out=[e.unsuitable])

@@ -26,7 +26,9 @@ REFUSED = ("UdpSndbufErrors", "Udp6SndbufErrors", "IpOutDiscards", "IpOutNoRoute
 
 
 def arrivals_were_handed_over(e: Evidence) -> Found:
-    """Nodes received at least one datagram for each recorded arrival and reply."""
+    """Checks that each node's stack delivered at least one datagram to programs for each recorded arrival and
+    reply.
+    """
     if why := _unknown(e):
         return Found(left_out=[why])
     assert e.messages is not None
@@ -42,7 +44,9 @@ def arrivals_were_handed_over(e: Evidence) -> Found:
 
 
 def sends_left(e: Evidence) -> Found:
-    """Nodes that run only UDP roles sent one datagram for each message and receiver, and for each reply."""
+    """Compares, for each node that runs only UDP roles, its recorded messages and replies with the datagrams
+    that its stack sent. Senders to several receivers are left out.
+    """
     if why := _unknown(e):
         return Found(left_out=[why])
     assert e.messages is not None

@@ -1,4 +1,4 @@
-"""Compares the latency of messages with the delays of the links on their way."""
+"""Compares the latency of messages with the least delay of the links between sender and receiver."""
 
 from __future__ import annotations
 
@@ -21,8 +21,11 @@ NEAR_NS = (
 
 
 def none_is_too_soon(e: Evidence) -> Found:
-    """The shortest latency of each flow and receiver, and the shortest round trip of each request: a message
-    that goes by a broker or another way has no shorter one.
+    """Compares each flow's shortest latency per receiver, and its shortest round trip, with the least delay
+    of the links between.
+
+    A message that takes another way than the shortest cannot have a lower latency. Published messages count
+    by way of the broker.
     """
     if why := e.unsuitable or doubtful(e):
         return Found(left_out=[why])
@@ -52,7 +55,7 @@ def none_is_too_soon(e: Evidence) -> Found:
 
 
 def doubtful(e: Evidence) -> str:
-    """Why a latency may be below the links' delay; "" if it may not."""
+    """Returns why a latency may be below the links' delay; "" if it cannot be."""
     nodes = e.plan.nodes
     if any(node.kind != "light" for node in nodes):
         return "the clocks of virtual machines are their own"
@@ -66,6 +69,6 @@ def doubtful(e: Evidence) -> str:
 
 
 def _along(known: dict[str, dict[str, int]], places: list[str]) -> int | None:
-    """The least delay from each place to the next; None where one cannot be reached."""
+    """Returns the sum of the least delays (ns) from each place to the next; None if one cannot be reached."""
     parts = [known[a].get(b) for a, b in itertools.pairwise(places)]
     return None if None in parts else sum(part for part in parts if part is not None)

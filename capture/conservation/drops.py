@@ -1,4 +1,4 @@
-"""Compares the frames that links to nodes dropped with the messages that these nodes lacked."""
+"""Compares the frames that links to nodes dropped with lost messages and retransmissions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ SEGMENTS, DATA = "TcpRetransSegs", "TcpExtTCPOrigDataSent"
 
 
 def drops_are_missed(e: Evidence) -> Found:
-    """Frames dropped by a link to a node that does not forward are lost messages or retransmissions."""
+    """Checks that each link to a node that does not forward dropped at most as many frames as messages were
+    lost to the node, TCP segments were sent again, and data segments left the node.
+    """
     if why := e.unsuitable or _unknown(e):
         return Found(left_out=[why])
     assert e.links is not None and e.stacks is not None
@@ -61,7 +63,7 @@ def _transfers(plan: Plan) -> Iterator[dict[str, Any]]:
 
 
 def _to_nodes(plan: Plan) -> Iterator[tuple[str, str, str]]:
-    """Link, direction and the node that it leads to."""
+    """Yields link, direction and node for each link direction that leads to a node which does not forward."""
     ends = {node.name for node in plan.nodes if not node.forward}
     for link in plan.links:
         for way, end in WAYS.items():
@@ -71,7 +73,9 @@ def _to_nodes(plan: Plan) -> Iterator[tuple[str, str, str]]:
 
 
 def _lost(e: Evidence) -> dict[str, int]:
-    """For each node: lost messages to it, lost replies to its requests, and all retransmissions."""
+    """Returns for each node the frames that it lacks: copies of messages to it, and of replies to its
+    requests, that did not arrive, each attempt counted.
+    """
     assert e.messages is not None
     homes = e.plan.homes()
     tried = pl.col("attempts").clip(1)

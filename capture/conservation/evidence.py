@@ -1,4 +1,4 @@
-"""The input of conservation checks: a run's plan, manifest and tables, each read once."""
+"""The input of conservation checks: a run's plan, manifest, proof and tables, each read once."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ PROCESSES = {"t_ns": INTEGER, "node": NAME, "group_ns": INTEGER, "processes_ns":
 
 @dataclass(frozen=True)
 class Recorded:
-    """Lines of raw/messages.csv: of messages sent, of arrivals at receivers, of replies; `misfits`: some were
-    left out of the table, which a warning says.
+    """The numbers of lines in raw/messages.csv for messages sent, arrivals at receivers and replies.
+
+    misfits: the reduction left some lines out of the table, and a warning reports this.
     """
 
     sent: int
@@ -36,9 +37,12 @@ class Recorded:
 
 @dataclass(frozen=True)
 class Evidence:
-    """recorded: None where the run has no records. pcap_bytes: sizes of the files that were reduced now.
-    matching: how many of their packets match their capture's filter when it is applied again. seen: when each
-    point captured a message first (capture.message_frames)."""
+    """The plan, manifest and tables of one run.
+
+    recorded: None if the run has no records. pcap_bytes: the size of each pcap file that this reduction read.
+    matching: for each capture, the packets that match its filter when the filter is applied again. seen: for
+    each capture point, when it first captured each message (capture.message_frames).
+    """
 
     run_dir: Path
     plan: Plan
@@ -50,12 +54,14 @@ class Evidence:
 
     @property
     def virtual(self) -> bool:
-        """Whether samples are taken in one moment of the lab's time, so that counters agree exactly."""
+        """Whether the run was in virtual time, where all samples are taken at one moment and counters agree
+        exactly.
+        """
         return self.manifest.get("time") == "virtual"
 
     @cached_property
     def unsuitable(self) -> str:
-        """Why no counters of this lab can be compared; "" if they can."""
+        """The reason why no counters of this run can be compared; "" if they can."""
         if self.manifest.get("driver") == "fake":
             return "the fake driver's figures are invented"
         if self.plan.hosts:
@@ -64,7 +70,7 @@ class Evidence:
 
     @cached_property
     def scenario(self) -> Span | None:
-        """From the ramp's begin to the end of the drain."""
+        """The begin of the first phase and the end of the last, in ns; None if the run has no phases."""
         phases = self.manifest.get("phases") or {}
         return (min(b for b, _ in phases.values()), max(e for _, e in phases.values())) if phases else None
 
@@ -74,7 +80,7 @@ class Evidence:
 
     @cached_property
     def links(self) -> pl.DataFrame | None:
-        """Samples of whole link directions, without the classes of their queues."""
+        """The samples of whole link directions, without the rows of traffic classes; None without samples."""
         table = self._table("links")
         return None if table is None else table.filter(pl.col("class").is_null())
 
@@ -100,13 +106,15 @@ class Evidence:
 
     @cached_property
     def processes(self) -> pl.DataFrame | None:
-        """t_ns, node, group_ns, processes_ns: CPU time of nodes at the end, in two ways."""
+        """CPU time of nodes at the end of the run (t_ns, node, group_ns, processes_ns), by their control
+        groups and by their processes; None if it was not read.
+        """
         path = self.run_dir / "raw" / "cpu.csv"
         return rawfile.table(path, PROCESSES).lines if path.exists() else None
 
     @cached_property
     def proof(self) -> list[dict[str, Any]]:
-        """The link proof; empty if there is none, or it cannot be read."""
+        """The measurements of the link proof; empty if there is no readable proof.json."""
         try:
             found = json.loads((self.run_dir / "proof.json").read_text(encoding="utf-8"))
         except (OSError, ValueError):
@@ -116,7 +124,9 @@ class Evidence:
 
     @cached_property
     def peaks(self) -> pl.DataFrame | None:
-        """t_ns, node, memory_bytes: each node's peak memory by its control group."""
+        """Each node's peak memory by its control group (t_ns, node, memory_bytes); None if it was
+        not read.
+        """
         path = self.run_dir / "raw" / "peaks.csv"
         return rawfile.table(path, PEAKS).lines if path.exists() else None
 
@@ -127,12 +137,12 @@ class Evidence:
         return sessions is not None and sessions.filter(what="failed").height > 0
 
     def packets(self, point: str) -> pl.LazyFrame | None:
-        """The packets of a capture point."""
+        """The packets that a capture point recorded; None without a table."""
         path = self.run_dir / "packets" / f"{point}.parquet"
         return pl.scan_parquet(path) if path.exists() else None
 
     def _table(self, name: str) -> pl.DataFrame | None:
-        """None where it is absent or empty."""
+        """The table of that name; None if it is absent or empty."""
         path = self.run_dir / f"{name}.parquet"
         table = pl.read_parquet(path) if path.exists() else None
         return None if table is None or table.is_empty() else table

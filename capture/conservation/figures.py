@@ -25,14 +25,18 @@ HERE = pl.col("received_ns").is_not_null() | pl.col("replied_ns").is_not_null()
 
 
 def counts_are_rows(e: Evidence, summary: Iterable[Row]) -> Found:
-    """Messages by class, packets by capture and connections, as summary.json and as the tables have them."""
+    """Compares the counts of messages by class and of packets by capture in summary.json with the rows of the
+    tables.
+    """
     rows = list(summary)
     compared = [*_messages(e, rows), *_packets(e, rows)]
     return Found(compared, [] if compared else ["summary.json has no counts"])
 
 
 def _messages(e: Evidence, rows: list[Row]) -> Iterator[Compared]:
-    """Compares counts by class, and checks scheduled = sent + unsent and expected = received + lost."""
+    """Compares the counts by traffic class with the table, and checks scheduled = sent + unsent and expected
+    = received + lost.
+    """
     said = _by(rows, "traffic_class", "messages_")
     if e.messages is None:
         return
@@ -53,7 +57,9 @@ def _messages(e: Evidence, rows: list[Row]) -> Iterator[Compared]:
 
 
 def _packets(e: Evidence, rows: list[Row]) -> Iterator[Compared]:
-    """Packets of the hold; of the whole capture if the run records no hold."""
+    """Compares the number and bytes of each capture's packets in the hold, or in the whole capture if the run
+    records no hold.
+    """
     hold = (e.manifest.get("phases") or {}).get("hold")
     for point, known in _by(rows, "capture", "").items():
         packets = e.packets(point)
@@ -67,7 +73,7 @@ def _packets(e: Evidence, rows: list[Row]) -> Iterator[Compared]:
 
 
 def goodput_is_payload(e: Evidence, summary: Iterable[Row]) -> Found:
-    """The mean goodput of a bulk transfer times its duration equals the bytes that arrived."""
+    """Checks that the mean rate of each bulk transfer times its duration equals the bytes that arrived."""
     said = _by(summary, "flow", "transfer_")
     compared = []
     for name, known in said.items():
@@ -88,7 +94,9 @@ def goodput_is_payload(e: Evidence, summary: Iterable[Row]) -> Found:
 
 
 def payload_is_carried(e: Evidence, summary: Iterable[Row]) -> Found:
-    """A link's goodput is at most what it carried, but for the samples that the edges of the hold cut."""
+    """Checks that the goodput of each link direction is at most the rate that it carried. The tolerance
+    covers the samples that the hold's begin and end cut.
+    """
     links: dict[tuple[str, str], dict[str, Row]] = {}
     for row in summary:
         if row["name"] in LINK_FIGURES:
@@ -104,7 +112,9 @@ def payload_is_carried(e: Evidence, summary: Iterable[Row]) -> Found:
 
 
 def _by(rows: Iterable[Row], key: str, begins: str) -> dict[str, dict[str, float]]:
-    """Sums of the values by `key` and by name."""
+    """Sums the values of rows whose name begins with `begins`, by the value of column `key` and
+    then by name.
+    """
     found: dict[str, dict[str, float]] = {}
     for row in rows:
         if row.get(key) is not None and row["name"].startswith(begins):
@@ -114,7 +124,9 @@ def _by(rows: Iterable[Row], key: str, begins: str) -> dict[str, dict[str, float
 
 
 def _arrived(e: Evidence, name: str) -> pl.DataFrame | None:
-    """The counts of one flow at its only receiver; of its sender where no receiver counted."""
+    """Returns the samples of a flow's only receiver, or of its sender if no receiver counted; None if several
+    ends did, or there are fewer than two samples.
+    """
     if e.transfers is None:
         return None
     rows = e.transfers.filter(name=name)

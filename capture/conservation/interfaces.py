@@ -24,12 +24,16 @@ UNITS = {"bytes": "bytes", "packets": "frames"}
 
 
 def node_is_links(e: Evidence) -> Found:
-    """A node with all interfaces on counted links has the same bytes and frames as these links."""
+    """Checks that a node whose interfaces all have counted links counts the same bytes and frames as these
+    links.
+    """
     return _against_links(e, whole=True)
 
 
 def node_has_links(e: Evidence) -> Found:
-    """A node that also has other interfaces has at least the bytes and frames of its links."""
+    """Checks that a node that also has interfaces without a link counts at least the bytes and frames of its
+    links.
+    """
     return _against_links(e, whole=False)
 
 
@@ -53,7 +57,9 @@ def _against_links(e: Evidence, *, whole: bool) -> Found:
 
 
 def _found(carried: pl.DataFrame, nodes: pl.DataFrame, exact: bool) -> Found:
-    """A comparison a node, way and unit, over the samples in which both were counted."""
+    """Compares bytes and frames of each node and direction over the samples in which node and links were both
+    counted.
+    """
     compared: list[Compared] = []
     left_out: list[str] = []
     for way in WAYS:
@@ -76,9 +82,9 @@ def _sums(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _of_node(row: dict[str, Any], way: str, exact: bool) -> Iterator[Compared]:
-    """Compares a node's counters with those of its links.
+    """Yields a node's bytes and frames beside those of its links.
 
-    In real time counters are read one after the other, so they may differ by the busiest sample's traffic.
+    In real time the counters are read one after another, so they may differ by the busiest sample's traffic.
     """
     for unit, word in UNITS.items():
         tolerance = 0 if exact else max(row[f"most_{unit}"], row[f"most_own_{unit}"])

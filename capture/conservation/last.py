@@ -1,4 +1,6 @@
-"""Compares the last samples of nodes with the counters of their control groups after the run."""
+"""Compares the last CPU and memory samples of nodes with the counters of their control groups
+after the run.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ SECOND = 1_000_000_000
 
 
 def cpu_goes_on(e: Evidence) -> Found:
-    """A control group's time only grows, and from the last sample on by as much as before."""
+    """Checks that a node's CPU time at the end is at least that of its last sample, and exceeds it by at most
+    TIMES its busiest second's for each second since (and 30 ms).
+    """
     if e.unsuitable:
         return Found(left_out=[e.unsuitable])
     if e.processes is None or e.nodes is None:
@@ -39,7 +43,7 @@ def cpu_goes_on(e: Evidence) -> Found:
 
 
 def memory_has_a_peak(e: Evidence) -> Found:
-    """No memory sample is above the peak, if it was taken before the peak was read."""
+    """Checks that no memory sample that was taken before the peak was read is above the node's peak."""
     if e.unsuitable:
         return Found(left_out=[e.unsuitable])
     if e.peaks is None or e.nodes is None:

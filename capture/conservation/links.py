@@ -1,4 +1,6 @@
-"""Compares the frames that a link takes from a segment with those that the other ports put in."""
+"""Compares the frames that a link takes from a segment with those that enter the segment by its
+other ports.
+"""
 
 from __future__ import annotations
 
@@ -20,12 +22,14 @@ LINK_FRAMES_MOST = Rule(
 
 
 def link_is_other_port(e: Evidence) -> Found:
-    """In a segment of two ports, a link takes exactly the frames that enter by the other port."""
+    """Checks that in a segment of two ports a link takes exactly the frames that enter by the other port."""
     return _against_ports(e, two=True)
 
 
 def link_has_from_ports(e: Evidence) -> Found:
-    """In a segment of more ports, a link takes at most the frames that enter by the other ports."""
+    """Checks that in a segment of more than two ports a link takes at most the frames that enter by the
+    others.
+    """
     return _against_ports(e, two=False)
 
 
@@ -57,8 +61,10 @@ def _against_ports(e: Evidence, *, two: bool) -> Found:
 def _of_direction(
     traffic: Traffic, way: tuple[str, str], others: list[Port], exact: bool
 ) -> Iterator[Compared]:
-    """Over the samples in which all were counted. In real time they are read one after the other: what passes
-    within one sample is let differ.
+    """Yields the frames that a link direction took beside those of the other ports, over the samples in which
+    all were counted.
+
+    In real time ports are read one after another, so the frames of the busiest sample are the tolerance.
     """
     put_in, took = added([port.into for port in others]), traffic.taken(*way)
     both = took.join(put_in, on="sample", suffix="_in").filter(pl.col("whole") & pl.col("whole_in"))
@@ -69,5 +75,5 @@ def _of_direction(
 
 
 def _doubling(plan: Plan) -> Iterator[tuple[str, str]]:
-    """Directions that are ever asked to duplicate frames."""
+    """Yields link and direction of each impairment, at the start or by an event, that duplicates frames."""
     return ((link, way) for link, way, one in plan.impairments() if one.duplicate)

@@ -1,4 +1,4 @@
-"""Compares the frames that links dropped with the requested loss."""
+"""Compares the frames that links dropped with the loss that the topology requests."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ BEYOND = math.log(1e9)
 
 
 def links_lose_their_share(e: Evidence) -> Found:
-    """Links with independent loss drop the requested share; an excess counts if no queue can be full."""
+    """Compares the frames that each direction with independent loss dropped with the requested share.
+
+    Drops above the share count only if no queue of the direction can have been full.
+    """
     if e.unsuitable:
         return Found(left_out=[e.unsuitable])
     steps = link_steps(e)
@@ -60,8 +63,9 @@ def _of_direction(name: str, rows: pl.DataFrame, asked: list[tuple[int, Impairme
 
 
 def _furthest(mean: float, side: int) -> float:
-    """The count on that side which no more than one in 10^9 goes beyond (Chernoff's bound of a Poisson law,
-    which is wider than the binomial one; Mitzenmacher and Upfal, section 4.2).
+    """Returns the count that a Poisson variable of this mean exceeds (side 1) or falls below (side -1) with a
+    chance of at most one in 10^9, by Chernoff's bound (Mitzenmacher and Upfal, section 4.2), which also holds
+    for the binomial law.
     """
     near, far = mean, 0.0 if side < 0 else mean + 2 * BEYOND + 4 * math.sqrt(mean * BEYOND)
     if side < 0 and mean < BEYOND:
@@ -74,7 +78,7 @@ def _furthest(mean: float, side: int) -> float:
 
 
 def _changes(e: Evidence) -> Iterator[tuple[int, str, str, Impairment]]:
-    """Changes of impairments by the run's events: time, link, direction, impairment from then on."""
+    """Yields time, link, direction and new impairment of each successful `impair` event of the run."""
     if e.events is None:
         return
     rows = e.events.filter((pl.col("action") == "impair") & pl.col("ok")).sort("t_ns")

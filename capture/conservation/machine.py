@@ -1,4 +1,6 @@
-"""Compares the time and memory that the lab's kernel reports with the clock and with its nodes."""
+"""Compares the CPU times and sample times of the lab's kernel with the clock, and its nodes' counters and
+memory with what is possible.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ ROUND_NS = 1_500_000_000  # of samples, one a second
 
 
 def cores_have_time(e: Evidence) -> Found:
-    """User, system, idle and all other times of /proc/stat add up to a core's time, for every core."""
+    """Checks that the times of /proc/stat (user, system, idle and others) add up to the time that passed,
+    times the number of cores.
+    """
     if e.unsuitable:
         return Found(left_out=[e.unsuitable])
     compared, left_out = [], []
@@ -58,7 +62,9 @@ def cores_have_time(e: Evidence) -> Found:
 
 
 def samples_take_one_time(e: Evidence) -> Found:
-    """Samples of nodes, links and kernel cover the same time; the last round may be incomplete."""
+    """Checks that samples of nodes and of links cover the same time, in as many rounds, as samples of the
+    kernel; the last round may be incomplete.
+    """
     if e.unsuitable:
         return Found(left_out=[e.unsuitable])
     if e.host is None:
@@ -80,7 +86,7 @@ def samples_take_one_time(e: Evidence) -> Found:
 
 
 def counters_only_grow(e: Evidence) -> Found:
-    """No counter of a light node decreases, except after an event that changes the node."""
+    """Checks that no counter of a light node decreases, except when an event changes the node."""
     if e.unsuitable:
         return Found(left_out=[e.unsuitable])
     count = fallen(e)
@@ -96,7 +102,7 @@ def _span(rows: pl.DataFrame | None) -> int | None:
 
 
 def nodes_fit_memory(e: Evidence) -> Found:
-    """In no sample do all nodes together have more memory than the lab's kernel."""
+    """Checks that in no sample all light nodes together use more memory than the lab's kernel has."""
     if e.unsuitable:
         return Found(left_out=[e.unsuitable])
     there = (e.manifest.get("host") or {}).get("memory_bytes")

@@ -1,4 +1,4 @@
-"""Compares the records of messages with the programs' counts, the table with the records, and lost messages
+"""Compares records of messages with the programs' own counts, the table with the records, and lost messages
 with dropped frames.
 """
 
@@ -35,7 +35,7 @@ _LIMITED = {"rate_limits_from", "obeys"}
 
 
 def table_has_records(e: Evidence) -> Found:
-    """Every record of a message, an arrival and a reply is in messages.parquet."""
+    """Compares the messages, arrivals and replies in messages.parquet with the lines of raw/messages.csv."""
     if e.recorded is None or e.messages is None:
         return Found(left_out=["the run has no records of messages"])
     if e.recorded.misfits:
@@ -49,7 +49,7 @@ def table_has_records(e: Evidence) -> Found:
 
 
 def records_are_counted(e: Evidence) -> Found:
-    """The records of the agent's roles are as many as the roles themselves counted."""
+    """Compares the recorded messages, arrivals and replies with the totals that the agents' roles counted."""
     totals = e.manifest.get("totals")
     if totals is None:
         return Found(left_out=["the run does not say what its programs counted"])
@@ -70,7 +70,9 @@ def records_are_counted(e: Evidence) -> Found:
 
 
 def lost_were_dropped(e: Evidence) -> Found:
-    """At most as many datagrams were lost as frames were dropped or still queued."""
+    """Checks that at most as many datagrams were lost as frames were dropped or still queued at the last
+    sample.
+    """
     if why := e.unsuitable or disrupted(e):
         return Found(left_out=[why])
     counted = e.links if e.plan.links else e.nodes  # a lab without links drops in stacks alone
@@ -88,9 +90,11 @@ def lost_were_dropped(e: Evidence) -> Found:
 
 
 def _lost(e: Evidence, last_ns: int) -> int | None:
-    """Lost messages that were sent before the last sample; None if no flow sends datagrams end to end.
+    """Returns the number of lost messages that were sent before the last sample; None if no flow sends
+    datagrams.
 
-    Each counts once: a frame to a group that is dropped is lost to all its receivers.
+    A message to several receivers counts as lost, once, if none got it, since one dropped frame may be the
+    cause.
     """
     rows = of_datagrams(e)
     if rows.is_empty():
@@ -100,7 +104,7 @@ def _lost(e: Evidence, last_ns: int) -> int | None:
 
 
 def of_datagrams(e: Evidence) -> pl.DataFrame:
-    """Messages that the agent's roles sent to each other as datagrams from end to end."""
+    """Returns the messages that roles of the agent sent to each other as datagrams, without a broker."""
     assert e.messages is not None
     roles = [session.endpoint for _, session in agents(e.plan)]
     of = expected.deliveries(e.plan).filter(~pl.col("lossless"))["flow"].unique()
@@ -111,7 +115,7 @@ def of_datagrams(e: Evidence) -> pl.DataFrame:
 
 
 def disrupted(e: Evidence) -> str:
-    """Why lost messages may have no dropped frame; "" if each has one."""
+    """Returns why messages may be lost without a counted drop; "" if every loss is counted."""
     nodes, links = e.plan.nodes, e.plan.links
     ways = [link.way(way).impairment for link in links for way in WAYS]
     software = [s for node in nodes for s in node.software]
@@ -141,7 +145,7 @@ def _thrown_away(e: Evidence) -> int:
 
 
 def agents(plan: Plan) -> Iterator[tuple[Software, Session]]:
-    """Roles of the agent's that have a session."""
+    """Yields software and session of each role that the agent itself runs."""
     return ((software, session) for _, software, session in plan.sessions() if not software.process)
 
 

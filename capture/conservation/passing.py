@@ -1,4 +1,4 @@
-"""Compares the times at which captures saw messages with the times of their sending and receipt."""
+"""Compares the times at which captures saw messages with the times at which these were sent and received."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ Least = dict[str, int]  # place: the least delay from or to another
 
 
 def packets_pass_in_time(e: Evidence) -> Found:
-    """A capture sees a message no sooner than the links let it come there from its sender, and the receiver
-    gets it no sooner than they let it go on.
+    """Checks that no capture sees a message sooner than the least delay from its sender, and that no receiver
+    gets it sooner than the least delay from the capture.
 
-    Where messages wait nowhere, both bounds are near, so that a clock which is off by more than the waiting
-    breaks one of them.
+    Where messages wait nowhere, both bounds are close to the measured times, so a wrong clock breaks one of
+    them.
     """
     if why := e.unsuitable or doubtful(e) or _repeated(e.plan):
         return Found(left_out=[why])
@@ -55,7 +55,9 @@ def _repeated(plan: Plan) -> str:
 
 
 def _joined(messages: pl.DataFrame, seen: pl.DataFrame) -> pl.DataFrame:
-    """Messages that were captured; `last_ns`: when the last receiver had it, null where one never did."""
+    """Returns the captured messages with the time of their capture; `last_ns` is when the last receiver got
+    one, null if a receiver never did.
+    """
     received = pl.col("received_ns")
     every = messages.group_by("flow", "seq", "scheduled_ns").agg(
         pl.col("name", "sender", "pattern").first(),
@@ -85,7 +87,9 @@ def _compared(
 
 
 def _least(rows: pl.DataFrame, end: str) -> Iterator[tuple[str, Any, int]]:
-    """Name, `end` and the shortest time of each flow, but for one in a hundred."""
+    """Yields name, value of column `end` and the shortest time (`ns`) of each flow, without the
+    shortest 1 %.
+    """
     of = rows.group_by("name", end).agg(pl.col("ns").sort())
     for name, who, times in of.sort("name").iter_rows():
         yield name, who, times[len(times) // OUTLIERS]
@@ -96,7 +100,7 @@ _Pass = tuple[str, int, str]
 
 
 class _Places:
-    """The least delays between the places of a lab, each looked up once."""
+    """The least delays between the places of a lab; each start is computed once."""
 
     def __init__(self, e: Evidence) -> None:
         self._plan = e.plan
@@ -105,10 +109,10 @@ class _Places:
         self._known: dict[str, Least] = {}
 
     def passes(self, capture: Capture) -> list[_Pass] | str:
-        """The ways past a capture point, or why they are not known.
+        """Returns the ways past a capture point, or the reason why they are unknown.
 
-        A device shows frames that leave it after its queue, and those that come in from the far end after
-        that end's queue: at either end of a link each direction is seen with its delay over.
+        An interface shows outgoing frames after its own queue and incoming frames after the far end's queue.
+        So at both ends of a link, the capture sees each direction after the link's delay.
         """
         place = capture.netns, capture.device
         for link in self._plan.links:
@@ -124,17 +128,21 @@ class _Places:
         return [(capture.at, 0, capture.at)]
 
     def before(self, sender: str, passes: list[_Pass]) -> int | None:
-        """The least delay from a sender until its frames are captured; None if they never are."""
+        """Returns the least delay (ns) from a sender to the capture of its frames; None if none can be
+        captured.
+        """
         home = self._homes.get(sender)
         found = [self._between(home, near) for near, _, _ in passes]
         sums = [ns + delay for ns, (_, delay, _) in zip(found, passes, strict=True) if ns is not None]
         return min(sums, default=None)
 
     def heads_on(self, sender: str, receivers: list[str], pattern: str, passes: list[_Pass]) -> bool:
-        """Whether a message is captured on its way to a receiver, and not a copy that goes elsewhere: bridges
-        flood frames to ends that they do not know, brokers publish to programs that record nothing.
+        """Returns whether the capture point is on a shortest way of the message to a receiver, so that it
+        does not only see copies that go elsewhere.
 
-        So of what is published only the way to the broker counts: at an end of it, or on a link with a delay.
+        Bridges flood frames whose destination they do not know, and brokers also publish to programs that
+        record nothing. A published message therefore counts only on its way to the broker: at one end of that
+        way, or on a link with a delay.
         """
         home = self._homes.get(sender)
         aims = [self._homes.get(one) for one in receivers]
@@ -150,12 +158,16 @@ class _Places:
         )
 
     def _past(self, home: str | None, aim: str | None, passes: list[_Pass]) -> int | None:
-        """The least delay from one place to another past the capture point."""
+        """Returns the least delay (ns) from one place to another past the capture point; None if there is no
+        such way.
+        """
         found = [(self._between(home, near), delay, self._between(far, aim)) for near, delay, far in passes]
         return min((a + delay + b for a, delay, b in found if a is not None and b is not None), default=None)
 
     def after(self, receivers: list[str], passes: list[_Pass]) -> int | None:
-        """The least delay from a capture to any of the receivers."""
+        """Returns the least delay (ns) from the capture point to the nearest of the receivers; None if none
+        is reachable.
+        """
         found = [self._between(far, self._homes.get(one)) for one in receivers for _, _, far in passes]
         return min((ns for ns in found if ns is not None), default=None)
 

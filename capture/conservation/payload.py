@@ -1,4 +1,4 @@
-"""Compares the payload that nodes sent and received with the bytes of their interfaces."""
+"""Compares the payload that nodes sent and received with the bytes that their interfaces counted."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ GO_BETWEENS = ("broker", "server")  # whose own node may pass messages on withou
 
 
 def node_carries_messages(e: Evidence) -> Found:
-    """Each message that another node sent crossed the interfaces of both nodes with all its payload."""
+    """Checks that each node's interfaces carried at least the payload that it exchanged with other nodes."""
     if e.unsuitable:
         return Found(left_out=[e.unsuitable])
     steps = node_steps(e)
@@ -39,7 +39,9 @@ def node_carries_messages(e: Evidence) -> Found:
 
 
 def _taken(e: Evidence, last_ns: int) -> pl.DataFrame:
-    """node, payload: received bytes of first arrivals until the last sample, and of bulk transfers."""
+    """Returns the payload that each node received until the last sample, by messages (first arrivals) and
+    bulk transfers.
+    """
     rows = _between(e)
     parts = [] if rows is None else [
         rows.filter(pl.col("received_ns") <= last_ns).select(node="to", payload="bytes")
@@ -49,7 +51,7 @@ def _taken(e: Evidence, last_ns: int) -> pl.DataFrame:
 
 
 def _given(e: Evidence, last_ns: int) -> pl.DataFrame:
-    """node, payload: sent bytes of messages and bulk transfers that arrived."""
+    """Returns the payload of the messages that each node sent and that arrived until the last sample."""
     rows = _between(e)
     parts = []
     if rows is not None:
@@ -59,7 +61,9 @@ def _given(e: Evidence, last_ns: int) -> pl.DataFrame:
 
 
 def _between(e: Evidence) -> pl.DataFrame | None:
-    """Messages between two nodes without a broker, with both nodes as `from` and `to`."""
+    """Returns the messages between different nodes, with columns `from` and `to`; without published messages
+    of nodes that run a broker or server. None without messages.
+    """
     if e.messages is None:
         return None
     homes = _homes(e.plan)
@@ -98,7 +102,7 @@ def _summed(parts: list[pl.DataFrame]) -> pl.DataFrame:
 
 
 def _homes(plan: Plan) -> dict[str, str]:
-    """The node of each endpoint."""
+    """Maps each endpoint to its light node."""
     return {s.endpoint: node.name for node, _, s in plan.sessions() if node.kind == "light"}
 
 

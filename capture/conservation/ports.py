@@ -14,8 +14,10 @@ PORTS = {"node": pl.String, "device": pl.String, "link": pl.String, "direction":
 
 @dataclass(frozen=True)
 class Ports:
-    """rows: node, device, link, direction, way (tx: the direction leaves the node; rx). devices: the Ethernet
-    interfaces of each light node, with their segments.
+    """The interfaces of light nodes and the link directions at them.
+
+    rows: node, device, link, direction and way ("tx": the direction leaves the node, "rx": it enters).
+    devices: for each node, its Ethernet interfaces with their segments.
     """
 
     rows: pl.DataFrame
@@ -26,8 +28,8 @@ class Ports:
         return set(self.rows.filter(node=node)["device"])
 
     def way_into(self, node: str, segment: str) -> tuple[str, str] | None:
-        """The link and direction by which frames of the segment come to the node; None where it has no link
-        there, or several interfaces.
+        """Returns the link and direction by which frames of the segment come to the node; None if the node
+        has no link or several interfaces there.
         """
         there = [device for device, place in self.devices[node].items() if place == segment]
         rows = self.rows.filter(pl.col("device").is_in(there), node=node, way="rx")
@@ -36,7 +38,7 @@ class Ports:
 
 
 def ports(plan: Plan) -> Ports:
-    """The ports of light nodes; without half duplex links and media, whose ends share one counter."""
+    """Returns the ports of light nodes, without half-duplex links and media, whose ends share one counter."""
     owners = {node.netns: node.name for node in light_nodes(plan)}
     rows = []
     for link in plan.links:

@@ -1,4 +1,6 @@
-"""Checks the backlog of links: within the queue's limit, and above zero if a full queue dropped."""
+"""Checks that the backlog of a link is within its queue's limit, and above zero while the full queue drops
+packets.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ FEWEST = 5  # such samples
 
 
 def backlog_fits(e: Evidence) -> Found:
-    """The backlog of a FIFO queue of packets is at most the largest limit that was ever requested."""
+    """Checks that the backlog of each FIFO queue is at most the largest limit that was ever
+    requested for it.
+    """
     if e.unsuitable or e.links is None:
         return Found(left_out=[e.unsuitable or "no counters of links"])
     compared = []
@@ -33,7 +37,9 @@ def backlog_fits(e: Evidence) -> Found:
 
 
 def full_links_hold(e: Evidence) -> Found:
-    """A direction that carried its rate and dropped, although no loss was requested, had a full queue."""
+    """Checks that a direction that carries its full rate and drops packets has a backlog in at least half of
+    these samples; directions with requested loss are left out.
+    """
     if e.unsuitable:
         return Found(left_out=[e.unsuitable])
     steps = link_steps(e)
@@ -64,8 +70,8 @@ def _asked(plan: Plan) -> list[tuple[str, str, Impairment]]:
 
 
 def _limits(plan: Plan) -> dict[tuple[str, str], int]:
-    """Limits by direction: the packets that netem and the queue behind it hold; leaves out queues of bytes
-    or classes.
+    """Returns for each direction the most packets that netem and the queue behind it hold. Directions with a
+    queue of their own kind or without a limit are left out.
     """
     found: dict[tuple[str, str], int] = {}
     asked = _asked(plan)

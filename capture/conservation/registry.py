@@ -1,4 +1,6 @@
-"""All conservation checks: of the tables, and of the figures made of them. docs/checks.md explains each."""
+"""Lists all conservation checks of tables and of summary.json, and runs them. docs/checks.md
+explains each.
+"""
 
 from __future__ import annotations
 
@@ -87,18 +89,18 @@ REMEDIES = {rule.name: rule.remedy for rule in (*TABLES, *SUMMARY)}
 
 
 def of_tables(evidence: Evidence) -> list[Check]:
-    """Every check of a run's tables, in the order of the registry."""
+    """Runs every check of a run's tables, in the order of the registry."""
     return [judge(rule, compare(evidence)) for rule, compare in TABLES.items()]
 
 
 def of_summary(evidence: Evidence) -> list[Check]:
-    """Every check of the run's summary.json."""
+    """Runs every check of the run's summary.json."""
     rows = json.loads((evidence.run_dir / "summary.json").read_text(encoding="utf-8"))
     return [judge(rule, compare(evidence, rows)) for rule, compare in SUMMARY.items()]
 
 
 def findings(checks: Iterable[Check], prefix: str = TRUST) -> list[Warned]:
-    """A finding for each check that fails; findings make the run suspect."""
+    """Returns a finding for each check that fails. These findings make the run suspect."""
     return [
         Warned(f"{prefix}{check.name}", check.text, REMEDIES[check.name], suspect=True)
         for check in checks if check.verdict == "fails"

@@ -1,4 +1,6 @@
-"""Segments: every frame that a node or a link puts in leaves by another port, is dropped there, or waits."""
+"""Checks that each frame that enters a segment leaves by another port, is dropped there, or waits
+in a queue.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ NONE = pl.DataFrame(schema={"sample": pl.Int64, "packets": pl.Int64, "bytes": pl
 
 @dataclass(frozen=True)
 class Flow:
-    """Frames into and out of one segment, by sample; `out` counts what links dropped or queued, too."""
+    """Frames into and out of one segment, by sample; `out` includes frames that links dropped or queue."""
 
     into: pl.DataFrame
     out: pl.DataFrame
@@ -32,8 +34,9 @@ class Flow:
 
 @dataclass(frozen=True)
 class Port:
-    """The frames of one port of a segment. `way`: the link and direction by which they leave; None where no
-    link of its own leads out.
+    """Frames into the segment and out of it by one port, by sample.
+
+    way: the link and direction by which they leave; None if the port has no link of its own.
     """
 
     into: pl.DataFrame
@@ -42,7 +45,9 @@ class Port:
 
 
 def segments_pass_on(e: Evidence) -> Found:
-    """Broadcast frames leave by several ports, so that no fewer frames leave than enter."""
+    """Checks that at least as many frames leave each segment as enter it; broadcast frames leave by several
+    ports.
+    """
     if e.unsuitable:
         return Found(left_out=[e.unsuitable])
     traffic = Traffic(e)
@@ -75,14 +80,14 @@ class Traffic:
         self._ports = ports(e.plan)
 
     def of(self, segment: str) -> Flow | str:
-        """Its frames, or why they are not known."""
+        """Returns the frames into and out of a segment, or the reason why they are unknown."""
         found = self.ports(segment)
         if isinstance(found, str):
             return found
         return Flow(added([port.into for port in found]), added([port.out for port in found]))
 
     def ports(self, segment: str) -> list[Port] | str:
-        """The segment's ports to nodes and to links, or why their frames are not known."""
+        """Returns the segment's ports to nodes and to links, or the reason why their frames are unknown."""
         if self._nodes is None or self._links is None:
             return "no counters of nodes and links"
         if any(_shared(li) and segment in (li.a, li.b, li.name) for li in self._plan.links):
@@ -106,13 +111,15 @@ class Traffic:
 
     @property
     def times(self) -> pl.DataFrame:
-        """sample, begin_ns, t_ns."""
+        """The begin and end of each sample interval of the nodes: sample, begin_ns, t_ns."""
         columns = pl.col("begin_ns", "t_ns").first()
         empty = pl.DataFrame(schema={"sample": pl.Int64, "begin_ns": pl.Int64, "t_ns": pl.Int64})
         return empty if self._nodes is None else self._nodes.group_by("sample").agg(columns).sort("sample")
 
     def at_port(self, node: str, segment: str) -> pl.DataFrame | str:
-        """Both ways of the node's interface in the segment, or why they are not known."""
+        """Returns the frames of both directions at the node's interface in the segment, or the reason why
+        they are unknown.
+        """
         if self._nodes is None or self._links is None:
             return "no counters of nodes and links"
         if why := _unknown(self._plan, self._ports, segment, {node}):
@@ -120,11 +127,11 @@ class Traffic:
         return added([self._at(node, segment, way, waiting=False) for way in ("tx", "rx")])
 
     def taken(self, link: str, direction: str) -> pl.DataFrame:
-        """The frames that one direction of a link sent, dropped or still queues."""
+        """Returns the frames that one direction of a link sent, dropped or newly queued, by sample."""
         return self._of_link(link, direction, waiting=True)
 
     def both_ways(self, link: str) -> pl.DataFrame | str:
-        """The frames of both directions of a link, or why they are not known."""
+        """Returns the frames of both directions of a link together, or the reason why they are unknown."""
         if self._links is None:
             return "no counters of links"
         found = next((li for li in self._plan.links if li.name == link), None)
@@ -133,9 +140,10 @@ class Traffic:
         return added([self._of_link(link, way, waiting=False) for way in WAYS])
 
     def _at(self, node: str, segment: str, way: str, *, waiting: bool) -> pl.DataFrame:
-        """Counts of the node's interface at this segment: the node's total less those of its other links.
+        """Counts frames of the node's interface in this segment: the node's total less those of its links in
+        other segments.
 
-        waiting: includes frames that the node's link here dropped or holds.
+        waiting: includes frames that the node's link in this segment dropped or queued.
         """
         assert self._nodes is not None
         own = self._nodes.filter(node=node).select(
@@ -162,12 +170,12 @@ class Traffic:
 
 
 def _shared(link: Link) -> bool:
-    """Whether both its ends send by one transmitter."""
+    """Returns whether both ends of a link send by one transmitter (half duplex or a medium)."""
     return bool(link.forward.shared) or link.kind == "medium"
 
 
 def _unknown(plan: Plan, known: Ports, segment: str, here: set[str]) -> str:
-    """Why the frames of some port of the segment cannot be distinguished from others."""
+    """Returns why the frames of a port of the segment cannot be distinguished from others; "" if they can."""
     others = [n for n in plan.nodes if n.name not in known.devices]
     if any(i.segment == segment for n in others for i in n.interfaces):
         return "a virtual machine's ports are counted at other times"
@@ -186,7 +194,7 @@ def _negative(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def added(parts: list[pl.DataFrame]) -> pl.DataFrame:
-    """The sum of the parts by sample; whole if all parts are."""
+    """Adds up packets and bytes by sample; `whole` is true where every part has a whole row."""
     every = pl.concat([NONE, *parts], how="vertical_relaxed")
     sums = every.group_by("sample").agg(pl.col("packets", "bytes").sum(), pl.col("whole").all(), n=pl.len())
     return sums.with_columns(whole=pl.col("whole") & (pl.col("n") == len(parts))).drop("n").sort("sample")

@@ -22,7 +22,9 @@ FORWARDED = ("IpForwDatagrams", "Ip6OutForwDatagrams")
 
 
 def links_take_messages(e: Evidence) -> Found:
-    """Links take every datagram from a node with all interfaces on links: none vanishes before."""
+    """Checks that the links of each node took at least one frame for each datagram that its programs sent.
+    Nodes with interfaces without a link are left out.
+    """
     if why := e.unsuitable or disrupted(e):
         return Found(left_out=[why])
     steps = link_steps(e)
@@ -45,8 +47,12 @@ def links_take_messages(e: Evidence) -> Found:
 
 
 def links_take_forwarded(e: Evidence) -> Found:
-    """The links' counters also have what was before the scenario, as the frames that prove them; the stack's
-    is of the scenario alone, to its very end, which is up to a sample later than the links' last.
+    """Checks that the links of each node took at least one frame for each packet that the node's stack
+    forwarded.
+
+    The links count from before the scenario, so their counts include the frames of the link proof. The stack
+    counts the scenario alone, up to its end, which may be one sample after the links' last; so the busiest
+    sample is the tolerance.
     """
     if e.unsuitable:
         return Found(left_out=[e.unsuitable])
@@ -72,8 +78,8 @@ TOTALS = ("packets", "dropped", "backlog_packets")
 
 
 def _taken(steps: pl.DataFrame, known: Ports, node: str) -> tuple[int, int] | str:
-    """Frames of all links that lead out of the node, in all and in the busiest sample; or why they are not
-    all counted.
+    """Returns the frames of all links that lead out of the node, in total and in the busiest sample; or the
+    reason why not all are counted.
     """
     if not set(known.devices.get(node, ())) <= known.covered(node) or node not in known.devices:
         return "a node has interfaces without a link"
@@ -86,6 +92,6 @@ def _taken(steps: pl.DataFrame, known: Ports, node: str) -> tuple[int, int] | st
 
 
 def _ways(rows: pl.DataFrame, known: Ports, node: str) -> pl.DataFrame:
-    """Those of the directions that lead out of the node."""
+    """Returns the rows of the link directions that lead out of the node."""
     out = known.rows.filter(node=node, way="tx").select("link", "direction").unique()
     return rows.join(out, on=["link", "direction"], how="semi")

@@ -48,7 +48,10 @@ def repeats_have_reasons(e: Evidence) -> Found:
 
 
 def interfaces_have_packets(e: Evidence) -> Found:
-    """The stack counts at least as many packets as the interfaces between first and last sample."""
+    """Checks that the interfaces of each node received at most the bytes of the packets that its stack
+    counted, with an Ethernet header each, within a tolerance for frames that are no packets. Nodes with
+    tagged interfaces are left out.
+    """
     if why := e.unsuitable or _bare(e.plan):
         return Found(left_out=[why])
     steps = node_steps(e)
@@ -67,7 +70,9 @@ def interfaces_have_packets(e: Evidence) -> Found:
 
 
 def links_have_packets(e: Evidence) -> Found:
-    """Each frame that a link of a node takes, to hand on or to drop, is a packet of the node's stack."""
+    """Checks that the links out of each node took at most as many frames as its stack sent packets, within a
+    tolerance.
+    """
     if why := e.unsuitable or _bare(e.plan):
         return Found(left_out=[why])
     if e.links is None or e.stacks is None:
@@ -86,7 +91,9 @@ def links_have_packets(e: Evidence) -> Found:
 
 
 def _taken(links: pl.DataFrame) -> pl.DataFrame:
-    """link, direction, frames: from the first sample to the last, of counters that never began anew."""
+    """Returns the frames that each direction sent, dropped or queued from its first sample to its last;
+    without directions whose counters restarted.
+    """
     over = ("link", "direction")
     columns = ("packets", "dropped")
     steps = links.sort("t_ns").with_columns(pl.col(*columns).diff().over(over).name.suffix("_step"))
@@ -109,7 +116,7 @@ def _bare(plan: Plan) -> str:
 
 
 def _tagged(plan: Plan) -> list[str]:
-    """Nodes with tagged interfaces: counters may leave tags out."""
+    """Returns nodes with VLAN-tagged interfaces, whose counters may leave the tags out."""
     return [n.name for n in plan.nodes if any("." in i.name for i in n.interfaces)]
 
 

@@ -34,8 +34,8 @@ FLOW_NAMES = Rule(
 )
 LATE_NS = 100_000_000  # beyond which the lab writes an event to deadlines_missed (orchestrator.lab.timeline)
 BY_HAND = "live: "
-PLAYED = "trace"  # a line for each trace that begins to be played, which no event of the plan is
-# Quantities of a proof that the plan names as they are; of shares parts of a billion are compared.
+PLAYED = "trace"  # the lab records when it begins to play a trace; no event of the plan is that
+# Quantities of a proof: the field of the plan, and a factor (shares are compared in parts of a billion).
 QUANTITIES = {
     "delay": ("delay_ns", 1), "jitter": ("jitter_ns", 1), "rate": ("rate_bps", 1),
     "loss": ("loss", 10**9), "duplicate": ("duplicate", 10**9), "corrupt": ("corrupt", 10**9),
@@ -45,8 +45,8 @@ ROUNDING = 1e-6
 
 
 def events_are_planned(e: Evidence) -> Found:
-    """In a complete run each event of the plan has a line, was carried out, and is late only
-    where the lab itself reported that.
+    """Checks, for a complete run, that each planned event has a line and was carried out, that none came
+    early, and that as many are late as the lab reported.
     """
     if e.manifest.get("state") != COMPLETE or not e.manifest.get("phases"):
         return Found(left_out=["the run has not come to its end"])
@@ -67,7 +67,9 @@ def events_are_planned(e: Evidence) -> Found:
 
 
 def phases_are_planned(e: Evidence) -> Found:
-    """In a complete run the phases last as planned; without trials, which determine the hold."""
+    """Checks, for a complete run, that ramp and hold last as planned and that the phases follow each other.
+    Runs with trials are left out, because trials determine the hold.
+    """
     phases = e.manifest.get("phases") or {}
     if e.manifest.get("state") != COMPLETE or not {"ramp", "hold", "drain"} <= phases.keys():
         return Found(left_out=["the run has not come to its end"])
@@ -84,7 +86,7 @@ def phases_are_planned(e: Evidence) -> Found:
 
 
 def proof_is_of_plan(e: Evidence) -> Found:
-    """The proof requests what the plan requests, for links without traces."""
+    """Checks that the link proof requests the impairments of the plan, for directions without traces."""
     if not (proof := e.proof):
         return Found(left_out=["no link was proven"])
     asked = {
@@ -111,8 +113,9 @@ def _asked(proof: list[dict[str, Any]], asked: dict[tuple[str, str], Impairment]
 
 
 def proof_words_are_intervals(e: Evidence) -> Found:
-    """Where a proof wrote down its tolerance, and by the rule of today, as those do that say how many frames
-    would tell.
+    """Checks that as many proofs have their interval within the tolerance as have the verdict "holds".
+
+    Proofs without `needs` (the frames that would decide) are of earlier rules and left out.
     """
     known = [
         one for one in e.proof
@@ -126,7 +129,9 @@ def proof_words_are_intervals(e: Evidence) -> Found:
 
 
 def _within(one: dict[str, Any]) -> bool:
-    """Whether the interval is within the tolerance and what the machine itself adds."""
+    """Returns whether the interval is within the tolerance plus the machine's own share, and holds the
+    measured value.
+    """
     reach = (float(one["tolerance"]) + float(one.get("machine") or 0)) * (1 + ROUNDING)
     expected, low, high = float(one["expected"]), float(one["low"]), float(one["high"])
     measured, rounding = float(one["measured"]), ROUNDING * abs(high)
@@ -135,7 +140,7 @@ def _within(one: dict[str, Any]) -> bool:
 
 
 def names_are_flows(e: Evidence) -> Found:
-    """A figure names its flow: each has a name of its own."""
+    """Checks that no two flows of the plan have the same name."""
     names = [flow.name for flow in e.plan.flows]
     if not names:
         return Found(left_out=["the plan has no flows"])

@@ -1,4 +1,6 @@
-"""Compares the counts of both ends of bulk transfers, their times, and the bytes of the sender's node."""
+"""Compares the bytes at both ends of bulk transfers, the times of their records, and the bytes of the
+senders' nodes.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ BREAKING = ("link-down", "stop", "kill", "restart")  # a connection may have end
 
 
 def ends_agree(e: Evidence) -> Found:
-    """No receiver has more bytes than its sender; over TCP both are equal once both have ended."""
+    """Checks that no receiver has more bytes than its sender, and that over TCP both have the same once the
+    transfer has ended. A run that broke off, or whose events break connections, only needs the first.
+    """
     if e.transfers is None:
         return Found(left_out=["no bulk transfers"])
     last = e.transfers.group_by("name", "leg", "endpoint").agg(pl.col("bytes", "t_ns").max())
@@ -56,7 +60,9 @@ def ends_agree(e: Evidence) -> Found:
 
 
 def nodes_sent_them(e: Evidence) -> Found:
-    """A node that runs only senders of TCP transfers sent at most the bytes that these counted."""
+    """Checks that each node that runs only senders of transfers sent at most the bytes that its transfers
+    gave, without headers and retransmissions.
+    """
     if e.unsuitable:
         return Found(left_out=[e.unsuitable])
     steps = node_steps(e)
@@ -79,7 +85,9 @@ def nodes_sent_them(e: Evidence) -> Found:
 
 
 def records_are_a_second_apart(e: Evidence) -> Found:
-    """The median interval of records is 1 s: the last record may come sooner, others late."""
+    """Compares the median time between records of each transfer at each end with 1 s; a single record may be
+    sooner or later.
+    """
     if e.transfers is None:
         return Found(left_out=["no bulk transfers"])
     over = ("flow", "endpoint", "leg")
@@ -93,6 +101,6 @@ def records_are_a_second_apart(e: Evidence) -> Found:
 
 
 def _senders(plan: Plan) -> dict[str, Software]:
-    """The software of each flow of a transfer, by the flow's name."""
+    """Maps the name of each flow of a bulk transfer to the software that sends it."""
     roles = {session.endpoint: role for _, role, session in plan.sessions() if role.kind == KIND}
     return {f.name: roles[f.sender] for f in plan.flows if f.sender in roles}

@@ -1,4 +1,4 @@
-"""The least delay from each node and segment to every other, by the links of the plan."""
+"""Computes the least delay between the nodes and segments of a lab from the links of the plan."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ Ways = dict[str, dict[str, int]]  # from a node or segment to its neighbours: ns
 
 
 def homes(plan: Plan) -> dict[str, str]:
-    """The node of each endpoint, as a place."""
+    """Maps each endpoint to its place, "node NAME"."""
     return {endpoint: f"node {name}" for endpoint, name in plan.homes().items()}
 
 
 def brokers(plan: Plan) -> dict[str, str]:
-    """The node of the broker that each endpoint speaks to, by its address."""
+    """Maps each endpoint that has a broker in the lab to the broker's place, "node NAME"."""
     owners = {card.address: f"node {node.name}" for node in plan.nodes for card in node.interfaces}
     return {
         session.endpoint: owners[broker]
@@ -31,7 +31,9 @@ def brokers(plan: Plan) -> dict[str, str]:
 
 
 def least_delays(e: Evidence) -> dict[tuple[str, str], int]:
-    """The least delay of each link and direction over the whole run; 0 where a trace or a medium sets it."""
+    """Returns the least delay (ns) of each link and direction over the whole run, changes by events included;
+    0 where a trace or a medium sets the delay.
+    """
     least: dict[tuple[str, str], int] = {}
     for name, way, impairment in [*e.plan.impairments(), *_by_hand(e)]:
         soonest = soonest_ns(impairment)
@@ -44,7 +46,9 @@ def least_delays(e: Evidence) -> dict[tuple[str, str], int]:
 
 
 def ways(e: Evidence) -> Ways:
-    """Least delays between neighbours, over the whole run."""
+    """Returns the least delay (ns) between neighbouring places over the whole run; 0 for interfaces without
+    an access link.
+    """
     least = least_delays(e)
     found: Ways = {}
     on_links = set()
@@ -67,7 +71,7 @@ def ways(e: Evidence) -> Ways:
 
 
 def _by_hand(e: Evidence) -> Iterator[tuple[str, str, Impairment]]:
-    """Impairments that commands changed while the lab ran, by its events."""
+    """Yields link, direction and impairment of each `impair` event of the run."""
     if e.events is None:
         return
     rows = e.events.filter(pl.col("action") == "impair").select("targets", "args")
@@ -77,7 +81,9 @@ def _by_hand(e: Evidence) -> Iterator[tuple[str, str, Impairment]]:
 
 
 def soonest_ns(impairment: Impairment) -> int:
-    """The least delay: netem's jitter can shorten the delay, and reordered packets have none."""
+    """Returns the least delay (ns) of an impairment: the delay less the greatest jitter; 0 with reordering or
+    slots.
+    """
     if impairment.reorder or impairment.slot:
         return 0
     reach = 1 if impairment.distribution == "uniform" else REACH
@@ -85,7 +91,7 @@ def soonest_ns(impairment: Impairment) -> int:
 
 
 def ends(link: Link) -> tuple[str, str]:
-    """The places that a link joins: a node's own end for links of nodes."""
+    """Returns the two places that a link joins, each as "node NAME" or "segment NAME"."""
     a, b = ("node", "node") if link.kind == "nodes" else ("segment", "segment")
     a = "node" if link.kind == "access" else a
     return f"{a} {link.a}", f"{b} {link.b}"
@@ -97,7 +103,9 @@ def _join(ways: Ways, a: str, b: str, ns: int) -> None:
 
 
 def least_from(ways: Ways, start: str) -> dict[str, int]:
-    """The least delay to every place that can be reached (Dijkstra's)."""
+    """Returns the least delay (ns) from `start` to every place that can be reached, by Dijkstra's
+    algorithm.
+    """
     known: dict[str, int] = {}
     edge: list[tuple[int, str]] = [(0, start)]
     while edge:
