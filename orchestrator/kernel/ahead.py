@@ -1,8 +1,9 @@
-"""Everything that is begun before it is needed, to save time on the clock; a run is the same without it.
+"""Starts work before it is needed, to save time on the clock: probing this kernel, the lab process, and the
+modules that reduce and report. A run gives the same results without this.
 
-What each moves off the clock where a second core is idle, in CPU seconds on two cores of 2026 (three
-measurements each): the trial of this kernel's qdiscs and links 0.11 to 0.15, the modules of the lab process
-0.18 to 0.23, the libraries that reduce and report 1.6.
+CPU seconds that an idle second core takes over, on two cores of 2026 (three measurements each): the trial of
+this kernel's qdiscs and links 0.11 to 0.15, the modules of the lab process 0.18 to 0.23, the libraries that
+reduce and report 1.6.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from orchestrator.lab.start_arguments import LARGEST, WAIT
 
 @dataclass(frozen=True)
 class Begun:
-    """The process, and the socket that it waits at."""
+    """A lab process that was started early, and the socket at which it waits for its arguments."""
 
     process: subprocess.Popen[bytes]
     orders: socket.socket
@@ -36,7 +37,11 @@ _begun: list[Begun] = []  # at most one
 
 
 def look_ahead(kernel: str) -> None:
-    """Start to probe this machine's kernel, and the lab process, while the modules that plan a lab load."""
+    """Starts to probe this machine's kernel in a thread and, for root, a lab process, while the modules that
+    plan a lab load.
+
+    Does nothing if `kernel` is neither "auto" nor "host".
+    """
 
     def look() -> None:
         with suppress(OSError):  # whoever needs the facts reads them again, and reports the error
@@ -49,10 +54,11 @@ def look_ahead(kernel: str) -> None:
 
 
 def begin() -> None:
-    """Starts a lab process, unless one waits already; ignores errors, which the start of the lab reports.
+    """Starts a lab process, unless one waits already; ignores errors, since the start of the lab reports
+    them.
 
-    It waits for its arguments, environment and open files (orchestrator/lab/start_arguments.py). If none
-    arrive, it ends with this process.
+    The process waits for its arguments, environment and open files (orchestrator/lab/start_arguments.py). If
+    none arrive, it ends with this process.
     """
     if _begun:
         return
@@ -73,7 +79,9 @@ def begin() -> None:
 def take(
     argv: Sequence[str], env: Mapping[str, str], output: IO[bytes], errors: IO[bytes]
 ) -> subprocess.Popen[bytes] | None:
-    """Passes `argv` to the waiting process and returns it; None if none waits for these arguments."""
+    """Passes `argv`, environment and output files to the process that was started early and returns it; None
+    if there is none, or if it cannot take these arguments.
+    """
     start = [sys.executable, *LIGHT]
     if not _begun or list(argv[: len(start)]) != start:
         return None
@@ -88,8 +96,10 @@ def take(
 
 
 class Loading:
-    """`observe`; when the load has ended, and the lab collects and tears down, what reduces a run and reports
-    on it begins to be loaded: that takes a second of a core, which a scenario would notice.
+    """Passes events on to `observe` and, in the phase `collect`, begins to import the modules that reduce a
+    run and report on it.
+
+    The import takes a second of a core, which would disturb a scenario; in this phase the load has ended.
     """
 
     def __init__(self, observe: Callable[[dict[str, Any]], None]) -> None:
@@ -104,12 +114,16 @@ class Loading:
         self._observe(event)
 
     def join(self) -> None:
-        """Waits for the thread: two threads that import the same modules may each get a half-loaded one."""
+        """Waits for the importing thread, because two threads that import the same modules may each get a
+        half-loaded one.
+        """
         if self._thread is not None:
             self._thread.join()
 
     def check(self) -> None:
-        """Raises the error of loading, since a second import of a half-loaded library raises another one."""
+        """Raises the error of the import if it failed, since another import of the half-loaded library would
+        raise a misleading one.
+        """
         if self._failure is not None:
             raise self._failure
 

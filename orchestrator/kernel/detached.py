@@ -1,4 +1,6 @@
-"""A lab process that outlives its starter: its standard output is a file that any process can follow."""
+"""Starts and follows a lab process that outlives its starter: its standard output is a file that any process
+can read.
+"""
 
 from __future__ import annotations
 
@@ -41,14 +43,14 @@ class DetachedLab:
 
     @property
     def control(self) -> Path:
-        """Socket for requests; appears when the lab serves."""
+        """Path of the lab's control socket, which exists once the lab serves requests."""
         return self._control
 
     def events(self) -> Iterator[dict[str, Any]]:
-        """Yields the JSON lines as they arrive; a line that is no JSON object becomes `{"event": "text",
-        ...}`.
+        """Yields the JSON objects of the lab's output lines as they arrive; a line that is no JSON object
+        becomes `{"event": "text", ...}`.
 
-        One of them is `end`; if the lab process died without it, this adds `error` and `end`.
+        The lab writes one event `end`; if its process died without that, this adds `error` and `end`.
         """
         finished = False
         for event in self._lines():
@@ -74,7 +76,9 @@ class DetachedLab:
             yield _event(partial)
 
     def wait(self, timeout_s: float | None = None) -> int:
-        """Exit status, 128 + n for signal n; TimeoutError after `timeout_s`."""
+        """Returns the exit status of the lab process (128 + n for signal n); raises TimeoutError after
+        `timeout_s`.
+        """
         try:
             status = self.process.wait(timeout_s)
         except subprocess.TimeoutExpired:
@@ -82,11 +86,13 @@ class DetachedLab:
         return status if status >= 0 else 128 - status
 
     def interrupt(self) -> None:
-        """SIGINT: tear down, keep what was measured."""
+        """Sends SIGINT to the lab process, which then tears the lab down and keeps its measurements."""
         send(self.identity, signal.SIGINT)
 
     def kill(self) -> None:
-        """Sends SIGKILL to all processes of the kernel."""
+        """Sends SIGKILL to the lab process, ends the other processes of its kernel if there are any, and
+        waits.
+        """
         send(self.identity, signal.SIGKILL)
         if self._kill is not None:
             self._kill(self.process.pid)
@@ -94,7 +100,9 @@ class DetachedLab:
 
 
 def control_socket(state_dir: Path) -> Path:
-    """Path of the lab's control socket; KernelError if it is too long for a socket."""
+    """Returns the path of the lab's control socket; raises KernelError if it is too long for a
+    Unix socket.
+    """
     control = state_dir / "control.sock"
     if len(str(control)) > SOCKET_PATH_MAX:
         raise KernelError(
@@ -105,8 +113,8 @@ def control_socket(state_dir: Path) -> Path:
 
 
 def unexpected_end(status: int, logs: Sequence[Path]) -> str:
-    """Error text for a lab process that ended without an error of its own: its status and the last lines of
-    its logs.
+    """Returns the error text for a lab process that ended without reporting an error: its status and the last
+    lines of its logs.
     """
     words = [f"the lab process ended with status {status} before its work was done"]
     for log in logs:
@@ -133,10 +141,10 @@ def spawn(
     lifeline: bool,
     kill: Callable[[int], None] | None = None,
 ) -> DetachedLab:
-    """Start `argv` in a session of its own (or give it to the process that was begun ahead); output to
+    """Starts `argv` in a new session, or passes it to the process that was started early. Output goes to
     raw/progress.jsonl, errors to the first of `logs`.
 
-    With `lifeline`, its standard input is a pipe that only this process holds: the lab ends with this
+    With `lifeline`, the standard input is a pipe that only this process holds, so that the lab ends with this
     process.
     """
     raw = run_dir / "raw"

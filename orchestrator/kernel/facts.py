@@ -45,7 +45,9 @@ MATCHES = {
 
 @dataclass(frozen=True, slots=True)
 class HostFacts:
-    """`namespaces` and the values of `kinds`: None if it works, else the error text."""
+    """What this machine's kernel supports. In `namespaces` and the values of `kinds`, None means that it
+    works; any other value is the error text.
+    """
 
     kernel: str
     root: bool
@@ -56,7 +58,7 @@ class HostFacts:
     tools: Mapping[str, str | None] = field(default_factory=dict)  # name -> path
 
     def lacks(self, kind: str) -> str | None:
-        """Why `kind` does not work; None if it does."""
+        """Returns why `kind` does not work; None if it does."""
         return self.kinds.get(kind, "not tried") if self.namespaces is None else self.namespaces
 
 
@@ -65,7 +67,9 @@ _LOOKING = threading.Lock()
 
 
 def host_facts() -> HostFacts:
-    """Facts of this machine; about 0.1 s the first time, then cached, also between threads."""
+    """Returns the facts of this machine. The first call takes about 0.1 s; later ones, of any thread, use its
+    result.
+    """
     with _LOOKING:
         return _look()
 
@@ -82,7 +86,9 @@ def _look() -> HostFacts:
 
 
 def find_tool(name: str) -> str | None:
-    """Finds a program, a shared library or a file by its path; PATH often lacks system directories."""
+    """Returns the path of a program, a shared library or a file; None if it does not exist. Searches system
+    directories too, which PATH often lacks.
+    """
     if name.startswith("/"):
         return name if Path(name).is_file() else None  # a library of Python is no program
     if ".so." in name:
@@ -92,10 +98,10 @@ def find_tool(name: str) -> str | None:
 
 
 def try_kinds(root: bool) -> tuple[str | None, dict[str, str | None]]:
-    """Make every kind of qdisc and link in a network namespace that ends with the process.
+    """Makes every kind of qdisc, filter and link in a temporary network namespace; an ordinary user's is in a
+    user namespace.
 
-    The first result is None, or why no such namespace can be made. For an ordinary user it is in a user
-    namespace.
+    Returns None, or why no namespace can be made; and for each kind None if it works, else the error text.
     """
     unshare = ["unshare", "--net"] if root else ["unshare", "--user", "--map-root-user", "--net"]
     try:

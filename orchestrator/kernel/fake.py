@@ -1,5 +1,5 @@
-"""Lab kernel `fake`: the real lab process with a driver that makes nothing, to test everything around a
-lab.
+"""Lab kernel `fake`: runs the real lab process with a driver that creates nothing, to test everything around
+a lab.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from orchestrator.plan.nics import uses_nics
 
 
 class FakeKernel(HostKernel):
-    """The kernel `fake`. It must be requested: the figures of its runs are invented, and the manifest records
-    that.
+    """The kernel `fake`, which is used only on request: the figures of its runs are invented, and the
+    manifest says so.
     """
 
     name = "fake"
@@ -26,15 +26,15 @@ class FakeKernel(HostKernel):
         super().__init__(HostFacts("none", root=False, namespaces=None), _fake_lab)
 
     def examine(self, plan: Plan, wish: Wish) -> Fit:
-        """Whether this machine is large enough for the plan; netem need not be placed."""
+        """Returns whether this machine is large enough for the plan; link impairments need no netem here."""
         return limits.fit(plan, self.can(plan), self.name, wish.out)
 
     def can(self, plan: Plan) -> list[Missing]:
-        """Supports everything except real NICs, since it makes nothing."""
+        """Returns what the plan needs and this kernel lacks: only real NICs, since it creates nothing."""
         return [Missing("NICs of the machine", "it has none", "", "host")] * uses_nics(plan)
 
     def describe(self) -> str:
-        """Describes it as no kernel."""
+        """Returns the name of the kernel with the note that figures are invented."""
         return "fake (no kernel; figures are invented)"
 
 

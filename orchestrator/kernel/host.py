@@ -26,12 +26,16 @@ LabCommand = Callable[[Launch, Path], Sequence[str]]
 
 
 def lab_on_host(launch: Launch, state_dir: Path) -> Sequence[str]:
-    """Arguments for the interpreter: the lab process."""
+    """Returns the arguments of the Python interpreter that runs the lab process."""
     return lab_command.arguments(launch, state_dir, launch.agent)
 
 
 class HostKernel(LabKernel):
-    """`payload` replaces the lab process (tests); `facts` the machine; `images` looks for those of a plan."""
+    """The kernel of this machine.
+
+    For tests, `payload` replaces the command of the lab process, `facts` the machine's facts, and `images`
+    the search for the plan's missing images.
+    """
 
     name = "host"
 
@@ -49,19 +53,25 @@ class HostKernel(LabKernel):
 
     @classmethod
     def of(cls, plan: Plan, wish: Wish) -> Self:
-        """The kernel of this machine."""
+        """Returns the kernel of this machine. It does not check for images if these arrive later
+        (wish.carried).
+        """
         kernel = cls()
         if wish.carried:
             kernel.images = lambda _: []
         return kernel
 
     def examine(self, plan: Plan, wish: Wish) -> Fit:
-        """Whether this machine's kernel can carry the plan, with netem in bridge VMs where it has none."""
+        """Returns whether this machine's kernel can carry the plan, with netem in bridge VMs if the kernel
+        has none.
+        """
         placed = netem_placed(plan, wish.bridged, self.facts.lacks)
         return limits.fit(placed, self.can(placed), self.name, wish.out)
 
     def can(self, plan: Plan) -> list[Missing]:
-        """Needs of `plan` that the machine lacks: rights, kinds of qdisc and link, cgroup controllers."""
+        """Returns the needs of `plan` that the machine lacks: root, namespaces, kinds of qdisc and link,
+        cgroup controllers, tools, images.
+        """
         if not self.facts.root:
             return [Missing("root", "namespaces, links and control groups are made", ROOT_REMEDY, OTHER)]
         if self.facts.namespaces is not None:
@@ -70,11 +80,11 @@ class HostKernel(LabKernel):
         return found + self.images(plan)
 
     def describe(self) -> str:
-        """Which kernel it is."""
+        """Returns the kernel's name and Linux release."""
         return f"host (Linux {self.facts.kernel})"
 
     def start(self, launch: Launch) -> detached.DetachedLab:
-        """Start the lab process in a session of its own."""
+        """Starts the lab process in a session of its own and returns its handle."""
         control = detached.control_socket(launch.state_dir)
         launch.run_dir.mkdir(parents=True, exist_ok=True)
         (launch.run_dir / "plan.json").write_text(codec.to_json(launch.plan))
@@ -90,7 +100,7 @@ class HostKernel(LabKernel):
 
 
 def missing_for(facts: HostFacts, needs: Needs) -> list[Missing]:
-    """The needs that the facts do not meet, each with the part of the plan that causes it."""
+    """Returns the needs that the facts do not meet, each with the part of the plan that causes it."""
     missing = []
     for kind, reason in needs.kinds.items():
         if (refusal := facts.lacks(kind)) is not None:

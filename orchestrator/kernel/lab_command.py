@@ -18,7 +18,9 @@ LIGHT = ("-S", "-s", "-m", "orchestrator.lab")
 
 
 def arguments(launch: Launch, state_dir: Path, agent: Path, prefix: str = "") -> list[str]:
-    """Arguments of `python -m orchestrator.lab`; `prefix` stands before paths under /host in a guest."""
+    """Returns the arguments of the interpreter that start `python -m orchestrator.lab`; `prefix` precedes the
+    agent's path for a guest, which has the host's files under /host.
+    """
     vms = any(node.kind == "vm" for node in launch.plan.nodes)
     start = LIGHT[1:] if vms else LIGHT  # virtual machines need libvirt and jinja2 of site-packages
     found = [*start, str(launch.run_dir / "plan.json")]
@@ -39,7 +41,7 @@ def arguments(launch: Launch, state_dir: Path, agent: Path, prefix: str = "") ->
 
 
 def with_images_at(plan: Plan, place: str) -> Plan:
-    """The plan with paths of container images for a guest, which has their directory at `place`."""
+    """Returns the plan with container images below directory `place`, where a guest has them."""
     if not any(node.image_root for node in plan.nodes):
         return plan
     nodes = (
@@ -50,15 +52,17 @@ def with_images_at(plan: Plan, place: str) -> Plan:
 
 
 def images_of(plan: Plan) -> Path | None:
-    """The directory of unpacked container images; None where the plan needs none."""
+    """Returns the directory of the plan's unpacked container images; None if it uses none."""
     return next((Path(node.image_root).parent for node in plan.nodes if node.image_root), None)
 
 
 def environment(
     base: Mapping[str, str], kernel: Mapping[str, str], machine: Mapping[str, Any], url: str = ""
 ) -> dict[str, str]:
-    """The environment of the lab process (docs/contracts.md). `url`: this machine's URL, if the user is on
-    another machine; then the manifest has its name, too.
+    """Returns the environment of the lab process (docs/contracts.md), with the listed variables of `base`.
+
+    url: this machine's URL if the user is on another machine; then the manifest also records this machine's
+    name.
     """
     if url:
         kernel, machine = {**kernel, "machine": url}, {"name": os.uname().nodename, **machine}

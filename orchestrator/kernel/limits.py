@@ -1,4 +1,4 @@
-"""Holds a plan against the limits of this machine: capacity, NICs, and the paths that its nodes need."""
+"""Compares a plan with the limits of this machine: capacity, NICs, and the paths that its nodes need."""
 
 from __future__ import annotations
 
@@ -24,31 +24,37 @@ NEIGHBOURS = Path("/proc/sys/net/ipv4/neigh/default/gc_thresh3")
 
 
 def fit(plan: Plan, missing: Sequence[Missing], kernel: str, out: Path) -> Fit:
-    """What a kernel of this machine says of a plan: what is missing; if nothing is, the exceeded limits."""
+    """Returns the Fit of a plan under a kernel of this machine: what is missing; if nothing is, the exceeded
+    limits.
+    """
     return Fit(plan, missing, () if missing else exceeded(plan, kernel, out))
 
 
 def exceeded(plan: Plan, kernel: str, out: Path) -> list[Problem]:
-    """Problems of a plan under a kernel of this machine: exceeded limits, missing NICs, hidden paths."""
+    """Returns problems of a plan under a kernel of this machine: unavailable NICs, exceeded limits, hidden
+    paths.
+    """
     nics = nic_problems(plan) if kernel == "host" else []
     unseen = visible.problems(plan, kernel) if kernel != "fake" else []
     return nics + problems(plan, facts(kernel, out)) + unseen
 
 
 def on_any(plan: Plan, out: Path) -> list[Problem]:
-    """Problems of a plan that no kernel of this machine can carry: another machine may be meant, and memory,
-    disk, bridges and the limits of a guest are held against the plan all the same.
+    """Returns problems of a plan that no kernel of this machine can carry, as for a guest kernel (memory,
+    disk, cores, open files) and for NICs. The user may mean another machine.
     """
     return nic_problems(plan) + problems(plan, facts("uml", out))
 
 
 def of_disk(plan: Plan, out: Path) -> list[Problem]:
-    """Problems of a plan of which only the run directory is on this machine."""
+    """Returns problems of a plan whose run directory alone is on this machine: too little free disk space."""
     return problems(plan, MachineFacts(disk_available_bytes=shutil.disk_usage(_existing(out)).free))
 
 
 def nic_problems(plan: Plan) -> list[Problem]:
-    """A problem for every NIC of the plan that is not available here, with its remedy; changes nothing."""
+    """Returns a problem with its remedy for every NIC of the plan that is not available here; changes
+    nothing.
+    """
     uses = nic_uses(plan)
     return _refused(plan, uses) if uses else []
 
@@ -75,9 +81,9 @@ def _refused(plan: Plan, uses: list[NicUse]) -> list[Problem]:
 
 
 def facts(kernel: str, out: Path) -> MachineFacts:
-    """Facts for a lab under `kernel` that writes below `out`.
+    """Returns the facts of this machine for a lab under `kernel` that writes below `out`.
 
-    In a guest kernel only memory and disk are the machine's own; the rest is the guest's.
+    Under a guest kernel only memory and disk are the machine's own; cores and open files are the guest's.
     """
     memory, disk = available_bytes(), shutil.disk_usage(_existing(out)).free
     disks = _existing(storage.root())

@@ -6,9 +6,10 @@ import os
 
 
 class LineStream:
-    """Complete lines in, queued bytes out, over one non-blocking descriptor (or another, `out`, for these).
+    """Reads complete lines from and writes queued bytes to one non-blocking descriptor, or writes to another
+    (`out`).
 
-    `window`: at most so many bytes are on their way that the other side has not acknowledged (0: no limit).
+    window: the most bytes that may be sent but not yet acknowledged by the other side (0: no limit).
     """
 
     def __init__(self, fd: int, window: int = 0, out: int | None = None) -> None:
@@ -25,21 +26,27 @@ class LineStream:
         self._out = bytearray()
 
     def fileno(self) -> int:
-        """For selectors."""
+        """Returns the descriptor for reading, for selectors."""
         return self.fd
 
     @property
     def pending(self) -> bool:
-        """Whether bytes wait for the descriptor (and not for an acknowledgement)."""
+        """Whether queued bytes may be written now, that is, wait only for the descriptor and not for an
+        acknowledgement.
+        """
         return bool(self._out) and self._allowed() > 0
 
     def acknowledge(self, received: int) -> None:
-        """The other side has read `received` bytes since the beginning."""
+        """Records that the other side has read `received` bytes since the beginning, and writes what this
+        allows.
+        """
         self._acknowledged = received
         self.flush()
 
     def read(self) -> list[bytes]:
-        """Lines that are complete now, without their ends; sets `ended` when the other side has closed."""
+        """Returns the lines that are complete now, without line ends or empty lines; sets `ended` when the
+        other side has closed.
+        """
         try:
             data = os.read(self.fd, 65536)
         except BlockingIOError:
@@ -53,12 +60,12 @@ class LineStream:
         return [line for line in lines if line.strip()]
 
     def queue(self, line: bytes) -> None:
-        """Send a line when there is room; `flush` does the writing."""
+        """Queues a line and writes as much as the descriptor takes now; `flush` writes the rest later."""
         self._out += line + b"\n"
         self.flush()
 
     def flush(self) -> None:
-        """Write what the descriptor takes now."""
+        """Writes as many queued bytes as the descriptor takes now; sets `ended` on an error."""
         try:
             while self._out and (allowed := self._allowed()):
                 written = os.write(self._out_fd, self._out[:allowed])

@@ -1,4 +1,4 @@
-"""The manifest's facts of the real machine: processor, clock rate, memory, kernel."""
+"""Finds the facts of the real machine for the manifest: processor, clock rate, memory, kernel."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def machine(cpuinfo: str | None = None) -> dict[str, Any]:
-    """cpu (model), cores, mhz (highest known rate of a core), memory_bytes, kernel (release)."""
+    """Returns cpu (model), cores, mhz (highest known rate of core 0), memory_bytes and kernel (release)."""
     cpuinfo = Path("/proc/cpuinfo").read_text() if cpuinfo is None else cpuinfo
     pages, page = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
     return {
@@ -22,7 +22,9 @@ def machine(cpuinfo: str | None = None) -> dict[str, Any]:
 
 
 def max_mhz(cpuinfo: str) -> float | None:
-    """Highest rate of core 0: from cpufreq where there is one, else what /proc/cpuinfo shows now."""
+    """Returns the highest clock rate of core 0 in MHz from cpufreq, else the present one of /proc/cpuinfo;
+    None if neither has it.
+    """
     cpufreq = Path("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq")
     if cpufreq.exists():
         return int(cpufreq.read_text()) / 1000  # kHz

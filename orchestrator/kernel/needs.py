@@ -24,7 +24,9 @@ LINK_WORDS = re.compile(r"^link add .*?\btype (\w+)", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """kind (or controller, or tool) -> why."""
+    """What a plan needs of a kernel and machine; each mapping goes from a kind, controller or tool to the
+    reason.
+    """
 
     kinds: dict[str, str] = field(default_factory=dict)
     controllers: dict[str, str] = field(default_factory=dict)
@@ -32,7 +34,7 @@ class Needs:
 
 
 def needs_of(plan: Plan) -> Needs:
-    """The plan's needs, from the plan alone."""
+    """Returns the kinds of qdisc and link, the cgroup controllers and the tools that a plan needs."""
     tools = {"ip": "links and addresses", "tc": "impairments"}
     vms = [node for node in plan.nodes if node.vm is not None]
     if vms:
@@ -45,7 +47,9 @@ def needs_of(plan: Plan) -> Needs:
 
 
 def netem_placed(plan: Plan, bridged: Callable[[], Plan] | None, lacks: Callable[[str], str | None]) -> Plan:
-    """The plan with its netem in bridge VMs, if it has virtual machines and the kernel has no netem."""
+    """Returns the plan with netem in bridge VMs if it has virtual machines and the kernel has no netem; else
+    the plan as it is.
+    """
     if bridged is None or not any(node.kind == "vm" for node in plan.nodes):
         return plan
     return bridged() if "netem" in needs_of(plan).kinds and lacks("netem") is not None else plan
@@ -77,13 +81,15 @@ def _kinds(plan: Plan) -> dict[str, str]:
 
 
 def _kinds_of(text: str) -> list[str]:
-    """Qdiscs and filters that lines for `tc -batch` make."""
+    """Returns the kinds of qdiscs, filters and actions in lines for `tc -batch`, without those that every
+    kernel has.
+    """
     words = [k for pattern in (QDISC_WORDS, FILTER_WORDS, ACTION_WORDS) for k in pattern.findall(text)]
     return [kind for kind in words if kind not in EVERYWHERE]
 
 
 def _in_guests(plan: Plan, event: Event, guests: set[str]) -> bool:
-    """Whether all links that an event impairs have their qdiscs in virtual machines."""
+    """Returns whether an event impairs links and all of these have their qdiscs in virtual machines."""
     places = [link.forward.netns in guests for link in plan.links if link.name in event.targets]
     return bool(places) and all(places)
 

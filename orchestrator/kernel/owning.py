@@ -1,4 +1,6 @@
-"""Functions that the owner processes of labs share: lines on standard output, and requests to end."""
+"""Functions that the owner processes of labs share: write lines to standard output, and notice requests to
+end.
+"""
 
 from __future__ import annotations
 
@@ -19,14 +21,14 @@ def emit(line: str) -> None:
 
 
 def emit_end(error: str, status: int) -> None:
-    """Writes the last two lines (`error`, `end`) for a lab that could not write them itself."""
+    """Writes the last two events (`error`, `end`) of a lab that could not write them itself."""
     emit(json.dumps({"event": "error", "text": error}))
     emit(json.dumps({"event": "end", "status": status}))
 
 
 def watch_endings(selector: selectors.BaseSelector, asked: Callable[[signal.Signals], None]) -> None:
-    """Calls `asked` on SIGINT and SIGTERM, and with SIGTERM on the end of file of standard input: a pipe
-    there belongs to the command that started this run.
+    """Calls `asked` on SIGINT and SIGTERM, and with SIGTERM on the end of file of standard input, which is a
+    pipe if the command that started the run must outlive it.
     """
     wake, wake_end = os.pipe()
     os.set_blocking(wake_end, False)

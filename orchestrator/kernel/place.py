@@ -1,4 +1,6 @@
-"""The machine that runs a lab: this one, or another that `--kernel ssh://...` or libvirt's URI names."""
+"""Finds the machine that runs a lab: this one, or the one that `--kernel ssh://...` or the
+libvirt URI names.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +12,10 @@ from orchestrator.language.uris import RemoteMachine, kernel_machine, libvirt_ma
 
 
 def machine_of(plan: Plan, kernel: str = "auto") -> RemoteMachine | None:
-    """The other machine; None for this one. TopologyError where the file and `--kernel` contradict.
+    """Returns the other machine that runs the lab; None for this one. Raises TopologyError if the file and
+    `--kernel` contradict.
 
-    libvirt's URI counts where it runs anything: with virtual machines in the plan.
+    The libvirt URI counts only if the plan has virtual machines.
     """
     asked = kernel_machine(kernel) if kernel.startswith("ssh:") else None
     vms = any(node.kind == "vm" for node in plan.nodes)

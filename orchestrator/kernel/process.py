@@ -1,4 +1,4 @@
-"""Sends signals to processes of lab.json and to those that a dead User-Mode Linux kernel left."""
+"""Sends signals to recorded processes of a lab, and finds those that a dead User-Mode Linux kernel left."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from orchestrator.lab.state import Owned
 
 
 def send(process: Owned, number: signal.Signals) -> bool:
-    """Sends a signal if the pid is still the same process; returns whether it was."""
+    """Sends a signal if the pid still belongs to the same process; returns whether it did."""
     if not process.alive:
         return False
     try:
@@ -23,7 +23,7 @@ def send(process: Owned, number: signal.Signals) -> bool:
 
 
 def end(processes: Sequence[Owned], timeout_s: float = 5.0) -> list[Owned]:
-    """Sends SIGKILL to those that still run; returns those that outlived `timeout_s`."""
+    """Sends SIGKILL to the processes that still run; returns those that still run after `timeout_s`."""
     for process in processes:
         send(process, signal.SIGKILL)
     deadline = time.monotonic() + timeout_s
@@ -33,10 +33,10 @@ def end(processes: Sequence[Owned], timeout_s: float = 5.0) -> list[Owned]:
 
 
 def session_members(session: int, binary: str) -> list[Owned]:
-    """Processes of one session that execute the file `binary`.
+    """Returns the processes of one session that execute the file `binary`.
 
-    A process number is not given out again while a session of that number has members, so the two together
-    say that the process belongs to the kernel that was started as leader of that session.
+    Linux reuses no process number while a session of that number has members. Session and file together
+    therefore show that a process belongs to the kernel that was started as leader of the session.
     """
     numbers = (int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit())
     return [member for pid in numbers if (member := _member(pid, session, binary)) is not None]

@@ -1,4 +1,4 @@
-"""The interface of every lab kernel: says whether it can carry a plan, and runs the lab process."""
+"""The interface of every lab kernel: examine whether it can carry a plan, and start the lab process."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from orchestrator.language.problem import Problem
 
 
 class KernelError(RuntimeError):
-    """A lab kernel failed; the text has place, cause and remedy."""
+    """A lab kernel failed; the text contains place, cause and remedy."""
 
 
 class NoKernel(KernelError):  # noqa: N818  # what is missing, not that it is an error, is the subject
-    """No kernel can carry the plan (exit status 4). `problems`: what the file has wrong beside that."""
+    """No kernel can carry the plan (exit status 4). problems: the other faults of the topology file."""
 
     def __init__(self, text: str, problems: Sequence[Problem] = ()) -> None:
         super().__init__(text)
@@ -27,7 +27,7 @@ class NoKernel(KernelError):  # noqa: N818  # what is missing, not that it is an
 class Missing:
     """One thing that a plan needs and a kernel lacks: its name, why the plan needs it, and the remedy.
 
-    `other`: the name of a kernel that may have it.
+    other: the name of another kernel that may have it.
     """
 
     what: str
@@ -43,11 +43,12 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What is wanted of a kernel: its name or `auto`, the lab's time, and where the run will write (`out`).
+    """The user's request for a kernel: its name or `auto`, the lab's time, and the directory that the run
+    writes to (`out`).
 
-    `bridged`: makes the plan whose links of virtual machines run through bridge VMs, for a kernel without
-    netem. `agent`: finds the nodes' agent; None for a command that makes no lab. `carried`: images come to
-    this machine later, and are not examined.
+    bridged: makes the plan whose links of virtual machines run through bridge VMs, for a kernel without
+    netem. agent: finds the nodes' agent; None for a command that starts no lab. carried: images are copied to
+    this machine later, so a kernel does not check for them.
     """
 
     kernel: str = "auto"
@@ -60,11 +61,12 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """What a kernel says of a plan; it can carry the plan if nothing is missing and there is no problem.
+    """A kernel's answer to a plan; the kernel can carry the plan if nothing is missing and there is no
+    problem.
 
-    `plan`: as it would run there, with netem where this kernel has it. `missing`: needs that are not met.
-    `problems`: what the plan costs beyond the limits there, and places in the file that it refuses. `why`:
-    the reason to take this kernel, where it is another than that it is the first.
+    plan: as it would run there, with netem where this kernel has it. missing: needs that are not met.
+    problems: limits that the plan exceeds there, and values of the file that the kernel refuses. why: the
+    reason to choose this kernel, if it is another one than its place in the order of preference.
     """
 
     plan: Plan
@@ -77,9 +79,10 @@ class Fit:
 class Launch:
     """One lab to start: its plan, its directories for results and sockets, and its mode.
 
-    `scenario`: run by itself; `keep`: stay afterwards and serve requests. Neither: serve until `down`.
-    `snapshots`: where a campaign keeps booted machines from one lab to the next.
-    `machine`: the URL by which a user elsewhere named this machine; empty for a lab of its own users.
+    scenario: the lab runs its scenario at once; keep: it stays up afterwards and serves requests. Without
+    scenario, it serves until `vnet down`. snapshots: directory where a campaign keeps booted machines from
+    one lab to the next. machine: the URL by which a user on another machine named this one; empty for a user
+    of this one.
     """
 
     plan: Plan
@@ -102,15 +105,15 @@ class LabHandle(Protocol):
 
     @property
     def control(self) -> Path:
-        """Unix socket that answers requests as docs/contracts.md says; appears when the lab serves."""
+        """Unix socket that answers requests (docs/contracts.md); it exists once the lab serves."""
         ...
 
     def events(self) -> Iterator[dict[str, Any]]:
-        """The lab's JSON lines, as they come, until its process has ended."""
+        """Yields the lab's JSON lines as they arrive, until its process has ended."""
         ...
 
     def wait(self, timeout_s: float | None = None) -> int:
-        """Exit status of the lab process; TimeoutError after `timeout_s`."""
+        """Returns the exit status of the lab process; raises TimeoutError after `timeout_s`."""
         ...
 
     def interrupt(self) -> None:
@@ -123,32 +126,33 @@ class LabHandle(Protocol):
 
 
 class LabKernel(Protocol):
-    """A kernel that a lab may run in."""
+    """A kernel that can run labs."""
 
     name: str
     why: str  # why it was taken, in words; stands in the manifest
 
     @classmethod
     def of(cls, plan: Plan, wish: Wish) -> Self:  # for those that are made for one machine
-        """The kernel that the plan and the wish mean."""
+        """Returns the kernel that the plan and the wish name."""
         return cls()
 
     @classmethod
     def clean(cls, state_dir: Path) -> bool:
-        """Takes away what a dead lab of this kernel left, beside what names on this machine tell.
+        """Removes what a dead lab of this kernel left besides the named things (links, namespaces) on this
+        machine.
 
-        Returns whether that was all of the lab. Raises KernelError, OSError.
+        Returns whether nothing else of the lab remains. Raises KernelError or OSError.
         """
         return False
 
     def examine(self, plan: Plan, wish: Wish) -> Fit:
-        """Whether it can carry `plan`, and how; makes nothing."""
+        """Returns whether the kernel can carry `plan`, and how; creates nothing."""
         ...
 
     def describe(self) -> str:
-        """Kind and release in a few words, for the user and the manifest."""
+        """Returns kind and release in a few words, for the user and the manifest."""
         ...
 
     def start(self, launch: Launch) -> LabHandle:
-        """Start the lab process; KernelError where that fails at once."""
+        """Starts the lab process and returns its handle; raises KernelError if that fails at once."""
         ...

@@ -1,4 +1,6 @@
-"""Chooses the kernel of a lab: of those that are meant, the first that can carry the plan, and says why."""
+"""Chooses the kernel of a lab: the first that can carry the plan, of those that the plan and the command line
+allow.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +19,10 @@ AUTO = Wish()
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The kernel, what it says of the plan, and the reason in words for the user and the manifest.
+    """The chosen kernel, its answer to the plan, and the reason in words for the user and the manifest.
 
-    Where `fit` has problems, the kernel is the first that has all that the plan needs, and is too small.
+    If `fit` has problems, no kernel can carry the plan, and this is the first that lacks nothing but is too
+    small.
     """
 
     kernel: LabKernel
@@ -28,9 +31,9 @@ class Choice:
 
 
 def choose(plan: Plan, wish: Wish = AUTO, kernels: Sequence[LabKernel] | None = None) -> Choice:
-    """Examines `kernels`, or those that the wish means, and takes the first that fits.
+    """Examines `kernels`, or those that plan and wish allow, and returns the first that can carry the plan.
 
-    NoKernel lists everything that is missing.
+    Raises NoKernel with everything that is missing, or KernelError for an unknown name.
     """
     candidates = meant(plan, wish) if kernels is None else _named(kernels, wish.kernel)
     if not candidates:
@@ -48,7 +51,7 @@ def choose(plan: Plan, wish: Wish = AUTO, kernels: Sequence[LabKernel] | None = 
 
 
 def meant(plan: Plan, wish: Wish) -> list[LabKernel]:
-    """The kernels that the file and the command line mean, in the order of preference."""
+    """Returns the kernels that the plan and the command line allow, in the order of preference."""
     if plan.hosts:
         return made(HOSTS, plan, wish)
     elsewhere = wish.time == "real" and machine_of(plan, wish.kernel) is not None
@@ -56,7 +59,9 @@ def meant(plan: Plan, wish: Wish) -> list[LabKernel]:
 
 
 def made(where: str, plan: Plan, wish: Wish) -> list[LabKernel]:
-    """The kernels of a place that the wish means; loads the modules of these alone."""
+    """Returns the kernels of a place (here, another machine, hosts) that the wish allows; imports the modules
+    of these alone.
+    """
     kinds = [kind for kind in KERNELS if kind.where == where and wish.time in kind.times]
     if where == HERE:
         kinds = [
@@ -66,7 +71,9 @@ def made(where: str, plan: Plan, wish: Wish) -> list[LabKernel]:
 
 
 def recorded(kernel: str) -> type[LabKernel] | None:
-    """The kernel that a lab's record names, by its name or the URL of its machine; None for no such one."""
+    """Returns the class of the kernel that a lab's record names, by its name or its machine's URL; None if
+    there is none.
+    """
     name = kernel.partition("://")[0]
     return next((_class(kind.place) for kind in KERNELS if kind.name == name and "real" in kind.times), None)
 

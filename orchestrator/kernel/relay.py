@@ -1,7 +1,7 @@
-"""Many control clients over one serial line: each client outside has a connection of its own inside.
+"""Carries many control clients over one serial line; each client outside has its own connection inside.
 
-Serial lines are JSON objects. Both ways: `{"c": 3, "line": "..."}` carries a line of client 3 and
-`{"c": 3, "eof": true}` its end; a client's first line opens its connection. Other keys are not the relay's.
+Lines are JSON objects, in both directions: `{"c": 3, "line": "..."}` carries a line of client 3 and `{"c": 3,
+"eof": true}` its end; a client's first line opens its connection. The relay ignores objects without `c`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from orchestrator.kernel.lines import LineStream
 
 
 class Relay:
-    """The half that both ends share: streams of clients by number."""
+    """The part that both ends share: one stream for each client, by its number."""
 
     def __init__(self, serial: LineStream, selector: selectors.BaseSelector) -> None:
         self.serial = serial
@@ -25,14 +25,14 @@ class Relay:
         self.clients: dict[int, tuple[LineStream, socket.socket]] = {}
 
     def add(self, number: int, connection: socket.socket) -> LineStream:
-        """Watch a client's connection; its lines go over the serial line."""
+        """Watches a client's connection, sends its lines over the serial line, and returns its stream."""
         stream = LineStream(connection.fileno())
         self.clients[number] = (stream, connection)
         self.selector.register(stream, selectors.EVENT_READ, lambda: self._from_client(number))
         return stream
 
     def drop(self, number: int) -> None:
-        """Close a client's connection; nothing if it is gone already."""
+        """Closes a client's connection; does nothing if it is closed already."""
         if entry := self.clients.pop(number, None):
             stream, connection = entry
             stream.flush()
@@ -71,14 +71,14 @@ class Relay:
 
 
 class GuestRelay(Relay):
-    """Inside: connects to the lab's control socket once per client outside."""
+    """The end inside the guest: connects to the lab's control socket once for each client outside."""
 
     def __init__(self, control: Path, serial: LineStream, selector: selectors.BaseSelector) -> None:
         super().__init__(serial, selector)
         self.control = control
 
     def from_host(self, message: dict[str, Any]) -> None:
-        """Carry one line of a client to the lab, connecting first if the client is new."""
+        """Passes one line of a client to the lab; connects first if the client is new."""
         number = int(message["c"])
         if number not in self.clients and not message.get("eof") and not self._connect(number):
             self._send({"c": number, "eof": True})
@@ -97,7 +97,7 @@ class GuestRelay(Relay):
 
 
 class HostRelay(Relay):
-    """Outside: listens on control.sock and numbers the clients."""
+    """The end outside the guest: listens on control.sock and numbers the clients."""
 
     def __init__(self, serial: LineStream, selector: selectors.BaseSelector) -> None:
         super().__init__(serial, selector)
@@ -105,7 +105,7 @@ class HostRelay(Relay):
         self._listener: socket.socket | None = None
 
     def listen(self, path: Path) -> None:
-        """Accept clients on `path`, for this user only."""
+        """Accepts clients on the Unix socket `path`, which only this user can open."""
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         previous = os.umask(0o177)
         try:
@@ -117,7 +117,7 @@ class HostRelay(Relay):
         self.selector.register(listener, selectors.EVENT_READ, lambda: self._accept(listener))
 
     def close(self) -> None:
-        """End all clients and stop listening."""
+        """Disconnects all clients and stops listening."""
         for number in list(self.clients):
             self.drop(number)
         if self._listener is not None:

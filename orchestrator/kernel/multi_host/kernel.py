@@ -1,7 +1,7 @@
-"""Lab kernel `hosts`: each host's own kernel carries its part; the lab process is here.
+"""Lab kernel `hosts`: each host's own kernel carries its part of the plan; the lab process runs here.
 
-This copies vNET's code and the agent to each host over ssh, once per content. Then the lab process starts a
-part there (lab/multi_host) and connects to it by ssh. A host without a `machine` is this one.
+vNET copies its code and the agent to each host over ssh, once per version. The lab process then starts one
+part per host (lab/multi_host) and connects to it by ssh. A host without a `machine` is this one.
 """
 
 from __future__ import annotations
@@ -37,18 +37,22 @@ AT_ONCE = 16  # connections that are made in parallel
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Answers:
-    """The hosts' answers to a plan. `of`: hosts reached by ssh; `here`: what this machine lacks, by host."""
+    """The hosts' answers to a plan.
+
+    of: the answer of each host that is reached by ssh; here: for each host that is this machine, what it
+    lacks.
+    """
 
     of: Mapping[str, remote.Answer]
     here: Mapping[str, list[Missing]]
 
     def lacks(self, kind: str) -> str | None:
-        """Why the kind does not work on one of the hosts; None if it works on all."""
+        """Returns why the kind does not work on one of the ssh hosts; None if it works on all."""
         return next((why for answer in self.of.values() if (why := answer.lacks(kind)) is not None), None)
 
 
 class HostsKernel(LabKernel):
-    """`agent`: the nodes' agent here, which is carried along."""
+    """The kernels of several hosts. agent: path of the nodes' agent here, which is copied to the hosts."""
 
     name = "hosts"
 
@@ -59,7 +63,9 @@ class HostsKernel(LabKernel):
 
     @classmethod
     def of(cls, plan: Plan, wish: Wish) -> Self:
-        """The kernels of the plan's hosts."""
+        """Returns the kernel of the plan's hosts; raises KernelError for virtual time or a kernel that is not
+        the hosts' own.
+        """
         if wish.time != "real" or wish.kernel not in ("auto", "host"):
             rule = (
                 f"hosts have kernels and clocks of their own, not --time {wish.time} --kernel {wish.kernel}"
@@ -69,8 +75,8 @@ class HostsKernel(LabKernel):
         return cls(wish.agent())
 
     def examine(self, plan: Plan, wish: Wish) -> Fit:
-        """Whether each host can carry its part, and this machine the run directory; NoKernel, with everything
-        that is missing, if one cannot.
+        """Returns the plan as it runs on the hosts and the limits that it exceeds; raises NoKernel, with
+        everything that is missing, if a host cannot carry its part.
         """
         plan = netem_placed(plan, wish.bridged, self.ask(plan).lacks)
         if missing := self.can(plan):
@@ -82,8 +88,8 @@ class HostsKernel(LabKernel):
         return Fit(self.plan_there(plan), (), found, f"hosts {', '.join(named)}")
 
     def ask(self, plan: Plan) -> Answers:
-        """Examines all hosts in parallel, once for each plan. KernelError names every host that does not
-        answer, NoKernel those that lack what every lab needs.
+        """Examines all hosts in parallel, once for each plan. Raises KernelError with every host that does
+        not answer, or NoKernel with those that lack what every lab needs.
         """
         if self._last is None or self._last[0] != plan:
             far = [host for host in plan.hosts if host.machine]
@@ -95,7 +101,9 @@ class HostsKernel(LabKernel):
         return self._last[1]
 
     def can(self, plan: Plan) -> list[Missing]:
-        """The needs of each host's part that the host lacks."""
+        """Returns the needs of each host's part that the host lacks, and features that multi-host labs do not
+        support.
+        """
         answers = self.ask(plan)
         found = [
             Missing(f"on host {name}: {one.what}", one.reason, one.remedy)
@@ -113,11 +121,11 @@ class HostsKernel(LabKernel):
         return found + _left_out(plan)
 
     def describe(self) -> str:
-        """Which kernel it is."""
+        """Returns a few words for the user: each host uses its own kernel."""
         return "that of each host"
 
     def plan_there(self, plan: Plan) -> Plan:
-        """The plan with the paths of the user's disks on each host."""
+        """Returns the plan with the paths that the users' disks have on each host."""
         found = {node.name: node for node in plan.nodes}
         for name, answer in self.ask(plan).of.items():
             there = stage.with_images_there(answer.account, of_host(plan, name))
@@ -125,7 +133,9 @@ class HostsKernel(LabKernel):
         return dataclasses.replace(plan, nodes=tuple(found.values()))
 
     def start(self, launch: Launch) -> detached.DetachedLab:
-        """Copies images, records the commands that reach each host, and starts the lab process here."""
+        """Copies images to the hosts, records the commands that reach each host, and starts the lab process
+        here.
+        """
         control = detached.control_socket(launch.state_dir)
         answers = self._last[1] if self._last else self.ask(launch.plan)
         raw = launch.run_dir / "raw"
@@ -166,7 +176,7 @@ def _machine(host: Host) -> RemoteMachine:
 
 
 def _way(host: Host, answers: Answers, home: str) -> host_commands.Way:
-    """Command lines that start a part on a host, and that remove what a part left."""
+    """Returns the command lines that start a part on a host and that remove what a part left."""
     answer = answers.of.get(host.name)
     if answer is None:
         state = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local/state")
@@ -181,7 +191,7 @@ def _way(host: Host, answers: Answers, home: str) -> host_commands.Way:
 
 
 def _left_out(plan: Plan) -> list[Missing]:
-    """Features of the plan that multi-host labs do not support."""
+    """Returns the features of the plan that multi-host labs do not support."""
     tunnelled = {tunnel.device for tunnel in plan.tunnels}
     found = [
         Missing(
@@ -202,7 +212,9 @@ def _left_out(plan: Plan) -> list[Missing]:
 
 
 def _all(asked: Sequence[Future[remote.Answer]]) -> list[remote.Answer]:
-    """Collects all answers; raises one error with the texts of all that failed."""
+    """Returns all answers, or raises one error with the texts of all that failed: NoKernel if every host
+    answered.
+    """
     answers, refused, failed = [], [], []
     for one in asked:
         try:

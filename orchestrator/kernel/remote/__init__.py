@@ -1,1 +1,3 @@
-"""Lab kernel `ssh`: owner.py is started here, run/remote.py and remote_owner.py there."""
+"""Lab kernel `ssh`: owner.py runs on this machine, orchestrator/run/remote.py and remote_owner.py on the
+other.
+"""

@@ -1,5 +1,5 @@
-"""Finds the account of a lab's processes on the other machine (root, through sudo if needed), and its
-facts.
+"""Finds the account that runs a lab's processes on the other machine (root, by sudo if needed), and facts of
+that machine.
 """
 
 from __future__ import annotations
@@ -28,7 +28,11 @@ WORD = re.compile(r"^vnet:(\w+)=(.*)$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """`cache`, `state`: that account's directories for vNET. `python`: its newest, "" where there is none."""
+    """The account that runs a lab on the other machine, with facts of that machine.
+
+    cache, state: the account's directories for vNET. python: a Python that is new enough if there is one,
+    else the first; "" if none.
+    """
 
     root: bool
     sudo: bool  # it is reached through sudo
@@ -40,20 +44,26 @@ class Account:
     version: tuple[int, int]
 
     def shell(self, script: str) -> str:
-        """The command line of ssh that runs a POSIX script as this account."""
+        """Returns the ssh command line that runs a POSIX script as this account."""
         return ("sudo -n -H " if self.sudo else "") + f"sh -c {shlex.quote(script)}"
 
     def program(self, code: str, *arguments: str) -> str:
-        """The command line that runs vNET's program on that machine, from the copied `code`."""
+        """Returns the command line that runs orchestrator.run.remote on that machine, from the
+        copied `code`.
+        """
         return self.module(code, "orchestrator.run.remote", *arguments)
 
     def module(self, code: str, name: str, *arguments: str) -> str:
-        """The command line that runs any module of vNET there."""
+        """Returns the command line that runs the vNET module `name` on that machine, from the
+        copied `code`.
+        """
         argv = [self.python, "-s", "-m", name, *arguments]
         return self.shell(f"cd / && PYTHONPATH={shlex.quote(code)} exec {shlex.join(argv)}")
 
     def missing(self) -> list[Missing]:
-        """Everything that each lab needs and the machine lacks."""
+        """Returns what every lab needs and the machine lacks: a new enough Python, the same processor
+        architecture.
+        """
         found = []
         wanted = ".".join(map(str, LEAST_PYTHON))
         if self.version < LEAST_PYTHON:
@@ -70,7 +80,9 @@ class Account:
 
 
 def account(connection: Connection) -> Account:
-    """Finds the account by two short commands: root if possible, else the user who logs in."""
+    """Finds the account by two short commands: root if possible, else the user who logs in. Raises
+    KernelError if the login shell does not run commands.
+    """
     root, sudo = _rights(connection)
     plain = Account(root, sudo, "", "", "", "", "", (0, 0))
     said = connection.run(plain.shell(LOOK), what="looking at the machine").decode(errors="replace")
@@ -90,7 +102,9 @@ def account(connection: Connection) -> Account:
 
 
 def _rights(connection: Connection) -> tuple[bool, bool]:
-    """Whether the lab's processes run as root, and whether through sudo, which must need no password."""
+    """Returns whether the lab's processes run as root, and whether by sudo, which must not need a
+    password.
+    """
     said = connection.run(f"sh -c {shlex.quote(SUDO)}", what="looking at the account")
     words = said.decode(errors="replace").split()
     if "0" in words:

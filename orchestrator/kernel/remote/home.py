@@ -22,9 +22,9 @@ DOWN_S = 180.0  # more than all deadlines of a teardown together
 
 
 def fetch(connection: Connection, remote_lab: RemoteLab) -> None:
-    """Bring the run directory here, then remove the lab's directory there.
+    """Copies the run directory here, then removes the lab's directory on the other machine.
 
-    KernelError or OSError where that fails; then it is still there, and can be fetched again.
+    Raises KernelError or OSError on failure; the directory then stays there and can be fetched again.
     """
     command = remote_lab.account.program(remote_lab.code, "pack", remote_lab.home)
     process = connection.popen(command, subprocess.DEVNULL, subprocess.PIPE, subprocess.PIPE)
@@ -48,7 +48,9 @@ def fetch(connection: Connection, remote_lab: RemoteLab) -> None:
 
 
 def unpack(stream: IO[bytes], run_dir: Path) -> None:
-    """Files of a tar below `run_dir`; what is no plain file or directory below it is refused."""
+    """Unpacks files of a compressed tar below `run_dir`, except those that this side writes itself. Raises
+    KernelError for a member that is no plain file or directory below it.
+    """
     with tarfile.open(fileobj=stream, mode="r|gz") as tar:
         for member in tar:
             path = PurePosixPath(member.name)
@@ -71,8 +73,8 @@ def _write(tar: tarfile.TarFile, member: tarfile.TarInfo, target: Path) -> None:
 
 
 def come_home(connection: Connection, remote_lab: RemoteLab) -> None:
-    """Ends the lab there, by its own teardown if possible, and fetches its measurements. Tolerates what is
-    gone.
+    """Ends the lab on the other machine, by its own teardown if possible, and fetches its measurements. Does
+    nothing if the lab's directory is gone.
     """
     there = remote_lab.account
     look = f"test -d {shlex.quote(remote_lab.home)} && echo there; true"
@@ -93,9 +95,9 @@ def blame(run_dir: Path, why: str) -> None:
 
 
 def cleanup_remote(state_dir: Path) -> None:
-    """Removes the rest of a lab, there and here, after fetching its measurements into its run directory.
+    """Fetches a lab's measurements into its run directory, then removes the lab on both machines.
 
-    KernelError where the machine cannot be reached: then everything stays as it is, for another try.
+    Raises KernelError if the machine cannot be reached; everything then stays as it is, for another attempt.
     """
     if left := end(processes(state_dir)):
         pids = ", ".join(f"{p.pid} ({p.role})" for p in left)

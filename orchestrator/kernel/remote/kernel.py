@@ -1,7 +1,7 @@
 """Lab kernel `ssh`: the kernel of another machine, host or uml, whichever can carry the plan there.
 
-This copies vNET's code and the agent there over ssh and runs the same lab process there; owner.py brings its
-events, its control socket and its run directory back.
+vNET copies its code and the agent there over ssh and runs the same lab process there; owner.py connects its
+events and control socket to this machine and fetches its run directory.
 """
 
 from __future__ import annotations
@@ -37,7 +37,11 @@ ROOT_REMEDY = "log in as root, or let sudo ask that account nothing"
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The other machine's answer to a plan. `kinds`: why its kernel lacks a kind; None if it has it."""
+    """The other machine's answer to a plan.
+
+    kinds: for each kind of qdisc or link None if its kernel has it, else the error text. refused: why no
+    kernel there can carry the plan; None if one can.
+    """
 
     account: Account
     code: str
@@ -53,7 +57,9 @@ class Answer:
 
 
 class RemoteKernel(LabKernel):
-    """`machine` as the user named it; `agent`: the nodes' agent here, which is carried along."""
+    """The kernel of another machine. machine: as the user named it; agent: path of the nodes' agent here,
+    which is copied there.
+    """
 
     name = "ssh"
 
@@ -65,7 +71,9 @@ class RemoteKernel(LabKernel):
 
     @classmethod
     def of(cls, plan: Plan, wish: Wish) -> Self:
-        """The kernel of the machine that the wish or the plan names."""
+        """Returns the kernel of the machine that the wish or the plan names; raises KernelError if nodes have
+        container images.
+        """
         if contained := [node.name for node in plan.nodes if node.image]:
             rule = "are made of container images, which are not carried to other machines"
             raise KernelError(f"{', '.join(contained)}: {rule}; run the lab here, or run vnet there")
@@ -75,13 +83,15 @@ class RemoteKernel(LabKernel):
 
     @classmethod
     def clean(cls, state_dir: Path) -> bool:
-        """Takes the lab down on the other machine; nothing of it was here."""
+        """Takes the lab down on the other machine and returns True, since nothing else of it is
+        on this one.
+        """
         cleanup_remote(state_dir)
         return True
 
     def examine(self, plan: Plan, wish: Wish) -> Fit:
-        """Whether that machine can carry the plan, and this one its run directory; NoKernel, with everything
-        that is missing, if it cannot.
+        """Returns the plan as it runs there and the limits that it exceeds, there and on the disk here;
+        raises NoKernel, with everything that is missing, if the machine cannot carry it.
         """
         plan = netem_placed(plan, wish.bridged, self.ask(plan).lacks)
         why = self._choose(plan)
@@ -89,8 +99,8 @@ class RemoteKernel(LabKernel):
         return Fit(self.plan_there(plan), (), found, why)
 
     def ask(self, plan: Plan) -> Answer:
-        """Examines the machine, once for each plan. KernelError if it does not answer, NoKernel if it lacks
-        what every lab needs.
+        """Examines the machine, once for each plan. Raises KernelError if it does not answer, NoKernel if it
+        lacks what every lab needs.
         """
         plan = self.plan_there(plan)
         if self._last is None or self._last[0] != plan:
@@ -118,7 +128,7 @@ class RemoteKernel(LabKernel):
         return _answer(self.machine, there, upload.target, said)
 
     def can(self, plan: Plan) -> list[Missing]:
-        """The needs that the other machine lacks, and images that are missing here."""
+        """Returns the needs that the other machine lacks, and images that are missing here."""
         answer = self.ask(plan)
         found = []
         if answer.refused is not None:
@@ -138,11 +148,11 @@ class RemoteKernel(LabKernel):
         return f"{answer.why}; on {answer.account.name} ({self.machine.url})"
 
     def describe(self) -> str:
-        """Which machine it is."""
+        """Returns the machine's URL."""
         return self.machine.url
 
     def plan_there(self, plan: Plan) -> Plan:
-        """The plan with that machine's own libvirt and paths."""
+        """Returns the plan with the libvirt URI that is valid on that machine."""
         if libvirt_machine(plan.libvirt) is None:
             return plan
         return dataclasses.replace(plan, libvirt=self.machine.libvirt)

@@ -11,7 +11,9 @@ from orchestrator.kernel.remote.ssh import Connection
 
 
 def text(state_dir: Path, run_dir: Path, name: str) -> str:
-    """A file of the run directory as it is now; empty if it does not exist. KernelError: no answer."""
+    """Returns the present content of a file of the run directory; empty if it does not exist. Raises
+    KernelError if the other machine does not answer.
+    """
     if (remote_lab := read(state_dir)) is None:
         file = run_dir / name
         return file.read_text(errors="replace") if file.exists() else ""
@@ -20,7 +22,7 @@ def text(state_dir: Path, run_dir: Path, name: str) -> str:
 
 
 def stream(state_dir: Path, name: str) -> socket.socket:
-    """A connection to a Unix socket of the state directory; OSError if no process listens."""
+    """Returns a connection to a Unix socket of the state directory; raises OSError if no process listens."""
     if (remote_lab := read(state_dir)) is not None:
         return _through(remote_lab, state_dir, name)
     made = socket.socket(socket.AF_UNIX)
@@ -33,7 +35,9 @@ def stream(state_dir: Path, name: str) -> socket.socket:
 
 
 def _through(remote_lab: RemoteLab, state_dir: Path, name: str) -> socket.socket:
-    """Over the owner's ssh connection; where no process listens there, it ends at once, with the reason."""
+    """Connects to a socket on the other machine through the owner's ssh connection; raises FileNotFoundError
+    if no process listens there.
+    """
     ours, theirs = socket.socketpair()
     with theirs:
         command = remote_lab.account.program(remote_lab.code, "stream", remote_lab.home, name)

@@ -1,5 +1,5 @@
-"""This machine's end of the connection to the owner of a lab on another machine (remote_owner.py), with its
-clients.
+"""This machine's end of the connection to a lab's owner on another machine (remote_owner.py): carries events,
+signals and control clients.
 """
 
 from __future__ import annotations
@@ -28,7 +28,10 @@ Open = Callable[[socket.socket], subprocess.Popen[bytes]]
 
 
 class RemoteConnection:
-    """`status`: the lab's, once it has ended; `end`: its last line, which is kept back."""
+    """The connection to the owner of one lab on another machine.
+
+    status: the lab's exit status, once it has ended; end: the lab's last event, which the caller emits.
+    """
 
     def __init__(self, remote_lab: RemoteLab, control: Path) -> None:
         self.status: int | None = None
@@ -39,8 +42,8 @@ class RemoteConnection:
         self._selector = Calls()
 
     def serve(self, open_there: Open) -> int:
-        """Serves until the lab or the connection has ended; returns the exit status of the command of
-        `open_there`.
+        """Serves until the lab or the connection has ended; returns the exit status of the ssh command that
+        `open_there` starts.
         """
         ours, theirs = socket.socketpair()
         with ours:
@@ -80,7 +83,7 @@ class RemoteConnection:
             self._message(self._here(line))
 
     def _here(self, line: bytes) -> bytes:
-        """Replaces the run directory's path in a line by its path on this machine."""
+        """Replaces the run directory's path on the other machine by that on this machine in a line."""
         here = self._remote_lab.run_dir
         return (
             line

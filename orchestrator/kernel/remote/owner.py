@@ -1,8 +1,9 @@
-"""The process that owns a lab on another machine: copies it there, brings its events and control socket here.
+"""The process that owns a lab on another machine: copies the lab there, and carries its events and control
+socket here.
 
-Started by kernel.py as `python -m orchestrator.kernel.remote.owner FILE`. Standard output: the lab's
-JSON lines. Exit status: that of the lab process; 1 where it was lost. End of file on standard input means
-that the command that wanted this run is gone: the lab is interrupted.
+kernel.py starts it as `python -m orchestrator.kernel.remote.owner FILE`. Standard output: the lab's JSON
+lines. Exit status: that of the lab process; 1 if the lab was lost. End of file on standard input means that
+the command that wanted this run is gone; the lab is then interrupted.
 
 If fetching the results fails, the state directory stays, and `vnet down` fetches them again.
 """
@@ -30,9 +31,9 @@ from orchestrator.lab.state import State, replace
 
 
 class RemoteOwner:
-    """One lab from the first connection to its run directory here, in one thread.
+    """Owns one lab from the first connection until its run directory is here, in one thread.
 
-    `away`: whether something of it is there; while it is, the state directory must stay.
+    away: whether something of the lab is on the other machine; while it is, the state directory must stay.
     """
 
     def __init__(self, remote_lab: RemoteLab, state: State) -> None:
@@ -44,7 +45,9 @@ class RemoteOwner:
         self.away = False
 
     def run(self) -> int:
-        """The lab's exit status; KernelError, OSError or Interrupted where it was lost or never began."""
+        """Runs the lab and returns its exit status; raises KernelError, OSError or Interrupted if it was lost
+        or never began.
+        """
         try:
             self._carry()
             self._serve()
@@ -61,7 +64,7 @@ class RemoteOwner:
         return status
 
     def _carry(self) -> None:
-        """Copies everything that the lab needs, the start file last."""
+        """Copies to the other machine everything that the lab needs, the start file last."""
         remote_lab, plan = self.remote_lab, codec.from_json(Plan, (self.run_dir / "plan.json").read_text())
         self._phase("stage", f"to {remote_lab.account.name}")
         self.state.record("ssh", self.connection.open())
@@ -106,7 +109,9 @@ class RemoteOwner:
         return f"{self.remote_lab.machine.url}: the lab's owner there ended with status {status}: {words}"
 
     def _salvage(self, why: Exception) -> None:
-        """Fetches the results once more; on failure, appends the reason to the first error."""
+        """Emits the error and fetches the results over a new connection; raises KernelError if that fails
+        too.
+        """
         emit(json.dumps({"event": "error", "text": str(why)}))
         self._phase("fetch", "what was measured until then")
         try:
@@ -124,7 +129,7 @@ class RemoteOwner:
 
 
 def main() -> int:
-    """Own the lab that the file (argument 1) describes."""
+    """Owns the lab that the file (argument 1) describes; returns the exit status."""
     remote_lab = codec.from_json(RemoteLab, Path(sys.argv[1]).read_text())
     state_dir = Path(remote_lab.state_dir)
     for number in ENDINGS:

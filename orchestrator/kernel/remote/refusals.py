@@ -1,4 +1,4 @@
-"""ssh's error texts for a failed connection, with their meanings and remedies."""
+"""Explains ssh's error texts for a failed connection: their meanings and remedies."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ _MEANINGS = (
 
 
 def explained(machine: RemoteMachine, said: str) -> str:
-    """ssh's error in one line, followed by its meaning and remedy; `said` may be empty."""
+    """Returns ssh's error text `said` (which may be empty) in one line, followed by its meaning
+    and remedy.
+    """
     words = " ".join(said.replace("@", " ").split() if "IDENTIFICATION HAS CHANGED" in said else said.split())
     port = f"-p {machine.port} " if machine.port else ""
     user = f"{machine.user}@" if machine.user else ""

@@ -17,7 +17,10 @@ OWNER = "owner.json"  # in `home` there, once the owner there has begun
 
 @dataclass(frozen=True, slots=True)
 class RemoteLab:
-    """One lab there. `home` is all that it has there: its launch, its owner's number, its run directory."""
+    """One lab on another machine.
+
+    home: its directory there, with its start file, its owner's process number and its run directory.
+    """
 
     machine: RemoteMachine
     account: Account
@@ -34,18 +37,18 @@ class RemoteLab:
 
     @property
     def state(self) -> str:
-        """Name of its state directory on either side."""
+        """Name of the lab's state directory, the same on both machines."""
         return Path(self.state_dir).name
 
     @property
     def run_there(self) -> str:
-        """Its run directory there, with the name that it has here."""
+        """Path of the run directory on the other machine; its name is the same as here."""
         return f"{self.home}/{Path(self.run_dir).name}"
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """The start file (LAUNCH) for the owner there, beside the plan."""
+    """The start file (LAUNCH) for the owner on the other machine; the file also contains the plan."""
 
     kernel: str
     why: str
@@ -57,7 +60,9 @@ class Start:
 
 
 def read(state_dir: Path) -> RemoteLab | None:
-    """The remote_lab of a lab of this user; None where it was not written yet."""
+    """Returns the record of a lab of this user; None if there is none (yet). Raises KernelError if the file
+    is unreadable.
+    """
     path = state_dir / FILE
     if not path.exists():
         return None

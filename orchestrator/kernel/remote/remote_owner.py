@@ -1,10 +1,10 @@
-"""The owner of a lab on the other machine: ssh's input and output connect it to the owner on the user's
+"""The owner of a lab on the other machine, which ssh's input and output connect to the owner on the user's
 machine.
 
-JSON lines as over a guest's serial line (uml/guest.py): out go `out` (a line of the lab), `serving`, `beat`,
-`manifest` (its text when it has changed), `exit` and the clients' lines of relay.py; in come `signal`, `beat`
-and the clients' lines. The end of the line, or SILENCE_S without a word, means that home is gone: the lab is
-interrupted, and what it measured stays here until somebody comes for it.
+Both send JSON lines, as over a guest's serial line (uml/guest.py). This side sends `out` (a line of the lab),
+`serving`, `beat`, `manifest` (its text when it has changed), `exit` and the clients' lines of relay.py; it
+receives `signal`, `beat` and the clients' lines. If the connection ends, or no line arrives for SILENCE_S, it
+interrupts the lab; the measurements stay here until `vnet down` fetches them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ STDIN, STDOUT, STDERR = 0, 1, 2
 
 
 class RemoteOwner:
-    """One lab from its start to its end, in one thread, and a second one that reads its events."""
+    """Owns one lab from its start to its end, in one thread; a second thread reads the lab's events."""
 
     def __init__(self, handle: LabHandle, run_dir: Path) -> None:
         self.handle = handle
@@ -44,7 +44,7 @@ class RemoteOwner:
         self._told_ns = 0  # modification time of the last manifest sent
 
     def run(self) -> int:
-        """Serve until the lab's process has ended; its exit status."""
+        """Serves until the lab's process has ended; returns its exit status."""
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, lambda n, _: self._left_alone(signal.Signals(n).name))
         read, write = os.pipe()
@@ -117,7 +117,7 @@ class RemoteOwner:
             self.send(manifest=self.manifest.read_text())
 
     def _left_alone(self, why: str) -> None:
-        """Interrupts the lab after the connection is lost, so that it tears down."""
+        """Interrupts the lab after a signal or the loss of the connection, so that it tears down."""
         if self._alone:
             return
         self._alone = True

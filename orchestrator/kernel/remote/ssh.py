@@ -1,7 +1,7 @@
 """One ssh connection to another machine for all commands, with explanations of ssh's errors.
 
-Plain OpenSSH with the user's own configuration, keys and known hosts; VNET_SSH replaces the command `ssh`
-(and its options). Host keys are checked as that configuration says; nobody is asked anything.
+It is plain OpenSSH with the user's own configuration, keys and known hosts; VNET_SSH replaces the command
+`ssh` (and its options). ssh checks host keys as that configuration says, and never asks the user.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ PR_SET_PDEATHSIG = 1
 
 
 class Connection:
-    """A connection and its control socket, in `directory`. A context manager: it is open inside."""
+    """An ssh connection, whose control socket is in `directory`; as a context manager, it is open inside the
+    block.
+    """
 
     def __init__(self, machine: RemoteMachine, directory: Path) -> None:
         self.machine = machine
@@ -42,7 +44,7 @@ class Connection:
 
     @classmethod
     def of_owner(cls, machine: RemoteMachine, directory: Path) -> Connection:
-        """The open one of another process; it is not ours to close."""
+        """Returns an object that uses the open connection of another process, and does not close it."""
         return cls(machine, directory)
 
     def __enter__(self) -> Self:
@@ -53,7 +55,9 @@ class Connection:
         self.close()
 
     def open(self) -> int:
-        """Connect; the number of ssh's process. KernelError with ssh's words and what they mean."""
+        """Connects and returns the process number of ssh. Raises KernelError with ssh's error and its
+        meaning.
+        """
         if len(str(self._socket)) > SOCKET_PATH_MAX:
             raise KernelError(
                 f"{self._socket}: longer than the name of ssh's control socket may be; set VNET_STATE_DIR "
@@ -74,7 +78,7 @@ class Connection:
         return self._master.pid
 
     def close(self) -> None:
-        """End the connection; what runs over it loses its input and output."""
+        """Ends the connection; commands that run over it lose their input and output."""
         if self._master is not None:
             self._master.terminate()
             try:
@@ -85,7 +89,7 @@ class Connection:
             self._master = None
 
     def popen(self, command: str, stdin: Any, stdout: Any, stderr: Any) -> subprocess.Popen[bytes]:
-        """Start a command of the other machine's shell."""
+        """Starts a command in the other machine's shell."""
         # Without the connection, ssh would make a separate one, which this object does not control.
         through = ["-o", "ControlMaster=no", "-o", "ProxyCommand=false"]
         return self._start([*through, *self._target(), command], stdin, stdout, stderr)
@@ -97,8 +101,8 @@ class Connection:
         timeout_s: float | None = 60.0,
         what: str = "",
     ) -> bytes:
-        """Output of a command that ends well, `write` gives it its input; else KernelError with its words,
-        under the name `what`.
+        """Runs a command, to which `write` writes the input, and returns its output. Raises KernelError with
+        its error text, under the name `what`, if it fails or takes longer than `timeout_s`.
         """
         process = self.popen(command, subprocess.PIPE, subprocess.PIPE, subprocess.PIPE)
         assert process.stdin is not None
@@ -123,7 +127,7 @@ class Connection:
         return output
 
     def lost(self, words: str = "") -> str | None:
-        """Why the connection is gone, None while it is there; `words`: what ssh said elsewhere."""
+        """Returns why the connection is gone; None while it exists. words: ssh's error text of a command."""
         if self._master is not None:
             try:
                 self._master.wait(GONE_S)
@@ -160,12 +164,12 @@ class Connection:
 
 
 def client() -> list[str]:
-    """The command `ssh`."""
+    """Returns the command `ssh` as words, or that of VNET_SSH."""
     return shlex.split(os.environ.get("VNET_SSH", "")) or ["ssh"]
 
 
 def target(machine: RemoteMachine) -> list[str]:
-    """ssh's arguments that name a machine."""
+    """Returns the arguments of ssh that name a machine, with its user, port and keys."""
     options = ["-o", "BatchMode=yes", "-o", f"ConnectTimeout={CONNECT_S}", "-T", "-a", "-x"]
     options += ["-o", "ClearAllForwardings=yes"]
     if machine.keyfile:
@@ -178,6 +182,8 @@ def target(machine: RemoteMachine) -> list[str]:
 
 
 def direct(machine: RemoteMachine, command: str) -> list[str]:
-    """A command line with a separate connection, for processes that outlive this one."""
+    """Returns a command line that runs `command` over a separate connection, for processes that outlive this
+    one.
+    """
     alone = ["-o", "ControlMaster=no", "-o", "ControlPath=none", "-o", "ServerAliveInterval=15"]
     return [*client(), *alone, *target(machine), command]

@@ -1,7 +1,7 @@
-"""Copies to another machine, once, what a lab needs there: vNET's code with the agent, and images.
+"""Copies to another machine what a lab needs there: vNET's code with the agent, and images.
 
-Each is a directory (or a file) named after its content, complete or not there at all, in the account's
-cache: nothing is carried twice, and two versions of vNET do not meet.
+Each is a directory in the account's cache, named after its content, that is either complete or absent. So
+nothing is copied twice, and different versions of vNET do not mix.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ BACKING_FILE = slice(8, 16)  # offset of its name in a qcow2 header, 0 where the
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """A directory to copy: `target` on the other machine, and its files by name; the last one marks it
-    complete.
+    """A directory to copy: its path on the other machine, and its files by name; the last file marks the
+    directory as complete.
     """
 
     target: str
@@ -40,12 +40,12 @@ class Upload:
 
     @property
     def size(self) -> int:
-        """In bytes."""
+        """Total size of the files in bytes."""
         return sum(path.stat().st_size for _, path in self.files)
 
 
 def code(account: Account, agent: Path) -> Upload:
-    """Our own code and the agent, laid out as in a checkout."""
+    """Returns vNET's own code and the agent as one upload, laid out as in a checkout."""
     found = [(AGENT, agent), ("pyproject.toml", PROJECT / "pyproject.toml")]
     for root, tops in ((CODE_ROOT, CODE), (PROJECT, RECIPES)):
         for top in tops:
@@ -55,7 +55,9 @@ def code(account: Account, agent: Path) -> Upload:
 
 
 def images(account: Account, plan: Plan) -> list[Upload]:
-    """Images of the plan's machines; KernelError, with the remedy, for one that is not here."""
+    """Returns an upload for each image of the plan's machines; raises KernelError, with the remedy, for one
+    that is not here.
+    """
     found = []
     for name in image_names(plan):
         try:
@@ -66,12 +68,12 @@ def images(account: Account, plan: Plan) -> list[Upload]:
 
 
 def image_names(plan: Plan) -> list[str]:
-    """Names (or paths) of images, each once."""
+    """Returns the names (or paths) of the images of the plan's machines, each once."""
     return list(dict.fromkeys(node.vm.image for node in plan.nodes if node.vm is not None))
 
 
 def with_images_there(account: Account, plan: Plan) -> Plan:
-    """The plan with the paths of the user's disks on the other machine."""
+    """Returns the plan with the paths that the user's disks have on the other machine."""
     paths = {name: _disk(account, Path(name)).target for name in image_names(plan) if _own(name)}
     nodes = tuple(
         replace(node, vm=replace(node.vm, image=f"{paths[node.vm.image]}/disk.qcow2"))
@@ -83,7 +85,9 @@ def with_images_there(account: Account, plan: Plan) -> Plan:
 
 
 def carry(connection: Connection, account: Account, upload: Upload) -> bool:
-    """Copies it unless it is there; returns whether it copied. KernelError with the other side's error."""
+    """Copies an upload unless it is there already; returns whether it copied. Raises KernelError with the
+    other machine's error.
+    """
     target, last = shlex.quote(upload.target), shlex.quote(f"{upload.target}/{upload.files[-1][0]}")
     there = connection.run(account.shell(f"test -e {last} && echo there; true"), what=upload.target)
     if there.split() == [b"there"]:
@@ -120,7 +124,9 @@ def _digest(files: Iterable[tuple[str, Path]]) -> str:
 
 @functools.cache
 def digest(path: Path, _changed_ns: int) -> str:
-    """SHA-256 of a file, reckoned once while it stays as it is."""
+    """Returns the SHA-256 of a file in hexadecimal; the result is kept until the file's time `_changed_ns`
+    changes.
+    """
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -130,8 +136,8 @@ def _own(image: str) -> bool:
 
 
 def _image(account: Account, name: str, image: Image) -> Upload:
-    """A built image without files that labs here derived from it and without the agent; the other side makes
-    its own.
+    """Returns the upload of a built image, without the agent and the files that labs here derived from the
+    image; the other machine makes its own.
     """
     if _own(name):
         return _disk(account, Path(name))
@@ -142,7 +148,7 @@ def _image(account: Account, name: str, image: Image) -> Upload:
 
 
 def _disk(account: Account, path: Path) -> Upload:
-    """A disk of the user's own, which must be whole in itself."""
+    """Returns the upload of a user's disk; raises KernelError if it is a layer over another file."""
     with path.open("rb") as disk:
         if any(disk.read(16)[BACKING_FILE]):
             raise KernelError(

@@ -1,1 +1,3 @@
-"""Lab kernel `uml`: outside, kernel.py starts owner.py, which boots; inside, init.py goes on as guest.py."""
+"""Lab kernel `uml`: outside the guest, kernel.py starts owner.py, which boots it; inside, init.py continues
+as guest.py.
+"""

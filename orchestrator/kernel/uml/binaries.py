@@ -1,4 +1,4 @@
-"""Finds the User-Mode Linux kernels that run on this machine, the best first."""
+"""Finds the User-Mode Linux kernels that can run on this machine, in the order of preference."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ BUILT = {
 
 @dataclass(frozen=True, slots=True)
 class UmlBinary:
-    """A kernel to boot. `modules`: where its modules are, None if everything is built in.
+    """A User-Mode Linux kernel.
 
-    `made`: of a built one, what it was built from: this checkout's source, its fallback, or something older.
+    modules: the directory of its modules; None if everything is built in. made: for a built kernel, whether
+    it comes from this checkout's source, its fallback source, or an older recipe.
     """
 
     path: Path
@@ -42,9 +43,10 @@ class UmlBinary:
 
     @property
     def any_registers(self) -> bool:
-        """Whether it asks for the size of a processor's registers (Linux 6.13).
+        """Whether it adapts to the size of a processor's registers (Linux 6.13).
 
-        An older one holds those of AVX-512 at most, and panics at the first program where there is AMX.
+        An older one has room for those of AVX-512 at most, and panics at the first program on a processor
+        with AMX.
         """
         return self._since(6, 13)
 
@@ -53,7 +55,7 @@ class UmlBinary:
         return known >= (major, minor)
 
     def describe(self) -> str:
-        """A few words for the user: release and where it comes from."""
+        """Returns the release and the origin of the kernel in a few words for the user."""
         words = {
             "given": "from VNET_UML_KERNEL",
             "built": BUILT[self.made],
@@ -63,24 +65,32 @@ class UmlBinary:
 
 
 def cache_dir(env: Mapping[str, str] = os.environ) -> Path:
-    """Where built kernels are kept: one directory per hash of what they were built from."""
+    """Returns the directory of built kernels, which has a subdirectory for each hash of their
+    build inputs.
+    """
     base = env.get("XDG_CACHE_HOME") or str(Path(env.get("HOME") or "~").expanduser() / ".cache")
     return Path(base) / "vnet" / "kernels"
 
 
 def find_binaries(env: Mapping[str, str] = os.environ, cpuinfo: str | None = None) -> list[UmlBinary]:
-    """All kernels that run here, the best first: given, built (this checkout's, newest), Debian's."""
+    """Returns all kernels that run here, in the order of preference: given by VNET_UML_KERNEL, built (this
+    checkout's first, then the newest), Debian's.
+
+    cpuinfo: the text of /proc/cpuinfo; None: this machine's.
+    """
     amx = has_amx(cpuinfo)
     return [binary for binary in _found(env) if binary.any_registers or not amx]
 
 
 def too_old(env: Mapping[str, str] = os.environ, cpuinfo: str | None = None) -> list[UmlBinary]:
-    """The kernels found that this processor has too many registers for."""
+    """Returns the kernels that have no room for this processor's registers."""
     return [binary for binary in _found(env) if not binary.any_registers] if has_amx(cpuinfo) else []
 
 
 def has_amx(cpuinfo: str | None = None) -> bool:
-    """Whether the processor has AMX, 8 KiB of registers more; `cpuinfo`: the text of /proc/cpuinfo."""
+    """Returns whether the processor has AMX, which adds 8 KiB of registers. cpuinfo: the text of
+    /proc/cpuinfo.
+    """
     return " amx_tile" in (CPUINFO.read_text() if cpuinfo is None else cpuinfo)
 
 
@@ -107,7 +117,7 @@ def _candidates(env: Mapping[str, str]) -> list[tuple[Path, Literal["given", "bu
 
 
 def release_of(path: Path) -> str | None:
-    """The kernel's release, as it prints it; None if it does not run here."""
+    """Returns the release that the kernel prints; None if it does not run here."""
     try:
         answer = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=10, check=False)
     except (OSError, subprocess.TimeoutExpired):

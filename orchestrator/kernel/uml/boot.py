@@ -37,7 +37,10 @@ SERIAL_IN_GUEST = "/dev/ttyS0"
 
 @dataclass(frozen=True, slots=True)
 class Boot:
-    """Everything the owner process needs to run one guest. `stays`: no command waits for its end."""
+    """Everything the owner process needs to run one guest.
+
+    stays: the guest outlives the command that started it.
+    """
 
     lab: str
     argv: tuple[str, ...]
@@ -49,10 +52,10 @@ class Boot:
 
 
 def command(binary: UmlBinary, memory: int, state_dir: Path, python: str) -> tuple[str, ...]:
-    """The kernel's command line; KernelError for a path that it cannot hold.
+    """Returns the kernel's command line; raises KernelError for a path with a space or a quote.
 
-    SERIAL stands where the serial line's descriptor goes; the console goes to standard output. seccomp=auto:
-    by ptrace where seccomp does not work (a processor without XSAVE).
+    SERIAL stands for the serial line's descriptor; the console goes to standard output. seccomp=auto falls
+    back to ptrace where seccomp does not work (a processor without XSAVE).
     """
     for path in (state_dir, INIT, python):
         if re.search(r"[\s\"']", str(path)):
@@ -82,7 +85,9 @@ def write_settings(
     env: Mapping[str, str],
     control: str,
 ) -> None:
-    """SETTINGS in `directory`, for the guest's first process; the owner copies it to the state directory."""
+    """Writes SETTINGS into `directory`, for the guest's first process; the owner copies the file to the state
+    directory.
+    """
     # The guest sees the host's files under /host: /run and /tmp are its own.
     content = {
         "run_dir": str(run_dir),
@@ -99,17 +104,17 @@ def write_settings(
 
 
 def memory_of(plan: Plan) -> int:
-    """Ceiling of the memory of the guest that carries a plan; raises as `memory_bytes`."""
+    """Returns the memory limit (bytes) of the guest that carries a plan; raises as `memory_bytes`."""
     predicted = next((int(one.value) for one in plan.predictions if one.name == "memory"), 0)
     return memory_bytes(len(plan.nodes), predicted)
 
 
 def memory_bytes(nodes: int, predicted: int = 0, available: int | None = None) -> int:
-    """Ceiling of the guest's memory; KernelError where the machine cannot give it.
+    """Returns the limit of the guest's memory in bytes; raises KernelError if it exceeds three quarters of
+    what is available.
 
-    predicted: bytes that the lab's programs are expected to take, of which Java machines alone may take more
-    than nodes usually do. It is a ceiling and no cost, so it is generous: three quarters of what is free must
-    hold it.
+    predicted: bytes that the lab's programs will probably use (Java programs use more than nodes usually do).
+    The guest takes memory only when it uses it, so the limit is generous.
     """
     available = available_bytes() if available is None else available
     heavy = KERNEL_BYTES + math.ceil(predicted / LAB_SHARE / MIB) * MIB
@@ -124,12 +129,14 @@ def memory_bytes(nodes: int, predicted: int = 0, available: int | None = None) -
 
 
 def most(available: int) -> int:
-    """Bytes that a guest may take of what is free: a quarter is left to the machine."""
+    """Returns the bytes that a guest may take of the available ones: a quarter is left to the machine."""
     return available * 3 // 4
 
 
 def memory_directory(wanted: int, candidates: Sequence[str] | None = None) -> Path:
-    """Where the guest's memory file may lie: not noexec, `wanted` bytes free; KernelError if nowhere."""
+    """Returns a directory for the guest's memory file: not mounted noexec, with `wanted` bytes free. Raises
+    KernelError if there is none.
+    """
     if candidates is None:
         candidates = ["/dev/shm", os.environ.get("TMPDIR", "/tmp"), "/tmp", "/var/tmp", str(Path.home())]
     for directory in candidates:
@@ -143,7 +150,7 @@ def memory_directory(wanted: int, candidates: Sequence[str] | None = None) -> Pa
 
 
 def usable(directory: str) -> bool:
-    """Whether programs may be mapped executable from there and files written."""
+    """Returns whether files in the directory can be written and mapped executable."""
     if not os.access(directory, os.W_OK | os.X_OK):
         return False
     return not os.statvfs(directory).f_flag & os.ST_NOEXEC

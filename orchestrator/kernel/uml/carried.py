@@ -1,4 +1,6 @@
-"""A built lab kernel as one file, named by its hash: from a machine that could build it to another."""
+"""Exports a built lab kernel into one file, named by its hash, and imports it on a machine that cannot build
+one.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ _HASH = re.compile(r"[0-9a-f]{16}")
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """An exported or imported kernel. `known`: whether its bytes are those of images/kernel/known-builds."""
+    """An exported or imported kernel. known: whether images/kernel/known-builds lists these bytes for its
+    inputs.
+    """
 
     path: Path
     name: str  # hash of all inputs of its build
@@ -33,7 +37,9 @@ class Carried:
 
 
 def export_kernel(target: Path, env: Mapping[str, str] = os.environ) -> Carried:
-    """The best built kernel into a file that is not there yet, or NAME.tar.gz in a directory; KernelError."""
+    """Writes the best built kernel into a new file `target`, or into lab-kernel-NAME.tar.gz if `target` is a
+    directory. Raises KernelError if none is built or the file cannot be written.
+    """
     built = [binary.path for binary in find_binaries(env) if binary.origin == "built"]
     if not built:
         raise KernelError("lab-kernel: none is built here; vnet images build lab-kernel")
@@ -63,7 +69,9 @@ def export_kernel(target: Path, env: Mapping[str, str] = os.environ) -> Carried:
 
 
 def import_kernel(source: Path, env: Mapping[str, str] = os.environ) -> Carried:
-    """Into the cache of built kernels; KernelError, and nothing is changed, where it is none."""
+    """Installs the kernel of an exported file in the cache of built kernels. Raises KernelError, and changes
+    nothing, if the file is invalid or the kernel does not run here.
+    """
     try:
         name, told, content = _read(source)
     except (tarfile.TarError, EOFError, OSError, ValueError) as error:
@@ -100,7 +108,9 @@ def import_kernel(source: Path, env: Mapping[str, str] = os.environ) -> Carried:
 
 
 def _read(source: Path) -> tuple[str, dict[str, str], bytes]:
-    """Hash, record and kernel; ValueError for anything else in the file. Nothing is unpacked by its name."""
+    """Returns hash, record and kernel of an exported file; raises ValueError if it contains anything else.
+    Unpacks no file to disk.
+    """
     with tarfile.open(source, "r:gz") as tar:
         found: dict[str, bytes] = {}
         names: set[str] = set()
@@ -126,7 +136,9 @@ def _known(name: str, sha256: str) -> bool:
 
 
 def _listed(name: str) -> str | None:
-    """The SHA-256 that others got from the same inputs (images/kernel/known-builds)."""
+    """Returns the SHA-256 that images/kernel/known-builds lists for the same inputs; None if it
+    lists none.
+    """
     lines = (line.split() for line in (DIRECTORY / "known-builds").read_text().splitlines())
     return next((words[1] for words in lines if words[:1] == [name]), None)
 

@@ -36,12 +36,16 @@ SIGNS = (  # first match wins: text on the console, what it means, what helps
 
 
 def cause(console: str, reason: str | None, status: int | None) -> str:
-    """Why a guest ended without the lab's exit status, in a few words."""
+    """Returns in a few words why a guest ended without the lab's exit status: `reason` if there is one, else
+    what the console shows.
+    """
     return reason or _sign(console)[0] or f"the guest ended by itself (status {status}) before the lab did"
 
 
 def failure(console: str, reason: str | None, status: int | None, path: Path) -> str:
-    """The cause, what helps, and the console's lines around the sign of it, or its last ones."""
+    """Returns an error text: the cause, the remedy, and the console's lines around the sign of the cause, or
+    its last ones.
+    """
     _, remedy, place = _sign(console)
     helps = f"; {remedy}" if remedy and not reason else ""
     lines = console.splitlines()
@@ -51,7 +55,7 @@ def failure(console: str, reason: str | None, status: int | None, path: Path) ->
 
 
 def warnings(console: str) -> list[dict[str, str]]:
-    """Warnings about the run: the guest's kernel killed a process for lack of memory."""
+    """Returns a warning about the run if the guest's kernel killed processes for lack of memory."""
     killed = [
         line
         for line in console.splitlines()
@@ -70,7 +74,11 @@ def warnings(console: str) -> list[dict[str, str]]:
 
 
 def _sign(console: str) -> tuple[str | None, str | None, int | None]:
-    """Meaning, remedy, and the number of the line: what follows a panic is its stack, which says little."""
+    """Returns meaning, remedy and line number of the first known sign on the console; three times None if
+    there is none.
+
+    The line matters because a panic is followed by its stack, which tells little.
+    """
     lines = console.splitlines()
     for text, meaning, remedy in SIGNS:
         for number, line in enumerate(lines):

@@ -30,7 +30,7 @@ BEAT_S = 1.0
 
 
 class Supervisor:
-    """Process 1 of the guest: one lab process, one serial line, reaping of whatever ends."""
+    """Process 1 of the guest: runs one lab process, serves the serial line, and reaps all ended processes."""
 
     def __init__(self, settings: dict[str, Any]) -> None:
         self.settings = settings
@@ -41,7 +41,7 @@ class Supervisor:
         self._serving = False
 
     def run(self) -> int:
-        """Run the lab process to its end; its exit status (128 + n for a signal)."""
+        """Runs the lab process to its end; returns its exit status (128 + n for a signal)."""
         self.send(hello={"release": os.uname().release, "time_ns": time.time_ns()})
         lab, stdout = self._start(self.settings["python"], self.settings["env"])
         output = LineStream(stdout)
@@ -55,9 +55,10 @@ class Supervisor:
         return self.status if self.status is not None else 1
 
     def _start(self, words: Sequence[str], env: Mapping[str, str]) -> tuple[int, int]:
-        """The lab process, a fork: half of what it imports is loaded already. Its pid and standard output.
+        """Starts the lab process by a fork, since half of its modules are loaded already; returns its pid and
+        standard output.
 
-        `words`: a file or `-m` module and its arguments, without site-packages, as here.
+        words: a file or `-m` module with arguments; it runs without site-packages, like this process.
         """
         read, write = os.pipe()
         if pid := os.fork():
@@ -80,7 +81,7 @@ class Supervisor:
         sys.exit()
 
     def send(self, **message: Any) -> None:
-        """One line to the machine outside."""
+        """Sends one JSON line to the owner outside."""
         self.serial.queue(json.dumps(message).encode())
 
     def _loop(self, lab: int) -> None:
@@ -140,14 +141,16 @@ class Supervisor:
 
 
 def open_serial(path: str) -> int:
-    """The serial line, raw: no echo, no line editing, every byte as it is."""
+    """Opens the serial line in raw mode: no echo, no line editing, every byte unchanged. Returns its
+    descriptor.
+    """
     fd = os.open(path, os.O_RDWR | os.O_NOCTTY)
     tty.setraw(fd)
     return fd
 
 
 def main(settings: dict[str, Any]) -> None:
-    """Run what the settings say, report the exit status, stop the kernel."""
+    """Runs the lab process of the settings, reports its exit status, and powers the kernel off."""
     supervisor = Supervisor(settings)
     status = supervisor.run()
     os.sync()  # results are on the host before it reads the end

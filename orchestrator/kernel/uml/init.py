@@ -1,10 +1,12 @@
-"""First process of a User-Mode Linux lab: builds the root that the lab sees, goes on as its supervisor.
+"""First process of a User-Mode Linux lab: builds the root that the lab sees, then continues as its
+supervisor.
 
-The kernel's root is the host's / through hostfs, read only; the lab gets an overlay of it, so that writes to
-/etc and the like stay in the guest's memory. Started as `python3 -S -s init.py SETTINGS` (boot.py), a JSON
-file, since the kernel's command line is too short for paths: `run_dir` (writable host directory), `state`
-(the lab's directory in the guest), `modules` (directory or ""), `code`, and what guest.py reads.
-A program takes 30 ms to start under Debian's kernel, a call of this one next to nothing.
+The kernel's root is the host's / by hostfs, read-only; the lab gets an overlay of it, so that writes to /etc
+and the like stay in the guest's memory. boot.py starts this as `python3 -S -s init.py SETTINGS`, a JSON file,
+since the kernel's command line is too short for paths: `run_dir` (writable host directory), `state` (the
+lab's directory in the guest), `modules` (directory or ""), `code`, and the keys that guest.py reads.
+
+The file calls libc itself, because starting a program takes 30 ms under Debian's kernel.
 """
 
 import ctypes
@@ -52,7 +54,9 @@ def run(*words: str) -> None:
 
 
 def make_root(run_dir: str, state: str, modules: str) -> None:
-    """Builds the lab's root below /run/root and makes it /; it hides only /run of the host's root."""
+    """Builds the lab's root below /run/root and makes it /. The lab sees the host's files, except those of
+    /run, /tmp and the kernel's file systems.
+    """
     mount("tmpfs", "/run", "size=90%,mode=755")
     for name in ("upper", "work", "root"):
         Path("/run", name).mkdir()
@@ -91,7 +95,9 @@ def make_root(run_dir: str, state: str, modules: str) -> None:
 
 
 def set_up(modules: str, limits: dict[str, int]) -> None:
-    """Settings of the lab's kernel; limits: files below /proc/sys and what is written to them."""
+    """Configures the lab's kernel: name lookup, modules, cgroup controllers, write-back times, loopback, open
+    files, host name. limits: values by files below /proc/sys.
+    """
     # Other settings of the machine for its users (a directory, systemd) are no input of a lab.
     users = "".join(f"{name}: files\n" for name in ("passwd", "group", "shadow", "hosts"))
     Path("/etc/nsswitch.conf").write_text(users)

@@ -1,4 +1,4 @@
-"""Lab kernel `uml`: a User-Mode Linux kernel as an ordinary process, for any user on any machine."""
+"""Lab kernel `uml`: a User-Mode Linux kernel, which runs as an ordinary process of any user."""
 
 from __future__ import annotations
 
@@ -29,13 +29,15 @@ LabCommand = Callable[[Launch, Path], Sequence[str]]
 
 
 def lab_in_guest(launch: Launch, guest_state: Path) -> Sequence[str]:
-    """The command of the guest's interpreter, which has its options already: the lab process."""
+    """Returns the arguments after the interpreter's own options that run the lab process in the guest."""
     words = lab_command.arguments(launch, guest_state, launch.agent, prefix="/host")
     return words[words.index("-m") :]
 
 
 class UmlKernel(LabKernel):
-    """`payload` replaces the lab process (tests run a few lines of their own in a guest)."""
+    """A User-Mode Linux kernel on this machine. payload: replaces the command of the lab process, for tests
+    that run a few lines of their own in a guest.
+    """
 
     name = "uml"
 
@@ -54,16 +56,18 @@ class UmlKernel(LabKernel):
 
     @classmethod
     def clean(cls, state_dir: Path) -> bool:
-        """Ends the guest kernel."""
+        """Ends the guest kernel of a dead lab and removes its state directory."""
         cleanup_uml(state_dir)
         return False
 
     def examine(self, plan: Plan, wish: Wish) -> Fit:
-        """Whether a guest kernel can carry the plan; it has netem."""
+        """Returns whether a guest kernel can carry the plan; such a kernel has netem."""
         return limits.fit(plan, self.can(plan), self.name, wish.out)
 
     def can(self, plan: Plan) -> list[Missing]:
-        """The needs of `plan` that are missing: a kernel, its modules, or its needs of the machine."""
+        """Returns what the plan needs and is missing: a kernel, its modules, virtual machines, NICs, or the
+        guest's needs of this machine.
+        """
         missing = [] if self.binaries else [missing_kernel(self._passed_over())]
         if self.binaries and (reason := modules_missing(self.binaries[0])):
             missing.append(Missing("modules of the User-Mode Linux kernel", reason, REMEDY))
@@ -74,11 +78,11 @@ class UmlKernel(LabKernel):
         return missing + needs.missing(plan)
 
     def describe(self) -> str:
-        """Which kernel it would be."""
+        """Returns the kernel that would boot, or that there is none."""
         return f"uml ({self.binaries[0].describe()})" if self.binaries else "uml (none)"
 
     def start(self, launch: Launch) -> detached.DetachedLab:
-        """Start the owner process, which boots the guest and lives as long as it."""
+        """Starts the owner process, which boots the guest and lives as long as the guest."""
         control = detached.control_socket(launch.state_dir)
         if not self.binaries:
             raise KernelError(f"uml: needs {missing_kernel(self._passed_over())}")
@@ -138,7 +142,9 @@ class UmlKernel(LabKernel):
 
 
 def missing_kernel(old: Sequence[UmlBinary]) -> Missing:
-    """Why there is no kernel to boot. `old`: kernels without room for this processor's registers."""
+    """Returns the missing kernel with the reason. old: kernels without room for this processor's
+    registers.
+    """
     if not old:
         return Missing("a User-Mode Linux kernel", "none is installed or built", REMEDY)
     reason = f"{old[0].describe()}, cannot hold this processor's AMX registers"
@@ -146,7 +152,7 @@ def missing_kernel(old: Sequence[UmlBinary]) -> Missing:
 
 
 def modules_missing(binary: UmlBinary) -> str | None:
-    """Why a kernel with modules could not use them; None if it can, or needs none."""
+    """Returns why a kernel cannot load its modules; None if it can or needs none."""
     if binary.modules is None:
         return None
     overlay = binary.modules / "kernel/fs/overlayfs/overlay.ko"
@@ -157,9 +163,10 @@ def modules_missing(binary: UmlBinary) -> str | None:
 
 
 def cleanup_uml(state_dir: Path) -> None:
-    """End what lab.json names and what the kernel left in its session; remove the state directory.
+    """Ends the processes that lab.json names and those that the kernel left in its session; removes the state
+    directory.
 
-    Tolerates what is gone already. KernelError if a process outlives SIGKILL by 5 s.
+    Ignores what is gone already. Raises KernelError if a process runs 5 s after SIGKILL.
     """
     recorded = processes(state_dir)
     left = end(recorded) + end(_threads(recorded, _binary(state_dir)))
@@ -182,6 +189,8 @@ def _binary(state_dir: Path) -> str:
 
 
 def _kill(state_dir: Path, owner: int) -> None:
-    """Clean up if the directory is that owner's: one that was refused the lab's name owns nothing."""
+    """Cleans up if the state directory is that owner's; an owner that was refused the lab's name owns
+    nothing.
+    """
     if any(p.pid == owner for p in processes(state_dir)):
         cleanup_uml(state_dir)

@@ -1,4 +1,4 @@
-"""Checks what a User-Mode Linux guest needs from the machine outside: files of root, memory, XSAVE."""
+"""Checks the needs of a User-Mode Linux guest on this machine: files that belong to root, memory, XSAVE."""
 
 from __future__ import annotations
 
@@ -13,12 +13,15 @@ MOUNT = Path("/bin/mount")  # what a guest starts with; set-uid, so that it acts
 
 
 def missing(plan: Plan) -> list[Missing]:
-    """The reasons why this machine cannot boot a guest for this lab; empty if it can."""
+    """Returns the reasons why this machine cannot boot a guest for this lab; empty if it can."""
     return missing_root() + missing_memory(plan)
 
 
 def missing_root(mount: Path = MOUNT) -> list[Missing]:
-    """Without a root, a user namespace shows mount as another's, and in the guest it acts for that one."""
+    """Reports a missing need if `mount` does not belong to uid 0.
+
+    In a user namespace without uid 0, the set-uid program would run in the guest as another user.
+    """
     owner = mount.stat().st_uid if mount.exists() else 0
     if owner == 0:
         return []
@@ -31,7 +34,7 @@ def missing_root(mount: Path = MOUNT) -> list[Missing]:
 
 
 def missing_memory(plan: Plan) -> list[Missing]:
-    """The reasons why the machine cannot give the lab's guest its memory; empty if it can."""
+    """Returns the reason why the machine cannot give the lab's guest its memory; empty if it can."""
     try:
         boot.memory_directory(boot.memory_of(plan))
     except KernelError as error:
@@ -40,7 +43,9 @@ def missing_memory(plan: Plan) -> list[Missing]:
 
 
 def missing_xsave(cpuinfo: str | None = None) -> list[Missing]:
-    """User-Mode Linux takes system calls by seccomp only where the processor saves all registers at once."""
+    """Reports a missing need if the processor has no XSAVE, without which User-Mode Linux cannot intercept
+    system calls by seccomp.
+    """
     text = Path("/proc/cpuinfo").read_text() if cpuinfo is None else cpuinfo
     if os.uname().machine != "x86_64" or " xsave" in text:
         return []

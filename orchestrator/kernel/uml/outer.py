@@ -16,7 +16,7 @@ NS_PER_TICK = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 
 
 class OuterSampler:
-    """One CSV line a sample: cumulative CPU time of all cores in ns, load, available bytes, cores."""
+    """Writes one CSV line a sample: cumulative CPU time of all cores in ns, load, available bytes, cores."""
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("w", buffering=1)
@@ -24,7 +24,7 @@ class OuterSampler:
         self._offset_ns = time.time_ns() - time.monotonic_ns()
 
     def sample(self) -> None:
-        """Append the state of now."""
+        """Appends one line with the present state of the machine."""
         t_ns = self._offset_ns + time.monotonic_ns()
         load1 = os.getloadavg()[0]
         fields = [
@@ -37,18 +37,20 @@ class OuterSampler:
         self._file.write(",".join(map(str, fields)) + "\n")
 
     def close(self) -> None:
-        """No more samples."""
+        """Closes the file; no more samples are possible."""
         self._file.close()
 
 
 def cpu_ns(stat: str) -> list[int]:
-    """The first eight counters of the line `cpu` of /proc/stat (user to steal), in ns."""
+    """Returns the first eight counters of the line `cpu` of /proc/stat (user to steal), in ns."""
     first = stat.partition("\n")[0].split()
     return [int(ticks) * NS_PER_TICK for ticks in first[1:9]]
 
 
 def available_bytes() -> int:
-    """Memory that programs can still have; OSError where the kernel does not say."""
+    """Returns the bytes of memory that programs can still get; raises OSError if the kernel does not report
+    them.
+    """
     available = meminfo.available_bytes()
     if available is None:
         raise OSError(f"{meminfo.MEMINFO} has no MemAvailable: it needs Linux 3.14 or later")
