@@ -1,9 +1,12 @@
-"""The process that owns a User-Mode Linux lab: boots the guest, carries events and control out, cleans up.
+"""The process that owns a User-Mode Linux lab: boots the guest, carries its events and control socket out,
+cleans up.
 
-Started by kernel.py as `python -m orchestrator.kernel.uml.owner BOOT_JSON`. Standard output: the lab's JSON
-lines, as the lab process itself writes them under the host kernel. Exit status: that of the lab process; 1
-where the guest failed.
-End of file on standard input means that the command that wanted this run is gone: the lab is interrupted.
+kernel.py starts it as `python -m orchestrator.kernel.uml.owner BOOT_JSON`. Standard output: the lab's JSON
+lines, as the lab process itself writes them under the host kernel. Exit status: that of the lab process; 1 if
+the guest failed.
+
+End of file on standard input means that the command that wanted this run is gone; the lab is then
+interrupted.
 """
 
 from __future__ import annotations
@@ -43,7 +46,7 @@ STOP_S = 10.0  # from the lab's exit status to the kernel's own end
 
 
 class Owner:
-    """One guest from boot to end, in one thread."""
+    """Owns one guest from boot to end, in one thread."""
 
     def __init__(self, boot: Boot, state: State) -> None:
         self.boot = boot
@@ -59,7 +62,7 @@ class Owner:
         self.asked: list[signal.Signals] = []
 
     def run(self) -> int:
-        """Boot, serve, and end the guest; the exit status."""
+        """Boots and serves the guest until it ends or must be ended; returns the exit status."""
         ours, theirs = socket.socketpair()
         self.serial = LineStream(ours.fileno(), window=SERIAL_WINDOW)
         self.relay = HostRelay(self.serial, self.selector)
@@ -107,7 +110,9 @@ class Owner:
             )
 
     def _loop(self) -> str | None:
-        """Serve until the guest ends; why it must be ended, None if it ended or reported an exit status."""
+        """Serves until the guest ends. Returns why it must be ended; None if it ended or reported an exit
+        status.
+        """
         next_sample = 0.0
         while self.guest.poll() is None:
             if (now := time.monotonic()) >= next_sample:
@@ -184,7 +189,7 @@ class Owner:
 
 
 def main() -> int:
-    """Own the guest that the file (argument 1) describes."""
+    """Owns the guest that the file (argument 1) describes; returns the exit status."""
     boot = codec.from_json(Boot, Path(sys.argv[1]).read_text())
     try:
         state = State(Path(boot.state_dir), boot.lab, "uml", Path(boot.run_dir))

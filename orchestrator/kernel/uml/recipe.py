@@ -1,4 +1,4 @@
-"""The sources of this checkout's lab kernels, and the record of a built kernel."""
+"""Finds which sources of this checkout a built lab kernel comes from, and reads the record of its build."""
 
 from __future__ import annotations
 
@@ -18,17 +18,19 @@ RECORD = "kernel.json"  # beside each built kernel: recipe, source, patch, toolc
 
 @functools.cache
 def recipes(directory: Path = DIRECTORY) -> dict[str, Made]:
-    """Hash of source, patch and configuration -> which of the sources; empty outside a checkout."""
+    """Maps the hash of source, patch and configuration to the name of the source; empty outside a
+    checkout.
+    """
     return {_hash(directory / lock): made for lock, made in LOCKS.items() if (directory / lock).exists()}
 
 
 def made(binary: Path) -> Made:
-    """The recipe of this checkout that a built kernel comes from; `older` if it comes from none of them."""
+    """Returns which source of this checkout a built kernel comes from; `older` if it comes from none."""
     return recipes().get(record(binary).get("recipe", ""), "older")
 
 
 def record(binary: Path) -> dict[str, str]:
-    """The notes that build.sh wrote beside a kernel; empty if it wrote none."""
+    """Returns the record that build.sh wrote beside a kernel; empty if there is no readable one."""
     try:
         found: dict[str, str] = json.loads(binary.with_name(RECORD).read_text())
     except (OSError, ValueError):  # built before there were records, or given by hand

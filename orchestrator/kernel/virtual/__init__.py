@@ -1,1 +1,3 @@
-"""Lab kernel in virtual time: kernel.py starts owner.py, which boots; guest.py runs first in the guest."""
+"""Lab kernel in virtual time: kernel.py starts owner.py, which boots the guest; guest.py is the guest's first
+process.
+"""

@@ -1,4 +1,6 @@
-"""Finds, before a lab is made, why a plan cannot run in virtual time: programs, software, memory."""
+"""Finds, before a lab starts, why a plan cannot run in virtual time: missing files of programs, software,
+memory.
+"""
 
 from __future__ import annotations
 
@@ -24,19 +26,23 @@ LEAVE_OUT = "leave --time virtual out"
 
 
 class Rooted(Protocol):
-    """What a kernel in virtual time says of a plan's closed root, and of the memory for it."""
+    """The part of a kernel in virtual time that this module needs: a plan's closed root, and the memory for
+    it.
+    """
 
     def root(self, plan: Plan, agent: Path | None) -> ClosedRoot:
-        """The closed root of the plan's lab; Unclosed if the plan has none."""
+        """Returns the closed root of the plan's lab; raises Unclosed if there is none."""
         ...
 
     def memory(self, plan: Plan, archives: int) -> int:
-        """Ceiling of the memory of a lab whose files come from archives of so many bytes."""
+        """Returns the memory limit (bytes) of a lab whose archives of files have `archives` bytes."""
         ...
 
 
 def problems(plan: Plan, kernel: Rooted, agent: Path | None) -> list[Problem]:
-    """Problems of programs without a closure, and of memory; makes the lab's root unless it exists."""
+    """Returns problems of programs whose files cannot be found, else of memory. Builds the lab's root unless
+    it exists.
+    """
     try:
         root = kernel.root(plan, agent)
     except Unclosed as error:
@@ -49,7 +55,9 @@ def problems(plan: Plan, kernel: Rooted, agent: Path | None) -> list[Problem]:
 
 
 def real_time_only(plan: Plan) -> Iterator[Problem]:
-    """Problems of software whose figures are meaningless in virtual time."""
+    """Yields a problem for each software whose kind needs real time, since its figures are meaningless in
+    virtual time.
+    """
     for node in plan.nodes:
         for one in node.software:
             if why := KINDS[one.kind].real_time:
@@ -58,7 +66,9 @@ def real_time_only(plan: Plan) -> Iterator[Problem]:
 
 
 def _located(plan: Plan, error: Unclosed) -> Iterator[Problem]:
-    """Adds the file's line numbers to the problems, if the file is unchanged since it was planned."""
+    """Yields the problems with their places in the topology file; without a document if the file cannot be
+    read.
+    """
     try:
         document = read_document(plan.topology, read_bytes(Path(plan.topology)))
     except TopologyError:
@@ -68,7 +78,7 @@ def _located(plan: Plan, error: Unclosed) -> Iterator[Problem]:
 
 
 def _keys(data: Any, one: Unfound) -> Keys:
-    """The path of a key in the file; finds an event by its label or its command."""
+    """Returns the path of a key in the file's data; finds an event by its label or its command."""
     if not one.key.startswith(f"{TIMELINE}."):
         return tuple(one.key.split("."))
     label = one.key.removeprefix(f"{TIMELINE}.")
@@ -82,7 +92,9 @@ def _keys(data: Any, one: Unfound) -> Keys:
 
 
 def _memory(plan: Plan, kernel: Rooted, root: ClosedRoot) -> Iterator[Problem]:
-    """Problems of memory: it holds the lab's root, twice while that is unpacked (docs/virtual-time.md)."""
+    """Yields a problem if the lab's memory, which holds its root (twice during unpacking,
+    docs/virtual-time.md), exceeds what is available. Raises KernelError if no directory can hold it.
+    """
     lab, free = boot.memory_of(plan), available_bytes()
     needed = max(lab + root.bytes, 2 * root.bytes + boot.KERNEL_BYTES)
     remedy = f"close other programs, use fewer nodes, or {LEAVE_OUT}"

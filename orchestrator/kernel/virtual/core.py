@@ -1,8 +1,8 @@
 """Binds a lab in virtual time to a core that no other such lab of this machine uses.
 
-A guest is one kernel with one processor, made of processes that wake one another: on one core that is fast,
-spread over cores it takes twice as long. A core is taken by binding a Unix socket's abstract name: the kernel
-gives it to one process at a time, whoever's it is, and takes it back when that process ends, however it ends.
+A guest is one kernel with one processor, made of processes that wake one another: this is fast on one core
+and takes twice as long across cores. A lab claims a core by binding a Unix socket's abstract name: the kernel
+gives the name to one process at a time, of any user, and frees it when that process ends in any way.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ TOPOLOGY = Path("/sys/devices/system/cpu")
 
 @contextmanager
 def cores_for_a_lab(allowed: Iterable[int] | None = None) -> Iterator[set[int]]:
-    """One core of `allowed` (those of this process) while the context lasts; all where each is taken."""
+    """Yields one free core of `allowed` (default: those of this process) and claims it while the context
+    lasts; yields all of them if each is claimed.
+    """
     candidates = set(os.sched_getaffinity(0) if allowed is None else allowed)
     with socket.socket(socket.AF_UNIX) as claim:
         core = next((core for core in apart(candidates) if _taken(claim, core)), None)
@@ -28,12 +30,14 @@ def cores_for_a_lab(allowed: Iterable[int] | None = None) -> Iterator[set[int]]:
 
 
 def apart(cores: Iterable[int], topology: Path = TOPOLOGY) -> list[int]:
-    """The first thread of each physical core, then the second of each, and so on."""
+    """Returns the cores in this order: the first thread of each physical core, then the second of each, and
+    so on.
+    """
     return sorted(cores, key=lambda core: (_threads(core, topology).index(core), core))
 
 
 def _taken(claim: socket.socket, core: int) -> bool:
-    """Takes the core; False if another lab has it."""
+    """Claims the core for the socket; returns False if another lab has it."""
     try:
         claim.bind(NAME.format(core))
     except OSError as error:
@@ -44,7 +48,9 @@ def _taken(claim: socket.socket, core: int) -> bool:
 
 
 def _threads(core: int, topology: Path) -> list[int]:
-    """The threads of the core's physical core, in order; only itself if the machine does not list them."""
+    """Returns the threads of the physical core that `core` belongs to, in order; only `core` if the machine
+    does not list them.
+    """
     path = topology / f"cpu{core}" / "topology" / "thread_siblings_list"  # such as 0,4 or 0-1
     if not path.exists():
         return [core]

@@ -1,8 +1,9 @@
-"""Inside a lab in virtual time: its first process, which mounts what a root needs and runs the lab process.
+"""First process inside a lab in virtual time: mounts the file systems that the root needs and runs the lab
+process.
 
-The kernel has unpacked the closed root and starts this (kernel.py: `rdinit`); standard library only. Nothing
-comes in from outside during the run; out go the lab's lines (raw/guest.jsonl), its errors (raw/lab.log) and
-its exit status (raw/status), all as files of the run directory, the only one of the machine that is here.
+The kernel has unpacked the closed root and starts this (kernel.py: `rdinit`); standard library only. The
+guest receives no input during the run. It writes the lab's lines (raw/guest.jsonl), its errors (raw/lab.log)
+and its exit status (raw/status) to the run directory, the only directory of the machine that it sees.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ MOUNTS = (
 
 
 def mount(kind: str, place: str, options: str) -> None:
-    """A file system; OSError with its place."""
+    """Mounts a file system of that kind at `place`; raises OSError with the place."""
     libc = ctypes.CDLL(None, use_errno=True)
     Path(place).mkdir(parents=True, exist_ok=True)
     if libc.mount(b"none", os.fsencode(place), kind.encode(), 0, os.fsencode(options)) != 0:
@@ -49,7 +50,9 @@ def mount(kind: str, place: str, options: str) -> None:
 
 
 def set_up(limits: dict[str, int]) -> None:
-    """Settings of the lab's kernel; limits: files below /proc/sys and what is written to them."""
+    """Configures the lab's kernel: cgroup controllers, write-back times, loopback, open files, host name.
+    limits: values by files below /proc/sys.
+    """
     for name, value in limits.items():
         Path("/proc/sys", name).write_text(str(value))
     groups = Path("/sys/fs/cgroup")
@@ -65,7 +68,9 @@ def set_up(limits: dict[str, int]) -> None:
 
 
 def run(settings: dict[str, object], raw: Path = RAW) -> int:
-    """Run the lab process to its end, reaping whatever else ends; its exit status, 128 + n for signal n."""
+    """Runs the lab process to its end and reaps all processes that end before; returns its exit status, 128 +
+    n for signal n.
+    """
     with (raw / LINES).open("wb") as lines, (raw / ERRORS).open("wb") as errors:
         child = subprocess.Popen(
             settings["argv"],  # type: ignore[call-overload]
@@ -82,7 +87,9 @@ def run(settings: dict[str, object], raw: Path = RAW) -> int:
 
 
 def main() -> None:
-    """Set and run what the settings file (argument 1) says, leave the exit status, stop the kernel."""
+    """Mounts, configures and runs what the settings file (argument 1) states, writes the exit status, and
+    powers the kernel off.
+    """
     settings = json.loads(Path(sys.argv[1]).read_text())
     try:
         for kind, place, options in MOUNTS:

@@ -1,9 +1,10 @@
-"""Lab kernel in virtual time: our User-Mode Linux, whose clock jumps to the next event when everything waits.
+"""Lab kernel in virtual time: our User-Mode Linux, whose clock jumps to the next event when every process
+waits.
 
-Same plan, seed, kernel, agent and programs: the same run to the bit. So nothing that differs between two
-runs may reach the guest: its command line is one constant text per plan (the kernel mixes it into its random
-pool), its files are a closed root (root/) at fixed paths, its environment, its clock's start and its random
-seed are fixed, and nothing is said to it while it runs.
+The same plan, seed, kernel, agent and programs give the same run to the bit. So nothing that differs between
+two runs may reach the guest: its command line is one constant text per plan (the kernel mixes it into its
+random pool), its files are a closed root (root/) at fixed paths, its environment, its clock's start and its
+random seed are fixed, and it receives no input while it runs.
 """
 
 from __future__ import annotations
@@ -57,7 +58,10 @@ REMEDY = f"{BUILD_KERNEL} builds the lab's own kernel (5 minutes, no root)"
 
 @dataclass(frozen=True, slots=True)
 class VirtualBoot:
-    """Everything that the owner process needs to run one guest. `stage`: name in its directory -> path."""
+    """Everything that the owner process needs to run one guest.
+
+    stage: paths by the names that they get in the kernel's working directory.
+    """
 
     lab: str
     argv: tuple[str, ...]
@@ -70,7 +74,11 @@ class VirtualBoot:
 
 
 class VirtualKernel(LabKernel):
-    """`syscall_ns`: the cost model; `stall_s`: wall-clock seconds without virtual time before it is ended."""
+    """Our User-Mode Linux in virtual time.
+
+    syscall_ns: virtual time that a system call costs; stall_s: wall-clock seconds without progress of virtual
+    time after which the watchdog ends the lab.
+    """
 
     name = "uml"
 
@@ -90,8 +98,11 @@ class VirtualKernel(LabKernel):
         self.why = "asked for"
 
     def examine(self, plan: Plan, wish: Wish) -> Fit:
-        """Whether the plan can run in virtual time; finds the files that its programs need now, not at their
-        start. Without an agent, for a check, also what a machine with this kernel would refuse.
+        """Returns whether the plan can run in virtual time; finds the files that its programs need now, not
+        when they start.
+
+        Without `wish.agent` (a check without a run), the result also contains the problems that a machine
+        with this kernel would find if this one lacks it.
         """
         from orchestrator.kernel.virtual import closing  # here: the owner of a lab needs nothing of it
 
@@ -104,7 +115,9 @@ class VirtualKernel(LabKernel):
         return Fit(plan, missing, found)
 
     def can(self, plan: Plan) -> list[Missing]:
-        """The needs of `plan` that are missing: our kernel, or its needs of the machine."""
+        """Returns what the plan needs and is missing: our kernel, light nodes only, no NICs, or needs of this
+        machine.
+        """
         missing = []
         if self.binary is None:
             there = f"{self.others[0].describe()}: knows no" if self.others else "no other knows"
@@ -116,23 +129,27 @@ class VirtualKernel(LabKernel):
         return missing + closed.missing(Database()) + needs.missing_xsave() + needs.missing(plan)
 
     def describe(self) -> str:
-        """Which kernel it would be."""
+        """Returns the kernel that would boot and its cost of a system call."""
         release = self.binary.describe() if self.binary else "none"
         return f"uml in virtual time ({release}; {self.syscall_ns} ns a system call)"
 
     def root(self, plan: Plan, agent: Path | None) -> ClosedRoot:
-        """The closed root of the plan's lab; Unclosed if the plan has none."""
+        """Returns the closed root of the plan's lab, the last one from memory; raises Unclosed if there is
+        none.
+        """
         asked = (of_plan(plan), agent)
         if self._root is None or self._root[0] != asked:
             self._root = (asked, closed_root(plan, agent, self.kept))
         return self._root[1]
 
     def memory(self, plan: Plan, archives: int) -> int:
-        """Ceiling of the memory of a lab whose files come from archives of so many bytes."""
+        """Returns the memory limit (bytes) of a lab whose archives of files have `archives` bytes."""
         return with_root(boot.memory_of(plan), archives)
 
     def start(self, launch: Launch) -> detached.DetachedLab:
-        """Start the owner process, which boots the guest and lives as long as it."""
+        """Starts the owner process, which boots the guest and lives as long as the guest; raises KernelError
+        for a lab that is to stay up.
+        """
         if launch.detached:
             raise KernelError(
                 f"lab {launch.plan.lab}: a lab in virtual time does not stay up: while it waits "
@@ -188,7 +205,9 @@ class VirtualKernel(LabKernel):
 
 
 def lab_entries(root: ClosedRoot, agent: Path, lab: Mapping[str, Any]) -> list[Entry]:
-    """Files of this lab alone: those that its topology names, the agent, the program of the first process."""
+    """Returns the files of this lab alone: those that its topology names, the agent, and the first process
+    with its settings.
+    """
     return [
         *root.named,
         Entry(f"{STAGE}/agent", stat.S_IFREG | 0o755, source=agent),
@@ -198,16 +217,20 @@ def lab_entries(root: ClosedRoot, agent: Path, lab: Mapping[str, Any]) -> list[E
 
 
 def with_root(memory: int, archives: int) -> int:
-    """Bytes of memory for a lab and its root: while archives become files, they are there twice.
+    """Returns the bytes of memory for a lab and its root: while the kernel unpacks the archives, their
+    content exists twice.
 
-    The files may have half of what the archives leave (init/do_mounts.c: a tmpfs without a size).
+    The unpacked files may use half of the memory that the archives leave (init/do_mounts.c: a tmpfs without a
+    size).
     """
     root = -(-archives // ARCHIVE_STEP) * ARCHIVE_STEP
     return max(memory + root, 3 * root + ARCHIVE_STEP)
 
 
 def setting(name: str, default_ns: int, env: Mapping[str, str] = os.environ) -> int:
-    """A duration from the environment (`5 us`, `90 s`) in ns; KernelError if it is none."""
+    """Returns a duration of an environment variable (`5 us`, `90 s`) in ns, or the default; raises
+    KernelError if it is invalid.
+    """
     if name not in env:
         return default_ns
     try:
@@ -217,14 +240,16 @@ def setting(name: str, default_ns: int, env: Mapping[str, str] = os.environ) -> 
 
 
 def is_ours(path: Path) -> bool:
-    """Whether a kernel has vNET's patch in the version that this module needs."""
+    """Returns whether a kernel has vNET's patch in the version that this module needs."""
     return MARK in path.read_bytes()
 
 
 def command(binary: Path, memory: int, syscall_ns: int, archives: int) -> tuple[str, ...]:
-    """The kernel's command line: for one plan and cost the same text on every machine, but for argv[0].
+    """Returns the kernel's command line: for one plan and cost the same text on every machine, except for
+    argv[0].
 
-    `archives`: how many make up the root; the owner lays them out in the kernel's working directory.
+    archives: the number of archives that make up the root; the owner links them into the kernel's working
+    directory.
     """
     return (
         str(binary),
@@ -252,7 +277,9 @@ def command(binary: Path, memory: int, syscall_ns: int, archives: int) -> tuple[
 
 
 def supervised(plan: Plan, release: str, memory: int, syscall_ns: int) -> dict[str, Any]:
-    """The settings and command of the guest's first process, all fixed by plan and kernel."""
+    """Returns the settings of the guest's first process, with the command of the lab process, all determined
+    by plan and kernel.
+    """
     argv = [
         interpreter(), "-S", "-s", "-m", "orchestrator.lab", "/vnet/run/plan.json",
         "--run-dir", "/vnet/run", "--state-dir", f"/run/vnet/{plan.lab}", "--agent",
@@ -275,6 +302,6 @@ def supervised(plan: Plan, release: str, memory: int, syscall_ns: int) -> dict[s
 
 
 def lay_out(boot_: VirtualBoot, stage: Path) -> None:
-    """Makes the stage: the files in the kernel's working directory."""
+    """Makes links to the files of `boot_.stage` in the kernel's working directory `stage`."""
     for name, target in boot_.stage.items():
         (stage / name).symlink_to(target)

@@ -1,8 +1,9 @@
 """The process that owns a lab in virtual time: boots the guest, passes its lines on, watches it, cleans up.
 
-Started by kernel.py as `python -m orchestrator.kernel.virtual.owner BOOT_JSON`. Standard output: the lab's
-JSON lines. Exit status: that of the lab process; 1 where the guest failed or was ended by the watchdog, 130
-where it was asked to end. Nothing goes into the guest: it is ended from outside, what it has written stays.
+kernel.py starts it as `python -m orchestrator.kernel.virtual.owner BOOT_JSON`. Standard output: the lab's
+JSON lines. Exit status: that of the lab process; 1 if the guest failed or the watchdog ended it, 130 if it
+was ended on request. The owner sends nothing to the guest: to end it, it kills the guest; what the guest has
+written stays.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ INTERRUPTED = 130
 
 
 class VirtualOwner:
-    """One guest from boot to end, in one thread."""
+    """Owns one guest from boot to end, in one thread."""
 
     def __init__(self, boot: VirtualBoot, state: State) -> None:
         self.boot = boot
@@ -48,7 +49,7 @@ class VirtualOwner:
         self._ended = False
 
     def run(self) -> int:
-        """Boot, watch and end the guest; the exit status."""
+        """Boots and watches the guest until it ends or must be ended; returns the exit status."""
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self._asked)
         with cores_for_a_lab() as cores:
@@ -112,7 +113,9 @@ class VirtualOwner:
         return None
 
     def _wait(self) -> None:
-        """A tenth of a second, or until the command that wanted this run is gone."""
+        """Waits POLL_S; an end of file on standard input (the command that wanted this run is gone) counts as
+        SIGTERM.
+        """
         try:
             if select.select([0], [], [], POLL_S)[0] and not os.read(0, 512):
                 self.asked = self.asked or signal.SIGTERM
@@ -153,14 +156,14 @@ class VirtualOwner:
         return number
 
     def _mark(self, why: str, by: str) -> None:
-        """Records the end in the manifest for a lab process that could not."""
+        """Records the end in the manifest if there is one, since the killed lab process could not."""
         run_dir = Path(self.boot.run_dir)
         if manifest.read(run_dir):
             manifest.ended(run_dir, "interrupted", why, by)
 
 
 def main() -> int:
-    """Own the guest that the file (argument 1) describes."""
+    """Owns the guest that the file (argument 1) describes; returns the exit status."""
     boot = codec.from_json(VirtualBoot, Path(sys.argv[1]).read_text())
     try:
         state = State(Path(boot.state_dir), boot.lab, "uml", Path(boot.run_dir), "virtual")

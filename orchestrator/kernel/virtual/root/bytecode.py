@@ -1,4 +1,4 @@
-"""Bytecode for the Python files of a closed root, so that no program in the lab compiles what it imports."""
+"""Compiles the Python files of a closed root, so that no program in the lab compiles what it imports."""
 
 from __future__ import annotations
 
@@ -17,7 +17,11 @@ ENVIRONMENT = {"PATH": "/usr/bin:/bin", "PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-
 
 
 def compiled(entries: Iterable[Entry], interpreter: str, kept: Path) -> list[Entry]:
-    """The bytecode of all `.py` files among them, for their __pycache__; `kept`: where it stays for later."""
+    """Returns the bytecode files for the __pycache__ of all `.py` entries. kept: directory that keeps them
+    for later roots.
+
+    Leaves out files that do not compile.
+    """
     files = [entry for entry in entries if entry.path.endswith(".py")]
     if not files:
         return []

@@ -1,4 +1,4 @@
-"""The closed root of a plan: the packages and files that it is made of, as archives for the lab's kernel."""
+"""Makes the closed root of a plan: its packages and files, as archives for the lab's kernel."""
 
 from __future__ import annotations
 
@@ -36,7 +36,11 @@ _PYTHON = re.compile(r"usr/bin/python3\.\d+")
 
 @dataclass(frozen=True, slots=True)
 class ClosedRoot:
-    """`archive`: of the packages' files; `named`: what the topology names beside; `inputs`: their hashes."""
+    """The files of a lab.
+
+    archive: the packages' files; named: files that the topology names in addition; inputs: hashes of the
+    packages and the named sources by name.
+    """
 
     archive: Path
     named: tuple[Entry, ...]
@@ -44,13 +48,15 @@ class ClosedRoot:
 
     @property
     def bytes(self) -> int:
-        """Bytes of its files in a lab's memory."""
+        """Bytes that the files take in a lab's memory."""
         files = (one.source.stat().st_size if one.source else len(one.data) for one in self.named)
         return self.archive.stat().st_size + sum(files)
 
 
 def interpreter() -> str:
-    """The real interpreter: a virtual environment's own path differs from checkout to checkout."""
+    """Returns the real path of this interpreter; the path in a virtual environment would differ from checkout
+    to checkout.
+    """
     return os.path.realpath(sys.executable)
 
 
@@ -64,8 +70,8 @@ def missing(database: Database) -> list[Missing]:
 
 
 def closed_root(plan: Plan, agent: Path | None, kept: Kept, database: Database | None = None) -> ClosedRoot:
-    """The closed root of a plan, from the cache or newly made; Unclosed names the topology's keys that
-    prevent it.
+    """Returns the closed root of a plan, from the cache or newly made. Raises Unclosed with the topology's
+    keys that prevent it.
     """
     database = database or Database()
     wanted = [*of_the_lab(agent), *of_plan(plan)]
@@ -87,7 +93,7 @@ def closed_root(plan: Plan, agent: Path | None, kept: Kept, database: Database |
 
 
 def of_the_lab(agent: Path | None) -> Iterator[Wanted]:
-    """The lab process's own files: this interpreter with its library, and the agent."""
+    """Yields the lab process's own files: this interpreter, its library, and the agent unless None."""
     key = "the lab process"
     yield Wanted(interpreter(), "path", key, must=True)
     library = sysconfig.get_path("stdlib")
@@ -120,7 +126,7 @@ def _make(database: Database, closure: Closure, kept: Kept) -> Known:
 
 
 def _bytecode(there: dict[str, Entry], kept: Kept) -> Iterator[Entry]:
-    """Bytecode for each Python of the closed root: of its library and of its installed packages."""
+    """Yields bytecode for each Python of the closed root, for its library and its installed packages."""
     pythons = sorted(path for path in there if _PYTHON.fullmatch(path))
     for python in pythons:
         version = python.removeprefix("usr/bin/")

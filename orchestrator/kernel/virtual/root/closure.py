@@ -1,4 +1,4 @@
-"""Resolves named files to packages and files, with everything that they need in turn."""
+"""Resolves named programs, files and packages to all packages and files that they need in turn."""
 
 from __future__ import annotations
 
@@ -38,7 +38,9 @@ P = ParamSpec("P")
 
 
 def close(database: Database, wanted: Iterable[Wanted], base: Iterable[str]) -> Closure:
-    """The closure of what is wanted and of the packages `base`; Unclosed, with all that has none."""
+    """Returns the closure of everything that is wanted and of the packages `base`; raises Unclosed with all
+    that cannot be resolved.
+    """
     closing = _Closing(database)
     for name in base:
         closing.package(name)
@@ -58,7 +60,7 @@ class _Closing:
         self._searched: dict[str, None] = {}  # directories of libraries that programs or variables name
 
     def add(self, one: Wanted) -> None:
-        """Adds one wanted thing, with all that it needs."""
+        """Adds one wanted thing with all that it needs; notes in `unfound` what is missing."""
         self.unfound += _missing(self._take, one)
 
     def _take(self, one: Wanted) -> None:
@@ -78,8 +80,8 @@ class _Closing:
             self.path(one.name, one.key)
 
     def package(self, name: str, chosen: bool = True) -> None:
-        """Adds an installed package with its dependencies; for a development package also recommended ones,
-        such as headers.
+        """Adds an installed package with its dependencies, and for a chosen development package also the
+        recommended ones. Does nothing if no installed package satisfies the name.
         """
         satisfied = self._db.satisfied_by((name,))
         if satisfied is None or satisfied in self.closure.packages or satisfied in INSTALLERS:
@@ -92,7 +94,9 @@ class _Closing:
                 self.package(needed, chosen=False)
 
     def path(self, path: str, key: str) -> None:
-        """A file or directory of the machine's: of a package, or by itself with what it needs to start."""
+        """Adds a file or directory of this machine: its package, or the path itself with what it needs to
+        start.
+        """
         for step in self._places.steps(path):
             if step in self._db.alternatives:
                 self.path(self._places.choice(step), key)
@@ -106,7 +110,7 @@ class _Closing:
         return self._db.real(path).is_dir() and self._db.owner(path) is not None
 
     def _by_itself(self, path: str, key: str) -> None:
-        """A path outside of packages, which the topology names."""
+        """Adds a path that belongs to no package, with the needs of its programs and libraries."""
         if path in self.closure.paths:
             return
         self.closure.paths[path] = key
@@ -121,7 +125,7 @@ class _Closing:
                 self.unfound += missing
 
     def _needs(self, file: Path, needs: elf.Needs, key: str) -> None:
-        """Adds what a program outside of packages needs to start; Unclosed names everything that is
+        """Adds what a program outside of packages needs to start; raises Unclosed with everything that is
         missing.
         """
         script = file.suffix == ".py" or (bool(needs.interpreter) and not needs.elf)
@@ -142,7 +146,9 @@ class _Closing:
             raise Unclosed(one.of(str(file)) for one in missing)
 
     def _linked(self, library: str, file: Path, key: str) -> None:
-        """A library that a program or another library is linked to."""
+        """Adds a library that a program or another library is linked to; Unclosed if it is in no searched
+        directory.
+        """
         places = (*self._searched, *LIBRARIES)
         found = next((p for d in places if self._db.real(p := f"{d}/{library}").exists()), None)
         if found is None:
@@ -165,7 +171,9 @@ class _Closing:
         self._take(Wanted(place, "program", key, must=True))
 
     def _program(self, one: Wanted) -> None:
-        """A file that is executed, by its path; without `must` perhaps never."""
+        """Adds a program by its path; raises Unclosed if it cannot run. Without `one.must` (the lab may never
+        start it), skips a missing one.
+        """
         made = _below(one.name, FRESH) and not present(self._db.real(one.name))  # by the lab
         why = self._places.fault(one.name)
         if _below(one.name, OWN) or made or (why is not None and not one.must):
@@ -183,7 +191,9 @@ class _Closing:
         self.path(one.name, one.key)
 
     def _can_start(self, one: Wanted) -> None:
-        """Refuses a file that Linux cannot execute: a package's can, and is not opened."""
+        """Raises Unclosed for a file that Linux cannot execute. Files of packages are not opened, since they
+        can be.
+        """
         end = self._places.end(one.name)
         for _ in range(DEEPEST_SCRIPT):
             if self._db.owner(end) is not None:
@@ -221,7 +231,9 @@ class _Closing:
             raise refuse(one.key, one.name, rule, f"{show(place)}, or {REAL}")
 
     def _file(self, one: Wanted) -> None:
-        """A library by its name, or a file by its path."""
+        """Adds a library by its name or a file by its path; raises Unclosed for a missing one only if
+        `one.must`.
+        """
         places = [f"{directory}/{one.name}" for directory in (*self._searched, *LIBRARIES)]
         places = [one.name] if one.kind == "file" else places
         found = next((place for place in places if self._db.real(place).exists()), None)
@@ -231,7 +243,10 @@ class _Closing:
             raise refuse(one.key, one.name, "is not on this machine", install(one.package))
 
     def _is_named(self, one: Wanted) -> bool:
-        """Whether a path is one to look at: there, not made anew for the lab, and readable for everybody."""
+        """Returns whether to add a path: it exists, the lab does not make it itself, and, without `one.must`,
+        it is a package's or a readable file outside system directories. Raises Unclosed for a top directory
+        such as /etc.
+        """
         if one.name in ("/", "/usr", "/etc", "/var", "/opt") and one.must:
             rule = "holds what is no input of a run in virtual time"
             raise refuse(one.key, one.name, rule, "name the files that the programs read")
@@ -247,7 +262,9 @@ class _Closing:
 
 
 def _missing(take: Callable[P, None], *what: P.args, **more: P.kwargs) -> tuple[Unfound, ...]:
-    """The names that a step does not find."""
+    """Calls `take` and returns what it did not find (the content of its Unclosed); empty if it found
+    everything.
+    """
     try:
         take(*what, **more)
     except Unclosed as error:
@@ -260,7 +277,9 @@ def _below(path: str, tops: Iterable[str]) -> bool:
 
 
 def _files(real: Path, path: str, key: str) -> list[Path]:
-    """The file itself, or all files below a directory, sorted; Unclosed beyond the bound."""
+    """Returns the file itself, or all files below a directory, sorted, without links; raises Unclosed beyond
+    MOST_FILES.
+    """
     if not real.is_dir() or real.is_symlink():
         return [real] if real.is_file() and not real.is_symlink() else []
     found = list(_walked(real))

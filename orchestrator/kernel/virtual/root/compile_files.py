@@ -1,8 +1,8 @@
-"""Compiles Python files for a closed root: on standard input [[source, target, shown path], ...] as JSON.
+"""Compiles Python files for a closed root: standard input is [[source, target, shown path], ...] as JSON.
 
-Run by the interpreter that will load them, as `python -S -s -B compile_files.py`; standard library only. Each
-file is compiled in a process that was just forked: bytecode tells objects apart by how often they are
-referred to (marshal, FLAG_REF), and so by what was compiled before in the same process.
+The interpreter that will load the files runs this as `python -S -s -B compile_files.py`; standard library
+only. Each file is compiled in a newly forked process: bytecode depends on how often objects are referred to
+(marshal, FLAG_REF), and so on what the same process compiled before.
 """
 
 import json
@@ -13,7 +13,7 @@ from pathlib import Path
 
 
 def compile_one(source: str, target: str, shown: str) -> None:
-    """Without a check of the source's time, which an archive does not keep."""
+    """Compiles a file without a check of the source's time, because an archive does not keep that."""
     mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
     py_compile.compile(source, f"{target}.{os.getpid()}", shown, doraise=True, invalidation_mode=mode)
     Path(f"{target}.{os.getpid()}").replace(target)

@@ -1,4 +1,4 @@
-"""Debian's database of packages: what is installed, whose a file is, diversions and alternatives."""
+"""Reads Debian's database of packages: what is installed, who owns a file, diversions and alternatives."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ _PRIORITIES = ("required", "important", "standard", "optional", "extra")
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """One installed package. `depends`: for each dependency the names that satisfy it, in Debian's order."""
+    """One installed package.
+
+    depends: for each dependency, the names that satisfy it, in Debian's order.
+    """
 
     name: str
     version: str
@@ -33,7 +36,10 @@ class Package:
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """One name, such as awk, and what it may stand for; `choices`: program, priority, more links."""
+    """A name such as awk and the programs that can stand for it.
+
+    choices: program, priority, and further links of each.
+    """
 
     name: str
     link: str
@@ -41,7 +47,9 @@ class Alternative:
 
 
 class Database:
-    """`root`: where the machine's files are (/), `admin`: dpkg's directory in it."""
+    """Debian's database of packages. root: where the machine's files are (/); admin: dpkg's directory below
+    it.
+    """
 
     def __init__(self, root: Path = Path("/"), admin: str = "var/lib/dpkg") -> None:
         self.root = root
@@ -49,7 +57,7 @@ class Database:
 
     @cached_property
     def packages(self) -> dict[str, Package]:
-        """Name -> package of the machine's own architecture; others as name:architecture."""
+        """Installed packages by name; those of another architecture by name:architecture."""
         found: dict[str, Package] = {}
         text = (self.admin / "status").read_text(encoding="utf-8", errors="replace")
         for paragraph in text.split("\n\n"):
@@ -71,14 +79,14 @@ class Database:
 
     @cached_property
     def architecture(self) -> str:
-        """The machine's own, which is dpkg's."""
+        """The architecture of the machine's own packages, which is that of the package dpkg."""
         status = (self.admin / "status").read_text(encoding="utf-8", errors="replace")
         found = re.search(r"^Package: dpkg\n(?:.+\n)*?Architecture: (\S+)$", status, re.MULTILINE)
         return found[1] if found else "amd64"
 
     @cached_property
     def _providers(self) -> dict[str, list[str]]:
-        """Virtual name -> packages that provide it: those of Debian's base first, then by name."""
+        """For each virtual name the packages that provide it, by priority, then by name."""
         found: dict[str, list[str]] = {}
         ranked = sorted(self.packages.values(), key=lambda one: (_rank(one), one.name))
         for package in ranked:
@@ -87,7 +95,7 @@ class Database:
         return found
 
     def satisfied_by(self, names: tuple[str, ...]) -> str | None:
-        """The installed package that satisfies one dependency; None if none does (a recommended one)."""
+        """Returns the installed package that satisfies one dependency; None if none does."""
         for name in names:
             if name in self.packages:
                 return name
@@ -96,7 +104,7 @@ class Database:
         return None
 
     def listed(self, package: str) -> list[str]:
-        """All paths of a package, as dpkg lists them."""
+        """Returns all paths that dpkg lists for a package; empty if it lists none."""
         bare = package.partition(":")[0]
         for name in (package, f"{package}:{self.architecture}", f"{bare}:all"):
             path = self.admin / "info" / f"{name}.list"
@@ -105,7 +113,7 @@ class Database:
         return []
 
     def script(self, package: str, kind: str) -> str:
-        """A maintainer script's text; empty where the package has none."""
+        """Returns the text of a package's maintainer script of that kind; empty if there is none."""
         for name in (package, f"{package}:{self.architecture}"):
             path = self.admin / "info" / f"{name}.{kind}"
             if path.exists():
@@ -113,7 +121,9 @@ class Database:
         return ""
 
     def owner(self, path: str) -> str | None:
-        """The package that brings a file; None if none does. Of a directory's many, the first by name."""
+        """Returns the package that installs a path; None if none does. For a directory of several packages,
+        the first by name.
+        """
         return self._owners.get(self.canonical(path))
 
     @cached_property
@@ -125,7 +135,9 @@ class Database:
         return found
 
     def canonical(self, path: str) -> str:
-        """The path below /usr of a file in a merged directory."""
+        """Returns the path below /usr of a file in a merged directory such as /bin; other paths
+        as they are.
+        """
         top = path[1:].partition("/")[0]
         return f"/usr{path}" if top in self._merged and path != f"/{top}" else path
 
@@ -134,12 +146,12 @@ class Database:
         return frozenset(name for name in MERGED if (self.root / name).is_symlink())
 
     def diverted(self, package: str, path: str) -> str:
-        """Where a package's file lies, if another package has moved it away (dpkg-divert)."""
+        """Returns where a package's file is, which differs if another package has moved it (dpkg-divert)."""
         to, by = self._diversions.get(path, (path, package))
         return path if by == package else to
 
     def diverter(self, path: str) -> str | None:
-        """The package that has moved a file away."""
+        """Returns the package that has moved a file away; None if none has."""
         return self._diversions[path][1] if path in self._diversions else None
 
     @cached_property
@@ -150,13 +162,13 @@ class Database:
 
     @cached_property
     def alternatives(self) -> dict[str, Alternative]:
-        """Link, such as /usr/bin/awk -> what may stand there."""
+        """The alternatives by their links, such as /usr/bin/awk."""
         directory = self.admin / "alternatives"
         found = (_alternative(path) for path in sorted(directory.iterdir())) if directory.is_dir() else ()
         return {one.link: one for one in found if one}
 
     def real(self, path: str) -> Path:
-        """Where a path of the machine is for this process."""
+        """Returns the path at which this process finds a path of the machine."""
         return self.root / path.lstrip("/")
 
 
@@ -165,13 +177,15 @@ def _rank(package: Package) -> int:
 
 
 def _relations(text: str) -> Iterator[tuple[str, ...]]:
-    """`a (>= 1) | b:any, c` -> (a, b), (c)."""
+    """Yields the names of each dependency: `a (>= 1) | b:any, c` -> (a, b), (c)."""
     for group in filter(None, text.split(",")):
         yield tuple(one.split()[0].partition(":")[0] for one in group.split("|") if one.strip())
 
 
 def _alternative(path: Path) -> Alternative | None:
-    """dpkg's own format (update-alternatives(1)): mode, link, pairs of other links; then choice by choice."""
+    """Reads a file of dpkg's alternatives (update-alternatives(1)): mode, link, pairs of other links; then
+    each choice. None if it is incomplete.
+    """
     head, _, rest = path.read_text().partition("\n\n")
     lines = head.split("\n")
     if len(lines) < 2:
@@ -188,5 +202,5 @@ def _alternative(path: Path) -> Alternative | None:
 
 
 def present(path: Path) -> bool:
-    """Whether something is there, be it a link that leads nowhere."""
+    """Returns whether the path exists, also as a link that leads nowhere."""
     return os.path.lexists(path)

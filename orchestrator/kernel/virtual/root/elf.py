@@ -14,9 +14,10 @@ _DT_NEEDED, _DT_STRTAB, _DT_RPATH, _DT_RUNPATH = 1, 5, 15, 29
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """`interpreter`: words after `#!`, or the loader's path; `libraries`: names; `searched`: where first.
+    """What a file needs to start.
 
-    `elf`: whether it is a program of machine code, or a library.
+    interpreter: words after `#!`, or the loader's path; libraries: names; searched: directories that the file
+    itself names for them; elf: whether it is a program or library of machine code.
     """
 
     interpreter: tuple[str, ...] = ()
@@ -26,7 +27,7 @@ class Needs:
 
 
 def needs(path: Path) -> Needs:
-    """The needs of a file; empty if it is neither an ELF file nor a script."""
+    """Returns the needs of a file; empty ones if it is neither a 64-bit ELF file nor a script."""
     with path.open("rb") as file:
         head = file.read(2)
         if head == b"#!":
@@ -40,9 +41,9 @@ def needs(path: Path) -> Needs:
 
 
 def fault(path: Path) -> tuple[str, str] | None:
-    """Why Linux could not execute a file that is there and executable, and the remedy; None if it could.
+    """Returns why Linux cannot execute an executable file, and the remedy; None if it can.
 
-    What has neither an ELF head nor `#!` is not checked: a shell runs such a text itself.
+    Files with neither an ELF header nor `#!` are not checked, because a shell runs such a text itself.
     """
     with path.open("rb") as file:
         head = file.read(4096)
@@ -77,7 +78,7 @@ def _fault_of_script(first: bytes) -> tuple[str, str] | None:
 
 
 def is_library(path: Path) -> bool:
-    """Whether it is a shared object or a program that the loader can map."""
+    """Returns whether the file is a shared object or a position-independent program (ELF type DYN)."""
     with path.open("rb") as file:
         head = file.read(18)
     return head[:6] == b"\x7fELF\x02\x01" and head[16:18] == b"\x03\x00"

@@ -1,4 +1,6 @@
-"""Files of the closed root that no package lists: accounts, alternatives, the loader's cache, settings."""
+"""Generates files of the closed root that no package lists: accounts, alternatives, the loader's cache,
+settings.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ _DIRECTORIES = (
 
 @dataclass(frozen=True, slots=True)
 class Accounts:
-    """Names of the closed root's users and groups with their numbers, and the texts of its two files."""
+    """The users and groups of the closed root with their numbers, and the texts of /etc/passwd and
+    /etc/group.
+    """
 
     users: Mapping[str, int]
     groups: Mapping[str, int]
@@ -47,7 +51,9 @@ class Accounts:
 
 
 def accounts(database: Database, packages: Iterable[str]) -> Accounts:
-    """Debian's fixed ones, and those that the packages' installation makes, numbered by their names."""
+    """Returns Debian's fixed accounts and those that the packages' installation makes, numbered in the order
+    of their names.
+    """
     made = _made_by(database, packages)
     groups = _lines(database, "group") if made else {}
     users = {name: fields for name, fields in _lines(database, "passwd").items() if name in made}
@@ -74,13 +80,13 @@ def accounts(database: Database, packages: Iterable[str]) -> Accounts:
 
 
 def _made_by(database: Database, packages: Iterable[str]) -> set[str]:
-    """The accounts that the packages' scripts make: the last word of each command that makes one."""
+    """Returns the names of the accounts that the packages' installation scripts make."""
     return {name for package in packages for name in accounts_in(database.script(package, "postinst"))}
 
 
 def accounts_in(script: str) -> Iterator[str]:
-    """Names of the accounts that a shell script makes: the last argument of each call of adduser and the
-    like.
+    """Yields the names of accounts that a shell script makes: the last argument of each call of adduser,
+    addgroup, useradd or groupadd.
     """
     text = re.sub(r"(?m)^\s*#.*$", "", script).replace("\\\n", " ")
     for call in _MAKES.findall(text):
@@ -94,7 +100,9 @@ def accounts_in(script: str) -> Iterator[str]:
 
 
 def _lines(database: Database, name: str) -> dict[str, list[str]]:
-    """Accounts of the machine's services: numbers from 100 to 999 (Debian's policy, 9.2.2)."""
+    """Returns the accounts of this machine's services (numbers from 100 to 999; Debian's policy, 9.2.2), by
+    name, as fields.
+    """
     path = database.real(f"/etc/{name}")
     split = (line.split(":") for line in (path.read_text().splitlines() if path.exists() else ()))
     return {fields[0]: fields for fields in split if len(fields) > 3 and 100 <= int(fields[2]) <= 999}
@@ -108,7 +116,7 @@ def _master(database: Database, name: str) -> list[str]:
 
 
 def settings(known: Accounts) -> list[Entry]:
-    """/etc of a machine that has only what its packages bring, and the directories of every system."""
+    """Returns the files of /etc that depend on no package, and the directories that every system has."""
     databases = "".join(
         f"{name}: files\n" for name in ("passwd", "group", "shadow", "hosts", "services", "protocols")
     )
@@ -129,14 +137,16 @@ def settings(known: Accounts) -> list[Entry]:
 
 
 def merged(database: Database) -> list[Entry]:
-    """/bin, /lib and so on, as links below /usr where the machine has them so."""
+    """Returns links such as /bin to /usr/bin if this machine has them, and the directories below /usr."""
     names = ("bin", "sbin", "lib", "lib64")
     links = [link(name, f"usr/{name}") for name in names if (database.root / name).is_symlink()]
     return [*links, *(directory(f"usr/{name}") for name in names)]
 
 
 def alternatives(database: Database, there: Mapping[str, Entry]) -> Iterator[Entry]:
-    """The links of every name that a program there stands for: Debian's first choice of those."""
+    """Yields the links of each alternative of which a program is in the root: to the one of
+    highest priority.
+    """
     for one in database.alternatives.values():
         choices = sorted(one.choices, key=lambda choice: (-choice[1], choice[0]))
         chosen = next((c for c in choices if database.canonical(c[0]).lstrip("/") in there), None)
@@ -157,7 +167,9 @@ def _links(
 
 
 def libraries(there: Mapping[str, Entry], searched: Iterable[str]) -> dict[str, str]:
-    """Name -> path of each library; of one name the first that is searched."""
+    """Returns the path of each library in the searched directories by its name; the first one if several
+    directories have it.
+    """
     found: dict[str, str] = {}
     for place in searched:
         for path, entry in there.items():
@@ -168,9 +180,10 @@ def libraries(there: Mapping[str, Entry], searched: Iterable[str]) -> dict[str, 
 
 
 def loader_cache(found: Mapping[str, str]) -> Entry:
-    """/etc/ld.so.cache, as ldconfig writes it.
+    """Returns /etc/ld.so.cache, as ldconfig writes it.
 
-    Without it the loader tries directories for each level of processors that this one has: more calls.
+    Without it, the loader tries directories for each level of processors that this one supports, which costs
+    system calls.
     """
     names = sorted(found, key=_as_the_loader_sorts, reverse=True)
     start = 48 + 24 * len(names)  # struct cache_file_new and its file_entry_new, glibc's dl-cache.h
@@ -198,6 +211,8 @@ def _is_library(there: Mapping[str, Entry], path: str, entry: Entry) -> bool:
 
 
 def _as_the_loader_sorts(name: str) -> list[tuple[int, int]]:
-    """glibc's _dl_cache_libcmp: digits as numbers, and after everything else."""
+    """Returns a sort key like glibc's _dl_cache_libcmp: digits count as numbers, and follow
+    everything else.
+    """
     parts = re.findall(r"\d+|\D", name)
     return [(1, int(part)) if part.isdigit() else (0, ord(part)) for part in parts]

@@ -1,4 +1,4 @@
-"""The cache of closed roots: archives by the hash of their content, and the roots by request."""
+"""The cache of closed roots: archives by the hash of their content, and the data of roots by request."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ Stamp = tuple[int, int, int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A root that was made: its archive, its packages' hashes, paths beside them, the files as they were.
+    """The data of a root that was made: its archive, the hashes of its inputs, the paths outside packages,
+    and the stamps of its files, by which changes are noticed.
 
-    `libraries`: of its packages, by name, for the loader's cache.
+    libraries: paths of its packages' libraries by name, for the loader's cache.
     """
 
     archive: str
@@ -38,13 +39,13 @@ class Known:
 
 
 class Kept:
-    """`directory`: in the user's cache."""
+    """The cache of closed roots in `directory` (default: in the user's cache)."""
 
     def __init__(self, directory: Path | None = None) -> None:
         self.directory = directory or cache_dir().parent / "roots"
 
     def known(self, asked: str) -> Known | None:
-        """The cached root of a request; None if one of its files has changed."""
+        """Returns the cached root of a request; None if there is none or one of its files has changed."""
         try:
             found = Known(**json.loads((self.directory / f"{asked}.json").read_text()))
         except (OSError, ValueError, TypeError):  # none yet, or of another form
@@ -57,12 +58,12 @@ class Kept:
         return found
 
     def know(self, asked: str, root: Known) -> None:
-        """Stores the root of a request."""
+        """Stores the root of a request in the cache."""
         self._write(f"{asked}.json", lambda to: to.write(json.dumps(asdict(root)).encode()))
 
     def archive(self, name: str, write: Callable[[BinaryIO], object]) -> Path:
-        """The archive of that name, written if it is missing; removes the least recently used ones beyond the
-        limit.
+        """Returns the archive of that name, written by `write` if missing; a new one removes the least
+        recently used beyond MOST, except those used within the last hour.
         """
         path = self.directory / name
         if not path.exists():
@@ -72,7 +73,7 @@ class Kept:
         return path
 
     def _write(self, name: str, write: Callable[[BinaryIO], object]) -> None:
-        """Writes a whole file or none, also if other processes write it at the same time."""
+        """Writes a whole file or none, also if other processes write the same file at the same time."""
         self.directory.mkdir(parents=True, exist_ok=True)
         part = self.directory / f"{name}.part-{os.getpid()}"
         try:
@@ -91,13 +92,13 @@ class Kept:
 
 
 def _used(path: Path) -> float:
-    """Time of the last use; 0 if another process has removed the file."""
+    """Returns the time of the file's last use in seconds; 0 if another process has removed it."""
     seen = stamp(path)
     return seen[1] / 1e9 if seen else 0.0
 
 
 def stamp(path: Path) -> Stamp | None:
-    """Values that change with a file, found without reading it."""
+    """Returns values that change when a file changes, without reading it; None if it does not exist."""
     try:
         about = path.lstat()
     except OSError:
@@ -106,7 +107,9 @@ def stamp(path: Path) -> Stamp | None:
 
 
 def signature(database: Database, wanted: Iterable[Wanted], more: Iterable[str]) -> str:
-    """Hash of all inputs that decide a root's packages; with an equal signature the cached root is valid."""
+    """Returns a hash of all inputs that decide a root's packages; a cached root with an equal signature is
+    valid.
+    """
     said: list[object] = [*more, *(stamp(database.admin / name) for name in _STATE)]
     said += [stamp(database.real(f"/etc/{name}")) for name in ("passwd", "group")]
     said += map(stamp, sorted(database.real(LOCAL_LIBRARY).glob("python3*/dist-packages")))
