@@ -1,5 +1,5 @@
-"""Checks what virtual machines need of this machine beside programs: libvirt's Python binding, tap
-devices.
+"""Checks what virtual machines need of this machine: libvirt's binding and driver, jinja2, tap devices, an
+account, images.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ EMBEDDED = ("/usr/lib/x86_64-linux-gnu/libvirt/connection-driver/libvirt_driver_
 
 
 def missing(plan: Plan) -> list[Missing]:
-    """The needs of the plan's virtual machines that this machine lacks; empty for a plan without any."""
+    """Returns the needs of the plan's virtual machines that this machine lacks, except images; empty for a
+    plan without machines.
+    """
     first = next((node.name for node in plan.nodes if node.vm is not None), None)
     if first is None:
         return []
@@ -48,13 +50,15 @@ def missing(plan: Plan) -> list[Missing]:
 
 
 def missing_images(plan: Plan) -> list[Missing]:
-    """Images that are not there, each once, with the command that makes it."""
+    """Returns the images of the plan's machines that are not here, each once, with the command that builds
+    it.
+    """
     wanted = dict.fromkeys(node.vm.image for node in plan.nodes if node.vm is not None)
     return _not_there(plan, wanted) if wanted else []
 
 
 def growing_disks(plan: Plan, place: Path) -> list[Missing]:
-    """Says whether the machines' disks may grow beyond what is free at `place`."""
+    """Returns a need if the machines' disks can grow beyond the free space at `place`; else an empty list."""
     from orchestrator.images import ImageError, look, virtual_bytes
 
     total, count = 0, 0

@@ -1,7 +1,7 @@
-"""Paths of this machine that a topology needs in a node, and that the node would not see.
+"""Finds paths of this machine that a topology uses in a node but that the node will not see.
 
-The check precedes the lab: inside the lab such a path is missing, and the program that needs it fails
-late, with an error of its own.
+The check runs before the lab starts: inside the lab such a path is missing, and the program that needs it
+fails late, with an error of its own.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ ELSEWHERE = "keep it in another directory, for example below /srv, or use --kern
 
 
 def problems(plan: Plan, kernel: str) -> list[Problem]:
-    """Paths that nodes of `plan` would not see under `kernel` (host or uml), each once per group."""
+    """Returns a problem for each path that light nodes of `plan` would not see under `kernel` (host or uml),
+    once per group.
+    """
     guest = kernel == "uml"
     found: dict[Problem, None] = {}
     for node in plan.nodes:
@@ -41,7 +43,7 @@ Found = tuple[tuple[str, str], str, str]  # key and path, rule, remedy
 
 
 def _opened(node: Node, guest: bool) -> Iterator[Found]:
-    """Hidden paths in `mounts`."""
+    """Yields the paths in `mounts` that do not exist or, in a guest, are hidden."""
     for key, paths in (("mounts.read", node.mounts_read), ("mounts.write", node.mounts_write)):
         for path in paths:
             if not Path(path).exists():
@@ -51,7 +53,7 @@ def _opened(node: Node, guest: bool) -> Iterator[Found]:
 
 
 def _named(node: Node, guest: bool) -> Iterator[Found]:
-    """Hidden paths in commands, variables and probes."""
+    """Yields the hidden paths in commands, variables and probes."""
     open_ = [Path(path).resolve() for path in (*node.mounts_read, *node.mounts_write)]
     for software, path in paths_of(node):
         place, file = f"software.{software}", Path(path)
@@ -69,7 +71,7 @@ def _named(node: Node, guest: bool) -> Iterator[Found]:
 
 
 def _hidden(path: Path) -> bool:
-    """Whether the sandbox hides a path that a command names (images/agent/src/launch/sandbox)."""
+    """Returns whether the sandbox hides a path that a command names (images/agent/src/launch/sandbox)."""
     if _below(str(path), OF_NODE) or _below(str(path), SEEN):
         return False
     if path.is_dir():
@@ -83,6 +85,6 @@ SEEN = (*SYSTEM, "/lib32", "/libx32", "/nix", "/gnu", "/opt", "/var")
 
 
 def _below(path: str, tops: Sequence[str]) -> str:
-    """The first of `tops` that the path, or what it links to, lies in; empty if none."""
+    """Returns the first of `tops` that contains the path or its link target; empty if none does."""
     both = (Path(path), Path(path).resolve())
     return next((top for top in tops if any(one.is_relative_to(top) for one in both)), "")

@@ -1,4 +1,4 @@
-"""`python -m orchestrator.lab`: see docs/contracts.md."""
+"""Runs the lab process: `python -m orchestrator.lab` (docs/contracts.md)."""
 
 import atexit
 import gc

@@ -1,4 +1,6 @@
-"""Applies a plan in phases and reads each phase back: namespaces, wires, addresses, impairments, proof."""
+"""Builds a lab's network in phases and reads each phase back: namespaces, wires, addresses, impairments,
+proof.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ PORT_NS = 10_000_000  # per port: the kernel reports links that came up in batch
 
 
 def build(lab: Lab) -> None:
-    """Builds and proves the network; LabError at the first difference from the plan."""
+    """Builds and proves the network; raises LabError at the first difference from the plan."""
     nics.claim(lab)
     create(lab, list(lab.nodes.values()))
     nics.place(lab)
@@ -51,7 +53,9 @@ def create(lab: Lab, nodes: Sequence[Node]) -> None:
 
 
 def tell_shared_cores(lab: Lab, without: Sequence[str]) -> None:
-    """Warns of nodes whose `own_core` got no core; not in virtual time, where no process waits for a core."""
+    """Warns of nodes that request a core (`own_core`) and got none; not in virtual time, where no process
+    waits for a core.
+    """
     if without and lab.time == "real":
         names = ", ".join(without[:10])
         lab.events.warn(Warning(
@@ -71,7 +75,7 @@ def network(lab: Lab, steps: Sequence[Step]) -> None:
 
 
 def configure(lab: Lab, nodes: Sequence[Node]) -> None:
-    """Sets addresses, host names and offloads; the nodes' agents read them back."""
+    """Sets addresses, host names and offloads, and compares what the nodes' agents read back."""
     lab.events.phase("configure", 0, len(nodes), "addresses")
     core = [port for node in nodes for port in all_ports(node)]
     read = lab.driver.configure(nodes, core)
@@ -83,8 +87,8 @@ def configure(lab: Lab, nodes: Sequence[Node]) -> None:
 
 
 def wait_for_ports(lab: Lab, ports: Sequence[str] | None) -> None:
-    """Waits until bridges forward frames of these ports (None: all); TimedOut names the ports that do not
-    forward.
+    """Waits until bridges forward frames of these ports (None: all); raises TimedOut with the ports that do
+    not. Ignores ports of machines that did not boot.
     """
     core, waiting = lab.plan.core_netns, [""]
     failed = [n for n in lab.nodes.values() if lab.node_states.get(n.name, "").startswith("failed")]
@@ -105,7 +109,9 @@ def wait_for_ports(lab: Lab, ports: Sequence[str] | None) -> None:
 
 
 def wait_for_wires(lab: Lab) -> None:
-    """Waits until links between nodes forward frames; TimedOut names the links that do not."""
+    """Waits until links between nodes forward frames; raises TimedOut with those that do not. Returns at once
+    for drivers without real interfaces.
+    """
     if not isinstance(lab.driver, Tracer):
         return
     waiting: dict[str, list[str]] = {}
@@ -127,13 +133,17 @@ def wait_for_wires(lab: Lab) -> None:
 
 
 def patience(count: int, trees: bool = False) -> int:
-    """Longest time (ns) until `count` ports forward frames; `trees`: on bridges with a spanning tree."""
+    """Returns the longest time (ns) until `count` ports forward frames. trees: their bridges run a spanning
+    tree.
+    """
     return (TREE_NS if trees else PORTS_NS) + count * PORT_NS
 
 
 def settle_failed(lab: Lab, failed: dict[str, str]) -> None:
-    """Applies the topology's policy to machines that did not boot: ends the lab, or warns and continues
-    without them.
+    """Applies the topology's policy to nodes that failed to start (name -> reason): raises LabError, or warns
+    and continues without them.
+
+    LabError is also raised if no node is left.
     """
     if failed and (lab.plan.on_node_failure == "abort" or not lab.nodes.keys() - failed.keys()):
         raise LabError("; ".join(f"nodes.{name}: {why}" for name, why in failed.items()))
@@ -159,7 +169,9 @@ def impairments(lab: Lab) -> None:
 
 
 def read_back(lab: Lab, links: Sequence[Link]) -> None:
-    """Compares the impaired directions of `links` with the kernel's qdiscs; LabError if they differ."""
+    """Compares the impaired directions of `links`, and the shared devices of half-duplex links and media,
+    with the kernel's qdiscs; raises LabError if they differ.
+    """
     ways = [w for w in directions(links) if w[2].impairment.present]
     media = [li for li in lab.links.values() if li.kind == MEDIUM and li not in links]
     shared = [li for li in (*links, *media) if li.half_duplex]
@@ -180,7 +192,9 @@ def read_back(lab: Lab, links: Sequence[Link]) -> None:
 def _transmitters(
     lab: Lab, link: Link, entries: dict[str, list[dict[str, Any]]]
 ) -> Iterator[readback.Difference]:
-    """Finds ends of half duplex links and media whose frames bypass the shared device."""
+    """Yields a difference for each end of a half-duplex link or medium whose frames bypass the
+    shared device.
+    """
     for way in (link.forward, link.reverse) if link.kind != MEDIUM else ():
         for _, asked, read in half_duplex.mismatches(way.device, way.carrier, entries[way.netns]):
             yield readback.Difference(f"links.{link.name}.duplex", asked, read)
@@ -193,8 +207,10 @@ def _transmitters(
 
 
 def prove(lab: Lab, links: Sequence[Link]) -> None:
-    """Proves the links and appends the results to proof.json. A failed proof makes the run suspect, but does
-    not end it.
+    """Proves the links and, before the scenario, the paths; writes the results to proof.json.
+
+    For a node that is added later, the results are appended. A failed proof gives a warning and makes the run
+    suspect.
     """
     ways = len(directions(links))
     lab.events.phase("prove", 0, ways, f"{ways} directions")

@@ -1,5 +1,7 @@
-"""Reads queues back before each event that changes them. This finds changes by a node's program that the
-event or the program reverts before the end of the run.
+"""Reads queues back before each event that changes them.
+
+A node's program may change a queue, and a later event or the program itself may revert that; a check at the
+end of the run would miss it.
 """
 
 from __future__ import annotations
@@ -21,14 +23,16 @@ REMEDY = "no program of a node may use tc; put changes into the timeline"
 
 
 class ReadBacks:
-    """The differences found in a run, each once, with the event before which it was found."""
+    """The differences that were found in a run, each once, with the event before which it was found."""
 
     def __init__(self, lab: Lab) -> None:
         self._lab = lab
         self._found: dict[Difference, str] = {}
 
     def look(self, action: str, targets: Iterable[str], label: str) -> None:
-        """Compares the queues of an event's targets and of the links that their frames pass."""
+        """Compares the queues of an event's targets (at most about MOST, evenly spread) and of the links that
+        their frames pass; warns if they cannot be read.
+        """
         names = list(targets)
         names = names[:: 1 + (len(names) - 1) // MOST]
         links = names if action in OF_LINKS else self._links_of(names)
@@ -47,8 +51,8 @@ class ReadBacks:
         return list(dict.fromkeys(link for node in known for link in carriers_of(self._lab, node)))
 
     def end(self) -> None:
-        """Compares all queues after the measurement, where it disturbs nothing; then warns of all differences
-        found.
+        """Compares all queues after the measurement, when that disturbs nothing; then warns of all
+        differences of the run.
         """
         for one in queue_readback.changed(self._lab):
             self._found.setdefault(one, "")
@@ -61,5 +65,5 @@ class ReadBacks:
 
 
 def touches(action: str) -> bool:
-    """Whether an event changes queues, or devices that have them."""
+    """Returns whether an action changes queues or the devices that have them."""
     return action in (*OF_LINKS, *OF_NODES)

@@ -1,4 +1,4 @@
-"""One tcpdump in a namespace: starts it, waits until it listens, stops it and reads its counts."""
+"""Runs one tcpdump in a namespace: starts it, shows whether it captures, stops it and reads its counts."""
 
 from __future__ import annotations
 
@@ -18,12 +18,14 @@ STOP_NS = 10 * SECOND
 
 
 def command(capture: Capture) -> list[str]:
-    """nsenter execs tcpdump, so that the pid is tcpdump's."""
+    """Returns the command line of a capture. nsenter replaces itself by tcpdump, so that the pid is
+    tcpdump's.
+    """
     return ["nsenter", f"--net=/run/netns/{capture.netns}", *tcpdump.argv(capture)]
 
 
 def counts(said: str) -> dict[str, int]:
-    """Reads the packet counts that tcpdump prints at its end; LabError if they are missing."""
+    """Returns the packet counts that tcpdump prints at its end; raises LabError if they are missing."""
     try:
         found = tcpdump.statistics(said)
     except ValueError as error:
@@ -35,7 +37,7 @@ def counts(said: str) -> dict[str, int]:
 
 
 class TcpdumpCapture:
-    """A running tcpdump; calls `on_death` if it ends before `stop`."""
+    """A running tcpdump; calls `on_death` with the reason if it ends before `stop`."""
 
     def __init__(self, loop: Loop, capture: Capture, file: Path, on_death: Callable[[str], None]) -> None:
         self._loop = loop
@@ -58,11 +60,13 @@ class TcpdumpCapture:
 
     @property
     def listening(self) -> bool:
-        """Whether tcpdump captures packets."""
+        """Whether tcpdump has reported that it captures."""
         return tcpdump.listening(self._text)
 
     def stop(self) -> dict[str, int]:
-        """Ends tcpdump and returns its counts of packets and drops; the capture file stays."""
+        """Ends tcpdump and returns its counts of packets and drops; raises TimedOut if it does not end within
+        10 s. The capture file stays.
+        """
         self._stopping = True
         if not self._ended:
             self._process.send_signal(signal.SIGINT)

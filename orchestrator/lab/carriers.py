@@ -1,10 +1,10 @@
-"""Finds interfaces that do not forward frames yet: an end is down, or the kernel has not processed the
+"""Finds interfaces that do not forward frames yet, because an end is down or the kernel has not processed the
 carrier.
 
 An interface that got its carrier drops frames, and a bridge does not forward through it, until the kernel's
 link watch has processed the change. The watch may need a second for a hundred interfaces, so minutes for
-10,000. A request for a single interface processes it at once (rtnl_getlink in net/core/rtnetlink.c, since
-Linux 6.8), so this module requests them one by one.
+10,000. A request for a single interface makes the kernel process its change at once (rtnl_getlink in
+net/core/rtnetlink.c, since Linux 6.8), so this module requests them one by one.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def not_passing(wanted: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
 
 
 def hasten(netns: str, names: Sequence[str]) -> None:
-    """Makes the kernel process the carrier changes of these interfaces now."""
+    """Makes the kernel process the carrier changes of these interfaces now, by requesting each."""
     not_passing({netns: names})
 
 

@@ -1,5 +1,5 @@
-"""Control groups of a lab: which layout this kernel has, and vnet/LAB/NODE below each
-controller that is needed.
+"""Creates, fills and removes the control groups of a lab: vnet/LAB/NODE below each controller
+that is needed.
 """
 
 from __future__ import annotations
@@ -23,19 +23,23 @@ POLL_S = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """version 2: one tree for all controllers; 1: a tree each (perhaps beside a bare cgroup2); 0: none."""
+    """The control groups of this kernel.
+
+    version 2: one tree for all controllers; 1: one tree for each (perhaps beside a cgroup2 without
+    controllers); 0: none.
+    """
 
     version: int
     mounts: dict[str, Path] = field(default_factory=dict)  # controller -> mount point
 
     def roots(self, controllers: Iterable[str]) -> list[Path]:
-        """The different trees that hold these controllers."""
+        """Returns the different trees that have these controllers."""
         return list(dict.fromkeys(self.mounts[c] for c in controllers if c in self.mounts))
 
 
 def detect(mounts: str, controllers_of: dict[Path, str]) -> Layout:
-    """The layout from the text of /proc/self/mounts and the content of cgroup.controllers of
-    each cgroup2 mount.
+    """Returns the layout from the text of /proc/self/mounts and the content of cgroup.controllers of each
+    cgroup2 mount.
     """
     entries = [line.split() for line in mounts.splitlines() if line.strip()]
     for _, point, kind, *_ in entries:
@@ -57,8 +61,10 @@ def this_machine() -> Layout:
 
 
 class Groups:
-    """The lab's groups. `controllers` grows with the first limit that needs one: an idle cpu controller
-    changes scheduling.
+    """The control groups of one lab.
+
+    controllers: those in use; `cpu` is added only when a limit needs it, since this controller changes
+    scheduling even without limits.
     """
 
     def __init__(self, layout: Layout, lab: str) -> None:
@@ -67,7 +73,7 @@ class Groups:
         self.controllers: list[str] = [c for c in ("cpuacct", "memory", "pids") if c in layout.mounts]
 
     def need(self, controller: str, why: str) -> None:
-        """Make sure that the lab's groups have `controller`; LabError where this kernel lacks it."""
+        """Adds `controller` to those in use; raises LabError if this kernel lacks it."""
         if controller not in self.layout.mounts:
             raise LabError(
                 f"{why}: needs the {controller} controller, which this kernel's control groups do not offer "
@@ -77,7 +83,7 @@ class Groups:
             self.controllers.append(controller)
 
     def create(self, cgroups: Iterable[str]) -> None:
-        """Make each group below every tree; those that were made before stay."""
+        """Makes each group in every tree, with the lab's own group above; existing ones stay."""
         roots = self.layout.roots(self.controllers)
         for root in roots:
             _make(root / "vnet" / self.lab)
@@ -88,11 +94,13 @@ class Groups:
                 (root / cgroup).mkdir(exist_ok=True)
 
     def procs(self, cgroup: str) -> list[str]:
-        """The files that a process writes its pid to."""
+        """Returns the files to which a process writes its pid to join a group, one for each tree."""
         return [str(root / cgroup / "cgroup.procs") for root in self.layout.roots(self.controllers)]
 
     def cpu_files(self, cgroup: str) -> list[str]:
-        """The files that hold the CPU time of a group; empty if no controller counts it."""
+        """Returns the file that holds the CPU time of a group, in a list; empty if no controller
+        counts it.
+        """
         root = self.layout.mounts.get("cpuacct")
         name = "cpu.stat" if self.layout.version == 2 else "cpuacct.usage"
         return [str(root / cgroup / name)] if root else []
@@ -103,7 +111,7 @@ class Groups:
         return str(root / cgroup / name) if root else None
 
     def adopt(self, cgroup: str) -> None:
-        """Move a group's processes into the trees that were added since (version 1 has several)."""
+        """Moves a group's processes also into trees that were added later (version 1 has several)."""
         members = {pid for file in self.procs(cgroup) for pid in Path(file).read_text().split()}
         for file in self.procs(cgroup):
             for pid in members - set(Path(file).read_text().split()):
@@ -115,7 +123,9 @@ class Groups:
             _write(Path(file), str(pid))
 
     def remove(self, cgroups: Iterable[str]) -> None:
-        """Removes single groups, with the groups that a node's programs left in them."""
+        """Removes single groups, with the groups that a node's programs made in them, and kills their
+        processes.
+        """
         for cgroup in cgroups:
             for root in self.layout.roots(self.controllers):
                 remove_tree(root / cgroup)
@@ -134,27 +144,29 @@ class Groups:
 
 
 def above(lab: str) -> list[Path]:
-    """The parent groups of a lab's nodes; no topology sets a CPU limit on these."""
+    """Returns the parent groups of a lab's nodes in the tree of `cpu`; no topology sets a CPU
+    limit on these.
+    """
     root = this_machine().mounts.get("cpu")
     return [root / "vnet" / lab, root / "vnet"] if root else []
 
 
 def lab_groups(layout: Layout, lab: str) -> list[Path]:
-    """Every existing group of a lab, deepest first."""
+    """Returns every existing group of a lab, also libvirt's, deepest first."""
     tops = [top for root in layout.roots(WANTED) if is_ours(top := root / "vnet" / lab)]
     tops += [root / "vnet.partition" / f"{lab}.partition" for root in trees()]  # libvirt's, vm/limits.py
     return [Path(d) for top in tops if top.is_dir() for d, _, _ in os.walk(top, topdown=False)]
 
 
 def labs(layout: Layout) -> set[str]:
-    """Names of all labs that have a group."""
+    """Returns the names of all labs that have a group."""
     tops = [root / "vnet" for root in layout.roots(WANTED)]
     return {d.name for top in tops if top.is_dir() for d in top.iterdir() if d.is_dir() and is_ours(d)}
 
 
 def is_ours(top: Path) -> bool:
-    """Whether vnet/LAB is a lab's: it has the mark, or it is empty (a crash before the mark was set), or this
-    kernel has no extended attributes on control groups (before Linux 5.7).
+    """Returns whether vnet/LAB belongs to a lab: it has the mark, or it is empty (a crash before the mark was
+    set), or this kernel has no extended attributes on control groups (before Linux 5.7).
     """
     try:
         return MARK in os.listxattr(top) or not (members(top) or any(d.is_dir() for d in top.iterdir()))
@@ -167,13 +179,13 @@ def is_ours(top: Path) -> bool:
 
 
 def trees() -> list[Path]:
-    """Every mounted tree of control groups, of either version."""
+    """Returns every mounted tree of control groups, of either version."""
     lines = Path("/proc/self/mounts").read_text().splitlines()
     return [Path(line.split()[1]) for line in lines if line.split()[2] in ("cgroup", "cgroup2")]
 
 
 def _make(group: Path) -> None:
-    """Makes a lab's own group and marks it; LabError if another program made it."""
+    """Makes a lab's own group and marks it; raises LabError if another program made it."""
     while not group.is_dir():
         with contextlib.suppress(FileNotFoundError):  # another lab's teardown removed the empty parent group
             group.mkdir(parents=True, exist_ok=True)
@@ -188,10 +200,10 @@ def _make(group: Path) -> None:
 
 
 def remove_tree(top: Path, timeout_s: float = EMPTY_S) -> None:
-    """Remove a group and those below it; what is already gone is fine.
+    """Removes a group and those below it; groups that are gone already are no error.
 
-    Kills the processes in the groups and waits for their end. OSError (EBUSY) if a group is not empty after
-    `timeout_s`.
+    Kills the processes in the groups and waits for their end. Raises OSError (EBUSY) if a group is not empty
+    after `timeout_s`.
     """
     deadline = time.monotonic() + timeout_s
     for directory, _, _ in os.walk(top, topdown=False):
@@ -207,7 +219,9 @@ def remove_tree(top: Path, timeout_s: float = EMPTY_S) -> None:
 
 
 def _removed(group: Path) -> bool:
-    """Whether the group is gone; a killed process leaves it only when the kernel has reaped it."""
+    """Removes the group if it has no process left; returns whether it is gone. A killed process leaves it
+    only when the kernel has reaped it.
+    """
     try:
         group.rmdir()
     except FileNotFoundError:
@@ -220,7 +234,7 @@ def _removed(group: Path) -> bool:
 
 
 def members(group: Path) -> list[int]:
-    """Processes in the group itself; empty if the group is gone."""
+    """Returns the processes in the group itself; empty if the group is gone or unreadable."""
     try:
         return [int(pid) for pid in (group / "cgroup.procs").read_text().split()]
     except (FileNotFoundError, OSError):
@@ -228,7 +242,7 @@ def members(group: Path) -> list[int]:
 
 
 def remove_if_empty(directory: Path) -> None:
-    """Removes the group that holds all labs if it is empty."""
+    """Removes a group, such as the one of all labs, if it contains no other group."""
     if directory.is_dir() and not any(entry.is_dir() for entry in directory.iterdir()):
         directory.rmdir()
 
@@ -243,7 +257,9 @@ def _write(file: Path, text: str) -> None:
 
 
 def own_pids_max(own: str | None = None) -> int | None:
-    """pids.max of this process's control group; None if there is none or it sets no limit."""
+    """Returns pids.max of this process's control group; None if there is none or it sets no limit. own: the
+    text of /proc/self/cgroup.
+    """
     own = Path("/proc/self/cgroup").read_text() if own is None else own
     for line in own.splitlines():
         _, controllers, path = line.split(":", 2)

@@ -19,7 +19,9 @@ OTHER_UNIT = {
 
 
 def settings(lab: Lab, names: Sequence[str], wanted: dict[str, Any]) -> dict[str, Any]:
-    """Applies the given settings to each node; returns {node: values read back}."""
+    """Sets MTU, host name and CPU limits of nodes; returns {node: values read back}. Raises LabError for
+    unknown settings or values that differ when read back.
+    """
     known = {*LIMITS, "mtu", "hostname"}
     if unknown := {k for k, v in wanted.items() if v is not None} - known:
         raise LabError(
@@ -42,8 +44,8 @@ def settings(lab: Lab, names: Sequence[str], wanted: dict[str, Any]) -> dict[str
 
 
 def _mtu(lab: Lab, node: Node, mtu: int) -> dict[str, dict[str, int]]:
-    """Sets the MTU at both ends of each wire of the node, also of wires to other nodes; returns {node: values
-    read back}.
+    """Sets the MTU at both ends of each wire of the node, also of wires to other nodes; returns {node:
+    {interface: MTU read back}}.
     """
     admit(lab, carriers_of(lab, node), mtu)
     wires = [device for name in wires_of(lab, node) for device in in_core(lab, lab.link(name))]
@@ -92,7 +94,9 @@ def _limits(lab: Lab, names: Sequence[str], limits: dict[str, float]) -> dict[st
 
 def add(lab: Lab, node: Node, steps: Sequence[Step], links: Sequence[Link] = ()) -> None:
     """Adds a node to the running lab: creates, wires and configures it, reads back and proves its links,
-    starts its programs; removes it if a step fails.
+    starts its programs.
+
+    Removes the node if a step fails, and raises LabError.
     """
     if node.name in lab.nodes:
         raise LabError(f"add: node {node.name}: exists already; choose another name")
@@ -128,7 +132,8 @@ def remove(lab: Lab, names: Sequence[str]) -> None:
 
 
 def _unwire(lab: Lab, names: set[str]) -> None:
-    """Removes the devices of the nodes' links in the core namespace, which remain after a node's namespace.
+    """Removes the devices of the nodes' links in the core namespace, which remain after a node's namespace is
+    gone.
 
     The kernel deletes ports of light nodes with their namespaces, at a later time (cleanup_net in
     net/core/net_namespace.c): deleting one here would race with the kernel. A machine that stays keeps its

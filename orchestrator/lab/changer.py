@@ -1,5 +1,5 @@
-"""Keeps a `tc` process in a namespace: it takes lines and prints the resulting qdiscs, without a process for
-each change.
+"""Changes queues and reads them back through a `tc` process that stays in a namespace, so that a change
+starts no process.
 """
 
 from __future__ import annotations
@@ -22,13 +22,15 @@ END = b"["  # tc's JSON of qdiscs stands on one line, the last of an answer
 
 
 class Changers:
-    """The `tc` processes, one for each namespace with changes."""
+    """The `tc` processes, one for each of the MOST namespaces that were changed last."""
 
     def __init__(self) -> None:
         self._open: dict[str, _Changer] = {}
 
     def change(self, step: Step, device: str) -> list[dict[str, Any]]:
-        """Applies the step's lines; returns the qdiscs and classes of one device, as `tools.qdiscs`."""
+        """Applies the step's lines; returns the qdiscs and classes of one device, in the form of
+        `tools.qdiscs`. Raises LabError if tc refuses or does not answer.
+        """
         changer = self._open.pop(step.netns, None) or _Changer(step.netns)
         if len(self._open) >= MOST:
             self._open.pop(next(iter(self._open))).close()
@@ -71,7 +73,7 @@ class _Changer:
         return qdiscs + htb.entries(device, classes)
 
     def close(self) -> None:
-        """Closes tc's input, which ends it."""
+        """Closes tc's input, which ends the process; kills it after 10 s."""
         for stream in (self._process.stdin, self._process.stdout):
             with contextlib.suppress(OSError):  # lines that it never read
                 assert stream is not None
@@ -83,7 +85,9 @@ class _Changer:
             self._process.wait()
 
     def _answer(self, step: Step) -> str:
-        """Reads tc's output up to the end of the line of qdiscs."""
+        """Reads tc's output up to the end of the line of qdiscs; raises LabError if tc ends or is silent for
+        10 s.
+        """
         out, found, until = self._process.stdout, b"", time.monotonic() + PATIENCE_S
         assert out is not None
         with selectors.DefaultSelector() as waiting:

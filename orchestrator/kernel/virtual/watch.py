@@ -1,8 +1,8 @@
 """Watches a lab in virtual time by the wall clock: whether its clock still moves, and which process stops it.
 
 A program that computes without end takes no virtual time, so the lab's clock stops and nothing in the lab can
-detect it. From outside, no file grows. Then a SIGUSR2 makes the kernel print the running process and the
-virtual time; no signal is sent while the lab writes, so that a healthy run is not disturbed.
+detect that. From outside, its files stop growing. Only then does the watchdog send SIGUSR2, at which the
+kernel prints the running process and the virtual time; a lab that writes is not disturbed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ OUTSIDE = ("progress.jsonl", "owner.log", "console.log")  # not written by the l
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """The kernel's report: virtual time since boot (ns), and the running process."""
+    """The kernel's report: virtual time since boot (ns), and the running process with its node
+    (`machine`).
+    """
 
     time_ns: int
     idle: bool
@@ -38,7 +40,10 @@ class Running:
 
 
 class Watchdog:
-    """Watches the files below `raw`'s run directory; queries the kernel `pid` if they do not change."""
+    """Watches the files of a run directory, and queries the kernel (process `pid`) if they do not grow.
+
+    stall_s: seconds without progress after which the lab must end; until_ns: latest lab time that is allowed.
+    """
 
     def __init__(
         self,
@@ -59,7 +64,9 @@ class Watchdog:
         self._asked: Running | None = None
 
     def look(self) -> str | None:
-        """Why the guest must be ended; None while its clock moves or it has not stood still for long."""
+        """Returns why the guest must be ended; None as long as its clock moves or has not stood still for
+        `stall_s`.
+        """
         now = self._clock()
         if now < self._next:
             return None
@@ -75,8 +82,10 @@ class Watchdog:
         return self._judged(now, stood)
 
     def _judged(self, now: float, stood: float) -> str | None:
-        """Compares two answers, half the patience apart. A kernel that does not answer, since others take its
-        core, gets twice the patience.
+        """Queries the kernel and compares its virtual time with the report half of `stall_s` before; returns
+        why the guest must be ended, or None.
+
+        A kernel that does not answer, perhaps because others use its core, gets twice the time.
         """
         first, answer = self._asked, self._ask()
         if answer is None:
@@ -97,7 +106,7 @@ class Watchdog:
         return sum(_size(file) for file in files if file.name not in OUTSIDE)
 
     def _lab_time(self) -> int:
-        """Lab time of the last sample that has arrived (Unix ns); 0 if there is none yet."""
+        """Returns the lab time (Unix ns) of the latest sample of nodes; 0 if there is none yet."""
         path = self._raw / "nodes.csv"
         if not path.exists():
             return 0
@@ -122,7 +131,7 @@ class Watchdog:
 
 
 def _size(path: Path) -> int:
-    """Bytes of a file; 0 where the lab has removed it since it was listed."""
+    """Returns the bytes of a file; 0 if the lab has removed it since it was listed."""
     try:
         return path.stat().st_size
     except FileNotFoundError:

@@ -1,4 +1,6 @@
-"""Archives beside those of packages: the lab process's code, and unpacked container images."""
+"""Builds the archives that do not come from packages: the lab process's code, and unpacked
+container images.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ CODE, IMAGES = "vnet/code", "vnet/images"  # in the guest
 
 
 def code_archive(code: Path, project: Path, kept: Kept) -> Path:
-    """The code as it is now, with its bytecode, nothing beside it."""
+    """Returns the archive of vNET's code as it is now, with its bytecode and pyproject.toml."""
     files = [path for package in PACKAGES for path in sorted((code / package).rglob("*")) if _is_code(path)]
     name = _name(files, interpreter())
 
@@ -38,7 +40,9 @@ def code_archive(code: Path, project: Path, kept: Kept) -> Path:
 
 
 def image_archive(images: Path, plan: Plan, kept: Kept) -> Path:
-    """The files of a plan's container images, which lie unpacked below `images`, named by their hashes."""
+    """Returns the archive of a plan's container images, which are unpacked below `images` in directories
+    named by their hashes.
+    """
     names = sorted({Path(node.image_root).name for node in plan.nodes if node.image_root})
 
     def entries() -> Iterator[Entry]:
@@ -63,7 +67,9 @@ def _digest(said: Iterable[str]) -> str:
 
 
 def _tree(real: Path, place: str) -> Iterator[Entry]:
-    """Everything below a directory. What an ordinary user unpacked is root's: he cannot give files away."""
+    """Yields everything below a directory, without sockets. Files that an ordinary user unpacked belong to
+    root, since this user cannot give files away.
+    """
     mine = os.geteuid()
     for top, directories, files in os.walk(real):
         for name in [".", *directories, *files] if top == str(real) else [*directories, *files]:

@@ -1,4 +1,6 @@
-"""Finds named things on the machine: paths link by link, commands, modules, and whether they can run."""
+"""Finds named things on the machine: paths link by link, commands, modules; and checks whether
+files can run.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +22,9 @@ MOST_LINKS = 40  # as the kernel's own bound (include/linux/namei.h: MAXSYMLINKS
 
 @dataclass
 class Closure:
-    """Names of packages, and paths outside of packages, each with the key of the topology that names it.
+    """Names of packages, and paths outside of packages, each with the topology key that names it.
 
-    `looked`: files and directories among these paths that decided what else there is.
+    looked: files and directories among these paths whose content decided what else the closure contains.
     """
 
     packages: set[str] = field(default_factory=set)
@@ -31,14 +33,14 @@ class Closure:
 
 
 class Places:
-    """Finds the places of one machine, for a growing closure."""
+    """Finds paths, commands and modules on one machine, for a closure that is being built."""
 
     def __init__(self, database: Database, closure: Closure) -> None:
         self._db = database
         self._closure = closure
 
     def steps(self, path: str) -> Iterator[str]:
-        """The path, and what it leads to link by link; it ends at a link that has alternatives."""
+        """Yields the path, and what it leads to link by link; ends at a link that has alternatives."""
         for _ in range(MOST_LINKS):
             path = self._db.canonical(self._resolved_above(path))
             yield path
@@ -48,7 +50,7 @@ class Places:
             path = os.path.normpath(Path(path).parent / real.readlink())
 
     def _resolved_above(self, path: str) -> str:
-        """The path with links of its directories resolved, as dpkg lists it."""
+        """Returns the path with links of its directories resolved, as dpkg lists it."""
         above, name = os.path.split(path)
         real = os.path.realpath(self._db.real(above))
         prefix = str(self._db.root)
@@ -56,20 +58,20 @@ class Places:
         return str(Path(inside or "/", name))
 
     def choice(self, link: str) -> str:
-        """The target of an alternative: one in the closure, else Debian's first; not the administrator's
-        choice.
+        """Returns the target of an alternative: the one of highest priority whose package is in the closure,
+        else of all. The administrator's choice does not count.
         """
         choices = sorted(self._db.alternatives[link].choices, key=lambda one: (-one[1], one[0]))
         there = [one for one in choices if self._db.owner(one[0]) in self._closure.packages]
         return (there or choices)[0][0]
 
     def end(self, path: str) -> str:
-        """Where the links of a path lead."""
+        """Returns the path to which all links of a path lead."""
         *_, last = self.steps(path)
         return self.end(self.choice(last)) if last in self._db.alternatives else last
 
     def fault(self, path: str) -> str | None:
-        """Why a path is no program that a node can execute; None if it is one."""
+        """Returns why a node cannot execute the path as a program; None if it can."""
         end = self.end(path)
         real = self._db.real(end)
         leads = "" if end == self._db.canonical(path) else f"leads to {end}, which "
@@ -93,7 +95,7 @@ class Places:
         return all(above) and bool(self._db.real(path).stat().st_mode & stat.S_IROTH)
 
     def found(self, name: str) -> str | None:
-        """Where a command of that name is on this machine."""
+        """Returns the path of a command on this machine; None if no searched directory has it."""
         for place in (f"{directory}/{name}" for directory in SEARCHED):
             real = self._db.real(self.end(place))
             if real.is_file() and not real.is_symlink() and real.stat().st_mode & 0o111:
@@ -101,24 +103,28 @@ class Places:
         return None
 
     def owned(self, path: str) -> bool:
-        """Whether a package has the path, or the path's link target."""
+        """Returns whether a package has the path, or a path to which it links."""
         return any(step in self._db.alternatives or self._db.owner(step) for step in self.steps(path))
 
     def named(self, path: str) -> bool:
-        """Whether the topology names the path, or a directory above it."""
+        """Returns whether the topology names the path or a directory above it."""
         return any(str(one) in self._closure.paths for one in (Path(path), *Path(path).parents))
 
     def seen(self, path: str) -> bool:
-        """Whether a lab sees it: a package has it, or the topology names it."""
+        """Returns whether a lab sees the path: a package has it, or the topology names it."""
         return self.owned(path) or any(self.named(step) for step in self.steps(path))
 
     def environment(self, path: str) -> str | None:
-        """The virtual environment of Python that a program belongs to (PEP 405)."""
+        """Returns the virtual environment of Python that contains a program (PEP 405); None if it
+        is in none.
+        """
         above = str(Path(path).parent.parent)
         return above if self._db.real(f"{above}/pyvenv.cfg").exists() else None
 
     def local_module(self, name: str) -> str | None:
-        """Where a module of Python is that no package of Debian has, nor an environment that is named."""
+        """Returns the path of a Python module that belongs to no package; None if there is none, or if an
+        environment that the topology names has it.
+        """
         named = (self._db.real(path) for path in self._closure.paths)
         if any(next(top.glob(f"lib/python3*/site-packages/{name}*"), None) for top in named if top.is_dir()):
             return None
@@ -130,6 +136,6 @@ class Places:
 
     @cached_property
     def local_modules(self) -> tuple[str, ...]:
-        """Directories of modules that are Debian's Python's, but not Debian's."""
+        """Directories where Debian's Python searches for modules, those of pip first."""
         local = sorted(self._db.real(LOCAL_LIBRARY).glob("python3*/dist-packages"))
         return (*(f"{LOCAL_LIBRARY}/{one.parent.name}/{one.name}" for one in local), MODULES)

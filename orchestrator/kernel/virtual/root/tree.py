@@ -1,4 +1,4 @@
-"""The files of a closure as entries of an archive, and their hashes."""
+"""Makes the archive entries of a closure's files, and their hashes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SHORT = 16  # hexadecimal digits of a hash that a manifest names
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where entries come from: a package or a named path, and the hash over all of its files."""
+    """A package or a named path: its entries, and the hash over all of its files."""
 
     name: str  # `package NAME` or `path PATH`
     described: str  # version and hash
@@ -32,7 +32,7 @@ class Source:
 
 
 def of_packages(database: Database, closure: Closure) -> list[Source]:
-    """Yields the sources of all packages of a closure, by name."""
+    """Returns the sources of all packages of a closure, by name."""
     found = []
     for name in sorted(closure.packages):
         entries = tuple(_of_package(database, name, closure))
@@ -43,9 +43,10 @@ def of_packages(database: Database, closure: Closure) -> list[Source]:
 
 
 def of_paths(database: Database, closure: Closure, passed_over: str = "", library: str = "") -> list[Source]:
-    """Yields the sources of all named paths outside of packages; Unclosed for unreadable ones.
+    """Returns the sources of all named paths outside of packages; raises Unclosed for unreadable ones.
 
-    `library`: that of the lab process's Python, of which BESIDE is left out.
+    passed_over: a path to skip; library: the library of the lab process's Python, of which BESIDE is left
+    out.
     """
     found, unfound = [], []
     for path, key in sorted(closure.paths.items()):
@@ -76,18 +77,22 @@ def _of_package(database: Database, name: str, closure: Closure) -> Iterator[Ent
 
 
 def _diverts(database: Database, path: str, closure: Closure) -> bool:
-    """Whether the package that moves a file away is in the closure, too; else the file has its own place."""
+    """Returns whether the package that moves a file away is in the closure; otherwise the file keeps its own
+    path.
+    """
     return database.diverter(path) in closure.packages
 
 
 def _hidden(database: Database, path: str) -> bool:
-    """Whether a directory above is shut to others: root sees no more than everybody does."""
+    """Returns whether a directory above the path is closed to other users. Root in a lab sees only what every
+    user sees.
+    """
     above = (str(one) for one in PurePosixPath(path).parents if str(one) != "/")
     return any(database.real(one).stat().st_mode & 0o005 != 0o005 for one in above)
 
 
 def _of_path(database: Database, path: str, passed_over: tuple[str, ...]) -> Iterator[Entry]:
-    """A path that the topology names, as it is; what is below it, if it is a directory."""
+    """Yields the entry of a path that the topology names and, for a directory, of everything below it."""
     real = database.real(path)
     first = _entry(real, path.lstrip("/"), named=True)
     if first is not None:
@@ -104,9 +109,10 @@ def _of_path(database: Database, path: str, passed_over: tuple[str, ...]) -> Ite
 
 
 def _entry(real: Path, place: str, named: bool = False) -> Entry | None:
-    """One path of the machine; None where it is not there, is a secret, or neither file, directory nor link.
+    """Returns the entry of one path; None if it does not exist, is not readable for everybody, or is neither
+    file, directory nor link.
 
-    `named`: by the topology, which shows it whatever its mode is.
+    named: the topology names the path, so it is included whatever its mode is.
     """
     if not present(real):
         return None
@@ -122,12 +128,12 @@ def _entry(real: Path, place: str, named: bool = False) -> Entry | None:
 
 
 def _fixed(number: int) -> int:
-    """Numbers below 100 are the same on every Debian; files of other owners are root's in a lab."""
+    """Returns a user or group number below 100, which is the same on every Debian; 0 (root) for any other."""
     return number if number < FIRST_OF_SERVICES else 0
 
 
 def digest(entries: Iterable[Entry]) -> str:
-    """A hash over paths, modes, owners and contents."""
+    """Returns a hash over paths, modes, owners and contents of entries."""
     whole = hashlib.sha256()
     for one in entries:
         data = one.source.read_bytes() if one.source is not None else one.data

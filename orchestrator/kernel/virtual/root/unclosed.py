@@ -1,5 +1,5 @@
-"""The error for things that a lab in virtual time needs and its closed root cannot have, with the topology's
-keys.
+"""The error for files and programs that a lab in virtual time needs and its closed root cannot contain, with
+the topology's keys.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ NOT_SHOWN = "no package has it, and virtual time does not show it"
 
 @dataclass(frozen=True, slots=True)
 class Unfound:
-    """One program, library or file: the key that names it, the value there, the rule, and the remedy."""
+    """One program, library or file that the closed root cannot contain: the topology key that names it, the
+    value there, the rule, and the remedy.
+    """
 
     key: str
     value: str
@@ -24,7 +26,7 @@ class Unfound:
     remedy: str
 
     def of(self, file: str) -> Unfound:
-        """The same as what a file of the machine needs, whose path stands before it."""
+        """Returns the same with the path of the file that needs it in front of the value."""
         return self if file in self.value else replace(self, value=f"{file}: {self.value}")
 
     def __str__(self) -> str:
@@ -32,7 +34,7 @@ class Unfound:
 
 
 class Unclosed(KernelError):  # noqa: N818  # what the root cannot have is the subject
-    """The closed root cannot be made; `found` has all that it cannot have."""
+    """The closed root cannot be made; `found` lists everything that it cannot contain."""
 
     def __init__(self, found: Iterable[Unfound]) -> None:
         self.found = tuple(dict.fromkeys(found))
@@ -40,15 +42,15 @@ class Unclosed(KernelError):  # noqa: N818  # what the root cannot have is the s
 
 
 def refuse(key: str, value: str, rule: str, remedy: str) -> Unclosed:
-    """The exception for one missing thing."""
+    """Returns the exception for one missing thing."""
     return Unclosed([Unfound(key, value, rule, remedy)])
 
 
 def show(path: str) -> str:
-    """The remedy for what virtual time would show if the file said so."""
+    """Returns the remedy for a path that virtual time shows only if the topology lists it under `mounts`."""
     return f"write `mounts: {{read: [{path}]}}` at the node"
 
 
 def install(package: str) -> str:
-    """The remedy for what a package of Debian's would bring."""
+    """Returns the remedy for a file of a missing Debian package: the command that installs it."""
     return f"apt-get install {package}"

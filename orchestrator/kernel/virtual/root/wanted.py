@@ -1,4 +1,4 @@
-"""Lists every file and command that a plan's programs name, each with the topology's key."""
+"""Lists every package, file, command and module that a plan's programs name, each with the topology's key."""
 
 from __future__ import annotations
 
@@ -47,10 +47,12 @@ Kind = Literal["package", "path", "program", "file", "command", "module", "libra
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """`name`: of a package, file, command, module or library. `key`: the topology's, or whose it is.
+    """One thing that a plan needs in its closed root.
 
-    A `program` is a path that is executed, a `file` one that has to be there, `libraries` a directory of
-    them. `must`: whether the lab is refused where nothing on this machine brings it. `package`: that would.
+    name: of a package, file, command, module or library. kind: a `program` is a path that is executed, a
+    `file` one that must exist, `libraries` a directory of libraries. key: the topology key that names it, or
+    a word for the lab's own. must: whether the lab is refused if this machine lacks it. package: the package
+    that would install it.
     """
 
     name: str
@@ -61,12 +63,14 @@ class Wanted:
 
     @property
     def shown(self) -> bool:
-        """Whether the topology shows it to its nodes, with all that is in it."""
+        """Whether it is a path that the topology shows to its nodes (`mounts`), with everything below it."""
         return self.kind == "path" and self.must
 
 
 def of_plan(plan: Plan) -> list[Wanted]:
-    """Everything that the nodes of a plan name, in the plan's order, each once."""
+    """Returns everything that the nodes and `run` events of a plan name, in the plan's order, each once.
+    Skips programs of container images.
+    """
     found: dict[tuple[str, str], Wanted] = {}
     groups = Counter(node.group for node in plan.nodes)
     for node in plan.nodes:
@@ -99,7 +103,10 @@ def _of_node(node: Node, place: str) -> Iterator[Wanted]:
 
 
 def _of_process(process: Process, at: str, own: bool) -> Iterator[Wanted]:
-    """`own`: a command of the file's, which has keys for each part of it."""
+    """Yields what a process needs: libraries, commands, paths, and what its files call.
+
+    own: the topology file itself names the command, and so has a key for each of its parts.
+    """
     key = {name: f"{at}.{name}" if own else at for name in ("command", "ready", "env", "files")}
     for directory in process.env.get("LD_LIBRARY_PATH", "").split(":"):
         if directory.startswith("/"):
@@ -139,7 +146,9 @@ def _of_argv(argv: tuple[str, ...] | list[str], key: str) -> Iterator[Wanted]:
 
 
 def of_script(name: str, text: str, key: str) -> Iterator[Wanted]:
-    """The commands that a shell script calls, or the modules that a Python script imports."""
+    """Yields a script's interpreter, and the commands that a shell script calls or the modules that a Python
+    script imports.
+    """
     first = text.partition("\n")[0]
     words = tuple(first[2:].split()) if first.startswith("#!") else ()
     said = ""
@@ -157,16 +166,17 @@ def of_script(name: str, text: str, key: str) -> Iterator[Wanted]:
 
 
 def interpreter_of(words: tuple[str, ...]) -> tuple[str, str]:
-    """The program after `#!`, and the command that it starts if it is `env`."""
+    """Returns the program after `#!`, and the command that it starts if it is `env` (else "")."""
     if not words[0].endswith("/env"):
         return words[0], ""
     return words[0], next((word for word in words[1:] if not word.startswith("-") and "=" not in word), "")
 
 
 def commands(text: str, key: str, begins: bool = False) -> Iterator[Wanted]:
-    """The words of a shell's script that stand where a command does; functions are the script's own.
+    """Yields the words of a shell script that stand in the place of a command, except its own functions and
+    the shell's built-in commands.
 
-    begins: the script's first command has to be there, also behind `env`, `timeout 5` and the like.
+    begins: the script's first command must exist, also behind `env`, `timeout 5` and the like.
     """
     own = OWN_WORDS.union(_FUNCTION.findall(text))
     wanted, first = True, begins
@@ -191,7 +201,9 @@ def commands(text: str, key: str, begins: bool = False) -> Iterator[Wanted]:
 
 
 def modules(text: str, key: str) -> Iterator[Wanted]:
-    """The modules of Python that a script imports, by their first names, and the libraries that it names."""
+    """Yields the modules that a Python script imports, by their first names, and the shared libraries that it
+    names.
+    """
     for several, one in _IMPORT.findall(text):
         for name in (several or one).split(","):
             yield Wanted(name.split()[0].partition(".")[0], "module", key)
@@ -205,7 +217,9 @@ def _paths(text: str, key: str) -> Iterator[Wanted]:
 
 
 def _after(argv: tuple[str, ...] | list[str], option: str) -> str | None:
-    """The argument after an option of an interpreter; None where it has none (clusters such as -uc count)."""
+    """Returns the argument after an option of an interpreter, also at the end of a cluster such as -uc; None
+    without that option.
+    """
     for at, word in enumerate(argv[1:-1], start=1):
         if not word.startswith("-"):
             return None
