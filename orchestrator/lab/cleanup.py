@@ -1,11 +1,10 @@
-"""Removes everything that a lab left behind, after a crash at any moment, by the lab's name alone; touches
-nothing else.
+"""Finds and removes everything that a lab left behind, after a crash at any moment, by the lab's name alone.
 
-Ours are, if they bear our mark: namespaces /run/netns/vnet-LAB and vnet-LAB.*, control groups vnet/LAB below
-any controller, the state directory, and the directory of its machines' disks; processes in those groups or in
-those namespaces, the processes that lab.json records (while their start_ticks match), and mounts below the
-state directory. NICs that it leased go back first: a namespace that ends takes virtual interfaces with it and
-leaves others with the wrong name.
+A thing belongs to the lab only if it bears the lab's mark: namespaces /run/netns/vnet-LAB and vnet-LAB.*,
+control groups vnet/LAB below any controller, the state directory, and the directory of its machines' disks;
+processes in those groups or namespaces, the processes that lab.json records (while their start_ticks match),
+and mounts below the state directory. NICs that the lab leased go back first: a namespace that ends deletes
+virtual interfaces and leaves others with the wrong name.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ POLL_S = 0.01
 
 @dataclass
 class Removed:
-    """The objects that `destroy` removed, and the errors for the rest."""
+    """The names of the things that `destroy` removed, and the errors for the rest."""
 
     processes: list[str] = field(default_factory=list)
     domains: list[str] = field(default_factory=list)
@@ -48,7 +47,9 @@ class Removed:
 
 
 def destroy(lab: str, root: Path | None = None, keep_state: bool = False) -> Removed:
-    """Remove all that is left of `lab` (but its state directory with `keep_state`); errors do not stop it."""
+    """Removes everything that is left of `lab`, except its state directory if `keep_state`; continues after
+    errors, which the result contains.
+    """
     state_dir = (root or state_root()) / lab
     removed = Removed()
     _end_processes(lab, state_dir, removed)
@@ -74,8 +75,8 @@ def destroy(lab: str, root: Path | None = None, keep_state: bool = False) -> Rem
 
 
 def _end_domains(lab: str, state_dir: Path, removed: Removed) -> None:
-    """Ends machines that a libvirt daemon ran for the lab; machines of the embedded driver are processes of
-    the lab.
+    """Ends the machines that a libvirt daemon runs for the lab. Machines of the embedded driver are processes
+    of the lab.
     """
     from orchestrator.lab.vm import leftovers as of_machines  # imported here: listing names does not need it
 
@@ -86,7 +87,7 @@ def _end_domains(lab: str, state_dir: Path, removed: Removed) -> None:
 
 
 def _remove_disks(state_dir: Path, removed: Removed) -> None:
-    """Removes disks and snapshots of the lab's machines, which have ended."""
+    """Removes disks and snapshots of the lab's machines, which have ended already."""
     from orchestrator.lab.vm import storage
 
     try:
@@ -96,7 +97,7 @@ def _remove_disks(state_dir: Path, removed: Removed) -> None:
 
 
 def _give_nics_back(lab: str, root: Path, removed: Removed) -> None:
-    """Gives NICs back; all processes of the lab have ended, so no other process does it."""
+    """Gives NICs back to the machine at once, because the processes that could do so have ended."""
     from orchestrator.nics import recover
 
     back, errors = recover.give_back(root, lab, patience_s=0)
@@ -105,7 +106,9 @@ def _give_nics_back(lab: str, root: Path, removed: Removed) -> None:
 
 
 def leftovers(lab: str, root: Path | None = None, leases_too: bool = True) -> list[str]:
-    """Everything of `lab` that exists, one line each; empty after a teardown."""
+    """Returns everything of `lab` that exists, one line each; empty after a complete teardown. leases_too:
+    includes leased NICs.
+    """
     from orchestrator.lab.vm import leftovers as of_machines
     from orchestrator.lab.vm import storage
 
@@ -122,7 +125,9 @@ def leftovers(lab: str, root: Path | None = None, leases_too: bool = True) -> li
 
 
 def labs(root: Path | None = None) -> list[str]:
-    """Names of all labs that have a state directory, a lease, a namespace or a control group here."""
+    """Returns the sorted names of all labs that have a state directory, a lease, a namespace or a control
+    group here.
+    """
     directory = root or state_root()
     there = directory.iterdir() if directory.is_dir() else ()
     found = {d.name for d in there if is_state(d)}
@@ -131,8 +136,8 @@ def labs(root: Path | None = None) -> list[str]:
 
 
 def _end_processes(lab: str, state_dir: Path, removed: Removed) -> None:
-    """Kills processes until none is left, since a process may fork between two scans. The lab process is
-    first: it starts others.
+    """Kills the lab's processes until none is left, since a process may fork between two scans; notes an
+    error for those that do not end. The lab process comes first, because it starts others.
     """
     began = time.monotonic()
     seen: set[Owned] = set()

@@ -1,4 +1,4 @@
-"""The lab's clock: Unix time at the start plus CLOCK_MONOTONIC since, so that it never steps."""
+"""The clocks of a lab in Unix ns: real time that never steps, and a simulated one for the fake driver."""
 
 from __future__ import annotations
 
@@ -10,7 +10,11 @@ MILLISECOND = 1_000_000
 
 
 class Clock(Protocol):
-    """Lab time in ns (Unix), and whether a wait costs real time."""
+    """Returns lab time in Unix ns.
+
+    offset_ns: lab time minus CLOCK_MONOTONIC. jumps: a wait costs no real time; `advance` moves the clock
+    instead.
+    """
 
     offset_ns: int
     jumps: bool
@@ -21,7 +25,9 @@ class Clock(Protocol):
 
 
 class MonotonicClock:
-    """Real time: `offset_ns` is Unix minus monotonic, taken once (the launcher's, where there is one)."""
+    """Real time: CLOCK_MONOTONIC plus `offset_ns`, which is Unix time minus monotonic time, taken once (by
+    the launcher if there is one).
+    """
 
     jumps = False
 
@@ -32,11 +38,11 @@ class MonotonicClock:
         return self.offset_ns + time.monotonic_ns()
 
     def advance(self, ns: int) -> None:
-        """Waiting is done by the selector; nothing to add."""
+        """Does nothing: the selector has waited, so real time has passed."""
 
 
 class JumpingClock:
-    """A clock that advances only while a caller waits: for the fake driver, whose labs take milliseconds."""
+    """A clock that advances only while a caller waits, so that labs of the fake driver take milliseconds."""
 
     jumps = True
 

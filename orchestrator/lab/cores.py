@@ -1,6 +1,6 @@
-"""Assigns exclusive cores to nodes with `own_core` and keeps the lab's other programs off these cores.
+"""Assigns a core to each node with `own_core` and keeps the lab's other programs off these cores.
 
-This holds for the lab's own programs; the kernel may place other programs of the machine on these cores.
+The kernel may still place programs of the machine that are not the lab's on these cores.
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ from orchestrator.lab.errors import LabError
 
 
 class Cores:
-    """The cores of one lab, assigned once: one per node, from the last core downwards, in the order of the
-    nodes.
+    """The assigned cores of one lab: one for each node with `own_core`, in the order of the nodes, from the
+    last core downwards.
+
+    The first core is assigned to no node; nodes beyond the number of cores get none.
     """
 
     def __init__(self, nodes: Sequence[Node], allowed: Collection[int] | None = None) -> None:
@@ -24,13 +26,13 @@ class Cores:
         self.rest = set(free) - set(self.given.values())
 
     def leave(self) -> None:
-        """Keeps the calling process, and all that it starts from now on, off the assigned cores."""
+        """Keeps the calling process, and all processes that it starts from now on, off the assigned cores."""
         if self.given:
             os.sched_setaffinity(0, self.rest)
 
     def bind(self, node: str, pid: int) -> int | None:
         """Binds a node's first process to its core before that process starts others; returns the core as
-        read back.
+        read back, or None if the node has none. Raises LabError if the kernel refuses.
         """
         if (core := self.given.get(node)) is None:
             return None

@@ -1,5 +1,5 @@
-"""Reads the kernel's counters of CPU that the lab's processes did not get: control-group quotas, other
-programs that ran first, a hypervisor's steal. Any single counter may be absent.
+"""Reads the kernel's counters of CPU time that the lab's processes did not get: control-group quotas, other
+programs that ran first, cooling, a hypervisor's steal. A machine may lack any of these counters.
 """
 
 from __future__ import annotations
@@ -17,13 +17,12 @@ Times = tuple[int, int, int]  # three counters that are read together
 
 
 class NoCounterError(Exception):
-    """A counter that cannot be read here; the text names the counter and the reason."""
+    """A counter that cannot be read on this machine; the text names the counter and the reason."""
 
 
 def chain(proc: Path = PROC, pid: str = "self") -> list[Path]:
-    """The control groups that can take CPU from a process: its own and those above it, in each tree.
-
-    NoCounterError where the kernel has none.
+    """Returns the control groups that can limit the CPU of a process: its own and those above, in each tree.
+    Raises NoCounterError if there are none.
     """
     try:
         lines = (proc / pid / "cgroup").read_text().splitlines()
@@ -42,7 +41,9 @@ def chain(proc: Path = PROC, pid: str = "self") -> list[Path]:
 
 
 def _carries(words: list[str], controllers: str) -> bool:
-    """Whether a line of mountinfo describes the tree of these controllers; the empty name is version 2."""
+    """Returns whether a line of mountinfo describes the tree of these controllers; an empty name means
+    version 2.
+    """
     kind, options = words[words.index("-") + 1], words[-1].split(",")
     return (
         kind == "cgroup2"
@@ -52,7 +53,9 @@ def _carries(words: list[str], controllers: str) -> bool:
 
 
 def _above(mount: Path, path: str, root: str) -> list[Path]:
-    """A group and those above it, up to the mount. In a container the mount may begin below the root."""
+    """Returns a group and those above it, up to the mount. In a container the mount may begin below the root
+    of the tree.
+    """
     inner = path.removeprefix(root) if root != "/" else path
     group = mount / inner.strip("/")
     group = group if group.is_dir() else mount
@@ -60,7 +63,9 @@ def _above(mount: Path, path: str, root: str) -> list[Path]:
 
 
 class Throttling:
-    """Measures the CPU time that quotas of control groups took from a process; it may move between groups."""
+    """Measures the CPU time that quotas of control groups withheld from a process, which may move between
+    groups.
+    """
 
     def __init__(self, groups: Callable[[], Iterable[Path]]) -> None:
         self._groups = groups
@@ -68,8 +73,8 @@ class Throttling:
         self._total: Times = (0, 0, 0)
 
     def read(self) -> Times:
-        """Periods of all groups with a quota, throttled periods, and ns of throttled time since the first
-        read; NoCounterError if no group counts them.
+        """Returns sums over all groups since the first read: periods of quotas, throttled periods, and ns of
+        throttled time. Raises NoCounterError if no group counts them.
         """
         now: dict[Path, Times] = {}
         why = "no control group"
@@ -93,8 +98,8 @@ def _throttled(group: Path) -> Times:
 
 
 class Waiting:
-    """Measures how long runnable processes waited for a core: in each read, the given process that waited
-    longest. Short waits of the lab's processes for each other are no disturbance.
+    """Measures how long runnable processes waited for a core. In each interval only the process that waited
+    longest counts, since short waits of the lab's processes for each other are no disturbance.
     """
 
     def __init__(self, pids: Callable[[], Iterable[int]], proc: Path = PROC) -> None:
@@ -103,8 +108,8 @@ class Waiting:
         self._total: Times = (0, 0, 0)
 
     def read(self) -> Times:
-        """ns of running, ns of waiting, and slices since the first read; NoCounterError if no process has a
-        schedstat.
+        """Returns ns of running, ns of waiting, and time slices since the first read; raises NoCounterError
+        if no process has these counters.
         """
         now = {pid: times for pid in self._pids() if (times := self._times(pid)) is not None}
         if not now:
@@ -116,7 +121,7 @@ class Waiting:
         return self._total
 
     def _times(self, pid: int) -> Times | None:
-        """Counters of the process's first thread; None if the process has ended or this kernel does not
+        """Returns the counters of the process's first thread; None if it has ended or the kernel does not
         count.
         """
         try:
@@ -136,7 +141,9 @@ def _minus(now: Times, before: Times) -> Times:
 
 
 def pressure(proc: Path = PROC) -> int:
-    """ns in which some process of the machine waited for a core (PSI); NoCounterError without PSI."""
+    """Returns the ns in which at least one process of the machine waited for a core (PSI); raises
+    NoCounterError without PSI.
+    """
     try:
         some = (proc / "pressure" / "cpu").read_text().splitlines()[0]
         return int(some.rpartition("total=")[2]) * MICROSECOND
@@ -145,7 +152,9 @@ def pressure(proc: Path = PROC) -> int:
 
 
 def cores_of(pid: int | str, proc: Path = PROC) -> set[int]:
-    """The cores that a process may run on, by cpusets and by taskset."""
+    """Returns the cores that a process may run on, by cpusets and by its affinity; raises NoCounterError if
+    they cannot be read.
+    """
     try:
         text = (proc / str(pid) / "status").read_text()
         words = text.partition("Cpus_allowed_list:")[2].split()[0].split(",")
@@ -156,7 +165,7 @@ def cores_of(pid: int | str, proc: Path = PROC) -> set[int]:
 
 
 def last_core(pid: int, proc: Path = PROC) -> int | None:
-    """The core that a process ran on last; None where it has ended."""
+    """Returns the core that a process ran on last; None if it has ended."""
     try:
         return int((proc / str(pid) / "stat").read_text().rpartition(")")[2].split()[LAST_CORE])
     except (OSError, ValueError, IndexError):
@@ -164,8 +173,8 @@ def last_core(pid: int, proc: Path = PROC) -> int | None:
 
 
 def heat(cores: Iterable[int], system: Path = SYSTEM) -> int:
-    """ns in which the hottest of these cores ran slower to cool down; NoCounterError where nothing counts
-    that, as in a virtual machine.
+    """Returns the ns in which the hottest of these cores ran slower to cool down. Raises NoCounterError if
+    none of them counts this, as in a virtual machine.
     """
     told = []
     for core in cores:
@@ -180,7 +189,9 @@ def heat(cores: Iterable[int], system: Path = SYSTEM) -> int:
 
 
 def core_times(proc: Path = PROC) -> dict[int, Times]:
-    """Total ns, idle ns and stolen ns of each core. NoCounterError if /proc/stat cannot be read."""
+    """Returns total, idle and stolen ns of each core by its number. Raises NoCounterError if /proc/stat
+    cannot be read.
+    """
     try:
         lines = [line.split() for line in (proc / "stat").read_text().splitlines()]
     except OSError as error:

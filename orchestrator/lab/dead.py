@@ -1,7 +1,7 @@
-"""Runs whose lab died without recording its end (kill -9, a power cut): the next command that finds one
-records it.
+"""Finds runs whose lab died without recording its end (kill -9, a power cut), and records that they were
+interrupted.
 
-raw/owner.json names the process that the run lives in, by pid, start time and boot of the machine.
+raw/owner.json names the process that owns the run, by pid, start time and boot of the machine.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ RUNNING = "running"
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """The process that owns a run; `host` and `boot` show whether its pid is valid on this machine since its
-    boot.
+    """The process that owns a run.
+
+    host, boot: the machine and its boot, without which the pid means nothing.
     """
 
     host: str
@@ -31,7 +32,7 @@ class Owner:
     start_ticks: int
 
     def dead(self) -> bool:
-        """Whether the process has ended; False if the run was started on a machine of another name, where
+        """Returns whether the process has ended; False if the run belongs to a machine of another name, where
         this is unknown.
         """
         here = socket.gethostname() == self.host
@@ -46,8 +47,8 @@ def note_owner(run_dir: Path, pid: int) -> None:
 
 
 def settle(run_dir: Path) -> bool:
-    """Records the end of a run whose state is running although its process is dead; returns whether it was
-    such a run.
+    """Records `interrupted` for a run whose state is running although its process is dead; returns whether it
+    did.
     """
     try:
         owner = Owner(**json.loads((run_dir / OWNER).read_text(encoding="utf-8")))
@@ -58,7 +59,7 @@ def settle(run_dir: Path) -> bool:
 
 
 def interrupted(run_dir: Path, why: str) -> bool:
-    """Records `interrupted` as the end of a run without an end; returns whether it had none."""
+    """Records `interrupted` as the end of a run whose state is running; returns whether it did."""
     if manifest.read(run_dir).get("state") != RUNNING:
         return False
     manifest.ended(run_dir, "interrupted", why)

@@ -1,4 +1,4 @@
-"""The operations that a lab needs from the driver of its nodes."""
+"""The interface of drivers, which create the nodes of a lab and carry out operations on them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ PATIENCE_NS = 120 * SECOND  # 350 nodes in a slow lab kernel, with a machine sha
 
 
 class CaptureProcess(Protocol):
-    """A running capture; `stop` gives packets, received, dropped_kernel, dropped_interface."""
+    """A running capture; `stop` returns its packet counts: packets, received, dropped_kernel,
+    dropped_interface.
+    """
 
     @property
     def listening(self) -> bool: ...  # whether it captures packets

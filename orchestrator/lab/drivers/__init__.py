@@ -1,4 +1,6 @@
-"""The drivers: one file each, one line each in `DRIVERS`. Each is imported only when it is requested."""
+"""Maps the names of drivers to functions that make them; a driver's module is imported only when it is
+requested.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Nodes in memory: makes nothing, takes no time, writes invented but well-formed raw files.
+"""Driver `fake`: keeps nodes in memory, creates nothing, takes no time, writes invented but well-formed raw
+files.
 
-For trying everything around a lab (command line, reduction, reports) in milliseconds. Never chosen by itself,
-and the manifest says `driver: fake`.
+It serves to try everything around a lab (command line, reduction, reports) in milliseconds. A user must
+request it, and the manifest then says `driver: fake`.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ FIRST_PID = 4_200_000  # above the kernel's largest, so that it cannot be mistak
 
 
 class FakeDriver:
-    """Stores the requested state and answers from it."""
+    """Stores the requested state of nodes and answers every operation from it."""
 
     name = "fake"
 

@@ -1,4 +1,6 @@
-"""The fake driver's captures: a frame a message, of a transport and nothing above it that had a name."""
+"""Writes the captures of the fake driver: one invented frame for each message, with IP and TCP or UDP
+headers.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ NOWHERE = "192.0.2.1"  # RFC 5737: destination of messages without a receiver
 
 
 class FakeCapture:
-    """Writes a pcap: TCP for flows that guarantee delivery, UDP for the others."""
+    """Writes a pcap: TCP frames for flows with a lossless guarantee, UDP for the others."""
 
     listening = True
 
@@ -46,7 +48,7 @@ class FakeCapture:
 
 
 def _frame(message: Sent, source: str, target: str, next_seq: dict[int, int]) -> bytes:
-    """One message in one frame, up to IP's maximum length, without checksums."""
+    """Returns one message as one frame without checksums; cuts the payload at IP's maximum length."""
     payload = bytes(min(message.flow.payload.bytes, LONGEST))
     port = FIRST_PORT + message.number % 20_000
     if any(delivery.guarantee.lossless for delivery in message.flow.deliveries):

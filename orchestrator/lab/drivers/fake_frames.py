@@ -1,4 +1,6 @@
-"""The fake driver's trials: an invented path with the impairments of the plan's links."""
+"""Answers frame-loss trials for the fake driver: computes the counts of an invented path with the impairments
+of the plan's links.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +32,9 @@ class Carried(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class FakePath:
-    """The path of the frames; rates are bit/s, 0: no limit. `tester_fps` is the highest rate of the
-    generator.
+    """The invented path of a trial's frames.
+
+    rate_bps: bit/s, 0: no limit. tester_fps: the highest rate of the generator in frames/s.
     """
 
     rate_bps: int = 0
@@ -41,7 +44,9 @@ class FakePath:
     tester_fps: float = 1_000_000.0
 
     def carry(self, size: int, rate_fps: float, count: int, longest_ns: int, start_ns: int) -> Carried:
-        """Computes the sender's and receiver's counts of a trial; no frame is sent."""
+        """Returns the sender's and receiver's counts of a trial of `count` frames of `size` bytes; sends
+        none.
+        """
         rate = min(rate_fps or self.tester_fps, self.tester_fps)
         sent = min(count, max(1, math.floor(longest_ns * rate / SECOND) + 1))
         capacity = shaped_fps(size, self.rate_bps) if self.rate_bps else math.inf
@@ -73,7 +78,7 @@ def _latency(received: int, first_ns: int, last_ns: int) -> Latency:
 
 
 class FakeTrials:
-    """Answers `frames` as two nodes' agents would."""
+    """Answers the operations `listen`, `send` and `collect` of frames as two nodes' agents would."""
 
     def __init__(self, path: FakePath) -> None:
         self._path = path

@@ -1,4 +1,6 @@
-"""Simulates `tc` for queues of a stated kind: computes the read-back of the given arguments."""
+"""Simulates `tc` for queues, classes and filters: turns its arguments into the values that a
+read-back shows.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ US = 1e6
 
 
 def _given(words: list[str]) -> dict[str, str]:
-    """Each word with the one behind it."""
+    """Maps each word to the word after it."""
     return dict(zip(words, [*words[1:], ""], strict=True))
 
 
@@ -50,14 +52,14 @@ OPTIONS = {"prio": _prio, "htb": _htb, "red": _red, "fq_codel": _fq_codel, "cake
 
 
 def of_class(words: list[str]) -> Entry:
-    """`class replace dev DEVICE parent P classid C htb rate R ceil C ...`."""
+    """Returns the read-back of `class replace dev DEVICE parent P classid C htb rate R ceil C ...`."""
     given = _given(words)
     rates = {name: scaled(given[name], RATES) / BITS for name in ("rate", "ceil")}
     return {"class": "htb", "handle": given["classid"], **rates}
 
 
 def of_filter(words: list[str]) -> Entry:
-    """`filter add dev DEVICE parent P protocol X pref N KIND KEYS... classid C`."""
+    """Returns the read-back of `filter add dev DEVICE parent P protocol X pref N KIND KEYS... classid C`."""
     given, at = _given(words), words.index("pref") + 2
     keys, rest = [], words[at + 1 : words.index("classid")]
     while rest and rest[0] == "match":  # match u32 0xVALUE 0xMASK at N

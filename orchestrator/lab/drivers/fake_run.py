@@ -1,4 +1,6 @@
-"""The invented scenario of the fake driver: message records, counters and captures that hang together."""
+"""Invents the scenario of the fake driver: message records, counters and captures that agree with one
+another.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,7 @@ FRAMES = (operations.ListenForFrames, operations.SendFrames, operations.CollectF
 
 
 class FakeRun:
-    """Answers what launchers answer about samples, proofs and workloads."""
+    """Answers operations on samples, proofs, workloads and trials as launchers would."""
 
     def __init__(self, context: DriverContext, qdiscs: Callable[[str], list[dict[str, Any]]]) -> None:
         self._at = context
@@ -67,7 +69,7 @@ class FakeRun:
         return self._begin(request)
 
     def _begin(self, request: Operation[Any]) -> Message:
-        """Stores the requests that later answers need."""
+        """Accepts a request and stores what later answers need; raises LabError for an unknown operation."""
         if isinstance(request, operations.Messages):
             self._messages = Path(request.path)
         elif isinstance(request, operations.Sample):
@@ -106,7 +108,7 @@ class FakeRun:
         }  # fmt: skip
 
     def _set_on(self, probe: Probe) -> Impairment:
-        """The impairment of a link of an added node."""
+        """Returns the impairment of a link that is not in the plan (an added node's), from its qdiscs."""
         return queueing.found(self._qdiscs(probe["netns"]), probe["device"], Impairment())
 
     def _finish(self) -> None:
@@ -157,7 +159,9 @@ class FakeRun:
 
 
 def _path(impairments: Iterable[Impairment]) -> FakePath:
-    """All impairments of a lab in one path: the lowest rate and its queue, the sum of losses and delays."""
+    """Returns one path with all impairments of a lab: the lowest rate with its queue, the sums of losses and
+    delays.
+    """
     known = list(impairments)
     shaped = min((i for i in known if i.rate_bps), key=lambda i: i.rate_bps, default=Impairment())
     return FakePath(
@@ -169,12 +173,14 @@ def _path(impairments: Iterable[Impairment]) -> FakePath:
 
 
 def _marked(number: int, share: float) -> bool:
-    """Evenly spread numbers, `share` of all."""
+    """Returns whether a number is one of an evenly spread `share` of all numbers."""
     return int((number + 1) * share) > int(number * share)
 
 
 def _through(i: Impairment, sent_ns: list[int], size: int, tables: Tables) -> list[int]:
-    """When frames arrive: delayed, then sent one by one at the rate, in slots, as sch_netem.c does."""
+    """Returns the arrival times (ns) of frames: delayed, then sent one by one at the rate, in slots, as
+    sch_netem.c does.
+    """
     transmission = size * 8 * SECOND // i.rate_bps if i.rate_bps else 0
     arrivals: list[int] = []
     for number, at in enumerate(sent_ns):
@@ -187,7 +193,9 @@ def _through(i: Impairment, sent_ns: list[int], size: int, tables: Tables) -> li
 
 
 def _slotted_ns(slot: Slot, due_ns: int, number: int, tables: Tables) -> int:
-    """As plan/slots.py says, with even points of what is drawn."""
+    """Returns the time (ns) at which a slot releases the frame (see plan/slots.py); evenly spread numbers
+    replace random ones.
+    """
     first, second = ((number * step + 0.5) % 1.0 for step in (0.754_877_666_246_693, 0.569_840_290_998_053))
     table = tables.get(slot.table or "")
 
@@ -200,7 +208,9 @@ def _slotted_ns(slot: Slot, due_ns: int, number: int, tables: Tables) -> int:
 
 
 def _delay_ns(i: Impairment, number: int, table: Sequence[int] | None = None) -> int:
-    """Delays with the requested mean and spread: the points of an even distribution in a fixed order."""
+    """Returns the delay (ns) of a frame: points of the requested distribution, evenly spread in a fixed
+    order. 0 for reordered frames.
+    """
     if _marked(number, i.reorder):
         return 0
     share = (number * 0.618_033_988_749_895 + 0.5) % 1.0

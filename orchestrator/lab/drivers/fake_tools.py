@@ -1,5 +1,5 @@
-"""`ip` and `tc` in memory: reads the batch text that the real tools are given and answers as
-their `-j` does.
+"""Simulates `ip` and `tc` in memory: reads the batch text of the real tools and returns what their `-j`
+shows.
 """
 
 from __future__ import annotations
@@ -113,14 +113,14 @@ class FakeTools:
 
 
 def _pairs(words: list[str]) -> dict[str, str]:
-    """Words as name and value; a device's own name may stand first without `name`."""
+    """Returns the values of name, address, mtu and netns in the words of `ip link add`."""
     known = ("name", "address", "mtu", "netns")
     return {w: words[i + 1] for i, w in enumerate(words[:-1]) if w in known}
 
 
 def netem_options(words: list[str]) -> Entry:
-    """netem's words as the options that `tc -j qdisc` shows; values that are zero are left out, as the
-    kernel does.
+    """Returns netem's words as the options that `tc -j qdisc` shows; like the kernel, without those that are
+    not set.
     """
     found: Entry = {"limit": 1000}
     for name, values in _grouped(words):

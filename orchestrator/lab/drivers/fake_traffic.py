@@ -1,4 +1,4 @@
-"""The fake driver's messages: the messages of the plan's flows over a network without loss."""
+"""Invents the messages of the fake driver: those of the plan's flows, over a network without loss."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SEGMENT_BYTES = 1448
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A message that was sent; at_ns: offset from t0."""
+    """A message that was sent; at_ns: its time after t0."""
 
     number: int  # its flow's
     flow: Flow
@@ -27,7 +27,9 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """All messages until `end_ns`, and their one-way delay (ns)."""
+    """The messages of a plan's flows until `end_ns` after t0, with an additional one-way delay of
+    `delay_ns`.
+    """
 
     plan: Plan
     t0_ns: int
@@ -35,7 +37,9 @@ class Traffic:
     delay_ns: int
 
     def messages(self) -> list[Sent]:
-        """The messages in the order of time."""
+        """Returns the messages of all scheduled flows in the order of time, at most about MOST_MESSAGES of
+        each flow.
+        """
         found = [
             Sent(number, flow, seq, at_ns)
             for number, flow in enumerate(self.plan.flows) if flow.schedule is not None
@@ -44,11 +48,11 @@ class Traffic:
         return sorted(found, key=lambda s: (s.at_ns, s.number))
 
     def receivers(self, flow: Flow) -> list[str]:
-        """Endpoints that get each message of the flow, every one once."""
+        """Returns the endpoints that get each message of the flow, each once."""
         return list(dict.fromkeys(r for d in flow.deliveries for r in self.plan.receivers[d.receivers]))
 
     def records(self, sent: Iterable[Sent]) -> Iterator[str]:
-        """Lines of raw/messages.csv."""
+        """Yields the lines of raw/messages.csv for sessions, messages and bulk transfers."""
         yield from self._sessions()
         for message in sent:
             yield from self._fate(message)
@@ -57,7 +61,7 @@ class Traffic:
                 yield from self._progress(number, flow)
 
     def _fate(self, message: Sent) -> Iterator[str]:
-        """A message that arrives everywhere, and whose replies come back."""
+        """Yields the records of one message, which arrives at all receivers, and of its replies."""
         flow, at_ns = message.flow, self.t0_ns + message.at_ns
         there_ns = at_ns + self._latency_ns(message)
         back_ns = there_ns + self._latency_ns(message)
@@ -84,7 +88,9 @@ class Traffic:
                 yield f"C,{session.endpoint},{what},{at_ns},"
 
     def _progress(self, number: int, flow: Flow) -> Iterator[str]:
-        """Progress records of a flow that sends as fast as possible: each second and at the end."""
+        """Yields the progress records of a flow without schedule (it sends as fast as possible): each second
+        and at the end.
+        """
         end_ns = min(flow.stop_ns, self.end_ns)
         marks = [*range(flow.start_ns + SECOND, end_ns, SECOND), end_ns]
         for at_ns in marks if end_ns > flow.start_ns else ():
@@ -96,19 +102,21 @@ class Traffic:
 
 
 def sessions(plan: Plan) -> dict[str, Session]:
-    """The plan's sessions by endpoint."""
+    """Maps each endpoint of the plan to its session."""
     return {s.session.endpoint: s.session for n in plan.nodes for s in n.software if s.session is not None}
 
 
 def addresses(plan: Plan) -> Mapping[str, str]:
-    """Addresses by endpoint and by node; a node without a network has none."""
+    """Maps endpoints and nodes to the node's first address; nodes without a network are left out."""
     found = {node.name: node.interfaces[0].address for node in plan.nodes if node.interfaces}
     places = {s.session.endpoint: n.name for n in plan.nodes for s in n.software if s.session is not None}
     return found | {endpoint: found[node] for endpoint, node in places.items() if node in found}
 
 
 def _times(flow: Flow, schedule: Schedule, end_ns: int) -> list[int]:
-    """Sending times of a flow: the ticks of its sender, each with its burst."""
+    """Returns the sending times (ns after t0) of a flow: of its sender's schedule those that fall to this
+    flow, each repeated `burst` times.
+    """
     ends_ns = [rate.from_ns for rate in schedule.rates[1:]] + [flow.stop_ns]
     found: list[int] = []
     tick = 0

@@ -1,4 +1,5 @@
-"""Nodes on several hosts: a part on each host runs that host's driver and takes requests over its connection.
+"""Driver `hosts`, for nodes on several hosts: a part on each host runs that host's driver and takes requests
+over its connection.
 
 A request for one node, namespace or step goes to its host. A request for all goes to each host, and the
 answers are merged. Each host has its own clock: requests carry times on the host's clock, and measured times
@@ -56,7 +57,9 @@ class HostsDriver:
         self._built = False
 
     def open(self) -> operations.Greeting:
-        """Starts a part on each host and estimates the host's clock; LabError if a part cannot start."""
+        """Starts a part on each host and estimates the host's clock; raises LabError if a part
+        cannot start.
+        """
         ways = host_commands.of_run(self._at.run_dir)
         host_commands.note(self._at.state.directory, ways)
         for name, way in ways.items():
@@ -99,8 +102,8 @@ class HostsDriver:
         return found
 
     def configure(self, nodes: Sequence[Node], ports: Sequence[str]) -> dict[str, Any]:
-        """Configures nodes and returns what every host reads back; the first call also makes the tunnels and
-        measures the underlay.
+        """Configures nodes and returns what every host reads back. The first call also makes the tunnels
+        between hosts and measures the underlay.
         """
         if not self._built:
             self._join()
@@ -121,7 +124,7 @@ class HostsDriver:
         return read
 
     def _join(self) -> None:
-        """Makes the tunnels between the bridges and reads them back."""
+        """Makes the tunnels that connect bridges of different hosts and reads them back."""
         plan = self._at.plan
         tunnels.make(self._at.loop, plan, self._parts)
         if plan.tunnels:
@@ -213,7 +216,9 @@ class HostsDriver:
             self._places.drop(nodes)
 
     def close(self) -> None:
-        """Fetches the remaining files, then ends each part; the state keeps the record of a lost host."""
+        """Fetches the remaining files, then ends each part. If a host could not be reached, the state
+        directory stays with the command that cleans it up.
+        """
         try:
             self._fetch_all()
         finally:
@@ -245,13 +250,13 @@ class HostsDriver:
         return {key: value for answer in answers.values() for key, value in answer["value"].items()}
 
     def _entries(self, verb: str, netns: str) -> list[dict[str, Any]]:
-        """Entries of a namespace from every host that has it, each with its `host`."""
+        """Returns the entries of a namespace from every host that has it, each with its `host`."""
         parts = [self._part(host) for host in self._places.netns(netns)]
         answers = ask_all(self._at.loop, verb, {part: {"netns": netns} for part in parts if part.there})
         return [{**entry, "host": name} for name, answer in answers.items() for entry in answer["value"]]
 
     def _split(self, request: Operation[Any]) -> Outgoing:
-        """Splits a request into one for each part; LabError if the host of a node is lost."""
+        """Splits a request into one for each part that it concerns, with times on that part's clock."""
         if isinstance(request, operations.OfOneNode):
             return [(self._part(self._places.node(request.node)), request)]
         if isinstance(request, operations.Prove):
@@ -287,13 +292,15 @@ class HostsDriver:
         return dataclasses.replace(request, nodes=nodes, links=links)
 
     def _estimate(self) -> None:
-        """Estimates the hosts' clocks one after the other: work on other hosts lengthens the round trips."""
+        """Estimates the hosts' clocks one after another, because concurrent work on other hosts lengthens the
+        round trips.
+        """
         for part in self._there():
             together(self._at.loop, f"host {part.name}'s clock", PATIENCE_NS, [(part, part.estimate())])
 
     def _keep_up(self) -> None:
-        """Fetches clocks, records and samples during the load, so that they are kept if the host is lost
-        later.
+        """Fetches clock estimates, records and samples during the load, so that they are kept if the host is
+        lost later.
         """
         for part in self._there():
             if part.name not in self._busy:
@@ -304,8 +311,8 @@ class HostsDriver:
         self._busy.discard(host)
 
     def _collect(self) -> None:
-        """After the load, fetches the last clock estimates and all records and samples; warns of links that
-        the clocks' error affects.
+        """Fetches the last clock estimates and all records and samples after the load; warns of links whose
+        latencies the clocks' error affects.
         """
         loop = self._at.loop
         loop.until(loop.clock.now_ns() + FETCH_NS, "files under way", lambda: not self._busy)
@@ -329,7 +336,9 @@ class HostsDriver:
         together(self._at.loop, "the hosts' files", FETCH_NS, dialogues)
 
     def _leave(self) -> dict[str, host_commands.Way]:
-        """Ends every part and waits for its report; returns the ways to the hosts where something is left."""
+        """Ends every part and waits for its answer; returns the commands for hosts that may still have
+        something of the lab.
+        """
         ways, left = host_commands.of_run(self._at.run_dir), dict[str, host_commands.Way]()
         answers: dict[str, Message] = {}
         for part in self._there():
@@ -348,7 +357,7 @@ class HostsDriver:
         return left
 
     def _lost(self, host: str, why: str) -> None:
-        """Treats a lost host as the topology's policy treats a lost machine, for all of its nodes."""
+        """Applies the topology's policy for lost machines to all nodes of a lost host."""
         self._part_events.lost(host, self._places.on(host), why)
 
     def _tell_hosts(self) -> None:
@@ -367,8 +376,8 @@ class HostsDriver:
 
 
 def _begin(plan: Plan, host: str, run_dir: Path) -> Message:
-    """The first request to a part: its own nodes with all fields, other nodes with names and addresses for
-    the resolver.
+    """Returns the first request to a part: its own nodes with all fields, and other nodes for the resolver,
+    without their programs.
     """
     others = (dataclasses.replace(n, software=(), vm=None) for n in plan.nodes if n.host != host)
     kept = dataclasses.replace(
@@ -388,7 +397,9 @@ def _begin(plan: Plan, host: str, run_dir: Path) -> Message:
 
 
 def _wires(plan: Plan) -> dict[str, dict[str, list[str]]]:
-    """Ends of the links between two nodes that bypass the core, by host and namespace."""
+    """Returns the ends of the links between two nodes that bypass the core namespace, by host and
+    namespace.
+    """
     found: dict[str, dict[str, list[str]]] = {}
     guests = {node.netns for node in plan.nodes if node.vm is not None}
     for link in plan.links:
