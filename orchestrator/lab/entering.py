@@ -1,4 +1,6 @@
-"""Moves a thread into the network namespace of a node: sockets that it opens belong to that namespace."""
+"""Moves a thread into the network namespace of a node; sockets that the thread then opens belong to that
+namespace.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,9 @@ CLONE_NEWNET = 0x40000000  # linux/sched.h
 
 
 def enter(netns: str) -> None:
-    """Move the calling thread, which must not be the lab's own; OSError where there is no such namespace."""
+    """Moves the calling thread, which must not be the lab's main thread; raises OSError if there is no such
+    namespace.
+    """
     libc = ctypes.CDLL(None, use_errno=True)
     handle = os.open(f"/run/netns/{netns}", os.O_RDONLY | os.O_CLOEXEC)
     try:

@@ -1,10 +1,10 @@
-"""Errors that end a lab; their text is for the user (place, value, rule, remedy)."""
+"""The errors that end a lab; their texts are for the user (place, value, rule, remedy)."""
 
 from __future__ import annotations
 
 
 class LabError(Exception):
-    """The lab cannot be built or continue; the text has place, found value, rule and remedy."""
+    """The lab cannot be built or continue; the text contains place, found value, rule and remedy."""
 
 
 class Interrupted(Exception):  # noqa: N818  # not an error: the user asked

@@ -26,14 +26,15 @@ FIXED = {
 
 
 def hosts(nodes: Iterable[Node]) -> str:
-    """Lines of /etc/hosts, one for each address of each node; a resolver that returns one address takes the
-    first.
+    """Returns the lines of /etc/hosts, one for each address of each node; a resolver that returns only one
+    address takes the first.
     """
     return LOCAL + "".join(f"{i.address} {n.name}\n" for n in nodes for i in n.interfaces if i.address)
 
 
 def write(directory: Path, nodes: Iterable[Node]) -> dict[str, str]:
-    """Writes the files below `directory`, again where nodes came or went: place on a node -> file.
+    """Writes the files below `directory` and returns their paths by their places on a node; called again when
+    nodes come or go.
 
     Running nodes see the new text, because each file keeps its inode.
     """

@@ -1,4 +1,4 @@
-"""Events of the lab process, for its standard output and for every connected client."""
+"""Passes the events and warnings of the lab process to its standard output and to every connected client."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Listener = Callable[[Message], None]
 
 @dataclass(frozen=True, slots=True)
 class Warning:
-    """A warning about the result. `suspect`: it puts the result in doubt."""
+    """A warning about the result of a run. suspect: it puts the result in doubt."""
 
     code: str
     text: str
@@ -43,12 +43,12 @@ class Events:
             listener(dict(message))
 
     def phase(self, phase: str, done: float, total: float, text: str, **more: Any) -> None:
-        """Progress: `done` of `total` (things, or seconds where time passes)."""
+        """Emits progress: `done` of `total` (things, or seconds in phases that last a stated time)."""
         self.phase_name = phase
         self.emit("phase", phase=phase, done=done, total=total, text=text, **more)
 
     def warn(self, warning: Warning) -> None:
-        """Emits a warning, once for each code and text."""
+        """Emits a warning, unless an equal one was emitted before."""
         warning = replace(warning, text=printable(warning.text), remedy=printable(warning.remedy))
         if warning not in self.warnings:
             self.warnings.append(warning)

@@ -1,4 +1,4 @@
-"""Signs that a run cannot be trusted and that no table shows: a late lab, a clock that was set, full disks
+"""Finds signs that a run cannot be trusted which no table shows: a late lab, a clock that was set, full disks
 and queues, sessions that never connected.
 """
 
@@ -20,7 +20,9 @@ LEAST_FREE_BYTES = 1 << 20  # less than a second of captures: stop while the man
 
 
 def room(run_dir: Path) -> None:
-    """LabError where the disk of the run directory is full: every writer of a run fails alike."""
+    """Raises LabError if the file system of the run directory has less than 1 MiB left, since every writer of
+    a run would fail.
+    """
     disk = os.statvfs(run_dir)
     free = disk.f_bavail * disk.f_frsize
     if free < LEAST_FREE_BYTES:
@@ -31,7 +33,9 @@ def room(run_dir: Path) -> None:
 
 
 def lateness(late_ns: Iterable[int]) -> list[Warning]:
-    """Judges how late the lab's own ticks were; programs on the same machine were delayed alike."""
+    """Returns a warning if the lab's own timers were late by LATE_NS (250 ms) or more, since programs on the
+    same machine were delayed alike. late_ns: the lateness of each timer in ns.
+    """
     late = sorted(late_ns)
     if not late or (worst := late[-1]) < LATE_NS:
         return []
@@ -43,8 +47,8 @@ def lateness(late_ns: Iterable[int]) -> list[Warning]:
 
 
 class WallClock:
-    """The machine's time of day against the lab's clock, which never steps; `offset_ns`: Unix time minus
-    CLOCK_MONOTONIC at the lab's start.
+    """Watches how far the machine's time of day moves from the lab's clock, which never steps. offset_ns:
+    Unix time minus CLOCK_MONOTONIC at the lab's start.
 
     The lab and its agents use the lab's clock; the kernel's timestamps of captured packets use the time of
     day.
@@ -69,7 +73,7 @@ class WallClock:
 
 
 def wall_offset_ns() -> int:
-    """Unix time minus CLOCK_MONOTONIC."""
+    """Returns Unix time minus CLOCK_MONOTONIC in ns, from the quickest of LOOKS readings of both clocks."""
     looks = []
     for _ in range(LOOKS):
         before, wall, after = time.monotonic_ns(), time.time_ns(), time.monotonic_ns()
@@ -87,8 +91,8 @@ def sessions(connected_ever: int, expected: int) -> list[Warning]:
 
 
 def queue_drops(path: Path, lossy: set[tuple[str, str]]) -> list[Warning]:
-    """Directions that dropped packets although the topology requests no loss (`lossy` have one), from
-    links.csv.
+    """Returns a warning for each direction that dropped packets by links.csv although the topology requests
+    no loss (`lossy`: those with requested loss).
     """
     last: dict[tuple[str, str], int] = {}
     for line in path.read_text().splitlines() if path.exists() else ():

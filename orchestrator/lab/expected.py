@@ -1,4 +1,5 @@
-"""The expected long-run effects of an impairment, as shares of the frames sent.
+"""Computes the effects of an impairment that a long measurement shows: shares of the frames sent, delay,
+jitter, rate.
 
 They differ from the topology's values: netem's correlation changes the frequency of events
 (orchestrator/plan/correlation.py), a duplicate replaces a lost frame, a lost frame shows no flipped bit.
@@ -15,8 +16,8 @@ from orchestrator.plan.netem import queue_limit
 
 
 def requested_loss(i: Impairment) -> float:
-    """The loss of the topology; 1-h is the loss in the bad state of the Gilbert-Elliott model, 1-k in the
-    good state.
+    """Returns the share of loss that the topology requests; of the Gilbert-Elliott model the mean of its
+    states, whose losses are 1-h (bad) and 1-k (good).
     """
     if i.gemodel is None:
         return i.loss
@@ -26,37 +27,37 @@ def requested_loss(i: Impairment) -> float:
 
 
 def stationary_loss(i: Impairment) -> float:
-    """Share of frames that the impairment loses in the long run."""
+    """Returns the share of frames that the impairment loses in the long run, duplicates not considered."""
     return effective_share(i.loss, i.loss_correlation) if i.gemodel is None else requested_loss(i)
 
 
 def loss_memory(i: Impairment) -> float:
-    """Correlation of neighbouring losses."""
+    """Returns the correlation of neighbouring losses."""
     if i.gemodel:
         return max(0.0, 1 - i.gemodel[0] - i.gemodel[1])
     return i.loss_correlation
 
 
 def lost(i: Impairment) -> float:
-    """Share of frames that never arrive: both copies lost, or a flipped bit in the header that hides the
-    frame.
+    """Returns the share of frames that never arrive: both copies are lost, or a flipped bit in the header
+    hides the frame.
     """
     hidden = _corrupt(i) * HEADER / spaced_size(i)
     return 1 - (1 - stationary_loss(i) * (1 - _duplicate(i))) * (1 - hidden)
 
 
 def duplicated(i: Impairment) -> float:
-    """Frames that arrive twice: neither copy is lost."""
+    """Returns the share of frames that arrive twice: neither copy is lost."""
     return _duplicate(i) * (1 - stationary_loss(i)) ** 2
 
 
 def corrupted(i: Impairment) -> float:
-    """Frames that arrive with a flipped bit behind the header."""
+    """Returns the share of frames that arrive with a flipped bit after the header."""
     return _corrupt(i) * (1 - HEADER / spaced_size(i)) * (1 - stationary_loss(i))
 
 
 def reordered(i: Impairment) -> float:
-    """Frames that skip the queue."""
+    """Returns the share of frames that skip the queue."""
     return effective_share(i.reorder, i.reorder_correlation)
 
 
@@ -74,20 +75,22 @@ TABLES = {"normal": (-0.0008, 1.0001), "pareto": (-0.0335, 0.8197), "paretonorma
 
 
 def mean_ns(i: Impairment) -> float:
-    """The mean delay that netem draws."""
+    """Returns the mean of the delays (ns) that netem draws."""
     mean, _ = TABLES.get(i.distribution, (0.0, 1.0))
     return i.delay_ns + mean * i.jitter_ns
 
 
 def jitter_ns(i: Impairment) -> float:
-    """The jitter that the spread of netem's delays shows."""
+    """Returns the standard deviation (ns) of the delays that netem draws."""
     _, deviation = TABLES.get(i.distribution, (0.0, 1.0))
     return deviation * i.jitter_ns
 
 
 def rate_bps(i: Impairment) -> float:
-    """The rate that a train of frames gets: netem takes whole nanoseconds for each (packet_time_ns), which is
-    0.6 % too fast for 127 bytes at 10 Gbit/s.
+    """Returns the rate (bit/s) of a long train of frames; 0 without a rate.
+
+    netem takes whole nanoseconds for each frame (packet_time_ns), which is 0.6 % too fast for 127 bytes at 10
+    Gbit/s.
     """
     exact = float(queueing.lone_bps(i))
     if not exact or i.queue is not None or i.backpressure:
@@ -97,7 +100,9 @@ def rate_bps(i: Impairment) -> float:
 
 
 def short_queue(i: Impairment) -> bool:
-    """Whether the topology has a queue that drops, or a shorter one than rate and delay need."""
+    """Returns whether the direction has a queue of a stated kind, or a shorter one than its rate and delay
+    need, so that it may drop frames.
+    """
     return i.queue is not None or bool(
         i.present and i.limit_packets < queue_limit(i.delay_ns, i.jitter_ns, i.rate_bps)
     )

@@ -14,9 +14,10 @@ MOST_BYTES = 256 * 1024  # in one answer
 
 
 def part(run_dir: Path, path: Any, offset: Any = 0, length: Any = None) -> dict[str, Any]:
-    """{size: of the whole file, data: base64 from `offset` on}; size None where there is no such file.
+    """Returns {size: of the whole file, data: base64 of up to MOST_BYTES from `offset` on}; size is None if
+    there is no such file.
 
-    `path` is relative to `run_dir`; LabError where it leads out of it, by dots or by a link.
+    path: relative to `run_dir`; LabError if it leads out of that directory, by dots or by a link.
     """
     length = MOST_BYTES if length is None else length
     numbers = all(isinstance(n, int) and not isinstance(n, bool) and n >= 0 for n in (offset, length))

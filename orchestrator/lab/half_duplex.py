@@ -1,4 +1,6 @@
-"""Proves half duplex: simultaneous trains in both directions share the rate of one direction."""
+"""Judges the link proof of half-duplex links: simultaneous trains in both directions must share the rate of
+one direction.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +18,16 @@ Results = Mapping[tuple[str, str], Seen]
 
 
 def judge(links: Sequence[Link], together: Results, tolerances: Tolerances) -> Iterator[Judgement]:
-    """A line for each half duplex link with a rate: quantity `rate`, direction `both`."""
+    """Yields a judgement (quantity `rate`, direction `both`) for each half-duplex link with a rate."""
     for link in links:
         if link.half_duplex and link.forward.impairment.rate_bps:
             yield _rate(link, [together.get((link.name, way)) for way in ("forward", "reverse")], tolerances)
 
 
 def _rate(link: Link, trains: Sequence[Seen | None], tolerances: Tolerances) -> Judgement:
-    """Rate of both directions together, from the arrivals while both were sending."""
+    """Judges the rate of both directions together, from the arrivals while both were sending; "cannot tell"
+    with too few frames or slots.
+    """
     requested = link.forward.impairment
     whole, expects = float(requested.rate_bps), expected.rate_bps(requested)
     tolerance = tolerances.rate.of(expects)

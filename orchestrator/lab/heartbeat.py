@@ -1,6 +1,7 @@
-"""A thread beside a lab that records what disturbs it: late heartbeats and CPU contention.
+"""Runs a thread beside a lab that records what disturbs the lab: late heartbeats, CPU contention, stopped
+processes.
 
-It writes one line a second, in real time only: virtual time stands still while the machine does.
+The thread writes one line a second, in real time only: virtual time stands still while the machine does.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ Columns = dict[str, int]
 
 
 class Heart:
-    """Heartbeats of one second: their number and lateness."""
+    """Adds up the heartbeats of one second: their number and lateness."""
 
     def __init__(self) -> None:
         self._suspended, self._set = _suspended_ns(), _set_ns()
@@ -55,15 +56,17 @@ class Heart:
         self.stalled_ns += late_ns if late_ns >= STALL_NS else 0
 
     def line(self, t_ns: int) -> list[int]:
-        """The fields BEATS; the last two are totals since the start: how long the machine was suspended, and
-        by how much its time of day was set.
+        """Returns the fields BEATS; the last two are totals since the start: how long the machine was
+        suspended, and by how much its time of day was set.
         """
         beats = [t_ns, self.beats, self.late_ns, self.worst_ns, self.stalled_ns]
         return [*beats, _suspended_ns() - self._suspended, _set_ns() - self._set]
 
 
 class Counters:
-    """The fields TAKEN of the processes that carry a lab. `groups`: control groups that hold them."""
+    """Reads the fields TAKEN of the processes that carry a lab. groups: control groups above
+    these processes.
+    """
 
     def __init__(self, pids: Callable[[], list[int]], groups: Iterable[Path] = ()) -> None:
         more = list(groups)
@@ -75,7 +78,7 @@ class Counters:
         self.unmade: dict[str, str] = {}
 
     def read(self) -> Columns:
-        """Reads the available counters; `unmade` gets the reason for each missing one."""
+        """Returns the counters that can be read; `unmade` gets the reason for each other one."""
         found: Columns = {}
         for check, look in (
             ("throttling", self._throttled), ("run queue", self._waited),
@@ -114,7 +117,7 @@ class Counters:
 
 class Heartbeat:
     """Writes `path` (CSV, fields BEATS, TAKEN and STOPPED) until it is stopped; without `counters` or
-    `stopped` those fields are empty.
+    `stopped` their fields are empty.
     """
 
     def __init__(
@@ -153,7 +156,9 @@ class Heartbeat:
             return
 
     def _said(self) -> dict[str, str]:
-        """Texts about the checks that could not be made and the processes that were stopped."""
+        """Returns the reason for each counter that could not be read, and the names of the processes that
+        were stopped.
+        """
         said = dict(self._counters.unmade) if self._counters is not None else {}
         return said | (
             {STOPPED: ", ".join(self._stopped.names)} if self._stopped and self._stopped.names else {}
@@ -196,9 +201,9 @@ def of_process(pid: int) -> Callable[[], list[int]]:
 
 
 def beside(lab: Lab) -> Heartbeat | None:
-    """The heartbeat thread of a lab process. In a guest it has no counters, since they are not the machine's.
+    """Returns the heartbeat thread of a lab process; None in virtual time and for the fake driver.
 
-    None in virtual time and for the fake driver.
+    In a User-Mode Linux guest the thread reads no counters, since they are not the machine's.
     """
     if lab.time != "real" or lab.driver.name == "fake":
         return None
@@ -215,8 +220,8 @@ def beside(lab: Lab) -> Heartbeat | None:
 
 
 def _unlimited(lab: Lab) -> list[int]:
-    """Pids of the agents of some nodes, spread over the lab, without nodes that have a CPU limit or are on
-    other hosts.
+    """Returns the pids of up to MOST_NODES agents spread over the lab, of nodes on this host without a CPU
+    limit.
     """
     free = [
         lab.pids[n.name] for n in lab.nodes.values()

@@ -1,6 +1,6 @@
-"""Confidence intervals with the standard library only, light enough for the lab's kernel.
+"""Computes confidence intervals, and how many frames a proof needs until they can decide.
 
-Also says how many frames a proof needs until an interval can decide.
+Uses the standard library only, to be light enough for the lab's kernel.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ NEARLY, AGAIN = 0.9, 1.3
 
 
 def normal_quantile(p: float) -> float:
-    """The z below which a standard normal value falls with probability `p`, by bisection on erfc."""
+    """Returns the z below which a standard normal value falls with probability `p`, by bisection on erfc."""
     low, high = -10.0, 10.0
     for _ in range(60):
         middle = (low + high) / 2
@@ -25,12 +25,16 @@ def normal_quantile(p: float) -> float:
 
 
 def z_for(tests: int, family_error: float = 0.01) -> float:
-    """The z at which all of `tests` two-sided intervals hold at once but for `family_error` (Bonferroni)."""
+    """Returns the z at which all of `tests` two-sided intervals hold at once, except with probability
+    `family_error` (Bonferroni).
+    """
     return normal_quantile(1 - family_error / (2 * max(1, tests)))
 
 
 def wilson(hits: float, n: float, z: float) -> tuple[float, float]:
-    """Wilson score interval of a proportion (Wilson 1927); `n` may be an effective, fractional number."""
+    """Returns (low, high), the Wilson score interval of a proportion (Wilson 1927); `n` may be an effective,
+    fractional number.
+    """
     share = hits / n
     centre = (share + z * z / (2 * n)) / (1 + z * z / n)
     half = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
@@ -38,14 +42,14 @@ def wilson(hits: float, n: float, z: float) -> tuple[float, float]:
 
 
 def mean_interval(values: Sequence[float], z: float, correlation: float = 0.0) -> tuple[float, float, float]:
-    """(mean, low, high); `correlation` of neighbours shrinks the effective number of values."""
+    """Returns (mean, low, high); the `correlation` of neighbours reduces the effective number of values."""
     mean, deviation = moments(values)
     half = z * deviation / math.sqrt(effective(len(values), correlation))
     return mean, mean - half, mean + half
 
 
 def median_interval(values: Sequence[float], z: float) -> tuple[float, float, float]:
-    """(median, low, high) by order statistics."""
+    """Returns (median, low, high) by order statistics."""
     ordered = sorted(values)
     last = len(ordered) - 1
     half = z * math.sqrt(0.25 / len(ordered))
@@ -59,8 +63,8 @@ def median_interval(values: Sequence[float], z: float) -> tuple[float, float, fl
 def deviation_interval(
     values: Sequence[float], z: float, correlation: float = 0.0
 ) -> tuple[float, float, float]:
-    """(standard deviation, low, high), large-sample: its standard error is s sqrt((k - 1) / 4n), where k is
-    the kurtosis of the values (Cramer 1946, 28.2): 1.8 of a uniform law, 3 of a normal one.
+    """Returns (standard deviation, low, high) for large samples: its standard error is s sqrt((k - 1) / 4n),
+    where k is the kurtosis of the values (Cramer 1946, 28.2): 1.8 of a uniform law, 3 of a normal one.
     """
     mean, deviation = moments(values)
     fourth = math.fsum((v - mean) ** 4 for v in values) / len(values)
@@ -72,10 +76,11 @@ def deviation_interval(
 def quartile_range(
     values: Sequence[float], z: float, error: float, correlation: float = 0.0
 ) -> tuple[float, float, float]:
-    """(distance of the quartiles, low, high): insensitive to a few late values.
+    """Returns (distance of the quartiles, low, high), which a few late values hardly change.
 
-    error: its standard error as a share of it, times the root of n, which the law of the values sets: sqrt((2
-    x 3/16 - 2 x 1/16) / f^2) / distance for a density f at both quartiles (Cramer 1946, 28.5).
+    error: the standard error as a share of the distance, times the root of n. It depends on the law of the
+    values: sqrt((2 x 3/16 - 2 x 1/16) / f^2) / distance for a density f at both quartiles (Cramer 1946,
+    28.5).
     """
     ordered = sorted(values)
     last = len(ordered) - 1
@@ -85,7 +90,7 @@ def quartile_range(
 
 
 def moments(values: Sequence[float]) -> tuple[float, float]:
-    """(mean, sample standard deviation)."""
+    """Returns (mean, sample standard deviation)."""
     mean = math.fsum(values) / len(values)
     if len(values) < 2:
         return mean, 0.0
@@ -93,20 +98,24 @@ def moments(values: Sequence[float]) -> tuple[float, float]:
 
 
 def effective(n: int, correlation: float) -> float:
-    """Number of independent values that `n` values of a first-order correlated series are
-    worth (at least 2).
+    """Returns how many independent values are worth as much as `n` values of a first-order correlated series
+    (at least 2).
     """
     return max(2.0, n * (1 - correlation) / (1 + correlation))
 
 
 def needed(n: int, half: float, tolerance: float) -> int | None:
-    """Number of frames whose interval fits the tolerance, if the interval of n frames is +- `half`."""
+    """Returns the number of frames whose interval fits into the tolerance if the interval of n frames is +-
+    `half`; None without a tolerance.
+    """
     return math.ceil(n * (half / (ROOM * tolerance)) ** 2) if tolerance else None
 
 
 def more(n: int, half: float, tolerance: float, away: float, needs: int | None) -> int | None:
-    """The frames still needed: by `needed` first; if that many could not decide, by the distance to the
-    tolerance's edge.
+    """Returns the number of frames for the next attempt: `needs` if it is far above n; else, as n frames
+    could not decide, a number by the distance of the middle to the tolerance's edge.
+
+    away: distance of the measured value from the expected one.
     """
     before = needs or needed(n, half, tolerance) or 0
     if before > AGAIN * n:

@@ -1,4 +1,4 @@
-"""Framing of JSON objects, one per line, over a descriptor: for both sockets and UML's serial line."""
+"""Encodes and decodes JSON objects, one per line, for Unix sockets and UML's serial line."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ STRANGE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeErr
 
 
 class LineBuffer:
-    """Bytes in, complete messages out."""
+    """Takes bytes and returns complete messages."""
 
     def __init__(self) -> None:
         self._parts: list[bytes] = []
         self._waiting_bytes = 0
 
     def feed(self, chunk: bytes) -> list[Message]:
-        """The messages that `chunk` completes; ValueError where a line is not a JSON object or has no end."""
+        """Returns the messages that `chunk` completes; raises ValueError if a line is no JSON object or
+        exceeds MOST_BYTES.
+        """
         if b"\n" not in chunk:
             self._parts.append(chunk)
             self._waiting_bytes += len(chunk)

@@ -1,8 +1,9 @@
-"""Judges every quantity of every direction: requested against measured, from the probes' records.
+"""Judges every quantity of every direction: compares what the topology requests with what the probes' records
+show.
 
-A quantity holds where its whole interval is within the tolerance of what is expected, fails where all of it
-is outside, and the proof cannot tell where the interval is wider. Intervals hold for all judged quantities at
-once with 99 % (Bonferroni): with 700 directions, 95 % each would call 35 good links bad.
+A quantity holds if its whole interval is within the tolerance of the expected value, and fails if all of it
+is outside; otherwise the proof cannot tell. All intervals hold at once with 99 % (Bonferroni): with 700
+directions, 95 % each would call 35 good links bad.
 """
 
 from __future__ import annotations
@@ -30,10 +31,10 @@ def judge(
     tables: Tables = NO_TABLES,
     looks: int = 1,
 ) -> list[Judgement]:
-    """Every quantity of every direction, requested against measured.
+    """Returns the judgements of all quantities of all directions; like directions are also judged together.
 
-    noise: what the machine added. looks: the most judgements of one proof, of which each can err; the last
-    one is final.
+    spaced, burst: results of single frames and of trains by link and direction. noise: what the machine
+    added. looks: the most judgements of one proof, each of which can err; the last one is final.
     """
     within = Within(tolerances, noise, tables)
     tests = sum(1 for _ in _judge(links, spaced, burst, within, z=2.0))

@@ -1,4 +1,4 @@
-"""One line of proof.json, and its quantities in words that are read at a glance."""
+"""One line of proof.json, its verdict, and quantities as short texts."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ _UNITS: dict[str, tuple[tuple[float, str], ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """requested: the topology's value; expected: its effect (expected.py), against which measured is judged.
+    """A line of proof.json: one quantity of one direction, with its verdict.
 
-    tolerance: the largest difference that holds; None where a count decides. machine: what the machine itself
-    adds to the quantity, measured during the proof; None if not measurable. needs: frames that would decide,
-    over all directions that were judged together (`directions`); None if no number of frames would. Times in
-    ns, shares in [0, 1], rates in bit/s.
+    requested: the topology's value; expected: its effect (expected.py), with which `measured` is compared.
+    low, high: the interval of `measured`. tolerance: the largest difference that holds; None if a count
+    decides. machine: what the machine itself adds to the quantity, measured during the proof; None if not
+    measurable. needs: frames that would decide, over all directions that were judged together (`directions`);
+    None if no number of frames would. Times in ns, shares in [0, 1], rates in bit/s.
     """
 
     link: str
@@ -56,14 +57,16 @@ class Seen:
 
 
 def verdict(low: float, high: float, least: float, most: float) -> ProofResult:
-    """Verdict on an interval against a tolerance: inside it, outside it, or too wide to decide."""
+    """Returns the verdict on an interval: "holds" within the tolerance, "fails" outside it, "cannot tell"
+    across its edge.
+    """
     if least <= low and high <= most:
         return "holds"
     return "fails" if high < least or low > most else "cannot tell"
 
 
 def shown(unit: str, *values: float) -> str:
-    """`1 ms`; of two values `2.06 to 2.59 ms`: both in the unit that fits the larger."""
+    """Returns values as text in the unit that fits the largest: `1 ms`; two values: `2.06 to 2.59 ms`."""
     most = max(abs(v) for v in values)
     sizes = _UNITS[unit]
     size, name = next(((s, n) for s, n in sizes if most >= s), sizes[-1])

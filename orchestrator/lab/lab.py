@@ -1,6 +1,4 @@
-"""The running lab: its plan, driver, nodes and the state that live changes need; shared by the lab's
-modules.
-"""
+"""The state of a running lab, which the lab's modules share: plan, driver, nodes, links, captures."""
 
 from __future__ import annotations
 
@@ -22,7 +20,7 @@ from orchestrator.lab.state import State
 
 @dataclass(frozen=True)
 class Running:
-    """A running capture; `live`: a client started it."""
+    """A running capture. live: a client of the control socket started it."""
 
     point: Capture
     process: CaptureProcess
@@ -32,7 +30,9 @@ class Running:
 
 @dataclass
 class Lab:
-    """The state of one lab. `nodes` and `links` follow add and remove; `impairments` are the present ones."""
+    """The state of one lab. nodes, links: the present ones, after additions and removals; impairments: the
+    present ones by link and direction.
+    """
 
     plan: Plan
     run_dir: Path
@@ -75,18 +75,22 @@ class Lab:
             self.impairments[link.name, "reverse"] = link.reverse.impairment
 
     def note_limits(self, applied: dict[str, dict[str, Any]]) -> None:
-        """Stores limits as read back; the reservation of another node changes only a node's weight."""
+        """Records applied limits in the manifest; keeps a node's other limits, since a new reservation
+        elsewhere changes only its weight.
+        """
         known = self.manifest.limits
         for node, limits in applied.items():
             known[node] = known.get(node, {}) | limits
 
     def forget_limits(self, nodes: Iterable[Node]) -> None:
-        """Forgets the limits of earlier nodes with these names."""
+        """Removes the recorded limits of nodes with these names."""
         for node in nodes:
             self.manifest.limits.pop(node.name, None)
 
     def part(self, node: str) -> None:
-        """Removes a node's own links."""
+        """Removes a node's access links and wires to other nodes, and the other nodes' interfaces on these
+        wires.
+        """
         own = [n for n, link in self.links.items() if link.kind == "access" and link.a == node]
         wires = [n for n, link in self.links.items() if link.kind == "nodes" and node in (link.a, link.b)]
         for other, of in list(self.nodes.items()):  # a wire ends at both ends
@@ -118,7 +122,9 @@ class Lab:
         raise LabError(f"node {node}: no software {name}; it has: {known}")
 
     def processes(self, nodes: Iterable[str]) -> list[tuple[str, Software]]:
-        """Programs (not the roles that the agent plays itself) of these nodes, in the order of the plan."""
+        """Returns node and software of all programs of these nodes, in the order of the plan; without roles
+        that the agent itself plays.
+        """
         return [(n, s) for n in nodes for s in self.node(n).software if s.process is not None]
 
 

@@ -1,6 +1,4 @@
-"""Client of the launcher's socket (docs/contracts.md): requests, answers, events of a request and events of
-the whole lab.
-"""
+"""Client of the launcher's socket (docs/contracts.md): sends requests, and passes on answers and events."""
 
 from __future__ import annotations
 
@@ -29,7 +27,11 @@ class Request:
 
 
 class Launcher:
-    """One connection; `call` waits while the loop serves other descriptors, `submit` does not wait."""
+    """One connection to the launcher; `call` waits while the loop serves other descriptors, `submit` does not
+    wait.
+
+    on_event: gets events that belong to no request; on_lost: is called when the connection ends.
+    """
 
     def __init__(self, loop: Loop, path: Path, on_event: OnMessage, on_lost: Callable[[str], None]) -> None:
         self._loop = loop
@@ -44,8 +46,8 @@ class Launcher:
         loop.watch(self._socket.fileno(), self._readable)
 
     def submit(self, request: Operation[Any], on_answer: OnMessage, on_event: OnMessage | None = None) -> int:
-        """Send a request; `on_answer` gets the answer (ok or not). Returns the id, the `target` of later
-        requests.
+        """Sends a request; `on_answer` gets the answer (ok or not), `on_event` the request's events. Returns
+        the request's id, which later requests name as `target`.
         """
         number, op = next(self._ids), request.op
         if self.lost:
@@ -60,12 +62,14 @@ class Launcher:
         return number
 
     def call(self, request: Operation[Answer], *, patience_ns: int = 30 * SECOND) -> Answer:
-        """Sends a request and waits for its answer; LabError with the launcher's text if it refuses."""
+        """Sends a request and returns its answer; raises LabError with the launcher's text if it refuses,
+        TimedOut after `patience_ns`.
+        """
         return self.begin(request)(patience_ns)
 
     def begin(self, request: Operation[Answer]) -> Callable[[int], Answer]:
-        """Sends a request and returns a function that waits for its answer, at most `patience_ns`, as `call`
-        does.
+        """Sends a request; returns a function that waits up to `patience_ns` and returns the answer, as
+        `call` does.
         """
         answers: list[Message] = []
         self.submit(request, answers.append)
@@ -78,7 +82,7 @@ class Launcher:
         return answer
 
     def expect_end(self) -> None:
-        """From now on the end of the connection is expected."""
+        """Makes the end of the connection no error from now on."""
         self._on_lost = lambda _: None
 
     def close(self) -> None:

@@ -1,4 +1,6 @@
-"""Handles unsolicited launcher events: program exits, session changes, malformed records."""
+"""Handles the launcher's events that belong to no request: ended programs, sessions, node states, malformed
+records.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ RECORDS_REMEDY = "correct the program (docs/accounting.md); such lines are left 
 
 
 class LauncherEvents:
-    """Takes the launcher's events for `lab` (set once it exists; the launcher is started after)."""
+    """Takes the launcher's events for `lab`, an attribute that is set before the launcher starts."""
 
     lab: Lab
 
@@ -53,7 +55,7 @@ class LauncherEvents:
         self.lab.events.warn(Warning(**known))
 
     def _records(self, message: Message) -> None:
-        """Warns of a program whose message records are malformed, in one line or as a whole."""
+        """Warns of a program whose message records are malformed, in one line or as a whole file."""
         place = f"nodes.{message['node']}.{message['software']}: {message['file']}"
         line = message.get("line")
         text = (
@@ -83,26 +85,26 @@ class LauncherEvents:
         self.lab.events.warn(Warning("exited", text, f"see raw/logs/{node}.{file}.log"))
 
     def _has_done_its_work(self, node: str, name: str) -> bool:
-        """Whether a program's exit with status 0 is expected: after the hold, for a program that only
-        sends.
+        """Returns whether a program's exit with status 0 is expected: from the drain on, for a program that
+        only sends.
         """
         software = self.lab.started.get((node, name))
         sends = software is not None and software.role in ("client", "utility")
         return sends and self.lab.events.phase_name in ("drain", "collect")
 
     def _why(self, node: str) -> str:
-        """The limits that the node has reached, as the likely reason."""
+        """Returns the limits that the node has reached, in brackets, as the likely reason; "" if none."""
         driver = self.lab.driver
         known = isinstance(driver, Bounded) and node in self.lab.nodes
         reached = driver.reached(self.lab.node(node)) if known and isinstance(driver, Bounded) else []
         return f" ({'; '.join(reached)})" if reached else ""
 
     def _fatal(self, node: str, name: str, status: int | None) -> bool:
-        """Whether the failure ends the run, unless the topology lets the run continue.
+        """Returns whether the end of a program ends the run.
 
-        It does for a node whose agent died, a broker without a restart, and any program that crashed. A
-        program that ended with status 0 has finished; the check at the end of the hold reports one that ended
-        too early.
+        If the topology says abort, the run ends for an agent, and for a program without restart that is a
+        broker or crashed during the scenario. A program that ended with status 0 has finished; the check at
+        the end of the hold reports one that ended too early.
         """
         abort = self.lab.plan.on_node_failure == "abort"
         if name == "agent":

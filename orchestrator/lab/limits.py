@@ -1,9 +1,9 @@
-"""CPU limit, CPU reservation, memory and process limit of nodes: converts MHz and cores to the kernel's
+"""Sets CPU limit, CPU reservation, memory and process limit of nodes: converts MHz and cores to the kernel's
 units.
 
-Limit: at most that share of one core's real clock, as a quota of each period. Reservation: what the node
-gets at least when all nodes want the machine at once. It is a weight in proportion to the cores reserved;
-nodes without one share what is left. The lab as a whole still competes with the rest of the machine.
+A limit is a quota of each period: at most that share of one core's real clock. A reservation is what the node
+gets at least when all nodes use the machine fully; it is a weight in proportion to the reserved cores, and
+nodes without one share the rest. The lab as a whole still competes with other programs of the machine.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class Quota:
 
 
 def real_mhz(cpuinfo: str, cpufreq_khz: str | None) -> float | None:
-    """The clock that MHz limits refer to: cpufreq's maximum, else the highest in
-    /proc/cpuinfo; None if unsaid.
+    """Returns the clock rate that MHz limits refer to: cpufreq's maximum, else the highest in /proc/cpuinfo;
+    None if neither has it.
     """
     if cpufreq_khz:
         return int(cpufreq_khz) / 1000
@@ -52,7 +52,9 @@ def this_clock_mhz() -> float | None:
 
 
 def cores_of(node: Node, what: str, mhz: float | None) -> float | None:
-    """`what` (limit or reserve) in cores; LabError where MHz cannot be turned into a share."""
+    """Returns a node's CPU `what` ("limit" or "reserve") in cores, None if it has none; raises LabError if
+    MHz are given and the clock rate is unknown.
+    """
     cores: float | None = getattr(node, f"cpu_{what}_cores")
     asked_mhz: float | None = getattr(node, f"cpu_{what}_mhz")
     if asked_mhz is None:
@@ -66,7 +68,7 @@ def cores_of(node: Node, what: str, mhz: float | None) -> float | None:
 
 
 def quota(cores: float) -> Quota:
-    """The quota that gives `cores`; LabError below what the kernel can account."""
+    """Returns the quota that gives `cores`; raises LabError below 0.001 cores, the kernel's least."""
     for period in (PERIOD_US, LONG_PERIOD_US):
         if (us := round(cores * period)) >= LEAST_QUOTA_US:
             return Quota(us, period)
@@ -74,7 +76,11 @@ def quota(cores: float) -> Quota:
 
 
 def weights(reserved: dict[str, float | None], cores: int, scale: int, least: int) -> dict[str, int]:
-    """A weight per node in proportion to its reservation, empty without any; LabError if overbooked."""
+    """Returns a weight for each node in proportion to its reservation, at least `least`; empty if no node has
+    one. Raises LabError if the reservations exceed `cores`.
+
+    scale: the weight of one core.
+    """
     booked = [r for r in reserved.values() if r is not None]
     if not booked:
         return {}
@@ -88,7 +94,7 @@ def weights(reserved: dict[str, float | None], cores: int, scale: int, least: in
 
 
 class Limits:
-    """Applies limits to the lab's groups and keeps the values read back."""
+    """Sets limits of nodes in the lab's control groups and reads them back. cores, mhz: of this machine."""
 
     def __init__(self, groups: Groups, cores: int, mhz: float | None) -> None:
         self._groups = groups
@@ -96,8 +102,8 @@ class Limits:
         self.mhz = mhz
 
     def need(self, nodes: Sequence[Node]) -> None:
-        """Enables the controllers before groups are made; LabError if one is missing or a value is
-        impossible.
+        """Adds the controllers that the nodes' limits need, before their groups are made; raises LabError if
+        one is missing or a value is impossible.
         """
         for node in nodes:
             for what in ("limit", "reserve"):
@@ -109,7 +115,7 @@ class Limits:
                 self._groups.need("pids", f"nodes.{node.name}: process limit")
 
     def reserve(self, nodes: Sequence[Node]) -> dict[str, int]:
-        """Set the weights of all nodes of the lab; the weights as read back."""
+        """Sets the weights of all nodes of the lab; returns the weights as read back."""
         file = "cpu.weight" if self._groups.layout.version == 2 else "cpu.shares"
         by_name = {n.name: n for n in nodes}
         return {
@@ -118,7 +124,9 @@ class Limits:
         }
 
     def weights(self, nodes: Sequence[Node]) -> dict[str, int]:
-        """The weights for these nodes' reservations; LabError if over-booked."""
+        """Returns the weights for these nodes' reservations; raises LabError if these exceed the machine's
+        cores.
+        """
         asked = {n.name: cores_of(n, "reserve", self.mhz) for n in nodes}
         scale, least = (WEIGHT_PER_CORE, 1) if self._groups.layout.version == 2 else (SHARES_PER_CORE, 2)
         return weights(asked, self._cores, scale, least)

@@ -1,5 +1,5 @@
-"""Light nodes: namespaces and agents through the launcher, wires through ip and tc, limits
-through control groups.
+"""Driver `light`, for light nodes: makes namespaces and agents through the launcher, wires by ip and tc,
+limits by control groups.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ PASSED_ON = ("PATH", "HOME", "TZ", "TERM", "LANG")  # to programs on nodes; the 
 
 
 class LightDriver:
-    """The driver of `kind: light`."""
+    """The driver of labs whose nodes are all light; the VM driver uses it for its light nodes."""
 
     name = "light"
 
@@ -74,8 +74,8 @@ class LightDriver:
         return self._launcher.call(operations.Hello())
 
     def create(self, nodes: Sequence[Node], core: str | None) -> dict[str, int]:
-        """Creates nodes in batches; while the launcher creates one batch, this process makes the control
-        groups of the next.
+        """Creates nodes in batches and returns their pids; while the launcher creates one batch, this process
+        makes the control groups of the next.
         """
         self._limits.need(nodes)
         self._nodes |= {n.name: n for n in nodes}
@@ -110,7 +110,7 @@ class LightDriver:
         )
 
     def known(self) -> list[Node]:
-        """All nodes that light nodes resolve by name."""
+        """Returns all nodes whose names light nodes can resolve."""
         return list({**self._nodes, **self._others}.values())
 
     def _resolver(self) -> dict[str, str]:
@@ -203,7 +203,7 @@ class LightDriver:
             self._resolver()
 
     def close(self) -> None:
-        """Ends the launcher: by a request, then by SIGTERM, then by SIGKILL."""
+        """Ends the launcher by a request; after 5 s sends SIGTERM, after 5 more SIGKILL."""
         if self._process is None:
             return
         if self._launcher and not self._launcher.lost:

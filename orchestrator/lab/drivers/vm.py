@@ -1,6 +1,6 @@
-"""Virtual machines beside light nodes: libvirt domains on taps of the core namespace.
+"""Driver `vm`, for labs with virtual machines: libvirt domains on taps of the core namespace.
 
-The light driver does everything except the machines. Machines boot when their wires are there (`configure`);
+The light driver does everything except the machines. Machines boot when their wires exist (`configure`);
 until then they are only defined.
 """
 
@@ -68,7 +68,9 @@ class VmDriver:
         )
 
     def open(self) -> operations.Greeting:
-        """Opens the light launcher and the connection to libvirt; fails on a wrong URI or a missing image."""
+        """Starts the light launcher and connects to libvirt; raises LabError for a wrong URI or a missing
+        image.
+        """
         about, state = self._light.open(), self._at.state.directory
         account.insist_on_a_way(self._account, state, "state directory (VNET_STATE_DIR)")
         self._account.enters(state)
@@ -96,7 +98,9 @@ class VmDriver:
         return about
 
     def create(self, nodes: Sequence[Node], core: str | None) -> dict[str, int]:
-        """Creates the light nodes and defines the machines, which boot in `configure`."""
+        """Creates the light nodes, whose pids it returns, and defines the machines, which boot in
+        `configure`.
+        """
         memory.insist(nodes)
         storage.insist([n for n in nodes if self._has_disk(n)], storage.of_lab(self._at.state.directory))
         self._light.know(n for n in nodes if n.vm is not None)
@@ -120,7 +124,9 @@ class VmDriver:
         return self.qdiscs(step.netns)
 
     def configure(self, nodes: Sequence[Node], ports: Sequence[str]) -> dict[str, Any]:
-        """Boots the machines among `nodes`; the answer of a failed machine is `failed` with the reason."""
+        """Configures the light nodes and boots the machines among `nodes`; the answer of a failed machine is
+        `failed` with the reason.
+        """
         for node in nodes:
             if node.name in self._guests:
                 self._guests[node.name].node = node
@@ -162,7 +168,7 @@ class VmDriver:
         return self._light.counters(node) if node.vm is None else {"cpu": [], "memory": None}
 
     def power(self, nodes: Sequence[Node], on: bool) -> None:
-        """Fetches the machines' files and powers them off, or boots and configures them again."""
+        """Off: fetches the machines' files and powers them off. On: boots and configures them again."""
         self._light.power([n for n in nodes if n.vm is None], on)
         machines = [self._guests[n.name] for n in nodes if n.name in self._guests]
         for guest, node in ((g, n) for g in machines for n in nodes if n.name == g.name):
@@ -240,7 +246,7 @@ class VmDriver:
         self._open_fleet.snapshot([self._machine(n) for n in nodes], name)
 
     def revert(self, nodes: Sequence[Node], name: str) -> None:
-        """Take the machines back to a snapshot."""
+        """Returns the machines to a snapshot."""
         machines = [self._machine(n) for n in nodes]
         self._open_fleet.revert(machines, name)
         self._names.renew(machines)  # nodes may have come and gone since the snapshot
@@ -281,7 +287,9 @@ class VmDriver:
         return self._light.submit(dataclasses.replace(request, nodes=light, links=links), on_answer)
 
     def _with_the_off(self, answer: Message) -> Message:
-        """Adds the software states of the machines that are off, or do not answer, by the last known ones."""
+        """Adds the last known programs of machines that are off or silent to an answer with
+        software states.
+        """
         nodes = answer.setdefault("nodes", {}) if answer.get("ok") else {}
         for guest in self._guests.values():
             if guest.ready:
@@ -297,7 +305,9 @@ class VmDriver:
         return node.vm is not None and self._image(node).disk is not None
 
     def _image(self, node: Node) -> Image:
-        """The node's image, by a path that QEMU's account can read."""
+        """Returns the node's image by a path that QEMU's account can read; raises LabError if it
+        is missing.
+        """
         assert node.vm is not None
         try:
             return self._shown.image(locate(node.vm.image, self._at.agent))
@@ -306,7 +316,9 @@ class VmDriver:
 
 
 def state_without_answer(guest: Guest, last: operations.SoftwareState) -> str:
-    """The state of a program whose machine gives no answer: it ended with its machine, or nobody can tell."""
+    """Returns the state of a program whose machine does not answer: `unknown` if the machine is up, else
+    `failed` or `exited`.
+    """
     if guest.up:
         return "unknown"
     return "failed" if last["state"] == "failed" else "exited"
