@@ -1,4 +1,4 @@
-"""Links of a running lab: impairments changed and read back, wires taken down and put up."""
+"""Changes links of a running lab: sets impairments and reads them back, sets links down and up again."""
 
 from __future__ import annotations
 
@@ -22,13 +22,15 @@ FIELDS = {f.name for f in dataclasses.fields(Impairment)}
 
 
 def impair(lab: Lab, name: str, direction: str, wanted: Impairment) -> None:
-    """Replaces one direction's impairment; LabError if the read-back differs."""
+    """Replaces the impairment of one direction; raises LabError if the read-back differs."""
     before = lab.impairments[lab.link(name).name, direction]
     _set(lab, name, direction, dataclasses.replace(wanted, frame_bytes=before.frame_bytes))
 
 
 def admit(lab: Lab, names: Iterable[str], mtu: int) -> None:
-    """Enlarges token buckets of the links to that MTU: a token bucket drops frames longer than its size."""
+    """Enlarges the token buckets of the links for frames of this MTU, since a token bucket drops frames
+    longer than its size.
+    """
     for name in names:
         for direction in ("forward", "reverse"):
             before = lab.impairments[name, direction]
@@ -50,8 +52,8 @@ def _set(lab: Lab, name: str, direction: str, wanted: Impairment) -> None:
 
 
 def impair_from(lab: Lab, name: str, sides: dict[str, Any]) -> None:
-    """Applies a timeline event: a whole impairment for each direction, or None for a direction without a
-    change.
+    """Applies a timeline event: `sides` has a whole impairment for each direction, or None for one that does
+    not change.
     """
     for direction in ("forward", "reverse"):
         if sides.get(direction) is not None:
@@ -59,7 +61,9 @@ def impair_from(lab: Lab, name: str, sides: dict[str, Any]) -> None:
 
 
 def change(lab: Lab, name: str, direction: str, changes: dict[str, Any]) -> Impairment:
-    """Merges single fields into the present impairments."""
+    """Merges single fields into the present impairment of a direction; returns the result. Raises LabError
+    for a direction that a trace sets.
+    """
     if lab.link(name).way(direction).trace is not None:
         raise LabError(
             f"links.{name}.{direction}: is played from a trace, which would undo the change; "
@@ -71,7 +75,9 @@ def change(lab: Lab, name: str, direction: str, changes: dict[str, Any]) -> Impa
 
 
 def set_up(lab: Lab, names: Iterable[str], up: bool) -> None:
-    """Take links down or put them up, in one batch for each namespace, and read the state back."""
+    """Sets links down or up, in one batch for each namespace, and reads the state back; restores routes of
+    links that are up again.
+    """
     names = list(names)
     ends = [end for name in names for end in wire_ends(lab, name)]
     set_devices(lab, ends, up)
@@ -81,7 +87,7 @@ def set_up(lab: Lab, names: Iterable[str], up: bool) -> None:
 
 
 def set_devices(lab: Lab, ends: Iterable[End], up: bool) -> None:
-    """Set devices up or down."""
+    """Sets devices down or up; raises LabError if a device is not in that state afterwards."""
     word = "up" if up else "down"
     by_netns: dict[str, list[str]] = {}
     for netns, device in ends:
@@ -112,12 +118,14 @@ def put_back(lab: Lab, nodes: Iterable[Node]) -> None:
 
 
 def wires_of(lab: Lab, node: Node) -> list[str]:
-    """Names of the links from a node to other nodes."""
+    """Returns the names of the links from a node to other nodes."""
     return [li.name for li in lab.links.values() if li.kind == "nodes" and node.name in (li.a, li.b)]
 
 
 def carriers_of(lab: Lab, node: Node) -> list[str]:
-    """The first links that a node's frames pass: to other nodes, to its segments, and media."""
+    """Returns the names of the links that a node's frames pass first: to other nodes, to its segments, and
+    media.
+    """
     segments = {card.segment for card in node.interfaces}
     own = [
         li.name for li in lab.links.values()
@@ -127,9 +135,10 @@ def carriers_of(lab: Lab, node: Node) -> list[str]:
 
 
 def _routes_again(lab: Lab, names: Iterable[str]) -> None:
-    """Restores the plan's routes and neighbours, which the kernel removes when an interface goes down.
+    """Restores routes and neighbours of nodes on these links, which the kernel removes when an interface goes
+    down.
 
-    Virtual machines do not need it: their interfaces stay up and only lose the carrier.
+    Virtual machines do not need this: their interfaces stay up and only lose the carrier.
     """
     ends = {n for name in names if (li := lab.link(name)).kind == "nodes" for n in (li.a, li.b)}
     lost = {c.address for n in lab.nodes.values() for c in n.interfaces if c.segment in lab.down}
@@ -152,9 +161,10 @@ def _hops(via: list[str]) -> str:
 
 
 def wire_ends(lab: Lab, name: str) -> list[End]:
-    """(namespace, device) of the devices to set down with a link: its end in the core, the bridge of a
-    medium, or both ends of a wire between nodes, so that their routers detect it (virtual machines by their
-    carrier).
+    """Returns (namespace, device) of each device to set down with a link.
+
+    It is the link's end in the core, the bridge of a medium, or both ends of a wire between nodes, so that
+    both notice it (virtual machines by their carrier).
     """
     link, core = lab.link(name), lab.plan.core_netns
     if link.kind == "nodes":
@@ -174,7 +184,9 @@ def wire_ends(lab: Lab, name: str) -> list[End]:
 
 
 def in_core(lab: Lab, link: Link) -> list[str]:
-    """Devices of a link between two nodes in the core; empty if its wire bypasses the core."""
+    """Returns the devices of a link between two nodes in the core namespace; empty if its wire bypasses the
+    core.
+    """
     if not link.through_core:
         return []
     ways = (link.forward, link.reverse) if link.forward.enter is None else ()  # else a bridge VM's
@@ -185,25 +197,27 @@ def in_core(lab: Lab, link: Link) -> list[str]:
 
 
 def all_ends(lab: Lab, node: Node) -> list[End]:
-    """Devices to set down with a node: its ports in the core, and both ends of its wires."""
+    """Returns the devices to set down with a node: its ports in the core, and both ends of its wires."""
     core, wires = lab.plan.core_netns, wires_of(lab, node)
     return [(core, port) for port in ports(node)] + [end for name in wires for end in wire_ends(lab, name)]
 
 
 def opposite_ends(lab: Lab, node: Node) -> list[tuple[str, str]]:
-    """(node, interface) at the other end of each wire that leads to another node."""
+    """Returns (node, interface) at the other end of each wire of the node."""
     wires = set(wires_of(lab, node))
     others = [other for other in lab.nodes.values() if other.name != node.name]
     return [(other.name, i.name) for other in others for i in other.interfaces if i.segment in wires]
 
 
 def ports(node: Node) -> list[str]:
-    """A node's ports in the core namespace; a NIC without a cable back into the lab has none."""
+    """Returns a node's ports in the core namespace; a NIC without a cable back into the lab has none."""
     return [interface.port for interface in node.interfaces if interface.port]
 
 
 def merged(current: Impairment, changes: dict[str, Any], place: str) -> Impairment:
-    """`current` with some fields replaced; LabError for an unknown field or a value out of range."""
+    """Returns `current` with some fields replaced; raises LabError for an unknown field or an impossible
+    value.
+    """
     if unknown := changes.keys() - FIELDS:
         raise LabError(
             f"{place}: no such quantity: {', '.join(sorted(unknown))}; known: {', '.join(sorted(FIELDS))}"

@@ -1,4 +1,4 @@
-"""Captures that clients turn on and off in a running lab; loaded with the first request for one."""
+"""Starts and stops captures that clients request in a running lab; imported with the first request."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ START_NS = 20 * SECOND
 
 
 def capture(lab: Lab, request: Message) -> dict[str, Any]:
-    """{action: on, at, name?, snaplen?, filter?} or {action: off, name}."""
+    """Carries out a request: {action: on, at, name?, snaplen?, filter?} starts a capture, {action: off, name}
+    stops one. Returns name, point and path, with the packet counts after a stop.
+    """
     action, by = request.get("action"), request.get("by")
     if action == "on":
         point = _point(lab, request)
@@ -46,12 +48,12 @@ def capture(lab: Lab, request: Message) -> dict[str, Any]:
 
 
 def stop(lab: Lab, name: str) -> dict[str, int]:
-    """Ends a capture and returns its counts."""
+    """Ends a capture and returns its packet counts."""
     return lab.captures.pop(name).process.stop()
 
 
 def stop_live(lab: Lab, nodes: list[str] | None = None) -> None:
-    """End those turned on by hand: all, or those at these nodes and at links of theirs."""
+    """Ends captures that clients started: all, or those at these nodes and at their links."""
     for name, one in list(lab.captures.items()):
         if one.live and (nodes is None or _belongs(lab, one.point.at, nodes)):
             stop(lab, name)
@@ -84,7 +86,7 @@ def _begin(lab: Lab, point: Capture) -> None:
 
 
 def _bound(lab: Lab, name: str) -> None:
-    """Checks the size of the capture file once a second and ends the capture at the bound."""
+    """Checks the size of a capture file once a second; beyond MOST_BYTES ends the capture with a warning."""
     mine = lab.captures[name]
 
     def look() -> None:
@@ -126,7 +128,9 @@ def _point(lab: Lab, request: Message) -> Capture:
 
 
 def _name(lab: Lab, given: Any, proposed: str) -> str:
-    """The requested name, or the first free one: a capture never overwrites an earlier file."""
+    """Returns the requested name, or the first free one, so that a capture never overwrites an earlier file.
+    Raises LabError if the name is taken or invalid.
+    """
     if given is not None:
         if NAME.fullmatch(str(given)) is None:
             raise LabError(f"capture: name: {given}: use a-z, 0-9 and -, first a letter")

@@ -1,5 +1,5 @@
-"""The event loop of the lab process (selectors): the scenario waits in `until`, which serves sockets and
-timers meanwhile.
+"""The event loop of the lab process (selectors): while the scenario waits in `until`, the loop serves sockets
+and timers.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ Call = Callable[[], None]
 
 @dataclass(order=True)
 class Timer:
-    """Calls `call` every `interval_ns`, planned on a fixed grid, or once where that is 0; `late_ns` keeps how
-    late each call was.
+    """Calls `call` every `interval_ns` at multiples of it after the first time, or once if it is 0.
+
+    late_ns: how late each call was.
     """
 
     due_ns: int
@@ -31,16 +32,16 @@ class Timer:
 
 
 class Calls(selectors.DefaultSelector):
-    """A selector whose descriptors are registered with a function to call."""
+    """A selector that stores a function for each descriptor and calls it when the descriptor is ready."""
 
     _turns = 0
 
     def turn(self, wait_s: float) -> bool:
-        """Waits for ready descriptors, with a timeout, and calls their functions; returns whether any was
+        """Waits up to `wait_s` for ready descriptors and calls their functions; returns whether any was
         ready.
 
-        A called function may unregister other descriptors, or run a nested turn that serves them. So the call
-        skips the remaining ones; those still ready are served in the next turn.
+        A called function may unregister other descriptors, or run a nested turn that serves them. After a
+        nested turn the outer one stops; descriptors that are still ready are served in the next turn.
         """
         self._turns += 1
         turn = self._turns
@@ -54,7 +55,9 @@ class Calls(selectors.DefaultSelector):
 
 
 class Loop:
-    """Waits have a subject, a deadline and a probe; an interruption is raised out of the innermost wait."""
+    """Waits for conditions until deadlines and serves descriptors and timers meanwhile; `interrupt` raises an
+    exception out of the innermost wait.
+    """
 
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
@@ -76,13 +79,13 @@ class Loop:
         return timer
 
     def at(self, due_ns: int, call: Call) -> Timer:
-        """Calls `call` once, at that time."""
+        """Calls `call` once at lab time `due_ns`; returns the timer."""
         timer = Timer(due_ns, 0, call)
         heapq.heappush(self._timers, timer)
         return timer
 
     def interrupt(self, why: BaseException) -> None:
-        """Make the current wait (or the next one) raise `why`; the first reason stands."""
+        """Makes the current wait, or the next one, raise `why`; later calls are ignored."""
         if self._stop is None:
             self._stop = why
 
@@ -91,11 +94,11 @@ class Loop:
         return self._stop
 
     def shield(self) -> None:
-        """Disables interruptions of later waits, for the teardown."""
+        """Makes all later waits ignore interruptions, for the teardown."""
         self._shielded = True
 
     def suspend_interruption(self, work: Call) -> None:
-        """Runs `work` with interruptions disabled; a pending one takes effect afterwards."""
+        """Runs `work` without interruptions; a pending one takes effect afterwards."""
         stop, self._shielded = self._stop, True
         try:
             work()
@@ -104,7 +107,9 @@ class Loop:
             self._stop = stop or self._stop
 
     def until(self, deadline_ns: int, subject: str, probe: Callable[[], bool]) -> None:
-        """Serve descriptors and timers until `probe()`; TimedOut(subject) at the deadline (lab time)."""
+        """Serves descriptors and timers until `probe()` is true; raises TimedOut with the subject at the
+        deadline (lab time).
+        """
         started, wait_ns = self.clock.now_ns(), SHORTEST_WAIT_NS
         while True:
             self._raise_stop()
@@ -118,14 +123,14 @@ class Loop:
             wait_ns = min(2 * wait_ns, LONGEST_WAIT_NS)
 
     def sleep_until(self, due_ns: int) -> None:
-        """Serve descriptors and timers until lab time `due_ns`."""
+        """Serves descriptors and timers until lab time `due_ns`."""
         while self.clock.now_ns() < due_ns:
             self._raise_stop()
             self._turn(due_ns)
         self._raise_stop()
 
     def serve(self) -> None:
-        """Serve descriptors and timers in real time until interrupted."""
+        """Serves descriptors and timers in real time until interrupted."""
         while True:
             self._raise_stop()
             due = min([LONGEST_WAIT_NS] + [t.due_ns - self.clock.now_ns() for t in self._timers[:1]])

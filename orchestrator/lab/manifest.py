@@ -1,4 +1,4 @@
-"""Writes manifest.json at the start of a run and replaces it at the end: topology, machine, versions,
+"""Writes manifest.json at the start and the end of a run: topology, machine, versions, limits, warnings,
 result.
 """
 
@@ -21,7 +21,7 @@ RESERVE_BYTES = 1 << 19  # given back before the last manifest is written: a ful
 
 
 class Manifest(manifest.Record):
-    """The manifest of the current run; `write` stores its state on disk."""
+    """The manifest of the current run; `write` stores it on disk."""
 
     def __init__(
         self, plan: Plan, run_dir: Path, kernel: manifest.Kernel, host: dict[str, Any], driver: str
@@ -39,8 +39,10 @@ class Manifest(manifest.Record):
     def set_phases(
         self, plan: Plan, t0_ns: int, end_ns: int | None = None, hold_ns: int | None = None
     ) -> None:
-        """When ramp, hold and drain began and ended (planned, until `end_ns` says when the drain did end);
-        `hold_ns`: how long a hold was that trials made longer than planned.
+        """Sets begin and end (ns) of ramp, hold and drain as planned from `t0_ns` on.
+
+        end_ns: when the drain really ended, which cuts later times; hold_ns: the length of a hold that trials
+        made longer than planned.
         """
         lengths = (plan.ramp_ns, plan.hold_ns if hold_ns is None else hold_ns, plan.drain_ns)
         start = t0_ns
@@ -54,7 +56,9 @@ class Manifest(manifest.Record):
         self.t0_ns = t0_ns
 
     def write(self, events: Events) -> None:
-        """Warnings that others have added since the last time (the reduction of a kept lab) stay in it."""
+        """Writes the manifest with the lab's warnings, and keeps warnings that other programs (the reduction
+        of a kept lab) added to the file.
+        """
         ours = [asdict(w) for w in events.warnings]
         before = self._ours
         there = [] if before is None else manifest.read(self._run_dir).get("warnings", [])
@@ -63,14 +67,16 @@ class Manifest(manifest.Record):
         manifest.write(self._run_dir, self.contents(ours + others))
 
     def finish(self, events: Events, state: str, error: str | None) -> None:
-        """The last state, written even where the disk has become full."""
+        """Writes the last state; frees reserved bytes first, so that this works on a full disk."""
         self._reserve.unlink(missing_ok=True)
         self.state, self.error = state, error
         self.write(events)
 
 
 def versions(agent: str | None, programs: dict[str, list[str]]) -> dict[str, str]:
-    """The first line of each program's version output; omits programs that are not installed."""
+    """Returns the versions of Python, vNET, agent and programs (the first line that each prints); omits
+    programs that are not installed.
+    """
     found = {"python": sys.version.split()[0], "vnet": _vnet()}
     if agent:
         found["agent"] = agent
@@ -101,7 +107,9 @@ def _vnet() -> str:
 
 
 def kernel_facts() -> manifest.Kernel:
-    """The kernel that runs the lab: from VNET_KERNEL if set, else this machine's own kernel."""
+    """Returns facts of the kernel that runs the lab: from VNET_KERNEL if set, else of this
+    machine's kernel.
+    """
     if text := os.environ.get("VNET_KERNEL"):
         told: manifest.Kernel = json.loads(text)
         return told
@@ -109,7 +117,9 @@ def kernel_facts() -> manifest.Kernel:
 
 
 def host_facts(cpuinfo: str, meminfo: str) -> dict[str, Any]:
-    """The real machine: from VNET_MACHINE if set, else from this kernel's /proc."""
+    """Returns facts of the real machine: from VNET_MACHINE if set, else from the texts of /proc/cpuinfo and
+    /proc/meminfo.
+    """
     if text := os.environ.get("VNET_MACHINE"):
         told: dict[str, Any] = json.loads(text)
         return told

@@ -8,8 +8,10 @@ MEMINFO = Path("/proc/meminfo")
 
 
 def available_bytes(meminfo: str | None = None) -> int | None:
-    """Memory that programs can still have, as the kernel estimates it; None where it does not say (before
-    Linux 3.14). `meminfo`: the text of /proc/meminfo, read where it is not given.
+    """Returns the bytes of memory that programs can still get, as the kernel estimates it; None without that
+    line (before Linux 3.14).
+
+    meminfo: the text of /proc/meminfo; None: read it.
     """
     text = MEMINFO.read_text() if meminfo is None else meminfo
     fields = (line.split() for line in text.splitlines())

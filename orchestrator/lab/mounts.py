@@ -1,4 +1,6 @@
-"""Mounts of this mount namespace: bind-mounts a file read-only, lists mounts below a directory, unmounts."""
+"""Handles mounts of this mount namespace: bind-mounts a file read-only, lists mounts below a directory,
+unmounts.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +18,10 @@ READ_ONLY = struct.pack("=4Q", 0x1 | 0x2 | 0x4 | 0x8, 0, 0, 0)  # RDONLY, NOSUID
 
 
 def show(file: Path, place: Path) -> None:
-    """Bind-mounts a file read-only on an existing path; OSError if the kernel refuses.
+    """Bind-mounts a file read-only on an existing path; raises OSError if the kernel refuses.
 
     The mount is read-only before it is attached: a daemon in another mount namespace receives new mounts, but
-    no later changes of their flags. Linux 5.12, as the nodes' sandbox.
+    no later changes of their flags. This needs Linux 5.12, like the nodes' sandbox.
     """
     tree = _call(file, OPEN_TREE, AT_FDCWD, os.fsencode(file), OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC)
     try:
@@ -40,7 +42,7 @@ def _call(path: Path, number: int, *arguments: int | bytes) -> int:
 
 
 def unmount(path: Path) -> None:
-    """Unmounts; programs with open files on the mount keep them. OSError if the mount stays."""
+    """Unmounts; programs with open files on the mount keep them. Raises OSError if the mount stays."""
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.umount2(os.fsencode(path), MNT_DETACH) != 0:
         code = ctypes.get_errno()
@@ -51,7 +53,7 @@ def unmount(path: Path) -> None:
 def clear(path: Path) -> None:
     """Removes every mount from this mount point; does nothing if there is none.
 
-    The list of all mounts is not read: with thousands of namespaces that takes longer than all else.
+    It does not read the list of all mounts, which takes long with thousands of namespaces.
     """
     libc = ctypes.CDLL(None, use_errno=True)
     while libc.umount2(os.fsencode(path), MNT_DETACH | UMOUNT_NOFOLLOW) == 0:
@@ -61,7 +63,7 @@ def clear(path: Path) -> None:
 
 
 def below(top: Path) -> list[Path]:
-    """Mount points at or below `top`, innermost first."""
+    """Returns the mount points at or below `top`, innermost first."""
     text = Path("/proc/self/mounts").read_text()
     points = [Path(line.split()[1].replace("\\040", " ")) for line in text.splitlines()]
     return [p for p in reversed(points) if p == top or top in p.parents]

@@ -1,1 +1,1 @@
-"""A lab over several hosts: a part on each, which holds the ordinary driver there, and what joins them."""
+"""A lab over several hosts: a part on each host runs the ordinary driver, and tunnels connect the hosts."""

@@ -1,4 +1,4 @@
-"""A capture on another host; its packets are fetched when it has ended."""
+"""Controls a capture on another host and fetches its packets when it has ended."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ STOP_NS = 30 * SECOND
 
 
 class HostCapture:
-    """A running capture; it listens already, since the part answers only then."""
+    """A running capture on another host; it captures from the beginning, since the part answers only then."""
 
     listening = True
 

@@ -1,5 +1,5 @@
-"""The lab process's end of the connection to a part: requests, answers, events, and detection of either
-side's end.
+"""The lab process's end of the connection to a part: sends requests, passes on answers and events, detects a
+lost part.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ SHOWN = 400  # characters of the last error output
 
 
 class Channel:
-    """The connection to one part. `lost`: why it has ended, None while it is open."""
+    """The connection to one part. lost: why it has ended; None while it is open."""
 
     def __init__(
         self, loop: Loop, name: str, argv: Sequence[str], log: Path, on_event: OnMessage,
@@ -59,11 +59,13 @@ class Channel:
         return self._process.pid
 
     def submit(self, request: Operation[Any], on_answer: OnMessage, on_event: OnMessage | None = None) -> int:
-        """An operation of agents, as Launcher.submit."""
+        """Sends an operation of agents to the part; the arguments are those of Launcher.submit."""
         return self.ask("submit", encode_operation(request), on_answer, on_event)
 
     def ask(self, verb: str, fields: Message, on_answer: OnMessage, on_event: OnMessage | None = None) -> int:
-        """Sends a request with any verb of a part; `on_answer` gets {ok, value} or {ok, error}."""
+        """Sends a request with a verb of the part and returns its id; `on_answer` gets {ok, value} or {ok,
+        error}. Raises LabError if the connection has ended.
+        """
         if self.lost is not None:
             raise LabError(f"host {self.name}: {verb}: {self.lost}")
         number = next(self._ids)
@@ -72,11 +74,11 @@ class Channel:
         return number
 
     def expect_end(self) -> None:
-        """From now on the end of the connection is expected."""
+        """Makes the end of the connection no error from now on."""
         self._on_lost = lambda _: None
 
     def close(self) -> None:
-        """Closes the connection."""
+        """Closes the connection, and kills the process that carried it if that does not end within 5 s."""
         self.expect_end()
         self._lose("the line was closed")
         try:

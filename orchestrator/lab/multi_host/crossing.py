@@ -1,6 +1,4 @@
-"""Measures the underlay between hosts before the run, records it, and compares it with the links that cross
-it.
-"""
+"""Measures the underlay between hosts before the run and compares it with the links whose frames cross it."""
 
 from __future__ import annotations
 
@@ -27,9 +25,11 @@ MATTERS = 0.1  # share of a delay: a larger error of the clocks causes a warning
 
 @dataclass(frozen=True, slots=True)
 class Crossing:
-    """The underlay between two hosts. delay_ns: half the median round trip, including both kernels and
-    tunnels; jitter_ns: a quarter of the distance of its quartiles; loss: share of round trips; rates: lower
-    bounds, from a train of full frames (the part's interpreter limits its sending rate).
+    """The measured underlay between two hosts.
+
+    delay_ns: half the median round trip, including both kernels and tunnels; jitter_ns: a quarter of the
+    distance of the round trips' quartiles; loss: share of lost round trips; rate_bps, rate_back_bps: lower
+    bounds from a to b and back, from a train of full frames (the part's interpreter limits its sending rate).
     """
 
     a: str
@@ -44,7 +44,9 @@ class Crossing:
 
 
 def measure(loop: Loop, plan: Plan, parts: Mapping[str, HostPart]) -> list[Crossing]:
-    """Measures all pairs of hosts that a tunnel joins. LabError if no frame passes, or no full frame."""
+    """Measures all pairs of hosts that a tunnel joins; raises LabError if no frame passes, or no
+    full frame.
+    """
     pairs = dict(_pairs(plan))
     if not pairs:
         return []
@@ -72,7 +74,9 @@ def measure(loop: Loop, plan: Plan, parts: Mapping[str, HostPart]) -> list[Cross
 
 
 def _pairs(plan: Plan) -> Iterator[tuple[tuple[str, str], Tunnel]]:
-    """Each pair of hosts with a tunnel between them; of several tunnels any one serves."""
+    """Yields each pair of hosts with a tunnel between them; a pair with several tunnels comes
+    once for each.
+    """
     for tunnel in plan.tunnels:
         for a, b in itertools.combinations(sorted(tunnel.ends), 2):
             yield (a, b), tunnel
@@ -113,14 +117,16 @@ def _crossing(
 
 
 def _rate_bps(train: list[int] | None, size: int) -> int:
-    """The rate of frames that were sent back to back; 0 if too few arrived."""
+    """Returns the rate of frames that were sent back to back, from their arrival times; 0 if fewer than two
+    arrived.
+    """
     if not train or len(train) < 2:
         return 0
     return round((len(train) - 1) * size * 8 * SECOND / max(1, train[-1] - train[0]))
 
 
 def as_data(crossings: list[Crossing], clocks: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Crossings for the manifest, each with the error between the two clocks."""
+    """Returns the crossings for the manifest, each with the error between the two hosts' clocks."""
     return [
         {**asdict(c), "clock_error_ns": sum(int(clocks[n]["error_ns"]) for n in (c.a, c.b) if n in clocks)}
         for c in crossings
@@ -128,7 +134,7 @@ def as_data(crossings: list[Crossing], clocks: Mapping[str, Mapping[str, Any]]) 
 
 
 def below(plan: Plan, crossings: list[Crossing]) -> list[str]:
-    """Links whose frames may pass between hosts and whose requested delay is less than the underlay's."""
+    """Returns a text for each link that requests less delay than the underlay adds to its frames."""
     return [
         f"{name} asks for {asked / 1e6:.3g} ms, and {c.a} - {c.b} adds {c.delay_ns / 1e6:.3g} ms"
         for name, asked, c in _asked(plan, crossings, lambda c: c.delay_ns)
@@ -137,7 +143,9 @@ def below(plan: Plan, crossings: list[Crossing]) -> list[str]:
 
 
 def doubted(plan: Plan, crossings: list[Crossing], clocks: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Links for which the error of the clocks is large against the requested delay."""
+    """Returns a text for each link whose requested delay is less than ten times the error between the hosts'
+    clocks.
+    """
     errors = {(d["a"], d["b"]): int(d["clock_error_ns"]) for d in as_data(crossings, clocks)}
     return [
         f"{name} asks for {asked / 1e6:.3g} ms, and clocks of {c.a} and {c.b} are known to "
@@ -150,7 +158,9 @@ def doubted(plan: Plan, crossings: list[Crossing], clocks: Mapping[str, Mapping[
 def _asked(
     plan: Plan, crossings: list[Crossing], worst: Callable[[Crossing], int]
 ) -> Iterator[tuple[str, int, Crossing]]:
-    """Each link with a delay of its own, and the worst crossing that its frames may take."""
+    """Yields each link that requests a delay, that delay, and the crossing with the largest `worst` that its
+    frames may take.
+    """
     ends = {tunnel.segment: set(tunnel.ends) for tunnel in plan.tunnels}
     for link in plan.links:
         ways = (link.forward.impairment.delay_ns, link.reverse.impairment.delay_ns)

@@ -1,4 +1,4 @@
-"""Encodes operations and dataclasses as JSON messages to a part on another host, and decodes them."""
+"""Encodes operations and dataclasses as JSON messages to a part on another host, and decodes operations."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ BEATS = 12  # beats that each side sends in that time
 
 
 def silence_s() -> float:
-    """The silence that the user allows, in seconds; LabError if the variable holds no duration."""
+    """Returns the seconds of silence after which the other side counts as lost, from VNET_SILENCE_S or
+    USUAL_S; raises LabError for an invalid value.
+    """
     text = os.environ.get(SILENCE, "")
     try:
         found = float(text or USUAL_S)
@@ -29,18 +31,18 @@ def silence_s() -> float:
 
 
 def fields(values: Iterable[Any]) -> list[dict[str, Any]]:
-    """Dataclasses as `codec.build` reads them."""
+    """Returns dataclasses as dictionaries that `codec.build` can read."""
     return [dataclasses.asdict(value) for value in values]
 
 
 def encode_operation(request: Operation[Any]) -> Message:
-    """An operation by its class, since several have one name."""
+    """Encodes an operation by the name of its class, since several classes have the same operation name."""
     names = [field.name for field in dataclasses.fields(request) if field.init]
     return {"kind": type(request).__name__, "fields": {name: getattr(request, name) for name in names}}
 
 
 def decode_operation(message: Message) -> Operation[Any]:
-    """The operation that `encode_operation` wrote."""
+    """Returns the operation that `encode_operation` encoded."""
     kinds = {kind.__name__: kind for kind in Operation.__subclasses__()}
     found: Operation[Any] = kinds[message["kind"]](**message["fields"])
     return found

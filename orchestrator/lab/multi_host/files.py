@@ -1,4 +1,4 @@
-"""Copies files of a part into the lab's run directory and converts their times to the lab's clock."""
+"""Copies a part's files into the lab's run directory and converts their times to the lab's clock."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ ToLab = Callable[[int], int]
 
 
 class Rows:
-    """Appends whole rows of a table whose first column is a time; its header only once."""
+    """Appends complete rows of a table whose first column is a time, on the lab's clock; writes the header
+    only into an empty file.
+    """
 
     def __init__(self, path: Path, to_lab: ToLab) -> None:
         self._path, self._to_lab = path, to_lab
@@ -42,7 +44,7 @@ class Rows:
 
 
 class Packets:
-    """Writes a pcap file anew, each packet's time on the lab's clock. Format: pcap-savefile(5)."""
+    """Writes a pcap file with each packet's time on the lab's clock. Format: pcap-savefile(5)."""
 
     def __init__(self, path: Path, to_lab: ToLab) -> None:
         self._to_lab = to_lab
@@ -70,7 +72,9 @@ class Packets:
         self._out.write(b"".join(done))
 
     def close(self) -> None:
-        """Writes an incomplete last record as it is; the reader of the file reports it."""
+        """Closes the file; writes an incomplete last record as it is, which the reader of the
+        file reports.
+        """
         self._out.write(self._rest)
         self._out.close()
 
@@ -86,13 +90,13 @@ class Packets:
 
 
 def fetched(path: str, take: Callable[[bytes], None]) -> Fetched:
-    """A file that is fetched in parts of a size that suits a network."""
+    """Returns a fetcher of a remote file in parts of CHUNK_BYTES, which suits a network."""
     return Fetched(path, take, CHUNK_BYTES)
 
 
 def taker(run_dir: Path, name: str, host: str, to_lab: ToLab) -> Callable[[bytes], None]:
-    """Chooses what happens to a file of a host's run directory: samples are merged, other files are
-    stored.
+    """Returns the function that stores a file of a host's run directory: rows of samples are merged, other
+    files are stored as they are.
     """
     top, _, last = name.rpartition("/")
     if top == "raw" and last in SAMPLES:

@@ -1,7 +1,7 @@
-"""The command lines that start and remove a lab's part on each host, stored before anything exists there.
+"""Stores the command lines that start and remove a lab's part on each host, before anything exists there.
 
-`raw/hosts.json` of the run holds them from the start (kernel/multi_host). `hosts.json` of the state directory
-holds them while a host may have leftovers: `vnet down` reads it.
+`raw/hosts.json` of the run contains them from the start (kernel/multi_host). `hosts.json` of the state
+directory contains them while a host may have leftovers: `vnet down` reads it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ DOWN_S = 180.0  # more than all deadlines of a teardown together
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """`run` starts the part and connects to it, `down` removes what the part left; both end by themselves."""
+    """The commands for one host: `run` starts the part and connects to it, `down` removes what
+    the part left.
+    """
 
     machine: str  # as the user named it; "" is this machine
     run: tuple[str, ...]
@@ -33,7 +35,7 @@ class Way:
 
 
 def of_run(run_dir: Path) -> dict[str, Way]:
-    """The commands by host; LabError if the run has none."""
+    """Returns the commands by host; raises LabError if the run has none."""
     try:
         return _read(run_dir / RUN_FILE)
     except (OSError, ValueError, TypeError) as error:
@@ -41,13 +43,13 @@ def of_run(run_dir: Path) -> dict[str, Way]:
 
 
 def left(state_dir: Path) -> dict[str, Way]:
-    """Hosts on which parts of the lab may remain."""
+    """Returns the commands for hosts on which parts of the lab may remain."""
     file = state_dir / STATE_FILE
     return _read(file) if file.exists() else {}
 
 
 def note(directory: Path, ways: Mapping[str, Way], name: str = STATE_FILE) -> None:
-    """Records these hosts; removes the record if there are none."""
+    """Records the commands by host; removes the record if there are none."""
     file = directory / name
     if ways:
         data = {host: dataclasses.asdict(way) for host, way in ways.items()}
@@ -57,7 +59,7 @@ def note(directory: Path, ways: Mapping[str, Way], name: str = STATE_FILE) -> No
 
 
 def down(way: Way, longest_s: float = DOWN_S) -> str | None:
-    """Removes what is left on one host; returns the error, None if nothing is left."""
+    """Runs the command that removes everything on one host; returns the error, None if nothing is left."""
     try:
         done = subprocess.run(
             way.down, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=longest_s, check=False

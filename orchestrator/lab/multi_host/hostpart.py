@@ -1,4 +1,4 @@
-"""One host's part in the lab process: its connection, its clock, its files."""
+"""One host's part as the lab process sees it: its connection, its clock, its files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FETCH_NS = 600 * SECOND  # all files of a host, over a slow network
 
 
 class HostPart:
-    """`argv`: the command that starts the part and carries the connection to it."""
+    """The part on one host. argv: the command that starts the part and carries the connection to it."""
 
     def __init__(
         self, loop: Loop, run_dir: Path, name: str, argv: Sequence[str], on_event: OnMessage,
@@ -51,24 +51,28 @@ class HostPart:
         return self.channel.lost is None
 
     def estimate(self) -> Dialogue[None]:
-        """A dialogue: estimates the host's clock again."""
+        """A dialogue with the part that estimates the host's clock again."""
         self.clock.estimates.append((yield from clocks.estimate(self._loop.clock, ROUNDS)))
 
     def keep_up(self) -> Dialogue[None]:
-        """A dialogue: estimates the clock and fetches new records and samples."""
+        """A dialogue with the part that estimates the clock and fetches new records and samples."""
         yield from self.estimate()
         for file in list(self._files.values()):
             yield from file.rest()
 
     def everything(self, names: Sequence[str]) -> Dialogue[None]:
-        """A dialogue: fetches the part's run directory without captures, which are fetched when they end."""
+        """A dialogue with the part that fetches these files, except captures, which are fetched when they
+        end.
+        """
         for name in names:
             if not name.startswith("pcap/"):
                 self._follow(name)
         yield from self.keep_up()
 
     def fetch(self, name: str, take: Callable[[bytes], None]) -> None:
-        """Fetches one file in its present state; LabError if that fails."""
+        """Fetches one file in its present state and passes its bytes to `take`; raises LabError if that
+        fails.
+        """
         dialogue = files.fetched(str(self._run_dir / name), take).rest()
         _, errors = together(self._loop, f"{name} of host {self.name}", FETCH_NS, [(self, dialogue)])
         if errors:
@@ -83,8 +87,8 @@ class HostPart:
 def ask_all(
     loop: Loop, verb: str, asked: Mapping[HostPart, Message], patience_ns: int = PATIENCE_NS
 ) -> dict[str, Message]:
-    """Sends a verb to several parts in parallel and returns the answers by host; LabError with the first
-    error.
+    """Sends a verb to several parts in parallel and returns the answers by host; raises LabError with the
+    first error.
     """
     answers: dict[str, Message] = {}
     for part, fields in asked.items():

@@ -1,10 +1,10 @@
 """The part of a lab on one of its hosts: a process that runs the ordinary driver for the lab process.
 
-It is started over ssh as `python -m orchestrator.lab.multi_host.part HOME`, from code that was copied
-there. On that host it owns HOME and its lab's state directory (`states`), nothing else. Standard input and
-output are its connection: {id, verb, ...} comes in; {id, answer}, {id, event} and {event} go out. When the
-connection ends, or is silent for VNET_SILENCE_S (an environment variable of the lab process), the part
-removes what it has of the lab, and HOME. `... part HOME down` does the same for a part that died.
+The lab process starts it over ssh as `python -m orchestrator.lab.multi_host.part HOME`, from code that was
+copied there. On that host the part owns HOME and its lab's state directory (`states`), nothing else. Standard
+input and output are its connection: {id, verb, ...} comes in; {id, answer}, {id, event} and {event} go out.
+When the connection ends, or is silent for VNET_SILENCE_S (an environment variable of the lab process), the
+part removes HOME and everything else of the lab. `... part HOME down` does the same for a part that died.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ POLL_S = 0.05
 
 @dataclass(frozen=True)
 class Claim:
-    """The lab and the process that hold a name on this host."""
+    """The lab and the process that own a lab's name on this host."""
 
     lab: str
     process: Owned
 
 
 class Part:
-    """The part: one connection to the lab process, one loop, one driver."""
+    """Serves the lab process over one connection, with one loop and one driver."""
 
     def __init__(self, home: Path) -> None:
         self.home = home
@@ -62,8 +62,8 @@ class Part:
         self._last: int | None = None  # the request that ended the part
 
     def run(self) -> int:
-        """Serves until the lab process ends the part or is lost; returns 1 if something could not be
-        removed.
+        """Serves until the lab process ends the part or is lost, then removes everything; returns 1 if
+        something could not be removed.
         """
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, lambda n, _: self.loop.interrupt(Interrupted(signal.Signals(n).name)))
@@ -83,7 +83,7 @@ class Part:
 
     @property
     def states(self) -> Path:
-        """The directory above its lab's state."""
+        """The directory that contains the lab's state directory."""
         return states(self.home)
 
     def agree(self, silence_s: float) -> None:
@@ -93,8 +93,8 @@ class Part:
         self._beats = self.loop.every(round(silence_s / BEATS * SECOND), self._beat)
 
     def claim(self, lab: str, run_dir: str) -> Path:
-        """Claims the lab's name on this host and returns its run directory here. LabError if the name is
-        taken.
+        """Claims the lab's name on this host and returns its run directory here; raises LabError if the name
+        is taken.
         """
         groups = cgroup.lab_groups(cgroup.this_machine(), lab)
         if there := [*map(str, namespaces.of(lab)), *map(str, groups)]:
@@ -111,7 +111,7 @@ class Part:
         return here
 
     def leave(self, number: int) -> None:
-        """Ends the part; it answers when everything is removed."""
+        """Ends the part by an exception; the request `number` is answered when everything is removed."""
         self._last = number
         raise Interrupted("home has closed the connection")
 
@@ -153,7 +153,7 @@ class Part:
         return line.replace(here, home) if back else line.replace(home, here)
 
     def _remove(self) -> list[str]:
-        """Removes what the driver left, by the lab's name, and HOME; returns the errors."""
+        """Removes what the driver left, found by the lab's name, and HOME; returns the errors."""
         claim, errors = self.home / CLAIM, list[str]()
         if claim.exists():
             lab = json.loads(claim.read_text())["lab"]
@@ -164,7 +164,7 @@ class Part:
 
 
 def states(home: Path) -> Path:
-    """The parent of the lab's state directory; `vnet ls` on that host does not list it.
+    """Returns the directory that contains the lab's state directory; `vnet ls` on that host does not list it.
 
     It is not in HOME, because libvirt's sockets need short paths and QEMU's account cannot enter HOME.
     """
@@ -172,7 +172,7 @@ def states(home: Path) -> Path:
 
 
 def _destroy(lab: str, home: Path) -> list[str]:
-    """Removes everything of that lab; returns the errors."""
+    """Removes everything of that lab on this host; returns the errors."""
     above = states(home)
     errors = cleanup.destroy(lab, above).errors
     if errors or not above.exists():
@@ -186,7 +186,7 @@ def _destroy(lab: str, home: Path) -> list[str]:
 
 
 def down(home: Path) -> int:
-    """Ends a part that still runs, then removes what it left."""
+    """Ends a part that still runs, then removes what it left; returns 1 if something could not be removed."""
     claim = home / CLAIM
     if claim.exists():
         told: dict[str, Any] = json.loads(claim.read_text())

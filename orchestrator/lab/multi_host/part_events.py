@@ -1,4 +1,6 @@
-"""Merges unsolicited events of all hosts: sums counts, converts times to the lab's clock, names the host."""
+"""Merges the events of all hosts that belong to no request: sums counts, converts times to the lab's clock,
+names the host.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ from orchestrator.lab.multi_host.hostpart import HostPart
 
 
 class PartEvents:
-    """`captures`: the handlers of a capture's end."""
+    """Passes the parts' events to the lab. captures: for each capture, the function to call if it
+    ends early.
+    """
 
     def __init__(self, context: DriverContext, parts: Mapping[str, HostPart]) -> None:
         self._at, self._parts = context, parts
@@ -49,8 +53,8 @@ class PartEvents:
             self.warn(code, text, remedy)
 
     def clocks(self) -> dict[str, dict[str, Any]]:
-        """The clocks' offsets from the lab's clock, by host, and by node for virtual machines; also sends
-        them to the lab.
+        """Returns the offset and error of each host's clock, and sends these and those of virtual machines to
+        the lab.
         """
         hosts = {n: part.clock.facts() for n, part in self._parts.items() if part.clock.estimates}
         machines = {
@@ -62,7 +66,9 @@ class PartEvents:
         return hosts
 
     def lost(self, host: str, nodes: Sequence[str], why: str) -> None:
-        """Ends the lab, or continues without that host's nodes, by the topology's policy."""
+        """Marks a lost host's nodes as failed, and ends the lab or warns and continues, by the topology's
+        policy.
+        """
         self._clients.pop(host, None)
         now = self._at.loop.clock.now_ns()
         for node in nodes:

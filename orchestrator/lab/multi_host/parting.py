@@ -1,4 +1,4 @@
-"""A host's share of a plan."""
+"""Extracts one host's part from a plan."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contract.plan import Plan
 
 
 def of_host(plan: Plan, host: str) -> Plan:
-    """The plan with what is on one host: its nodes, links, steps, captures and tunnels."""
+    """Returns the plan with only the nodes, links, steps, captures and tunnels of one host."""
     return dataclasses.replace(
         plan,
         nodes=tuple(node for node in plan.nodes if node.host == host),

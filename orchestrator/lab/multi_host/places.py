@@ -1,6 +1,4 @@
-"""Finds the host of a node, a namespace, a device of a core namespace, a link, or a line of text for a
-tool.
-"""
+"""Finds the host of a node, a namespace, a device of the core namespace, a link, or a line of a step."""
 
 from __future__ import annotations
 
@@ -14,7 +12,7 @@ DEVICE = re.compile(r"\b(?:dev|add) (\S+)|link del(?: dev)? (\S+)")
 
 
 class Places:
-    """The hosts of nodes and devices; follows added and removed nodes."""
+    """The hosts of nodes and devices, kept up to date when nodes come and go."""
 
     def __init__(self, plan: Plan) -> None:
         self.hosts = [host.name for host in plan.hosts]
@@ -40,48 +38,56 @@ class Places:
             self._ports |= {(node.netns, card.name): card.port for card in node.interfaces if card.port}
 
     def node(self, name: str) -> str:
-        """The node's host; the first host for an unknown name, whose driver then reports the error."""
+        """Returns the node's host; for an unknown name the first host, whose driver then reports
+        the error.
+        """
         return self._of_node.get(name) or self.hosts[0]
 
     def drop(self, nodes: Iterable[Node]) -> None:
-        """Removes nodes."""
+        """Removes nodes from the table."""
         for node in nodes:
             self._of_node.pop(node.name, None)
 
     def on(self, host: str) -> list[str]:
-        """Names of the nodes that are on a host now."""
+        """Returns the names of the nodes that are on a host now."""
         return [name for name, at in self._of_node.items() if at == host]
 
     def netns(self, netns: str) -> list[str]:
-        """The hosts of a namespace: one for a node's, all for the core's."""
+        """Returns the hosts of a namespace: one for a node's, all for the core's."""
         return self.hosts if netns == self.core else [self._of_netns.get(netns) or self.hosts[0]]
 
     def port(self, name: str) -> str:
         return self._of_device.get(name) or self.hosts[0]
 
     def direction(self, link: str, way: str) -> Direction | None:
-        """The direction of a link, for `both` the forward one; None if the link is not in the plan."""
+        """Returns a direction of a link (the forward one for `both`); None if the link is not in the plan."""
         return self._directions.get((link, way if way == "reverse" else "forward"))
 
     def link(self, link: str, way: str, netns: str, device: str) -> str:
-        """Host of the device that carries a direction; for a link of an added node, the node's host."""
+        """Returns the host of the device that carries a direction; for a link of an added node, the host of
+        that device.
+        """
         found = self.direction(link, way)
         if found is not None and found.host:
             return found.host
         return self.device(netns, device) or self.hosts[0]
 
     def device(self, netns: str, device: str) -> str | None:
-        """The host of a node's device or port; None for a device that several hosts have, such as a
+        """Returns the host of a node's device or port; None for a device that several hosts have, such as a
         tunnel's.
         """
         return self._of_netns.get(netns) or self._of_device.get(device)
 
     def port_of(self, netns: str, device: str) -> str | None:
-        """The core's end of a node's interface."""
+        """Returns the port in the core namespace that belongs to a node's interface; None if
+        there is none.
+        """
         return self._ports.get((netns, device))
 
     def steps(self, step: Step) -> dict[str, str]:
-        """The text of a step by host; lines of a core namespace go where their device is, else everywhere."""
+        """Splits a step's text by host. A line for the core namespace goes to the host of its device, or to
+        all hosts if the device is on several.
+        """
         if step.host or step.netns != self.core:
             return {step.host or self.netns(step.netns)[0]: step.text}
         found: dict[str, list[str]] = {}

@@ -1,4 +1,4 @@
-"""Frames that prove links, on the hosts where the links are.
+"""Splits a link proof over the hosts of the links, and merges the results.
 
 For a link between hosts, the proof covers the qdisc on the near host, from the node to its port. The underlay
 is measured separately (crossing.py) and is not added to any result.
@@ -18,8 +18,9 @@ from orchestrator.lab.operations import Operation, Probe, Probed, Prove
 
 
 def split(request: Prove, places: Places, parts: Sequence[HostPart]) -> list[tuple[HostPart, Operation[Any]]]:
-    """Assigns each probe to the host of its link, or of the added node that has the link; a probe without a
-    link (the reference wire) goes to every host.
+    """Assigns each probe to the host of its link or added node; raises LabError if that host is gone.
+
+    A probe that belongs to no host (the reference wire) goes to every host.
     """
     of: dict[str, list[Probe]] = {part.name: [] for part in parts}
     for probe in request.probes:
@@ -42,8 +43,8 @@ def _near(probe: Probe, places: Places) -> Probe:
 
 
 def joined(request: Prove, answers: Sequence[Message]) -> Message:
-    """Merges the answers in the order of the request; of several hosts' answers to one probe, the slowest
-    host's.
+    """Merges the hosts' answers in the order of the request. If several hosts answer one probe, the one with
+    the longest delays counts.
     """
     found: dict[tuple[str, str], Probed] = {}
     for answer in answers:

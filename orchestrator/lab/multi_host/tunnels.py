@@ -1,5 +1,5 @@
-"""The devices of tunnels: VXLAN sends its packets through the host's own network and its frames through the
-lab's.
+"""Makes the VXLAN devices that connect the hosts: their packets use the host's own network, their frames
+enter the lab's core.
 
 RFC 7348; ip-link(8), bridge(8). VXLAN has neither keys nor passwords: every host that can send to the port
 can send into the segment. So the underlay must be a separate network, or use IPsec or WireGuard
@@ -25,7 +25,9 @@ NOBODY = "00:00:00:00:00:00"  # in the forwarding table: where frames to unknown
 
 
 def make(loop: Loop, plan: Plan, parts: Mapping[str, HostPart]) -> None:
-    """Every tunnel's device in the core namespace of each of its ends, a port of its bridge there."""
+    """Makes every tunnel's device on each host where it ends, in the core namespace as a port of
+    the bridge.
+    """
     if not plan.tunnels:
         return
     addresses = addresses_of(plan, parts)
@@ -42,8 +44,8 @@ def make(loop: Loop, plan: Plan, parts: Mapping[str, HostPart]) -> None:
 
 
 def addresses_of(plan: Plan, parts: Mapping[str, HostPart]) -> dict[str, str]:
-    """Underlay addresses by host: the plan's, else the address that ssh used; LabError if other hosts cannot
-    use it.
+    """Returns underlay addresses by host: the plan's, else the address that ssh used, else this machine's
+    own. Raises LabError if other hosts cannot use one.
     """
     found = {host.name: host.address or str(parts[host.name].facts["address"]) for host in plan.hosts}
     far = next((address for address in found.values() if address), "")
@@ -68,7 +70,7 @@ def _all_there(found: Mapping[str, str]) -> bool:
 
 
 def _source(far: str) -> str:
-    """The source address of this machine's packets to another."""
+    """Returns the source address of this machine's packets to address `far`; empty if there is no route."""
     family = socket.AF_INET6 if ":" in far else socket.AF_INET
     with socket.socket(family, socket.SOCK_DGRAM) as probe:
         try:
@@ -79,14 +81,16 @@ def _source(far: str) -> str:
 
 
 def reached_by() -> str:
-    """The address at which ssh's connection arrived; empty for a part that was started without ssh."""
+    """Returns the address at which ssh's connection arrived; empty for a part that was started
+    without ssh.
+    """
     words = os.environ.get("SSH_CONNECTION", "").split()
     return words[2] if len(words) == 4 else ""
 
 
 def make_here(core: str, wanted: Sequence[Mapping[str, Any]]) -> None:
-    """Makes a host's tunnel devices: created in the host's own network, and moved into the core namespace at
-    once.
+    """Makes this host's tunnel devices, which are created in the host's own network and moved into the core
+    namespace at once.
     """
     made = "".join(link_text(core, one) for one in wanted)
     ends = "".join(ends_text(one) for one in wanted)
@@ -97,7 +101,7 @@ def make_here(core: str, wanted: Sequence[Mapping[str, Any]]) -> None:
 
 
 def link_text(core: str, one: Mapping[str, Any]) -> str:
-    """The line for `ip -batch` that creates a tunnel's device."""
+    """Returns the line for `ip -batch` that creates a tunnel's device."""
     learning = "learning" if one["learning"] else "nolearning"
     remote = f" remote {one['remotes'][0]}" if len(one["remotes"]) == 1 else ""
     return (
@@ -107,16 +111,16 @@ def link_text(core: str, one: Mapping[str, Any]) -> str:
 
 
 def port_text(one: Mapping[str, Any]) -> str:
-    """Lines for `ip -batch` in the core namespace: the device becomes a port of its bridge, without an IPv6
-    address.
+    """Returns lines for `ip -batch` in the core namespace that make the device a port of its bridge, without
+    an IPv6 address.
     """
     quiet = f"link set dev {one['device']} addrgenmode none\n" if one["mtu"] >= IPV6_LEAST_MTU else ""
     return f"{quiet}link set dev {one['device']} master {one['bridge']} up\n"
 
 
 def ends_text(one: Mapping[str, Any]) -> str:
-    """Lines for `bridge -batch`: in a tunnel with more than two ends, frames to unknown addresses go to all
-    other ends.
+    """Returns lines for `bridge -batch`: in a tunnel with more than two ends, frames to unknown addresses go
+    to all other ends.
     """
     others = one["remotes"] if len(one["remotes"]) > 1 else []
     return "".join(f"fdb append {NOBODY} dev {one['device']} dst {address} self\n" for address in others)
