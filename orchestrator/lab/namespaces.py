@@ -1,4 +1,5 @@
-"""Named network namespaces of labs: /run/netns/vnet-LAB and vnet-LAB.NODE, if they bear our mark.
+"""Finds and removes the named network namespaces of labs: /run/netns/vnet-LAB and vnet-LAB.NODE, if they bear
+our mark.
 
 A name alone proves nothing: other programs may use it. The agent sets MARK as the alias of the loopback
 interface of each namespace that it creates, and writes MARK into the file that becomes the mount point.
@@ -24,7 +25,7 @@ LOOPBACK = 1  # its index in every network namespace
 
 
 def of(lab: str) -> list[Path]:
-    """Lists the lab's namespaces: its core and one per node. Lab names have no dot, so other labs never
+    """Returns the lab's namespaces: its core and one per node. Lab names have no dot, so other labs never
     match.
     """
     core = f"{PREFIX}{lab}"
@@ -32,13 +33,13 @@ def of(lab: str) -> list[Path]:
 
 
 def labs() -> set[str]:
-    """Names of all labs that have a namespace."""
+    """Returns the names of all labs that have a namespace."""
     found = marked(n for n in _names() if n.name.startswith(PREFIX))
     return {n.name.removeprefix(PREFIX).partition(".")[0] for n in found}
 
 
 def marked(names: Iterable[Path]) -> list[Path]:
-    """Keeps the namespaces that vNET marked; keeps all if this process may not read the marks."""
+    """Returns those of the namespaces that vNET marked; all if this process may not read the marks."""
     wanted = list(names)
     found: list[Path] = []
     failed: list[OSError] = []
@@ -67,7 +68,7 @@ def remove(path: Path) -> None:
 
 
 def inodes(paths: Sequence[Path]) -> set[tuple[int, int]]:
-    """(device, inode) of the namespaces behind the names; a name whose mount is gone has none."""
+    """Returns (device, inode) of the namespaces with these names; a name whose mount is gone is left out."""
     found = set()
     for path in paths:
         if (status := stat_of(path)) is not None and _is_mount(path, status):
@@ -105,7 +106,7 @@ def _is_ours(path: Path) -> bool:
 
 
 def _alias() -> str:
-    """Reads the alias of the loopback interface in the thread's network namespace."""
+    """Returns the alias of the loopback interface in the thread's network namespace."""
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as asked:
         asked.send(struct.pack("=IHHIIBxHiII", 32, RTM_GETLINK, REQUEST, 1, 0, 0, 0, LOOPBACK, 0, 0))
         return (

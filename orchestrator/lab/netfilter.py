@@ -22,7 +22,8 @@ def bypass(netns: str) -> dict[str, int]:
     """Disables netfilter for the namespace's bridges; returns the values read back, empty without
     br_netfilter.
 
-    LabError if the kernel refuses or the read-back differs, since a firewall could drop the lab's frames.
+    Raises LabError if the kernel refuses or the read-back differs, since a firewall could drop the lab's
+    frames.
     """
     done = subprocess.run(
         ["nsenter", f"--net=/run/netns/{netns}", "sh", "-c", _SCRIPT],

@@ -1,4 +1,4 @@
-"""NICs of the machine in a lab: leases them first, moves them to the plan's namespaces, gives them back."""
+"""Uses NICs of the machine in a lab: leases them, moves them to the plan's namespaces, gives them back."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ CARRIER_NS = 15 * SECOND
 
 
 def claim(lab: Lab) -> None:
-    """Leases every NIC of the plan and adds its hardware address to its node. LabError if a lease is
-    refused.
+    """Leases every NIC of the plan and adds its hardware address to its node; raises LabError if one is
+    unavailable.
     """
     uses = nic_uses(lab.plan)
     if not uses:
@@ -66,13 +66,15 @@ def _take(lab: Lab, root: Path, use: NicUse, nic: Nic) -> None:
 
 
 def _real(card: Interface, lease: Lease) -> Interface:
-    """The interface with the values that only the machine provides."""
+    """Returns the interface with the values that only the machine provides: PCI address and
+    hardware address.
+    """
     mac = lease.found.mac if lease.found else card.mac
     return dataclasses.replace(card, pci=lease.pci, mac=mac)
 
 
 def place(lab: Lab) -> None:
-    """Moves interfaces into their namespaces, which exist by now, under the plan's names."""
+    """Moves leased interfaces into their namespaces, which exist by now, and gives them the plan's names."""
     try:
         for lease in leases.of_lab(lab.state.directory.parent, lab.plan.lab):
             if lease.kind == "namespace":
@@ -82,8 +84,8 @@ def place(lab: Lab) -> None:
 
 
 def wait_for_carrier(lab: Lab) -> None:
-    """Waits until every cabled port has a link, which takes seconds to negotiate; TimedOut if one has
-    none.
+    """Waits until every NIC whose cable leads back into the lab has a link, which takes seconds to negotiate;
+    raises TimedOut if one has none.
     """
     uses = [u for u in nic_uses(lab.plan) if u.kind == "namespace" and _cabled(lab, u)]
     waiting: list[str] = []
@@ -104,28 +106,28 @@ def wait_for_carrier(lab: Lab) -> None:
 
 
 def _cabled(lab: Lab, use: NicUse) -> bool:
-    """Whether the NIC's cable leads back into the lab; a device outside may be switched off."""
+    """Returns whether the NIC's cable leads back into the lab; a device outside may be switched off."""
     cards = lab.node(use.node).interfaces if use.node else ()
     return not use.node or any(c.name == use.interface and c.cable is not None for c in cards)
 
 
 def give_back(lab: Lab, kind: str) -> None:
-    """Gives back the NICs of one kind; LabError names those that remain (`vnet down` tries again)."""
+    """Gives back the NICs of one kind; raises LabError with those that remain (`vnet down` tries again)."""
     _, errors = recover.give_back(lab.state.directory.parent, lab.plan.lab, (kind,))
     if errors:
         raise LabError("; ".join(errors))
 
 
 def held(root: Path) -> dict[str, str]:
-    """Maps lease key and the interface's former name to its lab, for labs that run or left more than the
-    lease.
+    """Maps lease keys and former interface names of NICs to their labs, for labs that run or left more than
+    the lease.
     """
     alive = [lease for lease in leases.every(root) if not _dead(root, lease)]
     return {key: le.lab for le in alive for key in (le.key, *((le.found.name,) if le.found else ()))}
 
 
 def forget_dead(root: Path) -> None:
-    """Brings NICs back and ends their leases, for labs of which only the lease is left."""
+    """Gives back the NICs of labs of which only the lease is left, and ends these leases."""
     for lease in leases.every(root):
         if _dead(root, lease):
             recover.one(root, lease)

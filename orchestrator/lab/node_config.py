@@ -7,7 +7,9 @@ from orchestrator.lab.operations import Card, NodeNetwork, RouteTo
 
 
 def network(node: Node) -> NodeNetwork:
-    """One item of the agent's `configure`."""
+    """Returns a node's entry in the agent's operation `configure`: interfaces, routes, neighbours,
+    forwarding.
+    """
     cards: list[Card] = []
     for i in node.interfaces:
         if i.device != i.name:  # what a tagged interface stands on has no address

@@ -1,4 +1,4 @@
-"""Measures what the machine itself adds to a frame's delay, on a wire of its own beside the proof.
+"""Measures what the machine itself adds to a frame's delay, on a separate wire during the proof.
 
 The wire is a veth pair in the core namespace whose netem delays by 1 ms and does nothing else. Any further
 delay is the machine's: a timer that fired late, a process that waited for a core.
@@ -26,14 +26,14 @@ LEAST = 20  # frames that must come back
 
 
 def wanted(links: Sequence[Link]) -> bool:
-    """Whether the proof covers a delay that netem adds in the lab's own kernel."""
+    """Returns whether a link has a delay that netem adds in the lab's own kernel."""
     ways = [d for link in links for d in (link.forward, link.reverse) if d.enter is None]
     return any(d.impairment.delay_ns for d in ways)
 
 
 @contextmanager
 def wire(driver: Driver, netns: str) -> Iterator[None]:
-    """Makes the wire and removes it at the end of the context."""
+    """Makes the reference wire and removes it at the end of the context."""
     made = f"link add {NEAR} type veth peer name {FAR}\nlink set {NEAR} up\nlink set {FAR} up\n"
     driver.apply(Step("ip", netns, made, "reference wire"))
     try:
@@ -52,13 +52,13 @@ def probe(netns: str, count: int) -> Probe:
 
 
 def quiet(driver: Driver, netns: str) -> Noise | None:
-    """Measures the machine's added delay without other traffic."""
+    """Returns the machine's added delay while no other traffic flows; None if too few frames came back."""
     answer = driver.call(Prove([probe(netns, QUIET_FRAMES)]))
     return noise(answer["probes"][0])
 
 
 def noise(seen: Probed) -> Noise | None:
-    """The machine's added delay from one series of frames; None if too few came back."""
+    """Returns the machine's added delay from one series of frames; None if too few came back."""
     added = [d - REQUESTED.delay_ns for d in seen["delays_ns"]]
     if len(added) < LEAST:
         return None

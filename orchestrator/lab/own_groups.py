@@ -1,9 +1,10 @@
-"""Gives control groups to the light nodes that have limits or counters.
+"""Gives control groups of their own only to light nodes that need them, to save memory and time in large
+labs.
 
 A memory control group has words for every file system that is mounted on the machine, each new file system
 grows those of every group, and the kernel never shrinks them (docs/scale.md): memory and time that grow with
-the square of a lab. Most nodes of a large lab run nothing. The agents of these share one group below the
-lab's bounds; a node gets its own before its first program, load, limit or sample.
+the square of a lab. Most nodes of a large lab run nothing; their agents share one group within the lab's
+limits. A node gets its own group before its first program, load, limit or sample.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ class OwnGroups:
         self._sharing: dict[str, Node] = {}
 
     def make(self, nodes: Iterable[Node]) -> None:
-        """Makes the groups before the nodes' processes start; these write their pids to the files of
-        `procs`.
+        """Makes the groups before the nodes' processes start: their own for nodes with software or limits,
+        the shared one for others.
         """
         nodes = list(nodes)
         own = [n for n in nodes if n.software or limited(n)]
@@ -39,11 +40,11 @@ class OwnGroups:
         self._groups.create([self._shared] if self._sharing else [])
 
     def procs(self, node: Node) -> list[str]:
-        """The files that a node's process writes its pid to."""
+        """Returns the files to which a node's process writes its pid to join its group."""
         return self._groups.procs(self._shared if node.name in self._sharing else node.cgroup)
 
     def give(self, names: Iterable[str], pids: Mapping[str, int]) -> None:
-        """Makes a group for each of these nodes without one: sets its limits first, then moves its
+        """Makes an own group for each of these nodes that shares one: sets its limits first, then moves its
         process.
         """
         for node in [self._sharing[name] for name in names if name in self._sharing]:
@@ -52,7 +53,7 @@ class OwnGroups:
             del self._sharing[node.name]
 
     def renew(self, nodes: Iterable[Node]) -> None:
-        """Adds the groups to trees that were mounted or needed later."""
+        """Makes the groups also in trees that are needed only now, and moves their processes into them."""
         own = [n.cgroup for n in nodes if n.name not in self._sharing]
         groups = own + ([self._shared] if self._sharing else [])
         self._groups.create(groups)
@@ -68,7 +69,7 @@ class OwnGroups:
 
 
 def limited(node: Node) -> bool:
-    """Whether the topology sets limits for the node."""
+    """Returns whether the topology sets a limit or reservation for the node."""
     asked = (
         node.cpu_limit_mhz, node.cpu_limit_cores, node.cpu_reserve_mhz, node.cpu_reserve_cores,
         node.memory_limit_bytes, node.process_limit,
@@ -77,7 +78,7 @@ def limited(node: Node) -> bool:
 
 
 def occupied(request: Operation[Any]) -> list[str]:
-    """The nodes in which this request starts a program or load."""
+    """Returns the nodes in which the request starts a program or load."""
     match request:
         case operations.Start() | operations.Exec() | operations.ListenForFrames() | operations.SendFrames():
             return [request.node]

@@ -1,4 +1,6 @@
-"""The proof of paths: compares the path of the routes with the path of packets, for sampled pairs."""
+"""Proves paths: compares the routers that packets pass, and their round trip, with the plan's routes and
+delays, for sampled pairs of nodes.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ Way = tuple[Node, str, Path, Path]  # from, address, there, back
 
 
 def prove(plan: Plan, tracer: Tracer, tolerance: Tolerance) -> list[Judgement]:
-    """Judges hops and round trips of sampled paths over routers; empty if the plan sets no route."""
+    """Judges hops and round trips of sampled paths over routers, with repeated attempts; empty if no path
+    crosses a router.
+    """
     paths = Paths.of(plan)
     ways = _sample([way for one, other in pairs(plan) for way in _ways(paths, one, other)])
     requested = [
@@ -58,7 +62,9 @@ def prove(plan: Plan, tracer: Tracer, tolerance: Tolerance) -> list[Judgement]:
 
 
 def _alone_ns(there: Path, back: Path) -> int:
-    """Twice the round trip where a frame takes a link longer than half the time to the next; else 0."""
+    """Returns twice the round trip (ns) if a frame occupies a link for more than half the spacing of echoes,
+    so that echoes must be sent one by one; else 0.
+    """
     rates = [rate for path in (there, back) if (rate := path.bottleneck_bps)]
     slow = rates and 8 * FRAME_BYTES * 2 / min(rates) > SPACING_S
     return 2 * (there.delay_ns(FRAME_BYTES) + back.delay_ns(FRAME_BYTES)) if slow else 0
@@ -72,7 +78,7 @@ def _ways(paths: Paths, one: Node, other: Node) -> Iterator[Way]:
 
 
 def _sample(ways: Sequence[Way]) -> list[Way]:
-    """All paths, or at most MOST_PATHS of them, evenly from the whole list."""
+    """Returns all paths, or MOST_PATHS of them, evenly spread over the list."""
     count = min(len(ways), MOST_PATHS)
     return [ways[i * len(ways) // count] for i in range(count)]
 
@@ -109,7 +115,9 @@ def _hops(way: Way, seen: TracerouteResult, owner: dict[str, str]) -> Judgement:
 
 
 def _interval(values: Sequence[int]) -> tuple[float, float]:
-    """Interval of the median by order statistics: omits as many values at each end as `SURE` allows."""
+    """Returns the interval of the median by order statistics: omits as many values at each end as SURE
+    allows.
+    """
     ordered, n = sorted(values), len(values)
     left_out = max(
         (k for k in range(n // 2) if 1 - 2 * sum(math.comb(n, i) for i in range(k + 1)) / 2**n >= SURE),
@@ -121,7 +129,7 @@ def _interval(values: Sequence[int]) -> tuple[float, float]:
 def _time(way: Way, seen: TracerouteResult, each: Tolerance, machines: Collection[str]) -> Judgement:
     """Judges the median round trip against the sum of the links' requested delays.
 
-    Virtual machines on the path add their own forwarding time: if the median is too long there, the proof
+    Virtual machines on the path add their own forwarding time: if the round trip is too long there, the proof
     cannot tell.
     """
     _, _, there, back = way

@@ -1,6 +1,4 @@
-"""The peak memory of each node's control group, as the kernel recorded it: a second count beside the
-samples.
-"""
+"""Records the peak memory of each node's control group, to compare the sampled memory with it."""
 
 from __future__ import annotations
 
@@ -17,14 +15,16 @@ PEAKS = ("memory.max_usage_in_bytes", "memory.peak")
 
 
 def write(lab: Lab) -> None:
-    """Writes raw/peaks.csv; nothing if no node has a memory control group here."""
+    """Writes raw/peaks.csv; writes nothing if no node with software has a memory control group here."""
     lines = list(_lines(lab))
     if lines:
         (lab.run_dir / "raw" / FILE).write_text(HEADER + "".join(lines))
 
 
 def _lines(lab: Lab) -> Iterator[str]:
-    """Lines for nodes with software: these have their own control groups from the start."""
+    """Yields lines for nodes with software, which have their own control groups from the start; none in
+    multi-host labs.
+    """
     for node in lab.nodes.values() if not lab.plan.hosts else ():
         file = lab.driver.counters(node)["memory"] if node.software else None
         if file is not None and (peak := of_group(Path(file).parent)) is not None:
@@ -32,7 +32,7 @@ def _lines(lab: Lab) -> Iterator[str]:
 
 
 def of_group(group: Path) -> int | None:
-    """The group's peak in bytes; None if the kernel records none, or the group is gone."""
+    """Returns the group's peak in bytes; None if the kernel records none, or the group is gone."""
     for name in PEAKS:
         try:
             return int(text_of(group / name))

@@ -21,7 +21,7 @@ POOLED = ("delay", "jitter", "distribution", "loss", "duplicate", "corrupt", "re
 
 
 def alike(links: Sequence[Link]) -> list[dict[Way, Direction]]:
-    """Groups the directions with the same impairment."""
+    """Returns groups of directions with the same impairment, on the same host and kind of place."""
     groups: dict[tuple[str, str, bool], dict[Way, Direction]] = defaultdict(dict)
     for link, name, direction in directions(links):
         if direction.impairment.present:
@@ -36,7 +36,11 @@ def pooled(
     found: Sequence[Judgement],
     again: Again,
 ) -> list[Judgement]:
-    """Replaces each "cannot tell" in `found` by the verdict on all directions of its group together."""
+    """Returns `found` with each "cannot tell" replaced by the judgement of all directions of its group
+    together.
+
+    again: judges one series of frames.
+    """
     group_of = {way: number for number, group in enumerate(groups) if len(group) > 1 for way in group}
     failing = {(j.link, j.direction, j.quantity) for j in found if j.verdict == "fails"}
     known: dict[tuple[int, str], Judgement | None] = {}
@@ -57,7 +61,7 @@ def pooled(
 def _together(
     group: Mapping[Way, Direction], ways: Sequence[Way], seen: Mapping[Way, Seen], quantity: str, again: Again
 ) -> Judgement | None:
-    """Judges all of `ways` as one direction; None if there are fewer than two."""
+    """Judges the frames of all `ways` as one direction; None if there are fewer than two."""
     if len(ways) < 2:
         return None
     lines = again(group[ways[0]], _sum([seen[way] for way in ways]))
@@ -81,6 +85,6 @@ def _sum(parts: Sequence[Seen]) -> Seen:
 
 
 def added(first: Seen, more: Seen) -> Seen:
-    """Merges two series of one direction."""
+    """Returns two series of one direction as one."""
     arrivals = [*first.arrivals_ns, *more.arrivals_ns]
     return replace(_sum([first, more]), arrivals_ns=arrivals)

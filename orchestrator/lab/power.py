@@ -1,4 +1,4 @@
-"""Starts, stops, kills and restarts software and nodes."""
+"""Starts, stops, kills and restarts programs and whole nodes."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ States = Mapping[str, Mapping[str, operations.SoftwareState]]
 
 
 def start(lab: Lab, items: Sequence[Item]) -> list[Failure]:
-    """Start programs side by side and wait until each is ready or has failed; those that failed.
+    """Starts programs in parallel and waits until each is ready or has failed; returns those that failed.
 
-    A program counts as started after its own answer: it may end while others still start.
+    A program counts as started from its own answer on, because it may end while others still start.
     """
     requests = []
 
@@ -56,9 +56,10 @@ def together(
     longest_ns: int,
     each: Callable[[int, Message], None] = lambda _number, _answer: None,
 ) -> list[Message]:
-    """Send all requests at once and wait for the answers (to `subject`), in the order of the requests.
+    """Sends all requests at once, waits for the answers and returns them in the order of the requests; raises
+    TimedOut (`subject`).
 
-    `each` takes every answer when it comes, with the number of its request.
+    each: gets every answer when it arrives, with the index of its request.
     """
     answers: dict[int, Message] = {}
 
@@ -74,13 +75,15 @@ def together(
 
 
 def insist(failed: Sequence[Failure]) -> None:
-    """LabError with every program that did not start."""
+    """Raises LabError with every program that did not start or stop; does nothing if there is none."""
     if failed:
         raise LabError("; ".join(f"nodes.{node}.{s.name}: {error}" for node, s, error in failed))
 
 
 def stop(lab: Lab, items: Sequence[Item], signal: str | None = None) -> None:
-    """End programs (their own stop signal unless `signal`); an exit that follows is expected."""
+    """Stops programs by `signal` or their own stop signal, and marks their exits as expected. Raises LabError
+    for a role inside the agent, or if a program does not stop.
+    """
     requests = []
     for node, software in items:
         if software.process is None:
@@ -97,7 +100,7 @@ def stop(lab: Lab, items: Sequence[Item], signal: str | None = None) -> None:
 
 
 def stop_all(lab: Lab) -> None:
-    """Stops all programs at the end of a lab, so that they write their logs and exit in order."""
+    """Stops all running programs at the end of a lab, so that they write their logs and exit in order."""
     items = [(node, software) for (node, _), software in lab.started.items() if node in lab.nodes]
     states = lab.driver.call(operations.Software())["nodes"] if items else {}
     stop(lab, [i for i in items if _runs(states, i)])
@@ -110,14 +113,18 @@ def _runs(states: States, item: Item) -> bool:
 
 
 def chosen(lab: Lab, nodes: Iterable[str], name: str | None) -> list[Item]:
-    """The programs that an action on `nodes` affects: one by name, or all of each node."""
+    """Returns node and software that an action on `nodes` affects: the software of that name on each, or all
+    programs.
+    """
     if name is None:
         return lab.processes(nodes)
     return [(node, lab.software(node, name)) for node in nodes]
 
 
 def act(lab: Lab, action: str, nodes: Sequence[str], name: str | None) -> None:
-    """start, stop, kill or restart: software by name, or whole nodes with their links."""
+    """Starts, stops, kills or restarts the software `name` on nodes; without a name, whole nodes with their
+    links.
+    """
     if action in ("stop", "kill", "restart"):
         end(lab, nodes, name, kill=action == "kill")
     if action in ("start", "restart"):
@@ -146,7 +153,7 @@ def begin(lab: Lab, nodes: Sequence[str], name: str | None) -> None:
 
 
 def plain(software: Software) -> dict[str, Any]:
-    """A Software as the launcher reads it."""
+    """Returns a Software as the dictionary that the launcher reads."""
     data: dict[str, Any] = json.loads(to_json(software))
     return data
 

@@ -45,7 +45,10 @@ def directions(links: Sequence[Link]) -> list[tuple[str, str, Direction]]:
 
 
 def spaced_probes(links: Sequence[Link], longest_ns: int = LONGEST_NS) -> list[Probe]:
-    """Frames so far apart that they do not queue: for all quantities but the rate."""
+    """Returns probes of frames so far apart that they do not queue, for all quantities except the rate.
+
+    longest_ns: the longest series of a direction.
+    """
     ways = directions(links)
     impaired = sum(d.impairment.present for _, _, d in ways)
     more = longest_ns / LONGEST_NS
@@ -58,7 +61,7 @@ def spaced_probes(links: Sequence[Link], longest_ns: int = LONGEST_NS) -> list[P
 
 
 def in_turns(probes: list[Probe], links: Sequence[Link]) -> list[Probe]:
-    """For half duplex, starts the second direction when the first has finished."""
+    """Delays the second direction of each half-duplex link until the first has finished."""
     shared = {link.name for link in links if link.half_duplex}
     ends = {
         p["link"]: p["start_ns"] + p["count"] * p["interval_ns"] + p["timeout_ns"] - SECOND
@@ -71,8 +74,8 @@ def in_turns(probes: list[Probe], links: Sequence[Link]) -> list[Probe]:
 
 
 def shared_probes(links: Sequence[Link]) -> list[Probe]:
-    """Trains through both directions of half duplex at once, each half as fast again as the rate, so that
-    neither is through before the other has begun.
+    """Returns trains that pass both directions of each half-duplex link at once, each 1.5 times as fast as
+    the rate, so that neither ends before the other begins.
     """
     found: list[Probe] = []
     for link in links:
@@ -104,7 +107,9 @@ def _spaced(link: str, name: str, direction: Direction, count: int, longest_ns: 
 
 
 def spaced_size(impairment: Impairment) -> int:
-    """Frame size that fits the MTU and the spacing; the expected share of flipped bits depends on it."""
+    """Returns the size of single frames (bytes), which fits the MTU and the spacing; the expected share of
+    flipped bits depends on it.
+    """
     full = min(SIZE, _full_frame(impairment))
     if impairment.corrupt or not impairment.rate_bps:
         return full
@@ -112,7 +117,7 @@ def spaced_size(impairment: Impairment) -> int:
 
 
 def burst_probes(links: Sequence[Link]) -> list[Probe]:
-    """Trains of frames through every direction with a rate, faster than the rate."""
+    """Returns trains of frames faster than the rate, for every direction with a rate and without slots."""
     rated = [way for way in directions(links) if way[2].impairment.rate_bps]
     ways = [way for way in rated if way[2].impairment.slot is None]  # slots hide the frames' spacing
     share = TRAIN_FRAMES_IN_ALL // max(1, len(ways))
@@ -120,11 +125,11 @@ def burst_probes(links: Sequence[Link]) -> list[Probe]:
 
 
 def _train(link: str, name: str, direction: Direction, share: int) -> Probe:
-    """The frames of a train: a head until more frames wait than the jitter explains, then those that show the
+    """Returns a train: a head that fills the queue beyond what jitter explains, then the frames that show the
     rate.
 
-    They are sent back to back if the queue holds enough of them, and does not empty within a millisecond;
-    else at 1.5 times the rate, so that drops of the queue do not shorten the train.
+    The frames are sent back to back if the queue has room for enough of them and does not empty within a
+    millisecond; else at 1.5 times the rate, so that drops of the queue do not shorten the train.
     """
     requested = direction.impairment
     size = train_size(requested)
@@ -146,18 +151,20 @@ def _train(link: str, name: str, direction: Direction, share: int) -> Probe:
 
 
 def train_size(impairment: Impairment) -> int:
-    """Size of a train's frames: full frames, or on a slow link so small that twenty pass in a second."""
+    """Returns the size of a train's frames (bytes): full frames, or on a slow link so small that twenty pass
+    in a second.
+    """
     full = min(TRAIN_SIZE, _full_frame(impairment))
     return min(full, max(SMALLEST, impairment.rate_bps * TRAIN_NS // (20 * 8 * SECOND)))
 
 
 def _full_frame(impairment: Impairment) -> int:
-    """Bytes of the longest frame that the link's MTU lets through, without its FCS."""
+    """Returns the bytes of the longest frame that the link's MTU allows, without its FCS."""
     return impairment.frame_bytes - FRAME_BYTES + HEADER
 
 
 def _staggered(trains: list[Probe]) -> list[Probe]:
-    """Sets the starts: a fast train starts when those before it have finished, a slow one at once."""
+    """Sets the starts of trains: a fast one starts when those before it have finished, a slow one at once."""
     spans = [p["timeout_ns"] - SECOND for p in trains]
     fast = sum(span for span in spans if span <= FAST_NS)
     shrink = min(1.0, STAGGER_NS / fast) if fast else 1.0
@@ -185,22 +192,24 @@ def _probe(link: str, name: str, d: Direction, count: int, size: int, interval_n
 
 
 def at_once(impairment: Impairment) -> int:
-    """Frames of a train that pass before the rate limits it, and do not show the rate."""
+    """Returns how many frames of a train pass before the queue limits the rate, and so do not
+    show the rate.
+    """
     queue = queueing.queue_of(impairment)
     held = queue.at_once_bytes(impairment) if queue is not None else 0
     return held // train_size(impairment) + 1 if held else 0
 
 
 def longest_delay_ns(impairment: Impairment) -> int:
-    """The longest delay of a frame that does not wait for others; pareto exceeds it in fewer than one frame
-    of a train.
+    """Returns the longest delay (ns) of a frame that does not wait for others; pareto exceeds it in fewer
+    than one frame of a train.
     """
     return impairment.delay_ns + _tail(impairment) * impairment.jitter_ns
 
 
 def _spread(impairment: Impairment) -> int:
-    """Distance from the shortest to the longest delay, in jitters; without the rare tails of the published
-    shapes.
+    """Returns the distance from the shortest to the longest delay, in jitters, without the rare tails of
+    published distributions.
     """
     return {"uniform": 2, "normal": 4, "pareto": 4, "paretonormal": 4}.get(impairment.distribution, 8)
 
@@ -210,6 +219,6 @@ def _tail(impairment: Impairment) -> int:
 
 
 def transmission_ns(size: int, impairment: Impairment) -> int:
-    """Transmission time of a frame at the rate of unmarked frames."""
+    """Returns the transmission time (ns) of a frame at the rate of unmarked frames; 0 without a rate."""
     rate_bps = queueing.lone_bps(impairment)
     return size * 8 * SECOND // rate_bps if rate_bps else 0

@@ -34,7 +34,7 @@ STATUS = {"complete": 0, "failed": 1, "interrupted": 130}
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Exit status: 0 complete, 1 failed, 130 interrupted."""
+    """Runs the lab process; returns its exit status: 0 complete, 1 failed, 130 interrupted."""
     options = arguments().parse_args(argv)
     events = Events()
     events.listen(print_line)
@@ -66,7 +66,7 @@ def arguments() -> argparse.ArgumentParser:
 
 
 def prepare(options: argparse.Namespace, events: Events) -> Lab:
-    """Claim the name, write plan and manifest; nothing of the lab exists yet."""
+    """Claims the lab's name and writes plan and manifest; creates no node or network yet."""
     plan = read_plan(options.plan)
     kernel = kernel_facts()
     run_dir = options.run_dir.absolute()
@@ -135,8 +135,8 @@ def watch_lifeline(lab: Lab) -> None:
 
 
 def guarded(lab: Lab, work: Callable[[], str]) -> tuple[str, str | None]:
-    """Runs `work` and returns (end state, error text); after every kind of failure the lab is torn down and
-    the manifest has the error.
+    """Runs `work` and returns (end state, error text); catches every failure, so that the lab is torn down
+    and the manifest gets the error.
     """
     try:
         return work(), None
@@ -152,7 +152,7 @@ def guarded(lab: Lab, work: Callable[[], str]) -> tuple[str, str | None]:
 
 
 def live(lab: Lab, server: Server, options: argparse.Namespace) -> str:
-    """Build, then run the scenario, serve, or both."""
+    """Builds the lab, then runs the scenario, serves requests, or both; returns the end state `complete`."""
     if options.control.startswith("fd:"):
         server.serve_descriptor(int(options.control[3:]))
     else:
@@ -187,7 +187,7 @@ def live(lab: Lab, server: Server, options: argparse.Namespace) -> str:
 
 
 def run_session(lab: Lab) -> None:
-    """Runs the scenario and collects the measurements, however the scenario ends."""
+    """Runs the scenario and collects the measurements in any case."""
     session = Session(lab)
     lab.in_scenario = True
     try:
@@ -198,7 +198,7 @@ def run_session(lab: Lab) -> None:
 
 
 def tear_down(lab: Lab) -> None:
-    """Removes the lab through the driver, then by name whatever the driver left."""
+    """Removes the lab through the driver, then by name everything that the driver left."""
     actions: list[Callable[[], None]] = [
         lambda: end_captures(lab),
         lambda: power.stop_all(lab),
@@ -224,15 +224,15 @@ def tear_down(lab: Lab) -> None:
 
 
 def end_captures(lab: Lab) -> None:
-    """Ends live captures; a scenario has ended its own."""
+    """Ends the captures that clients started; the scenario has ended its own."""
     for running in [*lab.captures.values()]:
         running.process.stop()
     lab.captures.clear()
 
 
 def left_behind(lab: str, driver: str) -> list[str]:
-    """Namespaces, control groups and taps lent to libvirt of this name; a fake driver makes none, and that of
-    several hosts none here by itself.
+    """Returns namespaces, control groups and taps lent to libvirt of this lab name; empty for the drivers
+    `fake` and `hosts`, which make none here.
     """
     if driver in ("fake", "hosts"):
         return []

@@ -1,5 +1,5 @@
-"""CPU time of nodes, counted in two ways at a run's end: by control groups, whose counters are sampled, and
-by the processes in them, as /proc has them.
+"""Records the CPU time of nodes at a run's end in two ways: by control groups, whose counters are sampled,
+and by their processes, from /proc.
 """
 
 from __future__ import annotations
@@ -19,14 +19,18 @@ MOST_BYTES = 1 << 20  # of a counter file
 
 
 def write(lab: Lab) -> None:
-    """Writes raw/cpu.csv; nothing if no node has a control group here (other hosts, virtual machines)."""
+    """Writes raw/cpu.csv; writes nothing if no node with software has a control group here (other hosts,
+    virtual machines).
+    """
     lines = list(_lines(lab))
     if lines:
         (lab.run_dir / "raw" / FILE).write_text(HEADER + "".join(lines))
 
 
 def _lines(lab: Lab) -> Iterator[str]:
-    """Lines for nodes with software: these have their own control groups from the start."""
+    """Yields lines for nodes with software, which have their own control groups from the start; none in
+    multi-host labs.
+    """
     for node in lab.nodes.values() if not lab.plan.hosts else ():
         for file in lab.driver.counters(node)["cpu"] if node.software else ():
             processes_ns = of_processes(Path(file).with_name("cgroup.procs"))  # first: it can only be less
@@ -35,8 +39,8 @@ def _lines(lab: Lab) -> Iterator[str]:
 
 
 def of_processes(members: Path, proc: Path = Path("/proc")) -> int | None:
-    """User and system time of a group's processes and of those that ended below them; None where the group
-    cannot be read. Whole ticks, rounded down.
+    """Returns the user and system time (ns) of a group's processes and of their ended children, in whole
+    ticks rounded down; None if the group cannot be read.
     """
     try:
         pids = text_of(members).split()
@@ -46,7 +50,9 @@ def of_processes(members: Path, proc: Path = Path("/proc")) -> int | None:
 
 
 def _times(stat: Path) -> list[int]:
-    """User and system times of a process in ticks; empty if it has just ended."""
+    """Returns the user and system times of a process and its ended children in ticks; empty if it has just
+    ended.
+    """
     try:
         return [int(ticks) for ticks in text_of(stat).rpartition(")")[2].split()[TIMES]]
     except (OSError, ValueError):
@@ -54,7 +60,7 @@ def _times(stat: Path) -> list[int]:
 
 
 def of_group(file: Path) -> int | None:
-    """CPU time of a group in ns, from cpuacct.usage (version 1) or cpu.stat (version 2); None if
+    """Returns the CPU time of a group in ns, from cpuacct.usage (version 1) or cpu.stat (version 2); None if
     unreadable.
     """
     try:
@@ -65,8 +71,8 @@ def of_group(file: Path) -> int | None:
 
 
 def text_of(file: Path) -> str:
-    """A counter file of the kernel. Three system calls, not the seven of Path.read_text: there are four such
-    files a node, and a guest's calls are slow.
+    """Returns the text of a counter file of the kernel. It makes three system calls instead of the seven of
+    Path.read_text: there are four such files for each node, and a guest's system calls are slow.
     """
     opened = os.open(file, os.O_RDONLY)
     try:

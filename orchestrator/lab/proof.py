@@ -1,4 +1,4 @@
-"""The proof of links: sends probes through the driver and judges their answers."""
+"""Proves links: sends probes through the driver and judges the answers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,9 @@ from orchestrator.lab.tolerance import Noise, Tolerances, settle
 
 @dataclass(frozen=True)
 class Prover:
-    """Proves links of one lab: in its core namespace, as its file requests, in the kernel that it runs in."""
+    """Proves links of one lab. netns: its core namespace; requested: the topology's settings of the proof;
+    tables: the plan's delay distributions.
+    """
 
     driver: Driver
     netns: str
@@ -44,9 +46,10 @@ class Prover:
     tables: Mapping[str, Sequence[int]]  # of delays, the plan's
 
     def prove(self, links: Sequence[Link], *, once: bool = False) -> tuple[list[Judgement], Tolerances]:
-        """Probes and judges all directions until every verdict is decided, or as long as the topology allows.
+        """Probes and judges all directions until every verdict is decided, or as long as the topology allows;
+        returns the judgements and the tolerances.
 
-        once: sends only one train per direction, so that a lab that serves does not wait longer.
+        once: sends only the first trains, so that a lab that serves does not wait longer.
         """
         beside = self._measures(links)
         with noise_floor.wire(self.driver, self.netns) if beside else nullcontext():
@@ -62,7 +65,9 @@ class Prover:
     def _until_told(
         self, links: Sequence[Link], tolerances: Tolerances, beside: bool, looks: int
     ) -> list[Judgement]:
-        """Sends trains through all directions, then further trains through the undecided ones."""
+        """Sends trains through all directions, then further trains through undecided ones; returns the
+        judgements.
+        """
         first = spaced_probes(links, self.requested.longest_ns)
         if self.virtual:
             first = brief(first, links)
@@ -92,7 +97,9 @@ class Prover:
         return at_once(trains) if self.virtual else trains
 
     def _measures(self, links: Sequence[Link]) -> bool:
-        """Whether the machine's added delay is measured: not in virtual time, and not for the fake driver."""
+        """Returns whether to measure the machine's added delay: not in virtual time, not for the fake driver,
+        and only if a link has a delay.
+        """
         return not self.virtual and self.driver.name != "fake" and noise_floor.wanted(links)
 
     def _spaced(self, probes: list[Probe], beside: bool) -> tuple[list[Probed], Noise | None]:

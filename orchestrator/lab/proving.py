@@ -1,4 +1,6 @@
-"""The length of a proof: the further trains that decide what the first ones cannot."""
+"""Plans the length of a proof: which further trains decide what the first ones cannot, within the allowed
+time.
+"""
 
 from __future__ import annotations
 
@@ -31,23 +33,24 @@ Way = tuple[str, str]
 
 
 def most_ns(requested: ProofSettings, *, virtual: bool) -> int:
-    """Longest time of all trains of a direction together."""
+    """Returns the longest time (ns) of all trains of a direction together."""
     if requested.at_most_ns is not None:
         return requested.at_most_ns
     return AT_MOST_VIRTUAL_NS if virtual else AT_MOST_NS
 
 
 def length_ns(probes: Sequence[Probe]) -> int:
-    """Length of the trains when they are sent in parallel."""
+    """Returns the time (ns) that the trains take when they are sent in parallel."""
     return max((p["start_ns"] + p["count"] * p["interval_ns"] for p in probes), default=0)
 
 
 def further(
     first: Sequence[Probe], judged: Sequence[Judgement], left_ns: int, links: Sequence[Link], *, dense: bool
 ) -> list[Probe]:
-    """Trains for the undecided quantities that fit the remaining time; empty if none fits.
+    """Returns trains for the undecided quantities that fit into the remaining time, those with the shortest
+    first; empty if none fits.
 
-    dense: in virtual time, where no machine is requested more than it can do.
+    dense: in virtual time, where the machine's speed is no limit.
     """
     requested = {(link, name): d.impairment for link, name, d in directions(links)}
     probe_of = {(p["link"], p["direction"]): p for p in first}
@@ -75,8 +78,8 @@ def further(
 
 
 def brief(first: Sequence[Probe], links: Sequence[Link]) -> list[Probe]:
-    """The first trains of virtual time: frames together where they do not meet, and few of them through links
-    that leave nothing to chance.
+    """Returns the first trains of virtual time: frames closer together where they do not meet, and at most
+    CERTAIN through links whose impairment has no random part.
     """
     requested = {(link, name): d.impairment for link, name, d in directions(links)}
     found = []
@@ -88,14 +91,14 @@ def brief(first: Sequence[Probe], links: Sequence[Link]) -> list[Probe]:
 
 
 def at_once(trains: Sequence[Probe]) -> list[Probe]:
-    """Trains of virtual time, where a call of the kernel takes time and a frame takes none: with one frame a
-    call, no link would be offered more than 2.4 Gbit/s.
+    """Returns trains whose frames are sent in batches, for virtual time. There a system call takes time and a
+    frame takes none: with one frame per call, at most 2.4 Gbit/s could be sent.
     """
     return [{**p, "batch": max(1, min(TOGETHER, CALLS_NS // max(1, p["interval_ns"])))} for p in trains]
 
 
 def _chance(requested: Impairment) -> bool:
-    """Whether the impairment treats frames differently by chance."""
+    """Returns whether the impairment has a random part, or slots or a queue."""
     drawn = (
         requested.jitter_ns,
         requested.gemodel,
@@ -108,7 +111,9 @@ def _chance(requested: Impairment) -> bool:
 
 
 def _denser(probe: Probe, requested: Impairment) -> Probe:
-    """The same probe with frames closer together where they do not meet: without a rate, order and queue."""
+    """Returns the probe with frames closer together, in batches, if they do not meet: without rate, order,
+    slots and queue.
+    """
     if (
         requested.rate_bps
         or requested.netem_stays
@@ -125,7 +130,9 @@ def _denser(probe: Probe, requested: Impairment) -> Probe:
 
 
 def _parted(probe: Probe, timed: int) -> Iterator[Probe]:
-    """The frames whose delays are requested, then those that are only counted, which are short."""
+    """Splits a probe into `timed` frames whose delays are requested, then short frames that are
+    only counted.
+    """
     if timed:
         yield {**probe, "count": timed}
     if counted := probe["count"] - timed:
@@ -134,7 +141,9 @@ def _parted(probe: Probe, timed: int) -> Iterator[Probe]:
 
 
 def _longer(probe_of: Mapping[Way, Probe], frames: Mapping[Way, int], *, dense: bool) -> Iterator[Probe]:
-    """Lengthens the probes; also slows them down if together they exceed the kernel's frame rate."""
+    """Yields the probes with new numbers of frames, slower if together they exceed the kernel's
+    frame rate.
+    """
     span = max((count * probe_of[way]["interval_ns"] for way, count in frames.items()), default=0)
     total = sum(frames.values())
     slower = max(1.0, total * SECOND / FRAMES_PER_S / span) if span and not dense else 1.0
@@ -145,7 +154,7 @@ def _longer(probe_of: Mapping[Way, Probe], frames: Mapping[Way, int], *, dense: 
 
 
 def told(line: Judgement, first: Sequence[Probe]) -> Judgement:
-    """Adds to an undecided line the length of a proof that would decide it."""
+    """Adds to the reason of an undecided judgement the length of a proof that would decide it."""
     if line.verdict != "cannot tell" or line.needs is None:
         return line
     probe = next((p for p in first if (p["link"], p["direction"]) == (line.link, line.direction)), None)
@@ -163,7 +172,9 @@ def in_time(
     *,
     dense: bool,
 ) -> list[Judgement]:
-    """Takes the fine judgement of a line if its missing frames fit the remaining time, else the rough one."""
+    """Returns for each quantity the fine judgement if its missing frames fit into the remaining time, else
+    the rough one.
+    """
     probe_of = {(p["link"], p["direction"]): p for p in first}
 
     def fits(line: Judgement) -> bool:
@@ -174,7 +185,9 @@ def in_time(
 
 
 def more(line: Judgement) -> int:
-    """Frames that one direction still needs."""
+    """Returns the frames that one direction still needs; 0 for a decided quantity, or if no number would
+    decide.
+    """
     if line.verdict != "cannot tell" or line.needs is None:
         return 0
     return max(0, math.ceil((line.needs - line.n) / line.directions))

@@ -1,8 +1,10 @@
-"""Measures the underlay between two hosts by frames through a tunnel: the part's side.
+"""Measures the underlay between two hosts by frames through a tunnel; this is the code of the part on each
+host.
 
-Frames of the proof's kind (local experimental ethertype, a group address that bridges keep to themselves) go
-out of the tunnel's device and come in at the other end's, below its bridge. A probe is sent back at once, so
-that its round trip is of one clock; a train comes back to back, and its spacing tells the rate.
+A part sends frames like those of the link proof (local experimental ethertype, a group address that bridges
+do not forward) out of the tunnel's device; they arrive at the other end's device, below its bridge. The other
+part returns each probe at once, so one clock measures the round trip. A train is sent back to back, and its
+spacing at arrival shows the rate.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ OUTGOING = 4  # PACKET_OUTGOING of linux/if_packet.h: our own, seen by our own s
 
 @dataclass
 class Heard:
-    """The frames from one other host. Times are CLOCK_MONOTONIC of the counting host."""
+    """The frames from one other host. Times are CLOCK_MONOTONIC of the host that received them."""
 
     probes: int = 0  # its probes that arrived here
     round_trips_ns: list[int] = field(default_factory=list)  # our probes that came back
@@ -43,7 +45,7 @@ class Heard:
 
 
 class Underlay:
-    """The sockets of one part, one a tunnel's device."""
+    """Sends and counts the measuring frames of one part, with one socket for each tunnel's device."""
 
     def __init__(self, loop: Loop) -> None:
         self._loop = loop
@@ -52,7 +54,9 @@ class Underlay:
         self._heard: dict[int, Heard] = {}
 
     def listen(self, message: Message) -> None:
-        """{netns, devices, me}: send probes back from now on, and count."""
+        """Opens the devices of {netns, devices, me}; from now on, probes to host number `me` are returned and
+        all frames counted.
+        """
         self._me = message["me"]
         for device in message["devices"]:
             made = _opened(message["netns"], device)
@@ -60,7 +64,9 @@ class Underlay:
             self._loop.watch(made.fileno(), lambda d=device: self._readable(d))  # type: ignore[misc]
 
     def send(self, message: Message) -> None:
-        """{to: [{device, host}], kind, count, size, interval_ns}: to all of `to` side by side."""
+        """Sends the frames of {to: [{device, host}], kind, count, size, interval_ns}: each number to every
+        goal, then the next.
+        """
         start = time.monotonic_ns()
         for number in range(message["count"]):
             if interval := message["interval_ns"]:
@@ -70,7 +76,9 @@ class Underlay:
                 self._transmit(goal["device"], message["kind"], goal["host"], number, message["size"])
 
     def heard(self, _: Message) -> dict[str, Any]:
-        """Returns the frames received until now, by the other host's number, and closes the sockets."""
+        """Returns the frames received until now, by the number of the sending host, and closes
+        the sockets.
+        """
         found = {str(n): vars(heard) for n, heard in self._heard.items()}
         for made in self._sockets.values():
             self._loop.unwatch(made.fileno())
@@ -118,7 +126,9 @@ class Underlay:
 
 
 def _opened(netns: str, device: str) -> socket.socket:
-    """A packet socket on a device of a namespace; made in a thread, which stays there."""
+    """Opens a packet socket on a device of a namespace, in a thread that enters the namespace and
+    then ends.
+    """
     made: list[socket.socket] = []
     failed: list[OSError] = []
 

@@ -1,4 +1,6 @@
-"""The requests that a part serves: the driver's verbs, the clock, files, and the underlay."""
+"""Carries out the requests that a part serves: the driver's operations, the clock, files, and the
+underlay.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,7 @@ WIRES_NS = 10 * SECOND
 
 
 class Home(Protocol):
-    """The part's interface to its verbs."""
+    """The interface of a part that its verbs use."""
 
     home: Path
     loop: Loop
@@ -46,7 +48,7 @@ class Home(Protocol):
 
 
 class Verbs:
-    """The verbs of one part; `driver` is set by `begin`."""
+    """Carries out the verbs of one part; the verb `begin` opens the driver."""
 
     def __init__(self, part: Home) -> None:
         self._part = part
@@ -75,7 +77,9 @@ class Verbs:
         return self._opened
 
     def carry_out(self, message: Message) -> None:
-        """Carries out one request and answers at once; for an operation when its answer arrives."""
+        """Carries out one request and answers it at once; a submitted operation is answered when its answer
+        arrives.
+        """
         number, verb = int(message["id"]), str(message["verb"])
         if verb == "leave":
             self._part.leave(number)
@@ -94,7 +98,7 @@ class Verbs:
             self._part.answer(number, {"ok": True, "value": value})
 
     def end(self) -> list[str]:
-        """Removes everything; returns the errors."""
+        """Ends captures, nodes and driver, and releases the state directory; returns the errors."""
         if self._opened is None:
             return [] if self._state is None else _tried([self._state.release])
         steps: list[Callable[[], object]] = [one.stop for one in self._captures.values()]
@@ -139,8 +143,8 @@ class Verbs:
         return self.driver.change(build(Step, message["step"]), message["device"])
 
     def _configure(self, message: Message) -> dict[str, Any]:
-        """Configures nodes through the driver, then waits until wires between nodes of this host forward
-        frames.
+        """Configures nodes through the driver, then waits up to 10 s until wires between nodes of this host
+        forward frames.
         """
         read = self.driver.configure(_nodes(message), message["ports"])
         if message["wires"]:
@@ -157,7 +161,9 @@ class Verbs:
         return {node.name: self.driver.counters(node) for node in _nodes(message)}
 
     def _capture(self, message: Message) -> None:
-        """Starts a capture and waits until it listens."""
+        """Starts a capture and waits until it captures; raises LabError if it ends before, TimedOut after 20
+        s.
+        """
         name, died = message["name"], list[str]()
 
         def ended(why: str) -> None:
@@ -189,7 +195,7 @@ class Verbs:
         return self.driver.reached(node) if isinstance(self.driver, Bounded) else []
 
     def _files(self) -> list[str]:
-        """Paths of all files of the run directory here, relative to it."""
+        """Returns the paths of all files of the run directory here, relative to it."""
         return sorted(str(p.relative_to(self._run_dir)) for p in self._run_dir.rglob("*") if p.is_file())
 
     def _submit(self, number: int, request: operations.Operation[Any]) -> None:
