@@ -1,4 +1,6 @@
-"""Judges each quantity of one direction: delay, jitter, loss, rate and the others."""
+"""Judges each quantity of one direction of a link from the proof's frames: delay, jitter, loss, rate and the
+others.
+"""
 
 from __future__ import annotations
 
@@ -45,15 +47,18 @@ class Within:
     tables: Tables
 
     def through(self, direction: Direction) -> Within:
-        """The tolerances of a direction: the widest where a virtual machine carries its netem, whose added
-        delay is not measured.
+        """Returns what applies to a direction: itself, or the widest tolerances without noise if a virtual
+        machine carries its netem, since the machine's added delay is not measured there.
         """
         return self if direction.enter is None else Within(WIDEST, None, self.tables)
 
 
 @dataclass(frozen=True, slots=True)
 class Quantities:
-    """The quantities of one direction, each judged from the frames that were seen."""
+    """Judges the quantities of one direction from the frames that were seen.
+
+    z: the number of standard errors to each side of an interval.
+    """
 
     link: str
     direction: str
@@ -116,13 +121,13 @@ class Quantities:
         return self._line("reach", 1.0, received / sent if sent else None, None, "share", sent, found, reason)
 
     def _delays(self) -> list[float]:
-        """Delays of frames that were held back (a reordered frame skips the queue)."""
+        """Returns the delays of frames; with reordering only of those that did not skip the queue."""
         least = self.requested.delay_ns / 4 if self.requested.reorder else -1
         return [float(d) for d in self.seen.delays_ns if d > least]
 
     def _delay(self) -> Judgement:
-        """Judges the delay: by the median if all frames have the same delay, since a few late frames do not
-        change it.
+        """Judges the delay by the mean if there is jitter, else by the median, which a few late frames do not
+        change.
         """
         values = self._delays()
         requested = self.requested.delay_ns
@@ -146,7 +151,7 @@ class Quantities:
         return max(tolerances.delay.of(whole), tolerances.of_jitter * self.requested.jitter_ns)
 
     def _slotted(self) -> Judgement:
-        """The mean delay of frames that each found a slot of their own."""
+        """Judges the mean delay of frames that each had a slot of their own."""
         values, i = self._delays(), self.requested
         makes = lone_ns(i, queueing.sending_ns(i, spaced_size(i)), self.within.tables)
         if makes is None:
@@ -177,7 +182,7 @@ class Quantities:
         )
 
     def _spread(self, values: Sequence[float]) -> tuple[float, tuple[float, float, float]]:
-        """The factor that converts the values' spread to a jitter, and the spread with its interval."""
+        """Returns a factor that converts the values' spread to a jitter, and the spread with its interval."""
         i = self.requested
         whole = i.distribution == "uniform" or TAIL * i.jitter_ns <= i.delay_ns
         if self.within.tolerances.exact and whole and i.distribution in DEVIATION_TO_JITTER:
@@ -189,7 +194,9 @@ class Quantities:
         return 1.0, deviation_interval(values, self.z, i.delay_correlation)
 
     def _distribution(self, table: Sequence[int]) -> Judgement:
-        """Kolmogorov and Smirnov's distance from the user's table, shifted within the delay's tolerance."""
+        """Judges the delays by their Kolmogorov-Smirnov distance from the user's table; shifts within the
+        delay's tolerance do not count.
+        """
         values, i = self._delays(), self.requested
         if len(values) < ENOUGH:
             return self._too_few("distribution", 0.0, "share", len(values))
@@ -218,7 +225,9 @@ class Quantities:
     def _share(
         self, quantity: str, requested: float, share: float, hits: int, n: int, correlation: float
     ) -> Judgement:
-        """A share: hits of n, of which neighbours may depend on one another."""
+        """Judges a share: `hits` of `n` frames, whose neighbours may depend on one another
+        (`correlation`).
+        """
         tolerance = of_share(share)
         needs = math.ceil(self.z**2 * share * (1 - share) / (ROOM * tolerance) ** 2) if tolerance else ENOUGH
         needs = max(ENOUGH, math.ceil(needs * (1 + correlation) / (1 - correlation)))
@@ -242,8 +251,8 @@ class Quantities:
         return self._share("reorder", self.requested.reorder, share, skipped, len(delays), memory)
 
     def rate(self, train: Seen | None) -> Judgement:
-        """Judges the rate by the spacing of frames that waited for one another; the interval is the bound on
-        its error.
+        """Judges the rate by the spacing of a train's frames that waited for one another; the interval is the
+        bound on the rate's error.
         """
         requested, expects = float(self.requested.rate_bps), expected.rate_bps(self.requested)
         tolerance = self.within.tolerances.rate.of(expects)
@@ -279,9 +288,11 @@ class Quantities:
         n: int, tolerance: float, machine: float | None = None, late_ns: float | None = None,
         needs: int | None = None,
     ) -> Judgement:  # fmt: skip
-        """Judges an interval. `machine`: what the machine adds to the quantity; if that exceeds the
-        tolerance, only a difference above their sum fails. `late_ns`: what the machine adds to the frames of
-        a train; a longer train does not reduce it.
+        """Judges an interval (measured, low, high) against the expected value and the tolerance.
+
+        machine: what the machine adds to the quantity; if that exceeds the tolerance, the result never holds,
+        and fails only beyond their sum. late_ns: what the machine adds to the frames of a train; a longer
+        train does not reduce it.
         """
         measured, low, high = found
         added = machine or 0.0
@@ -323,7 +334,9 @@ class Quantities:
 
 
 def _of_slots(requested: Impairment, tolerances: Tolerances) -> float:
-    """The tolerance that slots add: their spread counts as jitter, for a uniform spread half its width."""
+    """Returns the tolerance (ns) that slots add: their spread counts as jitter, for a uniform spread half its
+    width.
+    """
     return tolerances.of_jitter * (requested.slot.max_ns / 2 if requested.slot is not None else 0.0)
 
 
@@ -335,6 +348,6 @@ def _loud(unit: str, tolerance: float, adds: str) -> str:
 
 
 def _wanted(unit: str, requested: float, expects: float) -> str:
-    """The requested value, and the expected one if it differs."""
+    """Returns the requested value as text, and the expected one if it differs."""
     text, makes = f"requested {shown(unit, requested)}", shown(unit, expects)
     return text if makes == shown(unit, requested) else f"{text}, which makes {makes}"

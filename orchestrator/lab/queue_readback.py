@@ -1,9 +1,9 @@
-"""Reads queues back and compares them with the expected ones: all at the end of a run, and those of some
-nodes and links before an event changes them.
+"""Reads queues back and compares them with the expected ones: all at the end of a run, and some before an
+event changes them.
 
 A program of a node may be root there and call tc, which the proof before the run cannot show. Devices of
-links are compared with the impairments that apply now. Other devices of a node have the kernel's default
-queue until somebody gives them another one.
+links are compared with the impairments that apply now. Other devices of a node must have one of the kernel's
+own queues, unless the timeline runs tc on the node.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ WHOLE = Part(_All(), _All())
 
 
 def look(lab: Lab, part: Part = WHOLE) -> Queues:
-    """Reads the queues of all devices of nodes' namespaces, except devices of links. Skips namespaces that
-    are gone, as of stopped nodes, or on another machine.
+    """Returns the queues of all devices in light nodes' namespaces, except devices of links. Skips namespaces
+    that are gone or on another machine.
     """
     found: Queues = {}
     places = [n.netns for n in lab.nodes.values() if n.vm is None and n.name in part.nodes]
@@ -80,7 +80,7 @@ def look(lab: Lab, part: Part = WHOLE) -> Queues:
 
 
 def changed(lab: Lab, part: Part = WHOLE) -> list[readback.Difference]:
-    """Queues that are not as they should be."""
+    """Returns the differences between queues and what they should be."""
     meant, defaults = _meant(lab), {*DEFAULTS, _default()}
     found = [
         readback.Difference(f"{netns}.{device}", "nothing", _said(queues))
@@ -94,7 +94,9 @@ def changed(lab: Lab, part: Part = WHOLE) -> list[readback.Difference]:
 def _links(
     lab: Lab, meant: set[str], names: Container[str]
 ) -> Iterator[tuple[tuple[str, str], readback.Difference]]:
-    """Compares devices of links with the present impairments; replay.py reads traced links back itself."""
+    """Yields the differences of links' devices from the present impairments; without traced links, which
+    replay.py reads back.
+    """
     entries: dict[str, list[dict[str, Any]]] = {}
     for name, way, d in directions([link for link in lab.links.values() if link.name in names]):
         asked = lab.impairments[name, way]
@@ -109,7 +111,7 @@ def _links(
 
 
 def _default() -> str:
-    """The queue that this kernel gives to devices; empty where it does not tell."""
+    """Returns the queue that this kernel gives to new devices; empty if it cannot be read."""
     try:
         return DEFAULT.read_text().strip()
     except OSError:
@@ -117,14 +119,16 @@ def _default() -> str:
 
 
 def _meant(lab: Lab) -> set[str]:
-    """Namespaces of nodes on which the topology's timeline runs tc."""
+    """Returns the namespaces of nodes on which the topology's timeline runs tc."""
     runs = (event for event in lab.plan.events if event.action == "run")
     names = {name for event in runs if _TC.search(" ".join(event.args["argv"])) for name in event.targets}
     return {node.netns for node in lab.nodes.values() if node.name in names}
 
 
 def _moved(lab: Lab) -> set[tuple[str, str]]:
-    """Directions whose classes a program changes as its function, such as gateways with reservations."""
+    """Returns the directions whose classes a program changes as its function, such as gateways with
+    reservations.
+    """
     shares = [
         (node.netns, software.spec.get("link"))
         for node in lab.nodes.values() for software in node.software if MOVES in software.spec
@@ -141,7 +145,7 @@ def _said(queues: tuple[Queue, ...]) -> str:
 
 
 def _queues() -> dict[str, tuple[Queue, ...]]:
-    """Reads the queues of the thread's namespace, by device."""
+    """Returns the queues in the thread's namespace, by device."""
     found: dict[str, list[Queue]] = {}
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as kernel:
         body = bytes(20)  # struct tcmsg: of all devices
@@ -156,7 +160,7 @@ def _queues() -> dict[str, tuple[Queue, ...]]:
 
 
 def _messages(kernel: socket.socket) -> Iterator[bytes]:
-    """The bodies of a dump's messages, to its end."""
+    """Yields the bodies of a netlink dump's messages, to its end."""
     while True:
         data = kernel.recv(1 << 18)
         while len(data) >= 16:

@@ -1,8 +1,8 @@
-"""Detects changes of queues inside nodes during a scenario by the kernel's announcements. A change by tc that
-is reverted leaves no other trace.
+"""Detects changes of queues inside nodes during a scenario, by the kernel's announcements; a change by tc
+that is reverted leaves no other trace.
 
-A socket in each node with a program of the user receives the announcements; it is read after the scenario, so
-that it does not disturb the scenario.
+A socket in each node with a program of the user receives the announcements. It is read only after the
+scenario, to disturb nothing.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Places = dict[str, socket.socket]  # by namespace
 
 
 def begin(lab: Lab) -> Places:
-    """Listens in nodes that run programs of the user, until `end`. Skips namespaces that are gone."""
+    """Opens the sockets in up to MOST nodes that run programs; skips namespaces that are gone."""
     names = [] if lab.driver.name == "fake" else list(_namespaces(lab))[:MOST]
     found: Places = {}
 
@@ -49,7 +49,7 @@ def begin(lab: Lab) -> Places:
 
 
 def end(lab: Lab, places: Places) -> None:
-    """Warn of devices whose queues a program changed, even if it restored them."""
+    """Reads the sockets and warns of devices whose queues a program changed, even if it restored them."""
     found = list(_changed(lab, places))
     if found:
         named = "; ".join(found[:MOST_SHOWN])
@@ -85,7 +85,7 @@ def _namespaces(lab: Lab) -> Iterator[str]:
 
 
 def _changed_by_lab(lab: Lab) -> Iterator[tuple[str, str]]:
-    """Devices that the timeline, a client, a trace or a gateway changes."""
+    """Yields namespace and device of the queues that the timeline, a client, a trace or a gateway changes."""
     trade, events = _moved(lab), set(_impaired(lab))
     for name, way, d in directions(list(lab.links.values())):
         if name in events or d.trace is not None or (name, way) in trade:
@@ -100,7 +100,7 @@ def _impaired(lab: Lab) -> Iterator[str]:
 
 
 def _announced(kernel: socket.socket) -> Iterator[str]:
-    """The device of each change; announcements beyond the kernel's buffer are lost."""
+    """Yields the device of each announced change; announcements beyond the kernel's buffer are lost."""
     while True:
         try:
             data = kernel.recv(1 << 18)

@@ -1,5 +1,5 @@
-"""Compares the plan with the read-back of the kernel and the agents: pure functions from (plan, answers) to
-differences.
+"""Compares the plan with what the kernel and the agents read back; returns the differences and changes
+nothing.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def insist(differences: Sequence[Difference]) -> None:
 
 
 def core_devices(plan: Plan, entries: Iterable[Entry]) -> list[Difference]:
-    """Bridges and ports of the core namespace against `ip -j -d link`: present, up, MTU, master."""
+    """Compares bridges and ports of the core namespace with `ip -j -d link`: present, up, MTU, bridge."""
     entries = list(entries)
     by_name = {e["ifname"]: e for e in entries}
     bridges = {s.name: s.bridge for s in plan.segments}
@@ -55,7 +55,7 @@ def core_devices(plan: Plan, entries: Iterable[Entry]) -> list[Difference]:
 
 
 def tunnels(plan: Plan, entries: Iterable[Entry]) -> list[Difference]:
-    """Devices of tunnels in the core namespaces of their hosts, from entries that name their host."""
+    """Compares the tunnels' devices on each of their hosts with entries that name their host."""
     by_name = {(e.get("host"), e["ifname"]): e for e in entries}
     return [
         difference
@@ -68,7 +68,9 @@ def tunnels(plan: Plan, entries: Iterable[Entry]) -> list[Difference]:
 
 
 def of_host(entries: Iterable[Entry], host: str) -> list[Entry]:
-    """The entries of one host of a multi-host lab, where several hosts may have a device of that name."""
+    """Returns the entries of one host of a multi-host lab, where several hosts may have a device of that
+    name; entries without host always.
+    """
     return [entry for entry in entries if entry.get("host", host) == host]
 
 
@@ -87,12 +89,11 @@ def _device(place: str, entry: Entry | None, mtu: int, master: str | None) -> li
 def not_forwarding(
     entries: Iterable[Entry], ports: Collection[str] | None, trees: Collection[str] = ()
 ) -> list[str]:
-    """Bridge ports (of `ports`, or all) that do not yet pass frames on, from `ip -j -d link`.
+    """Returns the bridge ports (of `ports`, or all) that do not forward frames yet, from `ip -j -d link`.
 
-    trees: bridges with a spanning tree, whose ports may also be blocked for good.
-
-    A port that is up forwards only once the kernel has dealt with its carrier, a moment later: a first
-    packet sent before is lost, and a TCP connection then starts a second late.
+    trees: bridges with a spanning tree, whose ports may also be blocked permanently. A port that is up
+    forwards only when the kernel has processed its carrier, a moment later: a packet sent before is lost, and
+    a TCP connection then starts a second late.
     """
     found = []
     for entry in entries:
@@ -106,7 +107,9 @@ def not_forwarding(
 
 
 def agents(nodes: Iterable[Node], answers: dict[str, Entry]) -> list[Difference]:
-    """Host names, addresses, MACs, MTUs, states, offloads, forwarding and routes against what agents read."""
+    """Compares host names, addresses, MACs, MTUs, states, offloads, forwarding and routes with what agents
+    read.
+    """
     found: list[Difference] = []
     for node in nodes:
         place = f"nodes.{node.name}"

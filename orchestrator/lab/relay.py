@@ -19,14 +19,16 @@ class Peer(Protocol):
 
 
 class Relay:
-    """Running commands by (client, client's id)."""
+    """The commands that run on nodes, by client and the client's id."""
 
     def __init__(self, lab: Lab) -> None:
         self._lab = lab
         self._running: dict[tuple[int, Any], int] = {}
 
     def execute(self, peer: Peer, request: Message) -> None:
-        """Start a command; `output` events and the answer with `status` go to the client under its own id."""
+        """Starts a command; its `output` events and the answer with `status` go to the client under the
+        client's id. Raises LabError if that id is still in use.
+        """
         number = request.get("id")
         key = (id(peer), number)
         if key in self._running:
@@ -43,7 +45,7 @@ class Relay:
         )
 
     def forward(self, peer: Peer, request: Message) -> None:
-        """Forwards input, resize and signal to a running command of the same client."""
+        """Passes input, resize and signal to a running command of the same client."""
         key = (id(peer), request.get("target"))
         if key not in self._running:
             raise LabError(f"{request['op']}: no running command has id {request.get('target')}")
@@ -53,6 +55,6 @@ class Relay:
         self._lab.driver.submit(wanted, lambda message: peer.send({**message, "id": number}))
 
     def hang_up(self, peer: Peer) -> None:
-        """Ends the running commands of a client that has disconnected."""
+        """Sends SIGHUP to the running commands of a client that has disconnected."""
         for key in [k for k in self._running if k[0] == id(peer)]:
             self._lab.driver.submit(Signal(self._running.pop(key), "SIGHUP"), lambda _: None)

@@ -1,6 +1,4 @@
-"""Plays the plan's traces on the running lab: changes each direction's queues in place at the planned
-times.
-"""
+"""Plays the plan's traces on the running lab: changes each direction's queue at the times of its trace."""
 
 from __future__ import annotations
 
@@ -27,7 +25,10 @@ HEADER = "t_ns,planned_ns,link,direction,rate_bps,delay_ns,loss\n"
 
 @dataclass(slots=True)
 class _Player:
-    """One direction, or both of half duplex; `ways` are those whose impairment it sets."""
+    """Plays the trace of one direction, or of both of a half-duplex link.
+
+    ways: the directions whose impairment it sets.
+    """
 
     link: str
     direction: str
@@ -40,10 +41,11 @@ class _Player:
 
 
 class Replay:
-    """From `t0_ns` on, on the lab's clock, until `end`. Nothing where the plan has no trace.
+    """Plays the plan's traces from `t0_ns` on (lab's clock) until `end`; does nothing if the plan has no
+    trace.
 
-    raw/impairments.csv gets a line for each change: when it was made and when it was due, and what the trace
-    asks from then on (a rate of 0 in an outage; empty where the direction has no rate).
+    raw/impairments.csv gets a line for each change: when it was made, when it was due, and the values from
+    then on (a rate of 0 in an outage; empty if the direction has no rate).
     """
 
     def __init__(self, lab: Lab, t0_ns: int) -> None:
@@ -70,12 +72,12 @@ class Replay:
             ))  # fmt: skip
 
     def _join(self, links: Iterable[Link]) -> None:
-        """Adds links of an added node; each starts at the present state of its trace."""
+        """Adds the links of an added node; each starts at the present state of its trace."""
         if not self._ended:
             self._take(links, max(self._t0_ns, self._lab.loop.clock.now_ns()))
 
     def _take(self, links: Iterable[Link], from_ns: int) -> None:
-        """Plays the traces of these links, from their state at that time."""
+        """Begins to play the traces of these links, from their state at lab time `from_ns`."""
         found = _players(self._lab, links, from_ns)
         if not found:
             return
@@ -111,7 +113,7 @@ class Replay:
         self._turn()
 
     def _turn(self) -> None:
-        """Makes all due changes and schedules the next turn."""
+        """Makes all changes that are due, writes their lines and schedules the next turn."""
         if self._ended:
             return
         lines, now = list[str](), self._lab.loop.clock.now_ns()
@@ -130,7 +132,9 @@ class Replay:
             self._lab.loop.at(next_ns, self._turn)
 
     def _play(self, n: int, now: int) -> str | None:
-        """Applies the last due moment of a direction; returns its line for the record."""
+        """Applies the last due state of a direction; returns its line of raw/impairments.csv, None for a
+        removed link or a repeated state.
+        """
         player = self._players[n]
         moment = player.next
         assert moment is not None
@@ -156,7 +160,7 @@ class Replay:
 
 
 def _players(lab: Lab, links: Iterable[Link], from_ns: int) -> list[_Player]:
-    """Players of these links; a half duplex link has one for both directions."""
+    """Returns the players of these links' traces; a half-duplex link has one for both directions."""
     found = []
     for link in links:
         both = (("forward", link.forward), ("reverse", link.reverse))
@@ -172,14 +176,16 @@ def _players(lab: Lab, links: Iterable[Link], from_ns: int) -> list[_Player]:
 
 
 def _filters(lab: Lab, at: Direction) -> list[Entry]:
-    """The filters that assign packets to the direction's bands, read from the kernel."""
+    """Returns the filters that assign packets to the direction's bands, read from the kernel; empty without
+    bands.
+    """
     queue = at.impairment.queue
     read = lab.driver.qdiscs(at.netns) if queue is not None and queue.bands else []
     return [one for one in read if "filter" in one and one.get("dev") == at.carrier]
 
 
 def _change(lab: Lab, player: _Player, wanted: Impairment) -> None:
-    """Sets an impairment and reads it back; LabError if the read-back differs."""
+    """Sets an impairment and reads it back; raises LabError if the read-back differs."""
     at, before = player.at, lab.impairments[player.link, player.ways[0]]
     if wanted == before:
         return

@@ -1,4 +1,4 @@
-"""The requests of the control socket: one function per operation, and their table."""
+"""Carries out the requests of the control socket: one function per operation, and tables of them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ def status(lab: Lab, _: Message) -> dict[str, Any]:
 
 
 def inspect(lab: Lab, _: Message) -> dict[str, Any]:
-    """Per node its state, addresses and programs; per link and direction the kernel's present qdiscs."""
+    """Returns the lab's nodes (state, addresses, programs), links with requested and read-back impairments,
+    segments and captures.
+    """
     software = lab.driver.call(operations.Software())["nodes"]
     nodes = {
         n.name: {
@@ -93,7 +95,9 @@ def software(lab: Lab, request: Message) -> dict[str, Any]:
 
 
 def fetch(lab: Lab, request: Message) -> dict[str, Any]:
-    """A part of a file of the run directory as it is now: logs, counters, records, captures."""
+    """Returns a part of a file of the run directory in its present state: logs, counters,
+    records, captures.
+    """
     return files.part(lab.run_dir, request.get("path"), request.get("offset", 0), request.get("length"))
 
 
@@ -118,7 +122,9 @@ def settings(lab: Lab, request: Message) -> dict[str, Any]:
 
 
 def link(lab: Lab, request: Message) -> dict[str, Any]:
-    """forward/reverse: changed fields of the impairment; down/up: true."""
+    """Changes fields of a link's impairment (`forward`, `reverse`), or sets the link `down` or `up` (true);
+    returns the new values.
+    """
     name = str(request.get("link"))
     if lab.link(name).half_duplex and bool(request.get("forward")) != bool(request.get("reverse")):
         raise LabError(f"link {name}: half duplex: one transmitter for both directions; change both")
@@ -174,7 +180,7 @@ def _capture(one: Running) -> dict[str, Any]:
 
 
 def snapshot(lab: Lab, request: Message) -> dict[str, Any]:
-    """Saves the state of virtual machines under `name`; `revert` restores it."""
+    """Saves the state of virtual machines under `name`, or restores it (operation `revert`)."""
     op, name, names = str(request["op"]), request.get("name"), _names(request)
     if not isinstance(name, str) or not re.fullmatch(r"[a-z][a-z0-9-]{0,31}", name):
         raise LabError(f"{op}: name: {name}: use a-z, 0-9 and -, first a letter, at most 32 characters")

@@ -1,4 +1,4 @@
-"""The counters that are sampled once a second: of the nodes and links that the lab has now."""
+"""Starts and stops the sampling of counters, once a second, for the nodes and links that the lab has now."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ NEVER_NS = 10**9 * SECOND  # the longest wait of a sampler, which then sleeps: 3
 
 
 def start(lab: Lab) -> None:
-    """Starts sampling, or continues with other nodes and links in the same files."""
+    """Starts a scenario's sampling, or continues with other nodes and links in the same files."""
     lab.sampling = True
     _sample(lab)
 
 
 def look(lab: Lab) -> bool:
-    """Starts samples for a client of a lab that serves; returns whether samples are taken now. A scenario
-    takes its own samples, which a client does not change.
+    """Starts samples for a client of a lab that serves, unless they are taken already; returns whether
+    samples are taken now.
     """
     if lab.serving and not lab.sampling and not lab.watched:
         lab.watched = True
@@ -31,14 +31,14 @@ def look(lab: Lab) -> bool:
 
 
 def look_away(lab: Lab) -> None:
-    """Ends the samples for clients; a scenario's own continue."""
+    """Ends the samples for clients; those of a scenario continue."""
     if lab.watched:
         lab.watched = False
         lab.driver.submit(Sample(NEVER_NS, str(lab.run_dir / "raw"), [], []), lambda _: None)
 
 
 def renew(lab: Lab) -> None:
-    """Updates the sampled nodes and links after nodes were added or removed."""
+    """Updates the sampled nodes and links after a change, if samples are taken."""
     if lab.sampling or lab.watched:
         _sample(lab)
 
@@ -76,8 +76,8 @@ def _links(lab: Lab) -> list[SampledLink]:
 
 
 def _devices(lab: Lab) -> Iterator[tuple[str, str, Direction, str]]:
-    """Sampled devices: for half duplex each end and the shared device, for a medium only the shared
-    device.
+    """Yields link, direction and device of each sampled device: for half duplex both ends and the shared
+    device, for a medium only the shared one.
     """
     for name, side, d in directions(list(lab.links.values())):
         if lab.link(name).kind != "medium":

@@ -1,6 +1,6 @@
-"""The sandbox of light nodes: which of the host's files their programs see, and how much they may use.
+"""The sandbox of light nodes: which files of the host their programs see, and how much they may use.
 
-The launcher builds the sandbox (docs/decisions/contained-nodes.md); control groups set the limits.
+The launcher builds the sandbox (docs/decisions/contained-nodes.md); control groups enforce the limits.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _PATH = re.compile(r"/[^\s'\"`;|&<>()$=:,\\]+")
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Default limits of a node, and the limits of all nodes of a lab together."""
+    """Default limits of one node, and the limits of all nodes of a lab together."""
 
     memory_bytes: int
     disk_bytes: int
@@ -37,7 +37,7 @@ class Bounds:
 
 
 def bounds(memory_bytes: int, processes: int) -> Bounds:
-    """The limits on a host with this much memory that can run this many processes."""
+    """Returns the limits for a host with this much memory that can run this many processes."""
     return Bounds(
         memory_bytes // NODE_SHARE,
         min(DISK_BYTES, memory_bytes // DISK_SHARE),
@@ -48,7 +48,7 @@ def bounds(memory_bytes: int, processes: int) -> Bounds:
 
 
 def of_this_machine() -> Bounds:
-    """The limits on this host, from /proc; under `uml` on the guest."""
+    """Returns the limits for this host, or for the guest under `uml`, from /proc."""
     fields = (line.split() for line in Path("/proc/meminfo").read_text().splitlines())
     memory = next(int(field[1]) * 1024 for field in fields if field[0] == "MemTotal:")
     most = [int(Path(f"/proc/sys/kernel/{name}").read_text()) for name in ("pid_max", "threads-max")]
@@ -56,7 +56,9 @@ def of_this_machine() -> Bounds:
 
 
 def request(state_root: Path, run_dir: Path, replaced: dict[str, str], disk_bytes: int) -> Sandbox:
-    """The launcher's settings: no node sees the state of labs or the results of this run."""
+    """Returns the launcher's settings of the sandbox, which hide the state of labs and the results of this
+    run from nodes.
+    """
     return {
         "hidden": [str(state_root), str(run_dir)],
         "replaced": replaced,
@@ -66,7 +68,9 @@ def request(state_root: Path, run_dir: Path, replaced: dict[str, str], disk_byte
 
 
 def mounts(node: Node) -> Mounts:
-    """The host's paths that the topology mounts in a node, and the files that its commands name."""
+    """Returns the host's paths that the topology mounts in a node, and the files that its commands name; of a
+    container image only its root. Raises LabError if the image is not unpacked.
+    """
     if node.image:
         if not node.image_root:
             raise LabError(
@@ -81,7 +85,9 @@ def mounts(node: Node) -> Mounts:
 
 
 def paths_of(node: Node) -> Iterator[tuple[str, str]]:
-    """A node's programs, each with a path that it names, that exists on this host and is not the system's."""
+    """Yields name of program and path, for each path in a node's commands and variables that exists on this
+    host outside the system directories.
+    """
     for software in node.software:
         if (process := software.process) is None:
             continue
@@ -102,14 +108,16 @@ def _is_there(path: str) -> bool:
 
 
 class NodeLimits:
-    """The limits of a lab's nodes, in its control groups."""
+    """Sets default limits of a lab's nodes in its control groups, and reports which were reached."""
 
     def __init__(self, groups: Groups, limits: Bounds) -> None:
         self._groups = groups
         self.limits = limits
 
     def set(self, nodes: Iterable[Node]) -> None:
-        """Sets the limits before anything runs in the groups; LabError where the kernel refuses."""
+        """Sets the limits of the lab and, unless the topology sets them, of these nodes, before anything runs
+        in the groups; raises LabError if the kernel refuses.
+        """
         lab = Path("vnet") / self._groups.lab
         self._write("memory", lab, self.limits.lab_memory_bytes)
         self._write("pids", lab, self.limits.lab_processes)
@@ -120,11 +128,11 @@ class NodeLimits:
                 self._write("pids", Path(node.cgroup), self.limits.processes)
 
     def disk_bytes(self, node: Node) -> int:
-        """The most that all files of a node may take together."""
+        """Returns the most bytes that all files of a node may take together."""
         return node.disk_limit_bytes or self.limits.disk_bytes
 
     def reached(self, node: Node) -> list[str]:
-        """The limits that the node has reached, in words."""
+        """Returns a text for each limit (memory, processes) that the node has reached."""
         found = []
         if count := self._count("memory", node, "oom_kill"):
             memory, rule = self._memory_rule(node)
@@ -136,7 +144,9 @@ class NodeLimits:
         return found
 
     def _memory_rule(self, node: Node) -> tuple[int, str]:
-        """The memory limit that was reached: the node's, or that of all nodes together."""
+        """Returns the memory limit that was reached (bytes) and a text: the node's, or that of all nodes
+        together.
+        """
         two = self._groups.layout.version == 2
         if two and not self._count("memory", node, "oom"):
             return (

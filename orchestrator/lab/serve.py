@@ -1,4 +1,4 @@
-"""The control socket (or UML's serial line): many clients, JSON lines, one request after the other."""
+"""Serves the control socket (or UML's serial line) to many clients: JSON lines, one request after another."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SEND_S = 5.0  # a client that does not read for this time is disconnected
 
 
 class Client:
-    """One connection; `number` is its descriptor."""
+    """One connection of a client. number: its descriptor."""
 
     def __init__(self, read: int, write: Callable[[bytes], object], close: Callable[[], object]) -> None:
         self.number = read
@@ -32,7 +32,7 @@ class Client:
         self.gone = False
 
     def send(self, message: Message) -> None:
-        """Sends a message, but not to a client that has gone or does not read."""
+        """Sends a message; does nothing if the client has gone, and marks it as gone if it does not read."""
         if self.gone:
             return
         try:
@@ -45,8 +45,10 @@ class Client:
 
 
 class Server:
-    """Serves clients. Requests wait in a queue, so that a slow one is not interrupted by the next; commands
-    on nodes run beside it.
+    """Serves all clients of a lab.
+
+    Requests wait in a queue, so that a slow one is not interrupted by the next. Commands on nodes do not
+    wait, unless the same client has a request before them.
     """
 
     def __init__(self, lab: Lab) -> None:
@@ -69,7 +71,7 @@ class Server:
         self._lab.loop.watch(self._listener.fileno(), self._accept)
 
     def serve_descriptor(self, number: int) -> None:
-        """One client on an inherited descriptor."""
+        """Serves one client on an inherited descriptor."""
         self._admit(Client(number, lambda data: _write_all(number, data), lambda: os.close(number)))
 
     def close(self) -> None:

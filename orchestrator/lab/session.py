@@ -1,5 +1,5 @@
-"""A scenario from software start to drain: captures, samplers, workloads, the timeline,
-progress, end states.
+"""Runs a scenario from software start to drain: captures, samples, workload, timeline, progress,
+end states.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ ENDS = {
 
 
 class Session:
-    """One scenario of one lab; `run` may be cut short by an exception, `collect` then saves what there is."""
+    """One scenario of one lab. An exception may end `run` early; `collect` then saves what was measured."""
 
     def __init__(self, lab: Lab) -> None:
         self._lab = lab
@@ -67,7 +67,9 @@ class Session:
         self._heartbeat = heartbeat.beside(lab)
 
     def run(self) -> None:
-        """Everything between a ready network and the end of the drain."""
+        """Runs the scenario on the finished network: software, captures, ramp, hold, trials, end states,
+        drain.
+        """
         lab = self._lab
         start_software(lab)
         self._stacks = stacks.read(lab.driver)
@@ -87,8 +89,8 @@ class Session:
         self._drain()
 
     def collect(self) -> None:
-        """Stops the load and the captures, gathers counts and evidence; continues after an error and warns of
-        it.
+        """Stops the load and the captures, gathers counts and evidence; a step that fails gives a warning and
+        the others continue.
         """
         lab = self._lab
         self._ticks.cancelled = True
@@ -117,14 +119,14 @@ class Session:
         lab.events.phase("collect", 2, 2, "sessions and captures")
 
     def _finish(self) -> None:
-        """Ends the load and compares the programs' counts with their records."""
+        """Ends the load and records the programs' own counts in the manifest."""
         totals = self._lab.driver.call(operations.Finish())["totals"]
         self._lab.manifest.totals = {
             "scheduled": totals["scheduled"], "received": totals["received"],
         }  # fmt: skip
 
     def _look_at_the_clock(self) -> None:
-        """Checks whether the machine's time of day was set; not in virtual time, where no program sets it."""
+        """Notes how far the machine's time of day was set; not in virtual time, where no program sets it."""
         if self._lab.time == "real":
             self._wall.look()
 
@@ -137,7 +139,9 @@ class Session:
                 self._lab.events.warn(Warning("bound", f"nodes.{node.name}: {reached}", remedy))
 
     def _await_fixed_start(self) -> None:
-        """In virtual time waits for the next grid point, so that the set-up cannot shift the scenario."""
+        """In virtual time, waits for the next multiple of 10 s, so that the set-up cannot shift
+        the scenario.
+        """
         lab = self._lab
         if lab.time == "virtual":
             ready = lab.loop.clock.now_ns() + LEAD_NS
@@ -204,8 +208,8 @@ class Session:
             lab.loop.sleep_until(min(last, now + DRAIN_EVERY_NS))
 
     def _longest_delay_ns(self) -> int:
-        """Sum of the longest links' delays: no message in flight is older, except in queues, and every queue
-        sends a frame within that time.
+        """Returns the sum of the four longest delays of directions: no message in flight is older, except in
+        queues, and every queue sends a frame within that time.
         """
         delays = sorted(
             i.delay_ns + 4 * i.jitter_ns + (i.slot.max_ns if i.slot is not None else 0) + _frame_ns(i)
@@ -267,14 +271,16 @@ class Session:
         stacks.write(self._lab.run_dir / "raw" / "stacks.csv", self._stacks, stacks.read(self._lab.driver))
 
     def _stop_capture(self, name: str) -> None:
-        """Stops a capture; a live capture is no result of the run."""
+        """Stops a capture and records its counts in the manifest; those of a live capture are not
+        recorded.
+        """
         running = self._lab.captures.pop(name)
         counts = running.process.stop()
         if not running.live:
             self._lab.manifest.captures[name] = dict(counts)
 
     def _judge(self) -> None:
-        """Warns of overload that only the running lab detects; the other checks use the tables."""
+        """Warns of signs of overload that only the running lab detects; the other checks use the tables."""
         lab = self._lab
         raw = lab.run_dir / "raw"
         lossy = {
@@ -305,20 +311,22 @@ class Session:
 
 
 def _frame_ns(i: Impairment) -> int:
-    """How long the longest frame takes; 0 where that is less than the time between two looks of the drain."""
+    """Returns the transmission time (ns) of the longest frame; 0 if it is below the interval of the drain's
+    checks.
+    """
     frame_ns = 8 * SECOND * i.frame_bytes // i.rate_bps if i.rate_bps else 0
     return frame_ns if frame_ns >= DRAIN_EVERY_NS else 0
 
 
 def end_state(expected: str, state: str, status: int | None) -> str:
-    """`still running expected at the end of the hold; it had failed (status 3)`."""
+    """Returns a text such as `still running expected at the end of the hold; it had failed (status 3)`."""
     wanted = "still running" if expected == "running" else "ended"
     code = "" if status is None else f" (status {status})"
     return f"{wanted} expected at the end of the hold; {ENDS.get(state, f'it was {state}')}{code}"
 
 
 def start_software(lab: Lab) -> None:
-    """Programs of the set-up, role by role; a broker is ready before a client starts."""
+    """Starts the programs of the set-up, role by role, so that a broker is ready before a client starts."""
     items = [(n, s) for n, s in lab.processes(lab.nodes) if s.process and s.process.start == "setup"]
     done = 0
     for role in ROLES:
@@ -335,8 +343,8 @@ def start_software(lab: Lab) -> None:
 
 
 def settle_failures(lab: Lab, failed: Sequence[power.Failure]) -> None:
-    """Applies the topology's policy to nodes that do not start: ends the run, or warns and continues without
-    them.
+    """Applies the topology's policy to programs that do not start: raises LabError, or warns and continues
+    without them.
     """
     if lab.plan.on_node_failure == "abort":
         power.insist(failed)

@@ -1,4 +1,4 @@
-"""Compares the distribution of measured delays with a table of the user."""
+"""Compares the distribution of measured delays with the user's table of delays."""
 
 from __future__ import annotations
 
@@ -12,14 +12,17 @@ QUANTILES = (0.5, 0.9, 0.99)
 
 
 def expected_ns(delay_ns: int, jitter_ns: int, table: Sequence[int], sending_ns: int) -> list[float]:
-    """Equally likely delays of a frame, rising, as netem draws them (tabledist in net/sched/sch_netem.c)."""
+    """Returns the equally likely delays (ns) of a frame, sorted, as netem draws them (tabledist in
+    net/sched/sch_netem.c).
+    """
     return sorted(delay_ns + jitter_ns * entry / 8192 + sending_ns for entry in table)
 
 
 def distance(seen: Sequence[float], wanted: Sequence[float], tolerance_ns: float = 0.0) -> float:
-    """The Kolmogorov-Smirnov distance between `seen` and the distribution of `wanted`, which is sorted.
+    """Returns the Kolmogorov-Smirnov distance between `seen` and the distribution of `wanted`, which is
+    sorted.
 
-    A difference of at most `tolerance_ns` in time counts as none.
+    Differences of at most `tolerance_ns` in time do not count.
     """
     ordered, n, most = sorted(seen), len(seen), 0.0
     for rank, value in enumerate(ordered):
@@ -30,14 +33,14 @@ def distance(seen: Sequence[float], wanted: Sequence[float], tolerance_ns: float
 
 
 def critical(n: float, z: float) -> float:
-    """The distance that n independent values exceed as rarely as a normal one exceeds z (Dvoretzky, Kiefer
-    and Wolfowitz, with Massart's constant, 1990).
+    """Returns the distance that n independent values exceed as rarely as a normal value exceeds z (Dvoretzky,
+    Kiefer and Wolfowitz, with Massart's constant, 1990).
     """
     return math.sqrt(math.log(2 / math.erfc(z / math.sqrt(2))) / (2 * n))
 
 
 def quantiles(seen: Sequence[float], wanted: Sequence[float]) -> str:
-    """`p50 12.1 ms (12 ms requested), ...`."""
+    """Returns a text of quantiles such as `p50 12.1 ms (12 ms requested), ...`."""
     ordered = sorted(seen)
 
     def at(values: Sequence[float], share: float) -> str:

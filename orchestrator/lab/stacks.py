@@ -1,4 +1,6 @@
-"""Counters of the nodes' network stacks over a scenario: full buffers, retransmissions, timeouts."""
+"""Reads counters of the nodes' network stacks before and after a scenario (full buffers, retransmissions,
+timeouts), and writes their growth.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +15,12 @@ HEADER = "node,counter,value\n"
 
 
 def read(driver: Driver) -> Counted:
-    """Reads every counter that is not zero."""
+    """Returns every counter that is not zero, by node."""
     return driver.call(operations.Stack())["nodes"]
 
 
 def write(path: Path, before: Counted, after: Counted) -> None:
-    """Writes the growth of the counters. An added node starts at zero."""
+    """Writes the growth of the counters to `path`; an added node starts at zero."""
     lines = [
         f"{node},{counter},{grown}\n"
         for node, counters in sorted(after.items())
@@ -29,5 +31,5 @@ def write(path: Path, before: Counted, after: Counted) -> None:
 
 
 def _growth(before: int, after: int) -> int:
-    """Growth of one counter; a machine that was restarted begins at zero."""
+    """Returns the growth of one counter; a counter that fell (a restarted machine) counts from zero."""
     return after - before if after >= before else after

@@ -1,4 +1,6 @@
-"""Receives the arguments, environment and output files of a lab process that was started early (prestart)."""
+"""Receives arguments, environment and output files for a lab process that was started before they were known
+(orchestrator/kernel/ahead.py).
+"""
 
 from __future__ import annotations
 
@@ -12,8 +14,8 @@ LARGEST = 1 << 17  # of a message: less than a socket holds by default
 
 
 def take() -> list[str] | None:
-    """Waits for the arguments, adopts environment and files, returns the arguments; None if no lab is
-    started.
+    """Waits for the arguments, adopts environment and files, and returns the arguments; None if the other end
+    closes without a message.
     """
     with socket.socket(fileno=os.dup(0)) as orders:
         message, files, _, _ = socket.recv_fds(orders, LARGEST, 2)

@@ -1,4 +1,6 @@
-"""The state directory of a lab: who runs it (lab.json) and the lock that lets only one run have a name."""
+"""The state directory of a lab: its processes (lab.json), and a lock so that only one lab has a name at a
+time.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ MODE = 0o755  # of the state directories: under any umask no other user writes t
 
 @dataclass(frozen=True, slots=True)
 class Owned:
-    """A process of the lab. Signalled only while `start_ticks` still match: pids are reused."""
+    """A process of the lab. It is signalled only while `start_ticks` match, because pids are reused."""
 
     role: str
     pid: int
@@ -33,7 +35,9 @@ class Owned:
 
 
 def start_ticks(pid: int) -> int | None:
-    """Field 22 of /proc/PID/stat; None where the process is gone or only waits to be reaped."""
+    """Returns the start time of a process in ticks (field 22 of /proc/PID/stat); None if it is gone or a
+    zombie.
+    """
     try:
         text = Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):
@@ -50,7 +54,7 @@ def owned(role: str, pid: int) -> Owned:
 
 
 def state_root() -> Path:
-    """Where the state directories of all labs of this user are."""
+    """Returns the directory that contains the state directories of all labs of this user."""
     if override := os.environ.get("VNET_STATE_DIR"):
         return Path(override)
     if os.geteuid() == 0:
@@ -60,7 +64,7 @@ def state_root() -> Path:
 
 
 def read_lab(state_dir: Path) -> dict[str, Any]:
-    """lab.json, or an empty dict if it does not exist or a crash truncated it."""
+    """Returns the content of lab.json; an empty dict if it does not exist or a crash truncated it."""
     try:
         data = json.loads((state_dir / "lab.json").read_text())
     except (FileNotFoundError, NotADirectoryError, json.JSONDecodeError):
@@ -69,7 +73,7 @@ def read_lab(state_dir: Path) -> dict[str, Any]:
 
 
 def in_use(state_dir: Path) -> bool:
-    """Whether a lab that runs now has that state directory."""
+    """Returns whether a running lab owns that state directory."""
     try:
         descriptor = os.open(state_dir / "lock", os.O_RDWR | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError):
@@ -84,12 +88,12 @@ def in_use(state_dir: Path) -> bool:
 
 
 def processes(state_dir: Path) -> list[Owned]:
-    """The processes that lab.json records, alive or not."""
+    """Returns the processes that lab.json records, alive or not."""
     return [Owned(p["role"], p["pid"], p["start_ticks"]) for p in read_lab(state_dir).get("processes", [])]
 
 
 class State:
-    """The claimed state directory of a running lab."""
+    """The state directory that a running lab has claimed."""
 
     def __init__(self, directory: Path, lab: str, kernel: str, run_dir: Path, time: str = "real") -> None:
         self.directory = directory
@@ -100,7 +104,9 @@ class State:
         self.record("lab", os.getpid())
 
     def record(self, role: str, pid: int) -> Owned:
-        """Records a process before it has effects, so that teardown after a crash finds it."""
+        """Records a process in lab.json before the process has effects, so that a teardown after a crash
+        finds it.
+        """
         process = owned(role, pid)
         self._processes.append(process)
         self._write()
@@ -111,7 +117,7 @@ class State:
         self._write()
 
     def end(self, pid: int) -> None:
-        """Forget a process that ought to have ended, and kill it where it has not."""
+        """Kills a process that should have ended, if it still runs, and removes its record."""
         for process in self._processes:
             if process.pid == pid and process.alive:
                 with contextlib.suppress(ProcessLookupError):
@@ -119,7 +125,7 @@ class State:
         self.forget(pid)
 
     def release(self) -> None:
-        """Remove the directory, then the lock with it; one that is to stay keeps both."""
+        """Removes the directory with its lock; keeps both if `stay` was called."""
         if self._stays is not None:
             self.leave(self._stays)
             return
@@ -128,13 +134,13 @@ class State:
         forget_root(self.directory.parent)
 
     def stay(self, why: str) -> None:
-        """Keeps the directory after the lab, with the reason, because something of the lab cannot be removed
+        """Makes `release` keep the directory, with the reason, because something of the lab cannot be removed
         yet.
         """
         self._stays = why
 
     def leave(self, died: str) -> None:
-        """Keeps the directory and records why the lab ended, for later commands."""
+        """Keeps the directory and records in it why the lab ended, for later commands."""
         self._about["died"] = died
         self._write()
         os.close(self._lock)
@@ -145,7 +151,9 @@ class State:
 
 
 def is_state(directory: Path) -> bool:
-    """Whether a lab made it: it holds a lab's files, or none at all."""
+    """Returns whether a lab made the directory: it contains a lab's files, or none at all. Hidden
+    directories, which labs share, do not count.
+    """
     hidden = directory.name.startswith(".")  # what all labs share, as the leases
     if hidden or directory.is_symlink() or not directory.is_dir():
         return False
@@ -154,14 +162,16 @@ def is_state(directory: Path) -> bool:
 
 
 def forget_root(root: Path) -> None:
-    """Remove the directory of all labs' states with the last of them, unless the user chose it."""
+    """Removes the directory of all labs' states if it is empty, unless the user chose it by
+    VNET_STATE_DIR.
+    """
     if root == state_root() and "VNET_STATE_DIR" not in os.environ:
         with contextlib.suppress(OSError):  # another lab's state is in it
             root.rmdir()
 
 
 def replace(path: Path, text: str) -> None:
-    """Write a whole file so that a reader sees the old or the new one, never a part."""
+    """Writes a whole file so that a reader sees the old or the new content, never a part."""
     part = path.with_name(path.name + ".part")
     part.write_text(text)
     part.rename(path)
@@ -198,7 +208,9 @@ def _lock(directory: Path, lab: str) -> int:
 
 
 def _own(root: Path) -> None:
-    """Checks that this user owns the directory of all labs' states: in /tmp another user may have made it."""
+    """Makes the directory of all labs' states; raises LabError if another user owns it or may write there (in
+    /tmp).
+    """
     try:
         root.mkdir(mode=MODE, parents=True, exist_ok=True)
     except OSError as error:

@@ -1,8 +1,8 @@
-"""Finds processes of a lab that were stopped (SIGSTOP): their peers wait without an error.
+"""Finds processes of a lab that were stopped (SIGSTOP), whose peers wait for them without an error.
 
-Each look is at a few, so that no look disturbs the lab. Up to half of the looks find out which new
-processes are the lab's, the youngest first. The others go to the lab's own: to its programs (brokers,
-servers) first, since a short stop of one holds up many, then to all in turn.
+Each call of `look` reads few processes, so that it does not disturb the lab. Up to half of these reads find
+out which new processes are the lab's, the youngest first. The others read the lab's own: its programs
+(brokers, servers) first, since a short stop of one delays many, then the agents, each group in turn.
 """
 
 from __future__ import annotations
@@ -23,7 +23,10 @@ AGENT = "vnet-agent"  # of each node; their senders show by themselves that they
 
 
 class StoppedProcesses:
-    """Looks at the processes of this kernel that descend from `root`, the lab's own."""
+    """Watches the processes of this kernel that descend from process `root`.
+
+    each: processes that one look reads; every: beats from one look to the next.
+    """
 
     def __init__(self, root: int, each: int, every: int, proc: Path = Path("/proc")) -> None:
         self._root, self._each, self._every, self._proc = root, each, every, proc
@@ -37,7 +40,9 @@ class StoppedProcesses:
         self.names: dict[str, None] = {}  # of all that were ever found stopped, in order
 
     def look(self) -> int:
-        """Returns how many of the next few are stopped; called with each beat."""
+        """Reads the next few processes and returns how many of them are stopped; the caller calls it with
+        each heartbeat.
+        """
         beat = self._beats
         self._beats += 1
         if beat % self._every:
@@ -60,7 +65,7 @@ class StoppedProcesses:
     def _list(self) -> None:
         """Finds the new processes, the youngest last, and forgets those that have ended.
 
-        Does nothing if none began since the last list: those that have ended show nothing when they are read.
+        Does nothing if no process began since the last list; ended ones then fail when they are read.
         """
         youngest = self._last_pid()
         if youngest and youngest == self._youngest:
@@ -75,7 +80,7 @@ class StoppedProcesses:
         self._new = sorted(there - self._others - {*self._programs, *self._agents})
 
     def _last_pid(self) -> str:
-        """The youngest process's pid, the last field of loadavg (proc(5)); empty where it cannot be read."""
+        """Returns the youngest process's pid, the last field of loadavg (proc(5)); empty if unreadable."""
         try:
             return (self._proc / "loadavg").read_text().rpartition(" ")[2]
         except OSError:
@@ -90,7 +95,7 @@ class StoppedProcesses:
             (self._agents if name == AGENT else self._programs).append(pid)
 
     def _read(self, pid: int) -> tuple[str, str, int]:
-        """Returns name, state and parent of a process; of one that has ended, nothing."""
+        """Returns name, state and parent of a process; empty values if it has ended."""
         try:
             head, _, rest = self._stat(pid).decode(errors="replace").rpartition(")")
             fields = rest.split()
@@ -116,7 +121,7 @@ class StoppedProcesses:
             os.close(self._files.pop(pid))
 
     def _ours(self, pid: int) -> bool:
-        """Whether a process is the lab's own or descends from it."""
+        """Returns whether a process is `root` or descends from it."""
         while pid not in (0, self._root):
             if pid in self._agents or pid in self._programs:
                 return True
@@ -129,7 +134,7 @@ class StoppedProcesses:
 
 
 def _next(ring: deque[int], most: int) -> list[int]:
-    """Returns the next few of a ring, each once."""
+    """Returns the next few elements of a ring, each at most once, and turns the ring."""
     found = [ring[place] for place in range(min(most, len(ring)))]
     ring.rotate(-len(found))
     return found

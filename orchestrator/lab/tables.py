@@ -1,4 +1,4 @@
-"""Writes the user's tables of delays where tc finds them."""
+"""Writes the user's tables of delays to a directory in which tc finds them."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ PUBLISHED = ("/usr/lib/*/tc", "/usr/lib/tc", "/usr/lib64/tc", "/usr/share/tc")
 
 
 def offer(directory: Path, tables: Mapping[str, Sequence[int]]) -> None:
-    """Writes NAME.dist for each table, links tc's own tables beside them, and sets the directory for this
-    process's tc.
+    """Writes NAME.dist for each table, links iproute2's own tables beside them, and makes tc use the
+    directory (TC_LIB_DIR of this process).
     """
     try:
         directory.mkdir(exist_ok=True)

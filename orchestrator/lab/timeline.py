@@ -1,4 +1,4 @@
-"""Applies the timeline's events at their planned time and records each in raw/events.jsonl."""
+"""Carries out the timeline's events at their planned times and records each in raw/events.jsonl."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ BY = 80  # characters of a name
 
 
 def planned_ns(plan: Plan, event: Event, t0_ns: int) -> int:
-    """When an event is due, Unix time on the lab's clock."""
+    """Returns when an event is due, in Unix ns on the lab's clock."""
     begin = {"ramp": 0, "hold": plan.ramp_ns, "drain": plan.ramp_ns + plan.hold_ns}[event.phase]
     return t0_ns + begin + event.at_ns
 
 
 class Timeline:
-    """The events still to come, in order."""
+    """The events that are still to come, in order. missed: the events that were more than 100 ms late."""
 
     def __init__(self, lab: Lab, t0_ns: int) -> None:
         self._lab = lab
@@ -37,7 +37,9 @@ class Timeline:
         self.missed: list[dict[str, Any]] = []
 
     def run_until(self, end_ns: int) -> None:
-        """Apply what is due before `end_ns`, then wait for it."""
+        """Carries out the events that are due before `end_ns`, then waits until then. Reads back the queues
+        of an event 300 ms before it.
+        """
         while self._events and (due := planned_ns(self._lab.plan, self._events[0], self._t0_ns)) < end_ns:
             event = self._events.pop(0)
             if at_events.touches(event.action):
@@ -54,8 +56,10 @@ class Timeline:
 
     @property
     def sent_again_ns(self) -> int:
-        """The last time of retransmissions after links were down: TCP doubles each wait (RFC 6298), so the
-        last wait ends at most as long after an outage as it lasted, plus a second.
+        """The last time of retransmissions after links were down.
+
+        TCP doubles each wait (RFC 6298), so the last wait ends after an outage by at most the length of the
+        outage plus a second.
         """
         found, down = 0, dict[str, int]()
         for event in sorted(self._lab.plan.events, key=lambda e: planned_ns(self._lab.plan, e, self._t0_ns)):
@@ -86,7 +90,7 @@ class Timeline:
 
 
 def perform(lab: Lab, event: Event) -> None:
-    """One event; LabError where it could not be applied."""
+    """Carries out one event; raises LabError if it cannot be applied."""
     if event.action == "impair":
         for target in event.targets:
             links.impair_from(lab, target, event.args)
@@ -102,7 +106,7 @@ def perform(lab: Lab, event: Event) -> None:
 
 
 def _run(lab: Lab, node: str, event: Event) -> None:
-    """Starts a command without waiting; its end is a separate event."""
+    """Starts a command without waiting; its end is a separate event `ran`, with a warning if it failed."""
     argv: list[str] = event.args["argv"]
     errors: list[bytes] = []
 
@@ -123,7 +127,7 @@ def _run(lab: Lab, node: str, event: Event) -> None:
 
 
 def _warn_of_failure(lab: Lab, node: str, label: str, end: str, last: str) -> None:
-    """Warns of a failed command once per event, since it may run on thousands of nodes."""
+    """Warns of a failed command, only once per event, since the command may run on thousands of nodes."""
     begin = f"timeline: {label}: failed"
     if not any(warning.text.startswith(begin) for warning in lab.events.warnings):
         text = f"{begin} on {node}, if not on more: {end}{f' ({last})' if last else ''}"
@@ -132,7 +136,9 @@ def _warn_of_failure(lab: Lab, node: str, label: str, end: str, last: str) -> No
 
 
 def record_live(lab: Lab, action: str, targets: list[str], args: dict[str, Any], by: Any = None) -> None:
-    """Records a client's change beside the planned events; `by`: the name that the client gives, if any."""
+    """Records a client's change beside the planned events, with a warning during a scenario. by: the name
+    that the client gives, if any.
+    """
     now = lab.loop.clock.now_ns()
     said = f" (by {str(by)[:BY]})" if by else ""
     label = f"live: {action} {', '.join(targets)}{said}"

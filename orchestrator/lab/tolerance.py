@@ -1,7 +1,8 @@
-"""Chooses the tolerances of a proof: those of the topology file, else those that the lab's kernel can meet.
+"""Chooses the tolerances of a link proof: those of the topology, else those that the lab's kernel can meet.
 
 In virtual time a machine adds nothing to a delay; a host's kernel wakes up within 0.2 ms; a lab kernel in
-real time is a program among others, so its added delay is measured for a second, within the bounds below.
+real time is one program of many, so its added delay is measured before the proof and limits the tolerance,
+within fixed bounds.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from orchestrator.lab.clock import MILLISECOND
 
 @dataclass(frozen=True, slots=True)
 class Tolerances:
-    """One for each quantity that has a tolerance of its own; that of shares is `of_share`."""
+    """The tolerances of delay, jitter and rate; `of_share` gives those of shares."""
 
     delay: Tolerance
     jitter: Tolerance
@@ -24,15 +25,15 @@ class Tolerances:
     rough_jitter: Tolerance | None = None  # where there is no time for `jitter`; None: the same
 
     def rough(self) -> Tolerances:
-        """The wider tolerance of a jitter if time is short."""
+        """Returns the same with the wider tolerance of jitter, for a proof with little time."""
         of_jitter = ROUGH_OF_JITTER if self.of_jitter else 0.0
         return replace(self, jitter=self.rough_jitter or self.jitter, of_jitter=of_jitter)
 
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """The machine's addition to delays over a wire with a fixed delay: to the mean, the median, and the
-    distance of the quartiles; ns.
+    """What the machine adds to delays over a wire with a fixed delay (ns): to the mean, to the median, and to
+    the distance of the quartiles.
     """
 
     mean_ns: float
@@ -73,12 +74,16 @@ ROUGH, FINE = 0.5, 0.25
 
 
 def of_share(expected: float) -> float:
-    """How far a share may be from the one expected."""
+    """Returns the largest difference from an expected share that holds: half of a share below 1 %, a quarter
+    of any other.
+    """
     return expected * (ROUGH if expected < RARE else FINE)
 
 
 def settle(requested: ProofSettings, *, kernel: str, virtual: bool, quiet: Noise | None) -> Tolerances:
-    """The tolerances of a lab; `quiet`: the noise measured before the proof, without other traffic."""
+    """Returns the tolerances of a lab. quiet: the noise measured before the proof, without other traffic;
+    None if unmeasured.
+    """
     if virtual:
         default = VIRTUAL
     elif kernel == "host":

@@ -1,4 +1,4 @@
-"""Runs `ip` and `tc`: whole batches on standard input, and their JSON for reading back."""
+"""Runs `ip` and `tc` in namespaces: batches of lines on standard input, and JSON output for reading back."""
 
 from __future__ import annotations
 
@@ -16,12 +16,14 @@ CLASSFUL = {"prio", "htb"}  # kinds whose classes and filters are read back, too
 
 
 def run_step(step: Step) -> None:
-    """Runs a step's tool with its text, in its namespace; LabError with the failing line."""
+    """Runs a step's tool with its text in its namespace; raises LabError with the failing line."""
     run_batch(step.tool, step.netns, step.text, step.reason)
 
 
 def run_batch(tool: str, netns: str, text: str, reason: str) -> None:
-    """`TOOL -n NETNS -batch -`: stops at the first line that fails."""
+    """Runs `TOOL -n NETNS -batch -` with the text; raises LabError with the first line that fails, at which
+    the tool stops.
+    """
     done = subprocess.run(
         [tool, "-n", netns, "-batch", "-"], input=text, capture_output=True, text=True, check=False
     )
@@ -30,7 +32,7 @@ def run_batch(tool: str, netns: str, text: str, reason: str) -> None:
 
 
 def read_json(tool: str, netns: str, *arguments: str) -> list[dict[str, Any]]:
-    """The output of `TOOL -j -n NETNS ARGUMENTS`; LabError if it fails."""
+    """Returns the output of `TOOL -j -n NETNS ARGUMENTS`; raises LabError if it fails."""
     done = subprocess.run([tool, "-j", "-n", netns, *arguments], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise LabError(f"{tool} {' '.join(arguments)} in {netns}: {done.stderr.strip()}")
@@ -50,7 +52,9 @@ def _explain(stderr: str, text: str) -> str:
 
 
 def qdiscs(netns: str) -> list[dict[str, Any]]:
-    """`tc -j qdisc` of a namespace, with the classes and filters of the queues that have some."""
+    """Returns `tc -j qdisc` of a namespace, with classes and filters of queues that have some, and
+    redirections of half duplex.
+    """
     found = read_json("tc", netns, "qdisc", "show")
     banded = [e["dev"] for e in found if e.get("handle") == QUEUE and e["kind"] in CLASSFUL]
     steered = [e["dev"] for e in found if e.get("handle") == RATE and e["kind"] == shaper.KIND]

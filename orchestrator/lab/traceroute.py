@@ -1,7 +1,7 @@
-"""Sends packets between nodes from inside their namespaces; finds the routers on the path and the round trip.
+"""Sends ICMP echo requests from inside nodes' namespaces; finds the routers on a path and the round trip.
 
-It sends ICMP echo requests of the address's family. For those with a short time to live (hop limit), each
-router on the path reports a dropped packet.
+For requests with a short time to live (hop limit), each router on the path reports a dropped packet and so
+shows its address.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ FRAME_BYTES = 14 + 20 + 8 + 22  # by IPv4; IPv6 has 20 more
 
 @dataclass(frozen=True, slots=True)
 class _Dialect:
-    """The ICMP constants of an address family: RFC 792, RFC 4443."""
+    """The ICMP constants of one address family: RFC 792, RFC 4443."""
 
     address_family: int
     protocol: int
@@ -40,7 +40,9 @@ class _Dialect:
     hop_limit: int
 
     def key(self, packet: bytes) -> tuple[int, int] | None:
-        """Identity and number of the request that a packet answers; an IPv4 packet includes its IP header."""
+        """Returns identity and number of the request that a packet answers; None if it answers none. An IPv4
+        packet begins with its IP header.
+        """
         inner = packet if self is _V6 else packet[(packet[0] & 15) * 4 :]
         if len(inner) >= 8 and inner[0] == self.reply:
             identity, number = struct.unpack("!HH", inner[4:8])
@@ -67,10 +69,10 @@ def _dialect(address: str) -> _Dialect:
 
 @dataclass(frozen=True, slots=True)
 class Traceroute:
-    """A path to measure: from the namespace of a node to an address that many hops away.
+    """A path to measure: from a node's namespace to an address `hops` away.
 
-    alone_ns: so long nothing else is sent after an echo that is not answered yet; of slow ways, on which the
-    next one, or another way's, would wait behind it.
+    patience_ns: how long to wait for the last answers. alone_ns: on a slow path, how long nothing else is
+    sent while an echo is unanswered, since other frames would wait behind it; 0 on other paths.
     """
 
     netns: str
@@ -82,14 +84,14 @@ class Traceroute:
 
 @dataclass
 class TracerouteResult:
-    """The results: the answering router by time to live, and round trips of whole paths."""
+    """The answering router by time to live, and the round trips of the whole path."""
 
     hops: dict[int, str] = field(default_factory=dict)
     round_trips_ns: list[int] = field(default_factory=list)
 
 
 def traceroute(ways: Sequence[Traceroute]) -> list[TracerouteResult]:
-    """Measures all paths in parallel; takes some times the longest round trip."""
+    """Measures all paths in parallel; takes a few times the longest round trip."""
     found = [TracerouteResult() for _ in ways]
     places = dict.fromkeys((way.netns, _dialect(way.address)) for way in ways)
     sockets = {(netns, dialect): _socket_in(netns, dialect) for netns, dialect in places}
@@ -123,7 +125,7 @@ def _once(
     sockets: Sockets,
     probes: list[tuple[int, int]],
 ) -> None:
-    """Sends each probe once and receives answers until all have arrived or the timeout passes."""
+    """Sends each probe once and receives answers until all have arrived or the time is over."""
     sent: dict[tuple[int, int], int] = {}
     waiting = set(probes)
     for i, number in probes:
@@ -165,7 +167,7 @@ def _take(
 
 
 def _socket_in(netns: str, dialect: _Dialect) -> socket.socket:
-    """Opens a socket in a namespace; this thread stays in its own."""
+    """Opens a socket in a namespace by another thread, since the calling thread must stay in its own."""
     made: list[socket.socket | OSError] = []
 
     def make() -> None:
@@ -190,7 +192,7 @@ def _made_in(netns: str, dialect: _Dialect) -> socket.socket:
 
 
 def _echo(dialect: _Dialect, identity: int, number: int) -> bytes:
-    """Builds an echo request; for IPv6 the kernel writes the checksum, which covers the addresses, too."""
+    """Returns an echo request; for IPv6 the kernel replaces the checksum, which also covers the addresses."""
     body = struct.pack("!BBHHH", dialect.echo, 0, 0, identity, number) + bytes(22)
     return body[:2] + struct.pack("!H", _checksum(body)) + body[4:]
 
@@ -203,7 +205,7 @@ def _checksum(data: bytes) -> int:
 
 
 def _stamp(ancillary: list[tuple[int, int, bytes]]) -> int:
-    """The kernel's receive timestamp, Unix ns."""
+    """Returns the kernel's receive timestamp in Unix ns; the present time if there is none."""
     for level, kind, data in ancillary:
         if level == socket.SOL_SOCKET and kind == SO_TIMESTAMPNS:
             seconds, ns = struct.unpack("qq", data[:16])

@@ -1,9 +1,9 @@
-"""Measures a rate by a train of frames, from those that waited for the frames before them.
+"""Measures a rate by a train of frames, from those frames that waited for the frames before them.
 
-netem sends a frame when its delay is over and the one before has been sent (net/sched/sch_netem.c): once
-more is waiting than the longest delay and jitter explain, frames leave at the rate's spacing exactly,
-whatever the jitter. What a longer train cannot settle is then only the machine's own lateness, which the
-distance of arrivals from a straight line shows.
+netem sends a frame when its delay is over and the frame before has been sent (net/sched/sch_netem.c). Once
+more frames wait than the longest delay and jitter explain, they leave at the rate's exact spacing, whatever
+the jitter. What a longer train cannot improve is then only the machine's own lateness, which the distance of
+arrivals from a straight line shows.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ PLAIN = 0.25  # of a frame's time: so near a multiple of it is the time between 
 
 @dataclass(frozen=True, slots=True)
 class Realised:
-    """error: most that the rate may be wrong by, as a share; late_ns: how far arrivals lie from the line."""
+    """A measured rate. error: the most by which it may be wrong, as a share; late_ns: how far arrivals lie
+    from the straight line.
+    """
 
     rate_bps: float
     error: float
@@ -38,14 +40,14 @@ class Realised:
 
 @dataclass(frozen=True, slots=True)
 class Untold:
-    """The reason why a train measures no rate."""
+    """The reason why a train measures no rate, and the number of its useful frames."""
 
     reason: str
     frames: int
 
 
 def measured(requested: Impairment, train: Seen | None) -> Realised | Untold:
-    """The rate that a train shows."""
+    """Returns the rate that a train shows, or why it shows none."""
     if train is None or len(train.arrivals_ns) < FRAMES_LEAST:
         count = 0 if train is None else len(train.arrivals_ns)
         return Untold(f"{count} frames are too few to judge; a rate shows from {FRAMES_LEAST}", count)
@@ -69,7 +71,7 @@ def _pairs(train: Seen) -> list[tuple[int, int]]:
 
 
 def _waited(requested: Impairment, train: Seen) -> list[int]:
-    """Arrivals of the frames at the end of the train that waited for those before them."""
+    """Returns the arrivals of the frames at the end of the train that waited for those before them."""
     most = longest_delay_ns(requested) + transmission_ns(train_size(requested), requested)
     pairs = _pairs(train)[at_once(requested) :]
     if requested.reorder:  # a frame that skips the queue takes no time of it
@@ -92,7 +94,9 @@ def _why_none(requested: Impairment, train: Seen) -> str:
 
 
 def too_slow(rate: float) -> str:
-    """The reason if the train did not offer more than the rate."""
+    """Returns the reason for a train that was sent too slowly to show the rate; `rate`: what was offered
+    (bit/s).
+    """
     return (
         f"the machine offered only {shown('bit/s', rate)}, and a rate shows where more than it is offered; "
         "`--time virtual` offers more, in real time a faster machine or `--kernel host`"
@@ -100,7 +104,7 @@ def too_slow(rate: float) -> str:
 
 
 def offered_bps(train: Seen, size: int) -> float:
-    """The offered rate: all frames that were sent, over the sending time of those that arrived."""
+    """Returns the offered rate: bits of all sent frames, over the sending time of those that arrived."""
     times = [a - d for a, d in _pairs(train)]
     span = max(times) - min(times)
     return float("inf") if span <= 0 else (train.sent - 1) * size * 8 * SECOND / span
@@ -108,8 +112,9 @@ def offered_bps(train: Seen, size: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """The straight line through arrivals. holes: the error, as a share, of not knowing which frames of the
-    train are not among them.
+    """The straight line through arrivals: the time between frames and how far arrivals lie from the line.
+
+    holes: the error, as a share, because it is unknown which frames of the train are missing.
     """
 
     spacing_ns: float
@@ -118,9 +123,11 @@ class _Line:
 
 
 def _line(requested: Impairment, waited: Sequence[int], train: Seen) -> _Line:
-    """Frames with a flipped bit and second copies took time too, but their arrivals are not reported: each
-    leaves a hole. Where holes can be seen, every frame is put where it was in the train; else as many are
-    assumed as the whole train has on average.
+    """Fits the straight line through arrivals.
+
+    Frames with a flipped bit and second copies take time on the link, but their arrivals are not reported:
+    each leaves a hole. If the holes can be recognised, each frame gets its place in the train; else the
+    average number of holes in the whole train is assumed.
     """
     hidden = train.received + train.duplicates - len(train.arrivals_ns)
     if not hidden and not requested.corrupt:
@@ -135,8 +142,10 @@ def _line(requested: Impairment, waited: Sequence[int], train: Seen) -> _Line:
 
 
 def _places(arrivals: Sequence[int], most: int) -> list[int] | None:
-    """Each frame's place in the train: times between arrivals are whole multiples of the shortest usual one.
-    None where they are not, or where there would be more holes than `most`, the frames that are not told.
+    """Returns each frame's place in the train, if the times between arrivals are whole multiples of the usual
+    one.
+
+    None if they are not, or if that would need more holes than `most`, the number of unreported frames.
     """
     gaps = [b - a for a, b in itertools.pairwise(arrivals)]
     one = statistics.median(gaps)  # most frames follow the one before them
@@ -153,7 +162,9 @@ def _straight(arrivals: Sequence[int], places: Sequence[int], holes: float) -> _
 
 
 def _spacing(arrivals: Sequence[int], places: Sequence[int]) -> float:
-    """Time between frames: the median over pairs of arrivals that lie half the train apart."""
+    """Returns the time between frames (ns): the median over pairs of arrivals that lie half the
+    train apart.
+    """
     half = len(arrivals) // 2
     pairs = list(zip(arrivals, arrivals[half:], places, places[half:], strict=False))
     if all(to - at == half for _, _, at, to in pairs):

@@ -1,4 +1,4 @@
-"""The roles of the nodes' agents in the scenario, each with its flows."""
+"""Builds the workload of a scenario: the roles of the nodes' agents, each with its flows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from orchestrator.lab.operations import Item, Role
 
 
 def items(plan: Plan) -> list[Item]:
-    """One per role, in the order of the plan; flows carry their numbers."""
+    """Returns one item per role that an agent plays, in the order of the plan; flows have their numbers in
+    the plan.
+    """
     sent: dict[str, list[dict[str, Any]]] = {}
     for number, flow in enumerate(plan.flows):
         sent.setdefault(flow.sender, []).append({"number": number, **_plain(flow)})
@@ -25,12 +27,12 @@ def items(plan: Plan) -> list[Item]:
 
 
 def connecting(armed: Sequence[Item]) -> int:
-    """The number of sessions that connect; the others listen."""
+    """Returns the number of sessions that connect; the others listen."""
     return sum(not item["software"]["session"]["listens"] for item in armed)
 
 
 def endpoint(item: Item) -> str:
-    """The name of its session in records."""
+    """Returns the name of the role's session in records."""
     return str(item["software"]["session"]["endpoint"])
 
 

@@ -1,1 +1,3 @@
-"""Trials after RFC 2544: pure searches, one exchange of frames at a time, and the files that they leave."""
+"""Trials after RFC 2544: searches that need no lab, the exchange of frames for one trial, and the files of
+results.
+"""

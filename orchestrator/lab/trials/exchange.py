@@ -23,7 +23,7 @@ TRIAL_NUMBERS = (
 
 
 def exchange(call: Call, node: str, frames: Frames, trial: Trial, number: int) -> Outcome:
-    """Carry a trial out; LabError where a node cannot take part in it."""
+    """Carries out a trial and returns its outcome; raises LabError if a node cannot take part."""
     stamp = number % TRIAL_NUMBERS
     length_ns = longest_ns(frames, trial)
     armed = call(ListenForFrames(stamp, trial.count, frames.to, frames.to_interface))
@@ -41,7 +41,7 @@ def exchange(call: Call, node: str, frames: Frames, trial: Trial, number: int) -
 
 
 def longest_ns(frames: Frames, trial: Trial) -> int:
-    """Time after which a sender that is too slow stops; its trial then has fewer frames."""
+    """Returns the time (ns) after which a sender that is too slow stops; its trial then has fewer frames."""
     return round(trial.count * SECOND / trial.rate_fps) if trial.rate_fps else 4 * frames.burst_ns + SECOND
 
 

@@ -1,4 +1,6 @@
-"""The files of trials in raw/: a line per trial, its latencies by bucket, and the results of the searches."""
+"""Writes the files of trials in raw/: a line per trial, its latencies by bucket, and the results of the
+searches.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ FINDINGS = "stream,test,size,repetition,value,unit,limit,top_fps"
 
 
 class Records:
-    """The three files; each line is written when it is known, so that a crash loses the trial in flight."""
+    """The three files; each line is written as soon as it is known, so that a crash loses only the current
+    trial.
+    """
 
     def __init__(self, raw: Path) -> None:
         self._paths = {name: raw / f"{name}.csv" for name in ("trials", "latencies", "findings")}
@@ -25,7 +29,7 @@ class Records:
             path.write_text(header + "\n")
 
     def trial(self, number: int, t_ns: int, stream: str, outcome: Outcome, verdict: TrialResult) -> None:
-        """One outcome; times that are not known are empty."""
+        """Writes one outcome with its latencies; unknown times are empty."""
         o, t = outcome, outcome.trial
         mean = None if o.latency_mean_ns is None else round(o.latency_mean_ns)
         row = [

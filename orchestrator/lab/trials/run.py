@@ -1,4 +1,6 @@
-"""All trials of a lab, one after another: every generator in the plan, every size, every test."""
+"""Runs all trials of a lab one after another: for every generator of the plan, every frame size and every
+test.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ from orchestrator.software.frames.trials import KIND_NAME, Frames
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """A generator of the plan."""
+    """A traffic generator of the plan, with its destination and tests."""
 
     node: str
     name: str  # of the software there
@@ -27,12 +29,12 @@ class Stream:
 
     @property
     def label(self) -> str:
-        """Its name in the records."""
+        """The generator's name in the records."""
         return f"{self.node}.{self.name}"
 
 
 def streams(lab: Lab) -> list[Stream]:
-    """The plan's generators."""
+    """Returns the plan's traffic generators."""
     return [
         Stream(n.name, s.name, codec.build(Frames, s.spec))
         for n in lab.plan.nodes
@@ -42,7 +44,7 @@ def streams(lab: Lab) -> list[Stream]:
 
 
 class Trials:
-    """Carries the trials out and writes each down; one of them at a time uses the lab."""
+    """Carries out the trials one at a time and records each."""
 
     def __init__(self, lab: Lab) -> None:
         self._lab = lab
@@ -51,7 +53,7 @@ class Trials:
         self._slow: set[tuple[str, int]] = set()
 
     def run(self) -> None:
-        """Everything; LabError where a node cannot take part."""
+        """Carries out all trials; raises LabError if a node cannot take part."""
         planned = [(s, size) for s in streams(self._lab) for size in s.frames.sizes]
         for done, (stream, size) in enumerate(planned):
             self._place = (done, len(planned), f"{stream.node} to {stream.frames.to}, {size} B")
@@ -62,7 +64,7 @@ class Trials:
         self._say_slow()
 
     def _tests(self, stream: Stream, size: int) -> Iterator[Steps]:
-        """The tests of one size; each may build on the finding of the one before."""
+        """Yields the searches of one frame size; each may use the finding of the one before."""
         wanted = stream.frames
         found, top = 0.0, line_fps(size, wanted.line_rate_bps)
         if "throughput" in wanted.tests:
@@ -79,7 +81,7 @@ class Trials:
             longest = int(self._last.value)
 
     def _follow(self, stream: Stream, steps: Steps) -> Finding:
-        """One search to its end."""
+        """Carries out the trials of one search to its end; returns its finding."""
         outcome: Outcome | None = None
         while True:
             try:
@@ -104,7 +106,7 @@ class Trials:
         return outcome
 
     def _say_slow(self) -> None:
-        """Warns if the latency was measured below the throughput's load, since that is another quantity."""
+        """Warns if latency was measured below the load of the throughput, since that is another quantity."""
         for node in dict.fromkeys(name for name, _ in sorted(self._slow)):
             sizes = ", ".join(str(size) for name, size in sorted(self._slow) if name == node)
             self._lab.events.warn(Warning(

@@ -1,4 +1,6 @@
-"""RFC 2544's four tests as pure generators: they yield trials, are sent outcomes, return what was found."""
+"""RFC 2544's four tests as generators: they yield trials, receive outcomes by `send`, and return
+a finding.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ EMPTY_RUNS = 2  # successive loads without loss that end the frame loss rate tes
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A result: `value` frames a second or frames; `limit` says what kept it from being larger."""
+    """The result of a search. value: frames a second or frames (`unit`); limit: what kept it from being
+    larger.
+    """
 
     test: str
     size: int
@@ -36,14 +40,17 @@ class Finding:
 
 
 def frames_in(rate_fps: float, length_ns: int) -> int:
-    """Frames of a trial of that length; two at least, so that it has a rate."""
+    """Returns the number of frames of a trial of that length; at least two, so that it has a rate."""
     return max(2, round(rate_fps * length_ns / SECOND))
 
 
 def patiently(
     trial: Trial, tolerate: float, offered: float = 0.0
 ) -> Generator[Trial, Outcome, tuple[Outcome, TrialResult]]:
-    """The trial, again where the machine may be to blame (it once `offered` more): its best outcome."""
+    """Yields a trial, and again while the machine may be to blame; returns its best outcome and verdict.
+
+    tolerate: share of frames that may be lost; offered: the highest rate that the sender once reached.
+    """
     best = yield trial
     most = {"queued": HELD_UP, "tester": DOUBTFUL if trial.rate_fps < offered else ATTEMPTS}
     tries = 1
@@ -56,10 +63,10 @@ def patiently(
 
 
 def throughput(wanted: Frames, size: int) -> Steps:
-    """Section 26.1: the highest rate at which nothing is lost.
+    """Section 26.1: searches the highest rate without loss.
 
-    Begins at the line rate; what came out of the first trial that failed is the next guess. From there in
-    growing steps, at most to the middle of what is still open.
+    It begins at the line rate; the delivered rate of the first trial that failed is the next guess. From
+    there it grows in growing steps, each at most to the middle of the open interval.
     """
     top = line_fps(size, wanted.line_rate_bps)
     floor = LEAST_FRAMES * SECOND / wanted.trial_ns
@@ -93,14 +100,18 @@ def throughput(wanted: Frames, size: int) -> Steps:
 
 
 def _lower(high: float, delivered_fps: float, resolution: float, step: float) -> tuple[float, float]:
-    """The guess below `high` while nothing has passed (what came out, else ever lower), the next step."""
+    """Returns the next guess below `high` while nothing has passed (the delivered rate, else ever lower
+    ones), and the next step.
+    """
     if 0 < delivered_fps < high * (1 - 2 * resolution):
         return delivered_fps * (1 - resolution), step
     return high * (1 - min(step, 0.5)), 2 * step
 
 
 def latency(wanted: Frames, size: int, rate_fps: float) -> Steps:
-    """Section 26.2: at the throughput, several times; the reports take means and percentiles of them."""
+    """Section 26.2: measures at the throughput, several times; the reports compute means and percentiles from
+    the records.
+    """
     for repetition in range(1, wanted.latency_trials + 1):
         count = frames_in(rate_fps, wanted.latency_trial_ns)
         yield Trial("latency", size, rate_fps, count, repetition)
@@ -108,7 +119,7 @@ def latency(wanted: Frames, size: int, rate_fps: float) -> Steps:
 
 
 def frame_loss(wanted: Frames, size: int, top_fps: float) -> Steps:
-    """Section 26.3: from the highest load downwards, until two in a row lose nothing."""
+    """Section 26.3: measures from the highest load downwards, until two loads in a row lose nothing."""
     share, clean = 1.0, 0
     while share > wanted.loss_step / 2 and clean < EMPTY_RUNS:
         rate = share * top_fps
@@ -119,7 +130,9 @@ def frame_loss(wanted: Frames, size: int, top_fps: float) -> Steps:
 
 
 def back_to_back(wanted: Frames, size: int, top_fps: float, repetition: int, first: int | None) -> Steps:
-    """Section 26.4: the longest burst of which nothing is lost; `first` is where an earlier search ended."""
+    """Section 26.4: searches the longest burst without loss. first: the result of an earlier search, as the
+    first guess.
+    """
     most = max(LEAST_FRAMES, round(top_fps * wanted.burst_ns / SECOND))
     low, high = 0, most + 1  # the longest that passed, the shortest that did not
     guess, step = min(most, first or most), 2 * wanted.resolution
@@ -140,7 +153,9 @@ def back_to_back(wanted: Frames, size: int, top_fps: float, repetition: int, fir
 
 
 def _burst(low: int, high: int, most: int, step: float, outcome: Outcome) -> int:
-    """The next length to try: beyond one that passed, at what came out of one that did not, between both."""
+    """Returns the next length to try: above one that passed, the number of received frames of one that did
+    not, or between both.
+    """
     if high > most:
         return min(most, low + max(1, round(min(step, 1.0) * low)))
     if not low and 0 < outcome.received < high:

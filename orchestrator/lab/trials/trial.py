@@ -1,4 +1,6 @@
-"""One trial and its outcome: the path lost frames or delayed them, or the tester was too slow."""
+"""One trial and its outcome, with the verdict: passed, or the path lost or delayed frames, or the tester was
+too slow.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ OFFERED = 0.98  # of the requested rate: below it the trial tests the tester
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """Frames to offer: `count` of `size` bytes (with FCS), at `rate_fps`, or back to back where that is 0."""
+    """Frames to offer: `count` of `size` bytes (with FCS), at `rate_fps`, or back to back if that is 0."""
 
     test: str
     size: int
@@ -30,7 +32,7 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Counts of a trial; times are Unix ns on the clock of the node that took them, latencies ns."""
+    """Counts of a trial. Times are Unix ns on the clock of the node that took them, latencies are ns."""
 
     trial: Trial
     sent: int
@@ -55,7 +57,7 @@ class Outcome:
 
     @property
     def lost(self) -> int:
-        """Frames that the path lost; what the receiver dropped or found changed had arrived."""
+        """Frames that the path lost; frames that the receiver dropped had arrived."""
         return max(0, self.sent - self.received - self.ring_dropped)
 
     @property
@@ -64,12 +66,12 @@ class Outcome:
 
     @property
     def achieved_fps(self) -> float:
-        """The rate at which frames were really offered; of a single frame 0."""
+        """The rate (frames/s) at which frames were really offered; 0 for a single frame."""
         return _rate(self.sent, self.tx_first_ns, self.tx_last_ns)
 
     @property
     def delivered_fps(self) -> float:
-        """The rate at which frames came out."""
+        """The rate (frames/s) at which frames arrived; 0 for a single frame."""
         return _rate(self.received, self.rx_first_ns, self.rx_last_ns)
 
     def verdict(self, tolerate: float) -> TrialResult:
@@ -83,7 +85,9 @@ class Outcome:
 
     @property
     def held_back(self) -> bool:
-        """Whether frames took longer to come out than to go in: a queue on the way grew."""
+        """Whether frames took longer to arrive than to be sent, so that a queue on the path grew; False for a
+        burst.
+        """
         if self.received < 2 or not self.trial.rate_fps:
             return False
         went_in, came_out = self.tx_last_ns - self.tx_first_ns, self.rx_last_ns - self.rx_first_ns
