@@ -22,8 +22,8 @@ CAPTURE_FILTERED = Rule(
     "figures of the capture have packets too many: report it as an error of vNET", "at most",
 )  # fmt: skip
 UNITS = {"packets": "frames", "bytes": "bytes"}
-TAG = 4  # bytes, of IEEE 802.1Q
-EDGE_NS = 50_000_000  # in real time: between the kernel's stamp of a packet and the time of a sample
+TAG = 4  # bytes of a VLAN tag (IEEE 802.1Q)
+EDGE_NS = 50_000_000  # most between a packet's timestamp and a sample's time, in real time
 
 
 def packets_are_frames(e: Evidence) -> Found:

@@ -8,7 +8,7 @@ from typing import Literal
 
 Word = Literal["holds", "fails", "cannot tell"]
 Relation = Literal["equal", "at least", "at most"]
-NAMED = 3  # subjects that a text names
+NAMED = 3  # most subjects or reasons that a text names
 WRONG = "its figures are off by an unknown amount: repeat the run, and report it as an error of vNET"
 
 
@@ -47,7 +47,7 @@ class Found:
     """The pairs of counts that a check compared, and the reasons why it left others out."""
 
     compared: Sequence[Compared] = ()
-    left_out: Sequence[str] = ()  # reasons
+    left_out: Sequence[str] = ()  # why subjects were not compared
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,7 +84,7 @@ def _unknown(e: Evidence) -> str:
 
 
 def _roles(plan: Plan) -> dict[str, str]:
-    """The light node of each endpoint that is a UDP role of the agent."""
+    """Maps each endpoint of a UDP role of the agent to its light node."""
     return {
         session.endpoint: node.name
         for node, role, session in plan.sessions()

@@ -19,7 +19,7 @@ LINK_GOODPUT = Rule("link-goodput", "goodput of links", "what the links carried"
 Row = dict[str, Any]
 BYTES_OF_A_MEGABIT = 1e6 / 8
 LINK_FIGURES = ("link_goodput", "link_carried", "link_peak")
-ROUNDING = 1e-6  # of a figure that went through floating point
+ROUNDING = 1e-6  # relative error of a figure that was computed in floating point
 SENT = pl.col("sent_ns").fill_null(0) > 0
 HERE = pl.col("received_ns").is_not_null() | pl.col("replied_ns").is_not_null()
 

@@ -16,8 +16,8 @@ MEMORY_SAMPLED = Rule(
     "memory-sampled", "the most memory of nodes in a sample", "the most that their control groups ever had",
     WRONG, "at most",
 )  # fmt: skip
-TIMES = 3  # so many times as busy as in its busiest second a node may be at the end of a run
-OTHER_NS = 30_000_000  # what ends a node's load and reads its counters
+TIMES = 3  # after its last sample a node may be this many times as busy as in its busiest second
+OTHER_NS = 30_000_000  # CPU time of ending a node's load and reading its counters
 SECOND = 1_000_000_000
 
 

@@ -14,7 +14,7 @@ from contract import events
 from contract.plan import WAYS, Impairment
 
 LINK_LOSS = Rule("link-loss", "frames that links dropped", "the loss that the file requests", WRONG)
-# Chance of a good link to be called wrong: of 700 directions in 1,000 runs none.
+# A good direction fails with a chance of one in 10^9: none of 700 directions in 1,000 runs.
 BEYOND = math.log(1e9)
 
 

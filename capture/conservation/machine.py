@@ -32,7 +32,7 @@ NODE_MEMORY = Rule(
 APART = 0.4
 FILES = {"lab": "host.csv", "outer": "outer.csv"}
 SHORTEST_NS = 3_000_000_000
-ROUND_NS = 1_500_000_000  # of samples, one a second
+ROUND_NS = 1_500_000_000  # a bit more than the interval of samples, 1 s
 
 
 def cores_have_time(e: Evidence) -> Found:

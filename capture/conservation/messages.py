@@ -26,7 +26,7 @@ MESSAGE_LOSSES = Rule(
     "something between the nodes drops messages without a count: losses of this run may be the lab's own",
     "at most",
 )  # fmt: skip
-# Counters of a node's own stack that say that it threw a packet away.
+# Counters of a node's stack for packets that it discarded.
 THROWN_AWAY = r"(Discards|Errors|NoRoutes|NoPorts|Fails|Drops?)$"
 ENDING = ("stop", "kill", "restart")
 DISRUPTING = ("link-down", "stop", "kill", "restart", "limit", "run", "start")

@@ -24,7 +24,7 @@ class Ports:
     devices: dict[str, dict[str, str]]
 
     def covered(self, node: str) -> set[str]:
-        """The node's interfaces that have a link of their own."""
+        """Returns the node's interfaces at which a link direction begins or ends."""
         return set(self.rows.filter(node=node)["device"])
 
     def way_into(self, node: str, segment: str) -> tuple[str, str] | None:

@@ -15,8 +15,8 @@ LINK_BACKLOG = Rule("link-backlog", "packets that wait in a link", "what its que
 LINK_FULL = Rule(
     "link-full", "samples of a full link in which nothing waits", "half of them", WRONG, "at most"
 )
-FULL = 0.995  # of the rate, over a sample: then a queue is empty for 0.5 % of the time
-FEWEST = 5  # such samples
+FULL = 0.995  # share of the rate from which a sample counts as full: its queue is empty for 0.5 % of it
+FEWEST = 5  # fewest full samples of a direction
 
 
 def backlog_fits(e: Evidence) -> Found:

@@ -24,15 +24,15 @@ TRANSFER_TIMES = Rule(
     "rates of transfers are of another time: repeat the run", "equal",
 )  # fmt: skip
 SECOND = 1_000_000_000
-OVER_NS = 3 * SECOND // 2  # an end that has written nothing for so long has come to its end
+OVER_NS = 3 * SECOND // 2  # a transfer without a record for this time has ended
 APART_NS = SECOND // 5
-FEWEST = 4  # records
+FEWEST = 4  # fewest records for a median
 HEADERS = (
     138  # bytes of a frame at most: Ethernet with a tag 18, IPv6 40, TCP with all its options 60, and more
 )
 SEGMENT = 1514
 KIND = "bulk"
-BREAKING = ("link-down", "stop", "kill", "restart")  # a connection may have ended with them
+BREAKING = ("link-down", "stop", "kill", "restart")  # events that may end a connection
 
 
 def ends_agree(e: Evidence) -> Found:

@@ -12,7 +12,7 @@ from contract import events
 from contract.plan import WAYS, Impairment, Link, Plan
 
 REACH = 4  # jitters that a distribution's table reaches at most (tc-netem(8): 32,767 / 8,192)
-Ways = dict[str, dict[str, int]]  # from a node or segment to its neighbours: ns
+Ways = dict[str, dict[str, int]]  # least delays (ns): from a node or segment to each neighbour
 
 
 def homes(plan: Plan) -> dict[str, str]:

@@ -18,7 +18,7 @@ from orchestrator.kernel.protocol import Fit, LabKernel, Launch, Missing, Wish
 
 ROOT_REMEDY = "run as root"
 MODULE_REMEDY = "install a kernel that has it (linux-image-amd64 of Debian does)"
-OTHER = "uml"  # has root, namespaces, controllers and kinds of its own
+OTHER = "uml"  # the kernel that has its own root, namespaces, controllers and kinds
 PACKAGES = {
     "ip": "iproute2", "tc": "iproute2", "qemu-system-x86_64": "qemu-system-x86", "qemu-img": "qemu-utils",
 }  # fmt: skip

@@ -66,7 +66,7 @@ def _kinds(plan: Plan) -> dict[str, str]:
         needs["vxlan"] = f"segment {plan.tunnels[0].segment} is on several hosts"
     for step in plan.steps:
         if step.netns in guests:
-            continue  # done inside a virtual machine, by its own kernel
+            continue  # a virtual machine's own kernel does this
         for kind in _kinds_of(step.text) if step.tool == "tc" else LINK_WORDS.findall(step.text):
             needs.setdefault(kind, step.reason)
     for link in plan.links:

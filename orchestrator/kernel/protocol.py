@@ -129,10 +129,10 @@ class LabKernel(Protocol):
     """A kernel that can run labs."""
 
     name: str
-    why: str  # why it was taken, in words; stands in the manifest
+    why: str  # the reason for choosing it, for the user and the manifest
 
     @classmethod
-    def of(cls, plan: Plan, wish: Wish) -> Self:  # for those that are made for one machine
+    def of(cls, plan: Plan, wish: Wish) -> Self:  # overridden by kernels that are made for one machine
         """Returns the kernel that the plan and the wish name."""
         return cls()
 

@@ -1,7 +1,8 @@
 """Carries many control clients over one serial line; each client outside has its own connection inside.
 
 Lines are JSON objects, in both directions: `{"c": 3, "line": "..."}` carries a line of client 3 and `{"c": 3,
-"eof": true}` its end; a client's first line opens its connection. The relay ignores objects without `c`.
+"eof": true}` its end; a client's first line opens its connection. Objects without `c` are for the callers of
+this module.
 """
 
 from __future__ import annotations

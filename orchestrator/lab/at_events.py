@@ -17,7 +17,7 @@ from orchestrator.lab.readback import Difference
 
 OF_LINKS = ("impair", "link-down", "link-up")
 OF_NODES = ("start", "stop", "kill", "restart", "limit", "set")
-MOST = 16  # targets of one event that are read back, evenly spread: a namespace takes up to 30 ms
+MOST = 16  # most targets of one event that are read back, evenly spread: each takes up to 30 ms
 MOST_SHOWN = 5
 REMEDY = "no program of a node may use tc; put changes into the timeline"
 
@@ -30,8 +30,8 @@ class ReadBacks:
         self._found: dict[Difference, str] = {}
 
     def look(self, action: str, targets: Iterable[str], label: str) -> None:
-        """Compares the queues of an event's targets (at most about MOST, evenly spread) and of the links that
-        their frames pass; warns if they cannot be read.
+        """Compares the queues of an event's targets (at most MOST, evenly spread) and of the links that their
+        frames pass; warns if they cannot be read.
         """
         names = list(targets)
         names = names[:: 1 + (len(names) - 1) // MOST]

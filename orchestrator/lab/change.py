@@ -1,4 +1,4 @@
-"""Live changes of nodes: MTU, limits, host name, and nodes added to or removed from a running lab."""
+"""Changes nodes of a running lab: MTU, limits, host name, and adding or removing nodes."""
 
 from __future__ import annotations
 

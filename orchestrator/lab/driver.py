@@ -34,25 +34,25 @@ class Driver(Protocol):
 
     name: str
 
-    def open(self) -> Greeting: ...  # who does the work
-    def create(self, nodes: Sequence[Node], core: str | None) -> dict[str, int]: ...  # pids
+    def open(self) -> Greeting: ...  # version, pid and clock of the program that does the work
+    def create(self, nodes: Sequence[Node], core: str | None) -> dict[str, int]: ...  # pids by node
     def apply(self, step: Step) -> None: ...
-    def change(self, step: Step, device: str) -> list[dict[str, Any]]: ...  # tc: then what `device` has
+    def change(self, step: Step, device: str) -> list[dict[str, Any]]: ...  # tc: the new qdiscs of `device`
     def configure(self, nodes: Sequence[Node], ports: Sequence[str]) -> dict[str, Any]: ...  # as read back
     def devices(self, netns: str) -> list[dict[str, Any]]: ...  # as `ip -j -d link`
     def qdiscs(self, netns: str) -> list[dict[str, Any]]: ...  # as `tc -j qdisc`
-    def limit(self, nodes: Sequence[Node]) -> dict[str, Any]: ...  # as applied
+    def limit(self, nodes: Sequence[Node]) -> dict[str, Any]: ...  # by node, the applied limits
     def counters(self, node: Node) -> Counters: ...
     def call(
         self, request: Operation[Answer], *, patience_ns: int = PATIENCE_NS
-    ) -> Answer: ...  # what agents do
+    ) -> Answer: ...  # an operation of agents
     def submit(
         self, request: Operation[Any], on_answer: OnMessage, on_event: OnMessage | None = None
     ) -> int: ...  # the same without waiting: the answer as it came, for `request.read`
     def capture(
         self, capture: Capture, file: Path, on_death: Callable[[str], None] | None = None
-    ) -> CaptureProcess: ...  # without `on_death`, its early end is the lab's
-    def power(self, nodes: Sequence[Node], on: bool) -> None: ...  # what a stopped node has beside programs
+    ) -> CaptureProcess: ...  # without `on_death`, its early end ends the lab
+    def power(self, nodes: Sequence[Node], on: bool) -> None: ...  # of all but a node's programs
     def destroy(self, nodes: Sequence[Node] | None) -> None: ...  # None: the whole lab
     def close(self) -> None: ...
 
@@ -88,8 +88,8 @@ class DriverContext:
     state: State
     run_dir: Path
     agent: Path
-    cpu_mhz: float | None  # the real clock, None where unknown
+    cpu_mhz: float | None  # clock rate of the real machine; None if unknown
     on_event: OnMessage
-    on_lost: Callable[[str], None]  # the launcher has ended: why
+    on_lost: Callable[[str], None]  # is called with the reason when the launcher has ended
     snapshots: Path | None = None  # where a campaign keeps booted machines from one lab to the next
     others: tuple[Node, ...] = ()  # nodes of the lab on other hosts, for resolving their names

@@ -15,7 +15,7 @@ from orchestrator.lab.events import Warning
 
 LATE_NS = 250 * MILLISECOND
 SET_NS = 10 * MILLISECOND  # what NTP slews in 20 s (500 ppm); by so much captures then err, too
-LOOKS = 5  # at both clocks; the one with nothing in between counts
+LOOKS = 5  # readings of both clocks; the quickest one counts
 LEAST_FREE_BYTES = 1 << 20  # less than a second of captures: stop while the manifest still fits
 
 

@@ -34,7 +34,7 @@ TAKEN = (
     "cores_ns", "idle_ns", "steal_ns", "own_core_ns", "own_steal_ns", "heat_ns",
 )  # fmt: skip
 STOPPED = "stopped"
-# In raw/: of the lab process, of the owner of its kernel.
+# Files in raw/ of the lab process and of the process that owns its kernel.
 INSIDE, OUTER = "disturbance.csv", "disturbance.outer.csv"
 Columns = dict[str, int]
 
@@ -128,7 +128,7 @@ class Heartbeat:
         stopped: StoppedProcesses | None = None,
     ) -> None:
         self._path, self._offset_ns, self._counters, self._stopped = path, offset_ns, counters, stopped
-        self._most_stopped = -1  # in the second that is under way
+        self._most_stopped = -1  # in the present second; -1: not looked at
         self._over, self._due_ns = False, 0
         self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 ENOUGH = 30  # fewer frames cannot show a share or a spread
 # Share of a tolerance that an interval may fill; the rest allows for an error of its middle.
 ROOM = 0.7
-# Once these frames were not enough: of the way to the tolerance's edge; times as many at least.
+# If n frames could not decide: the share of the way to the tolerance's edge to aim at; least growth of n.
 NEARLY, AGAIN = 0.9, 1.3
 
 

@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 Message = dict[str, Any]
-MOST_BYTES = 64 << 20  # of a line without an end; a lab of thousands of nodes is created by some MiB
-# What handling a message of another form than ours raises.
+MOST_BYTES = 64 << 20  # longest line; the request that creates thousands of nodes has some MiB
+# Exceptions that code raises when a message does not have the expected form.
 STRANGE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 
 

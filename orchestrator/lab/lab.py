@@ -47,17 +47,17 @@ class Lab:
     node_states: dict[str, str] = field(default_factory=dict)
     impairments: dict[tuple[str, str], Impairment] = field(default_factory=dict)
     down: set[str] = field(default_factory=set)  # links that are down
-    meant: set[tuple[str, str]] = field(default_factory=set)  # software that we ended: its exit is expected
+    meant: set[tuple[str, str]] = field(default_factory=set)  # software whose end the lab expects
     started: dict[tuple[str, str], Software] = field(default_factory=dict)
     pids: dict[str, int] = field(default_factory=dict)
     ready: bool = False
     in_scenario: bool = False  # from the start of its software to the end of its drain
-    sampling: bool = False  # by a scenario, to the lab's end
+    sampling: bool = False  # a scenario takes samples, until the lab ends
     watched: bool = False  # sampled only because a client of the control socket requested samples
-    serving: bool = False  # nothing more to do by itself
+    serving: bool = False  # the lab only serves requests
     captures: dict[str, Running] = field(default_factory=dict)  # those that run now
-    connected: tuple[int, int] = (0, 0)  # sessions that connect: now, of all
-    on_added: Callable[[Iterable[Link]], None] = field(default=lambda _: None)  # links of added nodes
+    connected: tuple[int, int] = (0, 0)  # connected sessions now, and all sessions that connect
+    on_added: Callable[[Iterable[Link]], None] = field(default=lambda _: None)  # for an added node
     before_change: Callable[[str, Iterable[str], str], None] = field(
         default=lambda *_: None
     )  # as an event has it

@@ -21,7 +21,7 @@ NAME = re.compile(r"[a-z][a-z0-9-]{0,62}")
 SNAPLEN = 1600
 LARGEST = 262_144
 MOST_BYTES = 1 << 30  # of a live capture, so that a forgotten one does not fill the disk
-MOST = 16  # at a time
+MOST = 16  # live captures at a time
 START_NS = 20 * SECOND
 
 

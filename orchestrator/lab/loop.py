@@ -164,7 +164,7 @@ class Loop:
             if not timer.interval_ns:
                 timer.call()
                 continue
-            # A missed tick is skipped: the next one is the first on the grid after now.
+            # Missed calls are skipped: the next one is at the first multiple of the interval after now.
             timer.due_ns += timer.interval_ns * (1 + (now - timer.due_ns) // timer.interval_ns)
             heapq.heappush(self._timers, timer)
             timer.call()

@@ -19,9 +19,7 @@ done
 
 
 def bypass(netns: str) -> dict[str, int]:
-    """Disables netfilter for the namespace's bridges; returns the values read back, empty without
-    br_netfilter.
-
+    """Disables netfilter for the namespace's bridges; returns the values read back, {} without br_netfilter.
     Raises LabError if the kernel refuses or the read-back differs, since a firewall could drop the lab's
     frames.
     """

@@ -22,7 +22,7 @@ SHARED = "_agents"  # no node's name: those begin with a letter
 
 
 class OwnGroups:
-    """The control groups of a lab's light nodes."""
+    """Makes the control groups of a lab's light nodes, and knows which nodes still share one."""
 
     def __init__(self, groups: Groups, limits: NodeLimits) -> None:
         self._groups, self._node_limits = groups, limits

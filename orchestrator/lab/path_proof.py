@@ -19,9 +19,9 @@ from orchestrator.lab.traceroute import FRAME_BYTES, SPACING_S, Traceroute, Trac
 from orchestrator.plan.paths import Path, Paths, pairs
 
 MOST_PATHS = 24
-LOOKS = 3  # attempts at a path that does not hold; the later ones, alone, replace the one beside other paths
+LOOKS = 3  # attempts at a path that does not hold; the second, on its own, replaces the one beside others
 SURE = 0.93  # confidence of the median's interval between the smallest and the largest of five echoes
-Way = tuple[Node, str, Path, Path]  # from, address, there, back
+Way = tuple[Node, str, Path, Path]  # sending node, destination address, path there, path back
 
 
 def prove(plan: Plan, tracer: Tracer, tolerance: Tolerance) -> list[Judgement]:

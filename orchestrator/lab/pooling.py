@@ -21,7 +21,9 @@ POOLED = ("delay", "jitter", "distribution", "loss", "duplicate", "corrupt", "re
 
 
 def alike(links: Sequence[Link]) -> list[dict[Way, Direction]]:
-    """Returns groups of directions with the same impairment, on the same host and kind of place."""
+    """Returns groups of directions with the same impairment on the same host, with those through a bridge VM
+    apart.
+    """
     groups: dict[tuple[str, str, bool], dict[Way, Direction]] = defaultdict(dict)
     for link, name, direction in directions(links):
         if direction.impairment.present:

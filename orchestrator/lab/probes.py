@@ -10,7 +10,7 @@ from orchestrator.lab.clock import MILLISECOND, SECOND
 from orchestrator.lab.operations import Probe
 from orchestrator.plan.netem import FRAME_BYTES
 
-FRAMES_IN_ALL = 8_000  # about a second of frames in the slowest lab kernel
+FRAMES_IN_ALL = 8_000  # frames of all directions: what the slowest lab kernel forwards in about a second
 FRAMES_MOST, FRAMES_LEAST = 1000, 10
 FRAMES_PLAIN = 5
 SPACING_NS = 2 * MILLISECOND
@@ -19,17 +19,17 @@ SIZE = 512  # bytes of a frame; large, so that a flipped bit rarely hits the 14 
 SMALLEST = 60  # an Ethernet frame without its FCS
 HEADER = 14
 
-TRAIN_NS = SECOND  # of the slowest train
-TRAIN_TOLD_NS = 25 * MILLISECOND  # of a fast one, after its head: 0.1 ms of lateness are then 1 %
+TRAIN_NS = SECOND  # longest duration of a train
+TRAIN_TOLD_NS = 25 * MILLISECOND  # length of a fast train after its head: 0.1 ms of lateness are then 1 %
 TRAIN_FRAMES_IN_ALL, TRAIN_FRAMES_MOST, TRAIN_FRAMES_LEAST = 40_000, 6000, 40
 TRAIN_FRAMES_ENOUGH = 200
 # A queue that holds less is too short a train: in virtual time, where arrivals are known to 256 ns, they lie
 # up to 0.8 us from a line, which shows a rate to 0.5 % from 0.6 ms on. The sender goes on while it empties.
 TRAIN_SHORT_NS, TRAIN_FRAMES_SHORT = MILLISECOND, 4 * TRAIN_FRAMES_MOST
 TRAIN_SIZE = 1514
-SHARED_LONGER = 4  # trains of half duplex, of which a frame at either end may be another's
+SHARED_LONGER = 4  # trains of half duplex are so many times as long, since the directions share the rate
 FAST_NS = 100 * MILLISECOND  # trains that are shorter run one after the other
-STAGGER_NS = 2 * SECOND  # all of them together
+STAGGER_NS = 2 * SECOND  # longest sum of the fast trains' starts
 JITTER_TAIL = 4  # jitters that the published distributions reach beyond the delay
 
 

@@ -122,7 +122,9 @@ def run(lab: Lab, options: argparse.Namespace) -> str:
 
 
 def watch_lifeline(lab: Lab) -> None:
-    """Ends the lab when the command that started the run closes its pipe to standard input."""
+    """Ends the lab when the command that started the run closes its pipe to standard input; does nothing if
+    that is no pipe.
+    """
     if not stat.S_ISFIFO(os.fstat(0).st_mode):
         return
 

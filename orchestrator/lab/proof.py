@@ -41,9 +41,9 @@ class Prover:
     driver: Driver
     netns: str
     requested: ProofSettings
-    kernel: str  # host, or a lab kernel's
+    kernel: str  # "host", or the name of a lab kernel
     virtual: bool
-    tables: Mapping[str, Sequence[int]]  # of delays, the plan's
+    tables: Mapping[str, Sequence[int]]  # the plan's tables of delays
 
     def prove(self, links: Sequence[Link], *, once: bool = False) -> tuple[list[Judgement], Tolerances]:
         """Probes and judges all directions until every verdict is decided, or as long as the topology allows;

@@ -25,8 +25,8 @@ AT_MOST_NS, AT_MOST_VIRTUAL_NS = 60 * SECOND, 1200 * SECOND
 FRAMES_PER_S = 4000  # of all directions together: half of what the slowest lab kernel passes on
 # In virtual time, frames that do not meet are sent together: a call of the kernel costs more than a frame.
 TOGETHER, DENSE_NS = 64, MILLISECOND // 5
-CALLS_NS = 10_000  # of the lab's clock, that two calls of the kernel take
-CERTAIN = 100  # enough frames for a link that treats all of them alike
+CALLS_NS = 10_000  # virtual time of two system calls
+CERTAIN = 100  # enough frames for an impairment without a random part
 JITTERED = ("delay", "jitter")  # judged with a wider tolerance if time is short
 COUNTED = ("loss", "duplicate")  # judged by the number of arriving frames; their size and delay do not matter
 Way = tuple[str, str]

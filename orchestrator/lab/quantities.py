@@ -28,14 +28,14 @@ from orchestrator.lab.tolerance import WIDEST, Noise, Tolerances, of_share
 from orchestrator.lab.train import Untold, measured
 from orchestrator.plan.slots import lone_ns
 
-NEAR = 0.1  # Kolmogorov and Smirnov's distance within which delays are distributed as a table says
+NEAR = 0.1  # largest Kolmogorov-Smirnov distance at which the delays have the table's distribution
 # netem's uniform jitter spans mean +- jitter: its quartiles are one jitter apart; of a normal one 1.349.
 # Quartiles: a machine that wakes up late now and then is no fault of the link (and warned of elsewhere).
 # Second: the error of their distance (intervals.quartile_range), for these two laws.
 QUARTILES_TO_JITTER = {"uniform": (1.0, 1.0), "normal": (1 / 1.349, 1.166)}
 # Where the machine adds nothing, the standard deviation needs only a fifth to a third of the frames.
 DEVIATION_TO_JITTER = {"uniform": math.sqrt(3), "normal": 1.0}
-TAIL = 4  # jitters below the mean that a normal one may reach; what would be sent before it came is cut off
+TAIL = 4  # jitters below the mean that a normal law reaches; a delay below 0 is cut off
 
 Tables = Mapping[str, Sequence[int]]
 

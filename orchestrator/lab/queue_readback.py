@@ -27,8 +27,8 @@ RTM_GETQDISC = 38  # linux/rtnetlink.h
 DUMP, NLMSG_DONE = 0x300, 3  # linux/netlink.h
 TCA_KIND, TCA_OPTIONS = 1, 2
 _TC = re.compile(r"\btc\b")
-MOVES = "least_bps"  # in the plan of a program that moves the rates of its link's classes, as a gateway
-COUNTING = ("htb",)  # whose options have counters in them (tc_htb_glob.direct_pkts)
+MOVES = "least_bps"  # in the plan of a program (a gateway) that changes the rates of its link's classes
+COUNTING = ("htb",)  # kinds whose options contain counters (tc_htb_glob.direct_pkts)
 # Queues that devices have by themselves (tun has pfifo_fast), and hooks, which hold nothing.
 DEFAULTS = ("noqueue", "pfifo_fast", "fq_codel", "mq", "clsact", "ingress")
 DEFAULT = Path("/proc/sys/net/core/default_qdisc")

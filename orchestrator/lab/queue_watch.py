@@ -22,10 +22,10 @@ from orchestrator.lab.queue_readback import _meant, _moved
 
 GROUP_TC = 0x8  # RTMGRP_TC (linux/rtnetlink.h)
 CHANGES = range(36, 48)  # RTM_NEWQDISC to RTM_DELTFILTER
-MOST = 256  # nodes: a socket each
+MOST = 256  # most nodes that are watched, with a socket each
 MOST_SHOWN = 5
 REMEDY = "no program of a node may use tc; put changes into the timeline"
-Places = dict[str, socket.socket]  # by namespace
+Places = dict[str, socket.socket]  # sockets by namespace
 
 
 def begin(lab: Lab) -> Places:

@@ -26,7 +26,9 @@ class Difference:
 
 
 def insist(differences: Sequence[Difference]) -> None:
-    """Raises LabError with every difference: a setting that did not apply fails the experiment."""
+    """Raises LabError with the first ten differences, since a setting that did not apply fails the
+    experiment; does nothing without any.
+    """
     if differences:
         shown = "; ".join(str(d) for d in differences[:10])
         more = f"; and {len(differences) - 10} more" if len(differences) > 10 else ""

@@ -1,4 +1,4 @@
-"""Constants of linux/rtnetlink.h and linux/if_link.h, and the encoding of attributes."""
+"""Encodes and decodes netlink attributes; constants of linux/rtnetlink.h and linux/if_link.h."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from orchestrator.lab.lab import Lab
 from orchestrator.lab.operations import Sample, SampledLink, SampledNode
 from orchestrator.lab.probes import BOTH, directions
 
-NEVER_NS = 10**9 * SECOND  # the longest wait of a sampler, which then sleeps: 31 years
+NEVER_NS = 10**9 * SECOND  # interval (31 years) that makes a sampler take no more samples
 
 
 def start(lab: Lab) -> None:

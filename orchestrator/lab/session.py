@@ -38,9 +38,9 @@ LEAD_NS = 200 * MILLISECOND  # from `go` to t0: time for the request to reach ev
 COUNTS = operations.Counts()
 GRID_NS = 10 * SECOND
 DRAIN_EVERY_NS = 100 * MILLISECOND
-# Settled at the senders is not yet arrived: what nobody acknowledges is in the links when the last was sent.
+# Messages that nobody acknowledges count as settled when they are sent, and may still be on the links.
 QUIET_NS = 500 * MILLISECOND
-LINKS_ON_A_PATH = 4  # directions; more only slows the end of the drain
+LINKS_ON_A_PATH = 4  # directions on a path; a larger number only delays the end of the drain
 # The launcher's state of a program, in words.
 ENDS = {
     "starting": "it was still starting", "ready": "it was still running", "exited": "it had ended",

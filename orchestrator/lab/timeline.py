@@ -17,8 +17,8 @@ from orchestrator.lab.operations import Exec
 
 LATE_NS = 100 * MILLISECOND
 AHEAD_NS = 300 * MILLISECOND  # before an event its queues are read back, so that the event is not late
-KILLED = 128 + signal.SIGKILL  # with its node, or at the lab's end
-BY = 80  # characters of a name
+KILLED = 128 + signal.SIGKILL  # exit status of a command that ended with its node or with the lab
+BY = 80  # most characters of a client's name
 
 
 def planned_ns(plan: Plan, event: Event, t0_ns: int) -> int:

@@ -1,7 +1,7 @@
 """Chooses the tolerances of a link proof: those of the topology, else those that the lab's kernel can meet.
 
 In virtual time a machine adds nothing to a delay; a host's kernel wakes up within 0.2 ms; a lab kernel in
-real time is one program of many, so its added delay is measured before the proof and limits the tolerance,
+real time is one program of many, so its added delay is measured before the proof and sets the tolerance,
 within fixed bounds.
 """
 
@@ -20,9 +20,9 @@ class Tolerances:
     delay: Tolerance
     jitter: Tolerance
     rate: Tolerance
-    of_jitter: float = 0.0  # share of a jitter to which the mean of a jittered delay is judged at least
+    of_jitter: float = 0.0  # least tolerance of a jittered delay's mean, as a share of the jitter
     exact: bool = False  # the machine adds nothing to a delay
-    rough_jitter: Tolerance | None = None  # where there is no time for `jitter`; None: the same
+    rough_jitter: Tolerance | None = None  # tolerance if time is too short for `jitter`; None: the same
 
     def rough(self) -> Tolerances:
         """Returns the same with the wider tolerance of jitter, for a proof with little time."""

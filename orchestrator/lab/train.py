@@ -21,8 +21,8 @@ from orchestrator.lab.judgement import Seen, shown
 from orchestrator.lab.probes import FRAMES_LEAST, at_once, longest_delay_ns, train_size, transmission_ns
 
 OFFER_FACTOR = 1.1  # a rate shows only if more than the rate was offered
-LATE_SHARE = 0.95  # of the arrivals lie so near the line; the others came late, and the next ones caught up
-PLAIN = 0.25  # of a frame's time: so near a multiple of it is the time between two arrivals
+LATE_SHARE = 0.95  # share of the arrivals that counts for their distance from the line; the rest were late
+PLAIN = 0.25  # largest distance of a gap from a multiple of the frame's time, as a share of that time
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,7 @@ class Answer:
     why: str = ""
 
     def lacks(self, kind: str) -> str | None:
-        """Why the kind does not work there; None if it works."""
+        """Returns why the kind does not work there; None if it works."""
         return self.kinds.get(kind, "not tried")
 
 

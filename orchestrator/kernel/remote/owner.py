@@ -90,7 +90,7 @@ class RemoteOwner:
         )
 
     def _serve(self) -> None:
-        """Serves events and clients until the lab has ended; KernelError if it is lost before."""
+        """Serves events and clients until the lab has ended; raises KernelError if the lab is lost before."""
         command = self.remote_lab.account.program(self.remote_lab.code, "run", self.remote_lab.home)
         ended = self.line.serve(lambda side: self.connection.popen(command, side, side, None))
         if self.line.status is None:

@@ -1,4 +1,4 @@
-"""The record of a lab on another machine, for its owner here and for a later removal."""
+"""The stored record of a lab on another machine, which its owner here and a later removal need."""
 
 from __future__ import annotations
 

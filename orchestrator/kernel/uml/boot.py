@@ -20,7 +20,7 @@ from orchestrator.lab.sandbox import LAB_SHARE
 INIT = Path(__file__).with_name("init.py")
 MIB = 1 << 20
 BASE_BYTES = 512 * MIB  # kernel, lab process, broker, page cache of the captures
-KERNEL_BYTES = 128 * MIB  # of that, what is no program's
+KERNEL_BYTES = 128 * MIB  # the part of BASE_BYTES that no program uses
 NODE_BYTES = 6 * MIB  # agent (3 MiB), namespaces, sockets, queues
 SETTINGS = "guest.json"
 OWN = "uml"  # directory in the state directory for the kernel's own files, its control socket among them

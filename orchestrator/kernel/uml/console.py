@@ -1,4 +1,4 @@
-"""Finds the cause of a guest's end in its console output."""
+"""Finds in a guest's console output why the guest ended, and what helps."""
 
 from __future__ import annotations
 

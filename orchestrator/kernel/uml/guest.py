@@ -1,8 +1,9 @@
-"""Inside a User-Mode Linux lab: its first process, which runs the lab process and carries its socket.
+"""Supervises a User-Mode Linux lab as the first process in the guest: runs the lab process and carries its
+control socket.
 
-Goes on from init.py; standard library only. Over the serial line go JSON lines (see `Relay` in relay.py):
-`hello`, `out` (a line of the lab's standard output), `serving`, `beat`, `got` (bytes read so far), `exit`;
-from outside `signal`.
+It continues init.py and uses the standard library only. Over the serial line it sends JSON lines (see `Relay`
+in relay.py): `hello`, `out` (a line of the lab's standard output), `serving`, `beat`, `got` (bytes read so
+far), `exit`; it receives `signal`.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ class VirtualBoot:
     state_dir: str
     stage: dict[str, str]
     stall_s: float
-    until_ns: int  # lab time by which every scenario of this plan has ended
+    until_ns: int  # latest lab time (ns) at which a scenario of this plan can end
 
 
 class VirtualKernel(LabKernel):

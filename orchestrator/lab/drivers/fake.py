@@ -120,7 +120,7 @@ class FakeDriver:
             self._tools.forget(self._core or "")
 
     def close(self) -> None:
-        """Does nothing."""
+        """Does nothing: the driver holds no resources."""
 
     def _interfaces(self, node: Node) -> list[dict[str, Any]]:
         present = {e["ifname"]: e for e in self._tools.devices(node.netns)}

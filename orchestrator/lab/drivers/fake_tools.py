@@ -15,7 +15,7 @@ Entry = dict[str, Any]
 
 
 class FakeTools:
-    """Devices and qdiscs by namespace."""
+    """Stores the devices and qdiscs of each namespace and changes them by batch text of `ip` and `tc`."""
 
     def __init__(self) -> None:
         self._devices: dict[str, dict[str, Entry]] = {}

@@ -10,7 +10,7 @@ from contract.plan.flows import Schedule
 from orchestrator.lab.clock import MILLISECOND, SECOND
 
 TRANSIT_NS = MILLISECOND
-MOST_MESSAGES = 20_000  # of a flow: a fake hour at a high rate would not take milliseconds
+MOST_MESSAGES = 20_000  # most messages of a flow, so that a long fake run takes milliseconds
 GREEDY_BPS = 100_000_000
 SEGMENT_BYTES = 1448
 
@@ -19,7 +19,7 @@ SEGMENT_BYTES = 1448
 class Sent:
     """A message that was sent; at_ns: its time after t0."""
 
-    number: int  # its flow's
+    number: int  # number of its flow
     flow: Flow
     seq: int
     at_ns: int

@@ -40,7 +40,7 @@ Outgoing = list[tuple[HostPart, Operation[Any]]]
 
 
 class HostsDriver:
-    """The driver of plans with hosts."""
+    """The driver of plans whose nodes are on several hosts."""
 
     name = "hosts"
 

@@ -28,11 +28,11 @@ from orchestrator.lab.traceroute import Traceroute, TracerouteResult, traceroute
 
 OPEN_NS = 15 * SECOND
 END_NS = 5 * SECOND
-# Nodes of one request. What the launcher holds of it is in the memory that each fork copies, and what it
-# frees of it are holes that nodes fill with their own: 350 clients take 0.23 MB each so, 0.51 MB by one
-# request. And patience with an answer is patience with so many nodes, not with a lab.
+# Nodes in one request. Each fork copies the launcher's memory, so a large request enlarges every node: 350
+# clients take 0.23 MB each in such batches, 0.51 MB by one request. Also, the longest wait for an answer is
+# then that for so many nodes, not for a whole lab.
 BATCH = 20
-PASSED_ON = ("PATH", "HOME", "TZ", "TERM", "LANG")  # to programs on nodes; the rest is the lab process's own
+PASSED_ON = ("PATH", "HOME", "TZ", "TERM", "LANG")  # variables that programs on nodes get
 
 
 class LightDriver:

@@ -46,7 +46,7 @@ class Channel:
         self._ids = itertools.count(1)
         self._requests: dict[int, Request] = {}
         self._buffer = LineBuffer()
-        self._came: list[Message] = []  # while we wrote
+        self._came: list[Message] = []  # messages that arrived while this side was sending
         self._heard = time.monotonic()
         self._socket, theirs = socket.socketpair()
         with theirs, log.open("ab") as errors:

@@ -39,9 +39,9 @@ OUTGOING = 4  # PACKET_OUTGOING of linux/if_packet.h: our own, seen by our own s
 class Heard:
     """The frames from one other host. Times are CLOCK_MONOTONIC of the host that received them."""
 
-    probes: int = 0  # its probes that arrived here
-    round_trips_ns: list[int] = field(default_factory=list)  # our probes that came back
-    train: list[int] = field(default_factory=list)  # when each frame came
+    probes: int = 0  # number of its probes that arrived here
+    round_trips_ns: list[int] = field(default_factory=list)  # round trips of our probes
+    train: list[int] = field(default_factory=list)  # arrival time of each frame of its train
 
 
 class Underlay:

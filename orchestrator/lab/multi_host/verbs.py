@@ -56,7 +56,7 @@ class Verbs:
         self._state: State | None = None
         self._plan: Plan | None = None
         self._run_dir = part.home / "run"
-        self._executions: dict[int, int] = {}  # home's number -> the driver's
+        self._executions: dict[int, int] = {}  # the lab process's number of a command -> the driver's
         self._captures: dict[str, CaptureProcess] = {}
         self._underlay = Underlay(part.loop)
         self._table: dict[str, Callable[[Message], Any]] = {

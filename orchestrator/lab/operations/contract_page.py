@@ -23,7 +23,9 @@ Made from the types in `orchestrator/lab/operations/` (`python -m orchestrator.l
 
 
 def page() -> str:
-    """The page's Markdown: a section a module; its operations, then the shapes that they name."""
+    """Returns the page as Markdown: a section for each module, with its operations and then the dictionaries
+    that these use.
+    """
     return INTRO + "".join(_part(module) for module in PARTS)
 
 

@@ -1,4 +1,6 @@
-"""A request of the lab process to an agent: its fields, its answer."""
+"""Defines a request of the lab process to an agent: its fields, how it is sent, and how its
+answer is read.
+"""
 
 from __future__ import annotations
 
@@ -15,28 +17,32 @@ Answer = TypeVar("Answer")  # what the operation answers
 
 @dataclass(frozen=True)
 class Operation(Generic[Answer]):
-    """One request; its public attributes are its fields, in the order in which they are written."""
+    """One request to an agent. Its public attributes are its fields, in the order in which they are sent."""
 
     op: ClassVar[str]
 
     def fields(self) -> dict[str, Any]:
-        """As they are sent: one that may be left out is, where it is None."""
+        """Returns the fields as they are sent, without optional ones that are None."""
         values = ((f.name, getattr(self, f.name), f.default) for f in dataclasses.fields(self))
         return {name: value for name, value, default in values if value is not None or default is not None}
 
     def read(self, message: Message) -> Answer:
-        """Its answer; LabError with the agent's own text where that says no."""
+        """Returns the answer in a message of the agent; raises LabError with the agent's error text if it
+        refused.
+        """
         if not message.get("ok"):
             raise LabError(str(message.get("error", f"{self.op}: refused without a reason")))
         return cast("Answer", message)
 
     def accept(self, answer: Answer) -> Message:
-        """The message that answers it."""
+        """Returns the message that an agent sends with this answer."""
         return {"ok": True, **cast("Mapping[str, Any]", answer)}
 
 
 class Call(Protocol):
-    """A driver's `call`: waits for the answer; LabError where the agent says no."""
+    """The method `call` of a driver: sends a request and returns the answer; raises LabError if the agent
+    refuses.
+    """
 
     def __call__(self, request: Operation[Answer], *, patience_ns: int = ...) -> Answer: ...
 

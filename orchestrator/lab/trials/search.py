@@ -16,11 +16,11 @@ from orchestrator.software.frames.trials import Frames
 Limit = Literal["line", "path", "tester", "length"]
 Steps = Generator[Trial, Outcome, "Finding"]
 
-ATTEMPTS = 2  # repetitions of a trial that the tester limited: other work on the machine may have delayed it
-HELD_UP = 3  # of one whose frames took too long: a queue that grows does so again, a hold-up need not
-DOUBTFUL = 6  # where the tester has offered more than that before: it must have been held up
+ATTEMPTS = 2  # attempts at a trial that the tester limited: other work on the machine may have delayed it
+HELD_UP = 3  # attempts if frames took too long: a growing queue does so again, the machine may not
+DOUBTFUL = 6  # attempts if the tester offered a higher rate before: something must have delayed it
 MOST_TRIALS = 40  # of one search; halving from any rate to one frame a trial takes fewer
-LEAST_FRAMES = 10  # in a trial; a path that loses some of so few carries nothing
+LEAST_FRAMES = 10  # fewest frames of a trial; a path that loses some of so few carries nothing
 EMPTY_RUNS = 2  # successive loads without loss that end the frame loss rate test (RFC 2544, section 26.3)
 
 
@@ -65,8 +65,8 @@ def patiently(
 def throughput(wanted: Frames, size: int) -> Steps:
     """Section 26.1: searches the highest rate without loss.
 
-    It begins at the line rate; the delivered rate of the first trial that failed is the next guess. From
-    there it grows in growing steps, each at most to the middle of the open interval.
+    It begins at the line rate; the delivered rate of the first trial that failed is the next guess. Later
+    guesses differ by growing steps, each at most to the middle of the open interval.
     """
     top = line_fps(size, wanted.line_rate_bps)
     floor = LEAST_FRAMES * SECOND / wanted.trial_ns

@@ -16,7 +16,7 @@ TrialResult = Literal["passed", "lost", "queued", "tester"]
 # on the way cannot hide that it does not; with this rule trials of a second or two find the same rate.
 HELD_BACK = 0.01
 HELD_BACK_LEAST_NS = 2 * MILLISECOND  # how late the receiving side of a busy machine may be by itself
-OFFERED = 0.98  # of the requested rate: below it the trial tests the tester
+OFFERED = 0.98  # share of the requested rate; below it, the tester and not the path limits the trial
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +46,10 @@ class Outcome:
     corrupted: int
     foreign: int
     early: int
-    ring_dropped: int  # by the receiver itself, for want of room
+    ring_dropped: int  # frames that the receiver itself dropped for lack of room
     rx_first_ns: int
     rx_last_ns: int
-    tagged_ns: int | None  # of the frame in the middle
+    tagged_ns: int | None  # latency of the frame in the middle
     latency_min_ns: int | None
     latency_mean_ns: float | None
     latency_max_ns: int | None

@@ -24,7 +24,7 @@ from orchestrator.kernel.virtual.root.kept import Kept, Known, signature, stamp
 from orchestrator.kernel.virtual.root.places import LIBRARIES, LOCAL_LIBRARY, Closure
 from orchestrator.kernel.virtual.root.wanted import Wanted, of_plan
 
-FORM = "1"  # of what is made here: another makes other archives of the same files
+FORM = "1"  # version of this code's output: a change of it makes new archives of the same files
 # Programs that every node has: a shell, the usual small programs, and those that build and capture a lab.
 _BASE = (
     "base-files base-passwd bash coreutils dash findutils grep gzip hostname iproute2 iputils-ping "
@@ -61,7 +61,7 @@ def interpreter() -> str:
 
 
 def missing(database: Database) -> list[Missing]:
-    """The reasons why this machine cannot build a closed root; empty if it can."""
+    """Returns the reason why this machine cannot build a closed root (no dpkg database); empty if it can."""
     if (database.admin / "status").exists():
         return []
     reason = f"{database.admin}/status is not there: this is no Debian, so no package can be found for a file"

@@ -31,9 +31,9 @@ INSTALLERS = frozenset(_INSTALLERS.split())
 # A lab's own, whatever the machine has there; what is in the later ones may be made by the lab.
 OWN, FRESH = ("/proc", "/sys", "/dev"), ("/run", "/tmp", "/var/tmp")
 LOCAL = "/usr/local/"  # of /usr, what no package of Debian's may use (its policy, 9.1.2)
-MOST_FILES = 200_000  # that a path which the topology names may hold
+MOST_FILES = 200_000  # most files below one path that the topology names
 LARGEST_SCRIPT = 1 << 20  # bytes
-DEEPEST_SCRIPT = 5  # scripts whose interpreter is one, as Linux allows (fs/exec.c: exec_binprm)
+DEEPEST_SCRIPT = 5  # longest chain of scripts as interpreters that Linux allows (fs/exec.c: exec_binprm)
 P = ParamSpec("P")
 
 

@@ -1,4 +1,4 @@
-"""Finds what a program outside of packages needs to start: its loader and libraries, or its interpreter."""
+"""Reads what a program outside of packages needs to start: its loader and libraries, or its interpreter."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 # elf(5), for 64-bit little-endian files
 _PT_LOAD, _PT_DYNAMIC, _PT_INTERP = 1, 2, 3
-_X86_64 = 62  # e_machine: the one that the lab's kernel runs
+_X86_64 = 62  # e_machine of programs that the lab's kernel can run
 _DT_NEEDED, _DT_STRTAB, _DT_RPATH, _DT_RUNPATH = 1, 5, 15, 29
 
 

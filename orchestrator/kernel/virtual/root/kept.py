@@ -16,9 +16,9 @@ from orchestrator.kernel.virtual.root.dpkg import Database
 from orchestrator.kernel.virtual.root.places import LIBRARIES, LOCAL_LIBRARY, SEARCHED
 from orchestrator.kernel.virtual.root.wanted import Wanted
 
-MOST = 8  # archives of roots, the last used; one has 60 to 400 MB
+MOST = 8  # archives that are kept, the last used ones; each has 60 to 400 MB
 IN_USE_S = 3600  # a lab that starts meanwhile still has to read its archives
-_STATE = ("status", "info", "alternatives", "diversions")  # of dpkg: changed with each package
+_STATE = ("status", "info", "alternatives", "diversions")  # dpkg's files that change with each package
 
 Stamp = tuple[int, int, int, int, int]
 
