@@ -73,8 +73,8 @@ def _to_nodes(plan: Plan) -> Iterator[tuple[str, str, str]]:
 
 
 def _lost(e: Evidence) -> dict[str, int]:
-    """Returns for each node the frames that it lacks: copies of messages to it, and of replies to its
-    requests, that did not arrive, each attempt counted.
+    """Returns for each node the frames that it lacks: attempts to send it messages, or replies to its
+    requests, that did not arrive.
     """
     assert e.messages is not None
     homes = e.plan.homes()

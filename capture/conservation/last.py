@@ -22,8 +22,11 @@ SECOND = 1_000_000_000
 
 
 def cpu_goes_on(e: Evidence) -> Found:
-    """Checks that a node's CPU time at the end is at least that of its last sample, and exceeds it by at most
-    TIMES its busiest second's for each second since (and 30 ms).
+    """Checks that a node's CPU time at the end of the run is at least that of its last sample and not far
+    above it.
+
+    For each second between (and one more) it may grow by TIMES its growth in the busiest sample interval,
+    plus 30 ms in total.
     """
     if e.unsuitable:
         return Found(left_out=[e.unsuitable])

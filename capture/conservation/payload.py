@@ -61,8 +61,8 @@ def _given(e: Evidence, last_ns: int) -> pl.DataFrame:
 
 
 def _between(e: Evidence) -> pl.DataFrame | None:
-    """Returns the messages between different nodes, with columns `from` and `to`; without published messages
-    of nodes that run a broker or server. None without messages.
+    """Returns the messages between different nodes, with columns `from` and `to`; without messages that a
+    node with a broker or server publishes or gets by publication. None without messages.
     """
     if e.messages is None:
         return None

@@ -54,11 +54,11 @@ def look_ahead(kernel: str) -> None:
 
 
 def begin() -> None:
-    """Starts a lab process, unless one waits already; ignores errors, since the start of the lab reports
-    them.
+    """Starts a lab process that waits for its arguments, unless one waits already; ignores errors, since the
+    start of the lab reports them.
 
-    The process waits for its arguments, environment and open files (orchestrator/lab/start_arguments.py). If
-    none arrive, it ends with this process.
+    The process waits for arguments, environment and open files (orchestrator/lab/start_arguments.py). If none
+    arrive, it ends with this process.
     """
     if _begun:
         return

@@ -58,8 +58,8 @@ class VirtualOwner:
         return self._report(reason)
 
     def _guest(self, cores: set[int]) -> str | None:
-        """Runs the guest on those cores; returns why it was killed, None if it ended by itself or on
-        request.
+        """Runs the guest on those cores until it ends or must be ended. Returns why it was killed; None if it
+        ended by itself or on request.
         """
         self.guest = self._boot(cores)
         self.state.record("uml", self.guest.pid)
@@ -102,8 +102,8 @@ class VirtualOwner:
             )
 
     def _watch(self, watchdog: Watchdog) -> str | None:
-        """Waits until the guest ends; returns why it must be killed, None if it ended by itself or on
-        request.
+        """Waits until the guest ends, or must be ended. Returns why it must be killed; None if it ended by
+        itself or on request.
         """
         while self.guest.poll() is None and self.asked is None:
             self._pass_on()
