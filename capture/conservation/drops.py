@@ -23,8 +23,11 @@ SEGMENTS, DATA = "TcpRetransSegs", "TcpExtTCPOrigDataSent"
 
 
 def drops_are_missed(e: Evidence) -> Found:
-    """Checks that each link to a node that does not forward dropped at most as many frames as messages were
-    lost to the node, TCP segments were sent again, and data segments left the node.
+    """Compares the frames that each link to a node dropped with their possible causes, for nodes that do not
+    forward.
+
+    Their number is at most the sum of messages that the node lacks, TCP segments that any stack sent again,
+    and the node's own data segments, whose acknowledgements a link may drop.
     """
     if why := e.unsuitable or _unknown(e):
         return Found(left_out=[why])

@@ -66,7 +66,7 @@ class Fit:
 
     plan: as it would run there, with netem where this kernel has it. missing: needs that are not met.
     problems: limits that the plan exceeds there, and values of the file that the kernel refuses. why: the
-    reason to choose this kernel, if it is another one than its place in the order of preference.
+    reason to choose this kernel; "" if its place in the order of preference is the reason.
     """
 
     plan: Plan

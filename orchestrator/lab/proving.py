@@ -78,8 +78,8 @@ def further(
 
 
 def brief(first: Sequence[Probe], links: Sequence[Link]) -> list[Probe]:
-    """Returns the first trains of virtual time: frames closer together where they do not meet, and at most
-    CERTAIN through links whose impairment has no random part.
+    """Returns the first trains of virtual time: frames closer together where they cannot meet in a queue, and
+    at most CERTAIN frames through impairments without a random part.
     """
     requested = {(link, name): d.impairment for link, name, d in directions(links)}
     found = []
@@ -111,8 +111,8 @@ def _chance(requested: Impairment) -> bool:
 
 
 def _denser(probe: Probe, requested: Impairment) -> Probe:
-    """Returns the probe with frames closer together, in batches, if they do not meet: without rate, order,
-    slots and queue.
+    """Returns the probe with frames closer together and in batches; as it is if the direction has a rate,
+    order, slots or a queue, where frames would meet.
     """
     if (
         requested.rate_bps
