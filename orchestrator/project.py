@@ -1,4 +1,4 @@
-"""Where the project's files beside its Python are: in the checkout, or carried along by what is installed."""
+"""Finds the project's files that are not Python: in the checkout, or in `vnet/_carried` of an installed vNET."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import os
 from pathlib import Path
 
 CODE_ROOT = Path(__file__).resolve().parents[1]  # holds `orchestrator`: a checkout, or site-packages
-CARRIED = CODE_ROOT / "vnet" / "_carried"  # setup.py lays them out there as in a checkout
+CARRIED = CODE_ROOT / "vnet" / "_carried"  # setup.py copies the files there, in the layout of a checkout
 INSTALLED = CARRIED.is_dir()
 PROJECT = CARRIED if INSTALLED else CODE_ROOT
 AGENT = PROJECT / "target" / "release" / "vnet-agent"
-PROGRAMS = ("images/agent/src", "capture/reducer/src")  # what agent and reducer are built from
-NOTED = CARRIED / "programs.sha256"  # setup.py writes it: what is installed has not got these
+PROGRAMS = ("images/agent/src", "capture/reducer/src")  # the sources of the agent and of the reducer
+NOTED = CARRIED / "programs.sha256"  # the digest, by setup.py: an installed vNET lacks the sources
 
-# The command to show to a user: an installed vNET has no Makefile.
+# Commands to show to a user: an installed vNET has no Makefile.
 BUILD_KERNEL = "vnet images build lab-kernel" if INSTALLED else "make kernel"
 PACKAGES = f"{PROJECT}/images/packages.sh" if INSTALLED else "images/packages.sh"
 BUILD_AGENT = "install vNET again" if INSTALLED else f"run `make setup` in {PROJECT}"
@@ -25,12 +25,12 @@ OTHERS_WRITE = 0o022  # modes by which a group and all others write
 
 
 def keep_others_out() -> None:
-    """From here on only this account writes what this process and its children make, under any umask."""
+    """Sets the umask: only this account can write the files that this process and its children create."""
     os.umask(os.umask(0o077) | OTHERS_WRITE)
 
 
 def programs_digest() -> str:
-    """SHA-256 over the sources of agent and reducer, the same in a checkout and in what is built from it."""
+    """SHA-256 over the sources of agent and reducer, or, if vNET is installed, of those it is built from."""
     if INSTALLED:
         return NOTED.read_text()
     whole = hashlib.sha256()
@@ -39,5 +39,5 @@ def programs_digest() -> str:
     return whole.hexdigest()
 
 
-# The lab's own kernels that can be built, by the arguments of images/kernel/build.sh.
+# Each lab kernel that can be built: its name -> the arguments of images/kernel/build.sh.
 LAB_KERNELS: dict[str, tuple[str, ...]] = {"lab-kernel": (), "lab-kernel-fallback": ("fallback.lock",)}

@@ -1,4 +1,4 @@
-"""Packs a run or a campaign into one compressed file, compares both, and then removes the directory."""
+"""Packs the directory of a run or campaign into one file, compares both, and removes the directory."""
 
 from __future__ import annotations
 
@@ -17,9 +17,11 @@ PIECE = 1 << 20
 
 
 def archive(held: Entry, to: Path) -> Path:
-    """Writes TO/LAB.RUN.tar.gz (of a campaign TO/NAME.tar.gz), reads it back, and removes the directory.
+    """Packs a run into TO/LAB.RUN.tar.gz, a campaign into TO/NAME.tar.gz; then removes the directory.
 
-    EntryError if it is running, the file exists, or there is no room; the directory stays then.
+    Returns the path of the file. Raises EntryError, and keeps the directory, if the run or campaign is
+    running, if the file exists or cannot be written, if `to` lies in the directory, or if a file differs from
+    the archive.
     """
     insist_it_has_ended(held)
     target = to / f"{_name(held)}.tar.gz"
@@ -57,7 +59,10 @@ def _name(held: Entry) -> str:
 
 
 def _write(directory: Path, part: Path) -> dict[str, str]:
-    """Writes the archive, synced; returns the SHA-256 of each file as it was read, by its name there."""
+    """Writes the archive `part` and syncs it; returns name in the archive -> SHA-256 of the file on the disk.
+
+    Raises FileExistsError if `part` exists.
+    """
     hashes: dict[str, str] = {}
     with part.open("xb") as file:
         with tarfile.open(fileobj=file, mode="w:gz", compresslevel=LEVEL, format=tarfile.PAX_FORMAT) as tar:
@@ -73,7 +78,7 @@ def _write(directory: Path, part: Path) -> dict[str, str]:
 
 
 def _compare(directory: Path, written: dict[str, str], part: Path) -> None:
-    """EntryError unless the archive holds exactly these files with these contents."""
+    """Reads the archive back; raises EntryError unless it holds the files and hashes of `written`."""
     found: dict[str, str] = {}
     with tarfile.open(part) as tar:
         for member in tar:

@@ -1,4 +1,4 @@
-"""Run a campaign cell after cell, write after every cell, and resume where a killed one stopped."""
+"""Runs the cells of a campaign, records the end of each, and resumes a campaign that did not finish."""
 
 from __future__ import annotations
 
@@ -25,7 +25,11 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class Summary:
-    """The state of a campaign: its cells by state, and the estimated time for the remaining ones."""
+    """The state of a campaign: number of cells in each state, and the estimated time of the remaining ones.
+
+    left_s: seconds in this process, one cell after the other; None before a cell is complete. page: the path
+    of the campaign's report, None if there is none.
+    """
 
     cells: int
     complete: int
@@ -39,10 +43,11 @@ class Summary:
 
 
 def open_campaign(settings: Settings, directory: Path, trials: Sequence[Trial] = ()) -> Campaign:
-    """Check the campaign and make its directory, or see that the directory holds it, or a part of it.
+    """Loads the campaign with the cells of `trials`, and writes campaign.json if there is none.
 
-    A campaign that has grown keeps the cells that were run; `trials` of its searches add some. Raises
-    TopologyError for the file, CampaignError where the directory's campaign is another one.
+    If the directory's campaign has a part of these cells, replaces campaign.json; the cells that were run
+    stay. Raises TopologyError if the file is wrong, CampaignError if the directory holds another campaign or
+    other files.
     """
     campaign = load_campaign(settings.file, settings.parameters, trials, settings.seed)
     wanted = described(settings, campaign)
@@ -64,7 +69,7 @@ def open_campaign(settings: Settings, directory: Path, trials: Sequence[Trial] =
 
 
 def described(settings: Settings, campaign: Campaign) -> Json:
-    """The content of campaign.json: what identifies the campaign, with the text of each source file."""
+    """Returns the content of campaign.json: settings, factors, cells, and the text of each source file."""
     files = list(dict.fromkeys([campaign.path, *(cell.topology for cell in campaign.cells)]))
     return {
         "format": FORMAT,
@@ -94,7 +99,7 @@ def _command(settings: Settings) -> str:
 
 
 def compared(before: Json, now: Json) -> str:
-    """Describes for a person where two campaigns differ; empty if they are equal."""
+    """Describes for a person how settings and source files of two campaigns differ; empty if they are equal."""
     lines: list[str] = []
     for key in ("parameters", "kernel", "lab", "time"):
         if before.get(key, now[key] if key != "time" else "real") != now[key]:
@@ -109,7 +114,10 @@ def compared(before: Json, now: Json) -> str:
 
 
 def grown(before: Json, now: Json) -> bool:
-    """Whether `now` has all cells of `before`, of the same topologies, and further ones."""
+    """Whether `now` has all cells of `before` and further ones, with equal settings and topology files.
+
+    The campaign's own file may differ, unless a cell of `now` uses it as its topology.
+    """
     had, has = ({json.dumps(cell, sort_keys=True) for cell in one["cells"]} for one in (before, now))
     return (
         had < has
@@ -131,12 +139,13 @@ def run_campaign(
     page: bool = True,
     retry_failed: bool = False,
 ) -> Summary:
-    """Run all cells that have not been run; raises as `open_campaign`, and KernelError if the machine cannot,
-    EngineError if the engine cannot. Without an engine: one after the other, in this process.
+    """Runs all cells that have not been run, and those that searches add; returns the campaign's state.
 
-    A cell that fails is recorded, the rest goes on. Ctrl-C ends the cells in flight and the campaign. page:
-    the pages of the campaign and of its runs are written at the end. retry_failed: cells that failed earlier
-    are run again, too.
+    Without an engine, runs one cell after the other in this process. Records a cell that fails, and
+    continues. Ctrl-C ends the running cells and the campaign. page: writes the pages of the campaign and of
+    its runs at the end. retry_failed: also runs cells that failed earlier. Raises as `open_campaign`,
+    CampaignError if another process runs this campaign, KernelError if this machine cannot run a cell,
+    EngineError if the engine cannot.
     """
     with journal.locked(directory):
         campaign = open_campaign(settings, directory)
@@ -174,7 +183,10 @@ def _run(
 
 
 def status(directory: Path, *, interrupted: bool = False, page: Path | None = None) -> Summary:
-    """The state of the campaign in `directory`; CampaignError if there is none."""
+    """Reads the state of the campaign in `directory`; raises CampaignError if it holds none.
+
+    `interrupted` is copied to the result, and `page`, if None, is the page that exists.
+    """
     planned = journal.read_json(directory / "campaign.json")["cells"]
     lines = journal.latest(directory)
     states = {name: line.get("state") for name, line in lines.items()}
@@ -197,7 +209,7 @@ def _left_s(directory: Path, left: int) -> float | None:
 
 
 def _report(directory: Path, observe: Observe) -> Path | None:
-    """Writes the campaign's page and returns its path; None while no run is complete."""
+    """Writes the campaign's page and returns its path; returns None while no run is complete."""
     from reports.report import campaign_report
 
     if not any(line.get("state") == "complete" for line in journal.latest(directory).values()):

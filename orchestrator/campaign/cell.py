@@ -1,8 +1,9 @@
-"""One cell of a campaign in a process of its own: `python -m orchestrator.campaign.cell`.
+"""Runs one cell of a campaign in a process of its own: `python -m orchestrator.campaign.cell`.
 
-The first line of standard input says what to run: {request, plan, bridged, directory, run_dir}. Events go to
-standard output, one JSON line each; the last is `cell-result` {state, error}. End of file on standard input
-means that the client has ended, and acts as Ctrl-C. A cell that this machine cannot carry ends as `unfit`.
+The first line of standard input is a JSON object {request, plan, bridged, directory, run_dir}. The process
+writes events to standard output, one JSON line each; the last is `cell-result` {state, error}. The state is
+`unfit` if this machine cannot carry the cell. End of file on standard input means that the client has ended;
+it acts as Ctrl-C.
 """
 
 from __future__ import annotations
@@ -29,10 +30,13 @@ from orchestrator.run.run import execute
 
 
 def main() -> int:
-    """Run the cell; the state and error of its end are the last line."""
+    """Runs the cell that standard input describes; writes its end state and error as the last line.
+
+    Returns 0.
+    """
     keep_others_out()
     told = json.loads(sys.stdin.buffer.readline())
-    for number in STOPS:  # as Ctrl-C, also while there is no lab and where who began the campaign ignores it
+    for number in STOPS:  # act as Ctrl-C, also without a lab, and if the parent ignored it
         signal.signal(number, signal.default_int_handler)
     threading.Thread(target=_lifeline, daemon=True).start()
     try:
@@ -69,7 +73,7 @@ def _prepared(told: dict[str, Any]) -> Prepared:
 
 
 def tell(event: dict[str, Any]) -> None:
-    """Writes one event to the client; leaves out ticks, which the client makes itself."""
+    """Writes one event to standard output as a JSON line; leaves out `tick`, which the client makes itself."""
     if event.get("event") != "tick":
         sys.stdout.write(json.dumps(event) + "\n")
         sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""Runs a campaign's cells one by one in this process, and writes their lines in the journal."""
+"""Runs a campaign's cells one by one in this process, and writes begin and end of each to the journal."""
 
 from __future__ import annotations
 
@@ -21,16 +21,17 @@ from orchestrator.run.run import Observe, execute
 from orchestrator.run.teardown import ENDED, take_down
 from orchestrator.topology import Cell
 
-LOOK_S = 0.5  # between two looks at whether a lab's name is free
+LOOK_S = 0.5  # interval of checks whether a lab's name is free
 Todo = list[tuple[int, Cell]]
 
 
 def one_by_one(
     boot: str, settings: Settings, directory: Path, todo: Todo, total: int, observe: Observe
 ) -> bool:
-    """Runs the cells in order; returns whether the user interrupted them.
+    """Runs the cells of `todo` (number, cell) in order, until one is interrupted; returns whether one was.
 
-    boot: virtual machines boot in `each` cell, or `once`.
+    boot: `each`: virtual machines boot in each cell; `once`: cells share snapshots of booted ones. total:
+    number of all cells of the campaign, for the events.
     """
     with snapshots(directory, settings, [cell for _, cell in todo], boot) as places:
         for number, cell in todo:
@@ -42,7 +43,7 @@ def one_by_one(
 
 
 def _run_cell(request: Request, directory: Path, cell: Cell, observe: Observe) -> str:
-    """Runs one cell and returns its end state; waits while another lab uses its name."""
+    """Runs one cell and returns its end state; first waits until no other lab uses its name."""
     prepared = prepare(request, directory, cell.loaded)
     while True:
         _wait_for_name(prepared.state, observe)
@@ -52,12 +53,12 @@ def _run_cell(request: Request, directory: Path, cell: Cell, observe: Observe) -
         if state != "failed" or NAME_IN_USE not in (error or ""):
             _ended(directory, line, state, error, began, observe)
             return state
-        shutil.rmtree(directory / line["run_dir"])  # another lab took the name first: nothing was run
+        shutil.rmtree(directory / line["run_dir"])  # another lab took the name first, so nothing was run
         journal.forget(directory, line)
 
 
 def _wait_for_name(lab: str, observe: Observe) -> None:
-    """Returns once no lab of that name runs in this state directory."""
+    """Waits until no lab runs in the state directory `lab`; observes a `waits` event if it must wait."""
     state_dir = state_root() / lab
     if in_use(state_dir):
         text = f"lab {lab}: {NAME_IN_USE} ({state_dir}); waits until that lab has ended (or see --lab)"
@@ -79,14 +80,14 @@ def _executed(
         }
     )
     try:
-        outcome = execute(prepared, run_dir, observe, page=False)  # the campaign's report writes it
+        outcome = execute(prepared, run_dir, observe, page=False)  # the campaign's report writes the page
         return "failed" if outcome.watchdog else outcome.state, outcome.error
     except (KernelError, RunError, CaptureError) as failure:
         return "failed", str(failure)
 
 
 def _begun(directory: Path, cell: Cell, state: str) -> Json:
-    """Makes the run directory of a cell and returns the journal's line for its beginning."""
+    """Makes the run directory of a cell and notes in the journal that it has begun; returns that line."""
     run_dir = make_dir(directory / "runs", cell.name)
     line = {**planned(cell), "run_dir": str(run_dir.relative_to(directory)), "lab": state}
     journal.begin(directory, line)
@@ -104,6 +105,7 @@ def _ended(
 
 
 def planned(cell: Cell) -> Json:
+    """The fields of a cell that campaign.json and the journal have in common."""
     return {
         "cell": cell.name,
         "topology": cell.topology,
@@ -115,17 +117,20 @@ def planned(cell: Cell) -> Json:
 
 
 def recover(directory: Path) -> None:
-    """Settles the cells in flight of a killed campaign: takes labs down, keeps and marks runs."""
+    """Settles the cells that a killed campaign left running.
+
+    Takes down their labs, and marks their runs as interrupted in manifest and journal.
+    """
     for line in journal.in_flight(directory):
         _recover(directory, line)
 
 
 def _recover(directory: Path, line: Json) -> None:
     if any(ended["run_dir"] == line["run_dir"] for ended in journal.lines(directory)):
-        journal.forget(directory, line)  # killed between its end's line and this note's end: nothing is lost
+        journal.forget(directory, line)  # killed after it wrote the cell's end: only this note is left
         return
     lab = line.pop("lab")
-    if line.get("machine") in (None, socket.gethostname()):  # of another one, its worker has ended the lab
+    if line.get("machine") in (None, socket.gethostname()):  # another machine's worker has ended its lab
         take_down(lab, politely=False)
     run_dir = directory / line["run_dir"]
     if run_dir.is_dir() and manifest.read(run_dir).get("state") not in ENDED:

@@ -1,7 +1,7 @@
-"""Runs and campaigns that a directory holds, with age, size and verdict: to choose, remove and archive them.
+"""Lists runs and campaigns below a directory with age, size and verdict; chooses and removes them.
 
-A campaign is one entry with all its runs: without one of them it would be another campaign. What a run is,
-is read from its manifest and verdicts; seals, which cover every byte, are not checked here.
+A campaign is one entry with all its runs. The verdict of a run comes from its manifest and its verdicts;
+seals are not checked, since that would read every byte.
 """
 
 from __future__ import annotations
@@ -20,19 +20,22 @@ from orchestrator.lab import dead
 from reports import judged
 
 RUN, CAMPAIGN = "run", "campaign"
-DEEPEST = 4  # levels below the directory where an entry may be: results/LAB/RUN has two
-# What an entry can be, the worst first; the word of an entry is the first that one of its runs has.
+DEEPEST = 4  # levels below the directory that are searched: results/LAB/RUN has two
+# The words for an entry, the worst first; an entry has the worst word of its runs.
 RUNNING, SUSPECT, NO_VERDICT = "running", "suspect", "no verdict"
 WORDS = (RUNNING, "failed", "interrupted", SUSPECT, verdict.FAILS, verdict.OPEN, NO_VERDICT, verdict.HOLDS)
 
 
 class EntryError(Exception):
-    """An entry that cannot be removed or archived; the text is place, value, rule, remedy."""
+    """An entry cannot be listed, removed or archived; the text is place, value, rule, remedy."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One entry. `ended_s`: Unix time of the newest manifest or journal in it."""
+    """One run or campaign. `kind`: RUN or CAMPAIGN; `runs`: their number; `word`: one of WORDS.
+
+    `ended_s`: Unix time of the last change of a manifest, campaign.json or plan.json in it; 0 without any.
+    """
 
     path: Path
     kind: str
@@ -43,25 +46,33 @@ class Entry:
     word: str
 
     def age_s(self, now_s: float) -> float:
+        """Seconds from `ended_s` to `now_s`, at least 0."""
         return max(0.0, now_s - self.ended_s)
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Which entries are meant: all conditions that are set must hold."""
+    """Conditions on entries: at least so old (seconds), at least so large (bytes), one of these words.
+
+    All that are set (not None, not empty) must hold.
+    """
 
     older_s: float | None = None
     larger_bytes: int | None = None
     words: tuple[str, ...] = ()
 
     def takes(self, held: Entry, now_s: float) -> bool:
+        """Whether the entry meets all conditions at the Unix time `now_s`."""
         old = self.older_s is None or held.age_s(now_s) >= self.older_s
         large = self.larger_bytes is None or held.size_bytes >= self.larger_bytes
         return old and large and (not self.words or held.word in self.words)
 
 
 def chosen(directory: Path, choice: Choice, now_s: float | None = None) -> list[Entry]:
-    """The entries below a directory that the choice takes, the largest first; EntryError without it."""
+    """Returns the entries below `directory` that meet `choice`, the largest first.
+
+    `now_s`: Unix time, by default the present. Raises EntryError if the directory does not exist.
+    """
     if not directory.is_dir():
         raise EntryError(
             f"{directory}: no such directory; name the one that runs were written to (--results)"
@@ -72,16 +83,19 @@ def chosen(directory: Path, choice: Choice, now_s: float | None = None) -> list[
 
 
 def remove(held: Entry) -> None:
-    """Removes an entry. EntryError if it is running, or has become something else since it was listed."""
+    """Removes the directory of an entry, and that of its lab if the entry was its last run.
+
+    Raises EntryError if the entry is running, or has become something else since it was listed.
+    """
     insist_it_has_ended(held)
     shutil.rmtree(held.path)
     if held.kind == RUN:
-        with contextlib.suppress(OSError):  # results/LAB has other runs
+        with contextlib.suppress(OSError):  # not empty: results/LAB has other runs
             held.path.parent.rmdir()
 
 
 def insist_it_has_ended(held: Entry) -> None:
-    """EntryError if a run of the entry is running now."""
+    """Raises EntryError if the entry or one of its runs is running, or if its directory is gone."""
     now = _held(held.path, held.kind)
     if now is None:
         raise EntryError(f"{held.path}: is no {held.kind} any more; list again")
@@ -92,7 +106,7 @@ def insist_it_has_ended(held: Entry) -> None:
 
 
 def _entries(directory: Path, depth: int) -> Iterator[tuple[Path, str]]:
-    """Runs and campaigns below a directory; links are not followed."""
+    """Yields path and kind of each run and campaign at most `depth` levels below; follows no links."""
     if (directory / "campaign.json").is_file():
         yield directory, CAMPAIGN
     elif (directory / manifest.NAME).is_file() or (directory / "plan.json").is_file():
@@ -104,7 +118,7 @@ def _entries(directory: Path, depth: int) -> Iterator[tuple[Path, str]]:
 
 
 def _held(path: Path, kind: str) -> Entry | None:
-    """The facts of an entry; None if it is none."""
+    """Reads the facts of the entry at `path`; None if there is no directory."""
     if not path.is_dir():
         return None
     marks = sorted(path.rglob(manifest.NAME)) if kind == CAMPAIGN else [path / manifest.NAME]
@@ -119,7 +133,7 @@ def _held(path: Path, kind: str) -> Entry | None:
 
 
 def _word(run: Path) -> str:
-    """What a run is, in one of WORDS."""
+    """Returns the word of WORDS for a run, by its manifest, and by its verdicts if it is complete."""
     dead.settle(run)
     try:
         known = manifest.read(run)
@@ -140,7 +154,7 @@ def _word(run: Path) -> str:
 
 
 def _is_locked(campaign: Path) -> bool:
-    """Whether a process runs the campaign now."""
+    """Whether a process runs the campaign now, which shows by its lock on the file `lock`."""
     try:
         with (campaign / "lock").open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -152,7 +166,7 @@ def _is_locked(campaign: Path) -> bool:
 
 
 def _sizes(path: Path) -> tuple[int, int]:
-    """Bytes on the disk of everything below, and of its captures."""
+    """Returns the bytes on the disk of all files below `path`, and of the captures (*.pcap) among them."""
     total = captures = 0
     for directory, _, names in os.walk(path):
         for name in names:

@@ -1,6 +1,7 @@
-"""Reads and writes a campaign's directory: its settings, the state of each cell, and the cells in flight.
+"""Reads and writes a campaign's directory: campaign.json, cells.jsonl, and notes on running cells.
 
-Every write is synced before the next cell begins: kill -9 or a power cut loses at most the cells in flight.
+Every write is synced to disk before the next cell begins, so kill -9 or a power cut loses only the running
+cells.
 """
 
 from __future__ import annotations
@@ -19,17 +20,20 @@ from contract import findings, manifest
 Json = dict[str, Any]
 COMPLETE = ("complete",)
 FINISHED = ("complete", "failed")  # a cell in another state is run again
-# Files that may be there before campaign.json is: what a killed beginning left, what `vnet serve` notes.
+# Files that may exist before campaign.json does: of a start that was killed, and of `vnet serve`.
 BEFORE_IT = ("lock", "campaign.json.new", "page.json", "page.json.new", "page.log")
 
 
 class CampaignError(Exception):
-    """A campaign directory that cannot be used as asked; the text is place, value, rule, remedy."""
+    """A campaign directory cannot be used as requested; the text is place, value, rule, remedy."""
 
 
 @contextmanager
 def locked(directory: Path) -> Iterator[None]:
-    """Hold the directory for this process; CampaignError if another one runs the same campaign."""
+    """Makes the directory and locks it for this process while the context lasts.
+
+    Raises CampaignError if another process holds the lock, or if the directory cannot be made.
+    """
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -47,7 +51,7 @@ def locked(directory: Path) -> Iterator[None]:
 
 
 def insist_it_is_free(directory: Path) -> None:
-    """Raises CampaignError if a directory without a campaign contains anything else."""
+    """Raises CampaignError if the directory contains other files than those of BEFORE_IT."""
     others = sorted(path.name for path in directory.iterdir() if path.name not in BEFORE_IT)
     if others:
         raise CampaignError(
@@ -57,7 +61,7 @@ def insist_it_is_free(directory: Path) -> None:
 
 
 def write_json(path: Path, value: Mapping[str, Any]) -> None:
-    """Replaces `path` atomically, and syncs it to disk."""
+    """Replaces `path` atomically by the value as JSON, and syncs file and directory to disk."""
     fresh = path.with_name(path.name + ".new")
     with fresh.open("w") as file:
         file.write(json.dumps(value, indent=2) + "\n")
@@ -68,7 +72,7 @@ def write_json(path: Path, value: Mapping[str, Any]) -> None:
 
 
 def read_json(path: Path) -> Json:
-    """A file that `write_json` wrote; CampaignError if there is none or it is damaged."""
+    """Reads a file that `write_json` wrote; raises CampaignError if it cannot be read or is no JSON."""
     try:
         value: Json = json.loads(path.read_text())
     except OSError as error:
@@ -83,7 +87,7 @@ def read_json(path: Path) -> Json:
 
 
 def append(directory: Path, line: Mapping[str, Any]) -> None:
-    """Appends the end of a cell; first ends a last line that kill -9 has cut."""
+    """Appends a line to cells.jsonl and syncs it; first ends a last line that kill -9 has truncated."""
     path = directory / "cells.jsonl"
     torn = path.exists() and not path.read_bytes().endswith(b"\n") and path.stat().st_size > 0
     with path.open("a") as file:
@@ -94,7 +98,7 @@ def append(directory: Path, line: Mapping[str, Any]) -> None:
 
 
 def lines(directory: Path) -> list[Json]:
-    """All whole lines of cells.jsonl, in order."""
+    """Returns all lines of cells.jsonl in order, without truncated ones; empty if there is no such file."""
     path = directory / "cells.jsonl"
     return (
         [parsed for text in path.read_text().splitlines() if (parsed := _whole(text))]
@@ -107,29 +111,32 @@ def _whole(text: str) -> Json | None:
     try:
         parsed = json.loads(text)
     except json.JSONDecodeError:
-        return None  # torn by kill -9; its cell counts as in flight
+        return None  # truncated by kill -9; its cell counts as running
     return parsed if isinstance(parsed, dict) else None
 
 
 def latest(directory: Path) -> dict[str, Json]:
-    """The last line of every cell, by its name."""
+    """Returns the name of each cell in the journal -> its last line."""
     return {str(line["cell"]): line for line in lines(directory)}
 
 
 def in_flight(directory: Path) -> list[Json]:
-    """Cells that have begun and not ended, which a killed campaign leaves: {cell, run_dir, lab, ...}."""
+    """Returns the notes {cell, run_dir, lab, ...} of cells that have begun and not ended.
+
+    A killed campaign leaves such notes.
+    """
     return [read_json(path) for path in sorted(directory.glob("running*.json"))]
 
 
 def begin(directory: Path, line: Mapping[str, Any]) -> None:
-    """Note a cell in flight; `slot` in the line distinguishes several at once."""
+    """Writes the note that a cell is running; `slot` in the line distinguishes parallel cells."""
     write_json(_note(directory, line), line)
 
 
 def end(directory: Path, line: Mapping[str, Any]) -> str | None:
-    """Notes the end of a cell in flight, once its files are synced to disk.
+    """Syncs the cell's files to disk, appends its end to the journal, and removes its note as running.
 
-    Returns why its run is suspect, which it also adds to the line; None if it is not.
+    Returns why its run is suspect, and adds this to the line; None if it is not suspect.
     """
     _sync_file_system(directory)
     why = suspect(directory, line)
@@ -139,7 +146,10 @@ def end(directory: Path, line: Mapping[str, Any]) -> str | None:
 
 
 def suspect(directory: Path, line: Mapping[str, Any]) -> str | None:
-    """Why the run of a finished cell is suspect; reads the manifest for lines of earlier versions."""
+    """Returns why the run of an ended cell is suspect; None if it is not.
+
+    Takes the reason from the line, or from the run's manifest if the line has none yet.
+    """
     if "suspect" in line:
         return None if line["suspect"] is None else str(line["suspect"])
     try:
@@ -150,7 +160,7 @@ def suspect(directory: Path, line: Mapping[str, Any]) -> str | None:
 
 
 def forget(directory: Path, line: Mapping[str, Any]) -> None:
-    """Removes the note of a cell in flight."""
+    """Removes the note that a cell is running, if it exists."""
     _note(directory, line).unlink(missing_ok=True)
 
 
@@ -164,7 +174,7 @@ def _sync(descriptor: int) -> None:
 
 
 def _sync_file_system(path: Path) -> None:
-    """Syncs a run's files at once by syncfs(2): fsync of each would commit the disk's journal each time."""
+    """Syncs the whole file system of `path` by syncfs(2): one call instead of one fsync for each file."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         if ctypes.CDLL(None, use_errno=True).syncfs(descriptor) != 0:

@@ -1,4 +1,4 @@
-"""Continues a campaign's searches: derives the next runs from the results so far."""
+"""Continues a campaign's searches: derives the values of the next runs from the results of the runs so far."""
 
 from __future__ import annotations
 
@@ -15,10 +15,13 @@ if TYPE_CHECKING:
 
 
 def further(campaign: Campaign, directory: Path) -> list[Trial]:
-    """The next trial of each combination with an open search; none if one of its runs failed."""
+    """Returns the next trial for each topology and setting of the factors whose search has not ended.
+
+    Leaves out combinations with a run that is not complete. Empty if no search continues.
+    """
     if not campaign.searches:
         return []
-    from reports.metrics.summary import measured  # here: most campaigns search for nothing
+    from reports.metrics.summary import measured  # imported here: most campaigns have no search
     from reports.rundir import read_run
 
     done = journal.latest(directory)
@@ -40,7 +43,7 @@ def further(campaign: Campaign, directory: Path) -> list[Trial]:
 
 
 def _combinations(campaign: Campaign) -> Iterator[Sequence[Cell]]:
-    """The cells of each topology and setting of its factors."""
+    """Yields the cells of the campaign in groups: by topology and by levels of the factors without a search."""
     groups: dict[object, list[Cell]] = {}
     for cell in campaign.cells:
         levels = {name: str(level) for name, level in cell.levels.items() if name not in campaign.searches}
@@ -49,7 +52,7 @@ def _combinations(campaign: Campaign) -> Iterator[Sequence[Cell]]:
 
 
 def holds(bounds: Iterable[Bound], metrics: Sequence[Metric]) -> bool:
-    """Whether a run keeps all bounds; a metric without a measured value does not."""
+    """Whether the metrics of a run keep all bounds; a bound without a measured value counts as broken."""
     return all(_keeps(bound, one, metrics) for bound in bounds for one in bound.classes)
 
 

@@ -1,4 +1,4 @@
-"""The settings of a campaign, and the run request of one of its cells."""
+"""Holds the settings of a campaign, and makes the run request of one of its cells from them."""
 
 from __future__ import annotations
 
@@ -12,21 +12,23 @@ from orchestrator.topology import Cell
 
 @dataclass(frozen=True)
 class Settings:
-    """Kept in campaign.json, and compared when the campaign is resumed."""
+    """The settings of a campaign: campaign.json keeps them, and a resumed campaign must have the same."""
 
     file: Path
     parameters: Mapping[str, str]
     kernel: str = "auto"
     lab: str | None = None
     time: str = "real"
-    seed: int | None = None  # of the first repetition, in place of the file's
+    seed: int | None = None  # of the first repetition; None: the file's
 
 
 def request_of(
     settings: Settings, cell: Cell, state: str | None = None, snapshots: Path | None = None
 ) -> Request:
-    """The run request of a cell; `state` names its state directory where several labs of one name run,
-    `snapshots` the place of booted virtual machines that cells share.
+    """Makes the run request of a cell.
+
+    state: name of its state directory, by default the lab's name. snapshots: directory of the snapshots of
+    booted virtual machines that cells share; None: none.
     """
     return Request(
         Path(cell.topology),

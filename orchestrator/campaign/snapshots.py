@@ -1,6 +1,7 @@
-"""The places of the snapshots of booted virtual machines that cells of a campaign share.
+"""Provides the directory where cells of a campaign share snapshots of booted virtual machines.
 
-Snapshots last one sitting: they are removed at its end, and those of a killed campaign are not used.
+The directory exists during one execution of `vnet campaign run`: it is removed before, with what a killed
+campaign left there, and afterwards.
 """
 
 from __future__ import annotations
@@ -15,16 +16,17 @@ from orchestrator.campaign.settings import Settings
 from orchestrator.plan.build import make_plan
 from orchestrator.topology import Cell, Topology
 
-DIRECTORY = "snapshots"  # of the campaign's
+DIRECTORY = "snapshots"  # in the campaign's directory
 
 
 @contextmanager
 def snapshots(
     directory: Path, settings: Settings, cells: Sequence[Cell], boot: str
 ) -> Iterator[dict[int, Path]]:
-    """The place for each cell (by its index) that has a machine in common with another one of `cells`.
+    """Makes the snapshot directory while the context lasts, and yields index -> that directory for each cell
+    that has a virtual machine in common with another one of `cells`.
 
-    boot: `each` as the file says where no cell shall have one.
+    boot: with `each`, no cell shares machines, and the mapping is empty.
     """
     place = directory / DIRECTORY
     _remove(place)
@@ -38,7 +40,7 @@ def snapshots(
 
 
 def sharing_machines(settings: Settings, cells: Sequence[Cell]) -> list[int]:
-    """Indices of the cells that have an equal virtual machine in another cell."""
+    """Returns the indices of the cells with at least one virtual machine that is equal in another cell."""
     topologies = {id(cell.loaded): cell.loaded for cell in cells}
     machines = {number: _machines(settings, topology) for number, topology in topologies.items()}
     seen = Counter(machine for cell in cells for machine in machines[id(cell.loaded)])
@@ -46,7 +48,9 @@ def sharing_machines(settings: Settings, cells: Sequence[Cell]) -> list[int]:
 
 
 def _machines(settings: Settings, topology: Topology) -> set[str]:
-    """The identity of each virtual machine, as text: everything that determines it."""
+    """Returns one text for each virtual machine of a topology, which is equal for equal machines: name,
+    virtual hardware and image, MAC addresses and ports.
+    """
     model = topology.model
     if all(machine.kind != "vm" for machine in (*model.nodes.values(), *model.groups.values())):
         return set()

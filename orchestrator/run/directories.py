@@ -1,4 +1,4 @@
-"""Makes the directory that a run writes to; refuses one that is another user's trap."""
+"""Makes the directory that a run writes to; refuses a parent directory that is another user's symbolic link."""
 
 from __future__ import annotations
 
@@ -9,17 +9,23 @@ from pathlib import Path
 
 
 class RunError(Exception):
-    """A run that failed after it had begun; the text says where and why."""
+    """A run cannot get its directory, or failed after its start; the text names the place and the reason."""
 
 
 def new_run_dir(lab_dir: Path, now: datetime | None = None) -> Path:
-    """Make the directory of a new run: `20260131T120000`, with `-2` and so on if that second is taken."""
+    """Makes the directory of a new run below `lab_dir`, named by the local time `now`: `20260131T120000`.
+
+    If that name exists, appends `-2`, `-3` and so on. Raises RunError if it cannot be made.
+    """
     stamp = (now or datetime.now()).strftime("%Y%m%dT%H%M%S")
     return make_dir(lab_dir, stamp)
 
 
 def named_run_dir(out: Path) -> Path:
-    """Make the directory that the user names for one run; RunError where it has anything in it."""
+    """Makes the directory that the user names with `--out` for one run; returns `out`.
+
+    Raises RunError if the directory is not empty, cannot be made, or lies below another user's symbolic link.
+    """
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         _insist_it_is_no_snare(out.parent)
@@ -38,7 +44,10 @@ def named_run_dir(out: Path) -> Path:
 
 
 def make_dir(parent: Path, name: str) -> Path:
-    """Make `name` below `parent`, or `name-2`, `name-3` ... if it is there already."""
+    """Makes and returns `parent/name`, or the first of `name-2` ... `name-999` that does not exist yet.
+
+    Raises RunError if all of them exist, if none can be made, or if `parent` is another user's symbolic link.
+    """
     try:
         parent.mkdir(parents=True, exist_ok=True)
         _insist_it_is_no_snare(parent)
@@ -55,7 +64,10 @@ def make_dir(parent: Path, name: str) -> Path:
 
 
 def _insist_it_is_no_snare(parent: Path) -> None:
-    """Raises RunError if `parent` is another user's symbolic link: results would go to its target."""
+    """Raises RunError if `parent` is a symbolic link of another user than root, this one and sudo's caller.
+
+    Results would go to the link's target.
+    """
     owner = parent.lstat().st_uid
     if parent.is_symlink() and owner not in (0, os.geteuid(), int(os.environ.get("SUDO_UID", "0"))):
         raise RunError(

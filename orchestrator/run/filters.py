@@ -1,4 +1,4 @@
-"""Checks with tcpdump the filters of a file's capture points; without tcpdump the check is left out."""
+"""Checks the capture filters of a topology file with tcpdump; without tcpdump, accepts every filter."""
 
 from __future__ import annotations
 
@@ -16,20 +16,25 @@ REMEDY = 'write a filter as pcap-filter(7) has it, for example "tcp port 1883"'
 
 
 def planned(plan: Plan) -> list[Problem]:
-    """Every filter of a plan that tcpdump refuses, with its line in the file."""
+    """Returns one Problem for each capture filter of the plan that tcpdump refuses, with its line in the
+    topology file; the line is 0 if that file cannot be read any more.
+    """
     wrong = _refused((point.name, point.filter) for point in plan.captures)
     return _problems(plan.topology, wrong) if wrong else []
 
 
 def written(document: Document) -> list[Problem]:
-    """As `planned`, for a file without a plan because of other errors; leaves out filters with parameters."""
+    """As `planned`, for a file that has other errors and therefore no plan.
+
+    Leaves out filters with `${` parameters, and those that the check of the file refuses itself.
+    """
     data: Any = document.data
     points = data.get("captures") if isinstance(data, dict) else None
     filters = [
         (name, text)
         for name, point in (points.items() if isinstance(points, dict) else ())
         if isinstance(point, dict) and isinstance(text := point.get("filter"), str) and PARAMETER not in text
-        and not text.startswith("-") and text.isprintable()  # which is refused already
+        and not text.startswith("-") and text.isprintable()  # the check of the file refuses others
     ]  # fmt: skip
     return [_problem(document, name, *why) for name, why in _refused(filters).items()]
 

@@ -1,4 +1,6 @@
-"""Follow a lab process to its end: its events, the passing time, and Ctrl-C (first gently, then hard)."""
+"""Follows a lab process to its end: passes its events on, adds `tick` and `signal` events, and ends the lab
+on Ctrl-C: by request at the first signal, by force at the second.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +24,10 @@ STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @dataclass
 class Followed:
-    """How a lab ended: by itself, after one signal (`presses` is 1), or by force after a second (2 and more).
+    """How a lab ended: by itself (`presses` is 0), after one signal (1), or by force after more (2, 3 ...).
 
-    `errors` are the texts of the lab's error events; `last` is the event at which following stopped,
-    if that was before the lab's process ended.
+    `errors` holds the texts of the lab's error events. `last` is the event for which `until` held and at
+    which `follow` returned while the lab goes on; None if the lab's process has ended.
     """
 
     presses: int = 0
@@ -34,26 +36,27 @@ class Followed:
 
     @property
     def interrupted(self) -> bool:
-        """Whether the user ended the lab."""
+        """Whether at least one signal (Ctrl-C, SIGTERM, SIGHUP) arrived."""
         return self.presses > 0
 
     @property
     def killed(self) -> bool:
-        """Whether the lab could not tear itself down."""
+        """Whether a second signal killed the lab, so that it could not tear itself down."""
         return self.presses > 1
 
 
 def follow(
     start: Callable[[], LabHandle], observe: Observe, until: Callable[[Event], bool] | None = None
 ) -> tuple[LabHandle, Followed]:
-    """Starts a lab and passes every event to `observe`, and `{"event": "tick"}` while nothing happens.
+    """Starts a lab; passes its events to `observe`, and `{"event": "tick"}` after TICK_S without one.
 
-    Ends when the lab's process has ended or an event for which `until` holds has come. Raises what `start`
-    raises.
+    Signals become events, too, and end the lab. Returns the lab's handle and how it ended, once the lab's
+    process has ended or an event has arrived for which `until` holds. Raises what `start` and the lab's
+    events raise.
     """
     arrived: Arrived = queue.SimpleQueue()
     followed = Followed()
-    with _signals(arrived):  # from before the start: at no moment may Ctrl-C orphan the lab
+    with _signals(arrived):  # begins before the start: a Ctrl-C in between would leave the lab behind
         handle = start()
         threading.Thread(target=_pump, args=(handle, arrived), daemon=True).start()
         while (event := _next(arrived)) is not None:
@@ -92,14 +95,17 @@ def _pump(handle: LabHandle, arrived: Arrived) -> None:
         for event in handle.events():
             if "event" in event:
                 arrived.put(event)
-    except BaseException as error:  # carried to the thread that follows, which raises it
+    except BaseException as error:  # `_next` raises it in the thread that follows the lab
         arrived.put(error)
     arrived.put(None)
 
 
 @contextmanager
 def _signals(arrived: Arrived) -> Iterator[None]:
-    """Signals become events: a handler may then neither print nor wait, wherever it strikes."""
+    """While the context lasts, SIGINT, SIGTERM and SIGHUP put an event into `arrived` and do nothing else.
+
+    A handler interrupts any code, so it must neither print nor wait.
+    """
 
     def note(number: int, _: FrameType | None) -> None:
         arrived.put({"event": "signal", "signal": signal.Signals(number).name})

@@ -1,7 +1,7 @@
-"""The files that two equal runs in virtual time share, and the inputs that determine them.
+"""Hashes the files that two equal runs in virtual time have in common, and the inputs that determine them.
 
-Inside such a lab everything that varies between runs is hidden from the lab process too, so its manifest says
-neither where the run lies, nor on what machine it was made, nor what it was made of: this adds it.
+A lab in virtual time sees nothing that varies between runs. So its process cannot write the run's directory,
+the machine and the inputs into the manifest; this module adds them after the run.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from orchestrator.project import CODE_ROOT
 from orchestrator.run.prepare import Prepared
 from orchestrator.software.registry import programs
 
-# Left out: files that depend on the machine and the moment (manifest, logs, host.csv, the page).
+# Files that equal inputs reproduce. Manifest, logs, host.csv and the page depend on the machine and the time.
 PATTERNS = (
     "pcap/*.pcap",
     "raw/messages.csv",
@@ -38,7 +38,7 @@ PATTERNS = (
     "report/tables/*",
 )
 EXCEPT = frozenset({"host.parquet"})
-PROGRAMS = ("tcpdump", "ip", "tc")  # beside those of the software
+PROGRAMS = ("tcpdump", "ip", "tc")  # that every lab uses; each software names further ones
 CODE = (
     "contract",
     "orchestrator/lab",
@@ -51,14 +51,17 @@ CODE = (
 
 
 def identical_set(run_dir: Path) -> dict[str, str]:
-    """Relative path -> SHA-256 of every file that the same inputs must give again."""
+    """Returns relative path -> SHA-256 of each file of the run that equal inputs must reproduce (PATTERNS)."""
     found = {path for pattern in PATTERNS for path in run_dir.glob(pattern) if path.is_file()}
     names = sorted(str(path.relative_to(run_dir)) for path in found)
     return {name: digest(run_dir / name) for name in names if name not in EXCEPT}
 
 
 def complete_manifest(run_dir: Path, prepared: Prepared) -> None:
-    """Add run, real machine, why this kernel, and inputs; does nothing for a run in real time."""
+    """Adds to the manifest the run's directory, the real machine, the reason for the kernel, and the inputs.
+
+    Does nothing for a run in real time.
+    """
     kernel = prepared.kernel
     if not isinstance(kernel, VirtualKernel) or kernel.binary is None:
         return
@@ -66,20 +69,25 @@ def complete_manifest(run_dir: Path, prepared: Prepared) -> None:
 
 
 def inputs_of(prepared: Prepared) -> dict[str, str]:
-    """The inputs of a run beside its plan: kernel, agent, code, each package and file of its root."""
+    """Returns the inputs of a run in virtual time beside its plan, each name -> hash or version: kernel,
+    agent, code, Python, and each package and file of its closed root.
+    """
     kernel = prepared.kernel
     assert isinstance(kernel, VirtualKernel) and kernel.binary is not None
     return common(kernel.binary.path, prepared.agent) | kernel.root(prepared.plan, prepared.agent).inputs
 
 
 def record_hashes(run_dir: Path) -> None:
-    """Adds the hashes of the files that equal inputs must reproduce; does nothing for a run in real time."""
+    """Adds the hashes of `identical_set` to the manifest; does nothing for a run in real time."""
     if manifest.read(run_dir).get("time") == "virtual":
         manifest.hashed(run_dir, identical_set(run_dir))
 
 
 def inputs(kernel: Path, agent: Path) -> dict[str, str]:
-    """Inputs of all runs on this machine: SHA-256 of the programs and of vNET's code, and versions."""
+    """Returns what this machine contributes to any run in virtual time, each name -> SHA-256 or version.
+
+    These are `common`, the installed programs of PROGRAMS and of all software, and the C library.
+    """
     found = common(kernel, agent)
     for name in sorted({*PROGRAMS, *(program.name for program in programs())}):
         if path := find_tool(name):
@@ -89,13 +97,13 @@ def inputs(kernel: Path, agent: Path) -> dict[str, str]:
 
 
 def common(kernel: Path, agent: Path) -> dict[str, str]:
-    """Inputs of every run, beside its plan and the packages and files of its closed root."""
+    """Returns the inputs of every run: SHA-256 of kernel, agent and vNET's code, and the version of Python."""
     found = {"kernel": digest(kernel), "agent": digest(agent), "code": _code()}
     return found | {"python": platform.python_version()}
 
 
 def _code() -> str:
-    """SHA-256 of vNET's code that runs inside the lab's kernel."""
+    """SHA-256 over vNET's own files that run inside the lab kernel (CODE)."""
     roots = [CODE_ROOT / name for name in CODE]
     files: Iterable[Path] = (p for r in roots for p in ([r] if r.is_file() else sorted(r.rglob("*.py"))))
     whole = hashlib.sha256()

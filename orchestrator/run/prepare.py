@@ -1,4 +1,4 @@
-"""Prepares a run before the first change: checks the file, plans it, chooses a kernel that it fits."""
+"""Prepares a run without changing the machine: checks the file, makes its plan and chooses a kernel."""
 
 from __future__ import annotations
 
@@ -24,12 +24,15 @@ from orchestrator.project import AGENT, BUILD_AGENT
 from orchestrator.run import filters
 from orchestrator.topology import Problem, Topology, TopologyError, load
 
-_KEPT: dict[str, list[LabKernel]] = {}  # by the lab's time, for checks of many plans
+_KEPT: dict[str, list[LabKernel]] = {}  # kind of time -> its kernels; kept while many plans are checked
 
 
 @dataclass(frozen=True)
 class Request:
-    """A requested run: a topology file with its parameters (texts, as `-p` gives them) and how to run it."""
+    """A requested run: a topology file, its parameters (texts, as `-p` gives them), and options.
+
+    `seed`, `lab` and `hosts` replace those of the file, unless they are None or empty.
+    """
 
     file: Path
     parameters: Mapping[str, Any]
@@ -37,14 +40,14 @@ class Request:
     kernel: str = "auto"
     lab: str | None = None
     time: str = "real"
-    state: str | None = None  # name of its state directory, if not the lab's: one lab may run several times
-    snapshots: Path | None = None  # of booted virtual machines, from one cell of a campaign to the next
-    hosts: tuple[str, ...] = ()  # that carry the lab together, in place of the file's
+    state: str | None = None  # name of the state directory; None: the lab's name
+    snapshots: Path | None = None  # where cells of a campaign share booted virtual machines
+    hosts: tuple[str, ...] = ()  # of a multi-host lab
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A run that is ready to begin; nothing has been made. `why`: the reason for this kernel."""
+    """A run that is ready to begin and has changed nothing yet. `why`: why this kernel was chosen."""
 
     request: Request
     plan: Plan
@@ -54,16 +57,20 @@ class Prepared:
 
     @property
     def time(self) -> Time:
-        """The lab's kind of time; the fake kernel has none of its own."""
+        """The lab's kind of time: `virtual` if requested, else `real`; always `real` under the fake kernel."""
         return "virtual" if self.request.time == "virtual" and self.request.kernel != "fake" else "real"
 
     @property
     def state(self) -> str:
-        """Name of the lab's state directory, under which `vnet ls` and `vnet down` know it."""
+        """Name of the lab's state directory, which `vnet ls` shows and `vnet down` takes."""
         return self.request.state or self.plan.lab
 
     def launch(self, run_dir: Path, *, scenario: bool, keep: bool = False) -> Launch:
-        """The lab of this plan, writing to `run_dir` (made, empty), which is given the inputs first."""
+        """Returns what a kernel needs to start the lab, which writes to the empty directory `run_dir`.
+
+        Copies the topology file to `run_dir`, and unpacks container images. scenario: the lab runs its
+        scenario. keep: the lab stays up afterwards. Raises TopologyError if an image is refused.
+        """
         (run_dir / "topology.yaml").write_bytes(self.request.file.read_bytes())
         state = state_root() / self.state
         kept = self.request.snapshots
@@ -72,16 +79,18 @@ class Prepared:
         return Launch(plan, run_dir.resolve(), state, self.agent, scenario, keep, snapshots)
 
     def draw(self, run_dir: Path) -> threading.Thread:
-        """Begin to draw the topology into `run_dir` while the lab is made; join it to have it whole."""
+        """Starts and returns a thread that draws the topology to `run_dir`/topology.svg."""
         drawing = threading.Thread(target=_draw, args=(self.plan, run_dir / "topology.svg"))
         drawing.start()
         return drawing
 
 
 def prepare(request: Request, out: Path, topology: Topology | None = None) -> Prepared:
-    """Check, plan and choose; `out` is where the run will write, `topology` the file if it has been read.
+    """Checks the request's file, makes its plan and chooses a kernel.
 
-    Raises TopologyError for the file or where it does not fit this machine, KernelError for the machine.
+    `out` is the directory where the run will write; `topology` is the file's content if it has been read
+    already. Raises TopologyError if the file is wrong or its lab does not fit this machine, KernelError if
+    the machine lacks a kernel or the agent.
     """
     topology = topology or load(request.file, request.parameters, request.hosts)
     plan = make_plan(topology, request.lab, request.seed)
@@ -89,12 +98,15 @@ def prepare(request: Request, out: Path, topology: Topology | None = None) -> Pr
 
 
 def bridged_plan(request: Request, topology: Topology) -> Plan:
-    """The plan for machines whose kernel has no netem: links of virtual machines run through bridge VMs."""
+    """Makes the plan for a machine without netem, where bridge VMs impair the links of virtual machines."""
     return make_plan(topology, request.lab, request.seed, netem_in_vms=True)
 
 
 def prepare_plan(request: Request, plan: Plan, bridged: Callable[[], Plan], out: Path) -> Prepared:
-    """As `prepare`, for a finished plan; on this or another machine."""
+    """As `prepare`, for a plan that exists, for example one that a worker received.
+
+    `bridged` makes the plan for a kernel without netem, if the choice needs it.
+    """
     if wrong := filters.planned(plan):
         raise TopologyError(wrong)
     choice = choose(plan, Wish(request.kernel, request.time, out, bridged, agent_binary))
@@ -104,9 +116,9 @@ def prepare_plan(request: Request, plan: Plan, bridged: Callable[[], Plan], out:
 
 
 def insist_it_fits(plan: Plan, time: str = "real", out: Path = Path()) -> None:
-    """TopologyError where no kernel that a run would choose can hold the plan, or tcpdump refuses one of its
-    filters; makes nothing. Machines that the file names are examined by a run, and by nothing that only reads
-    files.
+    """Raises TopologyError if tcpdump refuses a filter of the plan, or if the plan does not fit this machine.
+
+    Changes nothing. Does not examine other machines that the file names: only a run does so.
     """
     found = filters.planned(plan)
     if time == "virtual" or not (plan.hosts or machine_of(plan)):
@@ -123,10 +135,13 @@ def insist_it_fits(plan: Plan, time: str = "real", out: Path = Path()) -> None:
 
 
 def with_images(plan: Plan) -> Plan:
-    """The plan with container images unpacked on this machine; TopologyError where one is refused."""
+    """Unpacks the plan's container images on this machine and returns the plan with their directories.
+
+    Raises TopologyError if an image is refused or has changed since the plan was made.
+    """
     if not any(node.image for node in plan.nodes):
         return plan
-    from orchestrator.images import ImageError, oci  # here: most plans have none
+    from orchestrator.images import ImageError, oci  # imported here: most plans have no image
 
     roots: dict[str, str] = {"": ""}
     for node in plan.nodes:
@@ -149,11 +164,14 @@ def _draw(plan: Plan, path: Path) -> None:
     try:
         path.write_bytes(graph(plan))
     except (GraphError, OSError):
-        path.unlink(missing_ok=True)  # a run is worth having without it; `vnet graph` says what is missing
+        path.unlink(missing_ok=True)  # a run does not need the drawing; `vnet graph` reports the error
 
 
 def agent_binary() -> Path:
-    """The nodes' agent: $VNET_AGENT, else the project's release build, else the one on the PATH."""
+    """Returns the agent's path: $VNET_AGENT, else the project's release build, else `vnet-agent` on the PATH.
+
+    Raises KernelError if there is none.
+    """
     if given := os.environ.get("VNET_AGENT"):
         if not os.access(given, os.X_OK):
             raise KernelError(f"VNET_AGENT={given}: no program is there; unset it or build the agent")

@@ -1,10 +1,11 @@
-"""vNET's program on a remote machine: `python -m orchestrator.run.remote VERB ...`.
+"""Carries a whole lab on a remote machine: `python -m orchestrator.run.remote VERB ...`.
 
-Started over ssh by kernel/remote from a copy of this code; standard library only. `check` reads
-{plan, kernel} and answers whether a lab can be there; `run HOME` is its owner
-(kernel/remote/remote_owner.py); `down HOME` takes it away, `pack HOME` writes its run directory as a tar,
-`forget HOME` removes what is left of it; `text HOME FILE` and `stream HOME SOCKET` are for looking into it
-while it runs. HOME is the lab's directory on this machine (kernel/remote/remote_lab.py).
+kernel/remote copies this code there and starts it over ssh; it uses the standard library only. `check` reads
+{plan, kernel} from standard input and prints whether this machine can carry the plan. `run HOME` starts the
+lab and owns it (kernel/remote/remote_owner.py), `down HOME` takes it down, `pack HOME` writes its run
+directory as a compressed tar, `forget HOME` removes its directory. `text HOME FILE` and `stream HOME SOCKET`
+read a file and join a socket of a running lab. HOME is the lab's directory on this machine
+(kernel/remote/remote_lab.py).
 """
 
 from __future__ import annotations
@@ -38,11 +39,14 @@ from orchestrator.run.teardown import TeardownError, take_down
 
 STDIN, STDOUT = 0, 1
 PIECE = 65536  # bytes read at once
-OWNER_S = 60.0  # an owner that is alone tears its lab down meanwhile
+OWNER_S = 60.0  # within which an owner without a client tears its lab down
 
 
 def check() -> int:
-    """Prints which kernel of this machine can carry the plan, or what is missing; makes nothing."""
+    """Prints as JSON which kernel of this machine can carry the plan on standard input, or why none can.
+
+    Changes nothing; returns 0.
+    """
     told = json.load(sys.stdin)
     plan, kernel = codec.build(Plan, told["plan"]), told["kernel"]
     found = host_facts()
@@ -61,7 +65,10 @@ def check() -> int:
 
 
 def run(home: Path) -> int:
-    """Own the lab of `home`; FileNotFoundError where it was given up before it could begin."""
+    """Starts the lab of `home` and owns it until its end; returns the exit status.
+
+    Raises FileNotFoundError if the client has removed `home` meanwhile, FileExistsError if it has an owner.
+    """
     with (home / OWNER).open("x") as file:
         json.dump(dataclasses.asdict(owned("owner", os.getpid())), file)
     start, plan = _start(home), codec.build(Plan, json.loads((home / LAUNCH).read_text())["plan"])
@@ -84,7 +91,10 @@ def _start(home: Path) -> Start:
 
 
 def down(home: Path) -> int:
-    """End the lab of `home`, in order if it can: what it measured stays. No other of that name is touched."""
+    """Takes the lab of `home` down, by request first, so that its results stay; then ends its owner.
+
+    Returns 0. Does nothing to another lab of the same name.
+    """
     if not (home / LAUNCH).exists():
         return 0  # it was given up before it received its task
     start = _start(home)
@@ -93,7 +103,7 @@ def down(home: Path) -> int:
     owner = _owner(home)
     deadline = time.monotonic() + OWNER_S
     while owner is not None and owner.alive and time.monotonic() < deadline:
-        time.sleep(0.05)  # the subject is the owner's end, the deadline stands above
+        time.sleep(0.05)  # waits for the owner's end until the deadline
     if owner is not None:
         end([owner])
     if read_lab(state_root() / start.state).get("run_dir") == start.run_dir:
@@ -110,7 +120,7 @@ def _owner(home: Path) -> Owned | None:
 
 
 def pack(home: Path) -> int:
-    """The run directory as a tar on standard output; empty where nothing was written."""
+    """Writes the run directory to standard output as a gzipped tar, which is empty if there is no directory."""
     run_dir = Path(_start(home).run_dir)
     with (
         gzip.GzipFile(fileobj=sys.stdout.buffer, mode="wb", compresslevel=1) as packed,
@@ -122,7 +132,7 @@ def pack(home: Path) -> int:
 
 
 def text(home: Path, name: str) -> int:
-    """A file of the run directory as it is now, on standard output; nothing where there is none."""
+    """Writes the present content of a file of the run directory to standard output, if the file exists."""
     file = Path(_start(home).run_dir) / name
     if file.exists():
         sys.stdout.buffer.write(file.read_bytes())
@@ -130,14 +140,15 @@ def text(home: Path, name: str) -> int:
 
 
 def stream(home: Path, name: str) -> int:
-    """Standard input and output joined to a Unix socket of the state directory."""
+    """Joins standard input and output to the Unix socket `name` of the lab's state directory."""
     bridge(state_root() / _start(home).state / name)
     return 0
 
 
 def bridge(path: Path) -> None:
-    """Copies both ways until either side ends; first sends an empty line, which shows that the socket
-    accepted.
+    """Connects to the Unix socket `path` and copies both ways until either side ends.
+
+    First writes an empty line to standard output, which tells the client that the socket accepted.
     """
     with socket.socket(socket.AF_UNIX) as line:
         line.connect(str(path))
@@ -156,7 +167,7 @@ def bridge(path: Path) -> None:
 
 
 def forget(home: Path) -> int:
-    """Removes the lab's directory, so that a late owner finds nothing."""
+    """Removes the lab's directory; renames it first, so that an owner that starts late finds no part of it."""
     gone = home.with_name(f".{home.name}.gone")
     if home.is_dir():
         home.rename(gone)
@@ -171,7 +182,7 @@ VERBS: dict[str, Callable[..., int]] = {
 
 
 def main(argv: Sequence[str]) -> int:
-    """Runs one verb; prints an expected error as one line on standard error."""
+    """Runs the verb `argv[0]`; returns its exit status, or 1 after an expected error, which it prints."""
     keep_others_out()
     try:
         return check() if argv[0] == "check" else VERBS[argv[0]](Path(argv[1]), *argv[2:])

@@ -1,7 +1,7 @@
-"""One run from its lab to its report: what `vnet run`, every cell of a campaign and a repetition go through.
+"""Executes one run from its lab to its report, for `vnet run`, `vnet verify` and each cell of a campaign.
 
-Nothing is printed: `observe` gets what happens, as events of the form of docs/contracts.md; to those of the
-lab this module adds the phases `reduce` and `report`, `signal` (Ctrl-C) and `tick`.
+Prints nothing, and passes events to `observe` (docs/contracts.md): those of the lab, and its own: the phases
+`reduce` and `report`, `signal` (Ctrl-C) and `tick`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Observe = Callable[[Event], None]
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of a run. `page` is None if there was nothing to report."""
+    """The outcome of a run. `error` is None without an error, `page` is None if no report was written."""
 
     run_dir: Path
     state: str  # complete, interrupted, failed
@@ -36,7 +36,7 @@ class Outcome:
     error: str | None
     warnings: tuple[Event, ...]
     page: Path | None
-    watchdog: bool = False  # interrupted without a request of the user
+    watchdog: bool = False  # the watchdog interrupted it, not the user
 
 
 def execute(
@@ -48,9 +48,11 @@ def execute(
     page: bool = True,
     tables: bool = True,
 ) -> Outcome:
-    """Run what was prepared (prepare.py) in `run_dir` (made, empty) to its tables and its report (`page`).
+    """Runs a prepared run in `run_dir` (must exist and be empty): lab, scenario, teardown, tables and report.
 
-    keep: the lab stays up after its scenario. Raises KernelError where the lab does not even start.
+    keep: the lab stays up after its scenario. tables: reduce the records, if the scenario had begun. page:
+    write the report then. Raises KernelError if the lab does not start, RunError or CaptureError if the
+    results cannot be evaluated.
     """
     launch = prepared.launch(run_dir, scenario=True, keep=keep)
     record_bounds(run_dir, prepared.plan, prepared.time)
@@ -67,7 +69,7 @@ def execute(
 
 
 def bring_up(prepared: Prepared, run_dir: Path, observe: Observe) -> Followed:
-    """Make the lab without its scenario and leave it: it is up if `last` of the result is an event."""
+    """Starts a lab without its scenario and leaves it running; it is up if the result's `last` is not None."""
     launch = prepared.launch(run_dir, scenario=False)
     prepared.draw(run_dir)
     handle, followed = follow(lambda: prepared.kernel.start(launch), observe, scenario_over)
@@ -81,7 +83,11 @@ def bring_up(prepared: Prepared, run_dir: Path, observe: Observe) -> Followed:
 
 
 def _evaluated(run_dir: Path, ended: manifest.Contents, loading: Loading, *, page: bool) -> Path | None:
-    """`evaluate`; where the run had failed before, its error comes first, as the likely cause."""
+    """Calls `evaluate`; returns its result.
+
+    If it fails for a run that is not complete, raises RunError with the run's error first, as the likely
+    cause.
+    """
     try:
         loading.check()
         return evaluate(run_dir, loading, page=page)
@@ -95,7 +101,10 @@ def _evaluated(run_dir: Path, ended: manifest.Contents, loading: Loading, *, pag
 
 
 def evaluate(run_dir: Path, observe: Observe, *, page: bool) -> Path | None:
-    """Reduce a run and write its report; the page's path. Raises CaptureError, RunDirectoryError."""
+    """Reduces a run and, with `page`, writes its report; returns the page's path, None without `page`.
+
+    Raises CaptureError, RunDirectoryError.
+    """
     from capture.reduce import reduce_run
     from reports.report import report
 
@@ -113,21 +122,24 @@ def evaluate(run_dir: Path, observe: Observe, *, page: bool) -> Path | None:
 
 
 def scenario_over(event: Event) -> bool:
-    """Whether the event shows that a lab that stays up has finished its scenario."""
+    """Whether the event shows that the lab stays up and serves requests, after its scenario if it has one."""
     return event.get("event") == "phase" and event.get("serving") is True
 
 
 def close(prepared: Prepared, run_dir: Path, followed: Followed) -> manifest.Contents:
-    """The manifest, complete, and the run sealed if there is something to reduce."""
+    """Completes and returns the manifest after the lab's end; seals the run if its scenario had begun."""
     ended = settle(run_dir, followed)
     complete_manifest(run_dir, prepared)
-    if measured(run_dir):  # what is changed before the first reduction is seen by it
+    if measured(run_dir):  # the first reduction finds later changes by the seal
         seal.seal(run_dir, records=ended.get("state") != "running")
     return ended
 
 
 def settle(run_dir: Path, followed: Followed) -> manifest.Contents:
-    """The manifest after the end; writes the end of a lab that could not do so itself."""
+    """Returns the manifest of a run whose lab has ended or stays up.
+
+    If the lab ended without writing its end state, writes `interrupted` or `failed` there with the reason.
+    """
     found = manifest.read(run_dir)
     if found.get("state") in ENDED or (followed.last is not None and found):
         return found
@@ -136,7 +148,7 @@ def settle(run_dir: Path, followed: Followed) -> manifest.Contents:
 
 
 def last_words(run_dir: Path) -> str:
-    """The end of the log of a lab process that ended without an error event."""
+    """Returns a sentence on a lab process that ended without an error event, with the end of its log."""
     for name in ("lab.log", "owner.log", "console.log", "remote.log"):
         log = run_dir / "raw" / name
         if log.exists() and (text := log.read_text(errors="replace").strip()):
@@ -147,12 +159,12 @@ def last_words(run_dir: Path) -> str:
 
 
 def measured(run_dir: Path) -> bool:
-    """Whether the scenario had begun, so that there is something to reduce."""
+    """Whether the run has begun its scenario and has a plan, so that there are records to reduce."""
     return bool(manifest.read(run_dir).get("t0_ns")) and (run_dir / "plan.json").exists()
 
 
 def outcome(run_dir: Path, page: Path | None) -> Outcome:
-    """The outcome of a run by its manifest, with the warnings that the reduction added."""
+    """Reads the outcome of a run from its manifest, with the warnings that the reduction added."""
     found = manifest.read(run_dir)
     return Outcome(
         run_dir,

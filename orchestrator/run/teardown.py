@@ -1,4 +1,4 @@
-"""Takes down the lab of a run that has ended, and any lab by its name: first by request, then by force."""
+"""Takes down a lab by its name, or the lab of a run that has ended: first by request, then by force."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ from orchestrator.run.directories import RunError
 from orchestrator.run.follow import Followed
 
 ENDED = ("complete", "interrupted", "failed")
-EXIT_S = 30.0  # the longest wait for the process after its last event
-ASKED_S = 20.0  # a lab of 1,000 nodes tears itself down in less; after it, force
-FETCHED_S = 600.0  # of another machine: until then its owner may fetch the run; after it, from the beginning
+EXIT_S = 30.0  # longest wait for the end of the lab process after its last event
+ASKED_S = 20.0  # longest wait after a request: a lab of 1,000 nodes needs less
+FETCHED_S = 600.0  # longest wait for a lab elsewhere, whose owner fetches the run first
 POLL_S = 0.02
 
 
 class TeardownError(Exception):
-    """Something of a lab could not be removed; the text names it."""
+    """A part of a lab could not be removed; the text names the part and the reason."""
 
 
 def tear_down(
     lab: str, run_dir: Path, handle: LabHandle, followed: Followed, observe: Callable[[dict[str, Any]], None]
 ) -> None:
-    """Waits for the end of a lab that does not stay up, and takes away what it left if it was killed."""
+    """Waits for the end of a lab that does not stay up, and removes what a killed one left behind."""
     if followed.killed:
         take_down(lab, politely=False)
     if followed.last is None:
@@ -45,12 +45,15 @@ def tear_down(
 
 
 def clear(lab: str, run_dir: Path, observe: Callable[[dict[str, Any]], None]) -> None:
-    """Removes the remains of the run's lab if its process was killed; leaves another lab of that name."""
+    """Removes what the run's lab left behind, if its process ended without a teardown; warns if that fails.
+
+    Leaves alone another run's lab of that name, and labs on other machines.
+    """
     about = read_lab(state_root() / lab)
     if about.get("run_dir") != str(run_dir.absolute()) or str(about.get("kernel")).startswith("ssh://"):
         return
     if manifest.read(run_dir).get("state") in ENDED:
-        return  # it tore itself down, and has said what it could not remove
+        return  # it tore itself down, and reported what it could not remove
     try:
         take_down(lab, politely=False)
     except TeardownError as error:
@@ -59,7 +62,10 @@ def clear(lab: str, run_dir: Path, observe: Callable[[dict[str, Any]], None]) ->
 
 
 def reap(handle: LabHandle) -> int:
-    """The exit status of a lab process that has sent its last event."""
+    """Waits for a lab process that has sent its last event; returns its exit status.
+
+    Raises RunError after EXIT_S seconds.
+    """
     try:
         return handle.wait(EXIT_S)
     except TimeoutError as error:
@@ -67,10 +73,10 @@ def reap(handle: LabHandle) -> int:
 
 
 def take_down(lab: str, *, politely: bool = True) -> Removed:
-    """Removes all of a lab; politely: by request first, so that it ends its run in order and keeps its data.
+    """Removes everything of a lab and returns what was removed by force: nothing if it ended itself.
 
-    What was removed by force; nothing of it if the lab was gone or went by itself. A run that then still is
-    `running` is written as interrupted. Raises TeardownError.
+    politely: requests the lab to end its run first, so that its data is kept. If the run's manifest then
+    still has the state `running`, writes `interrupted` there. Raises TeardownError.
     """
     run_dir = read_lab(state_root() / lab).get("run_dir")
     removed = _take_down(lab, politely)
@@ -102,8 +108,9 @@ def _take_down(lab: str, politely: bool) -> Removed:
 
 
 def _on_hosts(state_dir: Path) -> list[str]:
-    """Take away what a lab over several hosts left there; of hosts that cannot be asked, why, and they stay
-    written down.
+    """Removes what a multi-host lab left on its hosts; returns one sentence for each host where that failed.
+
+    Those hosts stay noted in the state directory, for the next attempt.
     """
     ways = host_commands.left(state_dir)
     if not ways:
@@ -120,12 +127,12 @@ def _on_hosts(state_dir: Path) -> list[str]:
 
 
 def _owner(state_dir: Path) -> Owned | None:
-    """The process that can tear the lab down in order."""
+    """Returns the lab process, which can tear the lab down in order; None if it does not live."""
     return next((p for p in processes(state_dir) if p.role == "lab" and p.alive), None)
 
 
 def _ask(control: Path, owner: Owned) -> None:
-    """Requests the teardown over the control socket if the lab serves it, else by a signal."""
+    """Requests the teardown over the control socket; by SIGTERM if the lab does not answer there."""
     try:
         with socket.socket(socket.AF_UNIX) as connection:
             connection.settimeout(5)
@@ -140,4 +147,4 @@ def _ask(control: Path, owner: Owned) -> None:
 def _gone(owner: Owned, longest_s: float) -> None:
     deadline = time.monotonic() + longest_s
     while owner.alive and time.monotonic() < deadline:
-        time.sleep(POLL_S)  # the subject is the process's end, the deadline stands above
+        time.sleep(POLL_S)  # waits for the process's end until the deadline
