@@ -27,8 +27,8 @@ FORMAT = 1
 class Summary:
     """The state of a campaign: number of cells in each state, and the estimated time of the remaining ones.
 
-    left_s: seconds in this process, one cell after the other; None before a cell is complete. page: the path
-    of the campaign's report, None if there is none.
+    left_s: seconds if the remaining cells run one after the other; None before a cell is complete. page: the
+    path of the campaign's report, None if there is none.
     """
 
     cells: int

@@ -58,7 +58,7 @@ def _run_cell(request: Request, directory: Path, cell: Cell, observe: Observe) -
 
 
 def _wait_for_name(lab: str, observe: Observe) -> None:
-    """Waits until no lab runs in the state directory `lab`; observes a `waits` event if it must wait."""
+    """Waits until no lab runs in the state directory `lab`; if it must wait, observes one `waits` event."""
     state_dir = state_root() / lab
     if in_use(state_dir):
         text = f"lab {lab}: {NAME_IN_USE} ({state_dir}); waits until that lab has ended (or see --lab)"

@@ -1,4 +1,4 @@
-"""Fetches captures that stayed on a worker's machine, on request and in pieces."""
+"""Copies captures that stayed on the machines of an engine's workers to the campaign's directory, in pieces."""
 
 from __future__ import annotations
 
@@ -15,26 +15,29 @@ from orchestrator.campaign.journal import CampaignError, Json
 if TYPE_CHECKING:
     from distributed import Client
 
-PIECE_BYTES = 8 << 20  # a worker's other messages pass in between
+PIECE_BYTES = 8 << 20  # small enough that other messages of a worker do not wait long
 Tell = Callable[[str], None]
 
 
 def sizes(run_dir: str) -> dict[str, int]:
-    """Runs on a worker: the size in bytes of each capture of a run."""
+    """Runs on a worker: returns name -> size in bytes of each capture of a run; empty without captures."""
     names = {file.name for file in Path(run_dir).iterdir()}
     files = (Path(run_dir) / CAPTURES).iterdir() if CAPTURES in names else ()
     return {file.name: file.stat().st_size for file in files if file.is_file()}
 
 
 def piece(run_dir: str, name: str, offset: int) -> bytes:
-    """Runs on a worker: a piece of a capture, from `offset`."""
+    """Runs on a worker: returns at most PIECE_BYTES bytes of a capture, from `offset`."""
     with (Path(run_dir) / CAPTURES / name).open("rb") as file:
         file.seek(offset)
         return file.read(PIECE_BYTES)
 
 
 def away(directory: Path) -> list[Json]:
-    """The journal's lines of complete cells whose captures are on another machine."""
+    """Returns the last journal lines of complete cells whose captures are only on another machine.
+
+    Raises CampaignError if the directory has no journal.
+    """
     if not (directory / "cells.jsonl").exists():
         raise CampaignError(
             f"{directory}: holds no cells.jsonl; `vnet campaign run FILE` makes a campaign directory"
@@ -50,9 +53,10 @@ def away(directory: Path) -> list[Json]:
 
 
 def fetch(engine: Engine, directory: Path, lines: list[Json], tell: Tell) -> list[str]:
-    """Fetches the captures of these cells; returns one sentence for each capture that is not available.
+    """Copies the captures of the cells of these journal lines; passes one sentence for each cell to `tell`.
 
-    EngineError where the engine cannot be used.
+    Returns one sentence for each cell whose captures are not available. Raises EngineError if the engine
+    cannot be used.
     """
     from orchestrator.campaign.engines.opening import opened
     from orchestrator.campaign.engines.workers import FIRST_S, Workers
@@ -94,7 +98,10 @@ def _pieces(client: Client, address: str, there: str, name: str, size: int) -> I
 
 
 def _asked(client: Client, address: str, function: Callable[..., Any], *arguments: Any) -> Any:
-    """Runs the function on a worker; EngineError if the worker has left."""
+    """Runs the function on the worker at `address`; returns its result.
+
+    EngineError if the worker has left.
+    """
     answers = client.run(function, *arguments, workers=[address])
     if address not in answers:
         raise EngineError("its worker went meanwhile; the same command tries it again")

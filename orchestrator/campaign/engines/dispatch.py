@@ -1,7 +1,7 @@
-"""Sends a campaign's cells to an engine as tasks; the engine decides where they run and which run again.
+"""Sends a campaign's cells to an engine as tasks; the engine chooses their workers, and repeats lost cells.
 
-Only this process writes the journal. As many cells are with the engine as it has workers, so that Ctrl-C,
-kill -9 of anything and a worker that comes late all find little in flight.
+Only this process writes the journal. At any time the engine has at most as many cells as workers, so that
+little is lost by Ctrl-C, by the end of a process, or by a worker that comes late.
 """
 
 from __future__ import annotations
@@ -44,14 +44,16 @@ if TYPE_CHECKING:
     from orchestrator.campaign.engines.workers import Workers
 
 TICK_S = 0.5
-GATHER_S = 20  # for a result; where its worker is lost in between, the cell ends a second time
+GATHER_S = 20  # longest wait for a result; a lost worker's cell ends a second time
 
 
 def spread(
     engine: Engine, settings: Settings, directory: Path, todo: Todo, total: int, observe: Observe
 ) -> bool:
-    """Run all of `todo` on the engine; whether it was interrupted. EngineError where it cannot be used, was
-    lost, or has no machine for some cells.
+    """Runs all cells of `todo` on the engine; returns whether the campaign was interrupted.
+
+    total: number of all cells of the campaign, for the events. Raises EngineError if the engine cannot be
+    used or is lost, or if some cells fit none of its machines.
     """
     if not todo:
         return False
@@ -68,6 +70,8 @@ def spread(
 
 
 class _Spread:
+    """One execution of a campaign on an engine: submits cells, receives their events and results."""
+
     def __init__(
         self,
         engine: Engine,
@@ -104,7 +108,7 @@ class _Spread:
         with _presses() as presses:
             patience_s = float("inf") if self._jobs else FIRST_S
             self._workers.wait(patience_s, lambda: self._over(presses))
-            self._tend()  # it may be lost before the next look
+            self._tend()  # the first worker may be lost before the next call
             while True:
                 if presses:
                     self._stop(presses.pop(0))
@@ -152,9 +156,10 @@ class _Spread:
         future.add_done_callback(lambda done: self._arrived.put(("done", (flight.number, done.key))))
 
     def _came(self) -> None:
-        """Handles a new worker: repeats the stop signal, which it did not receive. A task whose
-        workers are all gone waits, and the scheduler looks for workers of a resource when one comes: ours get
-        theirs after that, so such a task is sent anew.
+        """Handles a new worker: sends stranded cells anew or, if the campaign is stopped, repeats the signal.
+
+        The scheduler assigns waiting tasks when a worker connects, and ours receive their resource only
+        later; so a task whose workers are all gone would wait forever.
         """
         if self._stopped:
             self._tell_stop(signal.SIGTERM)
@@ -163,12 +168,12 @@ class _Spread:
             self._send(flight, self._workers.hosts_but(flight.unfit) if flight.unfit else None)
 
     def _let_go(self) -> None:
-        """Ends the cells of lost workers, once the campaign is stopped."""
+        """Ends the cells of lost workers as interrupted; for a campaign that is stopped."""
         for flight in self._stranded():
             self._settle(flight, flight.lost())
 
     def _stranded(self) -> list[Flight]:
-        """The cells that no worker has; cancels their tasks."""
+        """Returns the cells that wait and that no worker has; releases their tasks."""
         taken = {key for keys in self._client.processing().values() for key in keys}
         found = []
         for flight in self._flights.values():
@@ -233,7 +238,10 @@ class _Spread:
             self._observe(event)
 
     def _begun(self, flight: Flight, event: dict[str, Any]) -> None:
-        """Note the cell in flight; where it has begun before, its worker was lost."""
+        """Notes in the journal that a cell has begun.
+
+        If it had begun before, its worker was lost: writes the end of that attempt as interrupted, and warns.
+        """
         if flight.line:
             why = f"its worker on {flight.machine} was lost; the cell runs again on {event['machine']}"
             self._observe({"event": "warning", "number": flight.number, "code": "worker-lost", "text": why})
@@ -249,7 +257,7 @@ class _Spread:
         self._observe({**about, "machine": flight.machine})
 
     def _done(self, flight: Flight, future: Future[Result]) -> None:
-        """Fetches the result of a cell's task that ended, or seemed to."""
+        """Fetches and records the result of an ended task; waits on if it does not arrive in GATHER_S."""
         from distributed import CancelledError, KilledWorker
 
         try:
@@ -261,7 +269,7 @@ class _Spread:
             raise self._lost() from error
         except KilledWorker as error:
             result = flight.failed(f"it took several workers with it, the last: {error.last_worker.address}")
-        except Exception as error:  # of our own code there: the cell has failed, the rest goes on
+        except Exception as error:  # an error of our own code there: only this cell fails
             result = flight.failed(f"{type(error).__name__}: {error}")
         future.release()
         self._settle(flight, result)
@@ -294,7 +302,7 @@ class _Spread:
         self._observe({**event, "state": result.state, "error": result.error})
 
     def _elsewhere(self, flight: Flight, result: Result) -> None:
-        """Sends a cell that did not fit its machine to another one; refuses it if no machine is left."""
+        """Sends a cell that did not fit its machine to another one; notes it as unfit if no machine is left."""
         flight.unfit[result.boot] = f"{result.machine}: {result.error}"
         hosts = self._workers.hosts_but(flight.unfit)
         if hosts and not self._stopped:
@@ -305,7 +313,7 @@ class _Spread:
         self._unfit.append(f"cell {flight.cell.name}: fits no machine of {self._engine}:{why}")
 
     def _stop(self, number: int) -> None:
-        """Stops the campaign: signals the cells in flight as Ctrl-C does, and starts no others."""
+        """Stops the campaign: passes the signal `number` to the running cells, and starts no others."""
         self._stopped = True
         for flight in list(self._flights.values()):
             self._observe({"event": "signal", "number": flight.number})

@@ -1,4 +1,4 @@
-"""The engine that runs a campaign's cells: reads the text of `--on`; examines no machine."""
+"""Reads the text of `--on`, which names the engine of a campaign; examines no machine."""
 
 from __future__ import annotations
 
@@ -9,16 +9,20 @@ from urllib.parse import urlsplit
 from orchestrator.language.problem import closest
 
 KINDS = ("local", "dask", "tls", "slurm")
-MOST = 256  # workers that we start
+MOST = 256  # workers that vNET starts
 
 
 class EngineError(Exception):
-    """An engine that cannot be used, or that was lost; the text is place, value, rule, remedy."""
+    """An engine cannot be used or was lost; the text is place, value, rule, remedy."""
 
 
 @dataclass(frozen=True)
 class Engine:
-    """kind: one of KINDS. workers: that we start (`local`, `slurm`); address: of a scheduler."""
+    """The engine that runs a campaign's cells.
+
+    kind: one of KINDS. workers: how many vNET starts (`local`, `slurm`; else 0). address: of a Dask scheduler
+    (`dask`, `tls`; else empty).
+    """
 
     kind: str
     workers: int = 0
@@ -29,7 +33,10 @@ class Engine:
 
 
 def engine_of(text: str) -> Engine:
-    """`local:N`, `dask://HOST:PORT`, `tls://HOST:PORT`, `slurm:N`; EngineError for anything else."""
+    """Parses `local:N`, `dask://HOST:PORT`, `tls://HOST:PORT`, `slurm:N`; EngineError for anything else.
+
+    Accepts `dask://` for addresses of this machine only, since that connection has no TLS.
+    """
     kind, _, rest = text.partition(":")
     if kind in ("local", "slurm"):
         return Engine(kind, workers=_workers(text, rest))

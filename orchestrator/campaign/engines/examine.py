@@ -1,4 +1,4 @@
-"""Collects facts of a worker: machine, versions, and the facts of doctor that decide where cells run."""
+"""Collects the facts of a worker that decide which cells it can run: machine, versions, kernels, NICs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CODE = ("orchestrator", "capture", "contract", "reports")
 
 
 def versions() -> dict[str, str]:
-    """The versions that must be equal on the client and on every worker."""
+    """Returns name -> version of what must be equal on the client and on each worker: code, Python, Dask."""
     python = platform.python_version_tuple()
     return {
         "vNET's code": now if (now := _code()) == _LOADED else "changed since the worker began: restart it",
@@ -41,11 +41,11 @@ def _code() -> str:
     return whole.hexdigest()[:12]
 
 
-_LOADED = _code()  # of this process; cells run in processes of their own, with what is there then
+_LOADED = _code()  # this process's code; cells run in new processes, with the code on the disk
 
 
 async def examine() -> Facts:
-    """Looks at this machine beside what the worker does; changes nothing."""
+    """Collects the facts of this machine in a thread, beside the worker's other work; changes nothing."""
     return await asyncio.to_thread(_examine)
 
 

@@ -1,4 +1,4 @@
-"""Cells that an engine runs, and detection of cells that take much longer than the others did."""
+"""Tracks the cells that an engine runs, and finds those that take much longer than the others did."""
 
 from __future__ import annotations
 
@@ -15,16 +15,18 @@ from orchestrator.topology import Cell
 if TYPE_CHECKING:
     from distributed import Future
 
-LATE = 3.0  # times the median of the others
-FEWEST = 3  # others, before one can be late
-LEAST_S = 10.0
+LATE = 3.0  # times the median of the complete cells
+FEWEST = 3  # complete cells, before another can be late
+LEAST_S = 10.0  # a cell is not late before it has run so long
 
 
 @dataclass
 class Flight:
-    """One cell that an engine runs. line: its line in the journal, empty until it has begun.
+    """One cell that an engine runs.
 
-    unfit: machines that cannot carry it.
+    sent: how often its task was submitted. line: its line in the journal, empty until it has begun. attempt:
+    identifies the present execution. began: monotonic time in seconds. named: it was reported as late. unfit:
+    each machine (by boot id) that cannot carry it -> the reason.
     """
 
     number: int
@@ -40,7 +42,7 @@ class Flight:
     unfit: dict[str, str] = field(default_factory=dict)
 
     def begins(self, attempt: str, machine: str, run_dir: str) -> None:
-        """Notes that the cell begins on a machine, for the first time or again."""
+        """Notes that an execution of the cell, the first or a repeated one, begins on a machine."""
         self.attempt, self.machine, self.began, self.named = attempt, machine, time.monotonic(), False
         self.line = {
             **planned(self.cell),
@@ -51,28 +53,28 @@ class Flight:
         }
 
     def failed(self, why: str) -> Result:
-        """The result of a cell whose worker could not report it."""
+        """Returns the result `failed` for a cell whose worker could not report one itself."""
         return Result("failed", why, 0.0, self.machine, "", self.attempt)
 
     def lost(self) -> Result:
-        """The result of a cell whose worker was lost after the campaign was stopped."""
+        """Returns the result `interrupted` for a cell whose worker was lost after the campaign was stopped."""
         return Result("interrupted", "its worker was lost", 0.0, self.machine, "", self.attempt)
 
 
 class Stragglers:
-    """Cells that have taken LATE times as long as half of those before them; each is named once."""
+    """Finds late cells: those that run for LATE times the median duration of the complete cells, and LEAST_S."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._took: list[float] = []
 
     def took(self, result: Result) -> None:
-        """Notes the duration of a cell that has ended."""
+        """Notes the duration of a cell; ignores cells that are not complete."""
         if result.state == "complete":
             self._took.append(result.wall_s)
 
     def late(self, flight: Flight) -> str | None:
-        """A message about a late cell, given once; None if it is not late."""
+        """Returns a message if the cell is late; None if it is not, or if it was reported before."""
         if flight.named or not flight.line or len(self._took) < FEWEST:
             return None
         usual, so_far = statistics.median(self._took), self._clock() - flight.began

@@ -1,4 +1,4 @@
-"""Runs one cell in a process of its own on a worker: passes its events on, and signals to it."""
+"""Starts the process of one cell on a worker (`campaign/cell.py`); passes its events on, and signals to it."""
 
 from __future__ import annotations
 
@@ -20,8 +20,10 @@ POLL_S = 0.5
 
 
 class Job:
-    """`told`: for orchestrator.campaign.cell. Its session is its own, so that Ctrl-C reaches it through us
-    only; it ends in order when this process is gone.
+    """The process of one cell, in a session of its own, so that Ctrl-C reaches it only through `signal`.
+
+    `told` is the object that orchestrator.campaign.cell reads. The process ends its lab when this one is
+    gone. Its standard error goes to `run_dir`/cell.log.
     """
 
     def __init__(self, told: dict[str, Any], run_dir: Path) -> None:
@@ -47,10 +49,14 @@ class Job:
             self.process.stdin.write(json.dumps(told).encode() + b"\n")
             self.process.stdin.flush()
         except BrokenPipeError:
-            return  # it died at once: its log says why
+            return  # it ended at once; its log has the reason
 
     def follow(self, observe: Callable[[Event], None], poll: Callable[[], None]) -> tuple[str, str | None]:
-        """Passes the events on until the process ends; returns state and error. Calls `poll` periodically."""
+        """Passes the process's events to `observe` until it ends; returns state and error (or None) of the
+        cell.
+
+        Calls `poll` after each piece of output, and at least every POLL_S.
+        """
         with selectors.DefaultSelector() as selector:
             selector.register(self._output, selectors.EVENT_READ)
             while True:
@@ -74,7 +80,10 @@ class Job:
         return bool(data)
 
     def _ended(self) -> tuple[str, str | None]:
-        """A process that died without its result has failed."""
+        """Returns state and error of the ended process: `failed` if it has sent no result.
+
+        Removes an empty log.
+        """
         status = self.process.wait()
         for pipe in (self.process.stdin, self.process.stdout):
             if pipe is not None:
@@ -88,6 +97,6 @@ class Job:
         return "failed", f"its process ended with status {status}: {last[0]}"
 
     def signal(self, number: int) -> None:
-        """Signals the process: the first signal ends its lab in order, a second one at once."""
+        """Sends a signal to the process if it lives: the first ends its lab in order, a second by force."""
         if self.process.poll() is None:
             self.process.send_signal(number)

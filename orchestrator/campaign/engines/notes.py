@@ -1,7 +1,7 @@
-"""A machine's note on a cell that it runs or has run: `engine/CELL.json` of the campaign.
+"""Keeps a worker's note on each cell that its machine runs or has run: `engine/CELL.json` of the campaign.
 
-With it a worker does not run a finished cell again, and takes the lab of a lost worker's cell down by name
-before the cell begins anew.
+By this note a worker does not run an ended cell again, and takes down the lab that a lost worker's cell left
+before it runs that cell again.
 """
 
 from __future__ import annotations
@@ -15,14 +15,17 @@ from orchestrator.lab.state import Owned, read_lab, state_root
 from orchestrator.lab.state import replace as replace_file
 from orchestrator.run.teardown import take_down
 
-ENGINE = "engine"  # directory of a campaign's
+ENGINE = "engine"  # in a campaign's directory
 BOOT = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 
 
 @dataclass(frozen=True)
 class Note:
-    """attempt: distinguishes repeated executions. lab: the name of its state directory; run: of its run
-    directory. state: how it ended, empty before.
+    """What a worker's machine knows of one cell.
+
+    sitting: identifies the command that runs the campaign. attempt: distinguishes repeated executions of the
+    cell. boot: identifies the machine and its boot. lab, run: names of the state directory and of the run
+    directory. process: of the running cell. state, error, wall_s: of the ended cell; state is empty before.
     """
 
     sitting: str
@@ -36,16 +39,16 @@ class Note:
     wall_s: float = 0.0
 
     def of(self, process: Owned) -> Note:
-        """The note with the process that runs the cell."""
+        """Returns a copy of the note with the process that runs the cell."""
         return replace(self, process=process)
 
     def ended(self, state: str, error: str | None, wall_s: float) -> Note:
-        """The note with the cell's end state."""
+        """Returns a copy of the note with end state, error and duration of the cell, and without process."""
         return replace(self, process=None, state=state, error=error, wall_s=round(wall_s, 1))
 
 
 def read_note(place: Path, cell: str) -> Note | None:
-    """The note on a cell; None if there is none, or a crash truncated it."""
+    """Reads the note on a cell in the campaign's directory `place`; None if there is none or it is damaged."""
     try:
         return codec.from_json(Note, _path(place, cell).read_text())
     except (OSError, ValueError, TypeError, KeyError):
@@ -61,7 +64,10 @@ def write_note(place: Path, cell: str, note: Note) -> None:
 
 
 def settle(note: Note, place: Path) -> None:
-    """Ends everything that a lost worker has left of this cell on this machine, and nothing else."""
+    """Ends the process and the lab that a lost worker has left of the cell of this note on this machine.
+
+    Does nothing for a cell that has ended, for a note from before the machine's boot, and to other labs.
+    """
     if note.state or note.boot != BOOT:
         return
     end([note.process] if note.process else [])

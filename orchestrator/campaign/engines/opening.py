@@ -1,4 +1,4 @@
-"""Opens a client of Dask distributed for an engine: of an existing scheduler, or of one that vNET starts."""
+"""Connects to the Dask scheduler of an engine: to an existing one, or to one that vNET starts."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from orchestrator.campaign.engines.slurm import jobs
 if TYPE_CHECKING:
     from distributed import Client
 
-REACHED_S = 5  # whether anything listens there; what does has as long as Dask gives connections (30 s)
+REACHED_S = 5  # for the TCP connection; Dask then waits 30 s for the scheduler's answer
 QUIET = {
-    "distributed.scheduler.http.routes": [],  # no pages: each would be a door for others on the machine
+    "distributed.scheduler.http.routes": [],  # no web pages, which other users of the machine could open
     "distributed.worker.http.routes": [],
-    "distributed.worker.profile.enabled": False,  # what Dask measures of itself costs beside labs
+    "distributed.worker.profile.enabled": False,  # Dask's measurements of itself would disturb labs
     "distributed.admin.system-monitor.gil.enabled": False,
     "distributed.admin.tick.interval": "500ms",
 }
@@ -32,7 +32,10 @@ ABSENT = (
 
 @contextmanager
 def opened(engine: Engine) -> Iterator[Client]:
-    """Opens the client; EngineError if that fails. At the end, stops what it has started."""
+    """Yields a Dask client of the engine; at the end, closes it and stops the workers that it has started.
+
+    Raises EngineError if Dask is not installed or the scheduler cannot be reached.
+    """
     try:
         import dask
         from distributed import Client
@@ -67,7 +70,7 @@ def _there(engine: Engine) -> Client:
 
 
 def _why(error: BaseException) -> str:
-    """Why there is no client, with the remedy."""
+    """Returns why the scheduler cannot be reached, with the remedy."""
     keys = "both sides need keys of one authority (docs/many-machines.md)"
     cause: BaseException | None = error
     while cause is not None:
@@ -81,7 +84,7 @@ def _why(error: BaseException) -> str:
 
 
 def _certified(engine: Engine) -> None:
-    """EngineError where this command has no certificate to show."""
+    """Raises EngineError if Dask's configuration names no usable certificate for this command."""
     from distributed import Security
 
     why = "no certificate is named"
@@ -98,7 +101,10 @@ def _certified(engine: Engine) -> None:
 
 @contextmanager
 def _local(engine: Engine) -> Iterator[Client]:
-    """Starts local workers, over TLS with new keys, so that other users of this machine cannot reach them."""
+    """Starts a scheduler and workers on this machine, and yields a client of them.
+
+    They use TLS with new keys, so that other users of this machine cannot reach them.
+    """
     from distributed import Client, LocalCluster, Security
 
     with tempfile.TemporaryDirectory(prefix="vnet-workers-") as scratch:

@@ -1,4 +1,4 @@
-"""Runs workers as Slurm jobs: submits them, reports why they wait, and submits lost ones anew."""
+"""Runs workers as Slurm jobs: submits the jobs, reports why they wait, and submits lost jobs again."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from distributed import Client, Security
 
 Observe = Callable[[dict[str, Any]], None]
-MEMORY = "2 GB"  # of a job, where jobqueue.yaml does not say
-LOST_AFTER = "5s"  # a worker that is gone for so long has lost its job
-LOOK_S = 5.0  # interval of queries to Slurm, about jobs whose worker has not come
-ANSWER_S = 30  # of its commands
+MEMORY = "2 GB"  # of a job, unless jobqueue.yaml sets it
+LOST_AFTER = "5s"  # a worker that is gone for this time has lost its job
+LOOK_S = 5.0  # interval of queries to Slurm
+ANSWER_S = 30  # longest wait for a command of Slurm
 CLOSE_S = 5
 TOLD_LINES = 5
 ROLES = ("scheduler", "worker", "client")
@@ -28,8 +28,11 @@ ROLES = ("scheduler", "worker", "client")
 
 @contextmanager
 def jobs(engine: Engine, absent: str) -> Iterator[Client]:
-    """Starts a local scheduler over TLS with new keys, and a worker in each job; partition, memory and times
-    by Dask's jobqueue.yaml. EngineError where Slurm would not take such a job.
+    """Starts a scheduler on this machine and submits one Slurm job for each worker; yields a client.
+
+    Scheduler and workers use TLS with new keys. Dask's jobqueue.yaml sets partition, memory and times of the
+    jobs. `absent` is the sentence on missing packages. Raises EngineError if Slurm is absent or would refuse
+    such a job.
     """
     try:
         from dask_jobqueue.slurm import SLURMCluster
@@ -72,14 +75,17 @@ def jobs(engine: Engine, absent: str) -> Iterator[Client]:
 
 @contextmanager
 def _shared(said: Mapping[str, Any]) -> Iterator[Path]:
-    """A directory for the jobs' keys and logs, below the home directory, which the cluster's nodes share."""
+    """Makes a temporary directory for the jobs' keys and logs, which all nodes of the cluster see.
+
+    It lies below jobqueue.yaml's shared-temp-directory, by default the home directory.
+    """
     base = Path(said.get("shared-temp-directory") or "~").expanduser()
     with tempfile.TemporaryDirectory(prefix=".vnet-slurm-", dir=base, ignore_cleanup_errors=True) as place:
         yield Path(place)
 
 
 def _keys(place: Path) -> Security:
-    """New TLS keys, in files that the jobs read."""
+    """Makes new TLS keys in files of `place`, which the jobs read; returns Dask's settings for them."""
     from distributed import Security
 
     made, files = Security.temporary().get_tls_config_for_role("worker"), {}
@@ -94,7 +100,7 @@ def _keys(place: Path) -> Security:
 
 
 def _try(engine: Engine, script: str) -> None:
-    """Tests whether Slurm would accept such a job, and submits none."""
+    """Raises EngineError if Slurm would refuse the job script (`sbatch --test-only`); submits nothing."""
     argv = ["sbatch", "--test-only"]
     try:
         done = subprocess.run(
@@ -110,7 +116,7 @@ def _try(engine: Engine, script: str) -> None:
 
 
 class Jobs:
-    """The jobs of a client's cluster: `look` now and then."""
+    """The Slurm jobs behind a client's cluster; call `look` repeatedly to keep them running."""
 
     def __init__(
         self, engine: Engine, client: Client, observe: Observe, clock: Callable[[], float] = time.monotonic
@@ -118,19 +124,20 @@ class Jobs:
         self._engine, self._observe, self._clock = engine, observe, clock
         self._cluster: Any = client.cluster
         self._next = clock() + LOOK_S
-        self._came: set[str] = set()  # jobs whose worker was there
-        self._told: dict[str, str] = {}  # what was last said of a job
-        self._ended: dict[str, str] = {}  # jobs that ended before their worker came, and the end of their log
+        self._came: set[str] = set()  # jobs whose worker has connected
+        self._told: dict[str, str] = {}  # job -> the last sentence about it
+        self._ended: dict[str, str] = {}  # job that ended before its worker came -> a sentence with its log
 
     def look(self) -> None:
-        """Submits lost jobs again, reports why a job waits. EngineError if all ended before their worker
-        came: what ends one at once ends the next one, too.
+        """Every LOOK_S, submits lost jobs again and reports why jobs wait.
+
+        Raises EngineError if all jobs ended before their worker came, since further ones would, too.
         """
         known = self._greet()
         if self._clock() < self._next:
             return
         self._next = self._clock() + LOOK_S
-        self._cluster.scale(self._engine.workers)  # those that are there stay
+        self._cluster.scale(self._engine.workers)  # keeps the workers that have connected
         waiting = known - self._came - self._ended.keys()
         if waiting and (states := _states(waiting)) is not None:
             for job in sorted(waiting):
@@ -139,9 +146,9 @@ class Jobs:
             raise EngineError(f"--on {self._engine}: " + "\n".join(self._ended.values()))
 
     def _greet(self) -> set[str]:
-        """Notes the jobs whose worker has come, since it may be lost before the next query; returns all jobs.
+        """Notes the jobs whose worker has connected, before it may be lost again; returns all job ids.
 
-        By the scheduler itself, which is of this process: what the cluster says of it comes later.
+        Asks the scheduler, which runs in this process, since the cluster object learns of workers later.
         """
         present = {worker.name for worker in list(self._cluster.scheduler.workers.values())}
         known = {name: str(job.job_id) for name, job in self._cluster.workers.items() if job.job_id}
@@ -161,7 +168,7 @@ class Jobs:
             self._observe({"event": "worker", "text": text})
 
     def _log(self, job: str) -> str:
-        """The end of the job's log."""
+        """Returns a sentence with the last TOLD_LINES lines of the job's log, or why there are none."""
         about = next(one for one in self._cluster.workers.values() if str(one.job_id) == job)
         path = Path(about.log_directory) / f"{about.job_name}-{job}.err"
         try:
@@ -172,13 +179,13 @@ class Jobs:
 
 
 def _states(of: set[str]) -> dict[str, str] | None:
-    """State and reason of each job in Slurm's queue; None if Slurm does not answer."""
+    """Returns job id -> `STATE (reason)` of the jobs in Slurm's queue; None if Slurm does not answer."""
     argv = ["squeue", "--noheader", "--format", "%i|%T (%r)", "--jobs", ",".join(sorted(of))]
     try:
         done = subprocess.run(argv, capture_output=True, text=True, timeout=ANSWER_S, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return None
-    if done.returncode != 0:  # of one job that it has forgotten, it says that the id is invalid
+    if done.returncode != 0:  # for a single unknown job, squeue reports an invalid id
         return {} if "Invalid job id" in done.stderr else None
     rows = (line.strip().partition("|") for line in done.stdout.splitlines())
     return {job: state for job, _, state in rows}

@@ -1,4 +1,4 @@
-"""The messages between client and worker for one cell: the task and its result."""
+"""Defines the messages between client and workers: the task of a cell, its result, and a worker's facts."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-CAPTURES = "pcap"  # of a run directory; it stays where it was made
+CAPTURES = "pcap"  # directory of a run's captures, which stay on the worker's machine
 
 
 @dataclass(frozen=True)
 class Task:
-    """One cell, planned: a worker needs no file of the campaign.
+    """Everything that a worker needs to run one cell; it reads no file of the campaign.
 
-    sitting: one command that runs the campaign; campaign: its directory's name on a worker that does not see
-    `directory`. state: name of the lab's state directory. bridged: the plan for a kernel without netem, where
-    that is another one.
+    sitting: identifies the command that runs the campaign. campaign: name of the campaign's directory on a
+    worker that does not see `directory`. state: name of the lab's state directory. topology: content of the
+    topology file. plan, bridged: plans as JSON; bridged is for a kernel without netem, None if the lab has no
+    virtual machines.
     """
 
     cell: str
@@ -32,11 +33,12 @@ class Task:
 
 @dataclass(frozen=True)
 class Result:
-    """How a cell ended. state: as of a run, or `unfit` where the worker's machine cannot carry it.
+    """How a cell ended.
 
-    attempt: distinguishes repeated executions. boot: identifies the machine (see Facts). run_dir: name of its
-    directory. packed: its files without captures, where the worker does not see the campaign's directory;
-    there: where it keeps them then.
+    state: that of its run, or `unfit` if the worker's machine cannot carry it. attempt: distinguishes
+    repeated executions. boot: identifies the machine (see Facts). run_dir: name of the run directory. packed:
+    its files without captures as a tar, if the worker does not see the campaign's directory, else None;
+    there: their path on the worker's machine then.
     """
 
     state: str
@@ -52,12 +54,16 @@ class Result:
 
 @dataclass(frozen=True)
 class Facts:
-    """The facts that a worker reports about itself. boot: equal for all workers on one machine."""
+    """The facts that a worker reports about itself.
+
+    boot: the boot id of its machine, equal for all workers there. memory_bytes: available memory. kernels:
+    names of the usable ones. nics: names of the physical network cards.
+    """
 
     machine: str
     boot: str
     versions: Mapping[str, str]
-    inputs: Mapping[str, str]  # of runs in virtual time
+    inputs: Mapping[str, str]  # of runs in virtual time; empty if the machine cannot run them
     cores: int
     memory_bytes: int
     kernels: tuple[str, ...]

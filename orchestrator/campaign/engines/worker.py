@@ -1,6 +1,7 @@
-"""Runs cells on a worker of an engine, each in a process of its own.
+"""Runs cells on a worker of an engine, each in a process of its own; the functions here run on the worker.
 
-Notes on this machine (`notes.py`) keep a cell from running twice, whatever process is lost.
+Notes on the worker's machine (`notes.py`) ensure that no cell runs twice at a time, whichever process is
+lost.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ from orchestrator.campaign.journal import FINISHED
 from orchestrator.lab.errors import LabError
 from orchestrator.run.directories import make_dir
 
-HARD_S = 60.0  # after it a lab whose campaign is gone is ended by force
-RESOURCE = "vnet-lab"  # of which every worker has one and every cell takes it
-UNSENT = frozenset({CAPTURES})  # which stay where they were made
+HARD_S = 60.0  # after a first signal; then a cell whose task is cancelled is ended by force
+RESOURCE = "vnet-lab"  # Dask resource: each worker has one, and each cell needs one
+UNSENT = frozenset({CAPTURES})  # files that stay on the worker's machine
 
 
 @dataclass
@@ -42,12 +43,12 @@ HERE = _Here()
 
 
 async def admit(dask_worker: Worker) -> None:
-    """Let cells come, one at a time."""
+    """Gives the worker its one RESOURCE, so that the scheduler sends it cells, one at a time."""
     await dask_worker.set_resources(**{RESOURCE: 1.0})
 
 
 def stop(sitting: str, number: int) -> None:
-    """Passes a signal on to the cells of a sitting, and starts no further ones of it."""
+    """Sends the signal `number` to all cells of a sitting on this worker, and starts no further ones of it."""
     HERE.stopped.add(sitting)
     for name, job in list(HERE.jobs.items()):
         if name.startswith(f"{sitting} "):
@@ -55,7 +56,10 @@ def stop(sitting: str, number: int) -> None:
 
 
 def run_cell(task: Task) -> Result:
-    """Runs and reduces a cell; returns the earlier result if it has ended in this sitting already."""
+    """Runs and reduces a cell; returns its result, or an earlier one if it has ended in this sitting.
+
+    First ends what a lost worker left of the cell on this machine.
+    """
     place = _place(task)
     shared = str(place) == task.directory
     note = read_note(place, task.cell)
@@ -76,7 +80,10 @@ def run_cell(task: Task) -> Result:
 
 
 def _place(task: Task) -> Path:
-    """The campaign's directory where this machine sees it, else one below the worker's own directory."""
+    """Returns the campaign's directory if this machine sees it, else `results/CAMPAIGN` below the worker's.
+
+    Makes the directory of the notes there.
+    """
     there = Path(task.directory)
     place = there if (there / ENGINE / task.sitting).exists() else Path.cwd() / "results" / task.campaign
     (place / ENGINE).mkdir(parents=True, exist_ok=True)
@@ -95,7 +102,7 @@ def _run(task: Task, place: Path, run_dir: Path, begun: Note) -> Note:
     write_note(place, task.cell, begun.of(job.owned))
     name = f"{task.sitting} {task.cell}"
     HERE.jobs[name] = job
-    if task.sitting in HERE.stopped:  # said while the job began
+    if task.sitting in HERE.stopped:  # the stop signal came while the job began
         job.signal(signal.SIGTERM)
     try:
         state, error = job.follow(_teller(task, run_dir, begun.attempt), _watch(job))
@@ -117,12 +124,14 @@ def _teller(task: Task, run_dir: Path, attempt: str) -> Callable[[Event], None]:
 
 
 def topic(sitting: str) -> str:
-    """The topic of the events of all cells of a sitting."""
+    """Returns the Dask topic for the events of all cells of a sitting."""
     return f"vnet-{sitting}"
 
 
 def _watch(job: Job) -> Callable[[], None]:
-    """A function that ends the cell once the engine has cancelled its task."""
+    """Returns a function that ends the cell once its task is cancelled: by a signal, and after HARD_S by
+    another.
+    """
     worker = get_worker()
     key = worker.get_current_task()
     asked: list[float] = []
@@ -149,7 +158,7 @@ def _result(place: Path, note: Note, shared: bool) -> Result:
 
 
 def pack(run_dir: Path) -> bytes:
-    """A run directory without its captures, as a tar."""
+    """Returns the run directory without its captures as the bytes of a gzipped tar."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:gz", compresslevel=1) as tar:
         for path in sorted(run_dir.iterdir()):

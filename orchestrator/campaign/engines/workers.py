@@ -1,4 +1,4 @@
-"""The workers of an engine: a campaign checks the facts of each before it sends it a cell."""
+"""Admits the workers of an engine: checks the facts of each before it receives a cell."""
 
 from __future__ import annotations
 
@@ -15,11 +15,15 @@ if TYPE_CHECKING:
     from distributed import Client
 
 Observe = Callable[[dict[str, Any]], None]
-FIRST_S = 30.0  # for a worker of a scheduler that is there; jobs of Slurm may have to wait for hours
+FIRST_S = 30.0  # wait for the first worker; Slurm jobs may wait for hours instead
 
 
 class Workers:
-    """alone: labs in real time under a machine's own kernel, of which a machine can have one."""
+    """The workers of an engine that may run cells.
+
+    alone: cells are labs in real time under the machine's own kernel, so a machine gets one worker at most.
+    virtual: cells run in virtual time, so all workers must have equal inputs.
+    """
 
     def __init__(self, client: Client, observe: Observe, *, alone: bool, virtual: bool) -> None:
         self._client = client
@@ -27,14 +31,14 @@ class Workers:
         self._alone = alone
         self._virtual = virtual
         self._ours = versions()
-        self.admitted: dict[str, Facts] = {}  # by address, of those that are there
+        self.admitted: dict[str, Facts] = {}  # address of each connected worker -> its facts
         self._left_out: set[str] = set()
-        self._seen: set[str] = set()  # machines that were reported
+        self._seen: set[str] = set()  # boot ids of the machines that were reported
 
     def look(self) -> bool:
-        """Admits new workers, forgets lost ones; returns whether it admitted one.
+        """Admits or leaves out new workers, forgets lost ones; returns whether it admitted one.
 
-        EngineError if one of the first has other versions than this command.
+        Raises EngineError if one of the first workers has other versions or inputs than needed.
         """
         present = set(self._client.nthreads())
         first = not self.admitted and not self._left_out
@@ -58,7 +62,7 @@ class Workers:
         return not self.admitted.keys().isdisjoint(fresh)
 
     def wait(self, patience_s: float, over: Callable[[], bool]) -> None:
-        """Waits for a worker; EngineError after `patience_s`."""
+        """Waits until a worker is admitted or `over()` holds; raises EngineError after `patience_s` seconds."""
         deadline = time.monotonic() + patience_s
         self.look()
         while not self.admitted and not over():
@@ -67,11 +71,11 @@ class Workers:
                     "the scheduler has no worker that can be used; start `dask worker` where labs shall run "
                     "(docs/many-machines.md)"
                 )
-            time.sleep(0.2)  # the subject is a worker, the deadline stands above
+            time.sleep(0.2)  # waits for a worker until the deadline
             self.look()
 
     def _refusal(self, address: str, answer: Any) -> str | None:
-        """Why a worker cannot be used; None if it can, or if it has left."""
+        """Returns why a worker cannot be used, by its answer to `examine`; None if it can, or if it has left."""
         if isinstance(answer, ImportError | AttributeError):
             return f"worker {address}: {answer}; install there the vNET that runs here"
         if not isinstance(answer, Facts):
@@ -92,7 +96,7 @@ class Workers:
         self._observe({"event": "worker", "text": f"{why} (left out)"})
 
     def _admit(self, address: str, facts: Facts) -> None:
-        if why := self._refusal(address, facts):  # of two that came together, the second is held to the first
+        if why := self._refusal(address, facts):  # of two new ones, the second must match the first
             self._leave_out(address, why)
             return
         if self._alone and any(other.boot == facts.boot for other in self.admitted.values()):
@@ -106,8 +110,9 @@ class Workers:
             self._observe({"event": "worker", "text": str(facts)})
 
     def hosts_but(self, machines: Iterable[str]) -> list[str]:
-        """Network names of workers on machines other than those (by boot); a worker that comes again has the
-        same.
+        """Returns the network names of admitted workers on other machines than `machines` (boot ids).
+
+        A worker that connects again keeps its network name, but not its address.
         """
         from distributed.comm.addressing import get_address_host
 
@@ -118,7 +123,7 @@ class Workers:
 
 
 def different(ours: Mapping[str, str], theirs: Mapping[str, str]) -> str:
-    """Describes the differing versions by name and value; empty if none differ."""
+    """Lists the versions that differ, as `NAME (OURS, there THEIRS)`; empty if none differs."""
     names = sorted(ours.keys() | theirs.keys())
     return ", ".join(
         f"{name} ({_short(ours.get(name))}, there {_short(theirs.get(name))})"
@@ -128,5 +133,5 @@ def different(ours: Mapping[str, str], theirs: Mapping[str, str]) -> str:
 
 
 def _short(value: str | None) -> str:
-    """The value, a hash shortened to its beginning."""
+    """Returns the value, a SHA-256 shortened to 12 digits, or `none`."""
     return "none" if value is None else value[:12] if len(value) == 64 else value
