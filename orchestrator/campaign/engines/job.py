@@ -52,8 +52,7 @@ class Job:
             return  # it ended at once; its log has the reason
 
     def follow(self, observe: Callable[[Event], None], poll: Callable[[], None]) -> tuple[str, str | None]:
-        """Passes the process's events to `observe` until it ends; returns state and error (or None) of the
-        cell.
+        """Passes the process's events to `observe` until it ends; returns the cell's state and error (or None).
 
         Calls `poll` after each piece of output, and at least every POLL_S.
         """

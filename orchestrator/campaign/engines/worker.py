@@ -129,9 +129,7 @@ def topic(sitting: str) -> str:
 
 
 def _watch(job: Job) -> Callable[[], None]:
-    """Returns a function that ends the cell once its task is cancelled: by a signal, and after HARD_S by
-    another.
-    """
+    """Returns a function that signals the cell once its task is cancelled, and again after HARD_S."""
     worker = get_worker()
     key = worker.get_current_task()
     asked: list[float] = []

@@ -1,32 +1,37 @@
-//! The account that the kernel charges for what a node takes of its limits per user: inotify instances and watches, POSIX
-//! timers and pending signals, message queues, locked memory, namespaces.
+//! Creates each node's user namespace under a user of its own, so that the kernel's limits per user hold for
+//! each node alone and not for root of the machine: inotify instances and watches, POSIX timers and pending
+//! signals, message queues, locked memory, namespaces.
 //!
-//! A node's root has the number of the machine's root, but the kernel counts by user namespace, and charges the parent
-//! namespace's share to whoever created the node's (kernel/ucount.c: inc_ucount, inc_rlimit_ucounts; Linux 5.14). So each
-//! node is created under a user of its own, and root of the machine is charged nothing.
+//! The kernel counts what root of a node uses in the node's user namespace, and also charges it to the user
+//! who created that namespace (kernel/ucount.c: inc_ucount, inc_rlimit_ucounts; Linux 5.14).
 
 use crate::os;
 use std::io;
 
-/// Numbers that no distribution and no container runtime assigns (systemd's UIDS-GIDS.md: unused); process numbers are at
-/// most 2^22 (include/linux/threads.h: PID_MAX_LIMIT), so the last is below the next range, 0x7fff_0000.
+/// The first of the user numbers for nodes. No distribution and no container runtime assigns them (systemd's
+/// UIDS-GIDS.md: unused). Process numbers are at most 2^22 (include/linux/threads.h: PID_MAX_LIMIT), so the
+/// last user number is below the next assigned range, which begins at 0x7fff_0000.
 const USERS_FROM: u32 = 0x7000_0000;
-/// include/uapi/linux/securebits.h: a change of users leaves the capabilities as they are.
+/// SECBIT_NO_SETUID_FIXUP of include/uapi/linux/securebits.h: a change of the user keeps the capabilities.
 const NO_SETUID_FIXUP: libc::c_ulong = 1 << 2;
 const UNCHANGED: libc::c_long = -1;
 const ROOT: u32 = 0;
-/// Where root of the machine is charged: a node is refused once all charges of root exceed this part of the limit.
+/// A node that is charged to root of the machine gets 1/SHARE of root's limits: its calls fail once all
+/// programs of root together use that much, so that those outside the node do not fail.
 const SHARE: libc::rlim_t = 4;
 
-/// The user for this process: no other process of the machine has the same while this one lives. None without /proc.
-/// Call it before the process has a /proc of its own, which shows another number.
+/// Returns the user number for the node of this process; no other process of the machine has the same while
+/// this one lives. None without /proc. Call it before the process mounts its own /proc, which shows another
+/// number.
 pub fn own_user() -> Option<u32> {
     let pid = std::fs::read_link("/proc/self").ok()?;
     Some(USERS_FROM + pid.to_str()?.parse::<u32>().ok()?)
 }
 
-/// Makes namespaces, a user namespace among them. Answers whether `user` is charged for what is taken in it; else root is.
-/// The caller continues as `user` until `become_root`.
+/// Moves this process into the new namespaces of `flags`, which include a user namespace. Returns true if
+/// `user` created them and is charged for their use; the process then runs as `user` until `become_root`.
+/// Returns false if the process is not root, `user` is None, or the kernel refuses this; the present user
+/// then created them.
 pub fn unshare(user: Option<u32>, flags: libc::c_int) -> io::Result<bool> {
     if let Some(user) = user.filter(|_| is_root()) {
         if become_user(user).is_ok() && os::unshare(flags).is_ok() {
@@ -38,12 +43,13 @@ pub fn unshare(user: Option<u32>, flags: libc::c_int) -> io::Result<bool> {
     os::unshare(flags).map(|()| false)
 }
 
-/// Makes root the effective user again; in a new user namespace once its users are mapped.
+/// Makes root the effective user of this process. In a new user namespace, map its users before.
 pub fn become_root() -> io::Result<()> {
     set_effective(ROOT)
 }
 
-/// Lowers the limits that root of the machine shares with the node.
+/// Divides this process's limits of pending signals and message queues by `SHARE`: it shares them with root
+/// of the machine.
 pub fn share_roots_limits() -> io::Result<()> {
     for limit in [libc::RLIMIT_SIGPENDING, libc::RLIMIT_MSGQUEUE] {
         let mut now = libc::rlimit {
@@ -76,7 +82,8 @@ fn secure_bits(bits: libc::c_ulong) -> io::Result<()> {
     os::check(unsafe { libc::prctl(libc::PR_SET_SECUREBITS, bits, 0, 0, 0) }).map(drop)
 }
 
-/// The call itself: the library's would change all threads, by signals.
+/// Changes the effective user of this thread by the system call, since the C library's function changes all
+/// threads, by signals.
 fn set_effective(user: u32) -> io::Result<()> {
     let user = libc::c_long::from(user);
     // SAFETY: plain numbers.

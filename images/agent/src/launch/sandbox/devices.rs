@@ -1,4 +1,5 @@
-//! The /dev that a lab's nodes share: harmless devices, and mount points for shared paths below /dev.
+//! Mounts the /dev that a lab's nodes share: a read-only tmpfs with harmless devices, and with mount points
+//! for shared paths below /dev.
 
 use super::paths::{SMALL, make_mount_point};
 use super::tree;
@@ -7,6 +8,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
+/// Name, major and minor number of each device.
 const DEVICES: [(&str, u32, u32); 6] = [
     ("null", 1, 3),
     ("zero", 1, 5),
@@ -16,6 +18,7 @@ const DEVICES: [(&str, u32, u32); 6] = [
     ("tty", 5, 0),
 ];
 const TUN: (u32, u32) = (10, 200);
+/// Name and target of each symbolic link.
 const LINKS: [(&str, &str); 5] = [
     ("fd", "/proc/self/fd"),
     ("stdin", "/proc/self/fd/0"),
@@ -24,7 +27,8 @@ const LINKS: [(&str, &str); 5] = [
     ("ptmx", "pts/ptmx"),
 ];
 
-/// `shared`: paths, and whether each is a directory.
+/// Mounts /dev in this process's mount namespace. `shared`: the shared paths, and whether each is a
+/// directory; those below /dev get mount points.
 pub fn mount<'a>(shared: impl Iterator<Item = (&'a Path, bool)>) -> std::io::Result<()> {
     let dev = Path::new("/dev");
     tree::mount("tmpfs", dev, libc::MS_NOSUID | libc::MS_NOEXEC, SMALL)?;

@@ -1,8 +1,10 @@
-//! Finds the host's paths to hide from nodes: everything outside the system's directories, and inside them every file
-//! that not all users may read and every directory that not all users may list and enter.
+//! Finds the host's paths that nodes must not see: everything in / outside the system's directories, and
+//! inside these every file that not all users may read and every directory that not all users may list and
+//! enter.
 //!
-//! The file system treats a node's programs as root, so modes do not keep them out; only hiding does. The result is the
-//! same whether root or an ordinary user starts the lab: a user could not search a directory that he cannot list.
+//! A node's programs are root for the file system, so modes do not refuse them access. The result is the same
+//! whether root or an ordinary user starts the lab, since no directory is searched that some user cannot
+//! list.
 
 use std::fs::{self, DirEntry, Metadata};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -12,20 +14,22 @@ use std::path::{Path, PathBuf};
 const SYSTEM: [&str; 12] = [
     "bin", "sbin", "lib", "lib32", "lib64", "libx32", "usr", "etc", "var", "opt", "nix", "gnu",
 ];
-/// System directories that can hold secrets; only these are searched.
+/// System directories that can hold secrets; only these are searched for files and directories to hide.
 const SEARCHED: [&str; 4] = ["/etc", "/var", "/opt", "/usr/local/etc"];
-/// Contents of public packages.
+/// Directories with the contents of public packages only, which are not searched.
 const PUBLIC: [&str; 3] = ["/var/lib/dpkg/info", "/var/lib/apt", "/var/cache/apt"];
-/// Directories that the sandbox covers or mounts anew elsewhere.
+/// Directories that other parts of the sandbox cover or mount anew, so that nothing in them needs hiding.
 pub const FRESH: [&str; 6] = ["/proc", "/sys", "/dev", "/run", "/tmp", "/var/tmp"];
-/// A directory at this depth below a searched one that has more entries is hidden as a whole.
+/// A directory at `WHOLE_DEPTH` with at least so many entries, at any depth, is hidden as a whole.
 const ENTRIES: usize = 20_000;
+/// Depth below a directory of `SEARCHED`, whose own entries have depth 0.
 const WHOLE_DEPTH: u32 = 2;
 
 const ALL_READ: u32 = 0o004;
 const ALL_LIST_AND_ENTER: u32 = 0o005;
 
-/// Paths to hide, sorted, including those of `also` that exist.
+/// Returns the paths to hide, sorted, none below another. They include the paths of `also` that exist, except
+/// below `FRESH`.
 pub fn find(also: &[PathBuf]) -> Vec<PathBuf> {
     let anew = |path: &PathBuf| FRESH.iter().any(|top| path.starts_with(top));
     let mut found: Vec<PathBuf> = also
@@ -53,7 +57,8 @@ pub fn find(also: &[PathBuf]) -> Vec<PathBuf> {
     outermost(found)
 }
 
-/// Entries of a directory; empty where it has vanished or not even root may read it (another user's FUSE mount).
+/// Returns the entries of a directory except symbolic links and the directories of `FRESH` and `PUBLIC`.
+/// Empty if the directory has vanished, or if not even root may read it (another user's FUSE mount).
 fn entries(directory: &Path) -> impl Iterator<Item = (PathBuf, Metadata)> {
     let readable = fs::read_dir(directory).ok().into_iter().flatten().flatten();
     let about = |entry: DirEntry| entry.metadata().ok().map(|about| (entry.path(), about));
@@ -68,6 +73,8 @@ fn entries(directory: &Path) -> impl Iterator<Item = (PathBuf, Metadata)> {
         .filter(move |(path, about)| !about.file_type().is_symlink() && !anew(path))
 }
 
+/// Whether not all users may read this file, or list and enter this directory, or whether it is a socket or a
+/// FIFO.
 fn secret(about: &Metadata) -> bool {
     let kind = about.file_type();
     let needed = if kind.is_dir() {
@@ -78,6 +85,8 @@ fn secret(about: &Metadata) -> bool {
     about.mode() & needed != needed || kind.is_socket() || kind.is_fifo()
 }
 
+/// Adds the secrets below `directory` to `found`; adds a directory at `WHOLE_DEPTH` as a whole if it has at
+/// least `ENTRIES` entries.
 fn survey(directory: &Path, depth: u32, found: &mut Vec<PathBuf>) {
     for (path, about) in entries(directory) {
         if secret(&about) {
@@ -94,7 +103,7 @@ fn survey(directory: &Path, depth: u32, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Collects secrets below `directory`; false where there are more than `left` entries.
+/// Adds the secrets below `directory` to `found`. Returns false and stops once it has seen `left` entries.
 fn search(directory: &Path, left: &mut usize, found: &mut Vec<PathBuf>) -> bool {
     entries(directory).all(|(path, about)| {
         *left = left.saturating_sub(1);
@@ -107,7 +116,7 @@ fn search(directory: &Path, left: &mut usize, found: &mut Vec<PathBuf>) -> bool 
     })
 }
 
-/// Drops paths below another one of the list.
+/// Returns the sorted paths without those that lie below another one.
 fn outermost(sorted: Vec<PathBuf>) -> Vec<PathBuf> {
     let mut kept: Vec<PathBuf> = Vec::new();
     for path in sorted {

@@ -1,4 +1,5 @@
-//! Makes a container image the root of a node: an overlay whose upper layer is the node's own file system.
+//! Makes the files of a container image the root of a node: mounts an overlay whose lower layer is the image
+//! and whose upper layer is the node's own file system.
 
 use super::{paths, tree};
 use crate::os::{self, Res};
@@ -7,12 +8,12 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
 
-/// Directories that come from the lab, with all mounts below, whatever the image holds there.
+/// Directories that the node takes from the lab, with all mounts below, instead of those of the image.
 const FROM_LAB: [&str; 5] = ["/proc", "/dev", "/run", "/tmp", "/var/tmp"];
-/// The mount point that `Sandbox::populate` needs.
+/// The empty directory on which `Sandbox::populate` mounts a sysfs.
 const SYS: &str = "/sys";
 
-/// Clones the directory with an image's files as a read-only mount.
+/// Returns a detached read-only mount of the directory `path`, which holds an image's files.
 pub fn clone(path: &str) -> Res<OwnedFd> {
     let fail = |e: io::Error| format!("image: {path}: {e}");
     let files = tree::clone(Path::new(path)).map_err(fail)?;
@@ -20,7 +21,8 @@ pub fn clone(path: &str) -> Res<OwnedFd> {
     Ok(files)
 }
 
-/// Mounts the node's root in its own file system at `place`, and opens it.
+/// Mounts the node's root at `place`/root: an overlay of the image's `files` and directories of the node's
+/// own file system, which is mounted at `place`. Returns the opened root.
 pub fn mount_root(files: &OwnedFd, place: &Path) -> io::Result<OwnedFd> {
     let [lower, upper, work, root] =
         ["image", "upper", "work", "root"].map(|name| place.join(name));
@@ -38,7 +40,8 @@ pub fn mount_root(files: &OwnedFd, place: &Path) -> io::Result<OwnedFd> {
     super::path_only(&root)
 }
 
-/// Makes `root` the root of the process and moves the lab's directories into it; nothing of the host remains visible.
+/// Makes `root` the root directory of this process, and unmounts the old root with the host's files. Attaches
+/// the lab's directories (`FROM_LAB`, `nodes`) and those files of `replaced` that exist in the new root.
 pub fn enter<'a>(
     root: &OwnedFd,
     nodes: &'a Path,
@@ -78,7 +81,8 @@ pub fn enter<'a>(
     Ok(())
 }
 
-/// Attaches a tree at `path`; removes a symbolic link of the image that stands there.
+/// Attaches a mount tree at `path`; first replaces what the image has there, if it is of another kind, by a
+/// mount point.
 fn attach(path: &Path, is_directory: bool, tree: &OwnedFd) -> io::Result<()> {
     if is_directory {
         directory(path)?;
@@ -91,6 +95,7 @@ fn attach(path: &Path, is_directory: bool, tree: &OwnedFd) -> io::Result<()> {
     tree::attach(tree, libc::AT_FDCWD, path)
 }
 
+/// Makes the directory `path`; first removes what exists there and is no directory.
 fn directory(path: &Path) -> io::Result<()> {
     if fs::symlink_metadata(path).is_ok_and(|about| !about.is_dir()) {
         fs::remove_file(path)?;

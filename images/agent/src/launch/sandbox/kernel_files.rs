@@ -1,7 +1,8 @@
-//! Finds the kernel's files below /proc and /sys that only root of the machine may read, and covers them in a node.
+//! Finds the kernel's files below /proc and /sys that only root of the machine may read, and mounts empty
+//! files over them in each node.
 //!
-//! The kernel compares the reader with the owner of such a file, and a node's root has the number of the machine's. So the
-//! modes do not keep a node out; only a cover does.
+//! Root of a node has the same user number as root of the machine, who owns these files, so their modes would
+//! let a node read them.
 
 use super::{paths, tree};
 use crate::os::Res;
@@ -11,31 +12,38 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Files that every user may open, but that show kernel addresses or the keyrings of whoever reads them.
+/// Files of /proc that every user may open, but that show root kernel addresses, timers or its keyrings.
 const ROOTS: [&str; 5] = ["kallsyms", "keys", "key-users", "sched_debug", "timer_list"];
-/// Directories below /sys with files that only root may read: firmware tables, serial numbers, the energy that the machine
-/// uses (CVE-2020-8694), allocations. `pci`: a device's registers can be mapped from its files (Documentation/PCI/sysfs-pci.rst).
+/// Directories below /sys that are covered as a whole: their files show firmware tables, allocations, serial
+/// numbers and the energy that the machine uses (CVE-2020-8694).
 const DIRECTORIES: [&str; 4] = [
     "firmware",
     "kernel/slab",
     "devices/virtual/dmi",
     "devices/virtual/powercap",
 ];
+/// Directories below /sys/devices whose names begin so are PCI buses, which are covered as a whole, too: a
+/// program can map the registers of a device from its files (Documentation/PCI/sysfs-pci.rst).
 const PCI: &str = "pci";
-/// Directories of /sys that are searched for other files of root. Reading one can change the machine: class/zram-control/hot_add
-/// makes a device. The others hold thousands of files of processors and devices.
+/// Directories of /sys that are searched for further files that only root may read. To read one can change
+/// the machine: class/zram-control/hot_add makes a device. Other directories hold thousands of files of
+/// processors and devices.
 const SEARCHED: [&str; 4] = ["class", "fs", "kernel", "power"];
+/// The mode bit by which all users may read a file.
 const ALL_READ: u32 = 0o004;
-/// A file without these has nothing to read, and nodes see /proc and /sys read only.
+/// The mode bits by which owner and group may read. A file without them cannot be read, and nodes cannot
+/// write to /proc and /sys, so it needs no cover.
 const ROOT_READ: u32 = 0o440;
-/// The kernel itself refuses it to nodes, which lack CAP_SYSLOG (kernel/printk/printk.c: check_syslog_permissions).
+/// Needs no cover: the kernel refuses it to nodes, which lack CAP_SYSLOG (kernel/printk/printk.c:
+/// check_syslog_permissions).
 const REFUSED: &str = "/proc/kmsg";
-/// The line of /proc/cpuinfo in User-Mode Linux (arch/um/kernel/um_arch.c), where vNET runs a lab's own kernel.
+/// The text in /proc/cpuinfo of User-Mode Linux (arch/um/kernel/um_arch.c), which is the lab kernel.
 const LABS_KERNEL: &str = "User Mode Linux";
-/// Links to the directories of network devices.
+/// The directory of /sys with a link to the directory of each network device.
 const NETWORK: &str = "class/net";
 
-/// Paths that nodes see as empty files, in `sys` also as empty directories (true).
+/// The paths to cover. `sys` has whether a path is a directory, which an empty directory covers; empty files
+/// cover all others.
 #[derive(Default)]
 pub struct KernelFiles {
     proc: Vec<PathBuf>,
@@ -43,8 +51,8 @@ pub struct KernelFiles {
 }
 
 impl KernelFiles {
-    /// Searches the machine's /proc and /sys; a node's have the same names. Finds nothing in a lab's own kernel, whose
-    /// files tell nothing of the machine.
+    /// Searches the /proc and /sys of this process for paths to cover; nodes have the same names there.
+    /// Returns no paths in a lab kernel, whose files tell nothing of the machine.
     pub fn find() -> Self {
         if fs::read_to_string("/proc/cpuinfo").is_ok_and(|text| text.contains(LABS_KERNEL)) {
             return Self::default();
@@ -63,13 +71,15 @@ impl KernelFiles {
         }
     }
 
-    /// Covers the files of /proc with `empty`, an empty file on a read-only mount.
+    /// Covers the files of /proc in the present mount namespace with `empty`, an empty file on a read-only
+    /// mount.
     pub fn cover_proc(&self, empty: &Path) -> Res<()> {
         each(self.proc.iter(), |path| tree::bind(empty, path))
     }
 
-    /// Attaches `sysfs` at /sys and covers what nodes may not read in it, read only. `own_root`: the node has the root of an
-    /// image, where only its empty /sys and the covers in /proc are at hand.
+    /// Attaches the detached `sysfs` at /sys in the present mount namespace, and covers the paths of `sys`
+    /// there, read only. `own_root`: the node's root is a container image, which lacks the template's empty
+    /// file and directory; a covered file of /proc and the image's /sys replace them.
     pub fn mount_sys(&self, sysfs: &OwnedFd, own_root: bool) -> Res<()> {
         let sys = Path::new("/sys");
         let fail = |e: io::Error| format!("/sys: {e}");
@@ -96,7 +106,7 @@ impl KernelFiles {
                 files.push(path.clone());
             }
         }
-        // The first takes the only clone; it is bound to each other, one call instead of three.
+        // The clone can be attached only once; the first path takes it and is bound to each other path.
         let mut first: Option<PathBuf> = None;
         each(directories.into_iter(), |path| {
             if let Some(first) = &first {
@@ -110,14 +120,15 @@ impl KernelFiles {
     }
 }
 
-/// A read-only clone of an empty directory.
+/// Returns a detached read-only mount of `directory`, which must be empty.
 fn empty(directory: &Path) -> io::Result<OwnedFd> {
     let cover = tree::clone(directory)?;
     tree::change_detached(&cover, tree::RDONLY | tree::NOSUID | tree::NODEV)?;
     Ok(cover)
 }
 
-/// PCI buses with a physical network card of the node: its directory must stay, so only files are covered there.
+/// Returns the directories of the PCI buses with a network card of the node. The card's directory must stay
+/// visible, so the caller covers single files there.
 fn buses_of_cards(sys: &Path) -> Vec<PathBuf> {
     fs::read_dir(sys.join(NETWORK))
         .into_iter()
@@ -132,12 +143,13 @@ fn buses_of_cards(sys: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
+/// Whether the name of a directory of /sys/devices is that of a PCI bus.
 fn is_bus(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default();
     name.to_string_lossy().starts_with(PCI)
 }
 
-/// Covers each path; one that this node lacks needs no cover.
+/// Calls `cover` with each path; ignores paths that do not exist in this node.
 fn each<'a>(
     paths: impl Iterator<Item = &'a PathBuf>,
     mut cover: impl FnMut(&Path) -> io::Result<()>,
@@ -153,8 +165,9 @@ fn each<'a>(
     Ok(())
 }
 
-/// Collects files below a directory of /proc or /sys; leaves out processes, and the network's settings, which are the
-/// node's own.
+/// Adds to `found` each file below a directory of /proc or /sys that only root may read, and the files of
+/// `ROOTS` in /proc. Leaves out symbolic links, processes, other file systems than `device`, and the
+/// network's settings, of which each node has its own.
 fn search(directory: &Path, device: u64, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         let (path, name) = (entry.path(), entry.file_name());
@@ -167,9 +180,9 @@ fn search(directory: &Path, device: u64, found: &mut Vec<PathBuf>) {
             continue;
         }
         if about.is_dir() {
-            // The latter is covered as a whole.
+            // A node has its own /proc/sys/net, and /sys/kernel/slab is covered as a whole.
             let apart = ["/proc/sys/net", "/sys/kernel/slab"].map(Path::new);
-            // Another file system is mounted by whoever reads its directory (binfmt_misc), and a node does not have it.
+            // To read the directory of binfmt_misc would mount another file system, which nodes do not have.
             if !apart.contains(&path.as_path()) && about.dev() == device {
                 search(&path, device, found);
             }
@@ -182,10 +195,13 @@ fn search(directory: &Path, device: u64, found: &mut Vec<PathBuf>) {
     }
 }
 
+/// Whether this is a file that its owner or group may read, but not all users.
 fn root_only(about: &fs::Metadata) -> bool {
     about.is_file() && about.mode() & ALL_READ == 0 && about.mode() & ROOT_READ != 0
 }
 
+/// Returns the paths below `sys` to cover, and whether each is a directory: first the directories that are
+/// covered as a whole, then the files outside them.
 fn of_sys(sys: &Path) -> Vec<(PathBuf, bool)> {
     let devices = fs::read_dir(sys.join("devices"))
         .into_iter()

@@ -1,6 +1,7 @@
-//! Mounts that the launcher sets up lazily in a node's mount namespace, before the node's first program.
+//! Lets the launcher mount file systems in a node's mount namespace, just before the node's first program.
 //!
-//! Every mounted file system makes every memory control group larger, and most nodes of a large lab run no program.
+//! The launcher does this late because each mounted file system makes each memory control group larger, and
+//! most nodes of a large lab run no program.
 
 use super::tree;
 use crate::os::{self, Res};
@@ -10,7 +11,9 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// Runs `work` with the mount namespace and root directory of a node's process, then returns to the launcher's own.
+/// Moves the launcher into the mount namespace and root directory of the node process `pid`, runs `work`, and
+/// moves the launcher back. Returns the result of `work`; an error if `pid` has the launcher's own mount
+/// namespace, or if a move fails.
 pub fn in_mount_ns<T>(pid: i32, work: impl FnOnce() -> Res<T>) -> Res<T> {
     let fail = |what: &'static str| move |e: io::Error| format!("sandbox: {what}: {e}");
     let open = |path: String| File::open(path).map_err(fail("mounts"));
@@ -45,6 +48,7 @@ pub fn in_mount_ns<T>(pid: i32, work: impl FnOnce() -> Res<T>) -> Res<T> {
     outcome
 }
 
+/// Moves this process into a mount namespace, and makes `root` its root and working directory.
 fn enter(mounts: &File, root: &OwnedFd) -> io::Result<()> {
     // SAFETY: the descriptors are open; the launcher is single threaded.
     unsafe {
@@ -54,7 +58,7 @@ fn enter(mounts: &File, root: &OwnedFd) -> io::Result<()> {
     }
 }
 
-/// A detached read-only sysfs that shows the network of a node's process.
+/// Returns a detached read-only sysfs that shows the network namespace of the node process `pid`.
 pub fn sysfs(pid: i32) -> io::Result<OwnedFd> {
     let (there, home) = (
         File::open(format!("/proc/{pid}/ns/net"))?,

@@ -1,5 +1,5 @@
-//! The sandbox of light nodes: which of the host's files their programs see, and which kernel services they may use
-//! (docs/decisions/contained-nodes.md).
+//! Confines light nodes: decides which of the host's files their programs see, and which system calls and
+//! capabilities they have (docs/decisions/contained-nodes.md).
 
 mod accounts;
 mod devices;
@@ -34,18 +34,19 @@ pub struct Sandbox {
     disk_bytes: u64,
 }
 
-/// Files of the host that no node of the lab sees.
+/// Files of the host that no node of the lab sees, or sees replaced.
 struct HostFiles {
+    /// Paths that the lab hides from its nodes, in addition to those of `hidden::find`.
     hidden: Vec<PathBuf>,
-    /// Path on the host -> file of the lab that replaces it.
+    /// Path on the host -> file of the lab that nodes see there.
     replaced: BTreeMap<PathBuf, PathBuf>,
-    /// Holds the nodes' directories; its parent belongs to the lab.
+    /// The directory with one directory for each node; its parent directory belongs to the lab and is hidden.
     nodes: PathBuf,
     /// The kernel's files that only root of the machine may read.
     kernel: KernelFiles,
 }
 
-/// Who is charged for a node's share of the kernel's limits per user.
+/// The user whom the kernel charges for what a node uses of its limits per user.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Charged {
     /// The node has a user namespace that a user of its own created.
@@ -57,7 +58,8 @@ pub enum Charged {
 }
 
 impl Charged {
-    /// Makes the node's root its process's user, once the users are mapped; lowers limits that root of the machine shares.
+    /// Makes root the user of the node's process, after its users are mapped. If root of the machine is
+    /// charged, also lowers the limits that both share.
     pub fn become_root(self) -> Res<()> {
         match self {
             Self::OwnUser => accounts::become_root(),
@@ -67,7 +69,7 @@ impl Charged {
     }
 }
 
-/// Opens a path without the right to read or write.
+/// Opens a path with O_PATH: the descriptor names the file, but cannot read or write it.
 pub fn path_only(path: &Path) -> io::Result<OwnedFd> {
     std::fs::OpenOptions::new()
         .read(true)
@@ -77,6 +79,8 @@ pub fn path_only(path: &Path) -> io::Result<OwnedFd> {
 }
 
 impl Sandbox {
+    /// Makes the sandbox of a lab without any root template yet. `nodes` is the directory that holds the
+    /// nodes' directories.
     pub fn new(spec: &SandboxSpec, nodes: &Path) -> Res<Self> {
         let mut hidden: Vec<PathBuf> = spec.hidden.iter().map(PathBuf::from).collect();
         hidden.extend(nodes.parent().map(Path::to_path_buf));
@@ -107,7 +111,8 @@ impl Sandbox {
         Ok(())
     }
 
-    /// Descriptors that a new node with these mounts needs.
+    /// Returns the descriptors that a new node with these mounts must keep open until `enter`: the mount
+    /// namespace and the root of its template. Empty if no template is prepared.
     pub fn descriptors(&self, mounts: &Mounts) -> Vec<RawFd> {
         let template = self.templates.get(mounts).into_iter();
         template
@@ -115,19 +120,22 @@ impl Sandbox {
             .collect()
     }
 
-    /// Moves the calling node process into the sandbox. It keeps the directory for logs open.
+    /// Moves the calling node process into a copy of its root template. Returns the open directory for logs,
+    /// None if the lab has none. Fails if `prepare` was not called with these mounts.
     pub fn enter(&self, name: &str, mounts: &Mounts, disk_bytes: Option<u64>) -> Res<Option<Logs>> {
         let template = self.templates.get(mounts).ok_or("sandbox: not prepared")?;
         let logs = self.logs.as_deref().map(Logs::open).transpose()?;
         private::enter(template)?;
         if template.image {
-            // Its root lies in its own file system, so this cannot wait for the first program.
+            // An image's root lies in the node's own file system, so this cannot wait for the first program.
             private::populate(template, &self.host, name, self.disk(disk_bytes))?;
         }
         Ok(logs)
     }
 
-    /// Mounts /sys and the writable file systems in a node, from outside, once, before its first program.
+    /// Mounts /sys in the node of process `pid` and, unless `enter` did so, its writable file systems. The
+    /// launcher calls this once for each node, before its first program. `disk_bytes`: size of these file
+    /// systems, None for the lab's default.
     pub fn populate(
         &self,
         pid: i32,
@@ -157,7 +165,9 @@ impl Sandbox {
         requested.unwrap_or(self.disk_bytes)
     }
 
-    /// Makes a user namespace and those of `flags`, charged to a user that no other node has.
+    /// Moves this process into a new user namespace and the new namespaces of `flags`, created under `user`,
+    /// whom no other node has. Returns who is charged; `NoUsers` if the kernel refuses a user namespace: then
+    /// no namespace is new.
     pub fn unshare(user: Option<u32>, flags: libc::c_int) -> Charged {
         match accounts::unshare(user, flags | libc::CLONE_NEWUSER) {
             Ok(true) => Charged::OwnUser,
@@ -166,13 +176,15 @@ impl Sandbox {
         }
     }
 
-    /// Drops privileges that a node does not need; false where the kernel has no seccomp filters.
+    /// Drops the capabilities and system calls that a node does not need. `own_users`: the node has a user
+    /// namespace. Returns false if the kernel has no seccomp filters.
     pub fn drop_privileges(&self, own_users: bool) -> Res<bool> {
         privileges::reduce(own_users, &self.filter).map_err(|e| format!("sandbox: privileges: {e}"))
     }
 }
 
-/// The directory for logs, the only one outside that an agent in the sandbox writes to. It opens it before it enters.
+/// The directory for logs, which an agent opens before it enters the sandbox. It is the only directory
+/// outside the sandbox that the agent writes to.
 pub struct Logs {
     path: PathBuf,
     directory: OwnedFd,
@@ -187,11 +199,12 @@ impl Logs {
         })
     }
 
+    /// Returns the number of the directory's descriptor.
     pub fn raw(&self) -> RawFd {
         self.directory.as_raw_fd()
     }
 
-    /// Replaces the descriptor; the caller has closed the old one.
+    /// Returns the same directory with the descriptor `to`; the caller has closed the old descriptor already.
     pub fn moved(self, to: OwnedFd) -> Self {
         let Self { path, directory } = self;
         std::mem::forget(directory);
@@ -201,7 +214,8 @@ impl Logs {
         }
     }
 
-    /// Opens a log in this directory for appending; None where `path` lies elsewhere.
+    /// Opens the log `path` for appending, and creates it if needed; None if it is no direct entry of this
+    /// directory.
     pub fn append(&self, path: &Path) -> Option<io::Result<std::fs::File>> {
         let name = path
             .strip_prefix(&self.path)
@@ -222,7 +236,8 @@ impl Logs {
     }
 }
 
-/// Maps each user to itself: the user namespace serves only to confine the power of root.
+/// Maps each user and group to itself in the user namespace of process `pid`: the namespace only limits the
+/// capabilities of root.
 pub fn map_users(pid: i32) -> io::Result<()> {
     for map in ["uid_map", "gid_map"] {
         let own = std::fs::read_to_string(format!("/proc/self/{map}"))?;

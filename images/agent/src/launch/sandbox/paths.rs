@@ -1,16 +1,19 @@
-//! Paths that the sandbox's parts share, and how mount points on them are made.
+//! Defines paths that several parts of the sandbox use, and makes mount points.
 
 use std::fs::{self, OpenOptions, Permissions};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// Shared paths that lie below a private directory wait here until the node has mounted that directory.
+/// The directory of the root template with the shared paths that lie below a private directory, until the
+/// node has mounted that directory.
 const STAGE: &str = "/tmp/shared";
-/// The files of a node's container image wait here.
+/// The directory of the root template with the files of a container image, until the node makes its root of
+/// them.
 pub const IMAGE: &str = "/tmp/image";
-/// What covers hidden directories and files.
+/// The empty directory of the root template that covers hidden directories.
 pub const NOTHING: &str = "/tmp/nothing";
+/// The empty file of the root template that covers hidden files.
 pub const NO_FILE: &str = "/tmp/no-file";
 /// Directories that each node mounts for itself.
 const PRIVATE: [&str; 4] = ["/run", "/tmp", "/var/tmp", "/dev/shm"];
@@ -22,12 +25,13 @@ pub fn is_private(path: &Path) -> bool {
     PRIVATE.iter().any(|top| path.starts_with(top))
 }
 
-/// Where the staged path with this index waits.
+/// Returns the place below `STAGE` of the staged shared path with this index.
 pub fn staged(index: usize) -> PathBuf {
     Path::new(STAGE).join(index.to_string())
 }
 
-/// Creates a directory or an empty file to mount on, unless the path exists.
+/// Creates a directory or, if `directory` is false, an empty file to mount on, with all parent directories.
+/// Keeps what exists.
 pub fn make_mount_point(path: &Path, directory: bool) -> io::Result<()> {
     if directory {
         return fs::create_dir_all(path);
@@ -42,7 +46,7 @@ pub fn make_mount_point(path: &Path, directory: bool) -> io::Result<()> {
         .map(drop)
 }
 
-/// Creates a directory with this mode, whatever the umask.
+/// Creates a directory with exactly this mode, independent of the umask; an error if the path exists.
 pub fn make(path: &Path, mode: u32) -> io::Result<()> {
     fs::create_dir(path)?;
     fs::set_permissions(path, Permissions::from_mode(mode))

@@ -1,5 +1,6 @@
-//! Mounts a node's private file systems: /proc at once; before its first program its own directory, /tmp, /run and
-//! /var/tmp in one bounded tmpfs, and /dev/pts.
+//! Mounts a node's private file systems: `enter` mounts /proc; `populate`, before the node's first program,
+//! mounts /dev/pts and one tmpfs of limited size for /tmp, /run, /var/tmp, /dev/shm and the node's own
+//! directory.
 
 use super::paths::{self, make};
 use super::root_template::RootTemplate;
@@ -11,12 +12,13 @@ use std::path::{Path, PathBuf};
 
 /// The tmpfs has one inode per this many bytes.
 const BYTES_PER_FILE: u64 = 4096;
-/// Directories of the node's file system: name, where it is mounted.
+/// Directories of the node's tmpfs: the name there, and the path where the directory is mounted.
 const PLACES: [(&str, &str); 3] = [
     ("run", "/run"),
     ("var-tmp", "/var/tmp"),
     ("shm", "/dev/shm"),
 ];
+/// The mode of directories where all users of the node may write, such as /tmp.
 const SHARED: u32 = 0o1777;
 
 fn place(what: &str) -> impl Fn(std::io::Error) -> String {
@@ -24,7 +26,8 @@ fn place(what: &str) -> impl Fn(std::io::Error) -> String {
     move |e| format!("sandbox: {what}: {e}")
 }
 
-/// Enters a copy of the root template and mounts /proc. Nothing is writable before `populate`.
+/// Moves this process into a copy of the root template, in a new mount namespace, and mounts /proc. Nothing
+/// but /proc/sys/net is writable before `populate`.
 pub fn enter(template: &RootTemplate) -> Res<()> {
     // SAFETY: the descriptors are open; the process is single threaded.
     unsafe {
@@ -40,7 +43,9 @@ pub fn enter(template: &RootTemplate) -> Res<()> {
     processes().map_err(place("/proc"))
 }
 
-/// Mounts the writable file systems, the staged shared paths in them, and /dev/pts.
+/// Covers the kernel's secret files in /proc, and mounts the node's writable tmpfs of `disk_bytes`, the
+/// staged shared paths in it, and /dev/pts. Makes the directory of the node `name`. If the template has a
+/// container image, enters the root that is made from it.
 pub fn populate(template: &RootTemplate, host: &HostFiles, name: &str, disk_bytes: u64) -> Res<()> {
     // Before the node's own /tmp covers the template's, which has the empty file.
     let covered = host.kernel.cover_proc(Path::new(paths::NO_FILE));
@@ -75,11 +80,14 @@ pub fn populate(template: &RootTemplate, host: &HostFiles, name: &str, disk_byte
     root.map_or(Ok(()), |root| image::enter(&root, nodes, replaced))
 }
 
+/// Whether the root of a detached mount tree is a directory.
 fn is_directory(tree: &OwnedFd) -> std::io::Result<bool> {
     Ok(fs::File::from(tree.try_clone()?).metadata()?.is_dir())
 }
 
-/// Mounts one tmpfs for everything that the node writes, so that one bound covers it. Returns the root made from an image.
+/// Mounts one tmpfs of `bytes` at /tmp for everything that the node writes, and binds its directories to
+/// their places (`PLACES`, `nodes`, /tmp). Returns the opened root that is made from `image`; None without an
+/// image.
 fn disk(nodes: &Path, bytes: u64, image: Option<&OwnedFd>) -> std::io::Result<Option<OwnedFd>> {
     let tmp = Path::new("/tmp");
     let options = format!(
@@ -108,7 +116,7 @@ fn disk(nodes: &Path, bytes: u64, image: Option<&OwnedFd>) -> std::io::Result<Op
     Ok(root)
 }
 
-/// Mounts /proc with the node's processes only; of the kernel's settings only /proc/sys/net is writable.
+/// Mounts a /proc that shows only the node's processes and is read only, except /proc/sys/net.
 fn processes() -> std::io::Result<()> {
     let (proc, net) = (Path::new("/proc"), Path::new("/proc/sys/net"));
     let harmless = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;

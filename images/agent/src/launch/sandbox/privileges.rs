@@ -1,10 +1,10 @@
-//! Drops capabilities and system calls that would reach out of a node.
+//! Drops the capabilities and system calls by which a node could change the machine or other nodes.
 
 use crate::os;
 use libc::sock_filter;
 use std::io;
 
-// include/uapi/linux/capability.h
+/// Capabilities that every node loses; numbers of include/uapi/linux/capability.h.
 const DROPPED: [u32; 17] = [
     9,  // LINUX_IMMUTABLE
     16, // SYS_MODULE
@@ -24,7 +24,8 @@ const DROPPED: [u32; 17] = [
     39, // BPF
     40, // CHECKPOINT_RESTORE
 ];
-/// Dropped where the node has no user namespace, since these would then hold for the whole host.
+/// Capabilities that are dropped in addition if the node has no user namespace, since they would then hold
+/// for the whole host.
 const DROPPED_ON_HOST: [u32; 6] = [
     2,  // DAC_READ_SEARCH
     19, // SYS_PTRACE
@@ -33,6 +34,7 @@ const DROPPED_ON_HOST: [u32; 6] = [
     24, // SYS_RESOURCE
     26, // SYS_TTY_CONFIG
 ];
+/// The number of bits in a capability set.
 const CAPABILITIES: u32 = 64;
 
 #[repr(C)]
@@ -49,8 +51,9 @@ struct Sets {
     inheritable: u32,
 }
 
-/// Applies the filter and drops capabilities of this process and its future children; whether the kernel has filters.
-/// `own`: the process has a user namespace of its own.
+/// Drops capabilities and system calls of this process and its future children, forbids tracing it, and turns
+/// core dumps off. `own`: the process has a user namespace of its own. Returns false if the kernel has no
+/// seccomp filters.
 pub fn reduce(own: bool, filter: &[sock_filter]) -> io::Result<bool> {
     let filtered = apply(filter)?;
     let dropped = |n: &u32| DROPPED.contains(n) || (!own && DROPPED_ON_HOST.contains(n));
@@ -73,6 +76,8 @@ pub fn reduce(own: bool, filter: &[sock_filter]) -> io::Result<bool> {
     Ok(filtered)
 }
 
+/// Limits the effective and permitted capabilities of this process to the set `kept`, and clears the
+/// inheritable ones.
 fn limit(kept: u64) -> io::Result<()> {
     const VERSION_3: u32 = 0x2008_0522;
     let header = Header {
@@ -97,7 +102,7 @@ fn limit(kept: u64) -> io::Result<()> {
     os::check(done as libc::c_int).map(drop)
 }
 
-/// Core dumps would go to the host's own handler.
+/// Sets the size limit of core dumps to 0, since the host's handler would receive them.
 fn no_core() -> io::Result<()> {
     let none = libc::rlimit {
         rlim_cur: 0,
@@ -107,7 +112,7 @@ fn no_core() -> io::Result<()> {
     os::check(unsafe { libc::setrlimit(libc::RLIMIT_CORE, &none) }).map(drop)
 }
 
-/// Installs the filter; false where the kernel has no filters.
+/// Installs the seccomp filter; returns false if the kernel has no seccomp filters.
 fn apply(filter: &[sock_filter]) -> io::Result<bool> {
     let program = libc::sock_fprog {
         len: filter.len() as libc::c_ushort,

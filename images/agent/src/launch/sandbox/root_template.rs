@@ -1,4 +1,5 @@
-//! Builds a root template: a mount namespace with the host's files as nodes may see them. Each node copies it.
+//! Builds root templates: mount namespaces with the host's files as nodes may see them, of which each node
+//! makes a copy.
 
 use super::hidden::{self, FRESH};
 use super::paths::{self, IMAGE, SMALL, make_mount_point};
@@ -13,27 +14,29 @@ use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
-/// Directories among the private ones that show the host's files until the node mounts its own (/dev is new already).
+/// Private directories that are covered in the template, since they would show the host's files until the
+/// node mounts its own.
 const COVERED: [&str; 2] = ["/run", "/var/tmp"];
 
-/// A mount namespace and the root directory in it, which differs from `/` where the launcher runs in a chroot.
+/// A mount namespace, and the root directory in it, which differs from `/` if the launcher runs in a chroot.
 pub struct RootTemplate {
     pub mount_ns: OwnedFd,
     pub root: OwnedFd,
-    /// Shared paths that wait in the stage (`paths::staged`), in order.
+    /// Shared paths below private directories, in the order of `paths::staged`, which has their mounts.
     pub staged: Vec<PathBuf>,
-    /// Whether the files of a container image, which replace the host's, wait at `paths::IMAGE`.
+    /// Whether `paths::IMAGE` has the files of a container image, which replace the host's in the node.
     pub image: bool,
 }
 
-/// A path of the host that the nodes share, and a detached mount of it.
+/// A path of the host that the nodes share, a detached mount of it, and whether it is a directory.
 struct SharedPath {
     path: PathBuf,
     tree: OwnedFd,
     directory: bool,
 }
 
-/// Builds the template in a child process, which ends once the launcher holds the namespace.
+/// Builds the root template for these mounts in a child process, which ends after the launcher has opened its
+/// mount namespace.
 pub fn build(host: &HostFiles, mounts: &Mounts) -> Res<RootTemplate> {
     let fail = |e: std::io::Error| format!("sandbox: {e}");
     let staged: Vec<PathBuf> = existing(mounts)?
@@ -51,7 +54,7 @@ pub fn build(host: &HostFiles, mounts: &Mounts) -> Res<RootTemplate> {
             Err(text) => format!("{}\n", text.replace('\n', " ")),
         };
         let written = theirs.write_all(result.as_bytes());
-        // The namespace must live until the launcher holds it, or has ended.
+        // The namespace must exist until the launcher has opened it, or has ended.
         let waited = theirs.read(&mut [0]);
         // SAFETY: leaves without dropping the launcher's state.
         unsafe { libc::_exit(i32::from(written.is_err() || waited.is_err())) }
@@ -71,7 +74,7 @@ pub fn build(host: &HostFiles, mounts: &Mounts) -> Res<RootTemplate> {
     })
 }
 
-/// Opens the child's mount namespace and root, once the child reports success.
+/// Waits for the child's report on `socket`; returns its mount namespace and root, or the child's error.
 fn open_namespace(pid: i32, socket: &mut UnixStream) -> Res<(OwnedFd, OwnedFd)> {
     let mut error = Vec::new();
     let mut byte = [0];
@@ -90,7 +93,8 @@ fn open_namespace(pid: i32, socket: &mut UnixStream) -> Res<(OwnedFd, OwnedFd)> 
     Ok((mount_ns.into(), root))
 }
 
-/// Paths to share, each with whether nodes may write there. Paths of `read` and `write` must exist.
+/// Returns the paths to share, sorted, each with whether nodes may write there. An error if a path of `read`
+/// or `write` does not exist; a path of `named` is left out unless it needs sharing and may be shared.
 fn existing(mounts: &Mounts) -> Res<Vec<(PathBuf, bool)>> {
     let mut all = Vec::new();
     for (key, paths, write) in [
@@ -121,7 +125,8 @@ fn existing(mounts: &Mounts) -> Res<Vec<(PathBuf, bool)>> {
     Ok(all)
 }
 
-/// Whether nodes see a file because a command names it: every user may read it, and no part of its path begins with a dot.
+/// Whether nodes may see this path because a command names it: it is a file that all users may read, and no
+/// part of the path begins with a dot.
 fn shared_by_name(path: &Path) -> bool {
     let dotted = path
         .iter()
@@ -129,6 +134,8 @@ fn shared_by_name(path: &Path) -> bool {
     !dotted && fs::metadata(path).is_ok_and(|about| about.is_file() && about.mode() & 0o004 != 0)
 }
 
+/// Makes this process's mount namespace a root template: unmounts what nodes do not need, makes the rest read
+/// only, mounts /dev and /tmp, hides the host's secret paths, and attaches replaced files and shared paths.
 fn prepare(host: &HostFiles, mounts: &Mounts) -> Res<()> {
     // SAFETY: a plain number. Modes must not depend on the launcher's umask.
     unsafe { libc::umask(0o022) };
@@ -159,7 +166,8 @@ fn prepare(host: &HostFiles, mounts: &Mounts) -> Res<()> {
     attach_shared(&shared)
 }
 
-/// Clones the lab's own files that replace files of the host; skips paths that the host lacks.
+/// Returns each path of the host that a file of the lab replaces, with a detached read-only mount of that
+/// file. Skips paths that the host lacks.
 fn clone_replacements(replaced: &BTreeMap<PathBuf, PathBuf>) -> Res<Vec<(&Path, OwnedFd)>> {
     replaced
         .iter()
@@ -175,7 +183,8 @@ fn clone_replacements(replaced: &BTreeMap<PathBuf, PathBuf>) -> Res<Vec<(&Path, 
         .collect()
 }
 
-/// Mounts below hidden or freshly mounted directories, innermost first: no node needs a copy of them.
+/// Returns the mount points at or below hidden directories and those of `FRESH`, innermost first: no node
+/// needs a copy of these mounts.
 fn unneeded_mounts(hidden: &[PathBuf]) -> Res<Vec<PathBuf>> {
     let text = fs::read_to_string("/proc/self/mountinfo").map_err(|e| format!("mountinfo: {e}"))?;
     let points = text
@@ -191,7 +200,8 @@ fn unneeded_mounts(hidden: &[PathBuf]) -> Res<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// Undoes the kernel's octal escapes (fs/proc_namespace.c: space, tab, newline, backslash).
+/// Replaces the octal escapes of space, tab, newline and backslash in a path of mountinfo
+/// (fs/proc_namespace.c).
 fn unescaped(point: &str) -> PathBuf {
     let escapes = [
         ("\\040", " "),
@@ -205,6 +215,8 @@ fn unescaped(point: &str) -> PathBuf {
         .into()
 }
 
+/// Returns a detached mount of each shared path: read only unless nodes may write there, and without devices
+/// unless the path itself is a device below /dev. Leaves out named files that nodes see anyway.
 fn clone_shared(mounts: &Mounts, hidden: &[PathBuf]) -> Res<Vec<SharedPath>> {
     let mut shared = Vec::new();
     for (path, write) in existing(mounts)? {
@@ -228,7 +240,9 @@ fn clone_shared(mounts: &Mounts, hidden: &[PathBuf]) -> Res<Vec<SharedPath>> {
     Ok(shared)
 }
 
-/// Covers each hidden path with an empty directory or file; the cover has mount points for shared paths inside.
+/// Covers each hidden path with an empty directory or file, and `COVERED` with an empty directory. A cover
+/// has mount points for the shared paths below it and for `nodes`. Also makes the mount points of the staged
+/// paths.
 fn hide(hidden: &[PathBuf], shared: &[SharedPath], nodes: &Path) -> Res<()> {
     let (directory, file) = (Path::new(paths::NOTHING), Path::new(paths::NO_FILE));
     let staged = shared
@@ -242,7 +256,7 @@ fn hide(hidden: &[PathBuf], shared: &[SharedPath], nodes: &Path) -> Res<()> {
                 .into_iter()
                 .try_for_each(|(i, one)| make_mount_point(&paths::staged(i), one.directory))
         })
-        // All nodes share the covers; read-only covers carry nothing from one node to another.
+        // All nodes share the covers; as they are read only, no node can pass data to another by them.
         .and_then(|()| tree::change(Path::new("/tmp"), tree::RDONLY, 0, false));
     made.map_err(|e| format!("/tmp: {e}"))?;
     for path in COVERED.map(Path::new) {
@@ -285,7 +299,7 @@ fn hide(hidden: &[PathBuf], shared: &[SharedPath], nodes: &Path) -> Res<()> {
     Ok(())
 }
 
-/// Attaches the shared paths: in place, or in the stage where each node mounts the directory for itself.
+/// Attaches the shared paths at their places; those below private directories in the stage (`paths::staged`).
 fn attach_shared(shared: &[SharedPath]) -> Res<()> {
     let mut staged = (0..).map(paths::staged);
     for one in shared {

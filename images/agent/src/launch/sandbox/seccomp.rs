@@ -1,11 +1,13 @@
-//! The seccomp filter that refuses system calls to a node's programs.
+//! Builds the seccomp filter that refuses system calls to a node's programs.
 //!
-//! For every node the kernel runs the filter once with each call's number and caches the calls that are always allowed
-//! (kernel/seccomp.c: seccomp_cache_prepare). A binary search over the numbers halves that time.
+//! The filter searches for the number of a call by a binary search. That halves the time that a new node
+//! needs: the kernel runs its filter once with each number, and caches the calls that are always allowed
+//! (kernel/seccomp.c: seccomp_cache_prepare).
 
 use libc::{c_int, c_long, sock_filter};
 
-/// include/uapi/linux/audit.h. Another architecture's calls have other numbers, so the filter kills them.
+/// The architecture of this program in include/uapi/linux/audit.h. Calls of other architectures have other
+/// numbers, so the filter kills a process that makes one.
 const ARCH: u32 = if cfg!(target_arch = "x86_64") {
     0xc000_003e
 } else if cfg!(target_arch = "aarch64") {
@@ -15,7 +17,7 @@ const ARCH: u32 = if cfg!(target_arch = "x86_64") {
 };
 /// Numbers of the x32 ABI begin here (arch/x86/include/uapi/asm/unistd.h).
 const X32: u32 = 0x4000_0000;
-// struct seccomp_data, include/uapi/linux/seccomp.h
+// Offsets in struct seccomp_data of include/uapi/linux/seccomp.h.
 const NUMBER: u32 = 0;
 const ARCHITECTURE: u32 = 4;
 const FIRST_ARGUMENT: u32 = if cfg!(target_endian = "little") {
@@ -24,7 +26,8 @@ const FIRST_ARGUMENT: u32 = if cfg!(target_endian = "little") {
     20
 };
 
-/// Mounts, namespaces and rarely used parts of the kernel: refused with any arguments.
+/// Calls that fail with EPERM, whatever their arguments: those for mounts, namespaces and rarely used parts
+/// of the kernel.
 const REFUSED: [c_long; 33] = [
     libc::SYS_acct,
     libc::SYS_add_key,
@@ -60,9 +63,10 @@ const REFUSED: [c_long; 33] = [
     libc::SYS_vhangup,
     libc::SYS_clock_settime,
 ];
-/// Reported as missing, so that programs fall back to calls whose arguments a filter can read.
+/// Calls that fail with ENOSYS, so that programs use older calls instead, whose arguments a filter can read.
 const ABSENT: [c_long; 2] = [libc::SYS_clone3, libc::SYS_io_uring_setup];
-/// Socket families that stay inside the node's network namespace, and netlink to configure it.
+/// Allowed socket families: those that stay inside the node's network namespace, and netlink, which
+/// configures it.
 const FAMILIES: [c_int; 6] = [
     libc::AF_UNIX,
     libc::AF_INET,
@@ -80,10 +84,10 @@ const NAMESPACES: c_int = libc::CLONE_NEWNS
     | libc::CLONE_NEWNET
     | libc::CLONE_NEWCGROUP;
 
-/// A call's number, and the instructions that return the verdict.
+/// The number of a system call, and the instructions that return the verdict on it.
 type Rule = (u32, Vec<sock_filter>);
 
-/// The filter program; it allows every call that no rule names.
+/// Returns the filter program, which allows each call that no rule names.
 pub fn program() -> Vec<sock_filter> {
     let mut rules: Vec<Rule> = Vec::new();
     rules.extend(REFUSED.map(|number| (number as u32, vec![refuse(libc::EPERM)])));
@@ -103,7 +107,8 @@ pub fn program() -> Vec<sock_filter> {
     all
 }
 
-/// A binary search for the loaded number among sorted rules.
+/// Returns instructions that look for the loaded number among the sorted rules, run the rule's verdict, or
+/// allow.
 fn search(rules: &[Rule]) -> Vec<sock_filter> {
     match rules {
         [] => vec![allow()],
@@ -124,6 +129,7 @@ fn search(rules: &[Rule]) -> Vec<sock_filter> {
     }
 }
 
+/// Returns instructions that refuse the call if its first argument has a flag of `NAMESPACES`.
 fn refuse_namespaces() -> Vec<sock_filter> {
     vec![
         load(FIRST_ARGUMENT),
@@ -133,6 +139,7 @@ fn refuse_namespaces() -> Vec<sock_filter> {
     ]
 }
 
+/// Returns instructions that refuse the call unless its first argument is one of `FAMILIES`.
 fn allow_families() -> Vec<sock_filter> {
     let mut found = vec![load(FIRST_ARGUMENT)];
     let left = (0..FAMILIES.len()).rev();
@@ -150,7 +157,8 @@ fn load(offset: u32) -> sock_filter {
     instruction(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, offset, 0, 0)
 }
 
-/// A conditional jump; `holds` and `fails` count the instructions to skip.
+/// Returns a jump that compares the loaded value with `with`, and skips `holds` instructions if the
+/// comparison holds, else `fails`.
 fn jump(comparison: u32, with: u32, holds: usize, fails: usize) -> sock_filter {
     instruction(libc::BPF_JMP | libc::BPF_K | comparison, with, holds, fails)
 }

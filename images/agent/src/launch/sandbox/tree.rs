@@ -1,4 +1,5 @@
-//! The mount API that works on descriptors (Linux 5.12): clones mount trees, attaches them, changes a whole tree's flags.
+//! Wraps the kernel's mount calls, also those that work on descriptors (Linux 5.12): clones and attaches
+//! mount trees, changes their flags, mounts and unmounts file systems.
 
 use std::ffi::CString;
 use std::io;
@@ -24,6 +25,7 @@ struct MountAttr {
     userns_fd: u64,
 }
 
+/// Returns the path as a C string; an error if it has a NUL byte.
 pub fn c(path: &Path) -> io::Result<CString> {
     use std::os::unix::ffi::OsStrExt;
     CString::new(path.as_os_str().as_bytes()).map_err(|_| io::ErrorKind::InvalidInput.into())
@@ -35,7 +37,7 @@ fn call(number: libc::c_long, args: [libc::c_long; 5]) -> io::Result<libc::c_int
     os::check(done as libc::c_int)
 }
 
-/// A detached copy of the tree at `path`.
+/// Returns a detached copy of the mount tree at `path`, with all mounts below.
 pub fn clone(path: &Path) -> io::Result<OwnedFd> {
     let path = c(path)?;
     let flags = OPEN_TREE_CLONE | libc::O_CLOEXEC | libc::AT_RECURSIVE;
@@ -51,7 +53,8 @@ pub fn clone(path: &Path) -> io::Result<OwnedFd> {
     )?)
 }
 
-/// Attaches a detached tree at `path`; a relative path begins at `base`.
+/// Attaches a detached mount tree at `path`, which is relative to the descriptor `base` unless it is
+/// absolute.
 pub fn attach(tree: &OwnedFd, base: RawFd, path: &Path) -> io::Result<()> {
     let path = c(path)?;
     call(
@@ -67,7 +70,8 @@ pub fn attach(tree: &OwnedFd, base: RawFd, path: &Path) -> io::Result<()> {
     .map(drop)
 }
 
-/// Sets and clears attributes of the mount at `path`; `deep` includes all mounts below.
+/// Sets the attributes `set` of the mount at `path` and clears `clear` (bits such as `RDONLY`); `deep`: also
+/// of all mounts below.
 pub fn change(path: &Path, set: u64, clear: u64, deep: bool) -> io::Result<()> {
     let path = c(path)?;
     set_attributes(
@@ -79,7 +83,7 @@ pub fn change(path: &Path, set: u64, clear: u64, deep: bool) -> io::Result<()> {
     )
 }
 
-/// Sets attributes of a whole detached tree.
+/// Sets attributes (bits such as `RDONLY`) of all mounts of a detached tree.
 pub fn change_detached(tree: &OwnedFd, set: u64) -> io::Result<()> {
     set_attributes(
         tree.as_raw_fd(),
@@ -115,7 +119,7 @@ fn set_attributes(
     call(libc::SYS_mount_setattr, args).map(drop)
 }
 
-/// Creates a detached file system that belongs to the namespaces of this process.
+/// Returns a new detached mount of the file system type `fstype`, which shows the namespaces of this process.
 pub fn detached(fstype: &std::ffi::CStr, attributes: u64) -> io::Result<OwnedFd> {
     let fs = os::own(call(
         libc::SYS_fsopen,
@@ -148,7 +152,7 @@ pub fn mount(fstype: &str, path: &Path, flags: libc::c_ulong, options: &str) -> 
     .map(drop)
 }
 
-/// Bind-mounts `from` at `to`.
+/// Bind-mounts `from` at `to`, without the mounts below `from`.
 pub fn bind(from: &Path, to: &Path) -> io::Result<()> {
     let (from, to) = (c(from)?, c(to)?);
     // SAFETY: two valid C strings, no type, no data.
@@ -164,7 +168,7 @@ pub fn bind(from: &Path, to: &Path) -> io::Result<()> {
     .map(drop)
 }
 
-/// Removes every mount at `path`, if there is any.
+/// Unmounts (lazily) every mount at `path`, which may have several or none, or not exist.
 pub fn clear(path: &Path) -> io::Result<()> {
     let path = c(path)?;
     loop {
