@@ -1,4 +1,4 @@
-"""`vnet add`: adds clones of a group's nodes to a running lab."""
+"""Implements `vnet add`, which adds clones of a group's nodes to a running lab."""
 
 from __future__ import annotations
 
@@ -19,7 +19,11 @@ if TYPE_CHECKING:
 
 
 def new_nodes(run_dir: Path, now: dict[str, Any], group: str, count: int, *, idle: bool) -> list[Clone]:
-    """Clones for a running lab with these nodes; CliError if the group cannot be cloned."""
+    """Returns `count` clones of nodes of `group`, for a running lab; CliError if the group cannot be cloned.
+
+    now: the nodes of the lab, from its answer to `inspect`. idle: leave out software that takes part in the
+    scenario.
+    """
     from contract.rundir import read_plan
     from orchestrator.plan.clone import CloneError, clones
 
@@ -31,7 +35,7 @@ def new_nodes(run_dir: Path, now: dict[str, Any], group: str, count: int, *, idl
 
 
 def fields(clone: Clone) -> dict[str, Any]:
-    """A clone in the form of the lab's `add` request."""
+    """Returns a clone as the fields of the lab's `add` request."""
     return {
         "node": dataclasses.asdict(clone.node),
         "steps": [dataclasses.asdict(step) for step in clone.steps],

@@ -1,4 +1,4 @@
-"""`vnet atlas`: interaction models that meet requirements on a network, and the data set behind it."""
+"""Implements `vnet atlas`: ranks interaction models for requirements, and maintains the data set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`vnet campaign run` and `vnet campaign status`; `dataset` and `fetch` are listed here."""
+"""Implements `vnet campaign run` and `status`; registers `dataset` and `fetch` from their modules."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from orchestrator.campaign.engines.engine import Engine
     from orchestrator.campaign.settings import Settings
 
-MOST_NAMED = 10  # cells that are named with what is wrong
+MOST_NAMED = 10  # most failed and suspect cells that are listed
 
 
 @click.group("campaign")
@@ -130,7 +130,7 @@ def run_command(
 
 
 def status_of(summary: Summary, strict: bool, directory: Path) -> int:
-    """The exit status of a campaign as it stands."""
+    """Returns the exit status of a campaign: INTERRUPTED, FAILED, with `strict` that of its doubts, or DONE."""
     if summary.interrupted:
         return INTERRUPTED
     if summary.failed:
@@ -167,9 +167,10 @@ def status_command(directory: Path, strict: bool, as_json: bool) -> int:
 
 
 def engine_for(jobs: int, on: str | None, settings: Settings) -> Engine | None:
-    """The engine for both options; None: one run after the other, in this process.
+    """Returns the engine of `--jobs` and `--on`; None if runs follow one another in this process.
 
-    CliError if parallel runs would disturb one another; a note if they wait for cores.
+    Raises CliError if the options or settings contradict each other, or if parallel labs in real time would
+    share the machine's own kernel. Prints a note if there are fewer cores than parallel runs.
     """
     from orchestrator.campaign.engines.engine import Engine, EngineError, engine_of
 
@@ -203,7 +204,7 @@ def _check_side_by_side(runs: int, said: str, settings: Settings) -> None:
 
 @contextmanager
 def refused() -> Iterator[None]:
-    """Turns unusable campaign directories, engines and runs into a refusal."""
+    """Turns errors of campaign directories, engines and run directories into a CliError with status REFUSED."""
     from orchestrator.campaign.engines.engine import EngineError
     from orchestrator.campaign.journal import CampaignError
     from reports.errors import RunDirectoryError
@@ -237,7 +238,7 @@ def _name(file: Path, parameters: dict[str, str]) -> str:
 
 
 class CellView:
-    """One progress display for each cell, below a line with its name."""
+    """Shows the progress of cells that run one after another, below a line with the name of each."""
 
     def __init__(self) -> None:
         from orchestrator.cli.progress import Progress
@@ -250,10 +251,10 @@ class CellView:
         self._left = 0
         self._began = 0.0
         self._took: list[float] = []  # seconds that each complete cell took since this command began
-        self.printed: set[str] = set()  # cells whose error or doubt is on the screen
+        self.printed: set[str] = set()  # cells whose error or reason for doubt was printed
 
     def __call__(self, event: dict[str, Any]) -> None:
-        """Take an event of the campaign or of its cell."""
+        """Shows an event of the campaign or of the running cell."""
         kind = event.get("event")
         if kind == "cell":
             self._left = event["total"] - event["number"] + 1
@@ -275,14 +276,17 @@ class CellView:
         if event["why"] != self._why:
             self._why = event["why"]
             note(f"kernel: {self._why}")
-        if self._each_s is None:  # what a run takes beside its ramp and hold shows with the first one
+        if self._each_s is None:  # other phases are known after the first run
             least = duration(self._left * sum(expected.length_s.values()))
             note(f"{self._left} runs, at least {least} if all are like this one")
         self._began = time.monotonic()
         self._shown = self._make(expected, transient=True).__enter__()
 
     def _ended(self, event: dict[str, Any], errors: tuple[str, ...]) -> str:
-        """How a cell ended, and how long the rest will take; `errors` are those that were printed."""
+        """Returns a line on how a cell ended and how long the others will take.
+
+        `errors` are the errors of the cell that were printed; if they are its reason, the line leaves it out.
+        """
         from orchestrator.cli.progress import duration
 
         took = time.monotonic() - self._began
@@ -303,7 +307,7 @@ class CellView:
         return sum(self._took) / len(self._took) if self._took else None
 
     def _close(self) -> tuple[str, ...]:
-        """End the cell's display; the errors that it printed."""
+        """Ends the cell's progress display; returns the errors that it printed."""
         if self._shown is None:
             return ()
         self._shown.__exit__(None, None, None)
@@ -313,7 +317,7 @@ class CellView:
 
 
 def said(summary: Summary) -> str:
-    """The state of a campaign in words."""
+    """Returns the state of a campaign in words, such as `8 of 10 runs complete, 2 left, about 40 s`."""
     from orchestrator.cli.progress import duration
 
     parts = [f"{summary.complete} of {summary.cells} runs complete"]
@@ -326,9 +330,9 @@ def said(summary: Summary) -> str:
 
 
 def doubts(summary: Summary, printed: Collection[str] = ()) -> list[str]:
-    """Each failed and each suspect cell, failed ones first; MOST_NAMED lines at most.
+    """Returns a line for each failed and each suspect cell, failed ones first; MOST_NAMED at most.
 
-    With its reason, which for cells in `printed` is on the screen already.
+    Each line has the reason, except for cells in `printed`, whose reason was printed before.
     """
     found = [("failed", cell, why) for cell, why in summary.errors.items()]
     found += [("suspect", cell, why) for cell, why in summary.suspect.items()]
@@ -338,7 +342,7 @@ def doubts(summary: Summary, printed: Collection[str] = ()) -> list[str]:
 
 
 def as_data(directory: Path, summary: Summary) -> dict[str, Any]:
-    """A campaign's state for scripts."""
+    """Returns a campaign's state as JSON data for `--json`."""
     return {
         **asdict(summary),
         "directory": str(directory),

@@ -1,4 +1,4 @@
-"""`vnet check`: lists all mistakes of a topology or campaign file at once."""
+"""Implements `vnet check`, which lists all mistakes of a topology or campaign file at once."""
 
 from __future__ import annotations
 
@@ -65,7 +65,10 @@ def check_command(
 def _examine(
     file: Path, parameters: dict[str, str], time_mode: str, hosts: tuple[str, ...]
 ) -> tuple[str, Sequence[Note]]:
-    """The contents of a correct file in words, and notes on it; TopologyError if it has mistakes."""
+    """Returns the contents of a correct file in words (`3 nodes, 1 segment, ...`), and warnings on it.
+
+    Raises TopologyError if the file has mistakes or does not fit this machine.
+    """
     from orchestrator.language.source import read_document
     from orchestrator.plan.build import make_plan
     from orchestrator.run import filters
@@ -109,8 +112,9 @@ def _examine(
 
 
 def _of_machines(plan: Plan) -> list[Note]:
-    """Images of virtual machines that are not on this machine, and disks that may outgrow it; nothing where
-    other hosts carry the lab.
+    """Returns warnings on images of virtual machines that this machine lacks, and on disks that may fill it.
+
+    Empty for a plan without virtual machines, and for a multi-host lab.
     """
     from contract.plan import Note
 
@@ -125,5 +129,5 @@ def _of_machines(plan: Plan) -> list[Note]:
 
 
 def _runs(campaign: Campaign) -> str:
-    """The number of runs; a search begins with one run of each combination."""
+    """Returns the number of runs in words, with `at least` if the campaign has searches, which add runs."""
     return f"campaign of {'at least ' if campaign.searches else ''}{len(campaign.cells)} runs"

@@ -1,6 +1,7 @@
-"""Completes arguments in the shell: running labs, their nodes and links, keys of topology files.
+"""Completes arguments in the shell: running labs, their nodes, groups and links, keys of topology files.
 
-Names come from the plan of a lab, not from the lab, so completion is fast and disturbs no run.
+Reads nodes and links from the plan of a lab and does not query the lab, so completion is fast and disturbs no
+run.
 """
 
 from __future__ import annotations
@@ -16,14 +17,14 @@ if TYPE_CHECKING:
 
 
 def labs(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
-    """Names of running labs."""
+    """Returns the names of running labs that begin with `begun`."""
     from orchestrator.cli.running import names
 
     return _beginning(begun, names())
 
 
 def nodes(context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
-    """Nodes and groups of the lab in the command line; completes the last part of `a,b`."""
+    """Returns groups and nodes, of the lab in the command line, that complete the end of a list `a,b`."""
     found = _plan(context).nodes
     groups = [node.group for node in found]
     before, comma, last = begun.rpartition(",")
@@ -32,17 +33,17 @@ def nodes(context: click.Context, _parameter: click.Parameter, begun: str) -> li
 
 
 def groups(context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
-    """Groups of the lab in the command line."""
+    """Returns the groups, of the lab in the command line, that begin with `begun`."""
     return _beginning(begun, list(dict.fromkeys(node.group for node in _plan(context).nodes)))
 
 
 def links(context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
-    """Links of the lab in the command line."""
+    """Returns the links, of the lab in the command line, that begin with `begun`."""
     return _beginning(begun, [link.name for link in _plan(context).links])
 
 
 def topology_keys(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
-    """Keys of topology files; after a dot, the keys below that path."""
+    """Returns the keys of topology files that complete `begun`; after a dot, keys below the path before it."""
     from orchestrator.topology.explain import UnknownKeyError, explain, known
 
     before, dot, last = begun.rpartition(".")
@@ -54,7 +55,7 @@ def topology_keys(_context: click.Context, _parameter: click.Parameter, begun: s
 
 
 def _plan(context: click.Context) -> Plan:
-    """The plan of the lab in the command line; NO_PLAN if it cannot be read."""
+    """Reads the plan of the lab that the command line names; returns NO_PLAN if it cannot be read."""
     from contract.plan import NO_PLAN
     from contract.rundir import UnreadableError, read_plan
     from orchestrator.lab.state import read_lab, state_root

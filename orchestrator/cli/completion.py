@@ -1,4 +1,4 @@
-"""`vnet completion`: the completion script for a shell."""
+"""Implements `vnet completion`, which prints the completion script for a shell."""
 
 from __future__ import annotations
 

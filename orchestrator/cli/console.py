@@ -1,4 +1,4 @@
-"""`vnet console`: the serial console of a virtual machine, which works without its agent."""
+"""Implements `vnet console`, which opens the serial console of a virtual machine; it needs no agent there."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _log(state_dir: Path, run_dir: Path, node: str) -> str:
 
 
 def plain(said: str) -> str:
-    """The output of a serial line without colours and carriage returns."""
+    """Returns the output of a serial line without colour codes, and with `\\n` as the end of lines."""
     return _COLOURS.sub("", said).replace("\r\n", "\n")
 
 
@@ -90,7 +90,10 @@ def _line(state_dir: Path, node: str) -> socket.socket:
 
 
 def talk(line: socket.socket, keys: int, screen: int) -> None:
-    """Keys to the line and its output to the screen, until Ctrl-] or the line's end."""
+    """Copies the descriptor `keys` to the line and the line to the descriptor `screen`.
+
+    Ends at Ctrl-], at the end of `keys` or at the end of the line.
+    """
     while True:
         ready, _, _ = select.select([line.fileno(), keys], [], [])
         if keys in ready:

@@ -1,4 +1,4 @@
-"""Client for the control socket of a running lab: JSON lines (docs/contracts/json-lines.md)."""
+"""Sends requests to the control socket of a running lab, as JSON lines (docs/contracts/json-lines.md)."""
 
 from __future__ import annotations
 
@@ -14,11 +14,14 @@ Message = dict[str, Any]
 
 
 class ControlError(Exception):
-    """The lab refused a request or does not answer; the text gives the reason."""
+    """The lab has refused a request or does not answer; the text gives the reason."""
 
 
 class Control:
-    """One connection. Requests may overlap: `send` returns the id of the answers in `messages`."""
+    """A connection to a lab.
+
+    Requests may overlap: `send` returns the id that the answers in `messages` have.
+    """
 
     def __init__(self, connection: socket.socket, peer: str = "the lab") -> None:
         self._socket = connection
@@ -28,7 +31,7 @@ class Control:
 
     @classmethod
     def connect(cls, path: Path, *, timeout_s: float = 10.0) -> Control:
-        """Connect to `path`; ControlError if no process listens there."""
+        """Connects to the socket `path`; ControlError if no process listens there."""
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         connection.settimeout(timeout_s)
         try:
@@ -46,15 +49,18 @@ class Control:
         self.close()
 
     def close(self) -> None:
-        """End the connection without waiting for commands on nodes."""
+        """Closes the connection; does not wait for commands that still run on nodes."""
         self._socket.close()
 
     def fileno(self) -> int:
-        """The file descriptor, for `selectors`."""
+        """Returns the file descriptor of the connection, for `selectors`."""
         return self._socket.fileno()
 
     def send(self, op: str, **fields: Any) -> int:
-        """Send one request; returns its id."""
+        """Sends a request for the operation `op`; returns its id.
+
+        ControlError if the lab process has ended.
+        """
         self._last_id += 1
         line = json.dumps({"id": self._last_id, "op": op, **fields}) + "\n"
         try:
@@ -64,7 +70,10 @@ class Control:
         return self._last_id
 
     def available(self) -> list[Message]:
-        """Read once (blocks until something arrives) and return all complete messages."""
+        """Waits for data, reads once, and returns the messages that are complete; possibly none.
+
+        Raises ControlError if the lab has closed the connection.
+        """
         try:
             chunk = self._socket.recv(65536)
         except OSError as error:
@@ -77,12 +86,15 @@ class Control:
         return [json.loads(line) for line in lines if line.strip()]
 
     def messages(self) -> Iterator[Message]:
-        """All messages; ControlError when the lab closes the connection."""
+        """Yields all messages as they arrive; raises ControlError when the lab closes the connection."""
         while True:
             yield from self.available()
 
     def call(self, op: str, *, on_event: Callable[[Message], None] | None = None, **fields: Any) -> Message:
-        """Send a request and wait for its answer; ControlError with the lab's text if it is refused."""
+        """Sends a request and waits for its answer; passes events of this request to `on_event`.
+
+        Raises ControlError with the lab's text if the request is refused.
+        """
         sent = self.send(op, **fields)
         for message in self.messages():
             if message.get("id") != sent:
@@ -98,15 +110,15 @@ class Control:
 
 
 def encode(data: bytes) -> str:
-    """Binary data in the form that messages carry."""
+    """Returns binary data as base64 text, as messages carry it."""
     return base64.b64encode(data).decode()
 
 
 def decode(message: Message) -> bytes:
-    """The bytes of a message's `data`."""
+    """Returns the bytes of a message's base64 field `data`."""
     return base64.b64decode(message["data"])
 
 
 def payload(answer: Message) -> Message:
-    """An answer without its envelope."""
+    """Returns the fields of an answer without `id` and `ok`."""
     return {key: value for key, value in answer.items() if key not in ("id", "ok")}

@@ -1,4 +1,4 @@
-"""`vnet campaign dataset`: the tables of all runs as one data set."""
+"""Implements `vnet campaign dataset`, which writes the tables of a campaign's runs as one data set."""
 
 from __future__ import annotations
 

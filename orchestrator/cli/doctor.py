@@ -1,4 +1,4 @@
-"""`vnet doctor`: shows what this machine can do, and the commands that repair the rest."""
+"""Implements `vnet doctor`, which shows what a machine can do, and the commands that repair the rest."""
 
 from __future__ import annotations
 
@@ -85,11 +85,11 @@ def _text(finding: Finding, width: int) -> Text:
 
 
 def _able(findings: list[Finding]) -> bool:
-    """Whether a kernel can run labs: the host's or a User-Mode Linux one."""
+    """Whether this machine can run labs: under its own kernel or under User-Mode Linux, even a limited one."""
     states = {finding.subject: finding.state for finding in findings}
     return states.get("kernel") == "ok" or states.get("uml") in ("ok", "limited")
 
 
 def _carries(findings: list[Finding]) -> bool:
-    """Whether the host's own kernel can run a part of a lab."""
+    """Whether the host's own kernel can run a part of a multi-host lab."""
     return {finding.subject: finding.state for finding in findings}.get("kernel") == "ok"

@@ -1,4 +1,4 @@
-"""`vnet down`: takes labs down, whatever their state."""
+"""Implements `vnet down`, which takes labs down, whatever their state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The exit statuses of `vnet`, and the exception that carries a text and a status to the user."""
+"""Defines the exit statuses of `vnet`, and the exception that carries a text and a status to the user."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ INTERRUPTED = 130
 
 
 class CliError(Exception):
-    """An expected failure: its text goes to stderr unchanged, its status to the shell."""
+    """An expected failure: `vnet` prints its text on standard error and exits with its status."""
 
     def __init__(self, text: str, status: int = FAILED) -> None:
         super().__init__(text)

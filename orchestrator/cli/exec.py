@@ -1,4 +1,4 @@
-"""`vnet exec`: runs one command on one or many nodes."""
+"""Implements `vnet exec`, which runs one command on one or many nodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`vnet explain`: the meaning of keys of topology files."""
+"""Implements `vnet explain`, which explains keys of topology files."""
 
 from __future__ import annotations
 
@@ -60,5 +60,5 @@ def _row(entry: Entry) -> tuple[str, str, str, str]:
 
 
 def _plain(markdown: str) -> str:
-    """The text without Markdown for code and links."""
+    """Returns the text without Markdown's marks of code and emphasis."""
     return markdown.replace("`", "").replace("*", "")

@@ -1,4 +1,4 @@
-"""`vnet export`: topologies for other tools."""
+"""Implements `vnet export`, which writes a topology as a file of another tool."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`vnet campaign fetch`: copies captures from other machines."""
+"""Implements `vnet campaign fetch`, which copies captures of a campaign from the machines of its workers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`vnet graph`: draws a topology file as SVG, PNG or PDF."""
+"""Implements `vnet graph`, which draws a topology file as SVG, PNG or PDF."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prints the result of a run: the headline table, the verdicts, and the path of the page."""
+"""Prints the result of a run or campaign: the headline table, the verdicts, and the path of the page."""
 
 from __future__ import annotations
 
@@ -12,15 +12,21 @@ from contract import retired, verdict
 from orchestrator.cli.output import console, table
 from orchestrator.lab import judgement
 
-MOST_FAILED = 5
-NAMES = 24  # characters of the first column at most, longer names wrap
-BETWEEN = 3
-SUBJECTS = {"guarantee": "delivery guarantees", "check": "checks of the run"}  # of verdicts.json, in words
-MOST_NAMED = 2  # links of which the same is said
+MOST_FAILED = 5  # most failed verdicts, and most reasons for open ones, that are listed
+NAMES = 24  # most characters of the first column; longer names wrap
+BETWEEN = 3  # characters between columns
+SUBJECTS = {
+    "guarantee": "delivery guarantees",
+    "check": "checks of the run",
+}  # subject in verdicts.json -> its words
+MOST_NAMED = 2  # most links that are listed with one reason
 
 
 def show(directory: Path, page: Path | None, *, failures: bool = True) -> None:
-    """Print what a run or campaign directory holds; without `failures` where warnings named each of them."""
+    """Prints the results in a run or campaign directory, and the path `page` if it is not None.
+
+    failures: also list the failed link checks; leave them out if warnings have listed them.
+    """
     from rich.text import Text
 
     from reports.headline import headline
@@ -40,7 +46,7 @@ def show(directory: Path, page: Path | None, *, failures: bool = True) -> None:
 
 
 def fitting(rows: list[list[str]], width: int) -> int:
-    """The number of columns that fit the width without a cut word or figure; at least two."""
+    """Returns how many columns fit `width` characters without a broken word or figure; two or more."""
     taken = min(NAMES, max(len(row[0]) for row in rows)) + BETWEEN
     for number, column in enumerate(list(zip(*rows, strict=True))[1:], 1):
         taken += max((len(word) for cell in column for word in cell.split()), default=0) + BETWEEN
@@ -50,8 +56,10 @@ def fitting(rows: list[list[str]], width: int) -> int:
 
 
 def verdicts(directory: Path, *, failures: bool = True) -> list[tuple[str, str]]:
-    """Lines with their colours, from verdicts.json: the checks of the links and, with `failures`, those that
-    failed. The tolerances are in proof.json.
+    """Returns (line, colour) pairs on the link checks; empty if the directory has none.
+
+    The counts come from verdicts.json. Tolerances, reasons of open checks and, with `failures`, failed checks
+    come from proof.json, which each run of a campaign has for itself.
     """
     from reports import judged
 
@@ -63,7 +71,7 @@ def verdicts(directory: Path, *, failures: bool = True) -> list[tuple[str, str]]
         proof: list[dict[str, Any]] = retired.objects(
             "proof.json", json.loads((directory / "proof.json").read_text())
         )
-    except FileNotFoundError:  # each run of a campaign has its own
+    except FileNotFoundError:  # the directory of a campaign, whose runs have it
         return lines
     except (OSError, ValueError) as error:
         return [*lines, (f"  proof.json cannot be read: {error}", "red")]
@@ -78,7 +86,7 @@ def verdicts(directory: Path, *, failures: bool = True) -> list[tuple[str, str]]
 
 
 def _open(proof: list[dict[str, Any]]) -> list[str]:
-    """The reasons for open verdicts, and the remedies, once for all links with the same reason."""
+    """Returns a line for each reason of verdicts `cannot tell`, with the links; MOST_FAILED lines at most."""
     links: dict[str, list[str]] = {}
     for one in proof:
         if one["verdict"] == verdict.OPEN:
@@ -93,7 +101,7 @@ def _open(proof: list[dict[str, Any]]) -> list[str]:
 
 
 def _counted(counted: Mapping[str, int]) -> str:
-    """`1 fails, 10 holds`: the worst first."""
+    """Returns the numbers of verdicts in words, the worst first: `1 fails, 10 holds`."""
     return ", ".join(f"{counted[one]} {one}" for one in verdict.ORDER if counted.get(one))
 
 
@@ -102,7 +110,7 @@ def _colour(counted: Counter[str]) -> str:
 
 
 def others(directory: Path) -> list[tuple[str, str]]:
-    """Lines with their colours: guarantees, checks of the run, claims."""
+    """Returns (line, colour) pairs with the numbers of verdicts on guarantees, checks of the run, claims."""
     from reports import judged
 
     lines = []
@@ -114,7 +122,7 @@ def others(directory: Path) -> list[tuple[str, str]]:
 
 
 def _tolerances(proof: list[dict[str, Any]]) -> list[str]:
-    """How tight each quantity was judged: `delay: 4 holds; tolerance 200 us`."""
+    """Returns a line with the tolerances of each checked quantity: `delay: 4 holds; tolerance 200 us`."""
     found = []
     for quantity in dict.fromkeys(one["quantity"] for one in proof if one.get("tolerance") is not None):
         lines = [one for one in proof if one["quantity"] == quantity]

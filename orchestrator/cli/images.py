@@ -1,4 +1,4 @@
-"""`vnet images`: build, list and remove the images of virtual machines, and the lab kernel."""
+"""Implements `vnet images`: builds, lists and removes images of virtual machines and the lab kernel."""
 
 from __future__ import annotations
 

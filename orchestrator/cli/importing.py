@@ -1,4 +1,4 @@
-"""`vnet import`: topologies from the files of other tools."""
+"""Implements `vnet import`, which makes a topology file from a file of another tool."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def writing_options(command: F) -> F:
-    """`-o` and `--run`, which all importers but graphml's have."""
+    """Adds the options `-o` and `--run`, which all importers except graphml's have."""
     command = click.option("--run", "then_run", is_flag=True, help="Run the topology immediately.")(command)
     output = click.Path(path_type=Path)
     return click.option("-o", "--output", type=output, help="Write here; NAME.yaml if not given.")(command)
@@ -213,7 +213,10 @@ def mahimahi_command(file: Path, output: Path | None, then_run: bool) -> int:
 
 
 def imported(network: Network, output: Path | None, then_run: bool) -> int:
-    """Write the topology of an imported network, list what was left out, and run it if requested."""
+    """Writes the topology of an imported network, lists what differs, and runs it if `then_run`.
+
+    Returns the exit status. Raises CliError if the file exists or the network does not make a valid topology.
+    """
     from orchestrator.exchange.writing import write
     from orchestrator.language.problem import TopologyError
 

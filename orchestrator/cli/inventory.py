@@ -1,4 +1,7 @@
-"""`vnet inventory`: a running lab as a dynamic inventory for Ansible; also an inventory script."""
+"""Implements `vnet inventory`, which prints a running lab as a dynamic inventory for Ansible.
+
+The command is also the inventory script `inventory/lab`.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,7 @@ def inventory_command(lab: str | None, _list: bool, node: str | None) -> None:
 
 
 def _only() -> str:
-    """The only running lab."""
+    """Returns the name of the running lab; CliError unless exactly one runs."""
     running = names()
     if len(running) == 1:
         return running[0]
@@ -56,7 +59,7 @@ def _only() -> str:
 
 
 def inventory(lab: str, state_dir: str, status: dict[str, Any], nodes: dict[str, Any]) -> dict[str, Any]:
-    """Ansible's dynamic inventory from a lab's answers to `status` and `inspect`."""
+    """Makes Ansible's dynamic inventory from a lab's answers to `status` and `inspect` (its `nodes`)."""
     groups: dict[str, Any] = {}
     for name, node in nodes.items():
         for group in _groups(node):
@@ -82,7 +85,7 @@ def inventory(lab: str, state_dir: str, status: dict[str, Any], nodes: dict[str,
 
 
 def words(value: Any) -> Any:
-    """The value with texts that Ansible would evaluate as templates marked unsafe."""
+    """Returns the value with each text that Ansible would evaluate as a template marked as unsafe."""
     if isinstance(value, str):
         return {"__ansible_unsafe": value} if any(opening in value for opening in TEMPLATES) else value
     if isinstance(value, dict):
@@ -91,7 +94,7 @@ def words(value: Any) -> Any:
 
 
 def _groups(node: dict[str, Any]) -> list[str]:
-    """Group names for Ansible: without hyphens, and distinct from node names."""
+    """Returns the Ansible groups of a node: by role, group, kind and segment, with `_` instead of `-`."""
     segments = [card["segment"] for card in node["interfaces"]]
     words = [f"group_{node['group']}", f"kind_{node['kind']}", *(f"segment_{name}" for name in segments)]
     return [word.replace("-", "_") for word in dict.fromkeys([*_roles(node), *words])]
@@ -102,7 +105,7 @@ def _roles(node: dict[str, Any]) -> list[str]:
 
 
 def hostvars(name: str, node: dict[str, Any]) -> dict[str, Any]:
-    """The host variables of one node."""
+    """Returns the Ansible variables of the node `name` from its entry in the answer to `inspect`."""
     cards = node["interfaces"]
     found = {
         "ansible_host": name,
@@ -115,8 +118,8 @@ def hostvars(name: str, node: dict[str, Any]) -> dict[str, Any]:
         "vnet_address": cards[0]["address"] if cards else None,
         "vnet_addresses": {card["name"]: card["address"] for card in cards},
         "vnet_segments": {card["name"]: card["segment"] for card in cards},
-        "ansible_remote_tmp": "/var/tmp/.ansible",  # a program of init's has no HOME, so no ~
+        "ansible_remote_tmp": "/var/tmp/.ansible",  # programs that init starts have no HOME, so `~` fails
     }
-    if directory := node.get("directory"):  # a light node has the machine's file system, and this of its own
+    if directory := node.get("directory"):  # a light node's own directory
         found |= {"vnet_directory": directory, "ansible_remote_tmp": f"{directory}/.ansible"}
     return found

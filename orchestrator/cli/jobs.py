@@ -1,4 +1,4 @@
-"""Parallel runs of a campaign as lines: the start and end of each, and every 10 s the phase of all."""
+"""Prints the progress of parallel runs: start and end of each run, and every 10 s the phase of all."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ EVERY_S = 10.0
 
 
 class JobsView:
-    """Takes the events of all runs; `number` in an event is the run. `clock` gives seconds."""
+    """Prints lines from the events of all runs; `number` in an event tells the run. `clock` gives seconds."""
 
     def __init__(
         self, write: Callable[[str], None] = note, clock: Callable[[], float] = time.monotonic
@@ -23,15 +23,15 @@ class JobsView:
         self._clock = clock
         self._began = clock()
         self._told = self._began
-        self._runs: dict[int, tuple[str, Progress, float]] = {}  # name, progress, begin
+        self._runs: dict[int, tuple[str, Progress, float]] = {}  # number -> name, progress, begin in seconds
         self._why = ""
         self._left = 0
         self._ended = 0
         self._machines: set[str] = set()
-        self.printed: set[str] = set()  # runs whose error or doubt is on the screen
+        self.printed: set[str] = set()  # runs whose error or reason for doubt was printed
 
     def __call__(self, event: dict[str, Any]) -> None:
-        """Take an event of the campaign or of one of its runs."""
+        """Prints lines for an event of the campaign or of one of its runs."""
         number = event.get("number", 0)
         kind = event.get("event")
         if kind == "cell":

@@ -1,4 +1,4 @@
-"""`--junit FILE`: writes the verdicts of a run or campaign for continuous integration."""
+"""Implements `--junit FILE`, which writes the verdicts of a run or campaign for continuous integration."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def junit_option(command: F) -> F:
-    """`--junit FILE`."""
+    """Adds the option `--junit FILE` to a command."""
     return click.option(
         "--junit",
         type=click.Path(path_type=Path, dir_okay=False),
@@ -25,10 +25,10 @@ def junit_option(command: F) -> F:
 
 @contextmanager
 def judged(junit: Path | None, topology: Path) -> Iterator[Callable[[Path], None]]:
-    """Yields a function that writes the verdicts of a directory; before that, and after a failure, the file
-    reports an unfinished run.
+    """Yields a function that writes the verdicts of a run or campaign directory to the file `junit`.
 
-    Otherwise the file of an earlier run could pass for this one if this one is refused or killed.
+    At first, and again if a CliError leaves the context, the file reports an unfinished run: otherwise the
+    file of an earlier run could be taken for this one. Does nothing if `junit` is None.
     """
     if junit is None:
         yield lambda _directory: None

@@ -1,4 +1,4 @@
-"""`vnet link`: change a link's impairment, or take the link down and up, in a running lab."""
+"""Implements `vnet link`, which changes the impairment of a link, or takes it down and up, in a running lab."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ QUANTITIES: tuple[tuple[str, str, click.ParamType[Any] | type, str], ...] = (
 DISTRIBUTIONS = click.Choice(["uniform", "normal", "pareto", "paretonormal"])
 
 
-# The same for one class or band of the link's queue.
+# The same table for the options of one class or band of the link's queue.
 OF_A_CLASS: tuple[tuple[str, str, click.ParamType[Any] | type, str], ...] = (
     ("--guaranteed", "class_rate_bps", RATE, "Guaranteed rate of an htb class."),
     ("--ceiling", "class_ceil_bps", RATE, "Maximum rate of an htb class, with borrowing."),
@@ -121,7 +121,7 @@ def link_command(
 def _impairments(
     control: Control, link: str, sides: list[str], changes: dict[str, Any], clear: bool
 ) -> dict[str, dict[str, Any]]:
-    """The request: the new impairment of each side, with a queue limit that fits it."""
+    """Returns the fields of the request: side -> its new impairment. CliError if the lab has no such link."""
     links = asked(control, "inspect")["links"]
     if link not in links:
         raise CliError(f'link "{link}": the lab has no such link; its links: {_some(links)}')
@@ -129,7 +129,11 @@ def _impairments(
 
 
 def completed(now: dict[str, Any], changes: dict[str, Any], clear: bool) -> dict[str, Any]:
-    """The new impairment: the present one (or none if `clear`) with the changes and a fitting queue."""
+    """Returns the new impairment: the present one `now` (an empty one if `clear`) with `changes`.
+
+    The queue limit fits the new rate and delay unless it is in `changes`. Raises CliError if the kernel
+    cannot have this combination.
+    """
     import dataclasses
 
     from contract.codec import build
@@ -149,7 +153,7 @@ def completed(now: dict[str, Any], changes: dict[str, Any], clear: bool) -> dict
 
 
 def _class_changed(wanted: Impairment, name: str, changes: dict[str, Any]) -> Impairment:
-    """The impairment with new values of one class of its queue."""
+    """Returns the impairment with new values of the queue class `name`; CliError if there is no such class."""
     import dataclasses
 
     from orchestrator.plan.queues import with_bands
@@ -170,7 +174,7 @@ def _some(names: dict[str, Any]) -> str:
 
 
 def said(answer: dict[str, Any]) -> list[str]:
-    """The present state of the link in words."""
+    """Returns lines on the state of a link after a change, from the lab's answer."""
     from contract.codec import build
     from contract.plan import Impairment
     from orchestrator.plan.summary import impairment_words

@@ -1,4 +1,4 @@
-"""Progress as a live view on a terminal: phases with their times, a bar, sessions, messages, warnings."""
+"""Shows progress on a terminal: phases with their times, a bar, sessions, messages and the time left."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ from orchestrator.cli.remaining import left_words
 
 
 class LiveView:
-    """Redraws a few times a second; warnings and timeline events stay above the moving part."""
+    """Redraws the progress 8 times a second; prints warnings, errors and timeline events above it.
+
+    transient: remove the progress at the end. `clock` gives seconds.
+    """
 
     def __init__(
         self,
@@ -56,7 +59,7 @@ class LiveView:
         self._live.stop()
 
     def __call__(self, event: Mapping[str, Any]) -> None:
-        """Take one event of the lab."""
+        """Updates the progress by an event of the lab, and prints the event if it is worth a line."""
         self.progress = fold(self.progress, event, self._now())
         kind = event.get("event")
         if kind == "warning":
@@ -70,14 +73,14 @@ class LiveView:
             self._console.print(Text.assemble(("✘ ", "bold red"), (str(event.get("text", "")), "red")))
 
     def say(self, text: str) -> None:
-        """A line above the moving part."""
+        """Prints a line above the progress."""
         self._console.print(Text(text))
 
     def _now(self) -> float:
         return self._clock() - self._began
 
     def render(self) -> RenderableType:
-        """The moving part as it is now."""
+        """Returns the present progress as a rich table with a last line on traffic and time left."""
         now = self._now()
         rows = Table.grid(padding=(0, 2))
         for column in ("left", "left", "left", "right", "right"):

@@ -1,4 +1,4 @@
-"""`vnet ls`: lists the labs on this machine."""
+"""Implements `vnet ls`, which lists the labs of this user on this machine."""
 
 from __future__ import annotations
 
@@ -32,7 +32,10 @@ def ls_command(as_json: bool) -> None:
 
 
 def about(lab: str) -> dict[str, Any]:
-    """The state of a lab: its answer, or the reason why it has none."""
+    """Returns {lab, kernel, nodes, run_dir, state} of a lab.
+
+    `state` is a text by the lab's answer, or the reason why it does not answer; `nodes` is None then.
+    """
     from orchestrator.lab.state import processes, read_lab, state_root
 
     state_dir = state_root() / lab

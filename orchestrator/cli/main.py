@@ -1,6 +1,6 @@
-"""The command `vnet`: registers the commands by name, runs one, and turns failures into exit statuses.
+"""Implements `vnet`: lists the commands, runs one of them, and turns failures into exit statuses.
 
-Nothing heavy is imported here: `vnet --help` must answer at once, so a command is loaded when it is called.
+Imports a command's module only when the command runs, so that `vnet --help` answers at once.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from orchestrator.cli.errors import DONE, FAILED, INTERRUPTED, CliError
 from orchestrator.cli.output import say
 from orchestrator.project import keep_others_out
 
-# A command is short: what it loads stays to its end, where the system takes its memory back at once. To look
-# for garbage in it, and to take it apart object by object, costs 0.1 s.
+# A command is short and keeps what it loads to its end. Fewer garbage collections, and none at the end, save
+# 0.1 s.
 gc.set_threshold(50_000)
 atexit.register(gc.freeze)
-# pydantic would look through all packages installed for plugins of its own.
+# Otherwise pydantic searches all installed packages for plugins.
 os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
-# name: (module below orchestrator.cli, one line for the list, heading it stands under)
+# name: (module below orchestrator.cli, line in the list of commands, heading of the list)
 COMMANDS: dict[str, tuple[str, str, str]] = {
     "run": ("run", "Run an experiment from its file to its report.", "Experiments"),
     "campaign": ("campaign", "Run a matrix of experiments, resume it, say how far it is.", "Experiments"),
@@ -79,7 +79,7 @@ REMEDIES = {
     errno.EROFS: "choose another place, or make it writable",
     errno.EACCES: "choose another place, or make it writable",
 }
-# Resources that the machine or the account has run out of.
+# Remedies for errors by which the machine or the account lacks a resource.
 SHORT = {
     errno.EMFILE: "raise `ulimit -n`",
     errno.ENFILE: "close what holds files open, or raise fs.file-max",
@@ -89,11 +89,14 @@ SHORT = {
 
 
 class ReaderGoneError(Exception):
-    """The reader of the output (head, less) is gone; click would make status 1 of a BrokenPipeError."""
+    """The reader of the output (such as head or less) has ended.
+
+    Replaces BrokenPipeError, of which click would make exit status 1.
+    """
 
 
 class LazyGroup(click.Group):
-    """A group that imports a command only when it is called, not to list it."""
+    """A group of commands that imports the module of a command when the command runs, but not to list it."""
 
     def invoke(self, ctx: click.Context) -> object:
         try:
@@ -154,7 +157,7 @@ def vnet() -> None:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run one command line; returns its exit status."""
+    """Runs one command line, by default that of the process; prints its failure, and returns the exit status."""
     keep_others_out()
     try:
         status = vnet.main(args=argv, prog_name="vnet", standalone_mode=False)
@@ -181,7 +184,7 @@ def _reader_is_there() -> bool:
 def _failed(error: Exception) -> int:
     if isinstance(error, click.exceptions.Exit):
         return error.exit_code
-    if isinstance(error, click.Abort):  # what click makes of Ctrl-C
+    if isinstance(error, click.Abort):  # click raises it for Ctrl-C
         say("interrupted", err=True)
         return INTERRUPTED
     if isinstance(error, click.ClickException):
@@ -202,12 +205,12 @@ def _failed(error: Exception) -> int:
 
 
 def _short_of(error: Exception) -> int:
-    """The error number that caused the exception; 0 if there is none."""
+    """Returns the error number (errno) behind an exception, also of a library; 0 if there is none."""
     if isinstance(error, MemoryError):
         return errno.ENOMEM
     if isinstance(error, RuntimeError) and "start new thread" in str(error):  # threading's words
         return errno.EAGAIN
-    if isinstance(error, ImportError):  # a library that the loader could not open
+    if isinstance(error, ImportError):  # the loader could not open a library
         if "failed to map segment" in str(error):
             return errno.ENOMEM
         return next((number for number in SHORT if os.strerror(number) in str(error)), 0)

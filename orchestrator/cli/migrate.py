@@ -1,4 +1,4 @@
-"""`vnet migrate`: topology files with the present names of their keys."""
+"""Implements `vnet migrate`, which replaces retired keys of topology files by their present names."""
 
 from __future__ import annotations
 
@@ -43,7 +43,10 @@ def migrate_command(files: tuple[Path, ...], parameters: dict[str, str], check: 
 
 
 def _migrate(file: Path, parameters: dict[str, str], check: bool) -> bool:
-    """Whether the file has retired keys. CliError where it cannot be rewritten."""
+    """Prints the difference that new keys make in a file, and rewrites the file unless `check`.
+
+    Returns whether the file has retired keys. CliError if it has mistakes or cannot be written.
+    """
     from orchestrator.topology import TopologyError
     from orchestrator.topology.loading import read_bytes
     from orchestrator.topology.migrate import MigrateError, migrated
@@ -67,7 +70,7 @@ def _difference(file: Path, before: bytes, after: bytes) -> Iterable[str]:
 
 
 def _write(file: Path, content: bytes) -> None:
-    """The whole file or nothing: a full disk does not leave half of it."""
+    """Replaces the file atomically, with its mode, so that a full disk does not leave a part of it."""
     target = file.resolve()
     beside = target.with_name(f".{target.name}.migrating")
     try:

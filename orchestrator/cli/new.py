@@ -1,4 +1,4 @@
-"""`vnet new`: writes a first topology file from four questions or from options."""
+"""Implements `vnet new`, which writes a first topology file from options, or from answers to four questions."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def new_command(
 
 
 def write_new(file: Path, text: str) -> None:
-    """Write a new file; CliError if it exists or cannot be written."""
+    """Writes a new file; raises CliError if it exists or cannot be written."""
     try:
         with file.open("x", encoding="utf-8") as made:
             made.write(text)

@@ -9,19 +9,20 @@ from itertools import product
 
 _RANGES = re.compile(r"\[([^\[\]]*)\]")
 _SPAN = re.compile(r"(\d+)(?:-(\d+))?")
-_SHOWN = 5  # names spelled out in a sentence
-_MOST = 100_000  # alternatives of one pattern, so that a typing mistake cannot fill the memory
+_SHOWN = 5  # most names in a sentence
+_MOST = 100_000  # most names of one pattern: a typing mistake must not fill the memory
 
 
 class PatternError(ValueError):
-    """A pattern that is malformed or matches nothing; the text lists the existing nodes."""
+    """A pattern is malformed or matches no node; in the latter case the text lists the existing nodes."""
 
 
 def expand(patterns: str, groups: Mapping[str, str]) -> list[str]:
-    """Names of the nodes that match `patterns`, in the lab's order, each once.
+    """Returns the names of the nodes that match `patterns`, in the lab's order, each once.
 
-    `groups` has the group of each node, in the lab's order. Every part must match, and every number of a
-    range, since a command that reaches fewer nodes than it names is a wrong experiment. Raises PatternError.
+    groups: node -> its group, in the lab's order. Raises PatternError unless each part of the list and each
+    number of a range matches a node: a command that reaches fewer nodes than it names makes a wrong
+    experiment.
     """
     chosen: set[str] = set()
     for part in split(patterns):
@@ -30,13 +31,13 @@ def expand(patterns: str, groups: Mapping[str, str]) -> list[str]:
 
 
 def several(names: Sequence[str]) -> str:
-    """Names in a sentence: the first few, and how many more."""
+    """Returns names for a sentence: the first five, and how many more there are."""
     more = len(names) - _SHOWN
     return ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
 def split(patterns: str) -> list[str]:
-    """The parts of a comma list; commas inside brackets belong to the range."""
+    """Splits a list at its commas, except those inside brackets; PatternError if a part is empty."""
     parts = [part.strip() for part in re.split(r",(?![^\[]*\])", patterns)]
     if not all(parts):
         raise PatternError(f'nodes: "{patterns}": a part is empty; write for example "broker,client[1-20]"')
@@ -65,7 +66,10 @@ def _match(text: str, groups: Mapping[str, str]) -> set[str]:
 
 
 def alternatives(part: str) -> list[str]:
-    """`m[1-2]x[7,9]` as m1x7, m1x9, m2x7, m2x9; a leading zero fixes the width: [01-10] is 01 ... 10."""
+    """Expands the ranges of a pattern: `m[1-2]x[7,9]` to m1x7, m1x9, m2x7, m2x9, and `[01-10]` to 01 ... 10.
+
+    Raises PatternError if a range is malformed or if there are more than _MOST names.
+    """
     if part.count("[") != part.count("]") or "[" in _RANGES.sub("", part) or "]" in _RANGES.sub("", part):
         raise PatternError(f'nodes: "{part}": brackets do not pair; a range is written client[1-20]')
     pieces = _RANGES.split(part)
@@ -100,7 +104,7 @@ def _unmatched(part: str, missing: list[str], groups: Mapping[str, str]) -> str:
 
 
 def describe(groups: Mapping[str, str]) -> str:
-    """The names that exist: single nodes, and groups with their first and last node."""
+    """Returns at most 12 existing names in words: single nodes, and groups with first and last node."""
     members: dict[str, list[str]] = {}
     for name, group in groups.items():
         members.setdefault(group, []).append(name)

@@ -1,4 +1,4 @@
-"""Writes the command line's output: rich tables for people, JSON for scripts."""
+"""Writes the output of commands: text and tables for people, JSON for scripts."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print the an
 
 
 def print_json(value: Any) -> None:
-    """One JSON document on standard output."""
+    """Prints the value as one JSON document on standard output."""
     click.echo(escaped(json.dumps(value, indent=2, ensure_ascii=False, sort_keys=False)))
 
 
 def say(text: str, *, err: bool = False, nl: bool = True) -> None:
-    """Print text for people; control sequences from files or programs are escaped."""
+    """Prints text for people, with control characters escaped; err: on standard error, nl: with a newline."""
     click.echo(printable(text), err=err, nl=nl)
 
 
 def document(text: str, *, nl: bool = True) -> None:
-    """Print text for a file or program unchanged; on a terminal, control sequences are escaped."""
+    """Prints text for a file or program unchanged; on a terminal, escapes its control characters."""
     click.echo(printable(text) if sys.stdout.isatty() else text, nl=nl)
 
 
 def console(*, stderr: bool = False) -> Console:
-    """A rich console; in a pipe it is so wide that no table cell is cut."""
+    """Returns a rich console; in a pipe it is 200 characters wide, so that tables fit."""
     from orchestrator.cli.plain_words import PlainWords
 
     stream = sys.stderr if stderr else sys.stdout
@@ -50,7 +50,7 @@ def table(
     right: Sequence[str] = (),
     title: str = "",
 ) -> Table:
-    """A light table; `right` names the columns that hold numbers. Plain cells are printed literally."""
+    """Returns a rich table; aligns the columns of `right` on the right, and reads no markup in str cells."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -66,5 +66,5 @@ def table(
 
 
 def note(text: str) -> None:
-    """Print a line on stderr, so that a pipe carries only the answer."""
+    """Prints a line on standard error, since standard output is for the answer of a command."""
     say(text, err=True)

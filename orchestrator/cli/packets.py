@@ -1,4 +1,4 @@
-"""`vnet packets`: shows dissected packets of a run's capture points."""
+"""Implements `vnet packets`, which shows dissected packets of a run's capture points."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs a command on a node with input and output as bytes in memory, for Ansible's connection plug-in."""
+"""Runs a command on a node with input and output as bytes in memory, for the connection plug-in of Ansible."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from orchestrator.cli.control import Control, ControlError, Message, decode, encode
 
-CHUNK_BYTES = 48 * 1024  # one line of input; under UML it shares a serial line
-AHEAD = 4  # chunks in flight: the next is sent when the first of them was accepted
+CHUNK_BYTES = 48 * 1024  # data of one input message; under UML, messages share a serial line
+AHEAD = 4  # most chunks that the lab has not accepted yet
 
 
 def pieces(data: bytes) -> Iterator[bytes]:
-    """`data` in chunks of CHUNK_BYTES."""
+    """Yields `data` in chunks of at most CHUNK_BYTES."""
     for start in range(0, len(data), CHUNK_BYTES):
         yield data[start : start + CHUNK_BYTES]
 
@@ -23,13 +23,13 @@ def piped(
     chunks: Iterable[bytes],
     output: Callable[[str, bytes], None],
 ) -> int:
-    """Run `argv` on `node` with `chunks` as its input; `output` gets (stream, data) as it arrives.
+    """Runs `argv` on `node` with `chunks` as its input; passes (stream, data) to `output` as data arrives.
 
-    Returns the exit status (128 + n after signal n). Raises ControlError if it cannot be started.
+    Returns the exit status (128 + n after signal n). Raises ControlError if the command cannot be started.
     """
     waiting = iter(chunks)
     session = control.send("exec", node=node, argv=list(argv), env={}, tty=None)
-    barrier = control.send("status")  # input overtakes queued requests, so it waits until exec was accepted
+    barrier = control.send("status")  # input could overtake `exec`, so it waits for this answer
     flying: set[int] = set()
     fed = False
     for message in control.messages():
@@ -54,7 +54,7 @@ def _session(message: Message, output: Callable[[str, bytes], None]) -> int | No
 
 
 def _feed(control: Control, session: int, waiting: Iterator[bytes], flying: set[int]) -> bool:
-    """Send chunks until AHEAD are in flight; returns True once the end of the input was sent."""
+    """Sends chunks until AHEAD of them are unanswered; returns True after it has sent the end of the input."""
     while len(flying) < AHEAD:
         data = next(waiting, None)
         if data is None:

@@ -1,4 +1,4 @@
-"""Progress as plain lines with a time, for pipes and logs: one for each phase, and more while it lasts."""
+"""Prints progress as plain lines with a time, for pipes and logs: at each new phase, and every 5 s."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EVERY_S = 5.0
 
 
 class PlainView:
-    """Writes lines through `write`; `clock` gives seconds."""
+    """Passes lines on the progress of a lab to `write`; `clock` gives seconds."""
 
     def __init__(
         self, progress: Progress, write: Callable[[str], None], clock: Callable[[], float] = time.monotonic
@@ -35,10 +35,10 @@ class PlainView:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Nothing to give back."""
+        """Does nothing; the live view restores the terminal here."""
 
     def __call__(self, event: Mapping[str, Any]) -> None:
-        """Take one event of the lab."""
+        """Updates the progress by an event of the lab, and writes a line if one is due."""
         before, now = self.progress, self._clock() - self._began
         self.progress = fold(before, event, now)
         if event.get("event") == "warning":
@@ -53,7 +53,7 @@ class PlainView:
             self._status(now)
 
     def say(self, text: str) -> None:
-        """One line with the time since the start."""
+        """Writes the text with the seconds since the start before its first line."""
         first, *rest = text.splitlines() or [""]
         stamp = f"{self._clock() - self._began:8.1f} s  "
         self._write("\n".join([stamp + first, *(" " * len(stamp) + line for line in rest)]))

@@ -1,4 +1,4 @@
-"""A rich console that escapes control characters in everything it prints."""
+"""Defines a rich console that escapes control characters in everything that it prints."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from orchestrator.language.terminal import printable
 
 
 class PlainWords(Console):
-    """Escapes control characters in rendered text."""
+    """A rich console that escapes control characters of texts, but keeps those of its own styles."""
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         for segment in super().render(renderable, options):
             yield segment if segment.control else segment._replace(text=printable(segment.text))
 
     def on_broken_pipe(self) -> None:
-        """Raise the error, which the command line handles."""
+        """Raises BrokenPipeError, which main.py handles; rich would end the process."""
         raise BrokenPipeError

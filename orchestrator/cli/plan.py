@@ -1,4 +1,4 @@
-"""`vnet plan`: shows what a run would make, with predictions."""
+"""Implements `vnet plan`, which shows what a run of a file would make, with predictions."""
 
 from __future__ import annotations
 

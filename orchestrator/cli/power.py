@@ -1,4 +1,4 @@
-"""`vnet start`, `stop`, `restart`: for nodes, or for one software on them."""
+"""Implements `vnet start`, `stop` and `restart`, for nodes or for one software on them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,10 @@ def _command(action: str) -> click.Command:
 
 
 def power(action: str, lab: str, nodes: str, software: str | None, as_json: bool) -> None:
-    """Carry out one action; CliError with the lab's text if it fails."""
+    """Requests `start`, `stop` or `restart` of nodes, or of `software` on them, and prints the answer.
+
+    Raises CliError with the lab's text if it refuses.
+    """
     with connect(lab) as control:
         chosen = choose(nodes, groups(control))
         if software:

@@ -1,4 +1,4 @@
-"""`vnet profiles`: named impairments, with the source of every figure."""
+"""Implements `vnet profiles`, which lists named impairments and the sources of their figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The state of a running lab or run, folded from its events, and its words; no output, no clock."""
+"""Computes the progress of a running lab or run from its events, and puts it into words; prints nothing."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ COUNTED = ("scheduled", "sent", "settled", "received")
 
 @dataclass(frozen=True)
 class PhaseState:
-    """One phase; times are seconds since the command began.
+    """One phase of a run; times are seconds since the command began.
 
-    `counted_s`: when `done` last grew.
+    done, total: its count; total is 0 if it has none. ended_s: None while it lasts. counted_s: when `done`
+    last grew.
     """
 
     name: str
@@ -29,7 +30,7 @@ class PhaseState:
 
 @dataclass(frozen=True)
 class Progress:
-    """Everything a progress display shows."""
+    """The state of a lab or run that a progress display shows."""
 
     length_s: Mapping[str, float] = field(default_factory=dict)  # of timed phases, from the plan
     expected_s: Mapping[str, float] = field(default_factory=dict)  # estimates for the other phases
@@ -39,32 +40,32 @@ class Progress:
     warnings: tuple[str, ...] = ()
     errors: tuple[str, ...] = ()
     happened: tuple[str, ...] = ()  # timeline events as applied
-    virtual: bool = False  # the lab has a clock of its own: events report how far a timed phase is
+    virtual: bool = False  # in virtual time, `done` of a timed phase has the lab's seconds
 
     @property
     def current(self) -> PhaseState | None:
-        """The phase under way."""
+        """The present phase; None before the first one, and when the last one has ended."""
         return self.phases[-1] if self.phases and self.phases[-1].ended_s is None else None
 
 
 def timed(plan: Any, time: str = "real") -> Progress:
-    """The progress of a run that has not begun, without estimates for its untimed phases."""
+    """Returns the progress of a run that has not begun, with the lengths of ramp and hold only."""
     length_s = {"ramp": plan.ramp_ns / NS, "hold": plan.hold_ns / NS}
     return Progress(length_s=length_s, virtual=time == "virtual")
 
 
 def planned(plan: Any, time: str = "real", last: str = "report") -> Progress:
-    """The progress of a run that has not begun; `plan` is a Plan, `last` the run's last phase."""
+    """Returns the progress of a run that has not begun, estimated up to the phase `last`; `plan`: a Plan."""
     return replace(timed(plan, time), expected_s=expected_s(plan, last))
 
 
 def rising(plan: Any) -> Progress:
-    """The progress of a lab that comes up and stays; `plan` is a Plan."""
+    """Returns the progress of a lab that is to come up and to stay; `plan` is a Plan."""
     return Progress(expected_s=expected_s(plan, SETUP[-1]))
 
 
 def fold(progress: Progress, event: Mapping[str, Any], now_s: float) -> Progress:
-    """The progress after one event; other kinds of event leave it unchanged."""
+    """Returns the progress after an event at `now_s`; an event of an unknown kind leaves it unchanged."""
     kind = event.get("event")
     if kind == "phase":
         return _counted(_phase(progress, event, now_s), event)
@@ -84,7 +85,7 @@ def fold(progress: Progress, event: Mapping[str, Any], now_s: float) -> Progress
 
 
 def _counted(progress: Progress, event: Mapping[str, Any]) -> Progress:
-    """Sessions and messages that came with a phase event."""
+    """Returns the progress with the numbers of sessions and messages of a phase event, if it has them."""
     sessions, messages = event.get("sessions"), event.get("messages")
     if sessions:
         progress = replace(
@@ -99,8 +100,8 @@ def _messages(event: Mapping[str, Any]) -> dict[str, int]:
 
 def _phase(progress: Progress, event: Mapping[str, Any], now_s: float) -> Progress:
     name = str(event["phase"])
-    text = "" if event.get("messages") else str(event.get("text") or "")  # else it repeats the counts
-    # In real time the display shows how much of a timed phase has passed, so its count says nothing new.
+    text = "" if event.get("messages") else str(event.get("text") or "")  # it would repeat the counts
+    # In real time the display computes the share of a timed phase by the clock, and needs no count.
     by_clock = name in (*TIMED, "drain") and not (progress.virtual and name in TIMED)
     done, total = (0, 0) if by_clock else (event.get("done") or 0, event.get("total") or 0)
     current = progress.current
@@ -119,7 +120,7 @@ def _closed(phases: tuple[PhaseState, ...], now_s: float) -> tuple[PhaseState, .
 
 
 def share(phase: PhaseState, progress: Progress, now_s: float) -> float | None:
-    """The part of a phase that is done, in [0, 1]; None where it is not known."""
+    """Returns the share of a phase that is done, 0 to 1, by clock or count; None if neither is known."""
     length = progress.length_s.get(phase.name, 0.0)
     if length > 0 and not progress.virtual:
         return min(1.0, (now_s - phase.started_s) / length)
@@ -127,12 +128,15 @@ def share(phase: PhaseState, progress: Progress, now_s: float) -> float | None:
 
 
 def counts(phase: PhaseState) -> str:
-    """`12/350` once a phase has counted something; in virtual time a timed phase counts the lab's seconds."""
+    """Returns the count of a phase, such as `12/350`; empty before it has counted something.
+
+    In virtual time, a timed phase counts the lab's seconds.
+    """
     return f"{phase.done:g}/{phase.total:g}" if phase.total and phase.done else ""
 
 
 def traffic(progress: Progress) -> str:
-    """Sessions and messages in words, from the ramp to the drain."""
+    """Returns the numbers of sessions and messages in words; empty except from the ramp to the drain."""
     if progress.current is None or progress.current.name not in (*TIMED, "drain"):
         return ""
     said = []
@@ -146,7 +150,7 @@ def traffic(progress: Progress) -> str:
 
 
 def duration(seconds: float) -> str:
-    """`0.4 s`, `48 s`, `12 min 05 s`, `3 h 07 min`."""
+    """Returns a duration in words: `0.4 s`, `48 s`, `12 min 05 s`, `3 h 07 min`."""
     if seconds < 9.95:
         return f"{seconds:.1f} s"
     whole = round(seconds)
@@ -158,20 +162,20 @@ def duration(seconds: float) -> str:
 
 
 def signal_text(event: Mapping[str, Any]) -> str:
-    """The effect of this Ctrl-C, and of the next one."""
+    """Returns a sentence on the effect of a Ctrl-C, the first or a later one."""
     if event.get("press", 1) == 1:
         return "interrupting: the lab is torn down, measurements are kept (Ctrl-C again: stop at once)"
     return "stopped at once; removing the rest of the lab"
 
 
 def warning_text(event: Mapping[str, Any]) -> str:
-    """A warning with its remedy."""
+    """Returns the text of a warning with its remedy."""
     remedy = f"; {event['remedy']}" if event.get("remedy") else ""
     return f"{event.get('text', event.get('code', ''))}{remedy}"
 
 
 def event_text(event: Mapping[str, Any]) -> str:
-    """A timeline event as applied: its label, else action and targets."""
+    """Returns a timeline event in words: its label, else action and targets, and its error if it failed."""
     targets = event.get("targets") or []
     shown = ", ".join(targets[:3]) + (f" and {len(targets) - 3} more" if len(targets) > 3 else "")
     text = str(event.get("label") or f"{event.get('action', '')} {shown}".strip())

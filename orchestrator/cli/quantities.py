@@ -1,4 +1,4 @@
-"""Option values with units, read by the same parser as topology files."""
+"""Defines types of click options for values with units, which the parser of topology files reads."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ if TYPE_CHECKING:
 
 
 class QuantityType(click.ParamType["int | float"]):
-    """Converts `20 ms`, `1 %`, `250 kbit/s`; a number without a unit is refused, as in a file."""
+    """Converts texts such as `20 ms`, `1 %` or `250 kbit/s` to numbers; refuses a number without a unit."""
 
     def __init__(self, kind: str, whole: bool) -> None:
         self.name = kind
         self._whole = whole
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | float:
-        """The value in its internal unit."""
+        """Returns the value in its internal unit: ns, bit/s, bytes, or a share of 1."""
         from orchestrator.language import units
 
         kind = self._kind()
@@ -34,7 +34,7 @@ class QuantityType(click.ParamType["int | float"]):
 
 
 class AgeType(QuantityType):
-    """Converts `30 d` and the units of a duration to nanoseconds; no topology file has ages."""
+    """Converts an age, such as `30 d` or any duration, to nanoseconds."""
 
     def _kind(self) -> Quantity:
         from orchestrator.language import units
@@ -50,7 +50,7 @@ class CpuType(click.ParamType["tuple[float | None, float | None]"]):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[float | None, float | None]:
-        """MHz or cores."""
+        """Returns (MHz, cores); the one that the text does not give is None."""
         from orchestrator.language import units
 
         try:

@@ -1,4 +1,4 @@
-"""`vnet reduce`: turns any capture into a table of packets."""
+"""Implements `vnet reduce`, which turns a pcap file into a table of packets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long a command still takes: the plan's own lengths, and estimates for every other phase."""
+"""Estimates how long a command still takes, from the phases that the plan fixes and estimates of the others."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ BASE_S = {
     "drain": 0.8, "collect": 0.6, "teardown": 0.5, "reduce": 1.5, "report": 4.0,
 }  # fmt: skip
 NODE_S = {"create": 0.01, "network": 0.005, "configure": 0.005, "software": 0.01, "teardown": 0.005}
-MACHINE_S = 15.0  # a virtual machine boots, side by side with the others
+MACHINE_S = 15.0  # boot of the virtual machines, which boot in parallel
 CHANCE_S = 20.0  # the proof of a loss or a jitter sends frames until its interval is narrow enough
-ENOUGH = 0.1  # of a count; less of it says little of the rest
+ENOUGH = 0.1  # share of a count from which the rest is estimated
 CHANCE = ("loss", "gemodel", "jitter_ns", "duplicate", "corrupt", "reorder")
 
 
 def expected_s(plan: Any, last: str) -> dict[str, float]:
-    """Estimated seconds of each phase up to `last` whose length the plan does not fix; `plan` is a Plan."""
+    """Estimates the seconds of each phase up to `last` whose length the plan does not fix; `plan` is a Plan."""
     found = {name: base + len(plan.nodes) * NODE_S.get(name, 0.0) for name, base in BASE_S.items()}
     if any(node.kind == "vm" for node in plan.nodes):
         found["create"] += MACHINE_S
@@ -36,15 +36,15 @@ def expected_s(plan: Any, last: str) -> dict[str, float]:
 
 
 def _by_chance(plan: Any) -> bool:
-    """Whether a link drops, delays or alters packets at random."""
+    """Whether a link of the plan drops, delays or alters packets at random."""
     ways = [way for link in plan.links for way in (link.forward, link.reverse) if way is not None]
     return any(getattr(way.impairment, name) for way in ways for name in CHANCE)
 
 
 def left_s(progress: Progress, now_s: float) -> float | None:
-    """Estimated seconds until the command ends; None where its length is not known.
+    """Estimates the seconds until the command ends; None if no length is known yet.
 
-    The estimate falls while a phase lasts, also where the phase takes longer than expected.
+    The estimate decreases during a phase, also if the phase takes longer than expected.
     """
     known = [phase for phase in progress.phases if phase.name in ORDER]
     lengths = {**progress.expected_s, **progress.length_s}
@@ -55,14 +55,14 @@ def left_s(progress: Progress, now_s: float) -> float | None:
     left = 0.0
     for name in ORDER[ORDER.index(current.name) :]:
         if progress.virtual and name in TIMED and speed is None:
-            return None  # how fast the lab's clock runs shows only when it has begun to
+            return None  # the speed of the lab's clock is unknown before the ramp
         length = lengths.get(name, 0.0) / (speed or 1.0 if name in TIMED else 1.0)
         left += length if name != current.name else _rest_s(current, length, name in TIMED, now_s)
     return left
 
 
 def _speed(progress: Progress, known: list[PhaseState]) -> float | None:
-    """Seconds of the lab's clock in a second of ours; None where it is not known. In real time 1."""
+    """Returns how many seconds of the lab pass in one of the wall clock; 1 in real time, None if unknown."""
     if not progress.virtual:
         return 1.0
     for phase in reversed(known):
@@ -72,7 +72,7 @@ def _speed(progress: Progress, known: list[PhaseState]) -> float | None:
 
 
 def _rest_s(phase: PhaseState, length_s: float, timed: bool, now_s: float) -> float:
-    """The rest of a phase: by its count if it has one, else by its expected length."""
+    """Estimates the remaining seconds of a phase: by its count if that has grown enough, else by its length."""
     if phase.ended_s is not None:
         return 0.0
     if timed and not phase.done:
@@ -85,15 +85,15 @@ def _rest_s(phase: PhaseState, length_s: float, timed: bool, now_s: float) -> fl
 
 
 def _falling(expected_s: float, passed_s: float) -> float:
-    """The rest of an estimate: it falls with time at first and is half when its time has passed.
+    """Returns the remaining seconds by an estimate: all of it at first, half of it when that time has passed.
 
-    It never reaches zero, because the phase has not ended.
+    The result never reaches zero, because the phase has not ended.
     """
     return expected_s**2 / (expected_s + passed_s) if expected_s > 0 else 0.0
 
 
 def left_words(progress: Progress, now_s: float) -> str:
-    """`about 36 s left`; empty where nothing is known of it."""
+    """Returns the time left in words, `about 36 s left`; empty if it is not known."""
     left = left_s(progress, now_s)
     if left is None or left <= 0:
         return ""
@@ -101,7 +101,7 @@ def left_words(progress: Progress, now_s: float) -> str:
 
 
 def _about(seconds: float) -> str:
-    """Whole seconds, since an estimate has no tenths: `4 s`, `2 min 10 s`, `3 h 07 min`."""
+    """Returns a duration in words without tenths, at least 1 s: `4 s`, `2 min 10 s`, `3 h 07 min`."""
     from orchestrator.cli.progress import duration
 
     whole = max(1, round(seconds))

@@ -1,4 +1,4 @@
-"""`vnet remove`: destroys single nodes of a running lab."""
+"""Implements `vnet remove`, which destroys nodes of a running lab."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`vnet report`: write the report of a run or campaign directory again."""
+"""Implements `vnet report`, which writes the report of a run or campaign directory."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def report_command(
 
 
 def doubted(directory: Path) -> list[str]:
-    """A line for each finding that makes a run, or a run of a campaign, suspect."""
+    """Returns a line for each finding that makes the run, or a complete run of the campaign, suspect."""
     from contract import findings
     from reports.study import cell_lines
 
@@ -78,7 +78,11 @@ def doubted(directory: Path) -> list[str]:
 
 
 def write(directory: Path, again: bool, node_ns: int | None = None, machine_bps: int | None = None) -> Path:
-    """The path of the page; CliError if `directory` holds no run and no campaign."""
+    """Writes the report of a run or campaign and returns the page's path; CliError if it cannot be written.
+
+    Reduces a run first if `again`, if it has no tables, or if its lab has ended without a manifest. node_ns,
+    machine_bps: assumptions for the bounds; None: those that are recorded.
+    """
     from capture.errors import CaptureError
     from capture.reduce import reduce_run
     from contract import manifest, rundir

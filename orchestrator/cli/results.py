@@ -1,4 +1,4 @@
-"""`vnet results`: lists, removes and archives runs and campaigns by age, size and verdict."""
+"""Implements `vnet results`: lists, removes and archives runs and campaigns by age, size and verdict."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from orchestrator.cli.quantities import AGE, SIZE
 if TYPE_CHECKING:
     from orchestrator.campaign.held import Entry
 
-# The words of orchestrator.campaign.held.WORDS, which --help does not load; a test compares them.
+# Equal to orchestrator.campaign.held.WORDS, which --help must not import; a test compares both.
 WORDS = ("running", "failed", "interrupted", "suspect", "fails", "cannot tell", "no verdict", "holds")
 
 
 def _choice(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The argument and the options that choose entries."""
+    """Adds the argument and the options that choose entries to a command."""
     options = (
         click.argument("directory", required=False, default=Path("results"), type=click.Path(path_type=Path)),
         click.option("--older", type=AGE, metavar="AGE", help="Ended at least so long ago: 30 d, 12 h."),
@@ -115,7 +115,7 @@ def archive_command(
 def _meant(
     what: str, directory: Path, older: int | None, larger: int | None, words: tuple[str, ...]
 ) -> list[Entry]:
-    """The entries that are to go, shown; without a condition it would be all of them."""
+    """Prints and returns the entries to remove or archive; CliError without any condition."""
     if older is None and larger is None and not words:
         raise CliError(f"{what}: no condition: give --older, --larger or --verdict", USAGE)
     found = _chosen(directory, older, larger, words)
@@ -133,7 +133,7 @@ def _chosen(directory: Path, older: int | None, larger: int | None, words: tuple
 
 
 def _each(found: list[Entry], done: str, act: Callable[[Entry], object]) -> int:
-    """Acts on each entry; what one refuses is said, and the others go on."""
+    """Calls `act` with each entry, prints errors and goes on; returns DONE, or FAILED after an error."""
     from orchestrator.campaign.held import EntryError
 
     went: list[Entry] = []

@@ -1,4 +1,4 @@
-"""`vnet run`: an experiment from its file to its report."""
+"""Implements `vnet run`, which runs an experiment from its file to its report."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def strict_option(command: F) -> F:
-    """`--strict`."""
+    """Adds the option `--strict` to a command."""
     text = "Exit status 5 where a run is suspect, 8 where a verdict is `cannot tell`."
     return click.option("--strict", is_flag=True, help=text)(command)
 
@@ -92,7 +92,7 @@ def run_command(
 
 
 def expected() -> tuple[type[Exception], ...]:
-    """Exceptions with a text for the user; called after a failure, since the imports are heavy."""
+    """Returns the exceptions whose text is for the user; call it after a failure, since it imports much."""
     from capture.errors import CaptureError
     from orchestrator.kernel.protocol import KernelError
     from orchestrator.lab.errors import LabError
@@ -105,7 +105,7 @@ def expected() -> tuple[type[Exception], ...]:
 
 @contextmanager
 def failures() -> Iterator[None]:
-    """Expected failures of preparing and running, each with its exit status."""
+    """Turns expected failures of preparing and running a lab into a CliError with its exit status."""
     from orchestrator.kernel.protocol import NoKernel
 
     try:
@@ -120,7 +120,7 @@ def failures() -> Iterator[None]:
 
 
 def free(lab: str) -> None:
-    """CliError if a lab of that name runs; checked before a run directory is made."""
+    """Raises CliError if a lab of that name runs here; to be called before a run directory is made."""
     from orchestrator.cli.running import names
 
     if lab in names():
@@ -130,7 +130,7 @@ def free(lab: str) -> None:
 
 
 def introduce(prepared: Prepared, run_dir: Path) -> None:
-    """Print the lab, its kernel with the reason for it, and the run directory."""
+    """Prints the lab with its seed and parameters, its kernel with the reason for it, and the run directory."""
     plan = prepared.plan
     values = " ".join(f"{name}={value}" for name, value in plan.parameters.items())
     nodes = f"{len(plan.nodes)} node{'s' * (len(plan.nodes) != 1)}"
@@ -140,7 +140,7 @@ def introduce(prepared: Prepared, run_dir: Path) -> None:
 
 
 def conclude(outcome: Outcome, keep: bool, lab: str, shown: Progress) -> None:
-    """The headline, the verdicts, what `shown` has not printed of warnings and errors, and the page."""
+    """Prints the results of a run, and the warnings and errors that `shown` has not printed."""
     from orchestrator.cli.headlines import show
     from orchestrator.cli.progress import warning_text
 
@@ -158,7 +158,7 @@ def conclude(outcome: Outcome, keep: bool, lab: str, shown: Progress) -> None:
 
 
 def ending(outcome: Outcome, errors: tuple[str, ...]) -> str:
-    """How a run ended that is not complete; without its reason where that was printed as an error."""
+    """Returns how a run ended that is not complete, without its reason if that was printed (`errors`)."""
     why = outcome.error or "stopped by the user"
     if errors and why == "; ".join(errors):
         return outcome.state
@@ -166,7 +166,7 @@ def ending(outcome: Outcome, errors: tuple[str, ...]) -> str:
 
 
 def status_of(outcome: Outcome, strict: bool) -> int:
-    """The exit status of a run."""
+    """Returns the exit status of a run; with `strict`, doubts and open verdicts count, too."""
     if outcome.state == "interrupted" and not outcome.watchdog:
         return INTERRUPTED
     if outcome.state != "complete":
@@ -175,7 +175,7 @@ def status_of(outcome: Outcome, strict: bool) -> int:
 
 
 def strictly(*, suspect: bool, directory: Path) -> int:
-    """The exit status under `--strict` of a run or campaign that is complete."""
+    """Returns the exit status under `--strict` of a complete run or campaign: SUSPECT, UNTOLD or DONE."""
     from reports.judged import untold
     from reports.verdicts import counted
 
@@ -183,7 +183,7 @@ def strictly(*, suspect: bool, directory: Path) -> int:
 
 
 def as_data(outcome: Outcome) -> dict[str, object]:
-    """A run's outcome for scripts."""
+    """Returns a run's outcome as JSON data for `--json`."""
     return {
         "run_dir": str(outcome.run_dir),
         "state": outcome.state,

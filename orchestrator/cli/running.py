@@ -15,33 +15,34 @@ from orchestrator.cli.nodes import PatternError, expand
 
 @dataclass(frozen=True)
 class Running:
-    """A lab with a state directory of this user."""
+    """A lab of this user, by its name and its state directory."""
 
     name: str
     state_dir: Path
 
     @property
     def control(self) -> Path:
-        """Its control socket."""
+        """The path of the lab's control socket."""
         return self.state_dir / "control.sock"
 
 
 def names() -> list[str]:
-    """Labs of this user that have left anything here, running or not; for root, also remains of crashes.
+    """Returns the names of this user's labs: those with a state directory, running or not.
 
-    With VNET_STATE_DIR, only labs below it, since other namespaces may belong to other labs.
+    For root, also those of which only other remains are left, unless VNET_STATE_DIR is set: such remains may
+    belong to labs with another state directory.
     """
     from orchestrator.lab.cleanup import labs
     from orchestrator.lab.state import is_state, state_root
 
     if os.geteuid() == 0 and "VNET_STATE_DIR" not in os.environ:
         return labs()
-    root = state_root()  # an ordinary user's labs have nothing outside it
+    root = state_root()  # labs of ordinary users leave nothing outside this directory
     return sorted(d.name for d in root.iterdir() if is_state(d)) if root.is_dir() else []
 
 
 def find(lab: str) -> Running:
-    """The running lab of that name; CliError that lists the running labs."""
+    """Returns the lab of that name; raises CliError with the names of all labs if it does not exist."""
     from orchestrator.lab.state import state_root
 
     running = Running(lab, state_root() / lab)
@@ -55,7 +56,7 @@ def find(lab: str) -> Running:
 
 
 def connect(lab: str) -> Control:
-    """A connection to a running lab; CliError with a remedy if it does not answer."""
+    """Connects to a running lab; CliError with a remedy if it died, has virtual time or does not answer."""
     from orchestrator.lab.state import read_lab
 
     running = find(lab)
@@ -80,13 +81,13 @@ def connect(lab: str) -> Control:
 
 
 def ask(lab: str, op: str, **fields: Any) -> Message:
-    """Send one request to a running lab; CliError with the lab's text if it is refused."""
+    """Connects to a running lab, sends one request and returns the answer; CliError if the lab refuses it."""
     with connect(lab) as control:
         return asked(control, op, **fields)
 
 
 def asked(control: Control, op: str, **fields: Any) -> Message:
-    """Send one request on a connection; CliError with the lab's text if it is refused."""
+    """Sends one request on a connection and returns the answer; CliError with the lab's text if it refuses."""
     try:
         return control.call(op, **fields)
     except ControlError as error:
@@ -94,12 +95,12 @@ def asked(control: Control, op: str, **fields: Any) -> Message:
 
 
 def by(how: str = "") -> str:
-    """The author of a change for the lab's events: the account, and `how` if not by a command."""
+    """Returns the author of a change for the lab's events: the account name, and `how` if it is not empty."""
     return f"{getpass.getuser()} {how}".rstrip()
 
 
 def choose(patterns: str, groups: dict[str, str]) -> list[str]:
-    """The node names that match NODES; CliError (wrong usage) that lists the existing ones."""
+    """Returns the nodes that match the argument NODES; CliError (USAGE) if a part of it matches none."""
     try:
         return expand(patterns, groups)
     except PatternError as error:
@@ -107,7 +108,7 @@ def choose(patterns: str, groups: dict[str, str]) -> list[str]:
 
 
 def one(patterns: str, groups: dict[str, str]) -> str:
-    """The single node that matches a pattern; CliError if there are several."""
+    """Returns the single node that matches a pattern; CliError if there are several or none."""
     found = choose(patterns, groups)
     if len(found) > 1:
         raise CliError(
@@ -117,6 +118,6 @@ def one(patterns: str, groups: dict[str, str]) -> str:
 
 
 def groups(control: Control) -> dict[str, str]:
-    """Group of every node, in the lab's order."""
+    """Asks the lab for the group of each node; returns node -> group in the lab's order."""
     found: dict[str, str] = asked(control, "status")["groups"]
     return found

@@ -1,4 +1,4 @@
-"""`vnet schema`: the JSON Schema of topology files."""
+"""Implements `vnet schema`, which prints the JSON Schema of topology files."""
 
 from __future__ import annotations
 

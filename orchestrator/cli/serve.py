@@ -1,4 +1,4 @@
-"""`vnet serve`: the live page."""
+"""Implements `vnet serve`, which serves the live page of labs and runs to a browser."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def serve_command(
 
 
 def _tls(cert: Path | None, key: Path | None) -> dict[str, Any]:
-    """TLS options for uvicorn; CliError if certificate and key cannot be used."""
+    """Returns uvicorn's TLS options, empty without a certificate; CliError if the files cannot be used."""
     if cert is None and key is None:
         return {}
     if cert is None or key is None:
@@ -119,7 +119,7 @@ def _tls(cert: Path | None, key: Path | None) -> dict[str, Any]:
 
 
 def _front(proxy: str | None) -> str:
-    """Name and port of the proxy for browsers; "" without a proxy."""
+    """Returns the proxy's name and port as browsers see them; "" without a proxy; CliError for a wrong URL."""
     if proxy is None:
         return ""
     found = urlsplit(proxy)

@@ -1,4 +1,4 @@
-"""Commands on nodes through a lab's control socket: many at once, or one with live input."""
+"""Runs commands on nodes through a lab's control socket: on many nodes at once, or on one with live input."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 
 from orchestrator.cli.control import Control, ControlError, Message, decode, encode
 
-AT_ONCE = 32  # commands in flight; more would only queue in the launcher
+AT_ONCE = 32  # most commands at a time; more would wait in the launcher
 Output = Callable[[str, str, bytes], None]  # node, stream, data
 
 
 @dataclass
 class Ended:
-    """The result of one command: its exit status, or the reason why it could not start."""
+    """The result of a command on a node: output and exit status, or why the command could not start."""
 
     node: str
     status: int | None = None
@@ -28,7 +28,10 @@ class Ended:
 def run_on(
     control: Control, nodes: Sequence[str], argv: Sequence[str], output: Output | None = None
 ) -> list[Ended]:
-    """Run `argv` on all nodes in order, AT_ONCE at a time; `output` gets data as it arrives."""
+    """Runs `argv` without input on all nodes, AT_ONCE at a time; returns the results in the order of `nodes`.
+
+    Passes (node, stream, data) to `output` as data arrives.
+    """
     waiting = list(reversed(nodes))
     flying: dict[int, Ended] = {}
     barriers: dict[
@@ -65,7 +68,7 @@ def _take(message: Message, flying: dict[int, Ended], ended: dict[str, Ended], o
 
 
 class Prefixer:
-    """Assembles pieces of output into lines and puts the node's name before each."""
+    """Assembles pieces of output into lines, and passes each with the node's name before it to `write`."""
 
     def __init__(self, write: Callable[[str], None], width: int) -> None:
         self._write = write
@@ -74,7 +77,7 @@ class Prefixer:
         self._decoders: dict[tuple[str, str], codecs.IncrementalDecoder] = {}
 
     def __call__(self, node: str, stream: str, data: bytes) -> None:
-        """Take a piece of a node's output."""
+        """Takes a piece of a node's output, and writes the lines that it completes."""
         key = (node, stream)
         decoder = self._decoders.setdefault(key, codecs.getincrementaldecoder("utf-8")("replace"))
         *lines, self._open[key] = (self._open.get(key, "") + decoder.decode(data)).split("\n")
@@ -82,7 +85,7 @@ class Prefixer:
             self._line(node, line.removesuffix("\r"))
 
     def flush(self) -> None:
-        """Write the last line even without a newline."""
+        """Writes the last lines that have no newline."""
         for (node, _), rest in self._open.items():
             if rest:
                 self._line(node, rest)
@@ -105,10 +108,11 @@ def attached(
     tty: tuple[int, int] | None = None,
     resized: Resized = lambda: None,
 ) -> int:
-    """Run one command with input from the descriptor `stdin` (None: none); returns its exit status.
+    """Runs one command with input from the descriptor `stdin` (None: no input); returns its exit status.
 
-    tty: rows and columns if the command gets a terminal; `resized` gives new ones after a change.
-    Raises ControlError if it cannot be started.
+    Passes (stream, data) to `output` as data arrives. tty: rows and columns if the command gets a terminal,
+    else None. resized: returns new rows and columns once after a change, else None. Raises ControlError if
+    the command cannot be started.
     """
     size = {"rows": tty[0], "cols": tty[1]} if tty else None
     env = {"TERM": os.environ.get("TERM", "dumb")} if tty else {}
@@ -136,7 +140,7 @@ def _open_input(control: Control, selector: selectors.BaseSelector, stdin: int |
 
 
 def _arrived(control: Control, selector: selectors.BaseSelector, session: int) -> list[Message]:
-    """Wait a moment for input to forward and for messages; return the messages."""
+    """Waits up to 0.5 s for input and messages; forwards the input, and returns the messages."""
     arrived: list[Message] = []
     for key, _ in selector.select(timeout=0.5):
         if key.fd == control.fileno():

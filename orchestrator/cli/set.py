@@ -1,4 +1,4 @@
-"""`vnet set`: changes MTU, CPU limit, CPU reservation and host name in a running lab."""
+"""Implements `vnet set`, which changes MTU, CPU limits and host names of nodes in a running lab."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def set_command(
 def changed(
     mtu: int | None, cpu_limit: Cpu | None, cpu_reserve: Cpu | None, hostname: str | None
 ) -> dict[str, Any]:
-    """The request's fields for the options that were given."""
+    """Returns the fields of the lab's `set` request for the options that are not None."""
     changes: dict[str, Any] = {}
     for name, amount in (("cpu_limit", cpu_limit), ("cpu_reserve", cpu_reserve)):
         if amount is not None:

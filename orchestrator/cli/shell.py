@@ -1,4 +1,4 @@
-"""`vnet shell`: opens a terminal on a node."""
+"""Implements `vnet shell`, which opens a terminal on a node."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def shell_command(lab: str, node: str, command: tuple[str, ...]) -> int:
 
 
 def shell_words(lab: str, node: str) -> tuple[str, ...]:
-    """An interactive bash, or sh without bash, with node and lab in its prompt."""
+    """Returns the command for an interactive bash, or sh if there is none, with node and lab in its prompt."""
     prompt = rf"\[\e[1;36m\]{node}\[\e[0m\]@{lab}:\w\$ "
     script = (
         'if command -v bash >/dev/null; then PS1="$1" exec bash --norc -i; else PS1="$0# " exec sh -i; fi'
@@ -68,7 +68,7 @@ def _size() -> tuple[int, int]:
 
 @contextmanager
 def raw(descriptor: int) -> Iterator[None]:
-    """Sends all keys to the node, including Ctrl-C, and restores the terminal in any case."""
+    """Puts the terminal into raw mode, in which the node gets all keys, also Ctrl-C; restores it at the end."""
     before = termios.tcgetattr(descriptor)
     tty.setraw(descriptor)
     try:
@@ -79,7 +79,7 @@ def raw(descriptor: int) -> Iterator[None]:
 
 @contextmanager
 def _window() -> Iterator[_Resized]:
-    """Tracks changes of the window size."""
+    """Yields an object that notes changes of the window size (SIGWINCH) while the context lasts."""
     resized = _Resized()
     before = signal.signal(signal.SIGWINCH, resized.note)
     try:
@@ -89,7 +89,7 @@ def _window() -> Iterator[_Resized]:
 
 
 class _Resized:
-    """Holds the new size once after each change."""
+    """Called, returns the new rows and columns once after a change of the window size, else None."""
 
     def __init__(self) -> None:
         self._changed = False

@@ -1,4 +1,4 @@
-"""`vnet snapshot`, `vnet revert`: save and restore virtual machines of a running lab."""
+"""Implements `vnet snapshot` and `vnet revert`, which save and restore virtual machines of a running lab."""
 
 from __future__ import annotations
 

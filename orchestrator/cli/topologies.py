@@ -1,4 +1,4 @@
-"""Options and error handling that all commands with a topology file share."""
+"""Defines the options and the error handling that commands with a topology file share."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ file_argument = click.argument("file", type=click.Path(path_type=Path))
 
 
 def parameters_option(command: F) -> F:
-    """`-p name=value`, any number of times, as a dictionary."""
+    """Adds the option `-p NAME=VALUE`, which may be repeated; the command receives a dictionary `parameters`."""
     option = click.option(
         "-p",
         "--parameter",
@@ -38,24 +38,24 @@ def parameters_option(command: F) -> F:
 
 
 def seed_option(command: F) -> F:
-    """`--seed N`."""
+    """Adds the option `--seed N` to a command."""
     return click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Seed, instead of the file's.")(
         command
     )
 
 
 def lab_option(command: F) -> F:
-    """`--lab NAME`."""
+    """Adds the option `--lab NAME` to a command."""
     return click.option("--lab", metavar="NAME", help="Name of the lab, instead of the file's.")(command)
 
 
 def hosts_option(command: F) -> F:
-    """`--hosts`, as names."""
+    """Adds the option `--hosts NAME,NAME...` for multi-host labs; the command receives a tuple of names."""
     return named_hosts("Hosts that carry the lab together, in place of the file's")(command)
 
 
 def named_hosts(what: str) -> Callable[[F], F]:
-    """`--hosts`, as names, with a help of its own."""
+    """Returns a decorator that adds the option `--hosts` with the help text `what`; empty tuple without it."""
     return click.option(
         "--hosts",
         metavar="NAME,NAME...",
@@ -88,7 +88,7 @@ def _pairs(_context: click.Context, _option: click.Parameter, given: tuple[str, 
 
 @contextmanager
 def refusals() -> Iterator[None]:
-    """Turns a refused topology into a list of its mistakes and exit status 3."""
+    """Turns TopologyError into a CliError that lists the mistakes, with exit status 3 (REFUSED)."""
     from orchestrator.topology import TopologyError
 
     try:
@@ -98,7 +98,7 @@ def refusals() -> Iterator[None]:
 
 
 def kernel_option(command: F) -> F:
-    """`--kernel`; `fake` is for tests and not listed."""
+    """Adds the option `--kernel`; its help does not list the kernel `fake`, which is for tests."""
     return click.option(
         "--kernel",
         default="auto",
@@ -127,7 +127,7 @@ def _machine(url: str) -> str:
 
 
 def time_option(command: F) -> F:
-    """`--time`."""
+    """Adds the option `--time real|virtual` to a command."""
     return click.option(
         "--time",
         "time_mode",
@@ -139,14 +139,14 @@ def time_option(command: F) -> F:
 
 
 def fits_in(time_mode: str) -> Callable[[Plan], None]:
-    """Refuses a plan that does not fit this machine, in real or in virtual time; makes no lab."""
+    """Returns a function that raises TopologyError for a plan that does not fit this machine."""
     from orchestrator.run.prepare import insist_it_fits
 
     return functools.partial(insist_it_fits, time=time_mode)
 
 
 def refuse_to_stay(time_mode: str, what: str) -> None:
-    """CliError if a lab in virtual time is to stay up."""
+    """Raises CliError in virtual time, for the option or command `what`, by which a lab would stay up."""
     if time_mode == "virtual":
         raise CliError(
             f"{what} --time virtual: the clock of a lab that waits for commands would run ahead; "
@@ -156,7 +156,7 @@ def refuse_to_stay(time_mode: str, what: str) -> None:
 
 
 def refuse_host_clock(time_mode: str, kernel: str) -> None:
-    """CliError if virtual time is requested of the machine's own kernel."""
+    """Raises CliError if virtual time is requested together with the machine's own kernel or another machine."""
     if time_mode == "virtual" and kernel == "host":
         raise CliError(
             "--time virtual --kernel host: the machine's own clock cannot jump; leave --kernel out", USAGE
@@ -171,25 +171,28 @@ def refuse_host_clock(time_mode: str, kernel: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a run or campaign writes: `out`, its own directory, or else one below `results`."""
+    """The place of a run or campaign: the directory `out` or, if that is None, a new one below `results`."""
 
     out: Path | None
     results: Path
 
     @property
     def disk(self) -> Path:
-        """A path on the file system that it fills."""
+        """A path on the file system that the run or campaign writes to."""
         return self.out or self.results
 
     def run_dir(self, lab: str) -> Path:
-        """Make the directory of a new run; RunError where that cannot be."""
+        """Makes the directory of a new run of the lab and returns it; RunError if it cannot be made."""
         from orchestrator.run.directories import named_run_dir, new_run_dir
 
         return named_run_dir(self.out) if self.out else new_run_dir(self.results / lab)
 
 
 def place_options(below: str) -> Callable[[F], F]:
-    """`--out` and `--results`, as a Place. below: what is made below `--results`."""
+    """Returns a decorator that adds `--out` and `--results`; the command receives a Place.
+
+    below: the path below `--results` that the command makes, for the help.
+    """
 
     def decorate(command: F) -> F:
         @functools.wraps(command)
@@ -211,7 +214,7 @@ def place_options(below: str) -> Callable[[F], F]:
 
 
 def lab_options(command: F) -> F:
-    """FILE and the options of every command that makes a lab."""
+    """Adds the argument FILE and the options that all commands that make a lab have."""
     for option in (
         hosts_option, lab_option, place_options("LAB/TIME"), time_option, kernel_option, seed_option,
         parameters_option, file_argument,

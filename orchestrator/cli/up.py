@@ -1,4 +1,4 @@
-"""`vnet up`: a lab that stays."""
+"""Implements `vnet up`, which brings a lab up and leaves it running."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`vnet verify`: checks that a run in virtual time repeats to the bit."""
+"""Implements `vnet verify`, which repeats a run in virtual time and compares every byte."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _inputs(other: dict[str, tuple[str, str]]) -> None:
 
 
 def _short(value: str) -> str:
-    """The first digits of a hash; a version whole."""
+    """Returns the first digits of a SHA-256, and any other value (a version) unchanged."""
     return value[:SHORT] if len(value) == HASH and value.isalnum() else value
 
 
@@ -78,21 +78,21 @@ def _say(directory: Path, verdict: Comparison) -> None:
 
 
 def as_data(directory: Path, verdict: Comparison) -> dict[str, Any]:
-    """A verdict for scripts."""
+    """Returns the comparison as JSON data for `--json`."""
     from dataclasses import asdict
 
     return {"run_dir": str(directory), **asdict(verdict)}
 
 
 def repeats(directory: Path) -> bool:
-    """Whether the run was in virtual time; `recorded` refuses a directory without a manifest."""
+    """Whether the run was in virtual time; also True without a manifest, which `recorded` then refuses."""
     from contract import manifest
 
     return manifest.read(directory).get("time", "virtual") == "virtual"
 
 
 def _of_seal(directory: Path, as_json: bool) -> int:
-    """Exit status of a check of the seal alone: 0 if it exists and every file matches it."""
+    """Checks only the seal of a run and prints the result; returns DONE if all files match it, else FAILED."""
     from contract import seal
 
     there = seal.sealed(directory)

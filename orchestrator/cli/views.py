@@ -1,4 +1,4 @@
-"""Chooses the progress display, on stderr: live on a terminal, plain lines in a pipe."""
+"""Chooses the progress display on standard error: live on a terminal, plain lines in a pipe."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from orchestrator.cli.progress import Progress
 
 
 class View(Protocol):
-    """Shows events and lines; a context manager, since a live view restores the terminal."""
+    """A progress display: shows the events that it is called with, and lines of text while its context lasts."""
 
     progress: Progress
 
@@ -23,7 +23,7 @@ class View(Protocol):
 
 
 def view(progress: Progress, *, transient: bool = False) -> View:
-    """The display for standard error; a `transient` live view leaves only its notes."""
+    """Returns the progress display for standard error; `transient`: a live one is removed at its end."""
     if sys.stderr.isatty():
         from orchestrator.cli.live import LiveView
 

@@ -1,4 +1,4 @@
-"""`vnet wireshark`: live packets of a running lab, for Wireshark or any reader of pcap."""
+"""Implements `vnet wireshark`, which passes packets of a running lab live to Wireshark or other readers."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def wireshark_command(lab: str, point: str, wanted: str, snaplen: int, target: s
 
 @contextmanager
 def _capture(control: Control, point: str, wanted: str, snaplen: int) -> Iterator[str]:
-    """The file of a running capture, or of a new one at `point` that ends with this context."""
+    """Yields the path of the capture named `point`, or of a new one there, which ends with the context."""
     found = asked(control, "inspect")
     if (there := found["captures"].get(point)) is not None:
         if wanted:
@@ -94,7 +94,7 @@ def _capture(control: Control, point: str, wanted: str, snaplen: int) -> Iterato
 
 
 def place(found: dict[str, Any], point: str) -> str:
-    """`point` as the place of a capture; CliError if it names nothing or is ambiguous."""
+    """Returns the place of a capture, `KIND NAME`; CliError if a name alone is unknown or ambiguous."""
     there = {
         kind: [s["name"] for s in found[of]] if kind == "segment" else list(found[of])
         for kind, of in KINDS.items()
@@ -114,7 +114,7 @@ def place(found: dict[str, Any], point: str) -> str:
 
 
 def _copy(control: Control, path: str, target: int) -> None:
-    """Copy the file as it grows, until the reader or the lab ends."""
+    """Copies the lab's file `path` to the descriptor `target` as it grows, until reader or lab end."""
     offset, reader = 0, select.poll()
     reader.register(target, select.POLLERR)
     while True:
