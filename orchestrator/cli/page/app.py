@@ -1,4 +1,4 @@
-"""The routes of the server: pages, their requests, frames of a lab, terminals, files of runs."""
+"""Answers the requests to `vnet serve`: pages and their data, frames of labs, terminals, files of runs."""
 
 from __future__ import annotations
 
@@ -43,7 +43,11 @@ PCAP = "application/vnd.tcpdump.pcap"
 
 @dataclass(frozen=True)
 class Settings:
-    """The options of `vnet serve`."""
+    """The options of `vnet serve`.
+
+    hosts: names with ports by which browsers reach the server; secure: those of them that use TLS. every_s:
+    interval of queries to a watched lab.
+    """
 
     token: str
     hosts: frozenset[str]
@@ -55,7 +59,7 @@ class Settings:
 
 
 def application(settings: Settings) -> tuple[ASGIApp, Watches]:
-    """The application behind its gate, with the labs that it watches."""
+    """Returns the ASGI application, behind its access control, and the labs that it watches."""
     watches = Watches(state_root, settings.every_s)
     pages = Pages(settings, watches)
     routes = [
@@ -90,7 +94,7 @@ def _page(name: str) -> Callable[[Request], Awaitable[Response]]:
 
 
 class NoWish(Exception):  # noqa: N818
-    """Carries the answer to a request that is refused before it is read."""
+    """A request for a change is refused; `answer` is the HTTP response."""
 
     def __init__(self, answer: Response) -> None:
         super().__init__(answer.status_code)
@@ -98,7 +102,7 @@ class NoWish(Exception):  # noqa: N818
 
 
 class Pages:
-    """Answers the requests of the pages."""
+    """Answers the requests for data and changes, one method for each route."""
 
     def __init__(self, settings: Settings, watches: Watches) -> None:
         self._settings = settings
@@ -107,7 +111,7 @@ class Pages:
         self._campaigns = Campaigns(settings.results, Path.cwd())
 
     async def metrics(self, request: Request) -> Response:
-        """Labs, nodes, links and flows for Prometheus."""
+        """Returns the metrics of all running labs for Prometheus, as OpenMetrics if the scraper accepts that."""
         labs = [name for name in await asyncio.to_thread(names) if NAME.fullmatch(name)]
         found = await self._scrapes.facts(labs)
         openmetrics = "application/openmetrics-text" in request.headers.get("accept", "")
@@ -115,7 +119,7 @@ class Pages:
         return Response(text, headers={"Content-Type": OPEN if openmetrics else PLAIN})
 
     async def overview(self, _: Request) -> Response:
-        """Labs of this user, runs and campaigns below the results directory."""
+        """Returns this user's labs, and the runs and campaigns below the results directory, as JSON."""
         found = await asyncio.to_thread(runs, self._settings.results, self._settings.only)
         labs = await asyncio.to_thread(lambda: [about(name) for name in names()])
         shown = self._settings.results / self._settings.only
@@ -126,7 +130,10 @@ class Pages:
         return JSONResponse({"labs": labs, **found, **more})
 
     async def fetch(self, request: Request) -> Response:
-        """A part of a file in a running lab's run directory; a negative `offset` counts from the end."""
+        """Returns {size, offset, data} of the file `path` of a running lab's run; `data` is base64.
+
+        A negative `offset` counts from the end of the file.
+        """
         query = request.query_params
         try:
             state_dir, offset = _state_dir(request.path_params["lab"]), int(query.get("offset", "0"))
@@ -143,13 +150,15 @@ class Pages:
         return JSONResponse({"size": answer["size"], "offset": offset, "data": answer.get("data", "")})
 
     async def drawing(self, request: Request) -> Response:
-        """The drawing of a watched lab with unfolded groups: `unfold` names each group, or * for all."""
+        """Returns the drawing of a watched lab; the query parameters `unfold` name groups to unfold (* for
+        all).
+        """
         watch = self._watches.of(request.path_params["lab"])
         found = await watch.drawn(request.query_params.getlist("unfold")) if watch is not None else None
         return _refused("no page watches this lab") if found is None else JSONResponse(found)
 
     async def change(self, request: Request) -> Response:
-        """Apply a change from the page; 409 with the lab's text if the lab refuses it."""
+        """Applies the change {what} to a running lab; answers 409 with the lab's text if the lab refuses it."""
         what = request.path_params["what"]
         try:
             wanted = await self._wanted(request, what in CHANGES)
@@ -161,7 +170,7 @@ class Pages:
             return _refused(str(error))
 
     async def run_campaign(self, request: Request) -> Response:
-        """Begin a campaign, or resume or stop the one at {path}."""
+        """Begins a campaign, or resumes or stops the one at the body's `path`; returns its {path}."""
         action = request.path_params["action"]
         try:
             wanted = await self._wanted(request, action in ("begin", "resume", "stop"))
@@ -182,7 +191,11 @@ class Pages:
         return JSONResponse({"path": str(place.relative_to(self._settings.results))})
 
     async def _wanted(self, request: Request, known: bool) -> dict[str, Any]:
-        """The body of a request for a change; NoWish if changes are not allowed."""
+        """Returns the JSON object in the body of a request for a change.
+
+        Raises NoWish if the server is read-only, the change is not `known`, or the body is no JSON of a
+        stated and small length; ValueError if it is no object.
+        """
         if self._settings.read_only:
             raise NoWish(_refused("this server is read-only (`vnet serve --read-only`)", 403))
         if not known or request.headers.get("content-type") != "application/json":
@@ -198,7 +211,7 @@ class Pages:
         return wanted
 
     async def frames(self, socket: WebSocket) -> None:
-        """Sends a lab's frames as long as the page is connected."""
+        """Sends a lab's frames to the page until the page disconnects or the lab ends."""
         lab = socket.path_params["lab"]
         await socket.accept()
         if NAME.fullmatch(lab) is None:
@@ -222,7 +235,7 @@ class Pages:
             await socket.close()
 
     async def shell(self, socket: WebSocket) -> None:
-        """A terminal on a node."""
+        """Joins the page to a shell on a node, unless the server is read-only."""
         lab, node = socket.path_params["lab"], socket.path_params["node"]
         if self._settings.read_only or NAME.fullmatch(lab) is None:
             await socket.close(1008)
@@ -231,7 +244,7 @@ class Pages:
         await terminal(socket, state_root() / lab / "control.sock", lab, node)
 
     async def console(self, socket: WebSocket) -> None:
-        """A virtual machine's serial line."""
+        """Joins the page to a virtual machine's serial line, unless the server is read-only."""
         lab, node = socket.path_params["lab"], socket.path_params["node"]
         if self._settings.read_only or NAME.fullmatch(lab) is None or NAME.fullmatch(node) is None:
             await socket.close(1008)
@@ -240,7 +253,7 @@ class Pages:
         await console(socket, state_root() / lab, node)
 
     async def capture(self, request: Request) -> Response:
-        """Downloads a capture of a running lab, up to now."""
+        """Sends the file of a capture of a running lab, as long as it is now."""
         name = request.path_params["name"]
         if NAME.fullmatch(name) is None:
             return _refused("no such capture", 404)
@@ -257,14 +270,14 @@ class Pages:
         return StreamingResponse(_parts(at, path, size), media_type=PCAP, headers=headers)
 
     async def run(self, request: Request) -> Response:
-        """The data that the replay of a finished run starts with."""
+        """Returns the data of a finished run that its replay needs first (`replay.about`)."""
         from orchestrator.cli.page import replay
 
         unfolded = request.query_params.getlist("unfold")
         return await self._of_directory(request, "manifest.json", lambda found: replay.about(found, unfolded))
 
     async def replayed(self, request: Request) -> Response:
-        """Frames of a finished run: `count` frames, starting at `from`."""
+        """Returns `count` frames of the replay of a finished run, from frame number `from` on."""
         from orchestrator.cli.page import replay
 
         try:
@@ -276,7 +289,7 @@ class Pages:
         )
 
     async def campaign(self, request: Request) -> Response:
-        """The cells of a campaign with their states, and the time left."""
+        """Returns the cells of a campaign with their states, and the time left (`runs.matrix`)."""
         return await self._of_directory(request, "campaign.json", matrix)
 
     def _allowed(self, path: str) -> Path | None:
@@ -294,7 +307,7 @@ class Pages:
             return _refused(str(error))
 
     async def file(self, request: Request) -> Response:
-        """A file of a run, shown or downloaded."""
+        """Sends a file below the results directory, as a download unless browsers show its type."""
         found = await asyncio.to_thread(self._allowed, request.path_params["path"])
         if found is None:
             return _refused("no such file below the results directory", 404)
@@ -308,13 +321,13 @@ class Pages:
 
 
 async def _gone(socket: WebSocket) -> None:
-    """Ends when the page disconnects; its messages are ignored."""
+    """Waits until the page disconnects; ignores its messages."""
     while (await socket.receive())["type"] != "websocket.disconnect":
         pass
 
 
 async def _parts(at: Source, path: str, size: int) -> AsyncIterator[bytes]:
-    """The first `size` bytes of a file; fewer if the lab ends."""
+    """Yields the first `size` bytes of a file of a lab, fewer if the lab ends; then closes the source."""
     offset = 0
     try:
         while offset < size:

@@ -1,7 +1,7 @@
-"""Starts, resumes and stops campaigns from the page; each is a `vnet campaign run` process.
+"""Starts, resumes and stops campaigns for the page; each is a `vnet campaign run` process.
 
-`page.json` beside a campaign names its process, so that a later server can stop it. A campaign that runs in a
-terminal can only be stopped there.
+`page.json` in the campaign's directory names the process, so that another server can stop it. The page cannot
+stop a campaign that a terminal runs.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from orchestrator.language.problem import TopologyError
 ROLE = "campaign"
 STARTED, LOG = "page.json", "page.log"
 TAIL_BYTES = 2000
-BEGIN_S = 30.0  # to check a file and make its directory
+BEGIN_S = 30.0  # longest wait for the campaign's directory
 Json = dict[str, Any]
 
 
@@ -34,14 +34,18 @@ class RefusedError(Exception):
 
 
 class Campaigns:
-    """Starts and stops campaigns below `results`; relative paths of files start at `directory`."""
+    """Starts and stops campaigns below `results`; paths of campaign files are relative to `directory`."""
 
     def __init__(self, results: Path, directory: Path) -> None:
         self._results, self._directory = results, directory
         self._children: list[subprocess.Popen[bytes]] = []
 
     def begin(self, wanted: Json) -> Path:
-        """Start the campaign of {file, parameters?, kernel?, time?}; returns its directory."""
+        """Starts the campaign of {file, parameters?, kernel?, time?}; returns its directory.
+
+        Raises RefusedError if a value is wrong, if a campaign of that name exists, or if the process ends at
+        once.
+        """
         from orchestrator.topology import load_campaign
 
         file, parameters = wanted.get("file"), wanted.get("parameters") or {}
@@ -73,13 +77,16 @@ class Campaigns:
         return place
 
     def resume(self, place: Path) -> None:
-        """Resume a stopped campaign."""
+        """Starts a process that resumes the campaign; RefusedError if it runs already."""
         if locked(place):
             raise RefusedError(f"{place.name}: runs already")
         self._start(place, [str(place)])
 
     def stop(self, place: Path) -> None:
-        """Stop the campaign after the running cell, as Ctrl-C does; measurements are kept."""
+        """Interrupts the process of `page.json`, as Ctrl-C does: the running cells and the campaign end.
+
+        Measurements are kept. Raises RefusedError if no such process runs.
+        """
         runner = _runner(place)
         if runner is None:
             why = "a terminal runs it: end it there with Ctrl-C" if locked(place) else "does not run"
@@ -100,7 +107,9 @@ class Campaigns:
 
 
 def how_it_runs(place: Path) -> Json:
-    """{running, ours, said}: whether a process runs it, whether a page started that, its last output."""
+    """Returns {running, ours, said} of a campaign: whether a process runs it, whether a page has started that
+    process, and else the last output of the process that a page had started.
+    """
     ours = _runner(place) is not None
     return {"running": ours or locked(place), "ours": ours, "said": "" if ours else _said(place)}
 
@@ -111,7 +120,7 @@ def _said(place: Path) -> str:
 
 
 def locked(place: Path) -> bool:
-    """Whether some process runs the campaign now."""
+    """Whether a process runs the campaign now, by its lock on the file `lock`."""
     try:
         with (place / "lock").open() as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -123,7 +132,7 @@ def locked(place: Path) -> bool:
 
 
 def _runner(place: Path) -> Owned | None:
-    """The process that a page started, if it is alive."""
+    """Returns the living process that a page has started for the campaign; None if there is none."""
     try:
         kept = json.loads((place / STARTED).read_text())
         found = Owned(ROLE, int(kept["pid"]), int(kept["start_ticks"]))
@@ -132,7 +141,7 @@ def _runner(place: Path) -> Owned | None:
     return found if found.alive else None
 
 
-# In this order, the first three that the run has: what a reader of a matrix asks first.
+# Metrics and their labels for the matrix of a campaign: a cell shows the first three that its run has.
 HEADLINES = (
     ("latency_p50", "p50"), ("latency_p99", "p99"), ("round_trip_p50", "round trip p50"),
     ("transfer_rate", "rate"), ("throughput", "throughput"), ("messages_lost", "lost"),
@@ -142,7 +151,10 @@ MOST_HEADLINES = 3
 
 
 def headline(run_dir: Path) -> str:
-    """The first figures of a run in a few words, each of the first class, flow or group; "" without any."""
+    """Returns up to three figures of a run, `p50 20.3 ms · p99 25 ms · ...`; "" without any.
+
+    Each is the value of the first class, flow or group that has one.
+    """
     try:
         rows = json.loads((run_dir / "summary.json").read_bytes())
         first: dict[str, Json] = {}

@@ -1,4 +1,4 @@
-"""Applies changes from the page with the operations of the command line, and records their author."""
+"""Applies changes from the page to a running lab, as the commands of the command line do, with their author."""
 
 from __future__ import annotations
 
@@ -28,11 +28,14 @@ SETTINGS = {"mtu": click.IntRange(68, 65535), "cpu_limit": CPU, "cpu_reserve": C
 
 
 class RefusedError(Exception):
-    """A change was refused; the text gives the reason."""
+    """The page or the lab refuses a change; the text gives the reason."""
 
 
 async def change(control: Path, what: str, wanted: Json) -> Json:
-    """Apply one change to the lab behind `control`; RefusedError with the reason."""
+    """Applies the change `what` (a key of CHANGES) to the lab with this control socket; returns its answer.
+
+    `wanted` has the fields that the function of the change describes. Raises RefusedError if it is refused.
+    """
     try:
         connection = await Connection.open(control)
         try:
@@ -44,8 +47,10 @@ async def change(control: Path, what: str, wanted: Json) -> Json:
 
 
 async def _link(connection: Connection, wanted: Json) -> Json:
-    """{link, sides?, changes?: {"delay": "20 ms", ...}, class?: {name, guaranteed?, ceiling?, class_limit?},
-    clear?, down?, up?}.
+    """Changes a link; returns the lab's answer with a snippet for the topology file.
+
+    wanted: {link, sides?, changes?: {"delay": "20 ms", ...}, class?: {name, guaranteed?, ceiling?,
+    class_limit?}, clear?, down?, up?}; without `sides`, both.
     """
     name, sides = str(wanted.get("link")), wanted.get("sides") or list(SIDES)
     given = wanted.get("changes") or {}
@@ -68,7 +73,7 @@ async def _link(connection: Connection, wanted: Json) -> Json:
 
 
 async def _power(connection: Connection, wanted: Json) -> Json:
-    """{action, nodes, software?}: the whole node without `software`."""
+    """Starts, stops or restarts nodes, or one software on them. wanted: {action, nodes, software?}."""
     action, nodes, software = wanted.get("action"), wanted.get("nodes"), wanted.get("software")
     if action not in ACTIONS or not isinstance(nodes, list) or not nodes:
         raise RefusedError(f"action: one of {', '.join(ACTIONS)}, and nodes: a list of names")
@@ -79,7 +84,7 @@ async def _power(connection: Connection, wanted: Json) -> Json:
 
 
 async def _add(connection: Connection, wanted: Json) -> Json:
-    """{group, count?, idle?}: clones of a group's nodes."""
+    """Adds clones of a group's nodes. wanted: {group, count? (1), idle?}."""
     group, count = wanted.get("group"), wanted.get("count", 1)
     if not isinstance(group, str) or not isinstance(count, int) or not 0 < count <= MOST_ADDED:
         raise RefusedError(f"add: give group, and count from 1 to {MOST_ADDED}")
@@ -101,14 +106,14 @@ async def _add(connection: Connection, wanted: Json) -> Json:
 
 
 async def _remove(connection: Connection, wanted: Json) -> Json:
-    """{nodes}."""
+    """Removes nodes. wanted: {nodes}."""
     nodes = _names(wanted, "remove")
     answer = payload(await connection.call("remove", nodes=nodes, by=by(WHERE)))
     return {**answer, "note": f"without {', '.join(nodes)}"}
 
 
 async def _set(connection: Connection, wanted: Json) -> Json:
-    """{nodes, mtu?, cpu_limit?, cpu_reserve?, hostname?}."""
+    """Changes nodes. wanted: {nodes, mtu?, cpu_limit?, cpu_reserve?, hostname?}, values as texts with units."""
     nodes = _names(wanted, "set")
     given = {key: str(wanted[key]).strip() for key in SETTINGS if str(wanted.get(key) or "").strip()}
     if not given:
@@ -124,7 +129,7 @@ async def _set(connection: Connection, wanted: Json) -> Json:
 
 
 async def _snapshot(connection: Connection, wanted: Json) -> Json:
-    """{action: snapshot or revert, nodes, name}: of virtual machines."""
+    """Saves or restores virtual machines. wanted: {action: snapshot or revert, nodes, name? (snapshot)}."""
     action, nodes = wanted.get("action"), _names(wanted, "snapshot")
     if action not in ("snapshot", "revert"):
         raise RefusedError("action: snapshot or revert")
@@ -133,7 +138,7 @@ async def _snapshot(connection: Connection, wanted: Json) -> Json:
 
 
 async def _capture(connection: Connection, wanted: Json) -> Json:
-    """{action: on, at, filter?} or {action: off, name}."""
+    """Starts or stops a capture. wanted: {action: on, at, filter?} or {action: off, name}."""
     known = {key: wanted[key] for key in ("action", "at", "filter", "name") if wanted.get(key)}
     answer = payload(await connection.call("capture", **known, by=by(WHERE)))
     if known.get("action") != "on":
@@ -156,7 +161,7 @@ def _names(wanted: Json, what: str) -> list[str]:
 
 
 def _values(given: Json) -> Json:
-    """{field: value} of a link's quantities from their notation; click.BadParameter names the mistake."""
+    """Converts a link's quantities {name: text with unit} to {field: value}; RefusedError names a mistake."""
     known = {_word(option): (field, kind) for option, field, kind, _ in QUANTITIES}
     known["distribution"] = ("distribution", DISTRIBUTIONS)
     found = {}
@@ -169,7 +174,7 @@ def _values(given: Json) -> Json:
 
 
 def _of_a_class(wanted: Any) -> Json:
-    """The changes of one class or band of the link's queue, in the form for `completed`."""
+    """Returns the changes of one part of the link's queue for `link.completed`; empty if `wanted` is None."""
     if wanted is None:
         return {}
     known = {_word(option): (field, kind) for option, field, kind, _ in OF_A_CLASS}

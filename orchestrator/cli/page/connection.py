@@ -1,4 +1,4 @@
-"""An asynchronous client of a lab's control socket: requests overlap, events go to one listener."""
+"""Sends requests to a lab's control socket asynchronously: requests may overlap, and events go to listeners."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any
 
 from orchestrator.cli.control import ControlError, Message
 
-LINE_BYTES = 64 * 2**20  # `inspect` of ten thousand nodes is one line
+LINE_BYTES = 64 * 2**20  # longest line: the answer to `inspect` of ten thousand nodes is one
 Listener = Callable[[Message], None]
 
 
 class Connection:
-    """One connection. `on_event` gets events for all clients; `closed` is set when the lab closes it."""
+    """A connection to a lab. `on_event` gets events for all clients; `closed` is set when the lab closes."""
 
     def __init__(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, on_event: Listener
@@ -29,7 +29,7 @@ class Connection:
 
     @classmethod
     async def open(cls, path: Path, on_event: Listener = lambda _: None) -> Connection:
-        """Connect to `path`; ControlError if no process listens there."""
+        """Connects to the socket `path`; ControlError if no process listens there."""
         try:
             reader, writer = await asyncio.open_unix_connection(str(path), limit=LINE_BYTES)
         except OSError as error:
@@ -39,7 +39,11 @@ class Connection:
     def send(
         self, op: str, on_event: Listener | None = None, **fields: Any
     ) -> tuple[int, asyncio.Future[Message]]:
-        """Send a request; returns its id and its future answer (ControlError if it is refused)."""
+        """Sends a request; returns its id and a future of its answer.
+
+        `on_event` gets the events of this request. The future has a ControlError if the lab refuses the
+        request.
+        """
         self._last_id += 1
         number = self._last_id
         answer: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
@@ -52,11 +56,11 @@ class Connection:
         return number, answer
 
     async def call(self, op: str, **fields: Any) -> Message:
-        """The answer to a request; ControlError with the lab's text if it is refused."""
+        """Sends a request and returns its answer; ControlError with the lab's text if the lab refuses it."""
         return await self.send(op, **fields)[1]
 
     async def close(self) -> None:
-        """Disconnect from the lab."""
+        """Closes the connection; requests without an answer fail."""
         self._task.cancel()
         self._end()
 
@@ -65,7 +69,7 @@ class Connection:
             while line := await self._reader.readline():
                 self._take(json.loads(line))
         except (OSError, ValueError):
-            pass  # a line cut short by the lab's end, or longer than any answer: it is gone for us
+            pass  # the lab has ended in a line, or a line is too long: closes the connection
         finally:
             self._end()
 

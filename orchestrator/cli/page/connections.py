@@ -1,4 +1,4 @@
-"""Bounds of the server's connections: silent clients end, and one peer cannot take them all."""
+"""Limits the server's connections: ends those of silent clients, and refuses too many from one address."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-REQUEST_S = 10.0  # from the connection, or the answer before, until a request is received whole
-MOST_WAITING = 64  # connections that have not sent a whole request; one more ends the oldest
-MOST_OF_A_PEER = 128  # connections of one address of the network
+REQUEST_S = 10.0  # longest time to receive a whole request, from the connection or the last answer
+MOST_WAITING = 64  # most connections without a whole request; one more ends the oldest
+MOST_OF_A_PEER = 128  # most connections from one address, except those of this machine
 LOOPBACK = ("127.", "::1")
 
 _RECEIVING = (h11.IDLE, h11.SEND_BODY)
@@ -20,10 +20,9 @@ _waiting: dict[H11Protocol, asyncio.TimerHandle] = {}  # the oldest first
 
 
 class BoundedProtocol(H11Protocol):
-    """Ends a connection whose request is not there in time, and the oldest silent one where there are many.
+    """Ends a connection without a whole request after REQUEST_S; ends the oldest beyond MOST_WAITING.
 
-    A reserve for whoever sends requests follows: a request that comes whole at once never waits, so no number
-    of silent clients can keep it out.
+    So silent clients, however many, cannot keep out a client that sends its request at once.
     """
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -57,14 +56,17 @@ class BoundedProtocol(H11Protocol):
 
 
 class Listener(socket.socket):
-    """A listening socket that closes connections beyond the bound of a peer, before any TLS handshake."""
+    """A listening socket that closes connections beyond MOST_OF_A_PEER of an address, before any handshake."""
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         self._of: dict[str, list[weakref.ref[socket.socket]]] = {}
 
     def accept(self) -> tuple[socket.socket, Any]:
-        """As socket.accept; BlockingIOError after a connection that was closed, as if no client waited."""
+        """As socket.accept.
+
+        If it closes a connection of its own accord, raises BlockingIOError, as without a client.
+        """
         connection, address = super().accept()
         peer = str(address[0])
         if peer.startswith(LOOPBACK):

@@ -1,6 +1,6 @@
-"""Positions of a lab's segments, nodes and links on the page, from graphviz; groups may be folded.
+"""Computes the drawing of a lab for the page: positions of segments, nodes, groups and links.
 
-The input is the answer of `inspect` (docs/contracts/control.md), which includes added nodes.
+The input is the answer to `inspect` (docs/contracts/control.md), which includes added nodes.
 """
 
 from __future__ import annotations
@@ -12,14 +12,16 @@ from typing import Any
 
 from orchestrator.cli.page.placing import ROOMY, Box, Edge, arrange
 
-_NARROWEST = {"segment": 90, "node": 190, "group": 190, "frame": 190}  # pixels, for what is said of it
+_NARROWEST = {"segment": 90, "node": 190, "group": 190, "frame": 190}  # pixels: room for the figures
 ALL = "*"
-STUB, BETWEEN, TITLE, WIDE = 22, 8, 28, 0.9  # pixels in a frame, and how much wider than high it is
+STUB, BETWEEN, TITLE, WIDE = 22, 8, 28, 0.9  # pixels in a frame; WIDE: wanted ratio of its sides
 
 
 def drawing(network: dict[str, Any], unfolded: Container[str] = ()) -> dict[str, Any]:
-    """{boxes, edges, width, height, note} of `inspect`'s nodes, links and segments; groups of these names
-    (ALL: any) are unfolded.
+    """Returns the drawing {boxes, edges, width, height, note, small} of the answer to `inspect`.
+
+    unfolded: names of the groups whose nodes have boxes of their own (ALL: all groups). width, height: in
+    pixels. note: None, or a sentence if graphviz failed. small: boxes have only names.
     """
     boxes, edges = _shapes(network)
     opened = [b for b in boxes if b.kind == "group" and (ALL in unfolded or b.name in unfolded)]
@@ -44,13 +46,13 @@ def drawing(network: dict[str, Any], unfolded: Container[str] = ()) -> dict[str,
 
 
 def _cell(box: Box, small: bool) -> tuple[float, float]:
-    """Width and height of a node's box in an unfolded group."""
+    """Returns width and height, in pixels, of each node's box in the unfolded group."""
     letters = min(28, max(map(len, box.members)))
     return (34 + 6.2 * letters, 30) if small else (max(_NARROWEST["node"], 56 + 7.4 * letters), 56)
 
 
 def _frame(box: Box, width: float, height: float) -> None:
-    """Make room for the group's nodes, in rows."""
+    """Makes the group's box a frame that has room for its nodes, of this width and height, in rows."""
     column, row = width + STUB, height + BETWEEN
     count = len(box.members)
     box.kind, box.columns = "frame", min(count, max(1, round(math.sqrt(count * row * WIDE / column))))
@@ -61,7 +63,7 @@ def _frame(box: Box, width: float, height: float) -> None:
 def _unfold(
     network: dict[str, Any], boxes: list[Box], edges: list[Edge], frame: Box, width: float, height: float
 ) -> list[Edge]:
-    """The frame's nodes, in its place; edges with each node's own link."""
+    """Adds boxes for the nodes in the frame to `boxes`; returns the edges, with one for each node's own link."""
     at, first = boxes.index(frame), len(boxes)
     left, top = frame.x - frame.width / 2 + STUB, frame.y - frame.height / 2 + TITLE
     for number, name in enumerate(frame.members):
@@ -72,7 +74,7 @@ def _unfold(
     place_of = {name: first + number for number, name in enumerate(frame.members)}
     found: list[Edge] = []
     for edge in edges:
-        if edge.a != at:  # access links are the node's first
+        if edge.a != at:  # in an edge of a group, `a` is the group
             found.append(edge)
             continue
         found.append(Edge(at, edge.b, []))

@@ -1,4 +1,4 @@
-"""Turns new message records into arrivals, losses and latency for the page; pure."""
+"""Computes arrivals, losses and latency for the page from new message records; reads and writes no files."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 SECOND_NS = 10**9
-BUCKETS_S = (0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)  # of latency
-LOST_NS = 3 * SECOND_NS  # after it was due, a message that is not there counts as lost
-MOST_KEPT = 20_000  # messages on their way; beyond, the oldest is never matched
+BUCKETS_S = (0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)  # of the histogram
+LOST_NS = 3 * SECOND_NS  # a message that has not arrived so long after it was scheduled counts as lost
+MOST_KEPT = 20_000  # most messages that wait for their other record; further ones replace the oldest
 COUNTED = ("settled", "received", "unsettled", "judged", "lost")
 Key = tuple[str, str]  # flow, seq
 
 
 class Known(NamedTuple):
-    """A flow of the plan."""
+    """A flow of the plan, with its class and the number of receivers of each message."""
 
     name: str
     traffic_class: str
@@ -27,13 +27,17 @@ class Known(NamedTuple):
 
 @dataclass
 class Look:
-    """The findings about a flow at one look."""
+    """Counts and latencies of a flow or class in the records of one `feed`.
+
+    latencies: in ns. bps: bit/s of a bulk transfer, None without one.
+    """
 
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(COUNTED, 0))
     latencies: list[int] = field(default_factory=list)
     bps: float | None = None
 
     def add(self, other: Look) -> None:
+        """Adds the findings of another flow of the same class."""
         for name in COUNTED:
             self.counts[name] += other.counts[name]
         self.latencies += other.latencies
@@ -41,7 +45,7 @@ class Look:
             self.bps = (self.bps or 0.0) + other.bps
 
     def shown(self) -> dict[str, Any]:
-        """{settled, received, unsettled, judged, lost, latency_p50_ns?, latency_max_ns?, bps?}."""
+        """Returns {settled, received, unsettled, judged, lost, latency_p50_ns?, latency_max_ns?, bps?}."""
         found: dict[str, Any] = dict(self.counts)
         if self.latencies:
             values = sorted(self.latencies)
@@ -51,27 +55,29 @@ class Look:
 
 @dataclass
 class Flows:
-    """messages.csv by flow and by class of traffic, of the records since the last look."""
+    """Follows messages.csv: computes counts and latencies by flow and by class from the records of a `feed`."""
 
-    known: dict[str, Known]  # by number, as it stands in records
-    totals: dict[str, dict[str, int]] = field(default_factory=dict)  # of a class, since the first look
-    latencies: dict[str, tuple[list[int], float]] = field(default_factory=dict)  # by BUCKETS_S; their sum, s
-    each: dict[str, dict[str, Any]] = field(default_factory=dict)  # of a flow by its name, at the last look
+    known: dict[str, Known]  # number of a flow in the records -> the flow
+    totals: dict[str, dict[str, int]] = field(default_factory=dict)  # class -> its counts since the beginning
+    latencies: dict[str, tuple[list[int], float]] = field(
+        default_factory=dict
+    )  # class -> histogram, sum in s
+    each: dict[str, dict[str, Any]] = field(default_factory=dict)  # flow -> its findings in the last `feed`
     _looks: dict[str, Look] = field(default_factory=dict)
-    _sent: dict[Key, int] = field(default_factory=dict)  # scheduled, until it arrived
-    _came: dict[Key, int] = field(default_factory=dict)  # arrived before its S record
+    _sent: dict[Key, int] = field(default_factory=dict)  # scheduled times of messages
+    _came: dict[Key, int] = field(default_factory=dict)  # arrival times of messages that had no S record yet
     _bulk: dict[str, tuple[int, int]] = field(default_factory=dict)
-    _there: dict[Key, set[str]] = field(default_factory=dict)  # receivers that have a message
+    _there: dict[Key, set[str]] = field(default_factory=dict)  # message -> receivers that have it
     _open: deque[tuple[int, Key]] = field(default_factory=lambda: deque(maxlen=MOST_KEPT))  # to be judged
     _newest_ns: int = 0
-    _since_ns: int | None = None  # of what was scheduled before, arrivals may have been passed over
+    _since_ns: int | None = None  # messages scheduled before may have skipped arrivals
 
     def skipped(self) -> None:
-        """Records were skipped, so messages in flight are unknown."""
+        """Notes that records were skipped: messages that were scheduled before are not judged as lost."""
         self._since_ns = None
 
     def feed(self, lines: Iterable[str]) -> dict[str, dict[str, Any]]:
-        """{class: as `Look.shown`} of these lines."""
+        """Takes new lines of messages.csv; returns class -> its findings in these lines (`Look.shown`)."""
         self._looks = {}
         for line in lines:
             kind, *fields = next(csv.reader([line])) if '"' in line else line.split(",")
@@ -130,7 +136,7 @@ class Flows:
             _keep(self._came, key, received)
 
     def _judge(self) -> None:
-        """Messages that are due by now; the missing ones are lost, counted for each receiver."""
+        """Judges messages LOST_NS after their scheduled time: counts each receiver that lacks one as a loss."""
         if self._since_ns is None:
             self._since_ns = self._newest_ns
             self._open.clear()

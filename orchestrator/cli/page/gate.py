@@ -1,4 +1,4 @@
-"""Access control of the server: only its own pages with the token may send requests.
+"""Controls the access to the server: only its own pages, with the token, may send requests.
 
 Each request is checked for host name (against DNS rebinding), token (as in Jupyter: in the first address,
 then in a cookie) and origin (against other pages of the same browser). Each answer gets its security headers.
@@ -20,7 +20,7 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; style-src-elem 'self' 'unsafe-inline'; "
     "connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-# Files of runs: words of labs may stand in them, so they run nothing and send nothing.
+# Files of runs may have texts from labs, so they must not run or send anything.
 FILES_POLICY = (
     "default-src 'none'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self' data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -30,8 +30,10 @@ SAFE = ("GET", "HEAD")
 
 @dataclass(frozen=True)
 class Gate:
-    """ASGI middleware. `hosts`: what a browser may call the server: "127.0.0.1:8350"; `secure`: those of them
-    that it reaches by TLS.
+    """ASGI middleware that refuses requests without the token, of another origin, or to another host name.
+
+    hosts: names with ports by which browsers reach the server, such as "127.0.0.1:8350". secure: those that
+    use TLS.
     """
 
     app: ASGIApp
@@ -41,7 +43,7 @@ class Gate:
 
     @property
     def cookie(self) -> str:
-        """Cookies ignore ports, so two servers on one machine need two names."""
+        """The name of the token's cookie; it has a port, since cookies do not distinguish ports."""
         return "vnet-" + next(iter(sorted(self.hosts))).rpartition(":")[2]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -53,7 +55,7 @@ class Gate:
             await self.app(scope, receive, _guarded(send) if scope["type"] == "http" else send)
         elif scope["type"] == "http":
             await refused(scope, receive, _guarded(send))
-        else:  # before it is accepted: the browser sees a failed handshake (403)
+        else:  # refuses the handshake: the browser sees status 403
             await send({"type": "websocket.close", "code": 1008})
 
     def _refusal(self, scope: Scope) -> Response | None:
@@ -80,7 +82,10 @@ class Gate:
         return hmac.compare_digest(given.encode(), self.token.encode())
 
     def _admitted(self, scope: Scope) -> Response:
-        """Moves the token from the address into a cookie that no script and no other site can use."""
+        """Returns a redirection to the same path without the token, which sets it as a cookie.
+
+        No script and no other site can use the cookie.
+        """
         # A path with two slashes in front would lead to another host.
         response = RedirectResponse("/" + str(scope["path"]).lstrip("/\\"), 303)
         secure = Headers(scope=scope).get("host", "") in self.secure

@@ -1,4 +1,4 @@
-"""Data of watched labs as OpenMetrics, or in Prometheus's older text format; pure."""
+"""Writes the data of watched labs as OpenMetrics, or in Prometheus's older text format; has no side effects."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Sample = tuple[str, Labels, float]  # suffix, labels, value
 
 @dataclass(frozen=True)
 class Facts:
-    """The last known state of a lab; `network` and `status` as in the page."""
+    """The last known state of a lab; `status` and `network` are those of its frames for the page."""
 
     lab: str
     up: bool
@@ -42,7 +42,10 @@ class Family:
 
 
 def exposition(labs: Iterable[Facts], *, openmetrics: bool) -> str:
-    """The text of all families; counters' samples have `_total` in both forms."""
+    """Returns the metrics of the labs as text, as OpenMetrics or in Prometheus's older format.
+
+    The samples of counters end in `_total` in both formats.
+    """
     lines: list[str] = []
     for family in families(list(labs)):
         kind = family.kind if openmetrics or family.kind != "info" else "gauge"
@@ -69,7 +72,7 @@ def _number(value: float) -> str:
 
 
 def families(labs: list[Facts]) -> list[Family]:
-    """All families, each with the samples of every lab."""
+    """Returns all metrics, each with the samples of all labs."""
     return [*_labs(labs), *_nodes(labs), *_links(labs), *_flows(labs)]
 
 

@@ -1,4 +1,4 @@
-"""A lab's network and plan for the page: requested and read-back impairments, future events."""
+"""Converts a lab's network and plan to data for the page: drawing, nodes, links, timeline, flows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from orchestrator.cli.page.flows import Known
 
 
 def network(found: dict[str, Any], routers: frozenset[str] = frozenset()) -> dict[str, Any]:
-    """The answer of `inspect` for the page: drawing, nodes and links."""
+    """Converts the answer to `inspect` to {drawing, nodes, links, captures} for the page.
+
+    routers: names of the nodes that forward packets.
+    """
     return {
         "drawing": drawn(found, routers),
         "nodes": {name: _node(node) for name, node in found["nodes"].items()},
@@ -23,15 +26,15 @@ def network(found: dict[str, Any], routers: frozenset[str] = frozenset()) -> dic
 
 
 def drawn(found: dict[str, Any], routers: frozenset[str], unfolded: Container[str] = ()) -> dict[str, Any]:
-    """The answer of `inspect` as a drawing, with these groups unfolded."""
+    """Returns the drawing of the answer to `inspect`, with the groups `unfolded` (see `drawing.drawing`)."""
     nodes = {name: {**node, "forward": name in routers} for name, node in found["nodes"].items()}
     return drawing({**found, "nodes": nodes}, unfolded)
 
 
 def portless(found: dict[str, Any]) -> dict[str, tuple[str, str]]:
-    """Links between two nodes without a port in the core: {link: (a, b)}.
+    """Returns link -> (a, b) of the links that join two nodes directly, without a port of the machine.
 
-    The counters of nodes do not include their traffic; those of the links do.
+    The counters of nodes do not include the traffic of these links; the counters of links do.
     """
     wires = {
         card["segment"]
@@ -46,7 +49,7 @@ def portless(found: dict[str, Any]) -> dict[str, tuple[str, str]]:
 def with_wires(
     nodes: dict[str, dict[str, float]], links: dict[str, Any], wires: dict[str, tuple[str, str]]
 ) -> dict[str, dict[str, float]]:
-    """Rates of nodes plus those of their `portless` links, in a new dictionary."""
+    """Returns the rates of nodes plus those of their `portless` links (`wires`); keeps `nodes` as it is."""
     found = {name: dict(values) for name, values in nodes.items()} if wires else nodes
     for name, (a, b) in wires.items():
         for side, sender, receiver in (("forward", a, b), ("reverse", b, a)):
@@ -84,7 +87,7 @@ def _link(link: dict[str, Any]) -> dict[str, Any]:
 
 
 def _classes(queue: dict[str, Any]) -> list[str]:
-    """Names of queue classes that can be changed separately: classes of htb, bands of prio."""
+    """Returns the names of the parts of a queue that can be changed alone: classes of htb, bands of prio."""
     return [
         band["name"] for kind, inside in (("htb", "classes"), ("prio", "bands"))
         for band in (queue.get(kind) or {}).get(inside, ())
@@ -92,7 +95,7 @@ def _classes(queue: dict[str, Any]) -> list[str]:
 
 
 def brief(impairment: dict[str, Any]) -> str:
-    """Delay, rate and loss for the map: `20 ms, 10 Mbit/s, loss 1 %`; empty for a plain wire."""
+    """Returns delay, rate and loss in words: `20 ms, 10 Mbit/s, loss 1 %`; "" without any of them."""
     from orchestrator.language.units import text_bps, text_ns, text_share
 
     parts = [text_ns(impairment["delay_ns"])] if impairment["delay_ns"] else []
@@ -102,14 +105,14 @@ def brief(impairment: dict[str, Any]) -> str:
 
 
 def words(impairment: dict[str, Any]) -> str:
-    """An impairment in the notation of topology files."""
+    """Returns an impairment in the notation of topology files; `plain wire` if it is empty."""
     from orchestrator.plan.summary import impairment_words
 
     return ", ".join(impairment_words(build(Impairment, impairment))) or "plain wire"
 
 
 def planned(plan: Plan) -> dict[str, Any]:
-    """A plan in the form of the answer of `inspect`, for a lab that cannot be queried."""
+    """Returns a plan in the form of the answer to `inspect`, for a lab that cannot be queried."""
     nodes = {
         node.name: {
             "state": "planned", "group": node.group, "kind": node.kind,
@@ -133,12 +136,14 @@ def planned(plan: Plan) -> dict[str, Any]:
 
 
 def routers(plan: Plan) -> frozenset[str]:
-    """Nodes that forward packets."""
+    """Returns the names of the nodes that forward packets."""
     return frozenset(node.name for node in plan.nodes if node.forward)
 
 
 def timeline(plan: Plan) -> dict[str, Any]:
-    """Lengths of phases, and events with their times from the start of the scenario."""
+    """Returns the lengths of the phases, the events with their times from the start of the scenario, the
+    names of captures, and the class of each flow.
+    """
     begin = {"ramp": 0, "hold": plan.ramp_ns, "drain": plan.ramp_ns + plan.hold_ns}
     return {
         "ramp_ns": plan.ramp_ns, "hold_ns": plan.hold_ns, "drain_ns": plan.drain_ns,
@@ -152,7 +157,7 @@ def timeline(plan: Plan) -> dict[str, Any]:
 
 
 def flows(plan: Plan) -> dict[str, Known]:
-    """All flows by their number in records."""
+    """Returns the number of each flow in the records, as text -> the flow."""
     return {str(number): _flow(flow, plan) for number, flow in enumerate(plan.flows)}
 
 

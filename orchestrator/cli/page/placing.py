@@ -1,6 +1,6 @@
-"""Places boxes and lines with graphviz, from left to right if the network has no cycle.
+"""Places the boxes of a drawing with graphviz, from left to right if the network has no cycle.
 
-Graphviz gets numbers instead of names.
+Graphviz receives numbers instead of names.
 """
 
 from __future__ import annotations
@@ -9,21 +9,21 @@ import math
 import subprocess
 from dataclasses import dataclass
 
-ROOMY = 16  # boxes with figures in them; more are small, so that their names can be read in one view
-READABLE = 60  # boxes; more are placed by forces, which is faster and fills the space
-PATIENCE_S = 30
-POINTS = 72  # of an inch, in which graphviz answers
+ROOMY = 16  # most boxes that are large enough for figures; more are small, and show names only
+READABLE = 60  # most boxes that dot or neato places; sfdp is faster with more
+PATIENCE_S = 30  # longest wait for graphviz
+POINTS = 72  # pixels in an inch, the unit of graphviz
 
 
 @dataclass
 class Box:
-    """A segment, a node, or a group's nodes; x and y of its centre, in pixels."""
+    """A box of the drawing: a segment, node, group or frame; x and y of its centre, in pixels."""
 
     kind: str  # segment, node, group; frame: around the nodes of an unfolded group
     name: str
     members: list[str]
     links: list[str]  # of a segment: its medium
-    role: str = ""  # router, server, client or none: how it looks
+    role: str = ""  # router, server or empty: the style of the box
     x: float = 0.0
     y: float = 0.0
     width: float = 0.0
@@ -34,16 +34,16 @@ class Box:
 
 @dataclass(frozen=True)
 class Edge:
-    """Between two boxes by their places; `links`: what carries it, none where only a bridge does."""
+    """A line between two boxes, by index; `links`: names of its links, none for a plain port of a bridge."""
 
     a: int
     b: int
     links: list[str]
-    stub: int = 0  # of a node in a frame: drawn at its left (-1) or right (1), the rest with the frame
+    stub: int = 0  # for a node in a frame: the line begins at its left (-1) or right (1)
 
 
 def arrange(boxes: list[Box], edges: list[Edge]) -> str | None:
-    """Set x and y; returns a remedy if graphviz failed and a plain grid is used."""
+    """Sets x and y of the boxes; returns None, or a sentence if graphviz failed and the boxes are in a grid."""
     engine = "sfdp" if len(boxes) > READABLE else "neato" if _cyclic(len(boxes), edges) else "dot"
     try:
         _engine(engine, boxes, edges)
@@ -56,7 +56,7 @@ def arrange(boxes: list[Box], edges: list[Edge]) -> str | None:
 
 
 def _engine(engine: str, boxes: list[Box], edges: list[Edge], even: bool = False) -> None:
-    """The positions from this engine of graphviz."""
+    """Sets x and y of the boxes by this engine of graphviz; `even`: see `_dot`."""
     command = [engine, "-Tplain", *([] if engine == "dot" else ["-Goverlap=prism", "-Gsep=+14"])]
     text = _dot(boxes, edges, even)
     done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=PATIENCE_S, check=True)
@@ -93,7 +93,10 @@ def _meets(a: Box, b: Box, box: Box) -> bool:
 
 
 def _dot(boxes: list[Box], edges: list[Edge], even: bool = False) -> str:
-    """As graphviz reads it; `even`: no line passes a rank, and so none a box that stands there."""
+    """Returns the graph in the language of graphviz.
+
+    even: all edges span equally many ranks, so that no line crosses a box of a rank between.
+    """
     longest, shortest = (3.0, 1.6) if len(boxes) > ROOMY else (5.2, 2.4)  # inches
     lines = ["graph lab { rankdir=LR; nodesep=0.5; ranksep=1.1; K=1.6; node [shape=box, fixedsize=true];"]
     lines += [
@@ -112,8 +115,10 @@ def _dot(boxes: list[Box], edges: list[Edge], even: bool = False) -> str:
 
 
 def _depths(boxes: int, edges: list[Edge]) -> list[int]:
-    """How far to the right each stands, so that the longest way reads from left to right: what joins others,
-    from one of its ends on; what hangs on that end before it, what hangs on the others behind them.
+    """Returns the rank of each box, from left to right along the longest path.
+
+    A box with several neighbours has twice its distance from one end of the longest path between such boxes.
+    A box with one neighbour comes directly after it, or before it if the neighbour is that end.
     """
     next_to: list[set[int]] = [set() for _ in range(boxes)]
     for e in edges:
@@ -138,7 +143,7 @@ def _depths(boxes: int, edges: list[Edge]) -> list[int]:
 
 
 def _ways(start: int, next_to: list[set[int]]) -> dict[int, int]:
-    """The number of steps to each reachable box."""
+    """Returns each box that can be reached from `start` -> its number of steps from there."""
     found, now = {start: 0}, [start]
     for place in now:
         for other in sorted(next_to[place] - found.keys()):
@@ -153,7 +158,7 @@ def _farthest(start: int, next_to: list[set[int]]) -> int:
 
 
 def _cyclic(boxes: int, edges: list[Edge]) -> bool:
-    """Whether some way leads back: ranks from left to right would then cross the page with it."""
+    """Whether the edges have a cycle: ranks from left to right would need lines across the page."""
     of = list(range(boxes))
 
     def root(place: int) -> int:

@@ -1,4 +1,4 @@
-"""Turns sampled counters into shares, bits per second and losses for the page; pure."""
+"""Computes CPU shares, bit rates and losses for the page from lines of sampled counters; reads no files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SECOND_NS = 10**9
 
 
 def _fields(line: str, count: int) -> tuple[int, list[str]] | None:
-    """Time and fields of a line; None for the header and for malformed lines."""
+    """Returns time and fields of a line with `count` fields; None for the header and for malformed lines."""
     fields = line.split(",")
     if len(fields) != count or not fields[0].isdigit():
         return None
@@ -20,7 +20,11 @@ def _fields(line: str, count: int) -> tuple[int, list[str]] | None:
 
 @dataclass
 class Nodes:
-    """nodes.csv: {node: {cpu: share of one core, memory_bytes, rx_bps, tx_bps}} over the last interval."""
+    """Rates of nodes from lines of nodes.csv.
+
+    now: node -> {cpu (share of one core), memory_bytes, rx_bps, tx_bps} over its last interval. t_ns: time of
+    the last sample. last: node -> time and counters of its last sample.
+    """
 
     now: dict[str, dict[str, float]] = field(default_factory=dict)
     t_ns: int = 0
@@ -48,7 +52,11 @@ class Nodes:
 
 @dataclass
 class Links:
-    """links.csv: {link: {direction: {bps, pps, dropped (share of what came), backlog_bytes}}}."""
+    """Rates of links from lines of links.csv.
+
+    now: link -> direction -> {bps, pps, dropped (share of all packets), backlog_bytes} over the last
+    interval. t_ns: time of the last sample. last: (link, direction) -> time and counters of its last sample.
+    """
 
     now: dict[str, dict[str, dict[str, float]]] = field(default_factory=dict)
     t_ns: int = 0

@@ -1,4 +1,4 @@
-"""Turns the tables of a finished run into the frames that the live lab would have sent."""
+"""Computes the frames of a replay from the tables of a finished run, as the running lab would have sent them."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from contract.plan import Plan
 from orchestrator.cli.page import network
 from orchestrator.cli.page.flows import COUNTED
 
-STEP_NS = 10**9  # as counters are sampled
-MOST_FRAMES = 60  # of one answer
+STEP_NS = 10**9  # length of a frame: the interval of the counters
+MOST_FRAMES = 60  # most frames in one answer
 Json = dict[str, Any]
 
 
@@ -24,9 +24,10 @@ class ReplayError(Exception):
 
 
 def about(run_dir: Path, unfolded: Container[str] = ()) -> Json:
-    """The parts of a replay that do not change, as {status, plan, network, events, captures, ...}.
+    """Returns what a replay needs beside its frames: status, plan, network, warnings, events, captures.
 
-    frames: the number of frames to fetch.
+    from_ns: time of the first sample. frames: number of frames. unfolded: groups to unfold in the drawing.
+    Raises ReplayError if the run has no tables or cannot be read.
     """
     manifest, plan = _json(run_dir / "manifest.json"), _plan(run_dir)
     found, forward = network.planned(plan), network.routers(plan)
@@ -48,7 +49,10 @@ def about(run_dir: Path, unfolded: Container[str] = ()) -> Json:
 
 
 def frames(run_dir: Path, start: int, count: int) -> list[Json]:
-    """`count` frames from number `start` on; frame n is of the second before from_ns + (n + 1) s."""
+    """Returns `count` frames from number `start` on; frame n covers the second from from_ns + n s on.
+
+    Raises ReplayError if there are too many or if the run's tables cannot be read.
+    """
     if start < 0 or not 0 < count <= MOST_FRAMES:
         raise ReplayError(
             f"from {start}, count {count}: give from at least 0 and count from 1 to {MOST_FRAMES}"
@@ -125,7 +129,7 @@ def _span(run_dir: Path) -> tuple[int, int]:
 
 
 def _binned(table: pl.LazyFrame, time: str, begin: int, count: int) -> pl.LazyFrame:
-    """Rows of the span, with `frame`: which one they belong to."""
+    """Returns the rows of `count` frames from `begin` on, by the column `time`, with a column `frame`."""
     after = pl.col(time) > begin
     until = pl.col(time) <= begin + count * STEP_NS
     return table.filter(after & until).with_columns(frame=(pl.col(time) - begin - 1) // STEP_NS)
@@ -151,7 +155,7 @@ def _links(run_dir: Path, begin: int, count: int) -> list[dict[str, Any]]:
     table = _table(run_dir, "links")
     if table is None:
         return found
-    # `dropped` and `packets` count from the start: what one interval added is their difference.
+    # `dropped` and `packets` are totals; their differences are the counts of an interval.
     whole = table.filter(pl.col("class").is_null()).sort("t_ns").with_columns(
         lost=pl.col("dropped").diff().over("link", "direction").clip(0),
         sent=pl.col("packets").diff().over("link", "direction").clip(0),
@@ -168,7 +172,10 @@ def _links(run_dir: Path, begin: int, count: int) -> list[dict[str, Any]]:
 
 
 def _flows(run_dir: Path, begin: int, count: int, by: str) -> list[dict[str, dict[str, Any]]]:
-    """`by`: class, or name of each flow. What was sent in a frame and never arrived is lost there."""
+    """Returns for each frame: class or flow (the column `by`) -> counts, latencies and rate.
+
+    A message that never arrived counts as lost in the frame in which it was scheduled.
+    """
     found: list[dict[str, dict[str, Any]]] = [{} for _ in range(count)]
 
     def of(frame: int, name: str) -> dict[str, Any]:

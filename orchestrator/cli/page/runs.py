@@ -11,7 +11,7 @@ from typing import Any
 
 from contract import findings, seal
 
-MOST = 400  # runs listed, the newest
+MOST = 400  # most runs, and most campaigns, that are listed: the newest
 DEEP = 5  # levels of directories that are searched
 # Types that a browser shows; other files are downloaded.
 TYPES = {
@@ -23,7 +23,7 @@ TYPES = {
 
 
 def single(results: Path) -> tuple[Path, str]:
-    """The directory to serve, and the name of the one run or campaign in it if `results` is one itself."""
+    """Returns the results directory and ""; or, if `results` is a run or campaign, its parent and its name."""
     if any((results / name).is_file() for name in ("campaign.json", "manifest.json")):
         whole = results.resolve()
         return whole.parent, whole.name
@@ -31,7 +31,10 @@ def single(results: Path) -> tuple[Path, str]:
 
 
 def allowed(results: Path, path: str, only: str = "") -> Path | None:
-    """The regular file below `results` (and its directory `only`) that `path` names, or None."""
+    """Returns the regular file `path` below `results`, or below its directory `only` if that is not "".
+
+    None if there is none, if a part of the path begins with a dot, or if a link leads elsewhere.
+    """
     parts = path.split("/")
     if "\0" in path or any(part in ("", ".", "..") or part.startswith(".") for part in parts):
         return None
@@ -41,12 +44,15 @@ def allowed(results: Path, path: str, only: str = "") -> Path | None:
     try:
         file = (root / path).resolve()
         return file if root / only in file.parents and file.is_file() else None
-    except (OSError, RuntimeError):  # a name that is too long, links that lead to each other
+    except (OSError, RuntimeError):  # the name is too long, or links form a cycle
         return None
 
 
 def runs(results: Path, only: str = "") -> dict[str, Any]:
-    """{runs, campaigns}, newest first, with their paths below `results`; with `only`, that one alone."""
+    """Returns {runs, more, campaigns} below `results`, or below its directory `only`, the newest first.
+
+    more: number of runs beyond the MOST that are listed.
+    """
     found: list[dict[str, Any]] = []
     campaigns: list[dict[str, Any]] = []
     for directory in (
@@ -63,7 +69,7 @@ def runs(results: Path, only: str = "") -> dict[str, Any]:
 
 
 def _directories(directory: Path, deep: int) -> Iterator[Path]:
-    """Directories with a run or campaign; links are not followed, and runs are not searched."""
+    """Yields the directories of runs and campaigns at most `deep` levels below; follows no links."""
     try:
         entries = sorted(os.scandir(directory), key=lambda entry: entry.name)
     except OSError:
@@ -110,7 +116,7 @@ def _run(directory: Path) -> dict[str, Any]:
 
 
 def suspect(run_dir: Path) -> bool:
-    """Whether manifest and seal make the run suspect; unchanged files are not read again."""
+    """Whether manifest and seal make the run suspect; does not read files again that have not changed."""
     files = sorted([run_dir / "manifest.json", run_dir / seal.NAME, *run_dir.glob("*.parquet")])
     return _suspect(run_dir, tuple(map(_stamp, files)))
 
@@ -128,7 +134,7 @@ def _suspect(run_dir: Path, _: tuple[tuple[int, int], ...]) -> bool:
     try:
         return findings.why(findings.read(run_dir)) is not None
     except (OSError, ValueError):
-        return True  # an unreadable manifest proves nothing
+        return True  # with an unreadable manifest, the run is suspect
 
 
 def _campaign(directory: Path) -> dict[str, Any]:
@@ -139,7 +145,7 @@ def _campaign(directory: Path) -> dict[str, Any]:
 
 
 def cells_of(directory: Path) -> list[dict[str, Any]]:
-    """The cells that have begun, running ones included: {cell, state, run_dir, error}."""
+    """Returns {cell, state, run_dir, error} of each cell of a campaign that has begun, running ones included."""
     last: dict[str, dict[str, Any]] = {}
     try:
         text = (directory / "cells.jsonl").read_text(errors="replace")
@@ -149,7 +155,7 @@ def cells_of(directory: Path) -> list[dict[str, Any]]:
         try:
             parsed = json.loads(line)
         except ValueError:
-            continue  # torn by kill -9
+            continue  # truncated by kill -9
         if isinstance(parsed, dict):
             last[str(parsed.get("cell"))] = parsed
     for path in sorted(directory.glob("running*.json")):
@@ -163,9 +169,10 @@ def cells_of(directory: Path) -> list[dict[str, Any]]:
 
 
 def matrix(directory: Path) -> dict[str, Any]:
-    """{name, command, cells, left_s}: all planned cells in order, with their levels and states.
+    """Returns {name, command, cells, running, ours, said, left_s, report} of a campaign.
 
-    Raises CampaignError if campaign.json is damaged.
+    cells: all planned cells in order, with levels, state, headline figures, and whether they are suspect.
+    left_s: seconds, or None. Raises CampaignError if campaign.json is damaged.
     """
     from orchestrator.campaign import journal
     from orchestrator.campaign.campaign import status

@@ -1,4 +1,4 @@
-"""Writes changes of links as timeline events, for pasting into a topology file."""
+"""Writes changes of links as timeline events, which the user can paste into a topology file."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from orchestrator.cli.link import SIDES
 Json = dict[str, Any]
 DISTRIBUTIONS = ("uniform", "normal", "pareto", "paretonormal")
 CORRELATED = ("delay", "loss", "duplicate", "corrupt", "reorder")
-UNWRITTEN = ("red", "fq_codel", "cake", "fifo")  # queues; they stay as the file has them
+UNWRITTEN = ("red", "fq_codel", "cake", "fifo")  # queues that a snippet lacks; the file keeps its own
 BURSTS = ("good_to_bad", "bad_to_good", "loss_in_bad", "loss_in_good")
 
 
 def snippet(link: str, answer: Json, wanted: Json) -> str:
-    """The change as a timeline event without its time."""
+    """Returns the change `wanted` of a link, with the lab's answer, as a timeline event without its time."""
     for word in ("down", "up"):
         if wanted.get(word):
             return f"link-{word}: {link}"
@@ -26,7 +26,7 @@ def snippet(link: str, answer: Json, wanted: Json) -> str:
 
 
 def left_out(answer: Json) -> str:
-    """Properties of the link that the snippet lacks and the user has to add."""
+    """Returns the properties of the link that the snippet lacks and the user must add, in words; "" if none."""
     found = []
     for asked in (answer[side] for side in SIDES if answer.get(side)):
         queue = asked.get("queue") or {}
@@ -63,7 +63,7 @@ def _impairment(asked: Json, limited: bool) -> str:
 
 
 def _bands(queue: Json) -> str:
-    """A queue with classes or bands; "" of another kind."""
+    """Returns a queue of kind htb or prio in the notation of topology files; "" for other kinds."""
     from orchestrator.language.units import text_bps
 
     for kind, inside in (("htb", "classes"), ("prio", "bands")):

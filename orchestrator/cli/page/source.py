@@ -1,4 +1,4 @@
-"""Data of a watched lab, from its control socket or, in virtual time, from its run's files."""
+"""Reads the data of a watched lab from its control socket or, in virtual time, from the files of its run."""
 
 from __future__ import annotations
 
@@ -18,19 +18,22 @@ from orchestrator.lab.state import read_lab
 
 
 class Source(Protocol):
-    """Read-only operations of a lab's control socket."""
+    """Answers operations that read a lab; `closed` is set at its end."""
 
     closed: asyncio.Event
 
     async def call(self, op: str, **fields: Any) -> Message:
-        """The answer to an operation; ControlError if it is refused."""
+        """Returns the answer to an operation; ControlError if it is refused."""
 
     async def close(self) -> None:
-        """End the connection."""
+        """Closes the source."""
 
 
 async def source(state_dir: Path, on_event: Listener) -> Source:
-    """The source for a running lab; ControlError with a remedy if there is none."""
+    """Opens the source of a running lab; passes the lab's events to `on_event`.
+
+    Raises ControlError with a remedy if there is no such lab or it has died.
+    """
     about = read_lab(state_dir)
     if not about:
         raise ControlError(f"lab {state_dir.name}: no such lab runs here; `vnet up FILE` starts one")
@@ -44,7 +47,7 @@ async def source(state_dir: Path, on_event: Listener) -> Source:
 
 
 class Files:
-    """A growing run directory, since a lab in virtual time must not be queried."""
+    """Answers operations from the run directory of a lab in virtual time, which must not be queried."""
 
     def __init__(self, run_dir: Path, on_event: Listener) -> None:
         self._run_dir, self._on_event = run_dir, on_event
@@ -80,7 +83,7 @@ class Files:
             try:
                 event = json.loads(line)
             except ValueError:
-                continue  # a line of the machine, not of the lab
+                continue  # a line that the machine wrote between those of the lab
             if event.get("event") == "phase":
                 self._phase = event["phase"]
             self._ready = self._ready or event.get("event") == "ready"

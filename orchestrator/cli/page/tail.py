@@ -1,4 +1,4 @@
-"""Reads complete lines that are appended to a file of a run, through any `fetch`."""
+"""Reads the lines that are appended to a file of a run, through a function that fetches parts of the file."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 Fetch = Callable[..., Awaitable[dict[str, Any]]]  # path, offset, length -> {size, data?}
-BEHIND_BYTES = 1 << 20  # further behind, the rest is left out: who looks wants now
-FIRST_BYTES = 1 << 16
+BEHIND_BYTES = 1 << 20  # if more new bytes than these wait, only the last first_bytes are read
+FIRST_BYTES = 1 << 16  # bytes before the file's end at which reading starts
 
 
 class Tail:
-    """Starts near the end; `skipped` counts bytes that were left out."""
+    """Follows a file from `first_bytes` before its end on, or from its beginning if `whole`.
+
+    `skipped` counts the bytes that were left out later, because too many were new.
+    """
 
     def __init__(self, path: str, *, whole: bool = False, first_bytes: int = FIRST_BYTES) -> None:
         self.path = path
@@ -21,14 +24,14 @@ class Tail:
         self._whole = whole
         self._first_bytes = first_bytes
         self._rest = b""
-        self._cut = False  # the next line's beginning was left out
+        self._cut = False  # the beginning of the next line was skipped
 
     async def lines(self, fetch: Fetch) -> list[str]:
-        """Lines completed since the last call; none if the file does not exist."""
+        """Returns the lines that were completed since the last call; none if the file does not exist."""
         if self._offset is None:
             size = (await fetch(path=self.path, offset=0, length=0))["size"]
             if size is None:
-                self._offset = 0  # all of it will be new
+                self._offset = 0  # when it exists, all of it is new
                 return []
             self._jump(max(0, size - self._first_bytes))
         data = self._rest + await self._new(fetch)
@@ -43,7 +46,7 @@ class Tail:
             assert self._offset is not None
             answer = await fetch(path=self.path, offset=self._offset)
             size = answer["size"]
-            if size is None or size < self._offset:  # gone, or begun anew
+            if size is None or size < self._offset:  # removed, or written anew
                 self._offset, self._rest = 0, b""
                 return found
             if not self._whole and size - self._offset > BEHIND_BYTES:
@@ -62,7 +65,7 @@ class Tail:
 
 
 async def whole(fetch: Fetch, path: str) -> bytes | None:
-    """The present contents of a file; None if it does not exist."""
+    """Returns the present content of a file; None if it does not exist."""
     found = b""
     while True:
         answer = await fetch(path=path, offset=len(found))

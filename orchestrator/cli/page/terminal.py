@@ -1,4 +1,4 @@
-"""Shells and consoles in the page: a WebSocket joined to a pty of a node, or to a machine's serial line."""
+"""Joins a WebSocket of the page to a shell on a node, or to the serial line of a virtual machine."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from orchestrator.kernel.protocol import KernelError
 from orchestrator.kernel.remote.lab_access import stream
 
 READ_BYTES = 65536
-MOST = 1000  # rows or columns
+MOST = 1000  # most rows or columns
 MOST_WAITING_BYTES = 8 * 2**20
 
 
 class Said:
-    """A buffer of output for the page. The lab must not wait, so a page that is too slow loses its shell."""
+    """Buffers a shell's output for the page. The lab must not wait: if too much waits, `overrun` is set."""
 
     def __init__(self) -> None:
         self.pieces: asyncio.Queue[bytes] = asyncio.Queue()
@@ -31,7 +31,7 @@ class Said:
         self._waiting_bytes = 0
 
     def put(self, data: bytes) -> None:
-        """Take a piece from the lab."""
+        """Takes a piece of output from the lab; drops it after an overrun."""
         self._waiting_bytes += len(data)
         if self._waiting_bytes > MOST_WAITING_BYTES:
             self.overrun.set()
@@ -39,14 +39,18 @@ class Said:
             self.pieces.put_nowait(data)
 
     async def send(self, socket: WebSocket) -> None:
-        """Send the next piece to the page."""
+        """Waits for the next piece of output and sends it to the page."""
         data = await self.pieces.get()
         await socket.send_bytes(data)
         self._waiting_bytes -= len(data)
 
 
 async def terminal(socket: WebSocket, control: Path, lab: str, node: str) -> None:
-    """Serve until the shell or the page ends; keys and output are bytes, {rows, cols} is text."""
+    """Runs a shell on a node for the page until either ends; the last message is a text with the reason.
+
+    Keys and output are binary messages; a text message {rows, cols} of the page changes the size of the
+    terminal.
+    """
     try:
         connection = await Connection.open(control)
     except ControlError as error:
@@ -63,7 +67,7 @@ async def terminal(socket: WebSocket, control: Path, lab: str, node: str) -> Non
             "exec", output, node=node, argv=list(shell_words(lab, node)), env={"TERM": "xterm-256color"},
             tty={"rows": 24, "cols": 80},
         )  # fmt: skip
-        # Input overtakes requests that wait: it is sent once the exec was taken.
+        # Input could overtake `exec`, so it waits for the answer to a later request.
         await connection.call("status")
         tasks: set[asyncio.Future[Any]] = {
             asyncio.create_task(_keys(socket, connection, number)),
@@ -87,7 +91,10 @@ async def terminal(socket: WebSocket, control: Path, lab: str, node: str) -> Non
 
 
 async def console(socket: WebSocket, state_dir: Path, node: str) -> None:
-    """A virtual machine's serial line, until the machine or the page goes; it has no size to tell."""
+    """Joins the page to a virtual machine's serial line until either ends; then sends a text with the reason.
+
+    A serial line has no size, so text messages of the page are ignored.
+    """
     try:
         line = await asyncio.to_thread(stream, state_dir, f"vm/{node}/console.sock")
         reader, writer = await asyncio.open_unix_connection(sock=line)

@@ -1,4 +1,4 @@
-"""Watches labs for their viewers: one query a second for all of them, and none without viewers."""
+"""Watches labs for their viewers: queries a lab once a second for all its viewers, and not without viewers."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from orchestrator.cli.page.source import Source, source
 from orchestrator.cli.page.tail import Tail, whole
 
 EVERY_S = 1.0
-INSPECT_EVERY_S = 3.0  # at most, after something has changed
-SMALL = 60  # nodes of a lab that may be inspected at every change
+INSPECT_EVERY_S = 3.0  # shortest interval of `inspect` in a large lab
+SMALL = 60  # most nodes of a lab that is inspected at each change
 KEPT_EVENTS = 500
-KEEP_S = 150.0  # after a scrape: Prometheus comes once a minute by default
-PATIENCE_S = 5.0  # of a scrape with a lab's first answer
-SILENT = 10  # intervals without an answer, after which that is said
+KEEP_S = 150.0  # watching after a scrape; Prometheus scrapes once a minute by default
+PATIENCE_S = 5.0  # longest wait of a scrape for a lab's first answer
+SILENT = 10  # intervals without an answer until viewers are told
 LATE = 10  # frames that a viewer may be behind and still get samples
 BEHIND = 3000  # frames that a viewer may be behind before it is cut off
 CHANGES = ("event", "node-state", "exited", "restarted", "ready")
@@ -36,7 +36,7 @@ Tails = dict[str, Tail]
 
 
 class Watches:
-    """The watched labs."""
+    """The labs that have viewers: begins to watch a lab for its first viewer, and stops after the last."""
 
     def __init__(self, state_root: Callable[[], Path], every_s: float = EVERY_S) -> None:
         self._root = state_root
@@ -45,16 +45,16 @@ class Watches:
 
     @property
     def open(self) -> list[str]:
-        """Names of the labs that are queried at present."""
+        """Returns the names of the labs that are watched now."""
         return list(self._open)
 
     def of(self, lab: str) -> Watch | None:
-        """The watch of a lab, if it has viewers."""
+        """Returns the watch of a lab; None if it has no viewers."""
         return self._open.get(lab)
 
     @contextlib.asynccontextmanager
     async def look(self, lab: str) -> AsyncIterator[asyncio.Queue[Frame | None]]:
-        """A queue of a lab's frames for as long as the context lasts; the last is None."""
+        """Yields a queue that gets a lab's frames while the context lasts; None in the queue is the end."""
         watch = self._open.get(lab)
         if watch is None or watch.over:
             watch = self._open[lab] = Watch(self._root() / lab, self._every_s)
@@ -78,13 +78,15 @@ class Scrapes:
         self._until = 0.0
 
     async def facts(self, labs: Iterable[str]) -> list[Facts]:
-        """The facts about each of these labs."""
+        """Returns the facts of these labs; waits for new ones up to `patience_s`, and watches all for
+        `keep_s`.
+        """
         wanted = list(labs)
         self._until = time.monotonic() + self._keep_s
         for lab in wanted:
             if (task := self._tasks.get(lab)) is None or task.done():
                 self._tasks[lab] = asyncio.create_task(self._look(lab))
-        await asyncio.sleep(0)  # so that each has begun to look
+        await asyncio.sleep(0)  # lets each task begin to watch
         found = [self._watches.of(lab) for lab in wanted]
         return await asyncio.gather(*(one.facts(self._patience_s) for one in found if one is not None))
 
@@ -97,17 +99,17 @@ class Scrapes:
 
 
 class Watch:
-    """One lab and its viewers."""
+    """Queries one lab and sends the answers as frames to the queues of its viewers."""
 
     def __init__(self, state_dir: Path, every_s: float) -> None:
         self._state_dir = state_dir
         self._every_s = every_s
         self.viewers: list[asyncio.Queue[Frame | None]] = []
         self.over = False
-        self.asked = asyncio.Event()  # once at least
-        self._kept: dict[str, Frame] = {}  # the last of each kind, for who comes later
+        self.asked = asyncio.Event()  # set after the first query
+        self._kept: dict[str, Frame] = {}  # last frame of each kind, for later viewers
         self._events: deque[Frame] = deque(maxlen=KEPT_EVENTS)
-        self._found: Message | None = None  # inspect's answer
+        self._found: Message | None = None  # the last answer to `inspect`
         self._stale = True
         self._measured = False
         self._wires: dict[str, tuple[str, str]] = {}
@@ -119,7 +121,7 @@ class Watch:
         self._task = asyncio.create_task(self._run())
 
     async def facts(self, patience_s: float) -> Facts:
-        """As it was last asked; a watch that has just begun is waited for."""
+        """Returns the facts by the last query; waits up to `patience_s` seconds for the first query."""
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self.asked.wait(), patience_s)
         warnings = sum(frame["kind"] == "warning" for frame in self._events)
@@ -129,7 +131,7 @@ class Watch:
         )  # fmt: skip
 
     async def drawn(self, unfolded: list[str]) -> Frame | None:
-        """The network as it was last asked, with these groups unfolded."""
+        """Returns the drawing of the network by the last query, with these groups unfolded; None before it."""
         if self._found is None:
             return None
         return await asyncio.to_thread(network.drawn, self._found, self._routers, unfolded)
@@ -160,7 +162,7 @@ class Watch:
             if queue.qsize() > BEHIND:
                 self.leave(queue)
                 queue.put_nowait(None)
-            elif kind != "sample" or queue.qsize() < LATE:  # the next sample says all that this one does
+            elif kind != "sample" or queue.qsize() < LATE:  # the next sample replaces this one
                 queue.put_nowait(frame)
 
     async def _run(self) -> None:
@@ -196,7 +198,7 @@ class Watch:
                 await asyncio.wait_for(at.closed.wait(), due - time.monotonic())
 
     async def _answered(self, asking: asyncio.Task[None]) -> None:
-        """Wait for a lab's answers, and report their absence: the lab's process may be stopped."""
+        """Waits for a query of the lab; tells the viewers if it lasts long, as with a stopped lab process."""
         try:
             done, _ = await asyncio.wait({asking}, timeout=SILENT * self._every_s)
             if not done:
@@ -258,7 +260,7 @@ class Watch:
         )
 
     def _warn(self, warning: Message) -> None:
-        """Each event once: the lab's status has the earlier ones, and may repeat one that comes meanwhile."""
+        """Sends a warning to the viewers unless it was sent: an event and a status may have the same one."""
         if {"kind": "warning", **warning} not in self._events:
             self._tell("warning", **warning)
 
