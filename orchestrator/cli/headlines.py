@@ -15,10 +15,7 @@ from orchestrator.lab import judgement
 MOST_FAILED = 5  # most failed verdicts, and most reasons for open ones, that are listed
 NAMES = 24  # most characters of the first column; longer names wrap
 BETWEEN = 3  # characters between columns
-SUBJECTS = {
-    "guarantee": "delivery guarantees",
-    "check": "checks of the run",
-}  # subject in verdicts.json -> its words
+SUBJECTS = {"guarantee": "delivery guarantees", "check": "checks of the run"}  # subject -> its words
 MOST_NAMED = 2  # most links that are listed with one reason
 
 

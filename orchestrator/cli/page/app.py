@@ -150,9 +150,7 @@ class Pages:
         return JSONResponse({"size": answer["size"], "offset": offset, "data": answer.get("data", "")})
 
     async def drawing(self, request: Request) -> Response:
-        """Returns the drawing of a watched lab; the query parameters `unfold` name groups to unfold (* for
-        all).
-        """
+        """Returns the drawing of a watched lab; the parameters `unfold` name groups to unfold (* for all)."""
         watch = self._watches.of(request.path_params["lab"])
         found = await watch.drawn(request.query_params.getlist("unfold")) if watch is not None else None
         return _refused("no page watches this lab") if found is None else JSONResponse(found)

@@ -59,9 +59,7 @@ class Flows:
 
     known: dict[str, Known]  # number of a flow in the records -> the flow
     totals: dict[str, dict[str, int]] = field(default_factory=dict)  # class -> its counts since the beginning
-    latencies: dict[str, tuple[list[int], float]] = field(
-        default_factory=dict
-    )  # class -> histogram, sum in s
+    latencies: dict[str, tuple[list[int], float]] = field(default_factory=dict)  # class -> counts, sum in s
     each: dict[str, dict[str, Any]] = field(default_factory=dict)  # flow -> its findings in the last `feed`
     _looks: dict[str, Look] = field(default_factory=dict)
     _sent: dict[Key, int] = field(default_factory=dict)  # scheduled times of messages

@@ -78,8 +78,8 @@ class Scrapes:
         self._until = 0.0
 
     async def facts(self, labs: Iterable[str]) -> list[Facts]:
-        """Returns the facts of these labs; waits for new ones up to `patience_s`, and watches all for
-        `keep_s`.
+        """Returns the facts of these labs, and watches them for `keep_s`; waits up to `patience_s` for new
+        ones.
         """
         wanted = list(labs)
         self._until = time.monotonic() + self._keep_s
