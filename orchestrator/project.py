@@ -1,4 +1,4 @@
-"""Finds the project's files that are not Python: in the checkout, or in `vnet/_carried` of an installed vNET."""
+"""Finds the project's files that are not Python: in the checkout, or in `vnet/_carried` once installed."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ def _command(settings: Settings) -> str:
 
 
 def compared(before: Json, now: Json) -> str:
-    """Describes for a person how settings and source files of two campaigns differ; empty if they are equal."""
+    """Describes how settings and source files of two campaigns differ; empty if they are equal."""
     lines: list[str] = []
     for key in ("parameters", "kernel", "lab", "time"):
         if before.get(key, now[key] if key != "time" else "real") != now[key]:

@@ -1,4 +1,4 @@
-"""Continues a campaign's searches: derives the values of the next runs from the results of the runs so far."""
+"""Continues a campaign's searches: derives the values of the next runs from the results so far."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def further(campaign: Campaign, directory: Path) -> list[Trial]:
 
 
 def _combinations(campaign: Campaign) -> Iterator[Sequence[Cell]]:
-    """Yields the cells of the campaign in groups: by topology and by levels of the factors without a search."""
+    """Yields the cells of the campaign in groups: by topology and levels of factors without a search."""
     groups: dict[object, list[Cell]] = {}
     for cell in campaign.cells:
         levels = {name: str(level) for name, level in cell.levels.items() if name not in campaign.searches}

@@ -130,7 +130,7 @@ def run_command(
 
 
 def status_of(summary: Summary, strict: bool, directory: Path) -> int:
-    """Returns the exit status of a campaign: INTERRUPTED, FAILED, with `strict` that of its doubts, or DONE."""
+    """Returns the exit status of a campaign: INTERRUPTED, FAILED, that of its doubts if `strict`, or DONE."""
     if summary.interrupted:
         return INTERRUPTED
     if summary.failed:
@@ -204,7 +204,7 @@ def _check_side_by_side(runs: int, said: str, settings: Settings) -> None:
 
 @contextmanager
 def refused() -> Iterator[None]:
-    """Turns errors of campaign directories, engines and run directories into a CliError with status REFUSED."""
+    """Turns errors of campaign directories, engines and run directories into CliError with status REFUSED."""
     from orchestrator.campaign.engines.engine import EngineError
     from orchestrator.campaign.journal import CampaignError
     from reports.errors import RunDirectoryError

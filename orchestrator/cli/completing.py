@@ -43,7 +43,7 @@ def links(context: click.Context, _parameter: click.Parameter, begun: str) -> li
 
 
 def topology_keys(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
-    """Returns the keys of topology files that complete `begun`; after a dot, keys below the path before it."""
+    """Returns the keys of topology files that complete `begun`; after a dot, keys below that path."""
     from orchestrator.topology.explain import UnknownKeyError, explain, known
 
     before, dot, last = begun.rpartition(".")

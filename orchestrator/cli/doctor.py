@@ -85,7 +85,7 @@ def _text(finding: Finding, width: int) -> Text:
 
 
 def _able(findings: list[Finding]) -> bool:
-    """Whether this machine can run labs: under its own kernel or under User-Mode Linux, even a limited one."""
+    """Whether this machine can run labs: under its own kernel or under User-Mode Linux, even if limited."""
     states = {finding.subject: finding.state for finding in findings}
     return states.get("kernel") == "ok" or states.get("uml") in ("ok", "limited")
 

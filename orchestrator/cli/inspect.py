@@ -1,4 +1,4 @@
-"""Implements `vnet inspect`, which shows nodes, programs and links of a running lab, with links as read back."""
+"""Implements `vnet inspect`, which shows nodes, programs and links, as read back, of a running lab."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _nodes(nodes: dict[str, Any]) -> Iterator[tuple[str, ...]]:
 
 
 def _limits(limits: dict[str, Any]) -> str:
-    """Returns the enforced limits, one in a line: `CPU 0.5 cores (1298 MHz)`, `memory 64 MB`; `-` for none."""
+    """Returns enforced limits, one in a line: `CPU 0.5 cores (1298 MHz)`, `memory 64 MB`; `-` for none."""
     words = []
     if limits.get("cpu_cores"):
         clock = f" ({limits['cpu_mhz']:.0f} MHz)" if limits.get("cpu_mhz") else ""

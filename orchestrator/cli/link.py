@@ -1,4 +1,4 @@
-"""Implements `vnet link`, which changes the impairment of a link, or takes it down and up, in a running lab."""
+"""Implements `vnet link`, which changes a link's impairment, or takes it down and up, in a running lab."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def completed(now: dict[str, Any], changes: dict[str, Any], clear: bool) -> dict
 
 
 def _class_changed(wanted: Impairment, name: str, changes: dict[str, Any]) -> Impairment:
-    """Returns the impairment with new values of the queue class `name`; CliError if there is no such class."""
+    """Returns the impairment with new values of the queue class `name`; CliError without such a class."""
     import dataclasses
 
     from orchestrator.plan.queues import with_bands

@@ -157,7 +157,7 @@ def vnet() -> None:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Runs one command line, by default that of the process; prints its failure, and returns the exit status."""
+    """Runs one command line, by default that of the process; prints failures, and returns the exit status."""
     keep_others_out()
     try:
         status = vnet.main(args=argv, prog_name="vnet", standalone_mode=False)

@@ -1,4 +1,4 @@
-"""Implements `vnet new`, which writes a first topology file from options, or from answers to four questions."""
+"""Implements `vnet new`, which writes a first topology file from options or from answers to questions."""
 
 from __future__ import annotations
 

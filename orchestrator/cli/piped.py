@@ -1,4 +1,4 @@
-"""Runs a command on a node with input and output as bytes in memory, for the connection plug-in of Ansible."""
+"""Runs a command on a node with input and output as bytes in memory, for Ansible's connection plug-in."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _session(message: Message, output: Callable[[str, bytes], None]) -> int | No
 
 
 def _feed(control: Control, session: int, waiting: Iterator[bytes], flying: set[int]) -> bool:
-    """Sends chunks until AHEAD of them are unanswered; returns True after it has sent the end of the input."""
+    """Sends chunks until AHEAD of them are unanswered; returns True once it has sent the end of input."""
     while len(flying) < AHEAD:
         data = next(waiting, None)
         if data is None:

@@ -1,4 +1,4 @@
-"""Estimates how long a command still takes, from the phases that the plan fixes and estimates of the others."""
+"""Estimates how long a command still takes, from lengths that the plan fixes and estimates of others."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CHANCE = ("loss", "gemodel", "jitter_ns", "duplicate", "corrupt", "reorder")
 
 
 def expected_s(plan: Any, last: str) -> dict[str, float]:
-    """Estimates the seconds of each phase up to `last` whose length the plan does not fix; `plan` is a Plan."""
+    """Estimates the seconds of each phase up to `last` whose length the plan does not fix; `plan`: a Plan."""
     found = {name: base + len(plan.nodes) * NODE_S.get(name, 0.0) for name, base in BASE_S.items()}
     if any(node.kind == "vm" for node in plan.nodes):
         found["create"] += MACHINE_S
@@ -72,7 +72,7 @@ def _speed(progress: Progress, known: list[PhaseState]) -> float | None:
 
 
 def _rest_s(phase: PhaseState, length_s: float, timed: bool, now_s: float) -> float:
-    """Estimates the remaining seconds of a phase: by its count if that has grown enough, else by its length."""
+    """Estimates the remaining seconds of a phase: by its count if that is large enough, else its length."""
     if phase.ended_s is not None:
         return 0.0
     if timed and not phase.done:

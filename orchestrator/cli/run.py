@@ -130,7 +130,7 @@ def free(lab: str) -> None:
 
 
 def introduce(prepared: Prepared, run_dir: Path) -> None:
-    """Prints the lab with its seed and parameters, its kernel with the reason for it, and the run directory."""
+    """Prints the lab with its seed and parameters, its kernel with the reason, and the run directory."""
     plan = prepared.plan
     values = " ".join(f"{name}={value}" for name, value in plan.parameters.items())
     nodes = f"{len(plan.nodes)} node{'s' * (len(plan.nodes) != 1)}"

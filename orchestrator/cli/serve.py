@@ -119,7 +119,7 @@ def _tls(cert: Path | None, key: Path | None) -> dict[str, Any]:
 
 
 def _front(proxy: str | None) -> str:
-    """Returns the proxy's name and port as browsers see them; "" without a proxy; CliError for a wrong URL."""
+    """Returns the proxy's name and port for browsers; "" without a proxy; CliError for a wrong URL."""
     if proxy is None:
         return ""
     found = urlsplit(proxy)

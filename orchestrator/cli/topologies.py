@@ -24,7 +24,7 @@ file_argument = click.argument("file", type=click.Path(path_type=Path))
 
 
 def parameters_option(command: F) -> F:
-    """Adds the option `-p NAME=VALUE`, which may be repeated; the command receives a dictionary `parameters`."""
+    """Adds the option `-p NAME=VALUE`, which may be repeated; the command gets a dictionary `parameters`."""
     option = click.option(
         "-p",
         "--parameter",
@@ -55,7 +55,7 @@ def hosts_option(command: F) -> F:
 
 
 def named_hosts(what: str) -> Callable[[F], F]:
-    """Returns a decorator that adds the option `--hosts` with the help text `what`; empty tuple without it."""
+    """Returns a decorator that adds the option `--hosts` with the help `what`; empty tuple without it."""
     return click.option(
         "--hosts",
         metavar="NAME,NAME...",
@@ -156,7 +156,7 @@ def refuse_to_stay(time_mode: str, what: str) -> None:
 
 
 def refuse_host_clock(time_mode: str, kernel: str) -> None:
-    """Raises CliError if virtual time is requested together with the machine's own kernel or another machine."""
+    """Raises CliError if virtual time is requested with the machine's own kernel or another machine."""
     if time_mode == "virtual" and kernel == "host":
         raise CliError(
             "--time virtual --kernel host: the machine's own clock cannot jump; leave --kernel out", USAGE

@@ -92,7 +92,7 @@ def repeats(directory: Path) -> bool:
 
 
 def _of_seal(directory: Path, as_json: bool) -> int:
-    """Checks only the seal of a run and prints the result; returns DONE if all files match it, else FAILED."""
+    """Checks only the seal of a run and prints the result; returns DONE if all files match, else FAILED."""
     from contract import seal
 
     there = seal.sealed(directory)

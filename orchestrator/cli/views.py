@@ -12,7 +12,7 @@ from orchestrator.cli.progress import Progress
 
 
 class View(Protocol):
-    """A progress display: shows the events that it is called with, and lines of text while its context lasts."""
+    """A progress display: shows the events that it is called with, and lines, while its context lasts."""
 
     progress: Progress
 

@@ -1,4 +1,4 @@
-"""Makes the directory that a run writes to; refuses a parent directory that is another user's symbolic link."""
+"""Makes the directory that a run writes to; refuses a parent that is another user's symbolic link."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ CODE = (
 
 
 def identical_set(run_dir: Path) -> dict[str, str]:
-    """Returns relative path -> SHA-256 of each file of the run that equal inputs must reproduce (PATTERNS)."""
+    """Returns path -> SHA-256 of each file of the run that equal inputs must reproduce (PATTERNS)."""
     found = {path for pattern in PATTERNS for path in run_dir.glob(pattern) if path.is_file()}
     names = sorted(str(path.relative_to(run_dir)) for path in found)
     return {name: digest(run_dir / name) for name in names if name not in EXCEPT}
@@ -97,7 +97,7 @@ def inputs(kernel: Path, agent: Path) -> dict[str, str]:
 
 
 def common(kernel: Path, agent: Path) -> dict[str, str]:
-    """Returns the inputs of every run: SHA-256 of kernel, agent and vNET's code, and the version of Python."""
+    """Returns the inputs of every run: SHA-256 of kernel, agent and vNET's code; version of Python."""
     found = {"kernel": digest(kernel), "agent": digest(agent), "code": _code()}
     return found | {"python": platform.python_version()}
 

@@ -57,7 +57,7 @@ class Prepared:
 
     @property
     def time(self) -> Time:
-        """The lab's kind of time: `virtual` if requested, else `real`; always `real` under the fake kernel."""
+        """The lab's kind of time: `virtual` if requested, else `real`; `real` under the fake kernel."""
         return "virtual" if self.request.time == "virtual" and self.request.kernel != "fake" else "real"
 
     @property

@@ -120,7 +120,7 @@ def _owner(home: Path) -> Owned | None:
 
 
 def pack(home: Path) -> int:
-    """Writes the run directory to standard output as a gzipped tar, which is empty if there is no directory."""
+    """Writes the run directory to standard output as a gzipped tar, empty if there is no directory."""
     run_dir = Path(_start(home).run_dir)
     with (
         gzip.GzipFile(fileobj=sys.stdout.buffer, mode="wb", compresslevel=1) as packed,
@@ -167,7 +167,7 @@ def bridge(path: Path) -> None:
 
 
 def forget(home: Path) -> int:
-    """Removes the lab's directory; renames it first, so that an owner that starts late finds no part of it."""
+    """Removes the lab's directory; renames it first, so that an owner that starts late finds nothing."""
     gone = home.with_name(f".{home.name}.gone")
     if home.is_dir():
         home.rename(gone)

@@ -69,7 +69,7 @@ def execute(
 
 
 def bring_up(prepared: Prepared, run_dir: Path, observe: Observe) -> Followed:
-    """Starts a lab without its scenario and leaves it running; it is up if the result's `last` is not None."""
+    """Starts a lab without its scenario and leaves it running; it is up if `last` of the result is set."""
     launch = prepared.launch(run_dir, scenario=False)
     prepared.draw(run_dir)
     handle, followed = follow(lambda: prepared.kernel.start(launch), observe, scenario_over)

@@ -1,4 +1,4 @@
-"""Copies captures that stayed on the machines of an engine's workers to the campaign's directory, in pieces."""
+"""Copies captures that stayed on the machines of workers to the campaign's directory, in pieces."""
 
 from __future__ import annotations
 

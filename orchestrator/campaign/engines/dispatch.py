@@ -302,7 +302,7 @@ class _Spread:
         self._observe({**event, "state": result.state, "error": result.error})
 
     def _elsewhere(self, flight: Flight, result: Result) -> None:
-        """Sends a cell that did not fit its machine to another one; notes it as unfit if no machine is left."""
+        """Sends a cell that did not fit its machine to another one; notes it as unfit if none is left."""
         flight.unfit[result.boot] = f"{result.machine}: {result.error}"
         hosts = self._workers.hosts_but(flight.unfit)
         if hosts and not self._stopped:

@@ -57,12 +57,12 @@ class Flight:
         return Result("failed", why, 0.0, self.machine, "", self.attempt)
 
     def lost(self) -> Result:
-        """Returns the result `interrupted` for a cell whose worker was lost after the campaign was stopped."""
+        """Returns the result `interrupted` for a cell that lost its worker after the campaign was stopped."""
         return Result("interrupted", "its worker was lost", 0.0, self.machine, "", self.attempt)
 
 
 class Stragglers:
-    """Finds late cells: those that run for LATE times the median duration of the complete cells, and LEAST_S."""
+    """Finds late cells: they run for LATE times the median of the complete cells, and at least LEAST_S."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock

@@ -1,4 +1,4 @@
-"""Starts the process of one cell on a worker (`campaign/cell.py`); passes its events on, and signals to it."""
+"""Starts the process of one cell on a worker (`campaign/cell.py`); passes events on, and signals to it."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Job:
             return  # it ended at once; its log has the reason
 
     def follow(self, observe: Callable[[Event], None], poll: Callable[[], None]) -> tuple[str, str | None]:
-        """Passes the process's events to `observe` until it ends; returns the cell's state and error (or None).
+        """Passes the process's events to `observe` until it ends; returns the cell's state and error or None.
 
         Calls `poll` after each piece of output, and at least every POLL_S.
         """

@@ -48,7 +48,7 @@ class Note:
 
 
 def read_note(place: Path, cell: str) -> Note | None:
-    """Reads the note on a cell in the campaign's directory `place`; None if there is none or it is damaged."""
+    """Reads the note on a cell in the campaign's directory `place`; None if it is missing or damaged."""
     try:
         return codec.from_json(Note, _path(place, cell).read_text())
     except (OSError, ValueError, TypeError, KeyError):

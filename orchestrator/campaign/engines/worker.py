@@ -48,7 +48,7 @@ async def admit(dask_worker: Worker) -> None:
 
 
 def stop(sitting: str, number: int) -> None:
-    """Sends the signal `number` to all cells of a sitting on this worker, and starts no further ones of it."""
+    """Sends the signal `number` to all cells of a sitting on this worker, and starts no more of it."""
     HERE.stopped.add(sitting)
     for name, job in list(HERE.jobs.items()):
         if name.startswith(f"{sitting} "):

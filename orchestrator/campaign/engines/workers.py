@@ -62,7 +62,7 @@ class Workers:
         return not self.admitted.keys().isdisjoint(fresh)
 
     def wait(self, patience_s: float, over: Callable[[], bool]) -> None:
-        """Waits until a worker is admitted or `over()` holds; raises EngineError after `patience_s` seconds."""
+        """Waits until a worker is admitted or `over()` holds; EngineError after `patience_s` seconds."""
         deadline = time.monotonic() + patience_s
         self.look()
         while not self.admitted and not over():
@@ -75,7 +75,7 @@ class Workers:
             self.look()
 
     def _refusal(self, address: str, answer: Any) -> str | None:
-        """Returns why a worker cannot be used, by its answer to `examine`; None if it can, or if it has left."""
+        """Returns why a worker cannot be used, by its `examine` answer; None if it can, or if it has left."""
         if isinstance(answer, ImportError | AttributeError):
             return f"worker {address}: {answer}; install there the vNET that runs here"
         if not isinstance(answer, Facts):

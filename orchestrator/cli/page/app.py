@@ -111,7 +111,7 @@ class Pages:
         self._campaigns = Campaigns(settings.results, Path.cwd())
 
     async def metrics(self, request: Request) -> Response:
-        """Returns the metrics of all running labs for Prometheus, as OpenMetrics if the scraper accepts that."""
+        """Returns metrics of all running labs for Prometheus, as OpenMetrics if the scraper accepts it."""
         labs = [name for name in await asyncio.to_thread(names) if NAME.fullmatch(name)]
         found = await self._scrapes.facts(labs)
         openmetrics = "application/openmetrics-text" in request.headers.get("accept", "")
@@ -156,7 +156,7 @@ class Pages:
         return _refused("no page watches this lab") if found is None else JSONResponse(found)
 
     async def change(self, request: Request) -> Response:
-        """Applies the change {what} to a running lab; answers 409 with the lab's text if the lab refuses it."""
+        """Applies the change {what} to a running lab; answers 409 with the lab's text if it refuses."""
         what = request.path_params["what"]
         try:
             wanted = await self._wanted(request, what in CHANGES)

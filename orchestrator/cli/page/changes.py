@@ -1,4 +1,4 @@
-"""Applies changes from the page to a running lab, as the commands of the command line do, with their author."""
+"""Applies changes from the page to a running lab, as the command line does, with their author."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ async def _remove(connection: Connection, wanted: Json) -> Json:
 
 
 async def _set(connection: Connection, wanted: Json) -> Json:
-    """Changes nodes. wanted: {nodes, mtu?, cpu_limit?, cpu_reserve?, hostname?}, values as texts with units."""
+    """Changes nodes. wanted: {nodes, mtu?, cpu_limit?, cpu_reserve?, hostname?}, as texts with units."""
     nodes = _names(wanted, "set")
     given = {key: str(wanted[key]).strip() for key in SETTINGS if str(wanted.get(key) or "").strip()}
     if not given:

@@ -1,4 +1,4 @@
-"""Sends requests to a lab's control socket asynchronously: requests may overlap, and events go to listeners."""
+"""Sends requests to a lab's control socket asynchronously: requests may overlap, events go to listeners."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ class BoundedProtocol(H11Protocol):
 
 
 class Listener(socket.socket):
-    """A listening socket that closes connections beyond MOST_OF_A_PEER of an address, before any handshake."""
+    """A listening socket that closes connections beyond MOST_OF_A_PEER of an address, before a handshake."""
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)

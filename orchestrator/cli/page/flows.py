@@ -55,7 +55,7 @@ class Look:
 
 @dataclass
 class Flows:
-    """Follows messages.csv: computes counts and latencies by flow and by class from the records of a `feed`."""
+    """Follows messages.csv: computes counts and latencies by flow and class from the records of a `feed`."""
 
     known: dict[str, Known]  # number of a flow in the records -> the flow
     totals: dict[str, dict[str, int]] = field(default_factory=dict)  # class -> its counts since the beginning
@@ -134,7 +134,7 @@ class Flows:
             _keep(self._came, key, received)
 
     def _judge(self) -> None:
-        """Judges messages LOST_NS after their scheduled time: counts each receiver that lacks one as a loss."""
+        """Judges messages LOST_NS after their scheduled time: counts each receiver without one as a loss."""
         if self._since_ns is None:
             self._since_ns = self._newest_ns
             self._open.clear()

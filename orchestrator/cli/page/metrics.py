@@ -1,4 +1,4 @@
-"""Writes the data of watched labs as OpenMetrics, or in Prometheus's older text format; has no side effects."""
+"""Writes the data of watched labs as OpenMetrics, or in Prometheus's older text format; does no I/O."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class Edge:
 
 
 def arrange(boxes: list[Box], edges: list[Edge]) -> str | None:
-    """Sets x and y of the boxes; returns None, or a sentence if graphviz failed and the boxes are in a grid."""
+    """Sets x and y of the boxes; returns None, or a sentence if graphviz failed and they are in a grid."""
     engine = "sfdp" if len(boxes) > READABLE else "neato" if _cyclic(len(boxes), edges) else "dot"
     try:
         _engine(engine, boxes, edges)

@@ -1,4 +1,4 @@
-"""Computes the frames of a replay from the tables of a finished run, as the running lab would have sent them."""
+"""Computes the frames of a replay from the tables of a finished run, as the lab would have sent them."""
 
 from __future__ import annotations
 

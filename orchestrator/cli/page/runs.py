@@ -23,7 +23,7 @@ TYPES = {
 
 
 def single(results: Path) -> tuple[Path, str]:
-    """Returns the results directory and ""; or, if `results` is a run or campaign, its parent and its name."""
+    """Returns the results directory and ""; or, if `results` is a run or campaign, parent and name."""
     if any((results / name).is_file() for name in ("campaign.json", "manifest.json")):
         whole = results.resolve()
         return whole.parent, whole.name
@@ -145,7 +145,7 @@ def _campaign(directory: Path) -> dict[str, Any]:
 
 
 def cells_of(directory: Path) -> list[dict[str, Any]]:
-    """Returns {cell, state, run_dir, error} of each cell of a campaign that has begun, running ones included."""
+    """Returns {cell, state, run_dir, error} of each cell that has begun, also of running ones."""
     last: dict[str, dict[str, Any]] = {}
     try:
         text = (directory / "cells.jsonl").read_text(errors="replace")

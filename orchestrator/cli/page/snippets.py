@@ -26,7 +26,7 @@ def snippet(link: str, answer: Json, wanted: Json) -> str:
 
 
 def left_out(answer: Json) -> str:
-    """Returns the properties of the link that the snippet lacks and the user must add, in words; "" if none."""
+    """Returns the properties of the link that the snippet lacks and the user must add; "" if none."""
     found = []
     for asked in (answer[side] for side in SIDES if answer.get(side)):
         queue = asked.get("queue") or {}

@@ -1,4 +1,4 @@
-"""Watches labs for their viewers: queries a lab once a second for all its viewers, and not without viewers."""
+"""Watches labs for their viewers: queries a lab once a second for all its viewers together."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ class Watch:
         )  # fmt: skip
 
     async def drawn(self, unfolded: list[str]) -> Frame | None:
-        """Returns the drawing of the network by the last query, with these groups unfolded; None before it."""
+        """Returns the drawing of the network by the last query, with these groups unfolded, or None."""
         if self._found is None:
             return None
         return await asyncio.to_thread(network.drawn, self._found, self._routers, unfolded)
