@@ -130,7 +130,10 @@ def run_command(
 
 
 def status_of(summary: Summary, strict: bool, directory: Path) -> int:
-    """Returns the exit status of a campaign: INTERRUPTED, FAILED, that of its doubts if `strict`, or DONE."""
+    """Returns the exit status of a campaign.
+
+    INTERRUPTED; FAILED if a cell failed; with `strict`, SUSPECT or UNTOLD for doubts; else DONE.
+    """
     if summary.interrupted:
         return INTERRUPTED
     if summary.failed:

@@ -38,7 +38,11 @@ class PlainView:
         """Does nothing; the live view restores the terminal here."""
 
     def __call__(self, event: Mapping[str, Any]) -> None:
-        """Updates the progress by an event of the lab, and writes a line if one is due."""
+        """Updates the progress by an event of the lab.
+
+        Writes a line for a warning, timeline event, signal, error or new phase, and after EVERY_S without a
+        line.
+        """
         before, now = self.progress, self._clock() - self._began
         self.progress = fold(before, event, now)
         if event.get("event") == "warning":

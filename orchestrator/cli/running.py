@@ -1,4 +1,4 @@
-"""Finds running labs by name and sends them requests."""
+"""Finds running labs and their nodes by name, and sends requests to labs."""
 
 from __future__ import annotations
 

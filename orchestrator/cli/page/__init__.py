@@ -1,1 +1,1 @@
-"""The live page of `vnet serve`: labs and runs in a browser, from control sockets and runs' files."""
+"""Serves the live page of `vnet serve`, which shows labs and runs by their control sockets and files."""

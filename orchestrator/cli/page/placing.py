@@ -69,7 +69,7 @@ def _engine(engine: str, boxes: list[Box], edges: list[Edge], even: bool = False
 
 
 def _covered(boxes: list[Box], edges: list[Edge]) -> bool:
-    """Whether a line crosses a box that is not one of its ends."""
+    """Whether any line crosses a box that is not one of its two ends."""
     return any(
         box not in (boxes[e.a], boxes[e.b]) and _meets(boxes[e.a], boxes[e.b], box)
         for e in edges
@@ -78,7 +78,7 @@ def _covered(boxes: list[Box], edges: list[Edge]) -> bool:
 
 
 def _meets(a: Box, b: Box, box: Box) -> bool:
-    """Whether the line between two centres meets a box: a part of it is within on both axes."""
+    """Whether the straight line between the centres of `a` and `b` crosses `box`."""
     begin, end = 0.0, 1.0
     for start, way, centre, size in (
         (a.x, b.x - a.x, box.x, box.width), (a.y, b.y - a.y, box.y, box.height)

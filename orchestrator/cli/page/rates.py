@@ -31,7 +31,7 @@ class Nodes:
     last: dict[str, tuple[int, list[int]]] = field(default_factory=dict)
 
     def feed(self, lines: Iterable[str]) -> None:
-        """Take lines in the order of the file."""
+        """Takes new lines in the order of the file, and updates the rates."""
         for line in lines:
             if (parsed := _fields(line, NODE_FIELDS)) is None:
                 continue
@@ -63,7 +63,7 @@ class Links:
     last: dict[tuple[str, str], tuple[int, list[int]]] = field(default_factory=dict)
 
     def feed(self, lines: Iterable[str]) -> None:
-        """Take lines in the order of the file."""
+        """Takes new lines in the order of the file, and updates the rates."""
         for line in lines:
             if (parsed := _fields(line, LINK_FIELDS)) is None:
                 continue

@@ -70,7 +70,7 @@ class Watches:
 
 
 class Scrapes:
-    """Watches labs for a scraper of metrics, as long as the scraper keeps coming."""
+    """Watches labs for a scraper of metrics, each time for `keep_s` seconds after a scrape."""
 
     def __init__(self, watches: Watches, keep_s: float = KEEP_S, patience_s: float = PATIENCE_S) -> None:
         self._watches, self._keep_s, self._patience_s = watches, keep_s, patience_s

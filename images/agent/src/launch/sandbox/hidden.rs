@@ -1,6 +1,6 @@
-//! Finds the host's paths that nodes must not see: everything in / outside the system's directories, and
-//! inside these every file that not all users may read and every directory that not all users may list and
-//! enter.
+//! Finds the host's paths that nodes must not see: directories of / that are no system directories (homes,
+//! data, mounted disks), and, in system directories that can hold secrets, each file that not all users may
+//! read and each directory that not all users may list and enter.
 //!
 //! A node's programs are root for the file system, so modes do not refuse them access. The result is the same
 //! whether root or an ordinary user starts the lab, since no directory is searched that some user cannot
