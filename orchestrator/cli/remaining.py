@@ -20,7 +20,7 @@ BASE_S = {
 }  # fmt: skip
 NODE_S = {"create": 0.01, "network": 0.005, "configure": 0.005, "software": 0.01, "teardown": 0.005}
 MACHINE_S = 15.0  # boot of the virtual machines, which boot in parallel
-CHANCE_S = 20.0  # the proof of a loss or a jitter sends frames until its interval is narrow enough
+CHANCE_S = 20.0  # longest additional time of proofs that need a narrow interval
 ENOUGH = 0.1  # share of a count from which the rest is estimated
 CHANCE = ("loss", "gemodel", "jitter_ns", "duplicate", "corrupt", "reorder")
 

@@ -99,7 +99,7 @@ def serve_command(
         app, log_level="warning", access_log=False, lifespan="off", server_header=False, proxy_headers=False,
         http=BoundedProtocol, ws="websockets-sansio", ws_max_size=65536, timeout_graceful_shutdown=1, **tls,
     )  # fmt: skip
-    # A server in the background of a script ignores SIGINT by inheritance, and so would its children.
+    # A server in the background of a script inherits that SIGINT is ignored; its children would, too.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     with contextlib.suppress(KeyboardInterrupt):  # the user ends the server
         uvicorn.Server(config).run(sockets=[listener])

@@ -36,7 +36,7 @@ def run_on(
     flying: dict[int, Ended] = {}
     barriers: dict[
         int, int
-    ] = {}  # input overtakes queued requests, so it waits until the exec has been accepted
+    ] = {}  # input could overtake `exec`, so it waits for the answer to a later request
     ended: dict[str, Ended] = {}
     messages = control.messages()
     while waiting or flying:
@@ -117,7 +117,7 @@ def attached(
     size = {"rows": tty[0], "cols": tty[1]} if tty else None
     env = {"TERM": os.environ.get("TERM", "dumb")} if tty else {}
     session = control.send("exec", node=node, argv=list(argv), env=env, tty=size)
-    barrier = control.send("status")  # as in run_on
+    barrier = control.send("status")  # see `barriers` in run_on
     with selectors.PollSelector() as selector:  # epoll refuses plain files as stdin
         selector.register(control, selectors.EVENT_READ)
         while True:

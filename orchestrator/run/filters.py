@@ -47,7 +47,7 @@ def _refused(filters: Iterable[tuple[str, str]]) -> dict[str, tuple[str, str]]:
 def _problems(file: str, wrong: dict[str, tuple[str, str]]) -> list[Problem]:
     try:
         document = read_document(file, read_bytes(file))
-    except TopologyError:  # a plan outlives its file
+    except TopologyError:  # the file may have been removed since the plan was made
         found = {name: _words(*why) for name, why in wrong.items()}
         return [Problem(file, 0, f"captures.{name}.filter", *words) for name, words in found.items()]
     return [_problem(document, name, *why) for name, why in wrong.items()]

@@ -96,7 +96,7 @@ def down(home: Path) -> int:
     Returns 0. Does nothing to another lab of the same name.
     """
     if not (home / LAUNCH).exists():
-        return 0  # it was given up before it received its task
+        return 0  # the client gave the lab up before it sent the task
     start = _start(home)
     if read_lab(state_root() / start.state).get("run_dir") == start.run_dir:
         take_down(start.state)
@@ -115,7 +115,7 @@ def _owner(home: Path) -> Owned | None:
     path = home / OWNER
     try:
         return codec.from_json(Owned, path.read_text())
-    except (FileNotFoundError, ValueError):  # never begun, or cut short in its first moment
+    except (FileNotFoundError, ValueError):  # the owner has never begun, or ended while it wrote the file
         return None
 
 

@@ -282,7 +282,7 @@ class _Spread:
         if result.state == "interrupted":
             self._stopped = True
             if not flight.line:
-                return  # it had not begun
+                return  # the cell had not begun
         if not flight.line or flight.attempt != result.attempt:
             run = result.run_dir if result.packed is None else ""
             self._begun(flight, {"attempt": result.attempt, "machine": result.machine, "run": run})

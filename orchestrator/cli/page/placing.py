@@ -22,14 +22,14 @@ class Box:
     kind: str  # segment, node, group; frame: around the nodes of an unfolded group
     name: str
     members: list[str]
-    links: list[str]  # of a segment: its medium
+    links: list[str]  # for a segment: the links of its medium
     role: str = ""  # router, server or empty: the style of the box
     x: float = 0.0
     y: float = 0.0
     width: float = 0.0
     height: float = 0.0
-    columns: int = 0  # of an unfolded group's nodes
-    inside: int | None = None  # the frame that a node stands in
+    columns: int = 0  # for a frame: columns of its nodes
+    inside: int | None = None  # for a node in a frame: index of the frame
 
 
 @dataclass(frozen=True)

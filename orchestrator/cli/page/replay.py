@@ -98,7 +98,7 @@ def _events(run_dir: Path) -> list[Json]:
         try:
             event = json.loads(line)
         except ValueError:
-            continue  # cut short by a crash
+            continue  # truncated by a crash
         if isinstance(event, dict):
             found.append(event)
     return found

@@ -83,7 +83,7 @@ class Files:
             try:
                 event = json.loads(line)
             except ValueError:
-                continue  # a line that the machine wrote between those of the lab
+                continue  # not JSON: the machine wrote this line, not the lab
             if event.get("event") == "phase":
                 self._phase = event["phase"]
             self._ready = self._ready or event.get("event") == "ready"
