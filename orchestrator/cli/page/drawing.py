@@ -63,7 +63,7 @@ def _frame(box: Box, width: float, height: float) -> None:
 def _unfold(
     network: dict[str, Any], boxes: list[Box], edges: list[Edge], frame: Box, width: float, height: float
 ) -> list[Edge]:
-    """Adds boxes for the nodes in the frame to `boxes`; returns the edges, one for each node's own link."""
+    """Adds boxes for the frame's nodes to `boxes`; returns all edges, also one for each node's own link."""
     at, first = boxes.index(frame), len(boxes)
     left, top = frame.x - frame.width / 2 + STUB, frame.y - frame.height / 2 + TITLE
     for number, name in enumerate(frame.members):
