@@ -32,7 +32,7 @@ def drawn(found: dict[str, Any], routers: frozenset[str], unfolded: Container[st
 
 
 def portless(found: dict[str, Any]) -> dict[str, tuple[str, str]]:
-    """Returns link -> (a, b) of the links that join two nodes directly, without a port of the machine.
+    """Returns link -> (a, b) of the links that join two nodes directly, without a port in the core namespace.
 
     The counters of nodes do not include the traffic of these links; the counters of links do.
     """
