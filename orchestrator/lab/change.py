@@ -11,6 +11,7 @@ from orchestrator.lab import apply, operations, power, readback, sampling
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.lab import Lab
 from orchestrator.lab.links import admit, carriers_of, in_core, opposite_ends, ports, wires_of
+from orchestrator.lab.probes import directions
 
 LIMITS = ("cpu_limit_mhz", "cpu_limit_cores", "cpu_reserve_mhz", "cpu_reserve_cores")
 OTHER_UNIT = {
@@ -116,6 +117,8 @@ def add(lab: Lab, node: Node, steps: Sequence[Step], links: Sequence[Link] = ())
         sampling.renew(lab)
         power.insist(power.start(lab, lab.processes([node.name])))
         lab.on_added(links)
+        for name, way, _ in directions(links):
+            lab.after_change(name, way)
     except LabError:
         _take_away(lab, [node])
         raise

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -77,6 +77,15 @@ class Tracer(Protocol):
     """A driver that sends packets from inside its light nodes to find the routers on their path."""
 
     def traceroute(self, ways: Sequence[Traceroute]) -> list[TracerouteResult]: ...
+
+
+@runtime_checkable
+class Seeder(Protocol):
+    """A driver that seeds netem's generators on devices of a namespace and returns the seeds that the kernel
+    then has.
+    """
+
+    def seed(self, netns: str, seeds: Mapping[str, int]) -> dict[str, int]: ...
 
 
 @dataclass(frozen=True)

@@ -61,6 +61,7 @@ class Lab:
     before_change: Callable[[str, Iterable[str], str], None] = field(
         default=lambda *_: None
     )  # as an event has it
+    after_change: Callable[[str, str], None] = field(default=lambda *_: None)  # of a link and direction
 
     def __post_init__(self) -> None:
         self.nodes = {n.name: n for n in self.plan.nodes}

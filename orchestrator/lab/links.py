@@ -46,6 +46,7 @@ def _set(lab: Lab, name: str, direction: str, wanted: Impairment) -> None:
             lab.impairments[name, way] = wanted
         if queueing.parts(before) != queueing.parts(wanted):
             sampling.renew(lab)
+        lab.after_change(name, direction)
     place = f"links.{name}.{direction}"
     there = readback.of_host(lab.driver.qdiscs(at.netns), at.host)
     readback.insist(readback.impairment(place, wanted, there, at.carrier))

@@ -21,11 +21,8 @@ from orchestrator.lab import readback
 from orchestrator.lab.entering import enter
 from orchestrator.lab.lab import Lab
 from orchestrator.lab.probes import directions
-from orchestrator.lab.rtnetlink import NLMSG_ERROR, REQUEST, attributes
+from orchestrator.lab.rtnetlink import TCA_KIND, TCA_OPTIONS, TCMSG, attributes, qdiscs
 
-RTM_GETQDISC = 38  # linux/rtnetlink.h
-DUMP, NLMSG_DONE = 0x300, 3  # linux/netlink.h
-TCA_KIND, TCA_OPTIONS = 1, 2
 _TC = re.compile(r"\btc\b")
 MOVES = "least_bps"  # in the plan of a program (a gateway) that changes the rates of its link's classes
 COUNTING = ("htb",)  # kinds whose options contain counters (tc_htb_glob.direct_pkts)
@@ -148,24 +145,10 @@ def _queues() -> dict[str, tuple[Queue, ...]]:
     """Returns the queues in the thread's namespace, by device."""
     found: dict[str, list[Queue]] = {}
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as kernel:
-        body = bytes(20)  # struct tcmsg: of all devices
-        kernel.send(struct.pack("=IHHII", 16 + len(body), RTM_GETQDISC, REQUEST | DUMP, 1, 0) + body)
-        for message in _messages(kernel):
+        for message in qdiscs(kernel):
             index, handle, parent = struct.unpack_from("=iII", message, 4)
-            about = attributes(message[20:])
+            about = attributes(message[TCMSG:])
             kind = about.get(TCA_KIND, b"\0").rstrip(b"\0").decode()
             options = b"" if kind in COUNTING else about.get(TCA_OPTIONS, b"")
             found.setdefault(socket.if_indextoname(index), []).append((kind, handle, parent, options))
     return {device: tuple(sorted(queues)) for device, queues in found.items()}
-
-
-def _messages(kernel: socket.socket) -> Iterator[bytes]:
-    """Yields the bodies of a netlink dump's messages, to its end."""
-    while True:
-        data = kernel.recv(1 << 18)
-        while len(data) >= 16:
-            length, kind = struct.unpack_from("=IH", data)
-            if kind in (NLMSG_DONE, NLMSG_ERROR):
-                return
-            yield data[16:length]
-            data = data[(length + 3) & ~3 :]

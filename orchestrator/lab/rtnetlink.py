@@ -1,12 +1,20 @@
-"""Encodes and decodes netlink attributes; constants of linux/rtnetlink.h and linux/if_link.h."""
+"""Encodes and decodes netlink attributes and lists queues; the constants are those of linux/netlink.h,
+linux/rtnetlink.h and linux/if_link.h.
+"""
 
 from __future__ import annotations
 
+import os
+import socket
 import struct
+from collections.abc import Iterator
 
-RTM_GETLINK = 18
-REQUEST = 0x1  # NLM_F_REQUEST
-NLMSG_ERROR = 2
+RTM_GETLINK, RTM_NEWQDISC, RTM_GETQDISC = 18, 36, 38
+REQUEST, ACK, DUMP = 0x1, 0x4, 0x300  # NLM_F_REQUEST, NLM_F_ACK, NLM_F_DUMP
+NLMSG_ERROR, NLMSG_DONE = 2, 3
+HEADER = 16  # bytes of struct nlmsghdr
+TCMSG = 20  # bytes of struct tcmsg, which begins the messages on queues
+TCA_KIND, TCA_OPTIONS = 1, 2
 IFLA_IFNAME, IFLA_OPERSTATE, IFLA_IFALIAS, IFLA_EXT_MASK = 3, 16, 20, 29
 SKIP_STATISTICS = 0x8  # RTEXT_FILTER_SKIP_STATS
 
@@ -24,3 +32,23 @@ def attributes(data: bytes) -> dict[int, bytes]:
         found[kind & 0x3FFF] = data[4:length]
         data = data[(max(length, 4) + 3) & ~3 :]
     return found
+
+
+def qdiscs(kernel: socket.socket) -> Iterator[bytes]:
+    """Yields the messages on all queues in the socket's namespace: `struct tcmsg` and attributes. Raises
+    OSError if the kernel refuses or its answer is cut.
+    """
+    kernel.send(struct.pack("=IHHII", HEADER + TCMSG, RTM_GETQDISC, REQUEST | DUMP, 1, 0) + bytes(TCMSG))
+    while True:
+        data = kernel.recv(1 << 18)
+        while data:
+            length, kind = struct.unpack_from("=IH", data)
+            if kind == NLMSG_DONE:
+                return
+            if kind == NLMSG_ERROR:
+                number = -struct.unpack_from("=i", data, HEADER)[0]
+                raise OSError(number, os.strerror(number))
+            if not HEADER <= length <= len(data):
+                raise OSError(f"netlink: a message of {length} bytes in an answer of {len(data)}")
+            yield data[HEADER:length]
+            data = data[(length + 3) & ~3 :]

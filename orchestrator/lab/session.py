@@ -12,6 +12,7 @@ from orchestrator.lab import (
     at_events,
     evidence,
     heartbeat,
+    netem_seeds,
     operations,
     peaks,
     power,
@@ -58,6 +59,7 @@ class Session:
         self._stacks: stacks.Counted = {}
         self._queues = at_events.ReadBacks(lab)
         self._announced: queue_watch.Places = {}
+        self._seeds = netem_seeds.NetemSeeds(lab)
         self._hold_ns = lab.plan.hold_ns
         self._trials = bool(streams(lab))  # they show their own progress
         self._workload = workload.items(lab.plan)
@@ -74,6 +76,8 @@ class Session:
         start_software(lab)
         self._stacks = stacks.read(lab.driver)
         lab.before_change = self._queues.look
+        self._seeds.sow(lab.links.values())
+        lab.after_change = self._seeds.changed
         self._announced = queue_watch.begin(lab)
         self._await_fixed_start()
         self._measure()

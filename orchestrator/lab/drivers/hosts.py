@@ -136,6 +136,11 @@ class HostsDriver:
     def qdiscs(self, netns: str) -> list[dict[str, Any]]:
         return self._entries("qdiscs", netns)
 
+    def seed(self, netns: str, seeds: Mapping[str, int]) -> dict[str, int]:
+        """Seeds netem on every host that has the namespace; a device is on one of them."""
+        parts = [self._part(host) for host in self._places.netns(netns)]
+        return self._joined("seed", {p: {"netns": netns, "seeds": dict(seeds)} for p in parts if p.there})
+
     def limit(self, nodes: Sequence[Node]) -> dict[str, Any]:
         self._counters.clear()  # limits may add controllers, which have other files
         return self._joined("limit", self._by_host(nodes))

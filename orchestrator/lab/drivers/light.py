@@ -7,13 +7,23 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from contract.plan import Capture, Node, Step
 from contract.plan.family import speaks_ipv6
-from orchestrator.lab import carriers, cgroup, etc_hosts, netfilter, node_config, operations, sandbox, tools
+from orchestrator.lab import (
+    carriers,
+    cgroup,
+    etc_hosts,
+    netem_generator,
+    netfilter,
+    node_config,
+    operations,
+    sandbox,
+    tools,
+)
 from orchestrator.lab.captures import TcpdumpCapture
 from orchestrator.lab.changer import Changers
 from orchestrator.lab.clock import SECOND
@@ -145,6 +155,9 @@ class LightDriver:
 
     def qdiscs(self, netns: str) -> list[dict[str, Any]]:
         return tools.qdiscs(netns)
+
+    def seed(self, netns: str, seeds: Mapping[str, int]) -> dict[str, int]:
+        return netem_generator.seed(netns, seeds)
 
     def traceroute(self, ways: Sequence[Traceroute]) -> list[TracerouteResult]:
         return traceroute(ways)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -154,6 +154,10 @@ class VmDriver:
             if guest is None
             else carry.entries(self._at.loop, guest, "tc", "qdisc", "show")
         )
+
+    def seed(self, netns: str, seeds: Mapping[str, int]) -> dict[str, int]:
+        """Seeds netem on the machine itself; the generators inside guests keep their own seeds."""
+        return self._light.seed(netns, seeds) if self._inside(netns) is None else {}
 
     def traceroute(self, ways: Sequence[Traceroute]) -> list[TracerouteResult]:
         return self._light.traceroute(ways)

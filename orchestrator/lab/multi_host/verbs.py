@@ -14,7 +14,7 @@ from contract.codec import build
 from contract.plan import Capture, Node, Plan, Step
 from orchestrator.lab import carriers, operations, tables
 from orchestrator.lab.clock import SECOND
-from orchestrator.lab.driver import Bounded, CaptureProcess, Driver, DriverContext
+from orchestrator.lab.driver import Bounded, CaptureProcess, Driver, DriverContext, Seeder
 from orchestrator.lab.drivers import DRIVERS
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.jsonlines import Message
@@ -62,7 +62,8 @@ class Verbs:
         self._table: dict[str, Callable[[Message], Any]] = {
             "begin": self._begin, "create": self._create, "apply": self._apply, "change": self._change,
             "configure": self._configure, "devices": lambda m: self.driver.devices(m["netns"]),
-            "qdiscs": lambda m: self.driver.qdiscs(m["netns"]), "limit": self._limit,
+            "qdiscs": lambda m: self.driver.qdiscs(m["netns"]), "seed": self._seed,
+            "limit": self._limit,
             "counters": self._counters, "capture": self._capture, "capture-stop": self._capture_stop,
             "power": self._power, "destroy": self._destroy, "reached": self._reached,
             "tunnels": lambda m: tunnel_maker.make_here(m["core"], m["tunnels"]),
@@ -153,6 +154,10 @@ class Verbs:
                 lambda: not carriers.not_passing(message["wires"]),
             )  # fmt: skip
         return read
+
+    def _seed(self, message: Message) -> dict[str, int]:
+        driver = self.driver
+        return driver.seed(message["netns"], message["seeds"]) if isinstance(driver, Seeder) else {}
 
     def _limit(self, message: Message) -> dict[str, Any]:
         return self.driver.limit(_nodes(message))

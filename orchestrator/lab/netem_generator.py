@@ -1,0 +1,87 @@
+"""Sends seeds to netem's random generators by netlink: `tc` before iproute2 6.16 has no word for a seed."""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+import threading
+from collections.abc import Iterator, Mapping
+
+from orchestrator.lab.entering import enter
+from orchestrator.lab.errors import LabError
+from orchestrator.lab.rtnetlink import (
+    ACK,
+    NLMSG_ERROR,
+    REQUEST,
+    RTM_NEWQDISC,
+    TCA_KIND,
+    TCA_OPTIONS,
+    attribute,
+    attributes,
+    qdiscs,
+)
+
+QOPT = 24  # sizeof(struct tc_netem_qopt), linux/pkt_sched.h
+TCA_NETEM_PRNG_SEED = 14  # since Linux 6.6
+HEADER = struct.Struct("=BxxxiIII")  # family, device, handle, parent, info
+
+
+def seed(netns: str, seeds: Mapping[str, int]) -> dict[str, int]:
+    """Sends a seed to netem on each device of a namespace; returns the seeds that the kernel then reports.
+
+    A kernel without the attribute ignores it and reports none. Raises LabError if the namespace is gone or
+    the kernel refuses.
+    """
+    found: dict[str, int] = {}
+    failed: list[OSError] = []
+
+    def inside() -> None:  # a thread of its own: it stays in the last namespace that it was in
+        try:
+            enter(netns)
+            with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as kernel:
+                for device, header, options in list(_netems(kernel)):
+                    if device in seeds:
+                        _change(kernel, header, options, seeds[device])
+                found.update(_reported(kernel))
+        except OSError as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=inside)
+    thread.start()
+    thread.join()
+    if failed:
+        raise LabError(f"netem's seeds in {netns}: {failed[0].strerror}")
+    return {device: value for device, value in found.items() if device in seeds}
+
+
+def _netems(kernel: socket.socket) -> Iterator[tuple[str, bytes, bytes]]:
+    """Yields device, `struct tcmsg` and options of each netem queue in the thread's namespace."""
+    for body in list(qdiscs(kernel)):
+        about = attributes(body[HEADER.size :])
+        if about.get(TCA_KIND, b"").rstrip(b"\0") == b"netem":
+            _, device, *_ = HEADER.unpack_from(body)
+            yield socket.if_indextoname(device), body[: HEADER.size], about[TCA_OPTIONS]
+
+
+def _change(kernel: socket.socket, header: bytes, options: bytes, value: int) -> None:
+    """Sends the options of a queue back to the kernel with another seed; all else stays as it is."""
+    family, device, handle, parent, _ = HEADER.unpack(header)
+    kept = attributes(options[QOPT:])
+    kept[TCA_NETEM_PRNG_SEED] = struct.pack("=Q", value)
+    there = options[:QOPT] + b"".join(attribute(kind, data) for kind, data in sorted(kept.items()))
+    body = HEADER.pack(family, device, handle, parent, 0)
+    body += attribute(TCA_KIND, b"netem\0") + attribute(TCA_OPTIONS, there)
+    kernel.send(struct.pack("=IHHII", 16 + len(body), RTM_NEWQDISC, REQUEST | ACK, 1, 0) + body)
+    answer = kernel.recv(1 << 16)
+    (kind,) = struct.unpack_from("=H", answer, 4)
+    (number,) = struct.unpack_from("=i", answer, 16)
+    if kind == NLMSG_ERROR and number:
+        raise OSError(-number, os.strerror(-number))
+
+
+def _reported(kernel: socket.socket) -> Iterator[tuple[str, int]]:
+    for device, _, options in _netems(kernel):
+        value = attributes(options[QOPT:]).get(TCA_NETEM_PRNG_SEED, b"")
+        if len(value) == 8:
+            yield device, struct.unpack("=Q", value)[0]
