@@ -22,7 +22,9 @@ def findings() -> list[Finding]:
 
 
 def descriptors(hard: int | None = None) -> Finding:
-    """Compares the hard limit RLIMIT_NOFILE with the need; the lab raises the soft limit itself."""
+    """Compares the hard limit of open files (RLIMIT_NOFILE) with the need of NODES nodes. The soft limit does
+    not count, since a lab raises it.
+    """
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1] if hard is None else hard
     return _bound(
         "open files", hard, NODES * FILES_PER_NODE, FILES_PER_NODE, "ulimit -Hn 65536 (limits.conf: nofile)"
@@ -30,8 +32,8 @@ def descriptors(hard: int | None = None) -> Finding:
 
 
 def processes(hard: int | None = None, pids: int | None = None) -> Finding:
-    """Compares RLIMIT_NPROC or the cgroup's pids.max, whichever is lower, with two
-    processes for each node.
+    """Compares the lower of RLIMIT_NPROC and the cgroup's pids.max with the need of NODES nodes, which is two
+    processes for each node. A limit that is unlimited or unknown does not count.
     """
     hard = resource.getrlimit(resource.RLIMIT_NPROC)[1] if hard is None else hard
     known = [n for n in (hard, own_pids_max() if pids is None else pids) if n is not None and n > 0]
@@ -45,7 +47,7 @@ def processes(hard: int | None = None, pids: int | None = None) -> Finding:
 
 
 def memory(available: int) -> Finding:
-    """Estimates how many light nodes fit into three quarters of the available memory (in bytes)."""
+    """Returns a finding on how many light nodes fit into three quarters of `available` bytes of memory."""
     nodes = max(0, (available * 3 // 4 - BASE_BYTES) // NODE_BYTES)
     found = f"{available // MIB} MiB available: about {nodes} light nodes"
     if nodes >= NODES:
@@ -56,7 +58,7 @@ def memory(available: int) -> Finding:
 
 
 def shared_memory() -> Finding:
-    """Returns a finding on whether /dev/shm can hold a guest's memory."""
+    """Returns a finding on whether /dev/shm can hold the memory of a lab kernel (`--kernel uml`)."""
     if usable("/dev/shm"):
         return Finding("/dev/shm", "ok", "programs may be mapped from it")
     consequence = "guests under --kernel uml keep their memory in TMPDIR instead, perhaps on a disk"
@@ -66,7 +68,7 @@ def shared_memory() -> Finding:
 
 
 def bridge() -> Finding:
-    """Returns the kernel's fixed limit of ports on a bridge, always as ok."""
+    """Returns a finding that states the kernel's fixed limit of ports on a bridge; its state is always ok."""
     return Finding(
         "bridge ports", "ok", f"{BRIDGE_PORTS} a segment; larger segments are refused by vnet check"
     )

@@ -22,7 +22,9 @@ REFUSED = "labs with nodes of kind vm are refused"
 
 
 def findings() -> list[Finding]:
-    """Returns the missing programs for virtual machines, or, if none is missing, the current images."""
+    """Returns one finding on the requirements of virtual machines that are missing; if none is missing, two:
+    on the programs and on the images that are built and up to date.
+    """
     lacking = list(absent())
     if lacking:
         return [programs(lacking)]
@@ -44,7 +46,9 @@ def absent(embedded: Sequence[str] = EMBEDDED, tun: Path = TUN) -> Iterator[tupl
 
 
 def programs(lacking: Sequence[tuple[str, str]]) -> Finding:
-    """Returns the finding on libvirt, QEMU and tap devices; `lacking`: (what, remedy) of those missing."""
+    """Returns the finding on the requirements of virtual machines. `lacking`: (what, remedy) for each that is
+    missing, as `absent` yields them.
+    """
     if not lacking:
         return Finding(
             "virtual machines",

@@ -12,8 +12,8 @@ from orchestrator.kernel.facts import find_tool
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A program. `version`: a command that prints its version; `without`: the consequence if it is missing;
-    `needed`: no lab runs without it.
+    """A program that labs call. `version`: a command that prints its version; `package`: its Debian package;
+    `without`: the consequence if it is missing; `needed`: no lab runs without it.
     """
 
     name: str
@@ -46,12 +46,14 @@ def usual() -> tuple[Tool, ...]:
 
 
 def findings() -> list[Finding]:
-    """Returns one finding for each program, with its path and version."""
+    """Returns one finding for each program that labs call, with its path and version if it is usable."""
     return [look(tool) for tool in usual()]
 
 
 def look(tool: Tool) -> Finding:
-    """Returns a finding on whether the program is installed and prints its version."""
+    """Returns a finding on whether the program is installed and prints its version. A shared library is not
+    run; its file name states the version.
+    """
     path = find_tool(tool.name)
     if path is None:
         state: State = "missing" if tool.needed else "limited"

@@ -17,8 +17,8 @@ INSTALL = "apt-get install user-mode-linux kmod"
 
 
 def findings(binaries: Sequence[UmlBinary], old: Sequence[UmlBinary] = ()) -> list[Finding]:
-    """Returns findings on the kernel that `--kernel uml` boots, on that of `--time virtual`, and on guests'
-    memory.
+    """Returns findings on the kernel that `--kernel uml` boots, on that of `--time virtual`, on guests'
+    memory, and on each requirement of guests that this machine lacks.
 
     `old`: kernels that are installed but too old for this processor.
     """
@@ -30,7 +30,7 @@ def findings(binaries: Sequence[UmlBinary], old: Sequence[UmlBinary] = ()) -> li
 
 
 def lacking(topic: str, missing: Sequence[Missing], consequence: str) -> list[Finding]:
-    """Returns a finding for each requirement of a guest that this machine lacks."""
+    """Converts each requirement in `missing` to a finding with the subject `topic`."""
     return [Finding(topic, "missing", f"{m.what}: {m.reason}", consequence, m.remedy) for m in missing]
 
 

@@ -24,7 +24,8 @@ def kvm(
 ) -> Finding:  # fmt: skip
     """Returns a finding on whether KVM runs one instruction, which does not prove that a whole system boots.
 
-    known: what the first lab with virtual machines found by booting one; None if there was none yet.
+    `known`: the result of the first lab with virtual machines, which boots one as a test; None if no such lab
+    ran yet.
     """
     slow = "virtual machines are emulated (TCG): slower by ten and more, CPU figures not comparable"
     if not device.exists():

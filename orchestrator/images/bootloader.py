@@ -13,7 +13,7 @@ FIRST_MIB = 1  # the partition begins here; GRUB's core lies in the gap before i
 SECTOR = 512
 _CODE = 440  # bytes of the first sector that are boot code; the table begins at 446
 _LINUX, _ACTIVE = 0x83, 0x80
-_BEYOND_CYLINDERS = b"\xfe\xff\xff"  # no cylinder, head and sector can say it: look at the sector numbers
+_BEYOND_CYLINDERS = b"\xfe\xff\xff"  # CHS ends at 8 GB; this value refers to the sector numbers
 MODULES = ("biosdisk", "part_msdos", "ext2", "normal", "linux", "echo", "serial", "terminal", "test")
 MENU = """\
 # Written by vNET. /vmlinuz and /initrd.img are links that Debian's kernel packages keep.

@@ -1,4 +1,4 @@
-"""Builds the images that vNET has recipes for, and tells whether a built one matches its present inputs."""
+"""Builds the images that vNET has recipes for, and checks whether a built one matches its present inputs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ def names() -> list[str]:
 
 
 def build(name: str, *, force: bool, say: Callable[[str], None]) -> Image:
-    """Returns the image; builds it if its inputs changed, or with `force`. Raises ImageError."""
+    """Returns the image of that name; builds it if it is absent, if its inputs changed, or with `force`.
+
+    Raises ImageError if the name has no recipe or the build fails.
+    """
     recipe = recipes().get(name)
     if recipe is None:
         raise ImageError(
@@ -34,6 +37,6 @@ def build(name: str, *, force: bool, say: Callable[[str], None]) -> Image:
 
 
 def current(image: Image) -> bool:
-    """Returns whether the image has the present inputs; True for images that vNET does not build."""
+    """Returns whether the image was built from the present inputs; True if vNET has no recipe for it."""
     recipe = recipes().get(image.name)
     return recipe is None or image.made.get("inputs") == input_hash(recipe)

@@ -43,6 +43,7 @@ def images(root: Path | None = None) -> list[Image]:
 @contextmanager
 def publish(name: str, digest: str, root: Path | None = None) -> Iterator[Path]:
     """Yields a directory to build in; it becomes NAME-HASH if the block succeeds, and is removed if it fails.
+    Raises ImageError for an OSError of the block.
 
     Builds of one name wait for each other; a build removes what an interrupted one left.
     """

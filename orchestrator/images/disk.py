@@ -25,7 +25,7 @@ TOOLS = {
     "unshare": "util-linux",
 }
 SETTINGS = GUEST / "debian"
-FORM = 2  # to be raised with every change of what `build` does
+FORM = 2  # part of the hash; raise it with every change to the steps of `build`
 # Services that would start work during a measurement.
 MASKED = (
     "apt-daily.timer",
@@ -35,7 +35,7 @@ MASKED = (
     "e2scrub_reap.service",
     "fstrim.timer",
 )
-# Nothing a testbed's node reads; a third of the size.
+# Directories that no node reads: a third of the image's size.
 WASTE = (
     "var/cache/apt",
     "var/lib/apt/lists",

@@ -25,7 +25,7 @@ OWN_DISK_MEMORY = 512 << 20
 
 
 def locate(name: str, agent: Path | None = None) -> Image:
-    """Returns the image of that name, its initrd with the present agent; if `name` is a path, the user's
+    """Returns the image of that name, with the present agent in its initrd; if `name` is a path, the user's
     own disk. Raises ImageError with the remedy.
     """
     image = look(name)
@@ -110,7 +110,9 @@ def rests_on(path: Path) -> str:
 
 
 def virtual_bytes(path: Path) -> int:
-    """Returns the size of a qcow2 disk that its machine sees (docs/interop/qcow2.rst of QEMU)."""
+    """Returns the size in bytes of a qcow2 disk as its virtual machine sees it; the file is often smaller
+    (docs/interop/qcow2.rst of QEMU).
+    """
     with path.open("rb") as stream:
         stream.seek(VIRTUAL_SIZE_AT)
         return int.from_bytes(stream.read(8))
@@ -118,7 +120,7 @@ def virtual_bytes(path: Path) -> int:
 
 def agent_binary() -> Path:
     """Returns the path of the agent for guests: $VNET_AGENT, else the project's build, else the one on the
-    PATH.
+    PATH. Raises ImageError if it is missing or not executable.
     """
     given = os.environ.get("VNET_AGENT")
     found = given or (str(AGENT) if AGENT.exists() else shutil.which("vnet-agent"))

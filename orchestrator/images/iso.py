@@ -12,9 +12,9 @@ _NO_DATE = b"0" * 16 + b"\0"
 
 
 def image(label: str, files: Mapping[str, bytes]) -> bytes:
-    """Returns the image's bytes.
+    """Returns the bytes of an image with these files: name -> content. Linux shows the names in lower case.
 
-    All files must fit one directory sector; Linux shows their names in lower case.
+    Raises ValueError if the directory of all files does not fit into one sector of 2048 bytes.
     """
     entries, contents, sector = [_entry(b"\0", _ROOT, SECTOR, 2), _entry(b"\1", _ROOT, SECTOR, 2)], [], _FILES
     for name in sorted(files):
@@ -49,7 +49,7 @@ def _both16(value: int) -> bytes:
 
 
 def _entry(name: bytes, sector: int, size: int, flags: int) -> bytes:
-    """Returns a directory record with the date 1970."""
+    """Returns the directory record of a file, dated 1 January 1970, so that equal files give equal bytes."""
     date = bytes([70, 1, 1, 0, 0, 0, 0])
     body = b"\0" + _both(sector) + _both(size) + date + bytes([flags, 0, 0]) + _both16(1)
     record = body + bytes([len(name)]) + name

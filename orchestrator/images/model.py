@@ -1,4 +1,4 @@
-"""Reads and writes `image.json`, which describes the image in its directory."""
+"""Defines an image, and converts it from and to `image.json`, the file in its directory that describes it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Kind = Literal["initramfs", "disk"]
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """An image with absolute paths, None for absent parts. `memory_bytes` is a node's default memory."""
+    """An image of a virtual machine: its files, None for those that it lacks, and its default memory."""
 
     name: str
     kind: Kind

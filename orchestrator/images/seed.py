@@ -68,8 +68,8 @@ def merged(user_data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def network_config(networks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Returns cloud-init's network settings: interfaces by MAC; without `networks` disabled, as the agent
-    sets them up.
+    """Returns cloud-init's network settings, which name interfaces by MAC address. Without `networks` they
+    disable cloud-init's network setup, since the agent sets the interfaces up.
     """
     if not networks:
         return {"config": "disabled"}
@@ -85,7 +85,10 @@ def network_config(networks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def with_libraries(program: Path) -> dict[str, bytes]:
-    """The program (`vnet-agent`), its loader (`ld.so`) and its libraries: file name -> content."""
+    """Returns the program as `vnet-agent`, its loader as `ld.so`, and its libraries: file name -> content.
+
+    Raises ImageError if the program names no dynamic loader.
+    """
     found = {m["name"] or Path(m["path"]).name: Path(m["path"]) for m in _LINE.finditer(_listed(program))}
     loaders = [name for name in found if _LOADER.search(name)]
     if not loaders:

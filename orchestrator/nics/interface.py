@@ -94,8 +94,8 @@ def _here(lease: Lease) -> Netdev | None:
 
 
 def _is(entry: dict[str, Any], lease: Lease, alike: bool) -> bool:
-    """Whether the entry is the leased interface: by the PCI device, which iproute2 reports since 5.14, else
-    as `alike` states.
+    """Returns whether `ip`'s entry is the leased interface: by its PCI device, which iproute2 reports since
+    5.14; without one, `alike` is returned.
     """
     if entry.get("parentbus") == "pci" and lease.pci is not None:
         return bool(entry["parentdev"] == lease.pci)

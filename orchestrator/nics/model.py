@@ -26,7 +26,7 @@ class Netdev:
     carrier: bool = False
     kind: str = ""  # "" for a device of its own, else veth, bridge, vlan ...
     master: str | None = None  # bridge or bond that it is a port of
-    lower: str | None = None  # what a vlan or macvlan stands on
+    lower: str | None = None  # of a vlan or macvlan: the interface below
     addresses: tuple[str, ...] = ()  # "192.0.2.1/24", global ones
     altnames: tuple[str, ...] = ()
 
@@ -62,7 +62,7 @@ class Iommu:
     remapping: bool | None = None
     unsafe_allowed: bool = False  # vfio_iommu_type1 is configured to work without interrupt remapping
     vfio: bool = False
-    intel: bool = True  # whose processor: what the kernel's command line needs depends on it
+    intel: bool = True  # Intel's processor, not AMD's: the remedies differ
     asked: bool = False  # the kernel's command line enables an IOMMU
 
 

@@ -23,8 +23,8 @@ class Refusal:
 
 
 def refusal(use: NicUse, nic: Nic, facts: Facts, taken: Mapping[str, str]) -> Refusal | None:
-    """Returns the first reason against `nic`; None if the lab can have it. taken: lease key -> lab, "" for
-    this one.
+    """Returns the first reason against `nic` for this use; None if the lab can have it. `taken`: the lab that
+    has each NIC, by lease key; "" for the lab that asks.
     """
     for reason in (_taken, _management, _in_use, *(_FOR_VM if use.kind == "vm" else _FOR_NAMESPACE)):
         if (found := reason(nic, facts, taken)) is not None:

@@ -64,7 +64,9 @@ def _choose(use: NicUse, facts: Facts, taken: dict[str, str]) -> Choice:
 
 
 def candidates(asked: str, facts: Facts) -> list[Nic]:
-    """Returns every NIC that the text can mean: at most one, except for vendor:device."""
+    """Returns every NIC that `asked` can mean: an interface name, a PCI address, vendor:device or PORT:vfN.
+    Only vendor:device can mean more than one.
+    """
     word = asked.lower()
     if match := PCI.fullmatch(word):
         return _functions(facts, facts.function(f"{match[1] or '0000'}:{match[2]}"))

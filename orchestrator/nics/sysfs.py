@@ -56,7 +56,7 @@ def sharers(root: Path, address: str, group: str) -> tuple[str, ...]:
 
 
 def held(group: Path) -> bool:
-    """Whether a program has a VFIO group open; only one program can."""
+    """Returns whether a program has this VFIO group open: the kernel lets only one program open it."""
     try:
         os.close(os.open(group, os.O_RDWR | os.O_CLOEXEC))
     except OSError as error:

@@ -47,13 +47,13 @@ def queue_of(wanted: Impairment) -> Queue | None:
 
 
 def lone_bps(wanted: Impairment) -> int:
-    """Returns the rate that unmarked packets get without other traffic; 0 without a rate."""
+    """Returns the rate in bit/s that unmarked packets get without other traffic; 0 without a rate limit."""
     queue = queue_of(wanted)
     return queue.lone_bps(wanted) if queue is not None else 0
 
 
 def sending_ns(wanted: Impairment, frame_bytes: int) -> int:
-    """Returns the time that the rate adds to a frame without other traffic."""
+    """Returns the nanoseconds that the rate adds to a frame when there is no other traffic."""
     queue = queue_of(wanted)
     return queue.sending_ns(wanted, frame_bytes) if queue is not None else 0
 
@@ -77,7 +77,9 @@ def change_text(device: str, before: Impairment, after: Impairment) -> str:
 
 
 def parts(wanted: Impairment) -> tuple[Part, ...]:
-    """Returns the queues of a direction whose counters are sampled beside those of the direction."""
+    """Returns the queues of a direction whose counters are sampled beside those of the direction; empty if
+    the topology states no queue.
+    """
     queue = queue_of(wanted)
     return queue.parts(wanted) if isinstance(queue, Stack) else ()
 
@@ -96,8 +98,8 @@ def _lines(queue: Queue, device: str, before: Impairment, after: Impairment) -> 
 
 
 def found(entries: list[Entry], device: str, like: Impairment) -> Impairment:
-    """Returns a device's impairment as read from `tc -j qdisc`; `like` supplies the values that the kernel
-    does not report.
+    """Returns a device's impairment as read from `tc -j qdisc`; an empty Impairment if the device has none of
+    vNET's qdiscs. `like` supplies the values that the kernel does not report.
     """
     mine = [e for e in entries if e.get("dev") == device]
     if like.queue is not None and (stack := queue_of(like)) is not None:

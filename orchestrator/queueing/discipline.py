@@ -1,4 +1,5 @@
-"""Defines the interface of all kinds of queue below a rate, and the place of a qdisc on a device.
+"""Defines `Room`, the interface of the queues that a topology can name (prio, htb, red ...), and `Place`, the
+place of a qdisc on a device.
 
 A direction with a queue is a stack: netem (absent with `backpressure` alone), then the qdisc that limits the
 rate, then the queue. The delay comes first: netem below the queue would take out all packets at once and
@@ -20,7 +21,7 @@ DELAY, RATE, QUEUE, LEAF = "1:", "2:", "3:", 0x10  # handles; LEAF is that of th
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A queue with counters of its own: a qdisc, or one tin of it."""
+    """A queue with counters of its own: a qdisc, or one tin (priority class) of CAKE."""
 
     name: str
     handle: str  # "10:"
@@ -49,7 +50,10 @@ class Place:
 
 
 class Room(Protocol):
-    """One kind of queue; `wanted.queue` is always of that kind."""
+    """A kind of queue that a topology can name: its tc commands and their comparison with tc's read-back.
+
+    `wanted.queue` is of that kind in every method.
+    """
 
     @property
     def kind(self) -> str: ...  # the name in topology files

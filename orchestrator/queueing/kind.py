@@ -1,4 +1,4 @@
-"""Defines the interface of all kinds of queue that apply an impairment."""
+"""Defines `Queue`, the interface of whatever applies an impairment to a device: netem, tbf or a Stack."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from typing import Any, Protocol
 
 from contract.plan import Impairment
 
-Entry = dict[str, Any]  # of `tc -j qdisc`
+Entry = dict[str, Any]  # one qdisc, class or filter that tc shows
 Mismatch = tuple[str, object, object]  # field, requested value, value read back
 
 
 class Queue(Protocol):
-    """One kind of queue: its tc commands, tc's read-back, and the values that a link proof expects."""
+    """Sets an impairment on a device by tc commands, compares it with tc's read-back, and computes the values
+    that the link proof expects.
+    """
 
     @property
     def kind(self) -> str: ...  # tc's name of the root qdisc

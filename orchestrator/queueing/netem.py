@@ -37,8 +37,8 @@ class Netem:
     kind = "netem"
 
     def takes(self, before: Impairment, after: Impairment) -> bool:
-        """Whether netem can change in place: it cannot take back a distribution table, a
-        reordering or slots.
+        """Returns whether netem can change in place. It cannot change the delay's distribution, remove slots
+        or change their table, or remove the delay while packets are reordered.
         """
         if before.slot is not None and (after.slot is None or after.slot.table != before.slot.table):
             return False

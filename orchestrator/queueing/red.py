@@ -42,7 +42,9 @@ class RedRoom:
         ]
 
     def changes(self, before: Impairment, after: Impairment, at: Place) -> list[str] | None:
-        """Returns the lines of a change; none if a trace changes only the rate, so that the mean survives."""
+        """Returns the lines of a change; an empty list if a trace changes only the rate, so that RED keeps
+        its mean queue length.
+        """
         steered = after.queue is not None and after.queue.steered
         return [] if steered and _red(before) == _red(after) else self.lines(after, at)
 

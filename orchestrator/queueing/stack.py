@@ -62,8 +62,8 @@ class Stack:
         return self.room.parts(wanted)
 
     def read(self, entries: Sequence[Entry], like: Impairment) -> Impairment:
-        """Returns the impairment read back: netem and the rate as read, and the queue as in `like` if nothing
-        differs, else None.
+        """Returns the impairment read back. netem's part is as read, and so is the rate if a token bucket
+        limits it, else the rate of `like`; the queue is that of `like` if nothing differs, else None.
         """
         netems = self._above(like)
         top = netem.QUEUE.read(entries, netems) if self.delays else Impairment()

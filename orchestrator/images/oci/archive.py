@@ -31,7 +31,7 @@ class Settings:
     env: dict[str, str]
     workdir: str  # "": it names none
     user: str  # "": root
-    entrypoint: tuple[str, ...] = ()  # of `argv`, what a command of one's own does not replace
+    entrypoint: tuple[str, ...] = ()  # the part of `argv` that a node's own command keeps
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +96,8 @@ def opened(path: Path) -> Iterator[tarfile.TarFile]:
 
 
 def member(tar: tarfile.TarFile, name: str) -> IO[bytes]:
-    """Opens a plain file of the archive; follows a link inside the archive once, as old docker-archives
-    have.
+    """Opens a plain file of the archive, also through one symbolic link, as old docker-archives have; raises
+    ImageError if there is none.
     """
     try:
         found = tar.getmember(name)
@@ -127,7 +127,7 @@ def _has(tar: tarfile.TarFile, name: str) -> bool:
 
 
 def _oci(tar: tarfile.TarFile) -> tuple[str, list[str]]:
-    """Returns the names of configuration and layers, by OCI's image layout specification."""
+    """Returns the member names of the configuration and of the layers, by OCI's image layout."""
     name, depth = "index.json", 0
     while True:
         document = _json(tar, name)
@@ -144,7 +144,9 @@ def _oci(tar: tarfile.TarFile) -> tuple[str, list[str]]:
 
 
 def _one(name: str, manifests: Any) -> Any:
-    """Returns the only manifest, or the only one of this platform."""
+    """Returns the only manifest, or of several the only one for PLATFORM; raises ImageError if that is not
+    one.
+    """
     found = [one for one in manifests if isinstance(one, dict)] if isinstance(manifests, list) else []
     if len(found) > 1:
         platforms = [(one, one.get("platform") or {}) for one in found]
@@ -155,7 +157,7 @@ def _one(name: str, manifests: Any) -> Any:
 
 
 def _docker(tar: tarfile.TarFile) -> tuple[str, list[str]]:
-    """Returns the names of configuration and layers, by the older form of docker save."""
+    """Returns the member names of the configuration and of the layers, by docker save's older form."""
     name = "manifest.json"
     if not _has(tar, name):
         raise ImageError("has neither oci-layout nor manifest.json; name an archive of docker save or skopeo")

@@ -1,7 +1,7 @@
 """Unpacks layers over one another into a directory, by file descriptors, so that nothing outside it changes.
 
-Raises ImageError for paths that go up or through a link, devices, links to the outside, and too many or
-large files.
+Raises ImageError for paths that go up or through a link, devices, hard links to the outside, and too many or
+large files. Symbolic links may have any target: nothing here follows them.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Tree:
 
     def __init__(self, root: Path, scratch: Path) -> None:
         self._root = root
-        self._scratch = scratch  # a file to be
+        self._scratch = scratch  # path of a temporary file for the uncompressed layer
         self._bytes = 0
         self._entries = 0
         self._files_bytes = 0  # of all files of all layers, holes included
@@ -93,7 +93,7 @@ class Tree:
         with tarfile.open(fileobj=Bounded(file), mode="r:") as tar:  # type: ignore[call-overload]
             for member in tar:
                 yield tar, member, _parts(member.name)
-                tar.members = []  # they are looked at once
+                tar.members = []  # tarfile keeps every member; none is needed again
 
     def _whiteouts(self, file: IO[bytes]) -> None:
         """Applies the layer's whiteouts first, because they delete only files of the layers below."""
@@ -183,7 +183,7 @@ class Tree:
             os.link(target[-1], parts[-1], src_dir_fd=there, dst_dir_fd=directory, follow_symlinks=False)
 
     def _own(self, directory: int, name: str, member: tarfile.TarInfo) -> None:
-        if self._owners:  # others cannot give files away: all are theirs
+        if self._owners:  # only root can; without it all files belong to the user
             os.chown(name, member.uid, member.gid, dir_fd=directory, follow_symlinks=False)
 
     def _parents(self, parts: tuple[str, ...]) -> None:
