@@ -10,7 +10,7 @@ use crate::packet::Packet;
 /// round-trip sample.
 const MOST_TIMED: usize = 64;
 
-/// How a connection ended, as far as the capture shows.
+/// The end of a connection, as far as the capture shows it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum End {
     #[default]
@@ -79,8 +79,9 @@ pub struct Connection {
     pub first_ns: i64,
     pub last_ns: i64,
     pub directions: [Direction; 2],
-    /// Time from the last SYN to the first SYN+ACK. The next field: from the last SYN+ACK to the first ACK.
+    /// Time from the last SYN to the first SYN+ACK; None if the capture lacks one of them.
     pub syn_synack_ns: Option<i64>,
+    /// Time from the last SYN+ACK to the opener's first ACK; None if the capture lacks one of them.
     pub synack_ack_ns: Option<i64>,
     pub end: End,
     syn_ns: Option<i64>,

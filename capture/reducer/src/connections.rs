@@ -42,8 +42,9 @@ const SCHEMA: &str = "message connections {
     REQUIRED INT64 reverse_rtt_samples;
 }";
 
-/// Index of the first direction's first column. The next constant: the number of columns per direction.
+/// Index of the first direction's first column.
 const DIRECTIONS: usize = 11;
+/// The number of columns of each direction.
 const PER_DIRECTION: usize = 6;
 
 /// Writes the table of connections to `W` as Parquet.

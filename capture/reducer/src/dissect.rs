@@ -1,4 +1,5 @@
-//! Recognises and dissects application protocols: the interface of dissectors, and their registry.
+//! Recognises and dissects application protocols: defines the interface of dissectors, and lists all of
+//! them.
 //!
 //! Each protocol is one file or small folder of this module and one line in `ALL`. Its dissector names the
 //! protocol's message types and counts the bytes of the protocol's own headers.

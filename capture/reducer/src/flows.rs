@@ -1,4 +1,5 @@
-//! The flow table: numbers TCP connections and holds the analysis state of each, within limits of memory.
+//! Implements the flow table: numbers TCP connections and holds the analysis state of each, within limits
+//! of memory.
 
 use std::hash::{Hash, Hasher};
 
@@ -9,9 +10,9 @@ use crate::fold::FoldMap;
 use crate::follow::Follower;
 use crate::packet::{PAYLOAD, Packet};
 
-/// The most bytes that wait for missing segments, over all connections. The next constant: the most timed
-/// segments.
+/// The most bytes that wait for missing segments, over all connections.
 const MAX_WAITING_BYTES: usize = 32 << 20;
+/// The most timed segments, over all connections.
 const MAX_TIMED: usize = 1 << 20;
 
 /// A connection's two endpoints in a fixed order.

@@ -1,4 +1,4 @@
-//! A fast hasher for hash tables keyed by addresses and ports.
+//! Implements a fast hasher for hash tables keyed by addresses and ports.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};

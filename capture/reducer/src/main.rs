@@ -1,4 +1,4 @@
-//! The program `vnet-reduce`; the code is in the library, since fuzzing uses it too.
+//! Starts the program `vnet-reduce`. Its code is in the library, since fuzzing uses it too.
 
 fn main() -> std::process::ExitCode {
     vnet_reduce::main()

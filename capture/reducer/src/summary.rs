@@ -1,4 +1,5 @@
-//! The summary of a reduction: one JSON line for the caller, which the packet table's metadata holds too.
+//! Defines the summary of a reduction: one line of JSON for the caller, which is also stored in the
+//! metadata of the packet table.
 
 use std::collections::BTreeMap;
 
@@ -30,8 +31,8 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Formats the summary as one JSON object; `truncated` tells whether the file was cut, `cut` where and
-    /// why, or null.
+    /// Formats the summary as one JSON object. `truncated` is whether the file was cut, and `cut` where
+    /// and why, or null.
     pub fn json(&self) -> String {
         let time = |value: Option<i64>| value.map_or("null".to_string(), |value| value.to_string());
         let numbers = [

@@ -1,4 +1,4 @@
-//! A small window over a source that is read sequentially, so that memory does not grow with the size of the
+//! Reads a source sequentially through a small window, so that memory does not grow with the size of the
 //! file.
 
 use std::io::{self, Read};
@@ -7,7 +7,7 @@ use std::io::{self, Read};
 /// little.
 const SIZE: usize = 256 << 10;
 
-/// Reads `source` sequentially and holds the bytes that are read but not yet consumed.
+/// The bytes of `source` that are read but not yet consumed.
 pub struct Window<R> {
     source: R,
     bytes: Vec<u8>,

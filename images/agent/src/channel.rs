@@ -1,5 +1,5 @@
-//! A non-blocking, bidirectional stream of lines on a socket or port: JSON objects, and plain record lines
-//! for speed.
+//! Reads and writes lines on a socket or serial port without blocking: JSON objects, and records as plain
+//! lines, which are faster to write.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -14,6 +14,8 @@ pub struct Incoming {
     pub closed: bool,
 }
 
+/// One end of a connection: its descriptor, the received bytes of an incomplete line, and the unsent
+/// bytes.
 pub struct Channel {
     fd: OwnedFd,
     input: Vec<u8>,

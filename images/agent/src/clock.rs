@@ -1,5 +1,5 @@
-//! The lab's clock: Unix time at the launcher's start plus the time that has passed since on CLOCK_MONOTONIC,
-//! so that the clock never steps.
+//! Reads the lab's clock: Unix time at the launcher's start plus the time that has passed since on
+//! CLOCK_MONOTONIC, so that the clock never steps.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 

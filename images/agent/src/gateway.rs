@@ -1,6 +1,6 @@
-//! Cooperative congestion control: `vnet-agent gateway FILE` runs on a routed node, `vnet-agent reservations
-//! FILE` in a control centre. FILE holds the settings as JSON. Both print each action as a line on standard
-//! output.
+//! Runs cooperative congestion control: `vnet-agent gateway FILE` on a routed node, `vnet-agent
+//! reservations FILE` in a control centre. FILE holds the settings as JSON. Both print each action as a
+//! line on standard output.
 
 mod broker;
 mod flows;

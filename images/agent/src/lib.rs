@@ -1,4 +1,5 @@
-//! The agent of a vNET node and the launcher that forks it into every light node.
+//! Implements `vnet-agent`: the agent of a node, the launcher that forks it into every light node, the
+//! gateway, and process 1 of the built-in VM image.
 
 mod channel;
 mod clock;
@@ -30,7 +31,7 @@ const USAGE: &str =
        vnet-agent --version";
 
 /// Runs the command line: `launch` serves a lab process, `gateway` and `reservations` run as software in
-/// nodes, `--version` prints the version.
+/// nodes, `--version` prints the version. Under the name `/init` it runs as process 1 of a VM.
 pub fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = args.iter().map(String::as_str).collect();

@@ -1,4 +1,4 @@
-//! The program `vnet-agent`; the code is in the library, since fuzzing uses it too.
+//! Starts the program `vnet-agent`. Its code is in the library, since fuzzing uses it too.
 
 fn main() -> std::process::ExitCode {
     vnet_agent::main()

@@ -1,5 +1,6 @@
-//! A minimal rtnetlink client: reads all counters of a namespace in one dump each (links by name, link statistics,
-//! qdiscs), and sets IPv6 addresses, routes, neighbours and HTB rates.
+//! Implements a small rtnetlink client: it reads all counters of a namespace in one dump each (links by
+//! name, link statistics, qdiscs), and sets IPv6 addresses, routes, neighbours, HTB rates and interface
+//! aliases.
 
 mod addresses;
 mod classes;
@@ -19,10 +20,10 @@ const RTM_GETLINK: u16 = 18;
 const RTM_GETQDISC: u16 = 38;
 const RTM_GETSTATS: u16 = 94;
 const IFLA_IFNAME: u16 = 3;
-/// Attribute of link statistics and its bit in the filter mask; the value and the next ones are those of
-/// linux/if_link.h.
+/// Attribute of a link's statistics, which is also their bit in the request's filter mask
+/// (linux/if_link.h).
 const IFLA_STATS_LINK_64: u16 = 1;
-/// Attribute of a qdisc's statistics; the value and the next ones are those of linux/rtnetlink.h and
+/// Attribute of a qdisc's statistics (linux/rtnetlink.h). The two attributes inside it are those of
 /// linux/gen_stats.h.
 const TCA_STATS2: u16 = 7;
 const TCA_STATS_BASIC: u16 = 1;

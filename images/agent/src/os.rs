@@ -1,4 +1,4 @@
-//! Safe wrappers of system calls that the standard library lacks.
+//! Wraps system calls that the standard library lacks in safe functions.
 
 use std::ffi::CString;
 use std::io;
@@ -173,7 +173,8 @@ pub fn reduce_timer_slack() {
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
 }
 
-/// Raises the limit of open files as far as possible; 350 nodes need several thousand files.
+/// Sets the limit of open files to 65,536, or without the right to that to the hard limit; 350 nodes need
+/// several thousand files.
 pub fn raise_open_files() {
     let mut limit = libc::rlimit {
         rlim_cur: 0,

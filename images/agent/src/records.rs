@@ -2,7 +2,8 @@
 
 use std::io::Write;
 
-/// The sender's state of a scheduled message.
+/// A scheduled message at its sender. Times are Unix nanoseconds; `sent_ns` is 0 until the message is
+/// sent, and `attempts` counts how often it was sent.
 #[derive(Debug, Clone, Default)]
 pub struct Message {
     pub seq: u64,
@@ -11,16 +12,18 @@ pub struct Message {
     pub attempts: u32,
 }
 
-/// The outcome of a scheduled message.
+/// The outcome of a scheduled message, from the best to the worst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Outcome {
     /// Acknowledged; for a request, all replies have arrived.
     Settled,
     /// The message has left the sender, and the protocol guarantees nothing more.
     Sent,
+    /// The message was sent, but its acknowledgement or a reply is missing.
     Unsettled,
+    /// The message was never sent.
     Unsent,
-    /// Dropped because the queue was full.
+    /// The sender dropped the message, because a queue of its role, its library or its interface was full.
     Dropped,
 }
 

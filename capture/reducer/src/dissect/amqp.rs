@@ -19,9 +19,9 @@ const HEADER: u8 = 2;
 const BODY: u8 = 3;
 const HEARTBEAT: u8 = 8;
 const END: u8 = 0xce;
-/// Bytes of a frame before its payload: type, channel and size. The next constant: bytes of class and method
-/// at the beginning of a method's payload.
+/// Bytes of a frame before its payload: type, channel and size.
 const BEFORE: usize = 7;
+/// Bytes of class and method at the beginning of a method's payload.
 const IDS: usize = 4;
 /// The protocol header: "AMQP" and a version, one byte longer than `BEFORE`. It counts as a frame of a type
 /// of its own.

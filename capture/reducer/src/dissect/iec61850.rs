@@ -30,8 +30,8 @@ const REPETITION: u16 = 3;
 /// The message type of an APDU, and the length of its data in bytes, which may exceed the captured part.
 type Content = (u16, usize);
 
-/// Adds a frame's message type and header length to `notes`; padding beyond the frame's length counts as
-/// data.
+/// Adds a frame's message type and header length to `notes`; bytes beyond the length that the frame states
+/// are padding and no header. Returns true: the EtherType identifies the protocol.
 fn note_frame(
     data: &[u8],
     length: usize,

@@ -16,12 +16,13 @@ pub struct Account {
     corrupted: u64,
     /// Frames of another trial, or with a number that the trial does not have.
     foreign: u64,
-    /// Frames that arrived before their sending time, because the clocks of the nodes differ.
+    /// Frames that seem to have arrived before they were sent, because the clocks of the nodes differ.
     early: u64,
     highest: Option<u32>,
     first_ns: i64,
     last_ns: i64,
     latency: Histogram,
+    /// Latency of the tagged frame, number `count` / 2 (RFC 2544, 26.2); None before it arrives.
     tagged_ns: Option<i64>,
 }
 

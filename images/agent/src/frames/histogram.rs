@@ -1,5 +1,5 @@
-//! Counts latencies in buckets of growing width; adding a value costs one addition, which permits a million a
-//! second.
+//! Counts latencies in buckets whose width grows with the value. Adding a value takes constant time, so
+//! that a million can be added in a second.
 
 /// Buckets per doubling, which gives a relative resolution of 1/64.
 const STEPS: usize = 64;

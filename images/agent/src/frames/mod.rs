@@ -47,8 +47,8 @@ struct Send {
 struct TrialProcess {
     process: Helper,
     waiting: Option<Value>,
-    /// The pipe that ends a receiver: sixteen bytes with the longest wait in ns and the number of frames
-    /// sent.
+    /// The pipe to a receiver; None for a sender. Sixteen bytes on the pipe end the reception: the longest
+    /// wait in ns, and the number of frames sent.
     control: Option<OwnedFd>,
 }
 
@@ -60,7 +60,8 @@ pub struct Frames {
 }
 
 impl Frames {
-    /// Starts the requested action, `listen`, `send` or `collect`; `on_ready` returns its answer later.
+    /// Starts the requested action, `listen`, `send` or `collect`; `on_ready` returns its answer once it
+    /// is complete.
     pub fn request(&mut self, id: &Value, request: Value) -> Res<()> {
         match request["action"].as_str().unwrap_or("") {
             "listen" => self.listen(id, request),

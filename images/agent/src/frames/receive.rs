@@ -68,8 +68,8 @@ pub fn run(spec: &Listen, until: &OwnedFd, armed: &dyn Fn(String)) -> Res<Value>
     Ok(report)
 }
 
-/// Returns the size of the receive ring: 16 MiB, which hold about 100,000 frames while this process does not
-/// run; less on a machine with little memory.
+/// Returns the size of the receive ring in bytes: 16 MiB, which hold about 100,000 frames while this
+/// process does not run; 1/16 of the available memory, and at least 1 MiB, on a machine with less.
 fn ring_bytes() -> usize {
     let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let line = text.lines().find_map(|l| l.strip_prefix("MemAvailable:"));
@@ -78,7 +78,8 @@ fn ring_bytes() -> usize {
     (available / SHARE).clamp(LEAST_RING, MOST_RING)
 }
 
-/// Reads how long to wait for the last frames (ns), and how many frames were sent.
+/// Reads from the pipe how long to wait for the last frames, in ns, and how many frames were sent; an
+/// error if the node has closed the pipe.
 fn read_request(control: &OwnedFd) -> Res<(i64, u32)> {
     let mut bytes = [0u8; 16];
     match os::read(control.as_raw_fd(), &mut bytes) {

@@ -1,5 +1,5 @@
-//! The open-loop generator of test frames: sends each frame when it is due, and several in one system call if
-//! several are due.
+//! Generates test frames in an open loop: sends each frame when it is due, and several in one system call
+//! if several are due.
 
 use super::frame::{self, Stamp};
 use super::pace::Pace;
@@ -12,7 +12,7 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 /// The most frames per system call. More do not raise the rate, and blur the sending times.
 const BATCH: usize = 32;
-/// The generator polls the clock during shorter waits instead of sleeping.
+/// During waits shorter than this the generator polls the clock instead of sleeping.
 const SLEEP_NS: i64 = 20_000;
 /// The most frames to catch up with at once after a stall; a longer burst would be another load than the
 /// requested one.
@@ -81,7 +81,8 @@ fn exchange(spec: &Send, socket: &OwnedFd, batch: &mut Batch) -> Res<Sent> {
     Ok(sent)
 }
 
-/// Passes a batch to the kernel. Frames that the interface's queue refuses count as offered load.
+/// Passes a batch to the kernel. Frames that the queue of the sender's own interface refuses count as
+/// sent, and as `refused`.
 fn offer(
     spec: &Send,
     socket: &OwnedFd,
@@ -145,7 +146,8 @@ fn await_room(fd: RawFd, iface: &str) -> Res<()> {
     }
 }
 
-/// Sleeps until the monotonic time, if the wait is long enough to wake in time; otherwise returns at once.
+/// Sleeps until `mono_ns`; returns at once if the wait is shorter than SLEEP_NS, since a sleep would end
+/// too late.
 fn wait_until(mono_ns: i64) {
     if mono_ns - clock::mono_ns() < SLEEP_NS {
         std::hint::spin_loop();

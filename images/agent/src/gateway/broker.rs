@@ -1,5 +1,5 @@
-//! The bandwidth broker of a control centre: `response_ns` after the first alarm it reserves the rates that
-//! gateways have requested.
+//! Implements the bandwidth broker of a control centre: it collects the alarms of gateways, and reserves
+//! the rates that they demand `response_ns` after the first alarm.
 
 use crate::clock;
 use crate::control_messages::{Inbox, Outbox};
@@ -26,6 +26,7 @@ struct Governed {
     reserved_bps: BTreeMap<String, u64>,
 }
 
+/// A message from a gateway: the rates that its flows demand, in bits per second.
 #[derive(Deserialize)]
 struct Alarm {
     gateway: String,
@@ -104,8 +105,8 @@ impl Broker {
         (self.inbox.fds(), unsent.collect())
     }
 
-    /// Raises the reservations to the demanded rates, as far as the link of each gateway carries them, and
-    /// sends them to the gateways.
+    /// Raises the reservations of the gateways that have sent alarms to the demanded rates, as far as the
+    /// link of each gateway carries them, and sends them to these gateways.
     fn reserve(&mut self) -> Res<()> {
         for (name, demands) in std::mem::take(&mut self.demands) {
             let known = self.settings.gateways.get_mut(&name);

@@ -15,7 +15,7 @@ pub enum Class {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Flow {
     pub class: Class,
-    /// Flows of one group report on the same place, so their rates are correlated.
+    /// The flow's group. Flows of one group report on the same place, so their rates are correlated.
     pub group: String,
     /// The share of the flow never falls below this rate.
     pub minimum: u64,
@@ -26,9 +26,11 @@ pub struct Flow {
     /// The flow's present share.
     pub assigned: u64,
     pub demand: u64,
-    /// Demand plus backlog and headroom; wishes are served after all demands.
+    /// The rate that would also clear the flow's backlog, with headroom: at least the demand. Wishes are
+    /// served after the demands of all flows.
     pub wish: u64,
-    /// The highest recent wish, which the flow keeps unless others need the rate.
+    /// The highest wish in the gateway's setting `release_ns`. The flow gets this rate as far as the
+    /// demands and wishes of the other high real-time flows leave it.
     pub kept: u64,
 }
 
@@ -91,8 +93,8 @@ fn victims(flows: &[Flow], of: usize) -> Vec<usize> {
     found
 }
 
-/// Cuts the shares of flows other than high real-time to what `restore` would give them: more would be lost
-/// downstream.
+/// Cuts the share of each flow other than high real-time to the most that `restore` would give it, since
+/// the links downstream would lose more.
 fn apply_limits(flows: &mut [Flow]) {
     for flow in flows.iter_mut().filter(|f| f.class != Class::HighRealTime) {
         flow.assigned = flow.assigned.min(flow.restorable());

@@ -1,4 +1,5 @@
-//! A gateway: sets the HTB rates of one link from its own measurements and from its neighbours' messages.
+//! Implements a gateway: sets the HTB rates of one link from its own measurements and from the messages of
+//! neighbouring gateways and of the broker.
 
 use super::flows::{self, Class, Estimator, Flow};
 use super::overlay::{self, Overlay, Shared};
@@ -23,10 +24,12 @@ pub struct Settings {
     /// Time from the start to the first period, so that gateways do not all measure at the same moment.
     phase_ns: i64,
     weight: f64,
-    /// A relative margin: a rate that exceeds the reservation by it means congestion, and a flow's wish
-    /// exceeds its estimate by it.
+    /// A relative margin. A flow is congested if packets wait, or if its estimated rate exceeds its
+    /// reservation by more than this margin. Its wish is then its estimate plus this margin, and the rate
+    /// that clears the backlog within a period.
     headroom: f64,
-    /// The time for which a flow keeps its highest wish, unless others need the rate.
+    /// The period over which a flow's highest wish counts: after a burst a high real-time flow keeps that
+    /// rate for this long, unless other high real-time flows need it.
     release_ns: i64,
     /// The gateway's name at the broker.
     name: String,
@@ -46,7 +49,8 @@ struct Entry {
     class: Class,
     group: String,
     minimum_bps: u64,
-    /// The planned rate; the class may have another one after a restart of the gateway.
+    /// The reserved rate of the plan. The class has another rate if the gateway was restarted after it had
+    /// changed the class.
     reserved_bps: u64,
     /// Address of the neighbour upstream, to which the flow's share is sent.
     upstream: Option<SocketAddr>,

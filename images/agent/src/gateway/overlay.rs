@@ -1,5 +1,6 @@
-//! An overlay queue: a gateway diverts packets from the kernel before they queue at its link, holds them in
-//! the order of their deadlines, and sends them to their HTB class at the class's rate.
+//! Implements the overlay queue of a gateway: the gateway diverts packets from the kernel before they
+//! queue at its link, holds them in the order of their deadlines or of their arrival, and sends them to
+//! their HTB class at the class's rate.
 
 use super::queue::{Order, Queue};
 use super::tap;
@@ -14,9 +15,9 @@ use std::io::Write;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::process::{Command, Stdio};
 
-/// The most frames to read before other work gets its turn.
+/// The most frames to read before the gateway does other work.
 const AT_ONCE: usize = 64;
-/// The longest delay of a wake-up whose missed packets are still sent at once.
+/// The longest time whose packets a late wake-up still sends at once.
 const CATCH_UP_NS: i64 = 10_000_000;
 const LARGEST: usize = 65_536;
 /// The protocol number of the sending socket (an experimental one of linux/if_ether.h), so that no filter for
@@ -51,6 +52,7 @@ pub struct Overlay {
     frame: Vec<u8>,
 }
 
+/// The queue of one HTB class, and the socket that sends packets to the class.
 struct Lane {
     /// Index of the class among the gateway's flows.
     flow: usize,
@@ -65,8 +67,9 @@ struct Lane {
 }
 
 impl Overlay {
-    /// Opens the overlay. `shared` holds for each class its index among the gateway's flows, its handle and
-    /// its settings.
+    /// Opens the TAP device and the filters of `settings`, and one queue for each class. `index` is that
+    /// of the link's interface. `shared` holds for each class its index among the gateway's flows, its
+    /// handle and its settings.
     pub fn open(
         settings: &Settings,
         index: i32,

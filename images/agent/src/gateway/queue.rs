@@ -1,5 +1,5 @@
-//! A queue that several flows share, with a limit per flow: earliest deadline first, or first in, first out.
-//! It reads no clock and no device: time and packets are arguments.
+//! Implements a queue that several flows share, with a limit for each flow: earliest deadline first, or
+//! first in, first out. It reads no clock and no device: time and packets are arguments.
 
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -83,8 +83,8 @@ impl<P> Queue<P> {
         self.waiting.insert((first, self.arrivals), waiting);
     }
 
-    /// Removes the next packet and returns its length and the packet; None if the queue is empty. If
-    /// `drops_late`, expired packets before it are dropped.
+    /// Removes the next packet, and returns its length in bytes and the packet; None if the queue is
+    /// empty. If `drops_late`, it first drops packets whose deadline has passed.
     pub fn pop(&mut self, now_ns: i64) -> Option<(u64, P)> {
         while let Some((_, waiting)) = self.waiting.pop_first() {
             *self.of_flow.entry(waiting.flow).or_default() -= 1;

@@ -1,5 +1,5 @@
-//! Starts a root shell on the serial console when somebody presses Enter there, so that it costs nothing
-//! before.
+//! Starts a root shell on the serial console when somebody presses Enter there; before that the console
+//! uses no memory.
 
 use crate::os::Res;
 use std::fs::{File, OpenOptions};
@@ -63,7 +63,7 @@ impl Console {
         Ok(())
     }
 
-    /// Handles the end of process `pid`: if it was the shell, the line waits for Enter again.
+    /// Handles the end of process `pid`: if the process was the shell, the console waits for Enter again.
     pub fn ended(&mut self, pid: i32) {
         if self.shell == Some(pid) {
             self.shell = None;

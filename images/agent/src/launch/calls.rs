@@ -5,12 +5,12 @@ use crate::proto::Totals;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How the answers of several nodes become one answer.
+/// The way in which the answers of several nodes become one answer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Merge {
     /// The answer and the events of one node are passed on unchanged.
     Single,
-    /// An object {"nodes": {node: answer}}.
+    /// An object {"nodes": {node: value}} with the field `value` of each answer.
     Nodes,
     /// The sums of the nodes' `Totals`.
     Totals,
@@ -136,7 +136,8 @@ impl Calls {
         self.open.get(&id)
     }
 
-    /// Returns the number under which a client's request (an exec) was forwarded; None if it is not pending.
+    /// Returns the id under which a client's request was forwarded to a node; None if the request is not
+    /// pending.
     pub fn number_of(&self, client_id: &Value) -> Option<u64> {
         self.open
             .iter()
@@ -149,7 +150,8 @@ impl Calls {
         self.open.get(&id).and_then(|c| c.waiting.first().cloned())
     }
 
-    /// Adds one node's answer; returns the merged answer once the call is complete.
+    /// Adds one node's answer to the call with this id; returns the merged answer once all nodes have
+    /// answered, else None.
     pub fn take(&mut self, id: u64, node: &str, answer: Value) -> Option<Value> {
         if self.open.get_mut(&id)?.take(node, answer) {
             return self.open.remove(&id).map(Call::answer);

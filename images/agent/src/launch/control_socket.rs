@@ -1,5 +1,5 @@
-//! The launcher's control socket: a listening Unix socket, or in a VM a virtio-serial port whose other end is
-//! on the host.
+//! Implements the launcher's control socket: a listening Unix socket, or in a VM a virtio-serial port
+//! whose other end is on the host.
 
 use super::{Launcher, Options};
 use crate::channel::Channel;
@@ -28,8 +28,8 @@ pub enum ControlSocket {
 }
 
 impl ControlSocket {
-    /// Opens the socket or port that the options name. A port already has its channel; a socket has none
-    /// until a client connects.
+    /// Opens the socket or port that the options name. Returns also the channel of a port; None for a
+    /// socket, which has no channel until a client connects.
     pub fn open(options: &Options) -> Res<(Self, Option<Channel>)> {
         if options.port.is_empty() {
             return Ok((Self::Unix(listen(&options.socket)?), None));

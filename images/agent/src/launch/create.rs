@@ -1,4 +1,5 @@
-//! The operations `create` and `destroy`, which make and remove namespaces and node processes in bulk.
+//! Implements the operations `create` and `destroy`, which make and remove namespaces and node processes
+//! in bulk.
 
 use super::sandbox::Sandbox;
 use super::{Launcher, netns, spawn};

@@ -1,5 +1,5 @@
-//! The launcher's event loop: waits for descriptors, calls the handler of each ready one, and accepts one
-//! client at a time.
+//! Implements the launcher's event loop: waits for descriptors, calls the handler of each ready one, and
+//! accepts one client at a time.
 
 use super::control_socket::ControlSocket;
 use super::{Launcher, TICK_NS};

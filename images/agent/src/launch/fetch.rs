@@ -1,5 +1,5 @@
-//! The operations `fetch` and `clock`: they read files and the time of a VM, which its host cannot read
-//! directly.
+//! Implements the operations `fetch` and `clock`, which read files and the time of a VM, since its host
+//! cannot read them directly.
 
 use crate::clock;
 use crate::os::Res;

@@ -1,5 +1,5 @@
-//! Helper processes beside the event loop (for sampling and proving): each is forked and answers in one line
-//! over a pipe.
+//! Starts helper processes beside the event loop, for sampling, link proofs and test frames: each is
+//! forked, and answers by lines over a pipe.
 
 use crate::os::{self, Res};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -11,8 +11,9 @@ pub struct Helper {
 }
 
 impl Helper {
-    /// Forks a child that runs `work`, writes the result and ends. The child inherits only `needs` and the
-    /// standard descriptors.
+    /// Forks a child that runs `work`, writes the text that `work` returns to the pipe, and ends. Its
+    /// argument is a function that writes a text at once. The child inherits only `needs` and the standard
+    /// descriptors.
     pub fn start(needs: &[RawFd], work: impl FnOnce(&dyn Fn(&str)) -> String) -> Res<Self> {
         let fail = |e: std::io::Error| format!("a helper process cannot be forked: {e}");
         let mut ends = [0; 2];
@@ -49,7 +50,8 @@ impl Helper {
         self.pipe.as_raw_fd()
     }
 
-    /// Returns the next whole line, or None while there is none; an error if the process ended without one.
+    /// Returns the next whole line; None if no line is complete, an error if the process ended without
+    /// one.
     pub fn read(&mut self) -> Option<Res<String>> {
         let mut chunk = [0u8; 65536];
         loop {

@@ -1,4 +1,5 @@
-//! The launcher: creates the lab's namespaces and node processes, and relays messages between them and the lab process.
+//! Implements the launcher: creates the lab's namespaces and node processes, and relays messages between
+//! them and the lab process.
 
 mod calls;
 mod control_socket;
@@ -30,7 +31,8 @@ use spawn::NodeProcess;
 use std::collections::{BTreeMap, HashMap};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
-/// The interval at which the launcher flushes records and checks the number of connected clients.
+/// The interval at which the launcher writes records to their file and reports a changed number of
+/// connected clients.
 const TICK_NS: i64 = 400_000_000;
 
 /// The command line of `launch`.

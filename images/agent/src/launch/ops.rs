@@ -83,7 +83,8 @@ impl Launcher {
         Ok(Map::new())
     }
 
-    /// Mounts the own file systems of the node that is about to start a program, unless they are mounted.
+    /// Mounts the file systems of the node that is about to start a program, unless they are mounted
+    /// already.
     fn populate(&mut self, request: &Value) -> Res<()> {
         let name = request["node"].as_str().unwrap_or_default();
         let node = self.nodes.get_mut(name);

@@ -8,9 +8,9 @@ use std::io::Write;
 pub struct Records {
     file: Option<(String, File)>,
     buffer: Vec<u8>,
-    /// Number of messages with a final record of the sender (`S`), and number of arrivals including replies
-    /// (`R`).
+    /// Number of messages with a final record of their sender (`S`).
     pub settled: u64,
+    /// Number of arrivals, replies included (`R`).
     pub received: u64,
 }
 

@@ -1,4 +1,5 @@
-//! The `resume` operation: sets the clock of a VM that was restored from a snapshot, and reseeds its random numbers.
+//! Implements the operation `resume`: sets the clock of a VM that was restored from a snapshot, and
+//! reseeds its random numbers.
 //!
 //! Without this operation the clock would be as old as the snapshot, and every restore would draw the same
 //! random numbers.
@@ -38,8 +39,8 @@ pub struct Resume {
 }
 
 impl Launcher {
-    /// Sets the clock and reseeds the random numbers. Sets the lab's clock too, but only before there are
-    /// nodes, for which it must not step.
+    /// Sets the VM's clock, and reseeds its random numbers. Sets the lab's clock too if there are no nodes
+    /// yet, for which it must not step. An error if this machine is the host.
     pub(super) fn resume(&self, spec: &Resume) -> Res<Map<String, Value>> {
         if matches!(self.control_socket, ControlSocket::Unix(_)) {
             return Err(

@@ -30,7 +30,7 @@ struct Unpopulated {
     disk_bytes: Option<u64>,
 }
 
-/// Forks the process of one node; the process reports over its channel when its namespaces are ready.
+/// Forks the process of one node. The process reports over its channel when its namespaces are made.
 pub fn fork_node(
     spec: &CreateNode,
     directories: &Directories,
@@ -198,8 +198,8 @@ fn await_line(socket: RawFd) -> Res<()> {
     }
 }
 
-/// Maps the users of a node in the sandbox, which only a process outside may do; returns whether the node has
-/// a user namespace.
+/// Waits until the node has made its namespaces, maps the users of its user namespace, which only a
+/// process outside may do, and lets the node continue. Returns whether it has a user namespace.
 pub fn map_users(name: &str, node: &mut NodeProcess, deadline_ns: i64) -> Res<bool> {
     let message = await_message(name, node, deadline_ns)?;
     node.lent = None;

@@ -52,8 +52,8 @@ impl Netlink {
         Ok(list.map(|(via, to)| Route { to, via }).collect())
     }
 
-    /// Sends one batch of routes. The kernel acknowledges the last request, and refuses others by their
-    /// number.
+    /// Sends one batch of routes. The kernel acknowledges the last request, and answers a refused one with
+    /// an error that carries the request's number.
     fn set(&mut self, batch: &[(&String, &Route)]) -> Res<()> {
         let mut requests = Vec::with_capacity(batch.len() * 64);
         for (number, (to, route)) in batch.iter().enumerate() {

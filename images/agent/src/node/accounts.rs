@@ -1,5 +1,5 @@
-//! The account of a program that records its own messages: a file tells the program its flows, and the
-//! program writes its records into a pipe. The agent checks each record.
+//! Keeps the account of a program that records its own messages: writes a file with the flows that the
+//! program sends and receives, reads the program's records from a pipe, and checks each record.
 
 mod outstanding;
 mod rules;
@@ -17,8 +17,8 @@ use std::ffi::CString;
 use std::fs;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
-/// The file lists the times of a schedule up to this number; the program computes those of a longer schedule
-/// itself.
+/// The file of flows lists the times of a schedule of at most this many messages; the program computes
+/// those of a longer schedule itself.
 const LISTED_TIMES: usize = 10_000;
 /// The longest line; the kernel writes no more than this to a pipe atomically.
 const LONGEST_LINE: usize = libc::PIPE_BUF;
@@ -30,9 +30,9 @@ const READS: usize = 64;
 
 pub struct Account {
     pub software: String,
-    /// The settings in the plan. The next field: the same settings with times and t0, as the program reads
-    /// them.
+    /// The settings as the plan has them.
     plan: Value,
+    /// The same settings with the times of messages and t0, as the file of flows holds them.
     settings: Value,
     flows_file: String,
     records_file: String,

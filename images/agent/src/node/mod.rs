@@ -1,5 +1,5 @@
-//! The agent of one node: a single-threaded loop over the launcher's socket, the node's programs and roles,
-//! and one timer.
+//! Runs the agent of one node: a single-threaded loop serves the launcher's socket, the node's programs
+//! and roles, and one timer.
 
 mod accounts;
 mod child;
@@ -24,13 +24,13 @@ use serde_json::json;
 use software::Supervised;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
-/// Starts a program and returns its pid; for process 1 of a VM, which is no node.
+/// Starts a program and returns its pid. Process 1 of a VM calls this function; it runs no node.
 pub fn spawn(command: &mut std::process::Command) -> std::io::Result<i32> {
     child::spawn(command, false)
 }
 
-/// Starts a command whose standard input becomes its controlling terminal; returns its pid. For process 1 of
-/// a VM.
+/// Starts a command whose standard input becomes its controlling terminal, and returns its pid. Process 1
+/// of a VM calls this function.
 pub fn spawn_on_terminal(command: &mut std::process::Command) -> std::io::Result<i32> {
     child::spawn(command, true)
 }

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
 impl Node {
-    /// Performs a request and answers it; the answers to start, stop and exec come later.
+    /// Performs a request and answers it; the answers to start, stop, exec and frames come later.
     pub(super) fn request(&mut self, mut request: Value) {
         let id = request["id"].take();
         let op = request["op"].as_str().unwrap_or("").to_owned();

@@ -1,6 +1,8 @@
-//! The payload `bytes`: a header of 28 bytes with the message's identity, then padding.
+//! Encodes and decodes the payload `bytes`: a header of 28 bytes with the message's identity, then
+//! padding.
 //!
-//! Big endian: `vNET`, kind u8, flags u8, reserved u16, flow u32, seq u32, scheduled_ns i64, reply_bytes u32.
+//! Big endian: `vNET`, kind u8, flags u8, reserved u16, flow u32, seq u32, scheduled_ns i64, reply_bytes
+//! u32.
 
 use super::{Identity, Payload, Purpose};
 

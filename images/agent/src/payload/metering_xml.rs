@@ -1,7 +1,7 @@
-//! The payload `metering-xml`: a metering update in the style of ZigBee Smart Energy, with the message's
-//! identity and of exactly the requested size.
+//! Encodes and decodes the payload `metering-xml`: a metering update in the style of ZigBee Smart Energy,
+//! with the message's identity and of exactly the requested size.
 //!
-//! flow, seq and scheduled_ns have fixed positions and widths in it.
+//! The fields flow, seq and scheduled_ns have fixed positions and widths in the text.
 
 use super::{Identity, Payload, Purpose};
 use std::io::Write;

@@ -1,5 +1,5 @@
-//! Payloads of messages. Each kind is a module; its payload contains the message's identity, so that a
-//! receiver needs no state.
+//! Defines the interface of all kinds of payload, and finds a kind by its name. Each kind is a module; its
+//! payload contains the message's identity, so that a receiver needs no state.
 
 pub mod bytes;
 mod metering_xml;
@@ -10,7 +10,7 @@ mod villas_json;
 use crate::os::Res;
 use crate::proto;
 
-/// What the receiver of a message does with it: reply, match it to a request, or count it.
+/// The purpose of a message, by which its receiver replies to it, matches it to a request, or counts it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
     Request,
@@ -99,7 +99,7 @@ pub fn of(payload: &proto::Payload) -> Res<&'static dyn Payload> {
     Ok(*kind)
 }
 
-/// Returns the identity in a payload of any kind; None if no kind accepts it.
+/// Returns the identity in a payload of any kind; None if the payload is of no known kind.
 pub fn read(payload: &[u8]) -> Option<Identity> {
     KINDS.iter().find_map(|(_, kind)| kind.read(payload))
 }

@@ -1,7 +1,8 @@
-//! The payload `protobuf`: a sample of the schema `villas.proto`, which is VILLASnode's plus the field `flow`.
+//! Encodes and decodes the payload `protobuf`: a sample of the schema `villas.proto`, which is
+//! VILLASnode's plus the field `flow`.
 //!
-//! Varints have a fixed number of bytes (the encoding allows leading zeros), so that the length depends only on the
-//! number of signals. <https://protobuf.dev/programming-guides/encoding/>
+//! Varints have a fixed number of bytes (the encoding allows leading zeros), so that the length depends
+//! only on the number of signals. <https://protobuf.dev/programming-guides/encoding/>
 
 use super::signals;
 use super::{Identity, Payload, Purpose};

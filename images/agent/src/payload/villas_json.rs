@@ -1,7 +1,8 @@
-//! The payload `villas-json`: a sample in VILLASnode's JSON format (its `lib/formats/json.cpp`), plus the member `flow`.
+//! Encodes and decodes the payload `villas-json`: a sample in VILLASnode's JSON format (its
+//! `lib/formats/json.cpp`), plus the member `flow`.
 //!
-//! Spaces pad numbers to a fixed width, which JSON allows between tokens, so that the length depends only on the number
-//! of signals. VILLASnode's reader ignores `flow`.
+//! Spaces pad numbers to a fixed width, which JSON allows between tokens, so that the length depends only
+//! on the number of signals. VILLASnode's reader ignores `flow`.
 
 use super::signals::{self, DIGITS};
 use super::{Identity, Payload, Purpose};

@@ -1,4 +1,4 @@
-//! The requests that sample nodes and links, and that prove links.
+//! Defines the requests that sample nodes and links, and that prove links.
 
 use serde::Deserialize;
 

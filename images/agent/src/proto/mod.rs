@@ -1,4 +1,5 @@
-//! The structures of requests (docs/contracts.md) and of the parts of the plan that the agent receives.
+//! Defines the structures of requests (docs/contracts.md) and of the parts of the plan that the agent
+//! receives.
 
 mod measuring;
 mod nodes;

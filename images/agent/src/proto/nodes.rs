@@ -1,4 +1,4 @@
-//! The parts of a node in requests: sandbox, network, files and programs.
+//! Defines the parts of a node in requests: sandbox, network, files and programs.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

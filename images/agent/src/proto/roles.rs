@@ -1,4 +1,5 @@
-//! The settings of the agent's roles in requests (sessions, flows), and message counts.
+//! Defines the settings of the agent's roles in requests (sessions, flows), and the message counts in
+//! answers.
 
 use crate::os::Res;
 use serde::{Deserialize, Serialize};
@@ -120,7 +121,7 @@ pub struct ResumePoint {
     pub begins_ns: i64,
 }
 
-/// When a role connects and disconnects (offsets from t0), and the role's name in records.
+/// The session of a role: when it connects and disconnects (offsets from t0), and its name in records.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Session {
     pub endpoint: String,

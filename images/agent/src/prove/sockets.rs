@@ -18,7 +18,8 @@ const CONTROL_WORDS: usize = 16;
 pub struct Place {
     pub netns: String,
     pub device: String,
-    /// The probe that ends at this device, if exactly one does; corrupted frames count for it.
+    /// Index of the probe that ends at this device, if exactly one does; corrupted frames count for that
+    /// probe. None if several end here.
     pub only: Option<usize>,
 }
 

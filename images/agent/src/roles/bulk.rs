@@ -1,5 +1,5 @@
-//! Bulk transfer, as by iperf3: a sender (TCP at full speed or at a rate, over several streams, or UDP at a
-//! rate) and a receiver. Both record their progress each second.
+//! Implements bulk transfer, as by iperf3: a sender (TCP at full speed or at a rate, over several streams,
+//! or UDP at a rate) and a receiver. Both record their progress each second.
 
 mod pace;
 mod sender;
@@ -80,8 +80,9 @@ pub struct Bulk {
     t0_ns: Option<i64>,
     /// When to record progress next, in Unix nanoseconds.
     report_ns: i64,
-    /// Interval between records of congestion windows. The next field: when to record them next.
+    /// Interval between records of congestion windows; None: no such records.
     window_ns: Option<i64>,
+    /// When to record congestion windows next, in Unix nanoseconds.
     sample_ns: i64,
     /// Whether the start of the session is recorded.
     begun: bool,

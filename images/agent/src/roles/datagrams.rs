@@ -1,5 +1,5 @@
-//! UDP sockets: they receive datagrams with both addresses, reply from the address that was used, and report
-//! the kernel's drops.
+//! Opens and uses UDP sockets, which receive datagrams with both addresses, reply from the address to
+//! which the request was sent, and report the kernel's drops.
 
 use super::socket::{any, raw, set};
 use crate::os;

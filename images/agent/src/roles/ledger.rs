@@ -1,5 +1,5 @@
-//! The delivery ledger of a sender without a broker: tracks each message until all its receivers are settled,
-//! then records the message's outcome once.
+//! Keeps the delivery ledger of a sender without a broker: tracks each message until all its receivers are
+//! settled, then records the message's outcome once.
 
 use super::sends::Sends;
 use crate::os::Res;

@@ -1,7 +1,7 @@
-//! Roles: software whose protocol the agent itself speaks. Each kind is a module behind one trait.
+//! Defines roles: software whose protocol the agent itself speaks. Each kind is a module behind one trait.
 //!
-//! A role is a state machine: it receives the time as an argument, appends records to `out`, and runs in the
-//! node's only thread. Times are Unix nanoseconds of the lab's clock.
+//! A role is a state machine: it receives the time as an argument, appends records to `out`, and runs in
+//! the node's only thread. Times are Unix nanoseconds of the lab's clock.
 
 mod amqp;
 mod broker_client;

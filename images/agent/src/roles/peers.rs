@@ -1,4 +1,4 @@
-//! The receivers of senders without a broker, and the replies to requests.
+//! Defines the receivers of senders without a broker, and builds the replies to requests.
 
 use crate::payload::bytes::Bytes;
 use crate::payload::{Identity, Payload, Purpose};

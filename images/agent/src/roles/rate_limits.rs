@@ -1,4 +1,4 @@
-//! Receives the rate limits that gateways send to a sender; the last one received applies.
+//! Receives the rate limits that gateways send to a sender; the last limit that has arrived applies.
 
 use crate::control_messages::Inbox;
 use crate::os::Res;

@@ -3,14 +3,14 @@
 
 use crate::proto::ResumePoint;
 
-/// What happens to a scheduled message after the restart.
+/// The treatment of a scheduled message after the restart.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Fate {
     /// The message is sent.
     Send,
     /// The records already have the message's outcome.
     Recorded,
-    /// The message was in flight when the machine ended, so its outcome is unknown.
+    /// The message was due before the machine ended and has no record, so its outcome is unknown.
     Unknown,
     /// The message fell due while the machine was off.
     Missed,

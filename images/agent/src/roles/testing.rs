@@ -1,4 +1,4 @@
-//! Helper functions that the tests of several roles share.
+//! Helps the tests of several roles: makes a flow, runs roles, and splits their records.
 
 use super::Role;
 use crate::{clock, os};

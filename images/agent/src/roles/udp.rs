@@ -1,6 +1,7 @@
-//! UDP: sends requests, pushes and streams to peers, receives them and replies.
+//! Implements messages over UDP: sends requests, pushes and streams to peers, receives them and replies.
 //!
-//! Uses plain kernel sockets: lost datagrams stay lost. A request carries everything that its reply needs.
+//! The sockets are plain kernel sockets: lost datagrams stay lost. A request carries everything that its
+//! reply needs.
 
 use super::Role;
 use super::datagrams::{self, Ends};
@@ -35,7 +36,7 @@ struct Spec {
     listen: Option<u16>,
     #[serde(default)]
     to: Vec<Peer>,
-    /// The time after its due time at which a request expires.
+    /// The time from a request's due time after which the request expires.
     timeout_ns: i64,
     #[serde(flatten)]
     marks: Marks,

@@ -4,10 +4,10 @@ use crate::proto::Flow;
 use crate::schedule::Ticks;
 use std::collections::VecDeque;
 
-/// The most by which the number of a greedy flow's message may exceed the last recorded one.
+/// The lead of a greedy flow's message number over the next expected one must be less than this.
 const MOST_AHEAD: u64 = 65_536;
 
-/// Whether the program has recorded a message.
+/// States whether the program has recorded a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
     Missing,
@@ -98,8 +98,8 @@ impl Sent {
         }
     }
 
-    /// Checks a number of a greedy flow: numbers follow the order of sending, slightly disordered by several
-    /// threads.
+    /// Checks the number of a message in a greedy flow: it may lead the next expected number by less than
+    /// `MOST_AHEAD`, since several threads of the program may write records out of order. Returns None.
     fn follows(&self, seq: u64) -> Result<Option<i64>, String> {
         let next = self.first + self.slots.len() as u64;
         if seq < next + MOST_AHEAD {

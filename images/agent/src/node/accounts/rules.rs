@@ -1,4 +1,5 @@
-//! Checks one line of a program's records against the rules.
+//! Checks each line that a program writes about its messages and sessions (docs/accounting.md): its
+//! fields, its times, and that the plan has the flow and the message.
 
 use super::outstanding::Sent;
 use super::times::{EARLY_NS, Fault, Times, Window, whole};
@@ -52,7 +53,8 @@ impl Rules {
         self.window.t0_ns = t0_ns;
     }
 
-    /// Checks a line that was read at `now_ns`; the error names the broken rule.
+    /// Checks a line that was read at `now_ns`; the error names the broken rule. Notes the message of an S
+    /// record as recorded or refused.
     pub fn check(&mut self, line: &str, now_ns: i64) -> Fault {
         self.window.now_ns = now_ns;
         let fields: Vec<&str> = line.split(',').collect();

@@ -1,9 +1,9 @@
-//! The rules for times in a program's records: within the program's life, in order, and as the outcome
-//! requires.
+//! Checks the times in a program's records: they lie in the program's life, are in order, and are present
+//! exactly as the outcome requires.
 
 pub const OUTCOMES: [&str; 5] = ["settled", "sent", "unsettled", "unsent", "dropped"];
-/// The time by which a timer may wake a program too early; the program then records the due time as the time
-/// of sending.
+/// The time by which a timer may wake a program too early. Such a program records the due time as the time
+/// of sending, up to this much in the future.
 pub const EARLY_NS: i64 = 100_000;
 
 /// The result of a check; the error names the broken rule.

@@ -1,5 +1,5 @@
-//! The state machine of one AMQP connection with one channel: it receives bytes and times, and returns bytes
-//! and events, without any I/O.
+//! Implements the state machine of one AMQP connection with one channel: it receives bytes and times, and
+//! returns bytes and events, without any I/O.
 
 mod content;
 mod setup;
@@ -20,7 +20,7 @@ const PERSISTENT: u8 = 2;
 const TRANSIENT: u8 = 1;
 const SECOND: i64 = 1_000_000_000;
 
-/// What the state machine reports to the client.
+/// An event that the state machine reports to the client.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Event {
     /// The broker has accepted the login.

@@ -1,4 +1,4 @@
-//! The settings (`spec`) of software of kind `amqp`.
+//! Defines the settings (`spec`) of software of kind `amqp`.
 
 use crate::roles::broker_client::Broker;
 use serde::Deserialize;

@@ -1,4 +1,5 @@
-//! The sender of a bulk transfer over TCP streams or UDP.
+//! Implements the sender of a bulk transfer: it connects, and sends over TCP streams or by UDP datagrams
+//! as the pace allows.
 
 use super::pace::{CHUNK, Pace};
 use super::stream::Stream;

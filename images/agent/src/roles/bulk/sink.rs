@@ -1,4 +1,5 @@
-//! The receiver of bulk transfers: TCP and UDP on one port; counts bytes by flow.
+//! Implements the receiver of bulk transfers: it takes TCP connections and UDP datagrams on one port, and
+//! counts bytes by flow.
 
 use super::Progress;
 use crate::clock;
@@ -36,7 +37,8 @@ pub struct Sink {
     listener: TcpListener,
     /// Whether the receiver accepts further connections.
     open: bool,
-    /// The reason why it does not, until that is recorded.
+    /// The reason why the receiver accepts no further connections; None if it does, or once the role has
+    /// recorded the reason.
     pub error: Option<String>,
     udp: UdpSocket,
     pub bound_ns: i64,

@@ -1,4 +1,4 @@
-//! One TCP connection of a bulk transfer.
+//! Implements one TCP connection of a bulk transfer.
 
 use crate::os;
 use crate::payload::bytes::Bytes;

@@ -1,5 +1,5 @@
-//! The retransmission curve of a GOOSE state: retransmissions follow soon after a change, then at growing
-//! intervals (IEC 61850-8-1, 18.1.2.5).
+//! Computes the retransmission curve of a GOOSE state: retransmissions follow soon after a change, then at
+//! growing intervals (IEC 61850-8-1, 18.1.2.5).
 
 use crate::os::Res;
 use serde::Deserialize;

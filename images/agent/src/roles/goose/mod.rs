@@ -1,7 +1,8 @@
-//! GOOSE (IEC 61850-8-1): a publisher retransmits the state after each event to a group; subscribers receive it.
+//! Implements GOOSE (IEC 61850-8-1): a publisher sends its state to a multicast group after each event and
+//! retransmits it; subscribers receive it.
 //!
-//! A message of the load is an event, a change of the state. stNum carries its number, beginning at 2, since
-//! 0 is reserved and 1 is the initial state.
+//! A message of the load is an event, a change of the state. stNum carries its number, beginning at 2,
+//! since 0 is reserved and 1 is the initial state.
 
 mod curve;
 mod frame;

@@ -1,4 +1,5 @@
-//! The GOOSE publisher: each event changes the state, which the publisher retransmits.
+//! Implements the GOOSE publisher: each event changes the state, which the publisher sends and
+//! retransmits.
 
 use super::curve::Curve;
 use super::frame::{self, Content, Moment, Stream};

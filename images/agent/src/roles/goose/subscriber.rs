@@ -1,5 +1,5 @@
-//! The GOOSE subscriber: records each change of a state once and its retransmissions as copies, and detects
-//! streams that have fallen silent.
+//! Implements the GOOSE subscriber: records the first message of each state as an arrival and
+//! retransmissions as its copies, and detects streams that have fallen silent.
 
 use super::frame::{self, ETHERTYPE, Seen, Stream};
 use super::publisher::BEGINNING;
@@ -23,7 +23,8 @@ pub struct Spec {
     stream: Stream,
 }
 
-/// One stream, and until when its last message is valid; None before the first one and after a silence.
+/// One stream. `lives_ns`: until when its last message is valid; None before the first message and after a
+/// silence.
 struct Watched {
     spec: Spec,
     lives_ns: Option<i64>,

@@ -1,4 +1,5 @@
-//! Common parts of the IEC 61850 protocols on Ethernet: header, encoding, sockets, publisher and subscriber.
+//! Implements the common parts of the IEC 61850 protocols on Ethernet: header, encoding, sockets,
+//! publisher and subscriber.
 
 pub mod ber;
 pub mod publisher;

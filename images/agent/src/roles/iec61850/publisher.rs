@@ -1,5 +1,5 @@
-//! The publisher of an IEC 61850 protocol: connects and disconnects as its session demands, and sends between
-//! them.
+//! Implements the publisher of an IEC 61850 protocol: it connects and disconnects at the times of its
+//! session, and sends in between.
 
 use super::Sender;
 use crate::os::Res;
@@ -9,14 +9,15 @@ use crate::roles::Role;
 use crate::roles::sends::Sends;
 use std::os::fd::RawFd;
 
-/// The messages of one protocol: a publisher calls these functions to send what is due.
+/// Sends the messages of one protocol; a publisher calls these functions.
 pub trait Stream {
-    /// Whether messages that are due at the end of the run are still sent.
+    /// Whether `finish` still sends the messages that are due by then.
     const SENDS_AT_THE_END: bool;
 
     /// Called when the publisher has connected.
     fn begin(&mut self, _outlet: &mut Outlet, _now: i64, _out: &mut Vec<u8>) {}
-    /// Returns when to send something other than a new message; None if nothing is planned.
+    /// Returns when to send something other than a new message, in Unix nanoseconds; None if nothing is
+    /// planned.
     fn next_ns(&self) -> Option<i64> {
         None
     }

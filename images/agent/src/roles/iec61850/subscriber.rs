@@ -1,5 +1,5 @@
-//! The subscriber of an IEC 61850 protocol: receives from the start, and counts frames of unknown streams as
-//! foreign.
+//! Implements the subscriber of an IEC 61850 protocol: it receives from the start, and counts frames of
+//! unknown streams as foreign.
 
 use super::Receivers;
 use crate::clock;
@@ -10,8 +10,8 @@ use std::os::fd::RawFd;
 
 /// A subscriber's streams of one protocol.
 pub trait Streams {
-    /// Records a frame. Returns whether it carries a message; None for a frame of an unknown stream. `t0_ns`
-    /// is None before `go`.
+    /// Records the message of a frame. Returns whether the frame carries a message; None for a frame of an
+    /// unknown stream. `t0_ns` is None before `go`.
     fn take(
         &mut self,
         bytes: &[u8],

@@ -1,12 +1,13 @@
 //! Determines a frame's number in its stream, since smpCnt numbers samples within their second only.
 
-/// After a silence longer than this the clock determines the second of a frame; otherwise the previous frames
-/// do.
+/// After a silence of this length or more the clock determines the second of a frame; otherwise the
+/// previous frames do.
 const SILENCE_NS: i64 = 500_000_000;
 /// The time by which a frame may seem to arrive before it was sent, since clocks differ.
 const AHEAD_NS: i64 = 100_000_000;
-/// The lowest rate at which previous frames determine the second; below it the next frame and a copy look
-/// alike.
+/// The lowest rate, in frames a second, at which the previous frames determine the second of a frame. At a
+/// lower rate a frame's place in its second does not distinguish the next frame from a copy of the last
+/// one, so the clock alone determines the second.
 const FEWEST: u64 = 4;
 
 pub struct Counting {

@@ -1,4 +1,5 @@
-//! Frames of sampled values: encodes a template, fills in the fields of each frame, and decodes frames.
+//! Encodes and decodes frames of sampled values: encodes a template once, and fills in the fields that
+//! differ in each frame.
 
 use crate::os::Res;
 use crate::roles::iec61850::{self, Destination, ber};
@@ -6,9 +7,9 @@ use serde::Deserialize;
 
 pub const ETHERTYPE: u16 = 0x88ba;
 const PHASES: f64 = 3.0;
-/// Peak of a current of 100 A, in units of 0.001 A. The next constant: of a voltage of 11,547 V (20 kV
-/// between conductors), in units of 0.01 V (9-2LE, section 8.2.3).
+/// Peak of a current of 100 A, in units of 0.001 A.
 const PEAK_A: f64 = 141_421.0;
+/// Peak of a voltage of 11,547 V (20 kV between conductors), in units of 0.01 V (9-2LE, section 8.2.3).
 const PEAK_V: f64 = 1_633_000.0;
 /// The most distinct data blocks in one period of the waves; if there are more samples, each uses the nearest
 /// block before it.

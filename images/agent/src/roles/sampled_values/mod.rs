@@ -1,5 +1,5 @@
-//! Sampled values (IEC 61850-9-2, guideline 9-2LE): a publisher sends a stream of samples to a group; subscribers
-//! receive it.
+//! Implements sampled values (IEC 61850-9-2, guideline 9-2LE): a publisher sends a stream of samples to a
+//! multicast group; subscribers receive it.
 //!
 //! A message of the load is a frame; smpCnt carries its number and restarts with each second of the lab's
 //! clock.

@@ -1,4 +1,5 @@
-//! The publisher of sampled values: sends each frame at its time, from one template with changing fields.
+//! Implements the publisher of sampled values: it sends each frame when it is due, from one template with
+//! changing fields.
 
 use super::frame::{Content, Stream, Template};
 use crate::clock;

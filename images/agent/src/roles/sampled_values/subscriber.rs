@@ -1,5 +1,5 @@
-//! The subscriber of sampled values: identifies each frame's stream by APPID and svID and its number by
-//! smpCnt, and records it.
+//! Implements the subscriber of sampled values: it finds each frame's stream by APPID and svID and the
+//! frame's number by smpCnt, and records the frame.
 
 use super::counting::Counting;
 use super::frame::{self, ETHERTYPE, Stream};

@@ -244,8 +244,8 @@ pub fn number(content: &[u8]) -> Option<u32> {
     content.last_chunk().map(|last| u32::from_be_bytes(*last))
 }
 
-/// Returns the length of a data frame's content, computed from a configuration frame of one station; None if
-/// that is malformed.
+/// Returns the length of a data frame's content in bytes, computed from the content of a configuration
+/// frame; None if that is malformed, or is not of one station with the format `FORMAT`.
 pub fn announced(configuration: &[u8]) -> Option<usize> {
     let word = |at: usize| Some(u16::from_be_bytes(*configuration.get(at..)?.first_chunk()?));
     let counts = 4 + 2 + NAME + 2 + 2; // TIME_BASE, NUM_PMU, STN, IDCODE, FORMAT

@@ -1,7 +1,8 @@
-//! Synchrophasors (IEEE C37.118.2): a station that measures (PMU), and a concentrator that collects measurements (PDC).
+//! Implements synchrophasors (IEEE C37.118.2): a station that measures (PMU), and a concentrator that
+//! collects measurements (PDC).
 //!
 //! A concentrator connects to its stations over TCP or UDP. It requests the header and the configuration
-//! (CFG-2), and then turns data on; the station sends them until the concentrator turns them off.
+//! (CFG-2), and then turns data on; the station sends data until the concentrator turns it off.
 
 mod frame;
 mod pdc;

@@ -1,5 +1,5 @@
-//! A concentrator (PDC): requests header, configuration and data from its stations, and records every data
-//! frame.
+//! Implements a concentrator (PDC): it requests header, configuration and data from its stations, and
+//! records every data frame.
 
 use super::frame::{self, Command, Kind};
 use super::stream::Stream;

@@ -1,5 +1,5 @@
-//! A station (PMU): measures at the times of its flow's schedule, and sends each measurement to all
-//! concentrators that have turned data on.
+//! Implements a station (PMU): it measures at the times of its flow's schedule, and sends each measurement
+//! to all concentrators that have turned data on.
 
 use super::frame::{self, Command, Kind, Station};
 use super::stream::Stream;

@@ -1,4 +1,4 @@
-//! Sends and receives frames over one TCP connection.
+//! Sends and receives frames of C37.118 over one TCP connection.
 
 use super::frame;
 use crate::os::{self, Res};

@@ -1,5 +1,5 @@
-//! A connection to one peer, with reconnection. A message counts as sent once the socket has accepted all of
-//! it.
+//! Implements the connection to one peer, with reconnection. A message counts as sent once the socket has
+//! accepted all of it.
 
 use super::frames::{self, Frames};
 use crate::clock;
@@ -284,7 +284,7 @@ impl Link {
     }
 
     /// Writes queued messages to the socket, one write each, while the socket accepts them and fewer than
-    /// `inflight` requests are unanswered.
+    /// `inflight` messages are in the output or, as requests, unanswered.
     pub fn pump(&mut self, settings: &Settings, ledger: &mut Ledger, out: &mut Vec<u8>) {
         while self.up()
             && self.output.len() < BACKLOG_BYTES

@@ -1,7 +1,8 @@
-//! Messages over TCP: a client, with one connection per peer, sends requests and pushes; a server receives
-//! them and replies.
+//! Implements messages over TCP: a client, with one connection per peer, sends requests and pushes; a
+//! server receives them and replies.
 //!
-//! TCP does not report what the peer's application has read: a push is `sent` once the peer's kernel has acknowledged it.
+//! TCP does not report what the peer's application has read: a push is `sent` once the peer's kernel has
+//! acknowledged it.
 
 mod frames;
 mod link;
@@ -39,7 +40,7 @@ struct Spec {
     queue: usize,
     /// The most unanswered requests per peer; None: no limit.
     inflight: Option<usize>,
-    /// The time after its due time at which a request expires.
+    /// The time from a request's due time after which the request expires.
     timeout_ns: i64,
 }
 

@@ -1,5 +1,5 @@
-//! The TCP server: accepts any number of connections behind one epoll descriptor, receives messages and
-//! answers requests.
+//! Implements the TCP server: accepts any number of connections behind one epoll descriptor, receives
+//! messages and answers requests.
 
 use super::frames::{self, Frames};
 use crate::clock;

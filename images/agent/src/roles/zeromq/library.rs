@@ -1,6 +1,6 @@
 //! Loads the installed libzmq at run time, so that agents without ZeroMQ do not load it.
 //!
-//! Names and constants are those of `zmq.h`; zmq_ctx_new(7) and the pages of each function describe them.
+//! Names and constants are those of `zmq.h`; zmq(7) and the manual page of each function describe them.
 
 use crate::os::Res;
 use libc::{c_char, c_int, c_void};
@@ -35,8 +35,9 @@ pub const MULTICAST_MAXTPDU: c_int = 84;
 const POLLIN: c_int = 1;
 const DONTWAIT: c_int = 1;
 const SNDMORE: c_int = 2;
-/// ZMQ_EVENT_HANDSHAKE_SUCCEEDED of zmq.h. The next constant: ZMQ_EVENT_DISCONNECTED.
+/// ZMQ_EVENT_HANDSHAKE_SUCCEEDED of zmq.h.
 pub const HANDSHAKEN: c_int = 0x1000;
+/// ZMQ_EVENT_DISCONNECTED of zmq.h.
 pub const DISCONNECTED: c_int = 0x0200;
 
 type Handle = *mut c_void;
@@ -190,7 +191,7 @@ impl Socket {
             .map_err(|e| format!("ZeroMQ option {option}: {}", e.text))
     }
 
-    /// Returns the value of a socket option that is an int.
+    /// Returns the value of a socket option that is an int; 0 if the call fails.
     pub fn get(&self, option: c_int) -> c_int {
         let (mut value, mut size): (c_int, usize) = (0, size_of::<c_int>());
         let library = self.library();

@@ -1,7 +1,8 @@
-//! ZeroMQ: one side binds and sends (ROUTER, PUB), the others connect (DEALER, SUB) and reply.
+//! Implements ZeroMQ: one side binds and sends (ROUTER, PUB), the others connect (DEALER, SUB) and reply.
 //!
-//! The sockets are libzmq's. A message is `sent` once libzmq has accepted it; only captures show its queues
-//! and retransmissions. Replies return over the same connection (DEALER), or from a REQ to a REP beside it.
+//! The sockets are libzmq's. A message is `sent` once libzmq has accepted it; only captures show its
+//! queues and retransmissions. Replies return over the same connection (DEALER), or from a REQ to a REP
+//! beside it.
 
 mod library;
 mod sockets;
@@ -22,9 +23,9 @@ use std::os::fd::RawFd;
 
 /// The most messages to receive before the role checks the clock again.
 const AT_ONCE: usize = 64;
-/// The time before its first message from which a multicast publisher announces itself. The next constant:
-/// the interval.
+/// A multicast publisher announces itself from this long before its first message on.
 const ANNOUNCE_NS: i64 = 10_000_000_000;
+/// The interval between two announcements of a multicast publisher.
 const ANNOUNCE_EVERY_NS: i64 = 500_000_000;
 /// The most replies that wait for earlier ones; more are dropped.
 const WAITING: usize = 1000;
@@ -130,10 +131,10 @@ impl Zeromq {
         self.sockets = None;
     }
 
-    /// Announces the publisher by empty messages. A receiver that has no SPM packet (source path message) of
-    /// a source drops losses at once, and both sides check their timers only when a packet arrives: the first
-    /// empty message makes receivers want an SPM, a later one makes them request it, and lossy links need
-    /// some more.
+    /// Announces a multicast publisher by empty messages before its first message. A receiver that has no
+    /// SPM packet (source path message) of a source drops losses at once, and both sides check their
+    /// timers only when a packet arrives: the first empty message makes receivers need an SPM, a later one
+    /// makes them request it, and lossy links need some more.
     fn announce(&mut self, t0: i64, now: i64) {
         if let Some(offset) = self.announce_ns.filter(|offset| t0 + offset <= now) {
             self.announce_ns =

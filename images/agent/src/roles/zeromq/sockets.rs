@@ -1,4 +1,4 @@
-//! The ZeroMQ sockets of one side: opens them, sends through them, and receives from them in turn.
+//! Opens the ZeroMQ sockets of one side, sends through them, and receives from them in turn.
 
 use super::library::{self as zmq, Context, Library, Socket};
 use super::spec::{Kind, Spec};

@@ -1,4 +1,4 @@
-//! The settings (`spec`) of ZeroMQ software: socket types, transport and receivers.
+//! Defines the settings (`spec`) of ZeroMQ software: socket types, transport and receivers.
 
 use crate::os::Res;
 use crate::proto::Flow;
@@ -32,8 +32,9 @@ pub struct Spec {
     /// Whether the node has IPv6 addresses.
     #[serde(default)]
     pub ipv6: bool,
-    /// The multicast group. The next field: the node's own address. None without multicast.
+    /// The multicast group; None without multicast.
     pub group: Option<Ipv4Addr>,
+    /// The node's own address on the group's network; None without multicast.
     pub own: Option<Ipv4Addr>,
     /// The receivers' endpoints, which are also their routing ids.
     #[serde(default)]
@@ -42,12 +43,13 @@ pub struct Spec {
     pub answers: Option<u16>,
     pub send_queue: Option<i32>,
     pub receive_queue: Option<i32>,
-    /// For multicast: rate limit in bits per second. The next fields: recovery interval, and the longest
-    /// packet after the IP header.
+    /// For multicast: the rate limit in bits per second.
     pub rate_bps: Option<i64>,
+    /// For multicast: the interval in which losses can be repaired.
     pub recovery_ns: Option<i64>,
+    /// For multicast: the longest packet after the IP header, in bytes.
     pub tpdu_bytes: Option<i32>,
-    /// The time after its due time at which a request expires.
+    /// The time from a request's due time after which the request expires.
     pub timeout_ns: i64,
 }
 
@@ -80,7 +82,7 @@ impl Spec {
         at.map_or_else(String::new, |at| format!("{at}:{}", self.port))
     }
 
-    /// Refuses combinations of settings that are impossible.
+    /// Returns an error for a combination of settings or flows that is impossible.
     pub fn check(&self, flows: &[Flow]) -> Res<()> {
         let published = matches!(self.socket, Kind::Pub | Kind::Sub);
         if self.is_multicast() && !(published && self.group.is_some() && self.own.is_some()) {

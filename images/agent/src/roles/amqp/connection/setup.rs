@@ -1,4 +1,4 @@
-//! The steps by which a client sets up a connection before it may publish or consume.
+//! Defines the steps by which a client sets up a connection before it may publish or consume.
 
 use crate::roles::amqp::methods;
 use crate::roles::amqp::spec::Spec;
@@ -47,7 +47,7 @@ impl Step {
     }
 }
 
-/// Returns the steps that a specification needs, in order.
+/// Returns the steps that the settings `spec` need, in order.
 pub fn steps(spec: &Spec) -> VecDeque<Step> {
     let mut steps = VecDeque::from([Step::Login, Step::Tune, Step::Open, Step::Channel]);
     if let Some(consume) = &spec.consume {
