@@ -31,7 +31,7 @@ const REPETITION: u16 = 3;
 type Content = (u16, usize);
 
 /// Adds a frame's message type and header length to `notes`; bytes beyond the length that the frame states
-/// are padding and no header. Returns true: the EtherType identifies the protocol.
+/// count as data. Returns true, since the EtherType identifies the protocol.
 fn note_frame(
     data: &[u8],
     length: usize,

@@ -13,12 +13,12 @@ import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentLinkedQueue;
 
-/** The account of this program's messages (docs/accounting.md): the flows to send, and the records that it writes. */
+/** Keeps the account of this program's messages (docs/accounting.md): reads the flows to send, and writes records. */
 final class Account implements AutoCloseable {
     private static final long FILE_READ_MS = 10;
     private static final long RECORDS_MS = 20; // interval at which a separate thread writes records
 
-    /** A flow to send: message `seq` is due at t0 + times[seq]; in a greedy flow, once the one before has left. Offsets from t0. */
+    /** A flow to send: message `seq` is due at t0 + timesNs[seq]; in a greedy flow, once the message before has left. All times are offsets from t0. */
     record Sends(int number, List<String> to, boolean greedy, long[] timesNs, long startNs, long stopNs) {}
 
     final String endpoint;
@@ -53,7 +53,7 @@ final class Account implements AutoCloseable {
         return new ObjectMapper().readTree(flows);
     }
 
-    /** Unix time of the lab's clock, from nanoTime, which is CLOCK_MONOTONIC. */
+    /** Returns the Unix time of the lab's clock in nanoseconds, from nanoTime, which is CLOCK_MONOTONIC. */
     long nowNs() {
         return System.nanoTime() + offsetNs;
     }
@@ -66,7 +66,7 @@ final class Account implements AutoCloseable {
         return t0Ns;
     }
 
-    /** Waits until the start of the scenario is known; returns the flows to send. */
+    /** Waits until the file of flows has t0, the start of the scenario; returns the flows to send. */
     List<Sends> awaitStart() throws IOException, InterruptedException {
         JsonNode told = told();
         while (told.get("t0_ns").isNull()) {
@@ -96,7 +96,7 @@ final class Account implements AutoCloseable {
         lines.add("C," + endpoint + "," + what + "," + nowNs() + ",\n");
     }
 
-    /** Records a span of work for a message, from a time until now. */
+    /** Records a span of work for a message from `fromNs` until now, unless the message is of a greedy flow or a warm-up message. */
     void span(String what, Envelope message, long fromNs) {
         if (calm.contains(message.flow())) {
             lines.add("P," + endpoint + "," + what + "," + message.flow() + "," + message.seq() + "," + fromNs + ","

@@ -9,7 +9,7 @@ import vnet.middleware.Middleware.Caller;
 import vnet.middleware.Middleware.Publisher;
 import vnet.middleware.Middleware.Receiver;
 
-/** Publish-subscribe for middleware without it: a subscriber also listens and registers, and the publisher pushes each message to it. */
+/** Gives publish-subscribe to a middleware that lacks it: a subscriber listens and registers at the publisher, which pushes each message to it. */
 final class CallBack {
     private CallBack() {}
 

@@ -7,7 +7,7 @@ import java.io.InputStream;
 import java.util.ArrayList;
 import java.util.List;
 
-/** The registry, known.json: names and their classes. The planner reads it too. */
+/** Creates middleware and serialisers by their names in the registry known.json, which the planner reads too. */
 public final class Known {
     private static final JsonNode FILE = read();
 

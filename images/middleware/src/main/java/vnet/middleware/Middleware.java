@@ -3,10 +3,10 @@ package vnet.middleware;
 import java.util.function.Consumer;
 
 /**
- * A middleware: carries bytes between two programs, in three patterns, each with a receiving side.
+ * Carries bytes between two programs by one middleware, in three patterns (request, push, publish), each with a receiving side.
  *
- * <p>A new one is a class that implements this, and a line in known.json. A middleware without publish-subscribe need not implement
- * it: its subscribers are called back (CallBack).
+ * <p>A new middleware is a class that implements this interface, and a line in known.json. A middleware without publish-subscribe
+ * keeps the default methods: its publisher calls its subscribers back (CallBack).
  */
 public interface Middleware {
     /** The address of the listening side. A middleware that needs a port for each pattern also uses the next two. */

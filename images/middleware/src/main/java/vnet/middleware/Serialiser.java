@@ -2,13 +2,13 @@ package vnet.middleware;
 
 import vnet.middleware.node.Mmxu;
 
-/** A serialiser: object to bytes and back. A new one is a class that implements this, and a line in known.json; each thread has its own. */
+/** Converts an object to bytes and back; each thread has its own. A new serialiser is a class that implements this interface, and a line in known.json. */
 public interface Serialiser {
     byte[] write(Mmxu node) throws Exception;
 
     Mmxu read(byte[] bytes) throws Exception;
 
-    /** Fails if it cannot represent the object, or reads an object that differs from the written one. */
+    /** Throws IllegalArgumentException if this serialiser cannot write or read `node`, or if the object that it reads differs from `node`. */
     default void carries(String name, Mmxu node) {
         Mmxu found;
         try {

@@ -8,7 +8,7 @@ import java.util.Set;
 import java.util.TreeSet;
 import vnet.middleware.Middleware.Address;
 
-/** The planner's settings for this side: middleware, serialiser, addresses and task. */
+/** The planner's settings for this side: middleware, serialiser, side, patterns, addresses and times. */
 record Settings(
         String middleware, String serialiser, String side, Set<String> patterns, Address address, Address own, long giveUpNs, long seed, long warmUpNs) {
     static Settings read(String path) throws IOException {

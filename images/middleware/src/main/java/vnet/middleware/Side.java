@@ -62,7 +62,7 @@ final class Side {
         return envelope.before(object);
     }
 
-    /** Reads the object, records the span, and returns the time afterwards. */
+    /** Deserialises the object in a message, records the span, and returns the time afterwards. */
     private long read(byte[] message) {
         try {
             long fromNs = account.nowNs();
@@ -200,7 +200,7 @@ final class Side {
     }
 
     private interface Sending {
-        /** The message's length. */
+        /** Sends the message; returns its length in bytes. */
         int send(Envelope envelope) throws Exception;
     }
 
@@ -219,7 +219,7 @@ final class Side {
     }
 
     private interface Turn {
-        /** Whether it left. */
+        /** Sends the message and records its outcome; returns whether it succeeded. */
         boolean send(Envelope envelope, long dueNs);
     }
 
@@ -252,7 +252,10 @@ final class Side {
         }
     }
 
-    /** Sends every message when it is due, or as soon as the one before has left; drops unsent messages at the end of the load. */
+    /**
+     * Sends every message when it is due, or as soon as the one before has left. Records a message that is late by giveUpNs or more as
+     * dropped, and one whose turn comes after the flow's end as unsent.
+     */
     private void scheduled(Sends flow, Turn turn) throws InterruptedException {
         long endNs = account.t0Ns() + flow.stopNs();
         for (int seq = 0; seq < flow.timesNs().length; seq++) {
@@ -270,7 +273,7 @@ final class Side {
         }
     }
 
-    /** Prints the first failure; records count the others. */
+    /** Prints the first failure in full; later ones are visible only in the records. */
     private void failed(Exception e) {
         if (!told) {
             told = true;
@@ -287,7 +290,7 @@ final class Side {
         T get() throws Exception;
     }
 
-    /** Retries, since the other side may start later. */
+    /** Calls `what` until it succeeds, since the other side may start later; after CONNECTED_WITHIN_NS throws its last exception. */
     private <T> T retried(Try<T> what) throws Exception {
         long until = account.nowNs() + CONNECTED_WITHIN_NS;
         while (true) {

@@ -18,7 +18,7 @@ import vnet.middleware.Middleware.Caller;
 import vnet.middleware.Middleware.Publisher;
 import vnet.middleware.Middleware.Receiver;
 
-/** Each middleware exchanges messages over loopback, in each pattern. */
+/** Tests that each middleware exchanges messages over loopback, in each pattern. */
 class MiddlewareTest {
     private static final int MESSAGES = 20;
     private static final int BYTES = 16_000; // more than any serialiser's output, so that every pair fits
@@ -99,7 +99,7 @@ class MiddlewareTest {
         return turned;
     }
 
-    /** Three free ports, below the kernel's ephemeral ports. */
+    /** Returns the first of three free ports, below the kernel's ephemeral ports. */
     private static Address free() throws Exception {
         while (true) {
             int port = NEXT.getAndAdd(PORTS);

@@ -24,7 +24,7 @@ final class Random {
         return next() < 0;
     }
 
-    /** A number of five significant digits, which text represents exactly. */
+    /** Returns a number from 0 to `scale` with five digits, which text represents exactly. */
     float value(float scale) {
         return scale * below(100_000) / 100_000f;
     }

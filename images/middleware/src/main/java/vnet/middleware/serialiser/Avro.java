@@ -13,7 +13,7 @@ import org.apache.avro.reflect.ReflectDatumWriter;
 import vnet.middleware.Serialiser;
 import vnet.middleware.node.Mmxu;
 
-/** Avro's own library, binary, by reflection; both sides have the schema. */
+/** Serialises to Avro's binary format by Avro's own library and reflection; both sides have the schema. */
 public final class Avro implements Serialiser {
     private final ReflectDatumWriter<Mmxu> writer;
     private final ReflectDatumReader<Mmxu> reader;

@@ -13,7 +13,7 @@ import org.bson.io.BasicOutputBuffer;
 import vnet.middleware.Serialiser;
 import vnet.middleware.node.Mmxu;
 
-/** BSON by MongoDB's library. */
+/** Serialises to BSON by MongoDB's library. */
 public final class Bson implements Serialiser {
     private final Codec<Mmxu> codec = CodecRegistries.fromProviders(
                     new ValueCodecProvider(), PojoCodecProvider.builder().automatic(true).build())

@@ -21,8 +21,8 @@ import vnet.middleware.Serialiser;
 import vnet.middleware.node.Mmxu;
 
 /**
- * Cap'n Proto, unpacked, without generated code: a struct for each class, with its fields in order and at the offsets that `capnp`
- * assigns. The whole object is read; access to single fields in place is not used.
+ * Serialises to Cap'n Proto, unpacked, without generated code: a struct for each class, with its fields in order and at the offsets
+ * that `capnp` assigns. `read` reads the whole object; access to single fields in place is not used.
  */
 public final class CapnProto implements Serialiser {
     private static final Map<Class<?>, Struct> STRUCTS = new ConcurrentHashMap<>();
@@ -72,7 +72,7 @@ public final class CapnProto implements Serialiser {
             size = new StructSize((short) ((taken.length() + WORD_BITS - 1) / WORD_BITS), (short) pointers);
         }
 
-        /** The first free offset: a new word begins when no gap is left for a field, as in `capnp`. */
+        /** Marks and returns the first free offset, in units of `bits`: a new word begins when no gap is left for a field, as in `capnp`. */
         private static int placed(java.util.BitSet taken, int bits) {
             int place = 0;
             while (!taken.get(place * bits, (place + 1) * bits).isEmpty()) {

@@ -16,7 +16,7 @@ import java.lang.reflect.Field;
 import vnet.middleware.Serialiser;
 import vnet.middleware.node.Mmxu;
 
-/** CBOR by cbor-java (co.nstant.in): each object is a map keyed by field name. */
+/** Serialises to CBOR by cbor-java (co.nstant.in): each object is a map keyed by field name. */
 public final class Cbor implements Serialiser {
     @Override
     public byte[] write(Mmxu node) throws CborException, IllegalAccessException {

@@ -9,8 +9,8 @@ import vnet.middleware.Serialiser;
 import vnet.middleware.node.Mmxu;
 
 /**
- * FlatBuffers: a table for each class, with its fields in order, as flatc's code for such a schema writes and reads them. The
- * whole object is read; access to single fields in place is not used.
+ * Serialises to FlatBuffers: a table for each class, with its fields in order, as flatc's code for such a schema writes and reads
+ * them. `read` reads the whole object; access to single fields in place is not used.
  */
 public final class FlatBuffers implements Serialiser {
     private static final int FIRST_SLOT = 4; // bytes of a vtable before its first field's slot
@@ -25,7 +25,7 @@ public final class FlatBuffers implements Serialiser {
         return builder.sizedByteArray();
     }
 
-    /** Writes the targets of references before the table that refers to them. */
+    /** Writes the table of an object, after the targets of its references; returns the table's offset. */
     private int table(Object of) throws IllegalAccessException {
         List<Field> fields = Tree.fields(of.getClass());
         int[] offsets = new int[fields.size()];

@@ -4,7 +4,7 @@ import org.apache.fory.config.Language;
 import vnet.middleware.Serialiser;
 import vnet.middleware.node.Mmxu;
 
-/** Apache Fory (formerly Fury) for Java; classes are identified by name. */
+/** Serialises by Apache Fory (formerly Fury) for Java; classes are identified by name. */
 public final class Fory implements Serialiser {
     static {
         org.apache.fory.logging.LoggerFactory.useSlf4jLogging(true); // warnings only, as the others

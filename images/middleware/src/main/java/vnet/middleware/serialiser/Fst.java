@@ -4,7 +4,7 @@ import org.nustaq.serialization.FSTConfiguration;
 import vnet.middleware.Serialiser;
 import vnet.middleware.node.Mmxu;
 
-/** FST, fast-serialization. */
+/** Serialises by FST (fast-serialization). */
 public final class Fst implements Serialiser {
     private final FSTConfiguration fst = FSTConfiguration.createDefaultConfiguration();
 

@@ -3,7 +3,7 @@ package vnet.middleware.serialiser;
 import vnet.middleware.Serialiser;
 import vnet.middleware.node.Mmxu;
 
-/** JSON by Genson. */
+/** Serialises to JSON by Genson. */
 public final class Genson implements Serialiser {
     private final com.owlike.genson.Genson genson = new com.owlike.genson.Genson();
 

@@ -4,7 +4,7 @@ import java.nio.charset.StandardCharsets;
 import vnet.middleware.Serialiser;
 import vnet.middleware.node.Mmxu;
 
-/** JSON by Gson. */
+/** Serialises to JSON by Gson. */
 public final class Gson implements Serialiser {
     private final com.google.gson.Gson gson = new com.google.gson.Gson();
 

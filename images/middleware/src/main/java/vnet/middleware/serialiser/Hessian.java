@@ -8,7 +8,7 @@ import java.io.IOException;
 import vnet.middleware.Serialiser;
 import vnet.middleware.node.Mmxu;
 
-/** Hessian 2. */
+/** Serialises by Hessian 2. */
 public final class Hessian implements Serialiser {
     @Override
     public byte[] write(Mmxu node) throws IOException {

@@ -18,7 +18,7 @@ import org.msgpack.jackson.dataformat.MessagePackFactory;
 import vnet.middleware.Serialiser;
 import vnet.middleware.node.Mmxu;
 
-/** Jackson with its formats: one object binding, and a factory for each format. */
+/** Serialises by Jackson: one object binding for all formats, and a subclass with a factory for each format. */
 abstract class Jackson implements Serialiser {
     private final ObjectWriter writer;
     private final ObjectReader reader;

@@ -8,7 +8,7 @@ import java.io.ObjectOutputStream;
 import vnet.middleware.Serialiser;
 import vnet.middleware.node.Mmxu;
 
-/** Java's own serialisation. */
+/** Serialises by Java's own object streams. */
 public final class JavaOwn implements Serialiser {
     @Override
     public byte[] write(Mmxu node) throws IOException {

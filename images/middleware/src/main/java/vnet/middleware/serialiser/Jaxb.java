@@ -9,7 +9,7 @@ import java.io.ByteArrayOutputStream;
 import vnet.middleware.Serialiser;
 import vnet.middleware.node.Mmxu;
 
-/** XML by JAXB. */
+/** Serialises to XML by JAXB. */
 public final class Jaxb implements Serialiser {
     private final Marshaller marshaller;
     private final Unmarshaller unmarshaller;

@@ -5,7 +5,7 @@ import com.esotericsoftware.kryo.io.Output;
 import vnet.middleware.Serialiser;
 import vnet.middleware.node.Mmxu;
 
-/** Kryo; classes are identified by name. */
+/** Serialises by Kryo; classes are identified by name. */
 public final class Kryo implements Serialiser {
     private final com.esotericsoftware.kryo.Kryo kryo = new com.esotericsoftware.kryo.Kryo();
     private final Output output = new Output(4096, -1);

@@ -10,7 +10,7 @@ import org.msgpack.core.MessageUnpacker;
 import vnet.middleware.Serialiser;
 import vnet.middleware.node.Mmxu;
 
-/** MessagePack by its own library: each object is a map keyed by field name. */
+/** Serialises to MessagePack by its own library: each object is a map keyed by field name. */
 public final class MsgPack implements Serialiser {
     @Override
     public byte[] write(Mmxu node) throws IOException, IllegalAccessException {

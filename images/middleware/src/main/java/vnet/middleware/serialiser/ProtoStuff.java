@@ -12,7 +12,7 @@ import java.io.IOException;
 import vnet.middleware.Serialiser;
 import vnet.middleware.node.Mmxu;
 
-/** ProtoStuff with its formats; it derives the schema from the classes at run time. */
+/** Serialises by ProtoStuff, with a subclass for each format; ProtoStuff derives the schema from the classes at run time. */
 abstract class ProtoStuff implements Serialiser {
     private static final int BUFFER_BYTES = 4096;
 
@@ -63,7 +63,7 @@ abstract class ProtoStuff implements Serialiser {
         }
     }
 
-    /** JSON with field numbers as names, which no other JSON library reads as an object of this class. */
+    /** Serialises to JSON with field numbers as names, which no other JSON library reads as an object of this class. */
     public static final class Json extends ProtoStuff {
         @Override
         byte[] bytes(Mmxu node) {

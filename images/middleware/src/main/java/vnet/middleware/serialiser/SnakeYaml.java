@@ -10,7 +10,7 @@ import org.yaml.snakeyaml.representer.Representer;
 import vnet.middleware.Serialiser;
 import vnet.middleware.node.Mmxu;
 
-/** YAML by SnakeYAML. */
+/** Serialises to YAML by SnakeYAML. */
 public final class SnakeYaml implements Serialiser {
     private final Yaml yaml;
 

@@ -7,7 +7,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
-/** The fields of the object's classes, for libraries that write only values and not objects. */
+/** Returns the fields of a class, for libraries that write only values and not objects. */
 final class Tree {
     private static final Map<Class<?>, List<Field>> KNOWN = new ConcurrentHashMap<>();
 

@@ -7,7 +7,7 @@ import java.nio.charset.StandardCharsets;
 import vnet.middleware.Serialiser;
 import vnet.middleware.node.Mmxu;
 
-/** XStream, as XML and as JSON. */
+/** Serialises by XStream, with a subclass each for XML and JSON. */
 abstract class XStream implements Serialiser {
     private final com.thoughtworks.xstream.XStream xstream;
 

@@ -14,7 +14,7 @@ import java.util.function.Consumer;
 import vnet.middleware.Middleware;
 
 /**
- * AMQP 0-9-1 (RabbitMQ's client): RabbitMQ runs beside the listening side, whose client also uses it, over loopback.
+ * Carries bytes by AMQP 0-9-1 (RabbitMQ's client). RabbitMQ runs beside the listening side, whose client also uses it, over loopback.
  * Requests and pushes have a queue each, answers use direct reply-to, and publications use a fanout exchange. There are no
  * acknowledgements and no confirms.
  */
@@ -123,7 +123,7 @@ public final class Amqp implements Middleware {
                 tag -> {});
     }
 
-    /** Starts it as orchestrator/software/rabbitmq/start.sh starts the broker of `broker: rabbitmq`; it writes only to its directory. */
+    /** Starts RabbitMQ as orchestrator/software/rabbitmq/start.sh starts the broker of `broker: rabbitmq`; it writes only to its directory. */
     private static Daemon daemon(Address at) throws Exception {
         int cluster = at.port() + (at.port() < CLUSTER ? CLUSTER : -CLUSTER / 2);
         return new Daemon(at, directory -> {

@@ -19,13 +19,13 @@ import org.omg.PortableServer.POAHelper;
 import org.omg.PortableServer.Servant;
 import vnet.middleware.Middleware;
 
-/** CORBA (JacORB): stub and skeleton as by an IDL compiler, for two operations on a sequence of octets; a push is oneway. */
+/** Carries bytes by CORBA (JacORB): stub and skeleton as by an IDL compiler, for two operations on a sequence of octets; a push is oneway. */
 public final class Corba implements Middleware {
     private static final String[] IDS = {"IDL:vnet/Exchange:1.0"};
     private static final String NAME = "exchange"; // of server, POA and object, so that a client needs no name service
     private static final int PATIENCE_MS = 2_000;
 
-    /** The skeleton. */
+    /** The skeleton: calls the receiver for each invocation of an operation. */
     private static final class Served extends Servant implements InvokeHandler {
         private final Receiver receiver;
 
@@ -56,7 +56,7 @@ public final class Corba implements Middleware {
         }
     }
 
-    /** The stub. */
+    /** The stub: invokes an operation of the remote object. */
     private static final class Stub extends ObjectImpl {
         @Override
         public String[] _ids() {

@@ -10,7 +10,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
 import vnet.middleware.Middleware.Address;
 
-/** A server that a middleware needs; the listening side runs it in its own directory while it listens. */
+/** Runs a server that a middleware needs, in a directory of its own that `close` removes; the listening side runs it while it listens. */
 final class Daemon implements AutoCloseable {
     private static final long WITHIN_MS = 60_000; // RabbitMQ needs five seconds of a core
     private static final int ASKED_EVERY_MS = 50;
@@ -19,7 +19,7 @@ final class Daemon implements AutoCloseable {
     private final Process process;
     private final Path directory;
 
-    /** Starts the program of `argv` with its directory as an argument, and waits until it listens. */
+    /** Starts the program whose command `argv` returns for the directory, and waits until it listens; throws IOException if it ends or does not listen in time. */
     Daemon(Address at, Function<Path, List<String>> argv) throws IOException, InterruptedException {
         directory = Files.createTempDirectory("middleware-");
         Path log = directory.resolve("log");
@@ -42,7 +42,7 @@ final class Daemon implements AutoCloseable {
         }
     }
 
-    /** A file that is written for the server before it starts. */
+    /** Writes a file for the server before it starts; returns the file's path. */
     static Path file(Path directory, String name, String content) {
         try {
             Path path = directory.resolve(name);

@@ -23,7 +23,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Consumer;
 import vnet.middleware.Middleware;
 
-/** gRPC: unary calls, pushes as a client stream, subscriptions as a server stream. Messages are bytes, not Protocol Buffers. */
+/** Carries bytes by gRPC: requests as unary calls, pushes as a client stream, subscriptions as a server stream. Messages are bytes, not Protocol Buffers. */
 public final class Grpc implements Middleware {
     private static final String NAME = "exchange";
 

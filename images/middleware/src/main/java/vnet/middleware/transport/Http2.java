@@ -22,7 +22,7 @@ import org.eclipse.jetty.util.Callback;
 import org.eclipse.jetty.util.thread.QueuedThreadPool;
 import vnet.middleware.Middleware;
 
-/** HTTP/2 without TLS: POSTs from the JDK's client to Jetty; a push is a POST with an empty answer. */
+/** Carries bytes by HTTP/2 without TLS: POSTs from the JDK's client to Jetty; a push is a POST with an empty answer. */
 public final class Http2 implements Middleware {
     private static final Duration PATIENCE = Duration.ofSeconds(2);
     private static final int OK = 200;

@@ -12,7 +12,7 @@ import com.zeroc.Ice.UnknownException;
 import com.zeroc.Ice.Util;
 import vnet.middleware.Middleware;
 
-/** ZeroC Ice with dynamic invocation; a push is a oneway invocation. */
+/** Carries bytes by ZeroC Ice with dynamic invocation; a push is a oneway invocation. */
 public final class Ice implements Middleware {
     private static final String NAME = "exchange";
 

@@ -14,7 +14,7 @@ import java.util.function.Consumer;
 import vnet.middleware.Middleware;
 
 /**
- * MQTT 5 (HiveMQ's client, QoS 0): mosquitto runs beside the listening side, whose client also uses it, over
+ * Carries bytes by MQTT 5 (HiveMQ's client, QoS 0). mosquitto runs beside the listening side, whose client also uses it, over
  * loopback. A request carries the topic for its answer.
  */
 public final class Mqtt implements Middleware {

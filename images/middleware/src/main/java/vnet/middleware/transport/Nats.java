@@ -9,7 +9,7 @@ import java.util.List;
 import java.util.function.Consumer;
 import vnet.middleware.Middleware;
 
-/** NATS: its server runs beside the listening side, whose client also uses it, over loopback. */
+/** Carries bytes by NATS. Its server runs beside the listening side, whose client also uses it, over loopback. */
 public final class Nats implements Middleware {
     private static final Duration PATIENCE = Duration.ofSeconds(2);
 

@@ -44,7 +44,10 @@ import org.eclipse.milo.opcua.stack.core.types.structured.ReadValueId;
 import org.eclipse.milo.opcua.stack.server.EndpointConfiguration;
 import vnet.middleware.Middleware;
 
-/** OPC UA (Eclipse Milo), binary over TCP, without security: a request is a method call, a push is a write to a variable, and a publication is a reported value of a variable. */
+/**
+ * Carries bytes by OPC UA (Eclipse Milo), binary over TCP, without security: a request is a method call, a push is a write to a
+ * variable, and a publication is a reported value of a variable.
+ */
 public final class OpcUa implements Middleware {
     private static final String SPACE = "urn:vnet:exchange";
     private static final int PATIENCE_MS = 2_000;

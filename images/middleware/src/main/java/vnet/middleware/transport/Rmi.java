@@ -7,11 +7,11 @@ import java.rmi.registry.Registry;
 import java.rmi.server.UnicastRemoteObject;
 import vnet.middleware.Middleware;
 
-/** Java's Remote Method Invocation; a push is a call without a result. */
+/** Carries bytes by Java's Remote Method Invocation; a push is a call without a result. */
 public final class Rmi implements Middleware {
     private static final String NAME = "exchange";
 
-    /** The remote object. */
+    /** The interface of the remote object. */
     public interface Exchange extends Remote {
         byte[] request(byte[] message) throws RemoteException;
 

@@ -15,7 +15,7 @@ import ws.wamp.jawampa.transport.netty.NettyWampClientConnectorProvider;
 import ws.wamp.jawampa.transport.netty.SimpleWampWebsocketListener;
 
 /**
- * WAMP (jawampa): its router runs in the program of the listening side, whose client also uses it, over loopback.
+ * Carries bytes by WAMP (jawampa). Its router runs in the program of the listening side, whose client also uses it, over loopback.
  * Messages are JSON in WebSocket frames, with bytes as base64.
  */
 public final class Wamp implements Middleware {

@@ -10,11 +10,11 @@ import java.net.URI;
 import javax.xml.namespace.QName;
 import vnet.middleware.Middleware;
 
-/** Web Services: SOAP over HTTP by JAX-WS, bytes as base64Binary; a push is a oneway operation, which HTTP acknowledges. */
+/** Carries bytes by Web Services (SOAP over HTTP, JAX-WS), as base64Binary; a push is a oneway operation, which HTTP acknowledges. */
 public final class WebServices implements Middleware {
     private static final String SPACE = "urn:vnet:exchange";
 
-    /** The port type. */
+    /** The operations of the service (its port type). */
     @WebService(targetNamespace = SPACE, name = "Exchange")
     public interface Exchange {
         @WebMethod
@@ -25,7 +25,7 @@ public final class WebServices implements Middleware {
         void push(byte[] message);
     }
 
-    /** The service. */
+    /** The service: calls the receiver for each operation. */
     @WebService(
             targetNamespace = SPACE,
             serviceName = "ExchangeService",

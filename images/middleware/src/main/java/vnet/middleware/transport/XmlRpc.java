@@ -10,7 +10,7 @@ import org.apache.xmlrpc.server.XmlRpcServerConfigImpl;
 import org.apache.xmlrpc.webserver.WebServer;
 import vnet.middleware.Middleware;
 
-/** XML-RPC (Apache): bytes as base64; a push is a call with an empty answer. */
+/** Carries bytes by XML-RPC (Apache), as base64; a push is a call whose answer is ignored. */
 public final class XmlRpc implements Middleware {
     private static final int CONNECT_MS = 2_000;
 

@@ -30,8 +30,8 @@ import org.jxmpp.jid.impl.JidCreate;
 import vnet.middleware.Middleware;
 
 /**
- * XMPP (Smack) without TLS: requests are IQ stanzas, pushes are messages, publications use XEP-0060, bytes are base64. prosody
- * runs beside the listening side, whose client also uses it, over loopback.
+ * Carries bytes by XMPP (Smack) without TLS, as base64: requests are IQ stanzas, pushes are messages, publications use XEP-0060.
+ * prosody runs beside the listening side, whose client also uses it, over loopback.
  */
 public final class Xmpp implements Middleware {
     private static final String SPACE = "urn:vnet:exchange";
@@ -43,7 +43,7 @@ public final class Xmpp implements Middleware {
     private static final String NODE = "published";
     private static final int PATIENCE_MS = 2_000;
 
-    /** An IQ stanza with bytes. */
+    /** An IQ stanza that carries bytes as base64. */
     private static final class Exchange extends IQ {
         private final String text;
 

@@ -7,7 +7,7 @@ import org.zeromq.ZMQ;
 import org.zeromq.ZMQException;
 import vnet.middleware.Middleware;
 
-/** ZeroMQ in Java (JeroMQ): REQ and REP, PUSH and PULL on the next port, PUB and SUB. */
+/** Carries bytes by ZeroMQ in Java (JeroMQ): REQ and REP for requests, PUSH and PULL on the next port for pushes, PUB and SUB for publications. */
 public final class ZeroMq implements Middleware {
     private static final int SILENCE_MS = 10_000; // receive timeout of requests; a flooded JVM that still compiles takes seconds
 
