@@ -1,7 +1,7 @@
-//! TCP sequence analysis: classifies retransmissions by Wireshark's documented rules.
+//! Analyses TCP sequence numbers: classifies retransmissions by Wireshark's documented rules.
 //!
-//! The rules are those of the Wireshark User's Guide, "TCP Analysis" (7.5), in the order of version 4.0; tests compare
-//! the results with tshark. As in Wireshark, a sequence number of 0 means "not seen yet".
+//! The rules are those of the Wireshark User's Guide, "TCP Analysis" (7.5), in the order of version 4.0;
+//! tests compare the results with tshark. As in Wireshark, a sequence number of 0 means "not seen yet".
 
 pub const FIN: u16 = 0x01;
 pub const SYN: u16 = 0x02;

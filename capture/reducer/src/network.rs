@@ -37,8 +37,8 @@ pub fn text(address: u128) -> String {
     }
 }
 
-/// Decodes an IPv4 header and what follows it. `wire`: bytes that the frame had from here on, which limit the
-/// header's length field.
+/// Decodes an IPv4 header and the transport header after it. `wire`: the number of bytes that the frame
+/// had from the IPv4 header on, which limits the header's length field.
 #[inline]
 pub fn ipv4<'a>(packet: &mut Packet<'a>, data: &'a [u8], wire: usize) {
     if data.len() < 20 || data[0] >> 4 != 4 || data[0] & 0xf < 5 {
@@ -62,7 +62,8 @@ pub fn ipv4<'a>(packet: &mut Packet<'a>, data: &'a [u8], wire: usize) {
     }
 }
 
-/// Decodes an IPv6 header and what follows it; `wire` as for `ipv4`.
+/// Decodes an IPv6 header, its extension headers and the transport header after them; `wire` as for
+/// `ipv4`.
 pub fn ipv6<'a>(packet: &mut Packet<'a>, data: &'a [u8], wire: usize) {
     if data.len() < 40 || data[0] >> 4 != 6 {
         return;

@@ -1,5 +1,5 @@
-//! Entry points for fuzzing: they parse bytes of a peer, a program or the lab process as a node does, without
-//! sending or opening anything.
+//! Defines the entry points for fuzzing, which parse bytes of a peer, a program or the lab process as a
+//! node does, without sending or opening anything.
 
 use crate::{frames, netlink, node, payload, proto, prove, roles, schedule};
 

@@ -1,5 +1,5 @@
-//! Process 1 of the built-in VM image: sets up mounts, modules and device names, then starts the agent and the guest
-//! agent. The VM ends with the agent.
+//! Implements process 1 of the built-in VM image: sets up mounts, modules and device names, then starts
+//! the agent and the guest agent. The VM ends with the agent.
 
 mod console;
 mod devices;

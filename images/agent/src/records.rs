@@ -1,4 +1,4 @@
-//! Formats the lines of messages.csv, the message records (docs/contracts.md).
+//! Formats the lines of messages.csv, the message records (docs/contracts/records.md).
 
 use std::io::Write;
 

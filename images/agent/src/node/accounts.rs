@@ -32,7 +32,7 @@ pub struct Account {
     pub software: String,
     /// The settings as the plan has them.
     plan: Value,
-    /// The same settings with the times of messages and t0, as the file of flows holds them.
+    /// The settings with the times of messages and t0 added, as in the file of flows.
     settings: Value,
     flows_file: String,
     records_file: String,

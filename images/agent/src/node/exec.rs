@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::process::{Command, Stdio};
 
-/// How long after the command's end the agent still reads output, if a descendant keeps it open.
+/// The time after the command's end for which the agent still reads output, if a descendant keeps it open.
 const LINGER_NS: i64 = 200_000_000;
 
 pub struct Exec {

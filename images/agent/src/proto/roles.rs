@@ -22,7 +22,8 @@ pub enum Arrivals {
     Together,
 }
 
-/// A step of a schedule's rate: `per_s` ticks a second from `from_ns` on.
+/// A step of a schedule's rate: from `from_ns` on, the schedule has `per_s` ticks a second. A tick is a
+/// time at which messages are due.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Rate {
     pub from_ns: i64,
@@ -40,7 +41,7 @@ pub struct Schedule {
     pub count: u64,
     #[serde(default)]
     pub arrivals: Arrivals,
-    /// The number of messages at each tick.
+    /// The number of messages that are due at each tick.
     #[serde(default = "once")]
     pub burst: u32,
 }

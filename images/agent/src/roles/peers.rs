@@ -1,4 +1,4 @@
-//! Defines the receivers of senders without a broker, and builds the replies to requests.
+//! Defines a receiver to which a sender without a broker sends, and builds the replies to requests.
 
 use crate::payload::bytes::Bytes;
 use crate::payload::{Identity, Payload, Purpose};

@@ -1,5 +1,5 @@
-//! Computes with a piecewise constant rate: the expected number of ticks as a function of time, and its
-//! inverse.
+//! Computes the expected number of ticks up to a time, and the time of a tick, from a rate that is
+//! constant piece by piece. A tick is a time at which messages of a schedule are due.
 
 use crate::os::Res;
 use crate::proto::Rate;

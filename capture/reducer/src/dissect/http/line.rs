@@ -1,4 +1,5 @@
-//! Parses lines of an HTTP/1.x message: start lines, the two fields that determine the body's length, chunk sizes.
+//! Parses lines of an HTTP/1.x message: start lines, the two header fields that determine the body's
+//! length, and chunk sizes.
 
 /// The most bytes of a line that are kept, enough for all lines that matter.
 const KEPT: usize = 64;

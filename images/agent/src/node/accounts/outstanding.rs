@@ -54,7 +54,8 @@ pub struct Sent {
     pub to: Vec<String>,
     /// The schedule, which yields the due times of messages; None for a greedy flow.
     ticks: Option<Ticks>,
-    /// The same schedule, used to count due messages; it is ahead of `ticks`, since records are read later.
+    /// A second copy of the schedule, used to count due messages; it is ahead of `ticks`, since records
+    /// are read later.
     counter: Option<Ticks>,
     due: u64,
     settled: u64,

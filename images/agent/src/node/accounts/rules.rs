@@ -145,7 +145,8 @@ impl Rules {
         }
     }
 
-    /// Returns when a message is due, None without a schedule; an error if the message is not due by now.
+    /// Returns when a message is due, in Unix nanoseconds; None for a greedy flow or a message that is
+    /// already recorded. An error if the message is not due by now.
     fn due(&mut self, number: i64, seq: u64) -> Result<Option<i64>, String> {
         let (now_ns, t0_ns) = (
             self.window.now_ns + EARLY_NS,

@@ -19,8 +19,8 @@ pub struct Window {
 }
 
 impl Window {
-    /// Parses and checks a time since t0 in Unix nanoseconds; the check also finds seconds or milliseconds in
-    /// place of nanoseconds.
+    /// Parses a time in Unix nanoseconds, and checks that it lies between t0 and now. This also finds
+    /// times in seconds or milliseconds. An error before t0 is known.
     pub fn time(&self, name: &str, text: &str) -> Result<i64, String> {
         let at = whole(name, text)?;
         match self.t0_ns {
@@ -52,7 +52,8 @@ impl Window {
         ))
     }
 
-    /// Checks a time in the program's life, which may begin before t0.
+    /// Checks that a time lies between the program's start, which may precede t0, and now, with a
+    /// tolerance of `early_ns` at both ends.
     pub fn life(&self, name: &str, at: i64, early_ns: i64) -> Fault {
         if at.saturating_add(early_ns) < self.began_ns {
             return Err(format!(

@@ -10,7 +10,7 @@ use std::net::{TcpListener, TcpStream};
 use std::thread::{JoinHandle, spawn};
 use std::time::Duration;
 
-/// How the scripted broker confirms the publications of one connection.
+/// The way in which the scripted broker confirms the publications of one connection.
 #[derive(Clone, Copy)]
 enum Confirms {
     Each,

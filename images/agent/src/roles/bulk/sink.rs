@@ -13,7 +13,7 @@ use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::os::fd::{AsRawFd, RawFd};
 
 const CHUNK: usize = 262_144;
-/// The most reads in a row before other work gets its turn.
+/// The most reads in a row, so that a fast flow does not keep the node from other work.
 const AT_ONCE: usize = 64;
 
 struct Connection {

@@ -1,4 +1,4 @@
-//! Determines a frame's number in its stream, since smpCnt numbers samples within their second only.
+//! Determines a frame's number in its stream: smpCnt alone gives only the frame's place within a second.
 
 /// After a silence of this length or more the clock determines the second of a frame; otherwise the
 /// previous frames do.
@@ -24,12 +24,12 @@ impl Counting {
         }
     }
 
-    /// Returns the number of a frame that arrived `at_ns` after the stream's start and is number `place` of
-    /// its second; None if the stream cannot have sent it yet.
+    /// Returns the number in the stream of a frame that arrived `at_ns` after the stream's start and is
+    /// number `place` of its second; None if the stream cannot have sent the frame yet.
     ///
-    /// Without a silence it is the number nearest to that of the newest frame, so that delays may grow beyond
-    /// a second. After a silence it is the latest number that could have been sent, so that numbers stay
-    /// right after an outage of any length.
+    /// Without a silence before the frame, its number is the one nearest to that of the newest frame, so
+    /// that delays may grow beyond a second. After a silence it is the latest number that could have been
+    /// sent, so that numbers stay right after an outage of any length.
     pub fn number(&mut self, place: u64, at_ns: i64) -> Option<u64> {
         let fps = self.frames_per_s;
         let flowing = self
