@@ -3,7 +3,7 @@
 
 use super::{Dissector, Notes};
 
-/// VXLAN (RFC 7348).
+/// Recognises VXLAN (RFC 7348).
 pub const VXLAN: Dissector = Dissector {
     name: "vxlan",
     udp_ports: &[4789],
@@ -11,7 +11,7 @@ pub const VXLAN: Dissector = Dissector {
     ..Dissector::NONE
 };
 
-/// GENEVE (RFC 8926).
+/// Recognises GENEVE (RFC 8926).
 pub const GENEVE: Dissector = Dissector {
     name: "geneve",
     udp_ports: &[6081],
@@ -19,7 +19,7 @@ pub const GENEVE: Dissector = Dissector {
     ..Dissector::NONE
 };
 
-/// GRE (RFC 2784 and 2890); version 1 is that of PPTP (RFC 2637).
+/// Recognises GRE (RFC 2784 and 2890); its version 1 is that of PPTP (RFC 2637).
 pub const GRE: Dissector = Dissector {
     name: "gre",
     ip_protocols: &[47],
@@ -27,7 +27,7 @@ pub const GRE: Dissector = Dissector {
     ..Dissector::NONE
 };
 
-/// MPLS, unicast and multicast (RFC 3032).
+/// Recognises MPLS, unicast and multicast (RFC 3032).
 pub const MPLS: Dissector = Dissector {
     name: "mpls",
     ethertypes: &[0x8847, 0x8848],

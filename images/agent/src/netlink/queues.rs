@@ -3,9 +3,9 @@
 
 use super::{QdiscCounters, TCA_STATS2, attribute, i32_at, qdisc, u64_at};
 
-/// From linux/gen_stats.h.
+/// The attribute with the statistics that only this kind of qdisc has (linux/gen_stats.h).
 const TCA_STATS_APP: u16 = 4;
-/// From linux/rtnetlink.h.
+/// The attribute with the name of the qdisc's kind (linux/rtnetlink.h).
 pub const TCA_KIND: u16 = 1;
 /// TCA_CAKE_STATS_TIN_STATS; the next ones are the TCA_CAKE_TIN_STATS_* of linux/pkt_sched.h.
 const CAKE_TINS: u16 = 10;

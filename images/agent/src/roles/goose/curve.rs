@@ -8,7 +8,7 @@ use serde::Deserialize;
 pub struct Curve {
     /// The intervals after a change, in order: T1, T1, T2, T3 ...
     pub retransmit_ns: Vec<i64>,
-    /// The interval after all of these: T0.
+    /// The interval between messages after the last of `retransmit_ns`: T0.
     pub stable_ns: i64,
     /// The field timeAllowedToLive of messages; 0: twice the interval to the next message.
     pub time_allowed_to_live_ms: u32,

@@ -37,7 +37,7 @@ struct State {
     st_num: u32,
     sq_num: u32,
     changed_ns: i64,
-    /// Number of messages with this state.
+    /// Number of messages with this state that were sent so far.
     sent: usize,
     next_ns: i64,
     /// The event that led to this state, until its retransmission curve is complete or the next event occurs.

@@ -8,7 +8,7 @@ use crate::records;
 use crate::roles::Role;
 use std::os::fd::RawFd;
 
-/// A subscriber's streams of one protocol.
+/// The streams that a subscriber receives, all of one protocol (GOOSE or sampled values).
 pub trait Streams {
     /// Records the message of a frame. Returns whether the frame carries a message; None for a frame of an
     /// unknown stream. `t0_ns` is None before `go`.

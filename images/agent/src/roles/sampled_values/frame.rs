@@ -15,7 +15,7 @@ const PEAK_V: f64 = 1_633_000.0;
 /// block before it.
 const MOST_BLOCKS: u32 = 1024;
 
-/// The content of the field `sample`.
+/// The form of the data set that each ASDU carries in its field `sample`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Dataset {
@@ -33,7 +33,7 @@ pub struct Stream {
     pub conf_rev: u32,
     /// Samples a second; smpCnt counts from 0 to rate - 1.
     pub rate: u32,
-    /// ASDUs per frame.
+    /// Number of ASDUs (samples) in each frame.
     pub asdus: u32,
 }
 
