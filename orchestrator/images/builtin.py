@@ -1,4 +1,4 @@
-"""Builds the built-in images: a Debian kernel or our tiny one, and the initramfs."""
+"""Builds the built-in images: a kernel (Debian's or our tiny one) and an initramfs of Debian packages."""
 
 from __future__ import annotations
 
@@ -20,13 +20,20 @@ Say = Callable[[str], None]
 
 
 def input_hash(recipe: Recipe) -> str:
-    """The hash of the recipe and the build steps; the agent is stored separately and not part of it."""
+    """Returns the hash of the recipe, its contents and the code that builds the image.
+
+    The agent is not part of the hash, since find.py appends it to a copy of the initramfs.
+    """
     files = [*SOURCES, *(tiny.INPUTS if recipe.kernel == "tiny" else ())]
     return digest(files, repr(recipe), repr(contents(recipe.more)))
 
 
 def build(recipe: Recipe, agent: Path, say: Say) -> Image:
-    """Builds an image into the cache and answers it. Errors: ImageError."""
+    """Builds the image of a recipe in the cache and returns it. Errors: ImageError.
+
+    agent: the agent's program; the image receives the shared libraries that it loads. say: receives one line
+    of progress for each step.
+    """
     require(TOOLS)
     parts = contents(recipe.more)
     say("packages: resolving")

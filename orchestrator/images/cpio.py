@@ -1,4 +1,7 @@
-"""Archives in cpio's `newc` form, as the kernel unpacks them: the same entries give the same bytes."""
+"""Writes cpio archives in the `newc` format, which the kernel unpacks as an initramfs.
+
+The same entries always give the same bytes.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +18,11 @@ TRAILER = "TRAILER!!!"
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A file, directory, link or device: `mode` with the kind of file, `data` its content or its target.
+    """A file, directory, symbolic link or device in an archive.
 
-    `source`: a file of this machine that has the content instead. `device`: as st_rdev.
+    mode: the permissions with the type of file, as st_mode. data: the content of a file, or the target of a
+    link. source: a file of this machine with the content, in place of `data`. device: the device number, as
+    st_rdev.
     """
 
     path: str  # without a leading slash
@@ -42,16 +47,17 @@ def link(path: str, target: str) -> Entry:
 
 
 def archive(entries: Iterable[Entry]) -> bytes:
-    """The archive as `write` writes it."""
+    """Returns the bytes of an archive of the entries (see `write`)."""
     whole = io.BytesIO()
     write(entries, whole)
     return whole.getvalue()
 
 
 def write(entries: Iterable[Entry], to: BinaryIO) -> None:
-    """The archive, sorted by path, with the directories that the paths need; time zero.
+    """Writes an archive of the entries, sorted by path; of entries with the same path, the last one counts.
 
-    Its length is a multiple of 4, so that another archive may follow.
+    Parent directories without an entry are added with mode 755. All modification times are 0. The length is
+    a multiple of 4 bytes, so that another archive may follow.
     """
     by_path = {entry.path: entry for entry in entries}
     for path in list(by_path):

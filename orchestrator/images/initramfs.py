@@ -1,4 +1,8 @@
-"""The built-in images' initramfs: what the agent needs, and all else in a packed file system for /usr."""
+"""Builds the initramfs of the built-in images.
+
+It holds the files that the agent needs to start, and a squashfs image of /usr with all others. The agent
+itself follows as an archive of its own (`agent_part`).
+"""
 
 from __future__ import annotations
 
@@ -28,9 +32,10 @@ _OWN = ("ip", "tc", "sh", "init", "linuxrc", "busybox")
 
 
 def libraries(tree: Path, program: Path, more: Sequence[str] = ()) -> dict[str, Path]:
-    """The shared libraries that a program loads, by name, from the unpacked packages alone.
+    """Returns the shared libraries that a program loads: the path of each in `tree`, by name.
 
-    more: directories in which they may be beside the system's.
+    tree: the directory with the unpacked packages. more: directories in it that are searched after the
+    system's. Errors: ImageError if the loader would take a library from this machine instead.
     """
     search = ":".join(str(tree / directory) for directory in (*LIBRARIES, *more))
     loader = _loader(tree)
@@ -50,9 +55,11 @@ def _loader(tree: Path) -> Path:
 
 
 def usr(tree: Path, contents: Contents, agent: Path, modules: Modules | None, target: Path) -> None:
-    """Writes the packed /usr: programs, their libraries, busybox's commands, netem's tables, modules.
+    """Writes the squashfs image of /usr to `target`.
 
-    The agent's libraries are not in it: they lie open.
+    It holds the programs and their libraries, busybox's commands, netem's tables and the kernel modules
+    (None: the kernel has no modules). The agent's libraries are not in it; `base` puts them into the
+    initramfs.
     """
     root = target.with_suffix(".tree")
     lying_open = libraries(tree, agent)
@@ -77,7 +84,7 @@ def usr(tree: Path, contents: Contents, agent: Path, modules: Modules | None, ta
 
 
 def _modules(root: Path, modules: Modules) -> None:
-    """Under the paths that the index names, for modprobe."""
+    """Copies the modules and their index to the paths below lib/modules at which modprobe expects them."""
     for path in (*modules.all, *modules.index):
         _copy(path, root / "lib/modules" / str(path).split("/lib/modules/", 1)[1])
 
@@ -97,7 +104,7 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _busybox(root: Path) -> None:
-    """busybox's commands under their names, where no program of ours has it."""
+    """Links each of busybox's commands to busybox, except those in `_OWN` and names that already exist."""
     for path in run([root / "bin/busybox", "--list-full"], why="busybox").split():
         name = Path(path).name
         place = root / ("sbin" if "sbin" in path else "bin") / name
@@ -106,7 +113,7 @@ def _busybox(root: Path) -> None:
 
 
 def pack(root: Path, target: Path) -> None:
-    """A file system image: the same tree gives the same bytes."""
+    """Writes a directory tree as a squashfs image to `target`; the same tree always gives the same bytes."""
     form = "-comp zstd -Xcompression-level 19 -b 64K -no-xattrs -all-root -no-exports"
     fixed = "-mkfs-time 0 -all-time 0 -processors 1 -noappend -no-progress -quiet"
     argv: list[str | Path] = ["mksquashfs", root, target, *form.split(), *fixed.split()]
@@ -114,15 +121,18 @@ def pack(root: Path, target: Path) -> None:
 
 
 def base(tree: Path, contents: Contents, agent: Path, modules: Modules | None, packed: Path) -> bytes:
-    """The initramfs without the agent and the node's own part; more archives may follow it."""
+    """Returns the initramfs without the agent and without the files of a particular node.
+
+    packed: the squashfs image of /usr, which it contains. Further archives may be appended.
+    """
     small = _open_files(tree, contents, agent, modules)
-    # A packed archive of what packs well, then the packed file system as it is.
+    # A compressed archive of the small files, then an uncompressed one, since squashfs is compressed already.
     first = gzip.compress(cpio.archive(small), 9, mtime=0)
     return _padded(first) + cpio.archive([cpio.file("vnet/usr.squashfs", packed.read_bytes())])
 
 
 def _passwd(accounts: Sequence[str]) -> str:
-    """Accounts that programs change to, besides root and `nobody`."""
+    """Returns /etc/passwd with root, nobody and the accounts that programs change to."""
     own = "".join(f"{name}:x:{n}:{n}::/:/bin/false\n" for n, name in enumerate(accounts, FIRST_ACCOUNT))
     return f"root:x:0:0:root:/root:/bin/sh\n{own}nobody:x:65534:65534::/:/bin/false\n"
 
@@ -163,7 +173,7 @@ def _open_files(tree: Path, contents: Contents, agent: Path, modules: Modules | 
 
 
 def agent_part(agent: Path) -> bytes:
-    """The archive that brings the agent."""
+    """Returns the compressed archive with the agent's program, to be appended to the initramfs."""
     return _padded(gzip.compress(cpio.archive([cpio.file(AGENT, agent.read_bytes(), 0o755)]), 6, mtime=0))
 
 

@@ -1,4 +1,8 @@
-"""Debian's kernel for guests: the bare vmlinux (faster to boot than its packed form), chosen modules."""
+"""Takes the parts of Debian's kernel package that a guest needs.
+
+These are the uncompressed kernel (vmlinux), which boots faster than the compressed one, and the modules that
+the recipe names.
+"""
 
 from __future__ import annotations
 
@@ -12,23 +16,31 @@ from pathlib import Path
 from orchestrator.images.errors import ImageError
 from orchestrator.images.run import run
 
-# Documentation/arch/x86/boot.rst: size of the real-mode part, place and length of the packed kernel.
+# Offsets in a bzImage (Documentation/arch/x86/boot.rst): the number of sectors of the real-mode part; the
+# place and length of the compressed kernel.
 _SETUP_SECTORS, _PAYLOAD = 0x1F1, 0x248
 _LZ4, _XZ, _GZIP, _ZSTD = b"\x02\x21\x4c\x18", b"\xfd7zXZ\x00", b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 
 
 @dataclass(frozen=True, slots=True)
 class Modules:
-    """Files by their path below /usr/lib/modules; `early` in load order."""
+    """The modules of one kernel, as paths of files in the unpacked packages.
+
+    early: the modules that the agent loads at boot, in load order. all: these and the recipe's `late`
+    ones, with their dependencies.
+    """
 
     release: str
     early: tuple[Path, ...]
     all: tuple[Path, ...]
-    index: tuple[Path, ...]  # what modprobe reads
+    index: tuple[Path, ...]  # files that modprobe reads, such as modules.dep
 
 
 def vmlinux(vmlinuz: Path, target: Path) -> None:
-    """Unpacks a bzImage. Errors: ImageError where its form is unknown."""
+    """Writes the uncompressed kernel (an ELF file) of a bzImage to `target`.
+
+    Errors: ImageError if the compression is unknown or the result is not an ELF file.
+    """
     image = vmlinuz.read_bytes()
     start, length = struct.unpack_from("<II", image, _PAYLOAD)
     start += ((image[_SETUP_SECTORS] or 4) + 1) * 512
@@ -51,7 +63,7 @@ def vmlinux(vmlinuz: Path, target: Path) -> None:
 
 
 def release_of(tree: Path) -> str:
-    """The release of the one kernel in an unpacked package."""
+    """Returns the release of the kernel in the unpacked packages. Errors: ImageError unless there is one."""
     found = [path.name.removeprefix("vmlinuz-") for path in (tree / "boot").glob("vmlinuz-*")]
     if len(found) != 1:
         raise ImageError(f"kernel packages: {len(found)} kernels where one is expected: {' '.join(found)}")
@@ -59,7 +71,10 @@ def release_of(tree: Path) -> str:
 
 
 def modules(tree: Path, release: str, early: tuple[str, ...], late: tuple[str, ...]) -> Modules:
-    """The named modules with all that they depend on."""
+    """Returns the modules `early` and `late` with all modules that they depend on, and writes their index.
+
+    tree: the directory with the unpacked packages. Errors: ImageError if the kernel has no such module.
+    """
     merged = tree / "lib" / "modules"
     if not merged.is_dir():
         (tree / "lib").mkdir(exist_ok=True)

@@ -1,4 +1,7 @@
-"""Debian packages without root: resolved and fetched by apt, kept in a cache, unpacked into a directory."""
+"""Resolves and downloads Debian packages with apt and unpacks them into a directory, all without root.
+
+Downloaded packages stay in a cache.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ UPDATE = "apt-get update as root, or look at /etc/apt/sources.list"
 class Package:
     name: str
     version: str
-    deb: str  # file name as apt writes it
+    deb: str  # name of the package file, as apt prints it
 
     @property
     def pin(self) -> str:
@@ -30,7 +33,10 @@ class Package:
 
 
 def _apt(state: Path) -> list[str]:
-    """apt-get with the machine's own sources and lists, as any user."""
+    """Returns the start of an apt-get command that runs as the present user.
+
+    It uses this machine's sources and lists, and `state` for downloads.
+    """
     user = pwd.getpwuid(os.geteuid()).pw_name
     options = [f"APT::Sandbox::User={user}", f"Dir::Cache={state}", "APT::Install-Recommends=false"]
     return ["apt-get", "-q", *(word for option in options for word in ("-o", option))]
@@ -43,7 +49,10 @@ def _state() -> Path:
 
 
 def resolve(wanted: Sequence[str], keep: Callable[[str], bool]) -> list[Package]:
-    """The wanted packages, and of those that apt installs with them the ones that `keep` selects."""
+    """Returns the wanted packages and those of their dependencies whose names `keep` accepts, sorted by name.
+
+    Packages that this machine has installed count as dependencies too. Errors: ImageError.
+    """
     require({"apt-get": "apt", "dpkg-deb": "dpkg"})
     state = _state()
     nothing = state / "no-status"
@@ -63,7 +72,10 @@ def _package(file: str) -> Package:
 
 
 def fetch(packages: Iterable[Package]) -> dict[Package, Path]:
-    """The package files, each downloaded once (apt checks them against its signed lists)."""
+    """Returns the file of each package; downloads those that the cache does not hold. Errors: ImageError.
+
+    apt compares downloads with its signed lists.
+    """
     state = _state()
     kept = state / "debs"
     kept.mkdir(exist_ok=True)
@@ -87,7 +99,7 @@ def fetch(packages: Iterable[Package]) -> dict[Package, Path]:
 
 
 def unpack(debs: Iterable[Path], directory: Path) -> None:
-    """All packages' files into one tree."""
+    """Unpacks the files of all packages into one directory tree. Errors: ImageError."""
     for deb in debs:
         run(["dpkg-deb", "-x", deb, directory], why=f"{deb.name} cannot be unpacked")
 
@@ -98,7 +110,10 @@ def sha256(file: Path) -> str:
 
 
 def sources() -> tuple[str, str]:
-    """Suite and mirror that this machine's own Debian packages come from. Errors: ImageError."""
+    """Returns the first Debian suite and its mirror among apt's sources, such as ("trixie", "http://...").
+
+    Suites of updates and security are skipped. Errors: ImageError if there is none.
+    """
     for codename, site in _suites():
         if site.rstrip("/").endswith("/debian") and codename.isalpha():
             return codename, site
@@ -106,14 +121,14 @@ def sources() -> tuple[str, str]:
 
 
 def one_line_sources() -> str:
-    """The same and its updates, for the sources.list of another system."""
+    """Returns a sources.list with the suite that `sources` finds and its other parts, such as security."""
     release, _ = sources()
     suites = [(codename, site) for codename, site in _suites() if codename.startswith(release)]
     return "".join(f"deb {site} {codename} main\n" for codename, site in suites)
 
 
 def _suites() -> list[tuple[str, str]]:
-    """(codename, site) of Debian's own archives among apt's sources."""
+    """Returns (codename, site) of each Debian archive among apt's sources, those of security included."""
     argv = ["apt-get", "indextargets", "--format", "$(CODENAME) $(SITE)", "Created-By: Packages"]
     lines = dict.fromkeys(run(argv, why="apt's sources").splitlines())
     pairs = [(codename, site) for codename, _, site in (line.partition(" ") for line in lines)]
