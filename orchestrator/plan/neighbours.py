@@ -29,7 +29,9 @@ Asked = tuple[str, str]  # a node, and a neighbour's address
 
 
 def known(plan: Plan, relays: Mapping[str, str]) -> dict[str, tuple[Neighbour, ...]]:
-    """Returns the static neighbours of each node, for pairs of nodes that flows, routes or links need.
+    """Returns, by node, the static neighbour entries for the hops of flows, routes and links between nodes
+    where resolution may lose messages; empty if no link has an impairment.
+
     `relays`: flow name -> node that relays its messages.
     """
     if not any(way.impairment.present for link in plan.links for way in (link.forward, link.reverse)):

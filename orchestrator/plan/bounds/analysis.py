@@ -40,8 +40,8 @@ class _Class:
 
 
 def analyse(servers: Iterable[Server], streams: Sequence[Stream]) -> list[Bound]:
-    """Returns one bound for each stream, in the order of `streams`; a bound without
-    `worst_s` has the reason.
+    """Returns one bound for each stream, in the order of `streams`; a bound whose `worst_s` is None holds the
+    reason.
     """
     known = {server.name: server for server in servers}
     ways = [_Way(stream, worst_s=stream.ends_s, why=stream.unknown) for stream in streams]
