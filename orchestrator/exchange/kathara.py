@@ -31,7 +31,7 @@ def read(path: Path) -> Network:
 
 @dataclass
 class _Device:
-    """A machine in lab.conf: its first line, and for each interface number the collision domain and its line."""
+    """A machine in lab.conf: its first line, and by interface number the collision domain and its line."""
 
     line: int
     domains: dict[int, tuple[str, int]] = field(default_factory=dict)  # and the line that says it

@@ -26,7 +26,7 @@ BYTE_ORDER_MARK = "\ufeff"  # which the parser's places do not count
 
 
 class MigrateError(Exception):
-    """The keys cannot be rewritten; the text gives the place and the remedy."""
+    """Raised if keys cannot be rewritten; the text gives the place and the remedy."""
 
 
 def migrated(file: str, content: bytes, overrides: Mapping[str, Any] | None = None) -> bytes:
