@@ -44,7 +44,9 @@ class Costs:
     files_at: Mapping[str, int] = field(default_factory=dict)  # role of the other end -> open files there
     peers: int = 0  # nodes that it talks to
     one_copy: bool = False  # multicast: a message leaves once, however many receivers it has
-    packets: tuple[tuple[float, int], ...] = ()  # (frames, bytes of each) at a point that sees all of its traffic
+    packets: tuple[
+        tuple[float, int], ...
+    ] = ()  # (frames, bytes of each) at a point that sees all of its traffic
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +145,7 @@ class Kind:
     shares: Callable[[Software], Shares | None] = _no_shares
     in_agent: bool = True  # no program that can be started and stopped alone
     endpoint: Callable[[Any], bool] = lambda _model: True  # whether records name it
-    # Order of connecting in the ramp: 0 for software that only receives, then 1 for senders; None: not in it.
+    # Order in the ramp: software that only receives connects first (0), then senders (1); None: neither.
     ramp: Callable[[Any], int | None] = lambda _model: None
     binds: Callable[[Any], Sequence[Bind]] = lambda _model: ()
     numbered: Callable[[Software, Ledger], Software] = lambda software, _ledger: software

@@ -23,7 +23,7 @@ PROTOCOL = "vnet"  # how the reducer calls messages of the agent's own payload
 
 
 class Peer(Base):
-    """The keys of one side of an exchange: `listen` for the side that receives, `to` for the side that sends."""
+    """The keys of one side of an exchange: a side that receives has `listen`, a side that sends has `to`."""
 
     listen: Port | None = Field(None, description="Port of the side that receives.")
     to: Targets | None = Field(

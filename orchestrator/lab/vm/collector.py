@@ -52,7 +52,9 @@ class Collector:
             yield from file.rest()
 
     def collect(self) -> None:
-        """After the load, fetches the last estimates and all files, and warns of inexact clocks."""
+        """Fetches the last clock estimates and all files after the load, and adds a warning with the largest
+        clock error, which makes the run suspect above 10 ms.
+        """
         self.fetch([g for g in self._guests.values() if g.ready])
         facts = self._watch.clocks()
         worst = max(facts.items(), key=lambda f: int(f[1]["error_ns"]), default=None)
