@@ -79,7 +79,7 @@ class Client:
         return self.session
 
     def leave(self, why: str = "") -> None:
-        """Ends the session and records it: with QUIT if `why` is empty, else as a failure with that reason."""
+        """Ends the session and records it: with QUIT if `why` is empty, else as a failed session."""
         session, self.session = self.session, None
         if session is None:
             return
