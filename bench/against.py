@@ -94,7 +94,7 @@ def _remove(group: Path) -> None:
 
 
 def ratio(pairs: Sequence[tuple[float, float]]) -> Ratio:
-    """The ratio with its interval, from at least two pairs (this checkout, the other)."""
+    """Returns the ratio with its interval, from at least two pairs (this checkout, the other)."""
     logs = [math.log(mine / theirs) for mine, theirs in pairs]
     mean = statistics.fmean(logs)
     half = stdtrit(len(logs) - 1, 0.975) * statistics.stdev(logs) / math.sqrt(len(logs))
@@ -103,8 +103,8 @@ def ratio(pairs: Sequence[tuple[float, float]]) -> Ratio:
 
 
 def compared(other: Path, words: Sequence[str], pairs: int) -> list[tuple[Turn, Turn]]:
-    """The turns of this checkout and of the other in pairs; both run once before, so that their archives
-    exist.
+    """Returns the turns of this checkout and of the other in pairs; both run once before, so that their
+    archives exist.
     """
     for checkout in (ROOT, other):
         turn(checkout, words)

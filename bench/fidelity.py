@@ -76,7 +76,7 @@ def run(arguments: list[str], out: Path) -> Path:
 
 
 def figures(run_dir: Path) -> Figures:
-    """The figures of the hold, during which all clients are connected."""
+    """Returns the figures of the hold, during which all clients are connected."""
     manifest = json.loads((run_dir / "manifest.json").read_text())
     start, end = manifest["phases"]["hold"]
     seconds = (end - start) / 1e9
@@ -112,7 +112,7 @@ def packets(run_dir: Path) -> pl.DataFrame:
 
 
 def size_gap(one: Path, other: Path) -> float:
-    """The Kolmogorov-Smirnov distance between the packet sizes at the broker of two runs."""
+    """Returns the Kolmogorov-Smirnov distance between the packet sizes at the broker of two runs."""
     counts = [packets(d)["wire_bytes"].value_counts(normalize=True, name="share") for d in (one, other)]
     joined = (
         counts[0].join(counts[1], on="wire_bytes", how="full", coalesce=True).fill_null(0).sort("wire_bytes")

@@ -88,7 +88,7 @@ def grow(raw: Path, plan: Plan, second: int) -> None:
 
 
 def cpu_s(pid: int) -> float:
-    """The user and system time of a process in seconds (fields 14 and 15 of /proc/PID/stat)."""
+    """Returns the user and system time of a process in seconds (fields 14 and 15 of /proc/PID/stat)."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) * TICK_S
 
@@ -133,7 +133,7 @@ class Served:
 
 
 def server_share(served: Served) -> float:
-    """The share of a core that the server uses while one viewer watches."""
+    """Returns the share of a core that the server uses while one viewer watches."""
     base, jar = served.address.partition("/?")[0], CookieJar()
     opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(jar))
     opener.open(served.address, timeout=60).close()
@@ -176,7 +176,9 @@ COUNT_FRAMES = """async (seconds) => {
 
 
 def frames_per_s(served: Served, picture: str | None) -> tuple[float, float]:
-    """The frames a second, and the longest gap in ms, of a browser whose map of all nodes is dragged."""
+    """Returns the frames a second, and the longest gap in ms, of a browser whose map of all nodes
+    is dragged.
+    """
     from playwright.sync_api import sync_playwright
 
     over = threading.Event()

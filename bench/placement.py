@@ -60,8 +60,8 @@ def topology(nodes: int, hosts: int) -> str:
 
 
 def planned(nodes: int, hosts: int) -> tuple[float, float, int]:
-    """The wall-clock seconds, the CPU seconds (least of TURNS each) and the largest memory in bytes of `vnet
-    plan`.
+    """Returns the wall-clock seconds, the CPU seconds (least of TURNS each) and the largest memory in bytes
+    of `vnet plan`.
     """
     found = []
     with tempfile.TemporaryDirectory() as directory:

@@ -32,8 +32,8 @@ SCRIPTS = (
 
 
 def measure(script: str) -> list[dict[str, Any]] | None:
-    """The rows that one benchmark prints, or None if it failed; each runs in its own process, so that none
-    warms up another.
+    """Returns the rows that one benchmark prints, or None if it failed; each runs in its own process, so that
+    none warms up another.
     """
     print(f"bench: {script}", file=sys.stderr)
     done = subprocess.run([sys.executable, str(BENCH / script)], stdout=subprocess.PIPE, text=True)

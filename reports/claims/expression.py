@@ -56,7 +56,7 @@ class Expression:
         return tuple(dict.fromkeys(_names(self.root)))
 
     def value(self, lookup: Lookup) -> Value | None:
-        """The value of the expression; None if a quantity is unknown or a divisor is not above zero.
+        """Returns the value of the expression; None if a quantity is unknown or a divisor is not above zero.
 
         The half widths of sums and differences add, because values of one run vary together. The quotient or
         product of two measured values has no interval.

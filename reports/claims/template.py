@@ -42,8 +42,8 @@ class Template:
         return tuple(dict.fromkeys(name for name in used if name != OWN))
 
     def text(self, lookups: Sequence[Lookup]) -> str | None:
-        """The sentence, in which each field has its values for all `lookups` (levels) with slashes between;
-        None if a value is unknown.
+        """Returns the sentence, in which each field has its values for all `lookups` (levels) with slashes
+        between; None if a value is unknown.
         """
         found = []
         for part in self.parts:

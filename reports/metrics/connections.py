@@ -16,7 +16,7 @@ SHORTEST_NS = SECOND // 1000  # a rate over a shorter time means nothing
 
 
 def connections(table: pl.DataFrame) -> pl.DataFrame:
-    """One row for each connection, both directions together, the largest payload first.
+    """Returns one row for each connection, both directions together, the largest payload first.
 
     Rows stream, source, destination (address and port), app, seconds, mbps (payload of both directions over
     the connection's time), payload_bytes, packets, retransmissions, end. handshake_ms: from SYN to the ACK

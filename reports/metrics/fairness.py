@@ -29,7 +29,8 @@ def jain(rates: Rates) -> Rates:
 
 
 def shared_rates(run: Run) -> pl.DataFrame | None:
-    """The column t_ns and one column of bit/s for each of the largest transfers, in steps of about a second.
+    """Returns the column t_ns and one column of bit/s for each of the largest transfers, in steps of about a
+    second.
 
     The rows cover the time in which all of them send; None with fewer than two transfers, or without such a
     time.
@@ -51,7 +52,7 @@ def _whole(rows: pl.DataFrame, column: str, place: int) -> int:
 
 
 def _rates(rows: pl.DataFrame, grid: Rates) -> Rates:
-    """The rate in bit/s between the times of the grid, interpolated from the byte counts."""
+    """Returns the rate in bit/s between the times of the grid, interpolated from the byte counts."""
     at, counted = (rows.get_column(name).to_numpy().astype(np.float64) for name in ("t_ns", "bytes"))
     steps: Any = np.diff(np.interp(grid, at, np.maximum.accumulate(counted)))
     return np.asarray(8e9 * steps / np.diff(grid))

@@ -77,7 +77,7 @@ def addresses_behind(plan: Plan, name: str) -> set[str]:
 
 
 def _side(plan: Plan, point: str, name: str) -> str:
-    """The side of the link on which a capture stands: first, second, or empty at the link itself."""
+    """Returns the side of the link on which a capture stands: first, second, or empty at the link itself."""
     kind, _, at = next((c.at for c in plan.captures if c.name == point), "").partition(" ")
     link = next(link for link in plan.links if link.name == name)
     if (kind == "link" and at == name) or (kind == "node" and at in (link.a, link.b)):
@@ -113,7 +113,7 @@ def _behind(plan: Plan, name: str) -> tuple[set[str], set[str], str]:
 
 
 def _reached(edges: dict[str, set[str]], start: str, ends: set[str]) -> set[str]:
-    """The nodes and segments that can be reached from `start`; paths end at nodes in `ends`."""
+    """Returns the nodes and segments that can be reached from `start`; paths end at nodes in `ends`."""
     seen, todo = {start}, [start]
     while todo:
         here = todo.pop()

@@ -39,7 +39,7 @@ class Collector:
                 begin(guest, self._estimate_and_fetch(guest), partial(self._free, guest.name))
 
     def _settled(self) -> bool:
-        """Whether no machine that answers has a request in progress."""
+        """Returns whether no machine that answers has a request in progress."""
         return not any(guest.ready and guest.name in self._busy for guest in self._guests.values())
 
     def _free(self, name: str, _: Any, __: str | None) -> None:

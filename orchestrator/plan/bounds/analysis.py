@@ -159,8 +159,8 @@ def _wait(server: Server, classes: Mapping[int, _Class], band: int) -> tuple[flo
 
 
 def _matters(server: Server, other: int, band: int) -> bool:
-    """Whether class `other` can delay class `band` by more than one frame: the same class, or one of higher
-    priority.
+    """Returns whether class `other` can delay class `band` by more than one frame: the same class, or one of
+    higher priority.
     """
     return other == band or (server.order == "priority" and other < band)
 
