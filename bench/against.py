@@ -1,11 +1,12 @@
-"""This checkout against another one, in turn: CPU time of a bring-up and of a whole run in virtual time.
+"""Compares the CPU time of this checkout with another's, in turns: of a bring-up, and of a whole run in
+virtual time.
 
     python bench/against.py CHECKOUT [--pairs N] [--out FILE]
 
-CHECKOUT is a directory of another commit that its own `make setup kernel` has made ready. Each pair runs one
-after the other, the first by turns. Printed: the ratio of this one's CPU time to the other's, as the
-geometric mean of the pairs with its 95 % interval (Student's, of the logarithms), and the ratio of the least
-of each.
+CHECKOUT is a directory of another commit in which `make setup kernel` has run. Each pair is a run of both,
+one after the other; the two take turns at being first. The benchmark prints the ratio of this checkout's CPU
+time to the other's, as the geometric mean of the pairs with its 95 % interval (Student's, of the logarithms),
+and the ratio of the least of each.
 """
 
 from __future__ import annotations

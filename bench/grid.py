@@ -1,7 +1,7 @@
-"""A routed grid on the host's kernel: its bring-up with routes, and the proof of its links.
+"""Measures a routed grid on the host's kernel: its bring-up with routes, and the proof of its links.
 
-Its peers do less: Mininet makes hosts and links of the same graph without a route, `ip -batch` alone
-namespaces and wires with addresses.
+The peers do less: Mininet makes the hosts and links of the same graph without routes, and `ip -batch` makes
+only its namespaces, veth pairs and addresses.
 """
 
 from __future__ import annotations

@@ -34,7 +34,9 @@ TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 
 
 class Lab(socketserver.ThreadingUnixStreamServer):
-    """A simulated lab: its control socket in front of a run directory that grows."""
+    """Simulates a lab for `vnet serve`: answers on a control socket in front of a run directory
+    that grows.
+    """
 
     daemon_threads = True
 

@@ -76,8 +76,8 @@ def put(data: Bytes, at: npt.NDArray[np.int64], value: npt.NDArray[np.int64], or
 
 
 def numbered(template: Bytes, places: list[tuple[int, bool, int]], index: int) -> bytes:
-    """Round `index`: the template with its times and sequence numbers, and with the clients in
-    random order.
+    """Returns round `index`: the template with its times and sequence numbers, and with the clients in random
+    order.
     """
     rng = np.random.default_rng(index)
     order = rng.permutation(CLIENTS)

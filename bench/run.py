@@ -1,4 +1,6 @@
-"""Runs every benchmark, prints one table, writes bench.json: a list of {name, value, unit, peer, ratio}."""
+"""Runs the benchmarks of SCRIPTS, or those named, prints one table, and writes bench.json: a list of {name,
+value, unit, peer, ratio}.
+"""
 
 from __future__ import annotations
 

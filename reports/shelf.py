@@ -1,4 +1,4 @@
-"""A cache of large files with a limit on memory: reading a file again costs less than keeping all of them."""
+"""Caches large files with a limit on memory: reading a file again costs less than keeping all of them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROOM_BYTES = 64_000_000  # memory for the files of a 15-minute run with 300 node
 
 
 class Shelf:
-    """Caches files up to `room_bytes`, or one larger file; the least recently used leave first."""
+    """Caches files up to `room_bytes` in all, or one larger file; drops the least recently used first."""
 
     def __init__(self, room_bytes: int = ROOM_BYTES) -> None:
         self._room_bytes = room_bytes

@@ -31,7 +31,9 @@ _ABOUT = "vnet-atlas"  # key of the file's metadata
 
 
 class AtlasError(Exception):
-    """A data set cannot be read or made; the text has the place, the value, the rule and the remedy."""
+    """Raised if a data set cannot be read or made; the text has the place, the value, the rule and the
+    remedy.
+    """
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ class Score:
 
 @dataclass(frozen=True)
 class Choice:
-    """At points where all models were measured: the model chosen by held-out predictions, compared with the
+    """Compares, at points where all models were measured, the model that held-out predictions choose with the
     best one.
     """
 

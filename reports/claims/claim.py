@@ -1,4 +1,4 @@
-"""One claim of a paper, with the rule that judges it."""
+"""Defines a claim of a paper, with the rule that judges it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rule that the load of nodes rises with the number of connected clients."""
+"""Defines the rule that the load of nodes rises with the number of connected clients."""
 
 from __future__ import annotations
 

@@ -23,7 +23,9 @@ WORDS = {bool: "true or false", str: "text", int: "a whole number"}
 
 
 class ClaimsError(ValueError):
-    """A claims file has mistakes: one line each, with place, value, rule and remedy."""
+    """Raised if a claims file has mistakes; the text has one line for each, with place, value, rule and
+    remedy.
+    """
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ def read_claims(path: Path) -> Claims:
 
 
 class _StopError(Exception):
-    """The part of the file that is being read cannot be read further; the mistake is already in
+    """Raised if the part of the file that is being read cannot be read further; the mistake is already in
     `problems`.
     """
 

@@ -149,8 +149,8 @@ class Evidence:
 
 
 def _is(of: Of) -> pl.Expr:
-    """Selects the rows with exactly this subject; a subject without a guarantee also matches rows that have
-    one, because a level often implies it.
+    """Returns an expression that selects the rows with exactly this subject; a subject without a guarantee
+    also matches rows that have one, because a level often implies the guarantee.
     """
     said = {field: getattr(of, field) for field in OF if field != "guarantee" or of.guarantee is not None}
     return pl.all_horizontal(pl.col(field).eq_missing(value) for field, value in said.items())

@@ -20,7 +20,7 @@ Lookup = Callable[[str], Value | None]
 
 
 class ExpressionError(ValueError):
-    """The text is not an expression; the message has the position and what was expected there."""
+    """Raised if a text is not an expression; the message has the position and what was expected there."""
 
 
 @dataclass(frozen=True)

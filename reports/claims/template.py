@@ -1,4 +1,6 @@
-"""Sentences with values in them, such as "sent / received = {value:.3f}"; each field holds an expression."""
+"""Fills measured values into sentences such as "sent / received = {value:.3f}"; each field holds an
+expression.
+"""
 
 from __future__ import annotations
 

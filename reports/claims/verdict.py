@@ -1,4 +1,4 @@
-"""Verdicts of claims, values with intervals, and the comparisons that several rules share."""
+"""Defines the verdicts of claims, values with intervals, and the comparisons that several rules share."""
 
 from __future__ import annotations
 

@@ -94,6 +94,6 @@ def _roomy(named: pl.DataFrame) -> pl.DataFrame:
 
 
 def _readable(names: alt.Chart, color: str, **style: Any) -> list[alt.Chart]:
-    """Text with a halo in the background colour, so that it stays readable over curves."""
+    """Draws text with a halo in the background colour, so that it stays readable over curves."""
     halo = names.mark_text(fontSize=11, stroke=HALO, strokeWidth=4, strokeJoin="round", **style)
     return [halo, names.mark_text(fontSize=11, color=color, **style)]

@@ -17,10 +17,10 @@ VERDICTS = {HOLDS: "#0072B2", FAILS: "#D55E00", OPEN: "#6F6F6F"}
 
 
 def proof_data(study: Study) -> pl.DataFrame:
-    """Numeric checks of at most 24 places (link and direction) for each quantity, those that fail first; one
-    dot for each run.
+    """Returns the numeric checks of at most 24 places (link and direction) for each quantity, failing ones
+    first, with one dot for each run.
 
-    Of more than 40 runs it shows 40, evenly chosen, and for each place the first 40 failures of the others.
+    Of more than 40 runs, 40 are shown, evenly chosen, and for each place the first 40 failures of the others.
     """
     known = _named(proven(study), "least")
     if known.is_empty():

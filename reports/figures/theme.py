@@ -1,4 +1,4 @@
-"""The style of all figures: colours for colour-blind readers, fonts, sizes, axes."""
+"""Defines the style of all figures: colours for colour-blind readers, fonts, sizes, axes."""
 
 from __future__ import annotations
 

@@ -19,7 +19,8 @@ Rates = npt.NDArray[np.float64]
 
 
 def jain(rates: Rates) -> Rates:
-    """Jain's index over the last axis: 1 if all rates are equal or zero, 1/n if one of n has everything.
+    """Returns Jain's index over the last axis: 1 if all rates are equal or zero, 1/n if one of n has
+    everything.
 
     Source: R. Jain, D. Chiu, W. Hawe, DEC-TR-301, 1984.
     """
@@ -59,7 +60,9 @@ def _rates(rows: pl.DataFrame, grid: Rates) -> Rates:
 
 
 def fairness_metrics(run: Run) -> list[Metric]:
-    """Jain's index of the mean rates and of each second's rates, and the share of bytes of each class."""
+    """Returns Jain's index of the mean rates and of each second's rates, and the share of bytes of each
+    class.
+    """
     rows = shared_rates(run)
     if rows is None:
         return []

@@ -44,12 +44,13 @@ class Usual:
 
 
 def interruption_metrics(run: Run) -> list[Metric]:
-    """Metrics for each event and class, over the time until the next event.
+    """Returns the metrics of each event and class, over the time until the next event.
 
     They are lost messages, unanswered requests, the longest pause in the arrivals of one flow at one
     receiver, the longest pause before any event, and the recovery time. For requests, replies count as
     arrivals. A pause that lasts to the end of the records has no recovery time. Messages in flight at the
-    event belong to it (see `_sendings`); so does a pause in which the next arrival was due after the event.
+    event belong to it (see `_sendings`); so does a pause in which the next arrival was due after the
+    event.
     """
     table = run.table("messages")
     if table is None:

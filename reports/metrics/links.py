@@ -50,7 +50,7 @@ def requested_rates(run: Run) -> dict[tuple[str, str], Requested]:
 
 
 def _ways(link: Link) -> list[tuple[str, str]]:
-    """Pairs of a direction in the plan and the direction that its rate covers: "both" for a
+    """Returns pairs of a direction in the plan and the direction that its rate covers: "both" for a
     half-duplex link.
     """
     if link.half_duplex:
@@ -59,8 +59,8 @@ def _ways(link: Link) -> list[tuple[str, str]]:
 
 
 def link_metrics(run: Run) -> list[Metric]:
-    """Metrics of the MOST busiest links by direction over the hold, or over the whole run if no hold is
-    recorded; empty without link samples.
+    """Returns the metrics of the MOST busiest links by direction over the hold, or over the whole run if no
+    hold is recorded; empty without link samples.
     """
     samples_of_all, hold = run.table("links"), phases(run).get("hold")
     if samples_of_all is None:
@@ -88,7 +88,7 @@ def link_metrics(run: Run) -> list[Metric]:
 
 
 def _lossy(rows: pl.DataFrame) -> set[tuple[str, str]]:
-    """Directions that dropped packets."""
+    """Returns the (link, direction) pairs whose direction dropped packets."""
     if "dropped" not in rows.columns:
         return set()
     grown = pl.col("dropped").max() - pl.col("dropped").min()
@@ -107,7 +107,7 @@ def whole(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def _classes(table: pl.DataFrame) -> list[Metric]:
-    """Metrics of each band, class or tin of a queue: throughput, drops, marks, queue lengths."""
+    """Returns the metrics of each band, class or tin of a queue: throughput, drops, marks, queue lengths."""
     if "class" not in table.columns:
         return []
     found: list[Metric] = []

@@ -89,10 +89,11 @@ def mean(rows: pl.DataFrame, column: str, name: str, of: Of, unit: str, factor: 
 
 
 def host_metrics(run: Run) -> list[Metric]:
-    """Busy and steal shares over the hold of the lab's kernel, of the machine around it, or of each host.
+    """Returns the busy and steal shares over the hold of the lab's kernel, of the machine around it, or of
+    each host.
 
-    In virtual time only the busy share of the modelled core (`core_busy`), because no machine's load affects
-    the lab.
+    In virtual time it returns only the busy share of the modelled core (`core_busy`), because no machine's
+    load affects the lab.
     """
     table, hold = run.table("host"), phases(run).get("hold")
     if table is None or hold is None:

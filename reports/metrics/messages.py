@@ -14,8 +14,8 @@ PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999}
 
 
 def counts(messages: pl.DataFrame) -> dict[str, int]:
-    """Counts of messages by fate: scheduled, sent, settled and unsent count messages, all others messages x
-    receivers.
+    """Returns the numbers of messages by fate: scheduled, sent, settled and unsent count messages, all others
+    messages x receivers.
 
     received: arrived, or answered. expected: sent to a receiver that should get it, or received anyway (a
     sender that cannot reach one of several receivers reports the message as unsent). lost: expected, not
@@ -60,10 +60,8 @@ def message_metrics(run: Run) -> list[Metric]:
 
 
 def latency_metrics(run: Run) -> list[Metric]:
-    """Mean and percentiles of latency (to the first delivery) and round trip (to the reply) of the hold's
-    messages.
-
-    Lost messages have no latency; `messages_lost` counts them.
+    """Returns the mean and percentiles of latency (to the first delivery) and round trip (to the reply) of
+    the hold's messages. Lost messages have no latency; `messages_lost` counts them.
     """
     table = held_messages(run)
     if table is None:

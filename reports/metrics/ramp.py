@@ -46,13 +46,13 @@ def connected(run: Run) -> pl.DataFrame | None:
 
 
 def against_clients(run: Run, which: str) -> pl.DataFrame | None:
-    """Returns the load of a set of nodes: rows step, clients, quantity, value, low, high, part (ramp or
-    hold), n.
+    """Returns the load of a set of nodes in columns step, clients, quantity, value, low, high, part (ramp or
+    hold), n; None if the run has no ramp, no clients or no such nodes.
 
     Ramp: samples fall into at most 24 equal steps of clients (fewer if there are few samples), by the number
     of clients in the middle of the sampling interval; value is their mean, n their number. Hold: one row for
     each quantity, at the number of clients when the hold began. Samples of several nodes are averaged over
-    the connected ones. None if the run has no ramp, no clients or no such nodes.
+    the connected ones.
     """
     nodes = roles(run).sets().get(which)
     table, steps, spans = run.table("nodes"), connected(run), phases(run)

@@ -18,7 +18,9 @@ COUNTERS = {"retransmits": ("transfer_retransmits", "segments"), "lost": ("trans
 
 
 def transfer_metrics(run: Run) -> list[Metric]:
-    """Mean rate, bytes, retransmissions, lost packets and smoothed RTT of each of the MOST largest flows."""
+    """Returns the mean rate, bytes, retransmissions, lost packets and smoothed RTT of each of the MOST
+    largest flows.
+    """
     table = run.table("transfers")
     if table is None:
         return []

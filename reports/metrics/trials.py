@@ -29,10 +29,8 @@ def path_rates(run: Run) -> dict[str, int]:
 
 
 def trial_metrics(run: Run) -> list[Metric]:
-    """Throughput, back-to-back frames, latency and frame loss for each stream and frame size; empty without
-    trials.
-
-    Streams between two clocks have no latency.
+    """Returns throughput, back-to-back frames, latency and frame loss for each stream and frame size; empty
+    without trials. Streams between two clocks have no latency.
     """
     trials, findings = run.table("trials"), run.table("findings")
     if trials is None:

@@ -32,12 +32,12 @@ class Table:
 
 
 def nothing_more(run: Run) -> list[Metric]:
-    """No metrics, for papers whose claims need only the metrics of every run."""
+    """Returns no metrics, for papers whose claims need only the metrics of every run."""
     return []
 
 
 def nothing_gathered(study: Study) -> list[tuple[Level, Metric]]:
-    """No metrics, for papers without claims about several runs together."""
+    """Returns no metrics, for papers without claims about several runs together."""
     return []
 
 

@@ -29,8 +29,8 @@ def tables(study: Study) -> tuple[Table, ...]:
 
 
 def statistics(study: Study) -> dict[tuple[str, str], dict[str, float]]:
-    """Mean, std, max, min of the round trips in us, and the numbers of answers and requests, by (tagging,
-    load); pairs with fewer than two answers are left out.
+    """Returns mean, std, max, min of the round trips in us, and the numbers of answers and requests, by
+    (tagging, load); pairs with fewer than two answers are left out.
     """
     held = [rows for cell in study.cells if (rows := held_messages(cell.run)) is not None]
     if not held:

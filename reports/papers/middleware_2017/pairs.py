@@ -29,7 +29,8 @@ MS = 1e-6
 
 
 def pair_metrics(run: Run) -> list[Metric]:
-    """Messages received per second and mean time to the receiver, for each pattern; empty for other runs.
+    """Returns the messages received per second and the mean time to the receiver, for each pattern; empty for
+    other runs.
 
     As in the paper, throughput counts messages from the first arrival on, for as long as messages were sent.
     The latency of a request is half its round trip.

@@ -32,7 +32,7 @@ Measured = dict[tuple[str, str, str | None], float]  # capture, metric, layer
 
 
 def tables(study: Study) -> tuple[Table, ...]:
-    """Tables 4 and 5; empty without runs of test 8."""
+    """Returns tables 4 and 5; empty without runs of test 8."""
     found = measured(study)
     if not found:
         return ()

@@ -68,7 +68,7 @@ def rows(study: Study) -> pl.DataFrame:
 
 
 def tables(study: Study) -> tuple[Table, ...]:
-    """Table II with the published values; empty without a run of scenario 1."""
+    """Returns table II with the published values; empty without a run of scenario 1."""
     try:
         known = {(r["qos"], r["of"], r["source"]): _text(r) for r in rows(study).iter_rows(named=True)}
     except CannotDrawError:

@@ -14,8 +14,8 @@ ONCE = "239."  # first byte of the multicast group's address; a packet to it is 
 
 
 def wire_metrics(run: Run) -> list[Metric]:
-    """Data of each side, overhead, largest frame, repairs, missing answers and delays of the bridge; empty
-    without messages or both captures.
+    """Returns the data of each side, overhead, largest frame, repairs, missing answers and delays of the
+    bridge; empty without messages or without both captures.
     """
     messages = run.table("messages")
     if messages is None or not {UTILITY, CONSUMERS} <= run.captures.keys():
@@ -96,8 +96,8 @@ def _answers(messages: pl.DataFrame) -> list[Metric]:
 
 
 def _hops(run: Run, begin_ns: int, utility: str) -> list[Metric]:
-    """Loss and delay across the bridge in each direction, from the same packets in both captures; empty if a
-    pcap was not kept.
+    """Returns loss and delay across the bridge in each direction, from the same packets in both captures;
+    empty if a pcap was not kept.
     """
     ours, theirs = (run.path / "pcap" / f"{point}.pcap" for point in (UTILITY, CONSUMERS))
     if not (ours.exists() and theirs.exists()):
