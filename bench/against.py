@@ -1,11 +1,12 @@
-"""This checkout against another one, in turn: CPU time of a bring-up and of a whole run in virtual time.
+"""Compares the CPU time of this checkout with another's, in turns: of a bring-up, and of a whole run in
+virtual time.
 
     python bench/against.py CHECKOUT [--pairs N] [--out FILE]
 
-CHECKOUT is a directory of another commit that its own `make setup kernel` has made ready. Each pair runs one
-after the other, the first by turns. Printed: the ratio of this one's CPU time to the other's, as the
-geometric mean of the pairs with its 95 % interval (Student's, of the logarithms), and the ratio of the least
-of each.
+CHECKOUT is a directory of another commit in which `make setup kernel` has run. Each pair is a run of both,
+one after the other; the two take turns at being first. The benchmark prints the ratio of this checkout's CPU
+time to the other's, as the geometric mean of the pairs with its 95 % interval (Student's, of the logarithms),
+and the ratio of the least of each.
 """
 
 from __future__ import annotations
@@ -94,7 +95,7 @@ def _remove(group: Path) -> None:
 
 
 def ratio(pairs: Sequence[tuple[float, float]]) -> Ratio:
-    """The ratio with its interval, from at least two pairs (this checkout, the other)."""
+    """Returns the ratio with its interval, from at least two pairs (this checkout, the other)."""
     logs = [math.log(mine / theirs) for mine, theirs in pairs]
     mean = statistics.fmean(logs)
     half = stdtrit(len(logs) - 1, 0.975) * statistics.stdev(logs) / math.sqrt(len(logs))
@@ -103,8 +104,8 @@ def ratio(pairs: Sequence[tuple[float, float]]) -> Ratio:
 
 
 def compared(other: Path, words: Sequence[str], pairs: int) -> list[tuple[Turn, Turn]]:
-    """The turns of this checkout and of the other in pairs; both run once before, so that their archives
-    exist.
+    """Returns the turns of this checkout and of the other in pairs; both run once before, so that their
+    archives exist.
     """
     for checkout in (ROOT, other):
         turn(checkout, words)

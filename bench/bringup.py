@@ -17,7 +17,9 @@ RUNS = 3
 
 
 def vnet(count: int) -> tuple[float, float]:
-    """The seconds of the whole `vnet up`, until the agents are ready, and of the whole `vnet down`."""
+    """Returns the seconds of the whole `vnet up`, until the agents are ready, and of the whole
+    `vnet down`.
+    """
     lab = f"bench-{os.getpid()}"
     up = timed(
         str(VNET),
@@ -34,7 +36,7 @@ def vnet(count: int) -> tuple[float, float]:
 
 
 def mininet(count: int) -> tuple[float, float]:
-    """The seconds of Mininet's start() and stop(), without the start of its interpreter."""
+    """Returns the seconds of Mininet's start() and stop(), without the start of its interpreter."""
     peer = ("/usr/bin/python3", str(BENCH / "mininet_peer.py"))
     times = json.loads(reads("unshare", "--net", *peer, str(count)))
     return times["up_s"], times["down_s"]

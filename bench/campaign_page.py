@@ -66,7 +66,7 @@ def _run(of: Path, run_dir: Path, seed: int) -> None:
 
 
 def reported(campaign: Path) -> tuple[float, float]:
-    """The seconds that the campaign's report takes, and the largest memory of its process in MB."""
+    """Returns the seconds that the campaign's report takes, and the largest memory of its process in MB."""
     from reports.report import campaign_report
 
     began = time.monotonic()

@@ -20,7 +20,7 @@ _LAST_LINES = 20
 
 
 def name() -> str:
-    """The benchmark's file name, for its messages."""
+    """Returns the benchmark's file name, for its messages."""
     return Path(sys.argv[0]).name
 
 
@@ -37,7 +37,7 @@ def as_root() -> None:
 
 
 def tool(program: str) -> str:
-    """The path of a program; SystemExit with the remedy if it is not installed."""
+    """Returns the path of a program; SystemExit with the remedy if it is not installed."""
     found = shutil.which(program)
     if found is None:
         raise SystemExit(f"{name()}: {program}: not installed; images/packages.sh run bench")
@@ -45,7 +45,7 @@ def tool(program: str) -> str:
 
 
 def reads(*argv: str) -> str:
-    """The output of a command; SystemExit with the end of its error output if it fails."""
+    """Returns the output of a command; SystemExit with the end of its error output if it fails."""
     done = subprocess.run(argv, capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"})
     if done.returncode != 0:
         said = done.stderr.splitlines() or done.stdout.splitlines() or ["it said nothing"]
@@ -54,8 +54,8 @@ def reads(*argv: str) -> str:
 
 
 def timed(*argv: str) -> float:
-    """The wall-clock seconds of a command, whose output goes to standard error; ends the benchmark if it
-    fails.
+    """Returns the wall-clock seconds of a command, whose output goes to standard error; ends the benchmark if
+    it fails.
     """
     start = time.monotonic()
     status = subprocess.run(argv, stdout=sys.stderr).returncode

@@ -100,8 +100,8 @@ def topology(cooperate: bool) -> str:
 
 
 def late(cooperate: bool, directory: Path) -> tuple[float, float]:
-    """The percentage of the faster sensors' packets that arrived late or never, and the seconds that the run
-    took.
+    """Returns the percentage of the faster sensors' packets that arrived late or never, and the seconds that
+    the run took.
     """
     file, out = directory / f"{cooperate}.yaml", directory / f"out-{cooperate}"
     file.write_text(topology(cooperate))

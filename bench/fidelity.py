@@ -1,8 +1,9 @@
-"""What a lab in virtual time tells, beside what the same lab tells in real time.
+"""Compares what a lab measures in virtual time with what the same lab measures in real time.
 
-`fidelity.py` compares under the uml kernel with delay, jitter and loss; `--plain` against the machine's own
-kernel (root) without them, which needs no netem. The bounds and their reasons: docs/virtual-time.md. Exit
-status: 0 all hold, 1 a bound is broken, 3 the run in real time is suspect (a busy machine): no judgement.
+Without options, both runs use the uml kernel with delay, jitter and loss; with `--plain`, the run in real
+time uses the machine's own kernel (root), and both are without them, which needs no netem.
+docs/virtual-time.md has the bounds and their reasons. Exit status: 0 if all bounds hold, 1 if one is broken,
+3 without a judgement because the run in real time is suspect (a busy machine).
 """
 
 from __future__ import annotations
@@ -36,13 +37,15 @@ class Bound:
 
 
 def near(share: float, floor: float = 0.0) -> Callable[[float, float], bool]:
-    """A rule: virtual differs from real by at most a share of it, or by `floor` if that is wider."""
+    """Returns a rule that the virtual value differs from the real one by at most a share of the real one, or
+    by `floor` if that is wider.
+    """
     return lambda real, virtual: abs(virtual - real) <= max(share * abs(real), floor)
 
 
 def below(ms: float) -> Callable[[float, float], bool]:
-    """A rule: virtual is at most 0.5 ms above real and at most `ms` below, because real time adds the
-    kernel's own delays.
+    """Returns a rule that the virtual value is at most 0.5 ms above the real one and at most `ms` below it,
+    because real time adds the kernel's own delays.
     """
     return lambda real, virtual: real - ms <= virtual <= real + 0.5
 
@@ -76,7 +79,7 @@ def run(arguments: list[str], out: Path) -> Path:
 
 
 def figures(run_dir: Path) -> Figures:
-    """The figures of the hold, during which all clients are connected."""
+    """Returns the figures of the hold, during which all clients are connected."""
     manifest = json.loads((run_dir / "manifest.json").read_text())
     start, end = manifest["phases"]["hold"]
     seconds = (end - start) / 1e9
@@ -112,7 +115,7 @@ def packets(run_dir: Path) -> pl.DataFrame:
 
 
 def size_gap(one: Path, other: Path) -> float:
-    """The Kolmogorov-Smirnov distance between the packet sizes at the broker of two runs."""
+    """Returns the Kolmogorov-Smirnov distance between the packet sizes at the broker of two runs."""
     counts = [packets(d)["wire_bytes"].value_counts(normalize=True, name="share") for d in (one, other)]
     joined = (
         counts[0].join(counts[1], on="wire_bytes", how="full", coalesce=True).fill_null(0).sort("wire_bytes")

@@ -77,7 +77,7 @@ def let_through(name: str, turn: int, directory: Path) -> Found:
 
 
 def _a_second(nodes: pl.DataFrame, node: str, counter: str) -> float:
-    """The growth of a node's counter per second."""
+    """Returns the growth of a node's counter per second."""
     seen = nodes.filter(pl.col("node") == node)
     times, counts = seen.get_column("t_ns").to_list(), seen.get_column(counter).to_list()
     found: float = (max(counts) - min(counts)) / (max(times) - min(times)) * 1e9

@@ -1,4 +1,6 @@
-"""Graphs that several benchmarks bring up; also imported by Debian's own Python, which runs Mininet."""
+"""Defines the graphs that several benchmarks bring up; Debian's own Python, which runs Mininet, imports them,
+too.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""A routed grid on the host's kernel: its bring-up with routes, and the proof of its links.
+"""Measures a routed grid on the host's kernel: its bring-up with routes, and the proof of its links.
 
-Its peers do less: Mininet makes hosts and links of the same graph without a route, `ip -batch` alone
-namespaces and wires with addresses.
+The peers do less: Mininet makes the hosts and links of the same graph without routes, and `ip -batch` makes
+only its namespaces, veth pairs and addresses.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def topology(side: int) -> str:
 
 
 def vnet(side: int, directory: Path) -> dict[str, float]:
-    """The seconds of `vnet up` without its proof ("up"), of the proof of links and paths ("proof"), and of
-    `vnet down` ("down").
+    """Returns the seconds of `vnet up` without its proof ("up"), of the proof of links and paths ("proof"),
+    and of `vnet down` ("down").
     """
     file, out, lab = directory / "grid.yaml", directory / "out", f"grid-{os.getpid()}"
     directory.mkdir()
@@ -61,7 +61,7 @@ def progress(out: Path) -> Iterator[dict[str, object]]:
 
 
 def floor(side: int) -> float:
-    """The seconds of `ip -batch` for the namespaces, veth pairs and addresses of the same graph."""
+    """Returns the seconds of `ip -batch` for the namespaces, veth pairs and addresses of the same graph."""
     name = f"grid-{os.getpid()}-"
     places = [f"netns add {name}{number}" for number in range(side * side)]
     wires = [
@@ -94,7 +94,7 @@ def batch(lines: list[str], *options: str) -> None:
 
 
 def mininet(side: int) -> dict[str, float]:
-    """The seconds of Mininet's start() and stop() for the same graph, without the start of its
+    """Returns the seconds of Mininet's start() and stop() for the same graph, without the start of its
     interpreter.
     """
     peer = ("/usr/bin/python3", str(BENCH / "mininet_peer.py"), "--grid")

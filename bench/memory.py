@@ -44,13 +44,13 @@ def mean(values: list[int]) -> float:
 
 
 def children(pid: int) -> dict[int, str]:
-    """The names of the programs that a process has started, by process id."""
+    """Returns the names of the programs that a process has started, by process id."""
     found = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     return {int(child): Path(f"/proc/{child}/comm").read_text().strip() for child in found}
 
 
 def own_processes(lab: str) -> Sizes:
-    """The PSS of the lab's own processes (lab process and launcher) in bytes."""
+    """Returns the PSS of the lab's own processes (lab process and launcher) in bytes."""
     state = json.loads((Path("/run/vnet") / lab / "lab.json").read_text())
     return {p["role"]: pss_bytes([p["pid"]])[0] for p in state["processes"]}
 
@@ -74,7 +74,7 @@ def idle(count: int) -> Sizes:
 
 
 def loaded(clients: int) -> Sizes:
-    """The PSS of a lab's parts in the middle of the hold, when all clients are connected."""
+    """Returns the PSS of a lab's parts in the middle of the hold, when all clients are connected."""
     lab = f"memory-{os.getpid()}"
     run = [str(VNET), "run", str(BENCH / "mqtt.yaml"), "--kernel", "host", "--lab", lab, "--json"]
     with tempfile.TemporaryDirectory() as out:
@@ -101,7 +101,9 @@ def loaded(clients: int) -> Sizes:
 
 
 def consumer(model: str) -> float:
-    """The mean PSS in bytes of the agents of nodes that have loaded libzmq and received two updates."""
+    """Returns the mean PSS in bytes of the agents of nodes that have loaded libzmq and received
+    two updates.
+    """
     lab = f"memory-{os.getpid()}"
     topology = ROOT / "topologies" / "papers" / f"interaction-{model}.yaml"
     run = [str(VNET), "run", str(topology), "--kernel", "host", "--lab", lab, "--json", "-p", "network=ideal"]

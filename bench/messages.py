@@ -67,7 +67,7 @@ def lab(receiver: str, sender: str, directory: Path, name: str) -> Path:
 
 
 def sender_cpu_s(run: Path) -> float:
-    """The CPU seconds that the sender's node used in the hold."""
+    """Returns the CPU seconds that the sender's node used in the hold."""
     begin, end = json.loads((run / "manifest.json").read_text())["phases"]["hold"]
     of_sender = (pl.col("node") == "sender") & pl.col("t_ns").is_between(begin, end)
     spent = pl.read_parquet(run / "nodes.parquet").filter(of_sender).get_column("cpu_ns").to_list()

@@ -1,11 +1,13 @@
-"""This checkout's nodes against another's, in turn: 350 nodes made, a program run in each, and ended.
+"""Compares the cost of nodes in this checkout with another's, in turns: 350 nodes are made, run a program
+each, and end.
 
     python bench/nodes_against.py CHECKOUT [--pairs N] [--nodes N] [--out FILE]
 
-CHECKOUT is a directory of another commit with its agent built (target/release/vnet-agent). Each pair starts
-the launcher of each, the first by turns, and sends the same requests to both. Printed: the ratio of this
-checkout to the other, as the geometric mean of the pairs with its 95 % interval, of the time on the clock
-and of the CPU time of launcher and nodes. CPU time says something on a busy machine, too.
+CHECKOUT is a directory of another commit whose agent is built (target/release/vnet-agent). Each pair starts
+the launcher of both, which take turns at being first, and sends the same requests to both. The benchmark
+prints the ratio of this checkout to the other for the wall-clock time and for the CPU time of launcher and
+nodes, as the geometric mean of the pairs with its 95 % interval. The CPU time is meaningful on a busy
+machine, too.
 """
 
 from __future__ import annotations

@@ -34,7 +34,9 @@ TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 
 
 class Lab(socketserver.ThreadingUnixStreamServer):
-    """A simulated lab: its control socket in front of a run directory that grows."""
+    """Simulates a lab for `vnet serve`: answers on a control socket in front of a run directory
+    that grows.
+    """
 
     daemon_threads = True
 
@@ -88,7 +90,7 @@ def grow(raw: Path, plan: Plan, second: int) -> None:
 
 
 def cpu_s(pid: int) -> float:
-    """The user and system time of a process in seconds (fields 14 and 15 of /proc/PID/stat)."""
+    """Returns the user and system time of a process in seconds (fields 14 and 15 of /proc/PID/stat)."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) * TICK_S
 
@@ -133,7 +135,7 @@ class Served:
 
 
 def server_share(served: Served) -> float:
-    """The share of a core that the server uses while one viewer watches."""
+    """Returns the share of a core that the server uses while one viewer watches."""
     base, jar = served.address.partition("/?")[0], CookieJar()
     opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(jar))
     opener.open(served.address, timeout=60).close()
@@ -176,7 +178,9 @@ COUNT_FRAMES = """async (seconds) => {
 
 
 def frames_per_s(served: Served, picture: str | None) -> tuple[float, float]:
-    """The frames a second, and the longest gap in ms, of a browser whose map of all nodes is dragged."""
+    """Returns the frames a second, and the longest gap in ms, of a browser whose map of all nodes
+    is dragged.
+    """
     from playwright.sync_api import sync_playwright
 
     over = threading.Event()

@@ -1,7 +1,9 @@
-"""A lab over many hosts, planned on paper: 1,000, 3,000 and 10,000 nodes on as many hosts as they need.
+"""Measures `vnet plan` for a lab over many hosts: 1,000, 3,000 and 10,000 nodes on as many hosts as they
+need.
 
-Sites of 100 nodes: a broker and its meters on a segment of their own, joined by a slow link to the trunk,
-where the utility listens to all brokers. `vnet plan` is a process each time, its memory the most that it had.
+The lab consists of sites of 100 nodes: a broker and its meters on a segment of their own, which a slow link
+joins to the trunk, where the utility subscribes to all brokers. Each `vnet plan` is a process of its own; its
+memory is its peak.
 """
 
 from __future__ import annotations
@@ -60,8 +62,8 @@ def topology(nodes: int, hosts: int) -> str:
 
 
 def planned(nodes: int, hosts: int) -> tuple[float, float, int]:
-    """The wall-clock seconds, the CPU seconds (least of TURNS each) and the largest memory in bytes of `vnet
-    plan`.
+    """Returns the wall-clock seconds, the CPU seconds (least of TURNS each) and the largest memory in bytes
+    of `vnet plan`.
     """
     found = []
     with tempfile.TemporaryDirectory() as directory:

@@ -1,7 +1,9 @@
-"""How many runs on a quiet machine are marked suspect: small labs in real time, one after the other.
+"""Counts the runs that are marked suspect on a quiet machine: small labs in real time, one after the other.
 
-`.venv/bin/python bench/quiet.py [--runs 200] [--results DIR]`. Nothing else may run on the machine. All labs
-run first, so that no reduction disturbs a lab; then each run is reduced, and its findings are printed.
+    .venv/bin/python bench/quiet.py [--runs 200] [--results DIR]
+
+Nothing else may run on the machine. All labs run first, so that no reduction disturbs a lab; then each run is
+reduced, and its findings are printed.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ def publish() -> bytes:
 
 
 def frame(client: int, up: bool, flags: int, payload: bytes) -> bytes:
-    """One pcap record with its header: Ethernet, IPv4, TCP with timestamps; `numbered` sets times and
+    """Returns one pcap record with its header: Ethernet, IPv4, TCP with timestamps; `numbered` sets times and
     sequence numbers.
     """
     address = bytes([10, 10, 1 + client // 250, client % 250 + 1])
@@ -57,8 +57,8 @@ def frame(client: int, up: bool, flags: int, payload: bytes) -> bytes:
 
 
 def round_of_all() -> tuple[Bytes, list[tuple[int, bool, int]]]:
-    """A PUBLISH of every client and the three packets that follow it, with (offset, upwards, kind) of each
-    frame.
+    """Returns a PUBLISH of every client and the three packets that follow it, with (offset, upwards, kind) of
+    each frame.
     """
     data, places = bytearray(), []
     puback = b"\x40\x02\x00\x07"
@@ -76,8 +76,8 @@ def put(data: Bytes, at: npt.NDArray[np.int64], value: npt.NDArray[np.int64], or
 
 
 def numbered(template: Bytes, places: list[tuple[int, bool, int]], index: int) -> bytes:
-    """Round `index`: the template with its times and sequence numbers, and with the clients in
-    random order.
+    """Returns round `index`: the template with its times and sequence numbers, and with the clients in random
+    order.
     """
     rng = np.random.default_rng(index)
     order = rng.permutation(CLIENTS)
@@ -108,7 +108,9 @@ def generate(path: Path, rounds: int) -> int:
 
 
 def seconds(argv: list[str]) -> float:
-    """The wall-clock seconds of a process on one core, whose output is discarded; the least of TURNS."""
+    """Returns the wall-clock seconds of a process on one core, whose output is discarded; the
+    least of TURNS.
+    """
     core = str(min(os.sched_getaffinity(0)))
     best, quiet = float("inf"), subprocess.DEVNULL
     for _ in range(TURNS):

@@ -1,4 +1,6 @@
-"""Runs every benchmark, prints one table, writes bench.json: a list of {name, value, unit, peer, ratio}."""
+"""Runs the benchmarks of SCRIPTS, or those named, prints one table, and writes bench.json: a list of {name,
+value, unit, peer, ratio}.
+"""
 
 from __future__ import annotations
 
@@ -32,8 +34,8 @@ SCRIPTS = (
 
 
 def measure(script: str) -> list[dict[str, Any]] | None:
-    """The rows that one benchmark prints, or None if it failed; each runs in its own process, so that none
-    warms up another.
+    """Returns the rows that one benchmark prints, or None if it failed; each runs in its own process, so that
+    none warms up another.
     """
     print(f"bench: {script}", file=sys.stderr)
     done = subprocess.run([sys.executable, str(BENCH / script)], stdout=subprocess.PIPE, text=True)

@@ -1,8 +1,9 @@
-"""Light nodes on a dozen bridges against 350 of them: whether bring-up stays linear, and memory a node.
+"""Measures whether the time of bring-up grows linearly, and the memory of a node: thousands of light nodes on
+a dozen bridges against 350.
 
-Not among what `make bench` runs by itself, since 10,000 nodes take the whole machine for minutes:
-`.venv/bin/python bench/run.py scale.py`, or `bench/scale.py --nodes N`.
-Memory is what the machine had less: other work on it shows there, and with few nodes hides them.
+`make bench` leaves it out, because 10,000 nodes take the whole machine for minutes. Run it by
+`.venv/bin/python bench/run.py scale.py`, or `bench/scale.py --nodes N`. The memory is the decrease of the
+machine's available memory, so other work on the machine disturbs it, most of all with few nodes.
 """
 
 from __future__ import annotations

@@ -32,15 +32,15 @@ Cost = dict[str, tuple[int, float]]  # role -> system calls, CPU ns
 
 
 def processes(lab: str, nodes: list[str]) -> list[str]:
-    """The process ids of the nodes, from their control groups."""
+    """Returns the process ids of the nodes, from their control groups."""
     mount = cgroup.this_machine().mounts["cpuacct"]
     files = [mount / "vnet" / lab / node / "cgroup.procs" for node in nodes]
     return [pid for file in files for pid in file.read_text().split()]
 
 
 def count(pids: list[str], seconds: float) -> tuple[int, float]:
-    """The system calls and the CPU time in ns of the processes during `seconds`; counting itself costs some
-    ns a call.
+    """Returns the system calls and the CPU time in ns of the processes during `seconds`; counting itself
+    costs some ns a call.
     """
     argv = ("perf", "stat", "-x", ",", "-e", COUNTERS, "-p", ",".join(pids), "sleep", str(seconds))
     done = subprocess.run(argv, capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"})

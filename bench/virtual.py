@@ -29,8 +29,8 @@ def words(parameters: tuple[str, ...]) -> list[str]:
 
 
 def on_one_core(topology: Path, parameters: tuple[str, ...] = (), *cost: str) -> tuple[float, float]:
-    """The wall-clock seconds of the whole `vnet run` on one core, and the seconds that its ramp and hold last
-    in the lab.
+    """Returns the wall-clock seconds of the whole `vnet run` on one core, and the seconds that its ramp and
+    hold last in the lab.
 
     `cost` is VNET_SYSCALL_COST=... if it is not the usual one.
     """
@@ -44,7 +44,9 @@ def on_one_core(topology: Path, parameters: tuple[str, ...] = (), *cost: str) ->
 
 
 def campaign(jobs: int) -> float:
-    """The seconds of two runs with tables and pages, `jobs` at a time, each lab on a core of its own."""
+    """Returns the seconds of two runs with tables and pages, `jobs` at a time, each lab on a core
+    of its own.
+    """
     with tempfile.TemporaryDirectory() as out:
         run = (str(VNET), "campaign", "run", str(CAMPAIGN), "--time", "virtual", "--jobs", str(jobs))
         return timed(*run, "--out", f"{out}/campaign", *words(PAIR))

@@ -38,7 +38,7 @@ class Turn:
 
 
 def without_sandbox(place: Path) -> Path:
-    """A copy of the program that creates nodes without a sandbox, with the launcher's own rights."""
+    """Returns a copy of the program that creates nodes without a sandbox, with the launcher's own rights."""
     for part in PARTS:
         shutil.copytree(ROOT / part, place / part)
     text = (place / DRIVER).read_text()

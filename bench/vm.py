@@ -64,7 +64,7 @@ def vnet(count: int, image: str, out: Path) -> Lab:
 
 
 def boot_seconds(progress: Path) -> dict[str, float]:
-    """For each machine, the seconds from its creation to its agent's answer."""
+    """Returns, for each machine, the seconds from its creation to its agent's answer."""
     told = [e for e in map(json.loads, progress.read_text().splitlines()) if e["event"] == "node-state"]
     at = {
         state: {e["node"]: e["t_ns"] for e in told if e["state"] == state}
@@ -85,7 +85,9 @@ def cpu_s(pid: int) -> float:
 
 
 def by_hand(count: int, image: Image) -> tuple[float, float]:
-    """The seconds until all agents have answered, and the CPU seconds that their machines used until then."""
+    """Returns the seconds until all agents have answered, and the CPU seconds that their machines used until
+    then.
+    """
     guests: list[subprocess.Popen[bytes]] = []
     accelerator = "kvm" if accel.verdict(image).kvm else f"tcg,tb-size={TB_CACHE_MIB}"
     with tempfile.TemporaryDirectory() as directory:

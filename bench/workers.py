@@ -28,7 +28,7 @@ WAIT = (TOPOLOGIES / "pair.yaml", ("--kernel", "uml", "-p", "hold=10s"))
 
 
 def seconds(topology: Path, options: tuple[str, ...], *on: str) -> float:
-    """The wall-clock seconds of a campaign with the runs' tables and without pages."""
+    """Returns the wall-clock seconds of a campaign with the runs' tables and without pages."""
     with tempfile.TemporaryDirectory() as place:
         file = Path(place) / "campaign.yaml"
         file.write_text(CAMPAIGN.format(topology=topology, runs=RUNS))
@@ -37,8 +37,8 @@ def seconds(topology: Path, options: tuple[str, ...], *on: str) -> float:
 
 
 def rows(name: str, topology: Path, options: tuple[str, ...]) -> list[dict[str, object]]:
-    """One row for each number of workers, with its time against that of the same campaign
-    without an engine.
+    """Returns one row for each number of workers, with its time against that of the same campaign without an
+    engine.
     """
     alone = seconds(topology, options)
     found = []

@@ -26,9 +26,9 @@ SCHEMA = {"flow": pl.UInt32, "seq": pl.Int64, "scheduled_ns": pl.Int64, "seen_ns
 
 
 def first_seen(pcap: Path) -> pl.DataFrame:
-    """flow, seq, scheduled_ns and seen_ns of the messages, replies left out; empty if the file is no pcap.
-
-    Of a large file every n-th frame of the first million is read.
+    """Returns the first frame time of each message that is no reply: flow, seq, scheduled_ns and seen_ns; no
+    rows if the file is no pcap. Only the first million frames count, and of a large file only every n-th of
+    them.
     """
     size = pcap.stat().st_size
     if size < FILE_HEADER:
@@ -40,7 +40,9 @@ def first_seen(pcap: Path) -> pl.DataFrame:
 
 
 def _messages(data: mmap.mmap, every: int) -> Iterator[tuple[int, int, int, int]]:
-    """Each message whose header stands in one of `every` frames."""
+    """Yields (flow, seq, scheduled_ns, time in ns) of each message with its header in every `every`-th of the
+    first MOST_PASSED frames, replies left out.
+    """
     for number, (t_ns, begin, end) in enumerate(_frames(data)):
         if number >= MOST_PASSED:
             return
@@ -53,7 +55,9 @@ def _messages(data: mmap.mmap, every: int) -> Iterator[tuple[int, int, int, int]
 
 
 def _frames(data: mmap.mmap) -> Iterator[tuple[int, int, int]]:
-    """The time of each whole frame, and where its bytes begin and end."""
+    """Yields (time in ns, begin, end) of each whole frame: the positions of its bytes in the file. Yields
+    nothing if the file is no pcap.
+    """
     known = MAGIC.get(data[:4])
     if known is None:
         return

@@ -61,7 +61,7 @@ def write_dataset(campaign_dir: Path, out: Path, *, copy: bool = False) -> Datas
 
 
 def _runs(campaign_dir: Path) -> list[Files]:
-    """For each complete run that has tables: its files by their place in the data set."""
+    """Returns for each complete run that has tables: its files by their place in the data set."""
     lines, _ = cell_lines(campaign_dir / "cells.jsonl")
     complete = [line for line in lines if line.get("state") == "complete"]
     names = list(dict.fromkeys(name for line in complete for name in levels_of(line)))
@@ -82,7 +82,7 @@ def _tables(run_dir: Path) -> Iterator[tuple[str, str | None, Path]]:
 
 
 def _place(line: dict[str, Any], names: list[str], table: str, point: str | None) -> Path:
-    """The path of a run's table in the data set; all files of a table have the same keys."""
+    """Returns the path of a run's table in the data set; all files of a table have the same keys."""
     levels = levels_of(line)
     keys = {"cell": line.get("cell"), "repetition": line.get("repetition", 1)}
     keys |= {f"level_{name}": levels.get(name) for name in names}

@@ -58,7 +58,7 @@ class Line:
 
 
 def lines(study: Study) -> list[Line]:
-    """The rows that have a value, in the order of the table; failures come before high loads."""
+    """Returns the rows that have a value, in the order of the table; failures come before high loads."""
     table = study.compared
     ticked = any(cell.run.ticked for cell in study.cells)
     asked = _known(table, [*_interruptions(table), *_messages(table), *_transfers(table)])
@@ -71,7 +71,7 @@ def lines(study: Study) -> list[Line]:
 
 
 def _known(table: pl.DataFrame, found: Iterator[Line] | list[Line]) -> list[Line]:
-    """The lines whose metric is in the table."""
+    """Returns the lines whose metric is in the table."""
     return [line for line in found if not _rows(table, line.name, line.of).is_empty()]
 
 
@@ -81,7 +81,7 @@ def _rows(table: pl.DataFrame, name: str, of: dict[str, str]) -> pl.DataFrame:
 
 
 def _largest(table: pl.DataFrame, name: str, of: dict[str, str]) -> float:
-    """The largest value of a metric in any condition; 0 if no condition has it."""
+    """Returns the largest value of a metric in any condition; 0 if no condition has it."""
     found: Any = _rows(table, name, of).get_column("value").max()
     return float(found or 0.0)
 
@@ -99,13 +99,13 @@ def _messages(table: pl.DataFrame) -> Iterator[Line]:
 
 
 def _some(of: dict[str, str]) -> dict[str, str]:
-    """The subject without the columns that are None."""
+    """Returns the subject without the columns that are None."""
     return {key: value for key, value in of.items() if value is not None}
 
 
 def _worst_first(table: pl.DataFrame, of: dict[str, str]) -> tuple[float, ...]:
-    """The sort key of a class: broken guarantees first, then the shares of lost and late messages, then
-    latency.
+    """Returns the sort key of a class: broken guarantees first, then the shares of lost and late messages,
+    then latency.
     """
     held = _rows(table, "guarantee_held", of).get_column("value")
     broken = 0.0 if held.is_empty() else 1.0 - float(held.min() or 0.0)  # type: ignore[arg-type]  # floats
@@ -195,7 +195,7 @@ def _load(table: pl.DataFrame, ticked: bool) -> Iterator[Line]:
 
 
 def _node(table: pl.DataFrame, group: str) -> str:
-    """A group's name, with "mean" before it if the group has several nodes."""
+    """Returns a group's name, with "mean" before it if the group has several nodes."""
     return f"mean {group}" if _largest(table, "nodes", {"group": group}) > 1 else group
 
 
@@ -218,12 +218,12 @@ def _captured(table: pl.DataFrame, texts: dict[str, str]) -> Iterator[Line]:
 
 
 def row_of(row: dict[str, str]) -> dict[str, str]:
-    """The subject in a row of `_most`, without the value."""
+    """Returns the subject in a row of `_most`, without the value."""
     return {key: text for key, text in row.items() if key != "value"}
 
 
 def _most(table: pl.DataFrame, name: str, keys: list[str], most: int) -> list[dict[str, str]]:
-    """The subjects (`keys`) with the largest values of a metric in any condition."""
+    """Returns the subjects (`keys`) with the largest values of a metric in any condition."""
     known = (
         table.filter(pl.col("name") == name).group_by(keys, maintain_order=True).agg(pl.col("value").max())
     )

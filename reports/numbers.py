@@ -12,15 +12,15 @@ NOTHING = 1e-9  # a half width below this share of the value is rounding, not sp
 
 
 def plain(value: float) -> str:
-    """The value with three significant digits; whole numbers and those from a thousand on
-    without decimals.
+    """Returns the value with three significant digits; whole numbers and those from a thousand on without
+    decimals.
     """
     return f"{value:,.0f}" if abs(value) >= 1000 or value == int(value) else f"{value:.3g}"
 
 
 def plus_minus(value: float, low: float | None, high: float | None, digits: int = DIGITS) -> str:
-    """The value ± half the interval, both rounded to the half width's second digit; the value alone without
-    an interval.
+    """Returns the value ± half the interval, both rounded to the half width's second digit; the value alone
+    without an interval.
 
     A half width below the value's last digit is written as less than that digit; with FEW digits it is left
     out.
@@ -37,21 +37,23 @@ def plus_minus(value: float, low: float | None, high: float | None, digits: int 
 
 
 def counted(value: float, low: float, high: float) -> str:
-    """The text "value (low to high)" for a count, whose interval is not symmetric and never
-    goes below zero.
+    """Returns the text "value (low to high)" for a count, whose interval is not symmetric and never goes
+    below zero.
     """
     return f"{_digits(value, 3)} ({_digits(low, 2)} to {_digits(high, 2)})"
 
 
 def measured(value: float, low: float | None, high: float | None, method: str, digits: int = DIGITS) -> str:
-    """A value with its interval: as `counted` if the interval is a Poisson interval, else as `plus_minus`."""
+    """Returns a value with its interval: as `counted` if the interval is a Poisson interval, else as
+    `plus_minus`.
+    """
     if method.startswith(POISSON) and low is not None and high is not None:
         return counted(value, low, high)
     return plus_minus(value, low, high, digits)
 
 
 def _digits(value: float, digits: int) -> str:
-    """The value with that many significant digits, and all digits before the decimal point."""
+    """Returns the value with that many significant digits, and all digits before the decimal point."""
     if value == int(value) or abs(value) >= 10**digits:
         return f"{value:,.0f}"
     return f"{value:.{digits}g}"

@@ -21,8 +21,8 @@ Tell = Callable[[int, int], None]  # (sections done, sections in all)
 
 
 def render(page: Page, tell: Tell) -> str:
-    """The page as HTML text; the sections also write their figures and tables as files. `tell` gets the
-    progress.
+    """Returns the page as HTML text; the sections also write their figures and tables as files. `tell` gets
+    the progress.
     """
     parts = []
     for number, section in enumerate(SECTIONS):
@@ -50,5 +50,5 @@ def _subtitle(study: Study) -> str:
 
 
 def _named(names: list[str], what: str) -> str:
-    """All names separated by commas, or only their number if there are more than MOST_NAMED."""
+    """Returns all names separated by commas, or only their number if there are more than MOST_NAMED."""
     return ", ".join(names) if len(names) <= MOST_NAMED else f"{len(names)} {what}"

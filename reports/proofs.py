@@ -40,7 +40,7 @@ ORDER = (
 
 
 def of_cell(cell: Cell) -> pl.DataFrame:
-    """The link checks of a run with the columns of SCHEMA, failures first, in readable units.
+    """Returns the link checks of a run with the columns of SCHEMA, failures first, in readable units.
 
     requested: the value in the topology; expected: the value that the request should produce, against which
     the measured one is judged; machine: what the machine itself adds; verdict: from verdicts.json.
@@ -51,7 +51,7 @@ def of_cell(cell: Cell) -> pl.DataFrame:
 
 
 def _readable(rows: pl.DataFrame) -> pl.DataFrame:
-    """The rows with ns converted to ms, bit/s to Mbit/s and shares to %; other units stay."""
+    """Returns the rows with ns converted to ms, bit/s to Mbit/s and shares to %; other units stay."""
     factor = pl.col("unit").replace_strict({u: f for u, (_, f) in UNITS.items()}, default=1.0)
     unit = pl.col("unit").replace({u: name for u, (name, _) in UNITS.items()})
     return rows.with_columns(
@@ -70,7 +70,7 @@ def failures_first(study: Study) -> Iterator[pl.DataFrame]:
 
 
 def proven(study: Study) -> pl.DataFrame:
-    """One row for each link, direction, quantity and request over all runs; failures first.
+    """Returns one row for each link, direction, quantity and request over all runs; failures first.
 
     `runs` is the number of runs, `least` and `most` are the extremes of the measured values, n is the sum.
     The verdict is the worst one, with the first run that has it and its reason; a column for each verdict
@@ -91,7 +91,7 @@ def _proven(study: Study) -> pl.DataFrame:
 
 
 def _alone(rows: pl.DataFrame) -> pl.DataFrame:
-    """The rows of one run with the columns that `_together` adds up."""
+    """Returns the rows of one run with the columns that `_together` adds up."""
     word = pl.col("verdict")
     return rows.with_columns(
         *((word == one).cast(pl.Int64).alias(one) for one in WORDS),
@@ -100,7 +100,9 @@ def _alone(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _together(parts: list[pl.DataFrame]) -> pl.DataFrame:
-    """One row for each key, with the values of the worst row, the counts added up and the extremes."""
+    """Returns one row for each key, with the values of the worst row, the counts added up and the
+    extremes.
+    """
     alike = pl.concat(parts).sort(ORDER).group_by(KEYS, maintain_order=True)
     kept = [name for name in SCHEMA if name not in (*KEYS, "n")]
     n = pl.when(pl.col("n").count() > 0).then(pl.col("n").sum()).alias("n")
@@ -109,7 +111,8 @@ def _together(parts: list[pl.DataFrame]) -> pl.DataFrame:
 
 
 def proof_rows(study: Study, most: int) -> list[dict[str, Any]]:
-    """The first `most` rows of `proven` for the page; `shown` is the measured value, or its range, as text.
+    """Returns the first `most` rows of `proven` for the page; `shown` is the measured value, or its range, as
+    text.
 
     Rows of several runs have no interval.
     """

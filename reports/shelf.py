@@ -1,4 +1,4 @@
-"""A cache of large files with a limit on memory: reading a file again costs less than keeping all of them."""
+"""Caches large files with a limit on memory: reading a file again costs less than keeping all of them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROOM_BYTES = 64_000_000  # memory for the files of a 15-minute run with 300 node
 
 
 class Shelf:
-    """Caches files up to `room_bytes`, or one larger file; the least recently used leave first."""
+    """Caches files up to `room_bytes` in all, or one larger file; drops the least recently used first."""
 
     def __init__(self, room_bytes: int = ROOM_BYTES) -> None:
         self._room_bytes = room_bytes
@@ -30,8 +30,8 @@ class Shelf:
         return sum(size for _, size in self._held.values())
 
     def get(self, path: Path, read: Callable[[Path], T], size: Callable[[T], int]) -> T:
-        """The result of `read` for the file, from the cache if it is there; `size` returns its bytes in
-        memory.
+        """Returns the result of `read` for the file, from the cache if it is there; `size` returns its bytes
+        in memory.
         """
         if path in self._held:
             self._held.move_to_end(path)
@@ -44,17 +44,17 @@ class Shelf:
         return found
 
     def json(self, path: Path) -> Any:
-        """The contents of a JSON file."""
+        """Returns the contents of a JSON file."""
         size = JSON_TIMES * path.stat().st_size
         return self.get(path, lambda file: json.loads(file.read_text(encoding="utf-8")), lambda _: size)
 
     def plan(self, run_dir: Path) -> Plan:
-        """The plan of a run; UnreadableError if it cannot be read."""
+        """Returns the plan of a run; UnreadableError if it cannot be read."""
         size = JSON_TIMES * (run_dir / rundir.PLAN).stat().st_size
         return self.get(run_dir / rundir.PLAN, lambda file: rundir.read_plan(file.parent), lambda _: size)
 
     def table(self, path: Path) -> pl.DataFrame:
-        """The contents of a Parquet file."""
+        """Returns the contents of a Parquet file."""
         return self.get(path, _table, lambda frame: int(frame.estimated_size()))
 
 

@@ -39,7 +39,7 @@ def _readable(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def flat(frame: pl.DataFrame) -> pl.DataFrame:
-    """The frame with lists as text of words, because CSV has no lists."""
+    """Returns the frame with lists as text of words, because CSV has no lists."""
     lists = [name for name, kind in frame.schema.items() if isinstance(kind, pl.List)]
     return frame.with_columns(pl.col(name).list.join(" ") for name in lists)
 
@@ -51,5 +51,5 @@ def _guarded(column: str) -> pl.Expr:
 
 
 def _heading(name: str) -> str:
-    """The name of a column, protected against formulas like any other cell."""
+    """Returns the name of a column, protected against formulas like any other cell."""
     return MARK + name if re.match(_FORMULA, name) else name

@@ -25,8 +25,8 @@ BACKGROUND = re.compile(r'(<svg [^>]*>)<rect [^>]*fill="white"[^>]*/>')
 
 
 def slim(svg: str) -> str:
-    """The same drawing in fewer bytes: coordinates to tenths of a pixel, a single font name, and no invisible
-    elements.
+    """Returns the same drawing in fewer bytes: coordinates to tenths of a pixel, a single font name, and no
+    invisible elements.
     """
     text = EMPTY.sub("", USELESS.sub("", svg))
     text = SHAPES.sub(lambda found: NUMBER.sub(_tenth, found.group(0)), text)
@@ -41,8 +41,8 @@ def _tenth(found: re.Match[str]) -> str:
 
 
 def inline(svg: str, key: str, label: str) -> str:
-    """The SVG for the page: ids begin with `key`, and it grows with its place up to LARGEST times its drawn
-    width.
+    """Returns the SVG for the page: ids begin with `key`, and it grows with its place up to LARGEST times its
+    drawn width.
     """
     text = BACKGROUND.sub(r"\1", svg, count=1)
     text = re.sub(r'\bid="([^"]+)"', rf'id="{key}-\1"', text)
@@ -63,7 +63,9 @@ def _attribute(text: str) -> str:
 
 
 def data_uri(path: Path) -> str | None:
-    """An SVG file as a data URI for an image element, in which no script runs; None if there is no file."""
+    """Returns an SVG file as a data URI for an image element, in which no script runs; None if there is no
+    file.
+    """
     try:
         content = path.read_bytes()
     except FileNotFoundError:

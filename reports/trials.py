@@ -28,12 +28,14 @@ LIMITS = {"line": "line rate", "path": "path", "tester": "tester", "length": "it
 
 
 def of_trials(study: Study) -> bool:
-    """Whether a run of the study has RFC 2544 trials of a path."""
+    """Returns whether a run of the study has RFC 2544 trials of a path."""
     return any(cell.run.table("trials") is not None for cell in study.cells)
 
 
 def trial_rows(study: Study) -> list[Row]:
-    """The header, then a row for each stream and frame size and, if there are several, each condition."""
+    """Returns the header, then a row for each stream and frame size and, if there are several, each
+    condition.
+    """
     table = study.compared.filter(pl.col("name").is_in(list(COLUMNS)))
     sizes = table.select("stream", "frame_bytes").unique().sort("stream", "frame_bytes").rows()
     streams, several = len({stream for stream, _ in sizes}), table.get_column("series").n_unique() > 1
@@ -52,8 +54,8 @@ def trial_rows(study: Study) -> list[Row]:
 
 
 def limits(study: Study, series: str, of: Of, name: str) -> list[str]:
-    """The words for the limits (line, path, tester or burst length) that ended the searches for this metric
-    in the runs of a series, each once.
+    """Returns the words for the limits (line, path, tester or burst length) that ended the searches for this
+    metric in the runs of a series, each once.
     """
     words = [
         word
@@ -67,8 +69,8 @@ def limits(study: Study, series: str, of: Of, name: str) -> list[str]:
 
 
 def _text(study: Study, found: pl.DataFrame, series: str, of: Of, name: str) -> str:
-    """The value with its interval, after "≥" if the tester or the burst length limited the search; "-"
-    without a value.
+    """Returns the value with its interval, after "≥" if the tester or the burst length limited the search;
+    "-" without a value.
     """
     rows = found.filter(pl.col("name") == name)
     if rows.is_empty():
@@ -80,7 +82,9 @@ def _text(study: Study, found: pl.DataFrame, series: str, of: Of, name: str) -> 
 
 
 def searches(study: Study) -> list[dict[str, Any]]:
-    """The result of each throughput and back-to-back search, with the numbers of its trials by verdict."""
+    """Returns the result of each throughput and back-to-back search, with the numbers of its trials by
+    verdict.
+    """
     found = []
     for cell in study.cells:
         findings, trials = cell.run.table("findings"), cell.run.table("trials")

@@ -1,8 +1,9 @@
-"""Runs the parts of a test run, whatever each of them answers, and shows at the end all that failed.
+"""Runs the parts of a test run, whatever the result of each, and shows at the end all that failed.
 
-`python tests/parts.py [[--side-by-side N] 'NAME: COMMAND' ...] ...` Each command runs in bash, one after the
-other; those after `--side-by-side N` run N at the same time, in the order in which they stand, once all
-before them have ended. The status is 1 if one of them failed.
+`python tests/parts.py [[--side-by-side N] 'NAME: COMMAND' ...] ...`
+
+Each command runs in bash, one after the other; those after `--side-by-side N` run N at the same time, in
+their order, once all before them have ended. The exit status is 1 if one of them failed.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ WORDS = {"error": "errors", "warning": "warnings"}  # pytest's singular
 
 @dataclass(frozen=True)
 class Part:
-    """A command and what it is called."""
+    """A command and its name."""
 
     name: str
     command: str
@@ -36,7 +37,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Group:
-    """Parts of which so many run at the same time."""
+    """Parts of which `workers` run at the same time."""
 
     workers: int
     parts: list[Part]
@@ -44,7 +45,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Ended:
-    """How a part ended: its status, its seconds and all lines that it printed."""
+    """The result of a part: its status, its seconds and all lines that it printed."""
 
     part: Part
     status: int
@@ -53,7 +54,7 @@ class Ended:
 
 
 def parse(word: str) -> Part:
-    """`NAME: COMMAND`; ValueError where the word is none."""
+    """Parses `NAME: COMMAND`; ValueError if the word has another form."""
     name, colon, command = word.partition(": ")
     if not colon or not command.strip():
         raise ValueError(f'{word!r} is no part; write "NAME: COMMAND"')
@@ -61,7 +62,7 @@ def parse(word: str) -> Part:
 
 
 def groups(words: list[str]) -> list[Group]:
-    """The parts; each `--side-by-side N` begins a new group."""
+    """Returns the parts in groups; each `--side-by-side N` begins a new group."""
     found, rest = [Group(1, [])], iter(words)
     for word in rest:
         if word == OPTION:
@@ -72,7 +73,9 @@ def groups(words: list[str]) -> list[Group]:
 
 
 def run(part: Part, show: bool) -> Ended:
-    """The part's end; its lines are shown as they come, or all at once when it has ended."""
+    """Runs a part and returns its result; with `show` its lines are printed as they come, else all at its
+    end.
+    """
     began = time.monotonic()
     lines: list[str] = []
     if not show:
@@ -99,10 +102,10 @@ def read(output: TextIO, lines: list[str], show: bool) -> None:
 
 
 def counts(ended: Ended) -> Counter[str]:
-    """How many tests passed, failed and so on, as pytest and cargo say it in their closing lines.
+    """Returns the numbers of tests that passed, failed and so on, from the closing lines of pytest and cargo.
 
-    Of the closing lines of pytest the first counts: after it come tests that tests/run.sh runs once more. If
-    the part passed all the same, those that failed passed then.
+    Only the first closing line of pytest counts, because tests/run.sh runs failed tests once more after it.
+    If the part passed all the same, the failed tests passed then.
     """
     found: Counter[str] = Counter()
     pytests = [ends for line in ended.lines if (ends := PYTEST_ENDS.match(line))]
@@ -116,13 +119,13 @@ def counts(ended: Ended) -> Counter[str]:
 
 
 def failures(ended: Ended) -> list[str]:
-    """The lines that name what failed; the last lines where none does."""
+    """Returns the lines that name failures; the last lines if none does."""
     named = list(dict.fromkeys(line.strip() for line in ended.lines if FAILED.search(line)))
     return named or list(ended.lines[-SHOWN:])
 
 
 def summary(all_ended: list[Ended]) -> str:
-    """The failures of each part, a line a part, and all counts together."""
+    """Returns the failures of each part, one line for each part, and all counts together."""
     lines = []
     for ended in all_ended:
         if ended.status:

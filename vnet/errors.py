@@ -1,7 +1,7 @@
-"""The error that reading a run or campaign raises; its text has the place, the value, the rule and the
-remedy.
+"""Defines the error that reading a run or campaign raises; its text has the place, the value, the rule and
+the remedy.
 """
 
 
 class LoadError(Exception):
-    """A directory, table or capture is missing or cannot be read."""
+    """Raised if a directory, table or capture is missing or cannot be read."""

@@ -1,4 +1,4 @@
-"""A measured time, which compares with a text such as "50 ms" and names its quantity in a
+"""Defines the type of a measured time, which compares with a text such as "50 ms" and names its quantity in a
 failed assertion.
 """
 
@@ -44,8 +44,8 @@ class Measured(float):
 
 
 def in_seconds(value: float | str) -> float:
-    """A duration in seconds, from a text with its unit or from a number of seconds; ValueError for other
-    texts.
+    """Returns a duration in seconds, from a text with its unit or from a number of seconds; ValueError for
+    other texts.
     """
     if not isinstance(value, str):
         return float(value)
@@ -56,7 +56,7 @@ def in_seconds(value: float | str) -> float:
 
 
 def written(seconds: float) -> str:
-    """A duration as text in the largest of s, ms, us and ns that gives at least 1."""
+    """Returns a duration as text in the largest of s, ms, us and ns that gives at least 1."""
     for unit in ("s", "ms", "us"):
         if abs(seconds) * 1e9 >= UNITS_NS[unit]:
             return f"{seconds * 1e9 / UNITS_NS[unit]:.4g} {unit}"

@@ -1,5 +1,5 @@
-"""The packets of one capture point: a frame with one row for each, and pyshark's dissection of
-the kept pcap.
+"""Gives the packets of one capture point: a frame with one row for each, and pyshark's dissection of the kept
+pcap.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Packets:
     pcap: Path
 
     def collect(self) -> pl.DataFrame:
-        """All rows of `frame`, read into memory."""
+        """Reads all rows of `frame` into memory."""
         return self.frame.collect()
 
     def dissect(self, display_filter: str = "") -> Iterator[Any]:

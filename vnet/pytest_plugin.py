@@ -1,5 +1,5 @@
-"""pytest with labs: `@pytest.mark.vnet("pair.yaml")` brings a lab up, and the fixture `lab` gives it to the
-test.
+"""Extends pytest with labs: `@pytest.mark.vnet("pair.yaml")` brings a lab up, and the fixture `lab` gives it
+to the test.
 
 Every lab has a name of its own, so that parallel workers (pytest-xdist) do not collide. The run directory of
 a failed test is kept.
@@ -134,7 +134,7 @@ def _end(config: pytest.Config, lab: Lab) -> LabError | None:
 
 
 def _kept(config: pytest.Config, lab: Lab) -> Path:
-    """The directory into which the run directory of a lab is copied after a failed test."""
+    """Returns the directory into which the run directory of a lab is copied after a failed test."""
     base = Path(config.getoption("--vnet-kept"))
     return config.rootpath / base / f"{lab.spec.file.stem}-{lab.name}"
 

@@ -6,7 +6,9 @@ from .network import Bridge, End, Lan, Machine, Network, Wire, name_of
 
 
 def bridged(network: Network) -> None:
-    """Turns each bridge with ports on networks into a LAN that these networks join."""
+    """Turns each bridge that has a port on a network into a LAN, which takes the places of these ports; lists
+    other ports as left out.
+    """
     for machine in list(network.machines.values()):
         for name, bridge in machine.bridges.items():
             ports = [port for port in bridge.ports if _used(network, (machine.name, port))]
@@ -43,7 +45,9 @@ def _segment(network: Network, machine: Machine, name: str, bridge: Bridge, port
 
 
 def _only_bridge(network: Network, machine: Machine, name: str, ports: list[str]) -> bool:
-    """Returns whether the machine has nothing on a network but this bridge."""
+    """Returns whether the machine is only this bridge: it has no address on it, no software and no keys, and
+    no interface on a network but the bridge's ports.
+    """
     if machine.addresses.get(name) or machine.kind or machine.software or machine.keys:
         return False
     ends = [end for wire in network.wires for end in wire.ends]

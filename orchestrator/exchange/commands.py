@@ -14,8 +14,8 @@ from .network import Machine, Route
 
 
 def virtual_pc(machine: Machine, text: str) -> Iterator[str]:
-    """Applies a virtual PC's script, `ip ADDRESS [MASK] [GATEWAY]`, to the machine; yields the lines that
-    it does not know.
+    """Applies a virtual PC's script, `ip ADDRESS [MASK] [GATEWAY]`, to the machine; yields the lines of any
+    other form.
     """
     for line in text.splitlines():
         words = line.split("#")[0].split()
@@ -34,7 +34,7 @@ def virtual_pc(machine: Machine, text: str) -> Iterator[str]:
 
 
 def interfaces_file(machine: Machine, text: str) -> Iterator[str]:
-    """Applies Debian's /etc/network/interfaces to the machine; yields the lines that it does not know."""
+    """Applies Debian's /etc/network/interfaces to the machine; yields the lines that have no counterpart."""
     port, address = "", ""
     for line in [*text.splitlines(), "iface"]:
         match line.split("#")[0].split():

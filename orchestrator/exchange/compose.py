@@ -42,7 +42,7 @@ Place = tuple[str | int, ...]
 
 
 def read(path: Path, images: Path | None = None, runtime: str | None = None) -> Network:
-    """Returns the network of a project; TopologyError with the lines of what cannot be imported.
+    """Returns the network of a project. Raises TopologyError with the lines of what cannot be imported.
 
     `images` is the directory of image archives; `runtime` is the program that saves absent ones.
     """
@@ -96,8 +96,8 @@ class _Reader:
         self._network.changed.append(f"line {self._refusals.line(path)}: {said}")
 
     def _networks(self, services: dict[str, Any], given: dict[str, Any]) -> None:
-        """Makes a LAN for each network that a service is on, in the file's order; `default` if services
-        name none.
+        """Makes a LAN for each network that a service is on, in the file's order. A service that names no
+        network is on the network `default`.
         """
         used = [name for keys in services.values() for name in _networks_of(keys)]
         taken = {name_of(name, set()) for name in services}

@@ -34,8 +34,8 @@ class Refusals:
 
 
 def interpolated(path: Path, content: bytes) -> tuple[bytes, list[str]]:
-    """Returns the file with variables replaced by their values in `.env` beside it, or by their defaults,
-    and a line on each.
+    """Returns the file with variables replaced by their values in `.env` beside it, or by their defaults;
+    also one report line for each variable.
     """
     given: dict[str, str] = {}
     if (file := path.parent / ".env").is_file():
@@ -108,8 +108,8 @@ def seconds(text: Any) -> float:
 
 
 def size(text: str) -> str | None:
-    """Returns a size of Compose, whose units are always binary, in the topology's form;
-    None if it is none.
+    """Returns a size of Compose, whose units are always binary, in the topology's form; None if the text is
+    no size.
     """
     found = _SIZE.fullmatch(text)
     return (

@@ -53,7 +53,9 @@ def read(path: Path, stand_ins: bool = False) -> Network:
 
 
 def _with_defaults(content: bytes) -> tuple[bytes, list[str]]:
-    """Returns the file with environment variables replaced by their defaults, and a line on each."""
+    """Returns the file with environment variables replaced by their defaults, and one report line for each
+    variable.
+    """
     found = sorted(
         {(one[1].decode(), one[2].decode("utf-8", "replace")) for one in _DEFAULT.finditer(content)}
     )
@@ -203,7 +205,9 @@ class _Reader:
             self._leave(path, f"the address {address} of lo")
 
     def _bound(self, keys: dict[str, Any]) -> dict[str, str]:
-        """Returns the text of scripts bound into the node, by their path in the node."""
+        """Returns the text of each script (*.sh) that `binds` mounts in the node, by its path in the node;
+        omits absent files.
+        """
         found: dict[str, str] = {}
         for bind in keys.get("binds") or []:
             outside, _, to = str(bind).partition(":")
@@ -213,8 +217,8 @@ class _Reader:
         return found
 
     def _config(self, path: tuple[str, ...], theirs: str, keys: dict[str, Any], inside: str) -> str:
-        """Returns the configuration of a program: that of startup-config, or of the file
-        bound to its path.
+        """Returns the configuration of the node's program, from startup-config or from the file that is bound
+        to the path `inside`; "" if there is none or it cannot be read.
         """
         place = keys.get("startup-config")
         for bind in keys.get("binds") or []:

@@ -114,8 +114,8 @@ class _Reader:
             self._leave(element, f"{theirs}: image {image}: a node has the programs of this machine")
 
     def _protocols(self) -> None:
-        """Configures the protocol that all routers have in common; else leaves routes to the plan, so that
-        no network is cut off.
+        """Configures the routing protocols that all routers have in common. Without a common protocol it
+        configures none, so that the plan makes the routes, and lists each protocol as left out.
         """
         routers = [machine for machine in self._network.machines.values() if machine.forward]
         spoken = {

@@ -1,4 +1,6 @@
-"""Selects the software kind of routers, with the description of its daemons in files of other tools."""
+"""Finds the software kind (KIND) whose daemons the files of other tools configure, with its descriptions of
+the program (FOREIGN) and of these daemons (DAEMONS).
+"""
 
 from __future__ import annotations
 

@@ -19,8 +19,8 @@ _SWITCH = re.compile(r"/(p4|sdn|ovs|openvswitch)\b")
 
 
 def read(path: Path) -> Network:
-    """Returns the network of a lab's directory, or of its lab.conf; TopologyError with the lines that
-    prevent it.
+    """Returns the network of a lab's directory, or of its lab.conf. Raises TopologyError with the lines of
+    what cannot be imported.
     """
     file = path / LAB if path.is_dir() else path
     if not file.is_file():
@@ -31,7 +31,7 @@ def read(path: Path) -> Network:
 
 @dataclass
 class _Device:
-    """A machine in lab.conf, with the collision domain of each interface number and its line."""
+    """A machine in lab.conf: its first line, and by interface number the collision domain and its line."""
 
     line: int
     domains: dict[int, tuple[str, int]] = field(default_factory=dict)  # and the line that says it

@@ -23,14 +23,16 @@ INTERFACES = "etc/network/interfaces"
 
 @dataclass
 class Furnished:
-    """What a machine's files had that is left out, and the problems found in them."""
+    """The parts of a machine's files that are left out, and the problems found in these files."""
 
     left: list[str] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
 
 
 def furnished(machine: Machine, lab: Path, theirs: str) -> Furnished:
-    """Gives the machine the addresses, routes and daemons that the lab's files configure for `theirs`."""
+    """Gives the machine the addresses, routes and daemons that the lab's files configure under the name
+    `theirs`; returns the parts left out and the problems.
+    """
     own, found = lab / theirs, Furnished()
     daemons: list[int] = []
 
@@ -105,8 +107,8 @@ def _route(machine: Machine, config: str, loopback: list[str]) -> None:
 
 
 def _files(theirs: str, own: Path) -> Iterator[str]:
-    """Yields the files that the machine would have, except the configuration of its daemons
-    and interfaces.
+    """Yields one report line that names the first file of the machine's directory and counts the others,
+    without the configuration of daemons and interfaces; yields nothing if no file remains.
     """
     names = [file.relative_to(own).as_posix() for file in sorted(own.rglob("*")) if file.is_file()]
     others = [name for name in names if not name.startswith((*DAEMONS.folders, INTERFACES))]

@@ -28,8 +28,9 @@ def keep_addresses(network: Network, wires: Mapping[str, Wire], address: Address
 
 
 def _others(network: Network, wire: Wire, address: Address) -> list[End]:
-    """Returns the ends of a wire whose address differs from the plan's, which are the lowest two of the
-    subnet.
+    """Returns the ends of a wire whose address differs from the one that the plan gives: the lowest two of
+    the subnet, in order. Returns no end if an address is absent, the wire has a cost, or its two addresses
+    are not different IPv4 addresses of one subnet from /16 to /29.
     """
     given = [address(network, end) for end in wire.ends]
     first, second = given

@@ -72,7 +72,9 @@ def _recorded(path: Path, arguments: Sequence[str], stop_at_start: bool, sandbox
 
 
 def _answer(path: Path, argv: list[str], out: IO[bytes]) -> dict[str, Any]:
-    """Returns what the recorder printed; limits its output, because the script may print too."""
+    """Runs the recorder and returns the JSON that it printed, read up to a size limit because the script may
+    print too. Raises TopologyError if the recorder takes too long, gets no sandbox or prints no JSON.
+    """
     try:
         with tempfile.TemporaryFile() as errors:
             done = subprocess.run(

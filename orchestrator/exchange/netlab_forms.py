@@ -93,7 +93,9 @@ class Groups:
                         yield name, node
 
     def _of(self, name: str, above: tuple[str, ...]) -> dict[str, int]:
-        """Returns the nodes of a group with their depth below it; refuses a group that contains itself."""
+        """Returns the nodes of a group with their depth below it, 0 for direct members. Refuses a group that
+        contains itself, and a member that is no node, group or pattern.
+        """
         if name in above:
             way = " -> ".join((*above[above.index(name) :], name))
             self._refuse(

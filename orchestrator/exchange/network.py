@@ -62,7 +62,7 @@ class Machine:
 
 @dataclass
 class Wire:
-    """A link between two machines, with its impairments."""
+    """A link between two machines, or between a LAN and a machine or another LAN, with its impairments."""
 
     ends: tuple[End, End]
     mtu: int | None = None

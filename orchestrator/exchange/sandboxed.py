@@ -120,7 +120,9 @@ def _weak() -> None:
 
 
 def _alone() -> None:
-    """Forbids every system call that makes a process, by a seccomp filter; threads are allowed."""
+    """Forbids every system call that makes a process, by a seccomp filter that allows threads; does nothing
+    on an architecture that MACHINES does not list.
+    """
     if (known := MACHINES.get(platform.machine())) is None:
         return
     audit, clone, forks, clone3 = known

@@ -23,9 +23,10 @@ _SILENT = HARMLESS | {"ethtool"}  # nothing of the network depends on them
 
 @dataclass
 class Startup:
-    """Applies commands to one machine.
+    """Applies commands to one machine and collects what is left out.
 
-    `place` names a line in reports; `own` takes commands of the tool first.
+    `place` turns a line number into its name in reports. `own` is asked first for each command, and returns
+    True for those that it applied itself.
     """
 
     machine: Machine

@@ -66,8 +66,8 @@ def _end(plan: Plan, link: Link, name: str, names: dict[str, dict[str, str]]) ->
 
 
 def _netem(plan: Plan, link: Link, names: dict[str, dict[str, str]]) -> list[str]:
-    """Returns the commands that impair what leaves each end of a link; bridges, and the direction towards a
-    node, have no such end.
+    """Returns a `containerlab tools netem` command for each impaired direction that leaves a node; for one
+    that leaves a bridge, only a note on it.
     """
     found = []
     for (side, direction), name in zip(sides(link), (link.a, link.b), strict=True):

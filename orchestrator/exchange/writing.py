@@ -162,8 +162,8 @@ def _topology(network: Network, subnets: dict[str, str]) -> Topology:
 
 
 def _on(network: Network, machine: str, lan: str, subnet: str) -> str | None:
-    """Returns the machine's fixed address on a LAN; None unless it can be fixed: one address, on the first
-    segment.
+    """Returns the machine's address on a LAN; None if it has none there, or if the address is outside the
+    LAN's subnet.
     """
     end = next(end for end in network.lans[lan].members if end[0] == machine)
     address = _address(network, end)
@@ -247,7 +247,9 @@ def _insist_once(network: Network) -> None:
 
 
 def _second(network: Network) -> Iterator[str]:
-    """Yields the additional addresses that are dropped, since an interface has one from the plan."""
+    """Yields a line for each machine on its additional addresses, which are dropped since an interface has
+    one address.
+    """
     for machine in network.machines.values():
         others = [
             f"{text} ({port})"
@@ -260,7 +262,9 @@ def _second(network: Network) -> Iterator[str]:
 
 
 def _alone(network: Network) -> Iterator[str]:
-    """Removes machines without any connection, and yields a line on each."""
+    """Removes machines without any connection, and yields a line on each. Raises TopologyError if no machine
+    remains.
+    """
     ends = [end for lan in network.lans.values() for end in lan.members]
     joined = {node for wire in network.wires for node, _ in wire.ends} | {node for node, _ in ends}
     for name in network.machines.keys() - joined:
@@ -291,8 +295,8 @@ def _common(network: Network, ends: list[End], name: str, changed: list[str]) ->
 
 
 def _narrower(network: Network, ends: list[End]) -> str | None:
-    """Returns the largest subnet that holds all addresses of these ends and none of others; None if there
-    is none.
+    """Returns the /16 subnet around the first address of these ends; None if another end's address is outside
+    of it, or if the subnet overlaps with that of any other interface.
     """
     own = [str(one.ip) for end in ends if (one := _address(network, end)) is not None]
     inner = ipaddress.ip_interface(f"{own[0]}/{SHORTEST_PREFIX}").network

@@ -34,7 +34,7 @@ def _one_line(text: str) -> str:
 
 
 class TopologyError(Exception):
-    """The topology is invalid; `problems` holds every mistake, in the order of the file's lines."""
+    """Raised for an invalid topology; `problems` holds every mistake, sorted by file and line."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = sorted(set(problems), key=lambda p: (p.file, p.line, p.path, p.rule, p.value))

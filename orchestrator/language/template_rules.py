@@ -1,4 +1,6 @@
-"""Defines the names that templates may use, their limits, and the error for invalid templates."""
+"""Defines the variables that topology templates may use, the CPU time and memory that rendering may take, and
+the error for invalid templates.
+"""
 
 from __future__ import annotations
 
@@ -8,4 +10,4 @@ MEMORY = 512 << 20  # bytes of address space of the process that renders them; i
 
 
 class TemplateFaultError(ValueError):
-    """A template cannot be parsed or rendered; the text is the reason."""
+    """Raised for a template that cannot be parsed or rendered; the text is the reason."""

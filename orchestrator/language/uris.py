@@ -22,10 +22,9 @@ _USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@+-]*")
 
 @dataclass(frozen=True, slots=True)
 class RemoteMachine:
-    """Another machine, reached by ssh. `kernel`: the kernel to use there; `socket`: that of its libvirt
-    daemon.
+    """A machine that is reached by ssh, with the kernel for labs on it and the socket of its libvirt daemon.
 
-    None for user, port or files leaves them to ssh's own configuration.
+    If `user`, `port` or a file is None, ssh's own configuration decides; `socket` None: libvirt's default.
     """
 
     host: str

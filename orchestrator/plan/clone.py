@@ -60,7 +60,7 @@ def clones(
 
 
 def _in_scenario(one: Software) -> bool:
-    """Whether the software takes part in the scenario, whose senders and receivers the plan fixes."""
+    """Returns whether the software takes part in the scenario, whose senders and receivers the plan fixes."""
     return one.session is not None or one.process is None
 
 

@@ -29,7 +29,9 @@ Asked = tuple[str, str]  # a node, and a neighbour's address
 
 
 def known(plan: Plan, relays: Mapping[str, str]) -> dict[str, tuple[Neighbour, ...]]:
-    """Returns the static neighbours of each node, for pairs of nodes that flows, routes or links need.
+    """Returns, by node, the static neighbour entries for the hops of flows, routes and links between nodes
+    where resolution may lose messages; empty if no link has an impairment.
+
     `relays`: flow name -> node that relays its messages.
     """
     if not any(way.impairment.present for link in plan.links for way in (link.forward, link.reverse)):
@@ -48,7 +50,9 @@ def known(plan: Plan, relays: Mapping[str, str]) -> dict[str, tuple[Neighbour, .
 
 
 def _loses(hop: Hop, per_s: int, losses: Mapping[Direction, float]) -> bool:
-    """Whether messages may be lost while the neighbour is resolved; `per_s`: frames per second to it."""
+    """Returns whether messages may be lost while the neighbour is resolved; `per_s`: frames per
+    second to it.
+    """
     lost = 1.0 - math.prod(1.0 - losses.get(way, 0.0) for way in hop.ways)
     wait_ns = max(hop.round_ns, RETRY_NS if lost > 0.0 else 0)
     if wait_ns < SHORT_NS:

@@ -56,7 +56,8 @@ def costs_of(nodes: Iterable[Node], flows: Iterable[Flow]) -> dict[str, list[Cos
 
 
 def _round_trips(plan: Plan) -> Iterator[Prediction]:
-    """Yields the round-trip time of a full frame for each pair of groups with known paths
+    """Yields a prediction in seconds for each pair of groups that `pairs` chooses: the delay of a full frame
+    from the first node of one group to the first node of the other and back. Omits pairs without a known path
     in both directions.
     """
     paths = Paths.of(plan)
@@ -68,7 +69,9 @@ def _round_trips(plan: Plan) -> Iterator[Prediction]:
 
 
 def _links(plan: Plan) -> Iterator[Prediction]:
-    """Yields the bandwidth-delay product and queue limit of each impaired direction, where it has one."""
+    """Yields, for each impaired direction of a link, its bandwidth-delay product if it has a rate, its queue
+    limit if netem holds the queue, and the shares of packets that a correlation changes.
+    """
     for link in plan.links:
         for name, direction in (("forward", link.forward), ("reverse", link.reverse)):
             wanted = direction.impairment

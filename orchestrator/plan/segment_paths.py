@@ -56,7 +56,7 @@ class SegmentPaths:
         return first + between + ((theirs.reverse,) if theirs else ())
 
     def _loops(self, start: str) -> bool:
-        """Whether the segments connected to this one have more links than a tree."""
+        """Returns whether the segments connected to this one have more links than a tree."""
         reached, waiting = {start}, [start]
         while waiting:
             near = {other for other, _ in self._next.get(waiting.pop(), [])} - reached

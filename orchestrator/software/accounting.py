@@ -13,8 +13,8 @@ from .scene import Placed, Scene
 
 
 def told(placed: Placed, sends: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    """Returns the settings of a program before flows have numbers and before the scenario's start is known
-    (t0_ns is None).
+    """Returns the settings of a program as far as they are known before flows have numbers: its endpoint and
+    the flows that it sends. `receives` is empty, and the scenario's start, `t0_ns`, is None.
     """
     return {"endpoint": placed.endpoint, "t0_ns": None, "sends": list(sends), "receives": []}
 

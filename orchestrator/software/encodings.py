@@ -34,7 +34,7 @@ class Encoded(Base):
 
 
 def encoded_bytes(encoding: str, signals: int) -> int:
-    """Returns the exact length in bytes of a message with so many signals."""
+    """Returns the exact length in bytes of a message with this number of signals."""
     around, each = LENGTHS[encoding]
     return around + each * signals
 

@@ -13,12 +13,12 @@ class Daemons:
     configuration is.
     """
 
-    devices: tuple[str, ...]  # that are it
+    devices: tuple[str, ...]  # names of devices that run them
     protocols: Mapping[str, str]  # services and modules of theirs -> key of ours
-    software: Callable[[Mapping[str, Any]], dict[str, Any]]  # the piece of software: of our keys
+    software: Callable[[Mapping[str, Any]], dict[str, Any]]  # protocols by our keys -> the software's keys
     starts: Callable[[str], bool]  # whether a command starts them
     folders: Mapping[str, str]  # of their configurations in a machine's directory -> what one begins with
-    config: Callable[[Sequence[str]], str]  # of all files in one; "": they say no protocol
+    config: Callable[[Sequence[str]], str]  # joins the files' texts; "" if they configure no protocol
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Foreign:
 
     recognises: Callable[[str], bool]  # a container's image, or a kind's name
     file: str  # its configuration, where a container has it: "/etc/..."
-    addresses: Callable[[str], Mapping[str, list[str]]]  # that a configuration gives, by interface
+    addresses: Callable[[str], Mapping[str, list[str]]]  # addresses in a configuration, by interface
     # The piece of software: from its configuration, with interfaces and addresses as they are called here.
     software: Callable[[str, Mapping[str, str], Mapping[str, str]], dict[str, Any]]
     forwards: bool = True

@@ -1,4 +1,6 @@
-"""Defines the interface of a kind of software to the rest of vNET. The registry lists the kinds."""
+"""Defines what a kind of software provides to the rest of vNET: its keys in files, checks, plan, costs and
+load. The module `registry` lists the kinds.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ TCP_HEADERS_BYTES = 66  # Ethernet 14, IPv4 20, TCP 20 and timestamps 12
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """One planned piece of software, with its flows, their receivers and notes for the user."""
+    """The plan of one piece of software: the flows that it sends, the endpoints of each set of receivers that
+    these flows name, and notes for the user.
+    """
 
     software: Software
     flows: tuple[Flow, ...] = ()
@@ -32,20 +36,23 @@ class Planned:
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """The resources of the machine that one piece of software uses, besides the node's own agent."""
+    """The resources that one piece of software uses beside its node's agent: memory, open files, neighbours
+    and packets.
+    """
 
     memory_bytes: int = 0  # of its program, and of what others hold because of it
     files_at: Mapping[str, int] = field(default_factory=dict)  # role of the other end -> open files there
     peers: int = 0  # nodes that it talks to
     one_copy: bool = False  # multicast: a message leaves once, however many receivers it has
-    packets: tuple[tuple[float, int], ...] = ()  # where all of it is seen: how many frames, of which length
+    packets: tuple[
+        tuple[float, int], ...
+    ] = ()  # (frames, bytes of each) at a point that sees all of its traffic
 
 
 @dataclass(frozen=True, slots=True)
 class Offered:
-    """The traffic of a flow whose times only the clock determines, as a leaky bucket of messages.
-
-    If `per_s` is None, the flow's schedule has rate and burst.
+    """An upper bound of the messages that a flow sends when only the clock decides: at most `burst` at once
+    and `per_s` per second (a leaky bucket). If `per_s` is None, the flow's schedule gives both.
     """
 
     message_bytes: int  # above Ethernet; of IP without its header, which each fragment has
@@ -58,17 +65,17 @@ class Offered:
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """The classes of a link that leaves the node, whose rates a program changes while it runs."""
+    """The classes of one link whose rates a program on its sending node changes while the program runs."""
 
     link: str
-    least_bps: Mapping[str, int]  # class -> it never has less
-    itself: frozenset[str] = frozenset()  # those whose packets the program forwards
+    least_bps: Mapping[str, int]  # class -> rate below which it never falls
+    itself: frozenset[str] = frozenset()  # classes whose packets the program itself forwards
 
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """All flows of a plan with their numbers (their places in `flows`), and the numbers that each endpoint
-    receives.
+    """All flows of a plan, each numbered by its place in `flows`, and for each endpoint the numbers of the
+    flows that it receives.
     """
 
     flows: tuple[Flow, ...]
@@ -98,8 +105,8 @@ class Bind:
 
 
 class SoftwareError(ValueError):
-    """Raised for software that cannot be planned on a node, for instance if a template
-    fails on its values.
+    """Raised if the software of a node cannot be planned, for instance because a template fails on its
+    values.
     """
 
     def __init__(self, node: str, rule: str, remedy: str) -> None:
@@ -121,8 +128,8 @@ def _no_shares(_software: Software) -> Shares | None:
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of software; its functions take the model from the file, or the plan's software of this
-    kind.
+    """The registry entry of one kind of software. Its functions take the model that was read from the file,
+    or the planned software of this kind.
     """
 
     name: str  # key of the registry; `Software.kind` of the plan
@@ -134,11 +141,11 @@ class Kind:
     plan: Callable[[Scene, Sequence[Placed]], Iterable[Planned]]  # all of this kind in the lab, at once
     words: Callable[[Software, Sequence[Flow]], str]  # the software and its flows, for people
     costs: Callable[[Software, Sequence[Flow]], Costs] = _no_costs
-    offers: Callable[[Software, Flow], Offered | str] = _closed_loop  # or why nothing bounds a flow's packets
+    offers: Callable[[Software, Flow], Offered | str] = _closed_loop  # or the reason why no bound is known
     shares: Callable[[Software], Shares | None] = _no_shares
     in_agent: bool = True  # no program that can be started and stopped alone
     endpoint: Callable[[Any], bool] = lambda _model: True  # whether records name it
-    # Its turn in the ramp: who only receives (0) before who sends (1); None: no place in it.
+    # Order in the ramp: software that only receives connects first (0), then senders (1); None: neither.
     ramp: Callable[[Any], int | None] = lambda _model: None
     binds: Callable[[Any], Sequence[Bind]] = lambda _model: ()
     numbered: Callable[[Software, Ledger], Software] = lambda software, _ledger: software

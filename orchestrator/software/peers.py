@@ -23,7 +23,7 @@ PROTOCOL = "vnet"  # how the reducer calls messages of the agent's own payload
 
 
 class Peer(Base):
-    """A side that listens, or one that says to whom."""
+    """The keys of one side of an exchange: a side that receives has `listen`, a side that sends has `to`."""
 
     listen: Port | None = Field(None, description="Port of the side that receives.")
     to: Targets | None = Field(
@@ -42,7 +42,7 @@ class Target:
 
 
 class MarkedPeer(Peer):
-    """One whose packets can carry a code point."""
+    """The keys of a side whose packets can carry a DSCP and a PCP."""
 
     dscp: Dscp | None = Field(
         None, description="DSCP of the packets that this side sends: EF, AF41, CS6 or a number (RFC 2474)."

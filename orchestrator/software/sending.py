@@ -27,7 +27,7 @@ _RATE_SCHEMA = {"type": "string", "title": "frequency", "pattern": r"^\s*[0-9.]+
 
 
 class RateStep(Base):
-    """A rate from a moment on."""
+    """A sending rate and the moment from which it applies."""
 
     since: Since = Field(
         alias="from", description="From when on: a moment, or a duration from the start of the ramp."

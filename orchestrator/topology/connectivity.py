@@ -38,7 +38,7 @@ class Connectivity:
         return {self._family[s] for s in self._subnets[node] if s in self._family}
 
     def reachable(self, a: str, b: str) -> bool:
-        """Whether packets from node `a` can reach node `b`."""
+        """Returns whether packets from node `a` can reach node `b`."""
         ours = {self._find(subnet) for subnet in self._subnets[a]}
         return a == b or any(self._find(subnet) in ours for subnet in self._subnets[b])
 

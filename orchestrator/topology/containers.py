@@ -19,7 +19,9 @@ Images = dict[str, "Archive"]
 
 
 def expand(data: Any, document: Document, problems: list[Problem]) -> tuple[Any, Images]:
-    """Returns the file's data with the images' settings, and the read images by their text in the file."""
+    """Returns the file's data completed with the images' settings, and the images by their text in the file.
+    Reports images that cannot be read, and nodes for which neither file nor image names a program.
+    """
     images: Images = {}
     if not isinstance(data, dict):
         return data, images

@@ -50,7 +50,7 @@ class Delays:
 
 
 class OwnDelays(str):
-    """A table's name that also carries the delays themselves."""
+    """The name of a user's table as text; `delays` holds the delays that the table was made from."""
 
     delays: Delays
 

@@ -63,7 +63,7 @@ def _links(
 
 
 def is_access(model: File, link: Link) -> bool:
-    """Whether the link connects a node or group to a segment."""
+    """Returns whether the link connects a node or group to a segment."""
     return (link.between[0] in model.nodes or link.between[0] in model.groups) and (
         link.between[1] in model.segments
     )

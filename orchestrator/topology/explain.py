@@ -33,7 +33,7 @@ class Entry:
 
 
 class UnknownKeyError(Exception):
-    """The topology has no such key; the text is the remedy."""
+    """Raised if topology files have no such key; the text is the remedy."""
 
 
 def explain(asked: str) -> list[Entry]:

@@ -116,7 +116,7 @@ def _asked(data: Mapping[str, Any], asked: Sequence[str], inventory: Inventory) 
 
 
 def _said(body: Any) -> bool:
-    """Whether the file itself names the host's machine, or has an invalid value for the host."""
+    """Returns whether the file itself names the host's machine, or has an invalid value for the host."""
     return body is not None and (not isinstance(body, dict) or "machine" in body)
 
 

@@ -26,7 +26,7 @@ BYTE_ORDER_MARK = "\ufeff"  # which the parser's places do not count
 
 
 class MigrateError(Exception):
-    """The keys cannot be rewritten; the text gives the place and the remedy."""
+    """Raised if keys cannot be rewritten; the text gives the place and the remedy."""
 
 
 def migrated(file: str, content: bytes, overrides: Mapping[str, Any] | None = None) -> bytes:
@@ -175,7 +175,7 @@ def _in_block(text: str, into: str, pairs: list[Pair], names: list[str], target:
 
 
 def _short(text: str, pair: Pair) -> bool:
-    """Whether a pair fits into braces: its value is a list in brackets on one line."""
+    """Returns whether a pair fits into braces: its value is a list in brackets on one line."""
     value = pair.value
     plain = isinstance(value, SequenceNode) and bool(value.flow_style)
     return plain and "\n" not in text[pair.begin : pair.end]

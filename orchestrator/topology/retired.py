@@ -114,7 +114,7 @@ def _example(key: Retired) -> str:
 
 
 def _written(data: Any, path: Path) -> bool:
-    """Whether the path has a value in the data, or meets a value that is no mapping on the way."""
+    """Returns whether the path has a value in the data, or meets a value that is no mapping on the way."""
     for part in path:
         if not isinstance(data, dict):
             return True

@@ -44,7 +44,9 @@ def pairs_of(text: str, node: Any) -> list[Pair]:
 
 
 def extends(text: str, target: Pair) -> bool:
-    """Whether pairs can be added to the value of `target` in the text: it is a mapping, and no alias."""
+    """Returns whether pairs can be added to the value of `target` in the text: it is a mapping,
+    and no alias.
+    """
     return isinstance(target.value, MappingNode) and _ALIAS.match(text, target.key_end) is None
 
 

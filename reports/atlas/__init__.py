@@ -1,3 +1,3 @@
-"""The atlas: a data set of measured interaction models that answers which model meets given requirements on a
-network.
+"""Answers, from a data set of measured interaction models (the atlas), which model meets given requirements
+on a network.
 """

@@ -77,8 +77,8 @@ class Answer:
 
 
 def outside(question: Question) -> list[str]:
-    """One sentence for each number of the question that is outside the range of the atlas;
-    empty if none is.
+    """Returns one sentence for each number of the question that is outside the range of the atlas; empty if
+    none is.
     """
     found = question.place.outside()
     if not DEADLINES_S[0] <= question.deadline_s <= DEADLINES_S[-1]:
@@ -103,8 +103,8 @@ def ask(atlas: Atlas, question: Question, models: Sequence[str] = ()) -> Answer:
 
 
 def _rank(candidate: Candidate) -> tuple[int, float, float]:
-    """The sort key of a candidate: models that meet the requirements by their bytes per update, others by
-    their share in time.
+    """Returns the sort key of a candidate: models that meet the requirements by their bytes per update,
+    others by their share in time.
     """
     place = VERDICTS.index(candidate.verdict)
     if candidate.in_time is None or candidate.bytes_per_update is None:
@@ -135,8 +135,8 @@ def _candidate(rows: pl.DataFrame, model: str, question: Question, most: float) 
 
 
 def reach_of(atlas: Atlas) -> float:
-    """The largest distance from a measurement at which the atlas still answers; 0 if no model has FEWEST
-    points.
+    """Returns the largest distance from a measurement at which the atlas still answers; 0 if no model has
+    FEWEST points.
 
     All models share the largest `reach` of any of them, because a densely measured model would otherwise
     answer within a smaller distance than a sparsely measured one.
@@ -146,30 +146,30 @@ def reach_of(atlas: Atlas) -> float:
 
 
 def reach(points: Floats) -> float:
-    """The largest distance of a measured point from its nearest other point; held-out errors are known up to
-    it.
+    """Returns the largest distance of a measured point from its nearest other point; held-out errors are
+    known up to it.
     """
     return max(float(np.sort(distances(points, point))[1]) for point in points)
 
 
 def share_surface(points: Floats, in_time: Floats) -> Surface:
-    """The interpolation of the shares in time, bounded to 0 to 1."""
+    """Returns the interpolation of the shares in time, bounded to 0 to 1."""
     return Surface(points, in_time, 0.0, 1.0)
 
 
 def price_surface(points: Floats, rows: pl.DataFrame) -> Surface:
-    """The interpolation of the logarithm of the bytes sent for one update to one receiver."""
+    """Returns the interpolation of the logarithm of the bytes sent for one update to one receiver."""
     return Surface(points, np.log(rows["bytes_per_update"].to_numpy()))
 
 
 def exp(of: Estimate) -> Estimate:
-    """The estimate of a quantity, from the estimate of its natural logarithm."""
+    """Returns the estimate of a quantity, from the estimate of its natural logarithm."""
     return Estimate(float(np.exp(of.value)), float(np.exp(of.low)), float(np.exp(of.high)))
 
 
 def shares_in_time(rows: pl.DataFrame, deadline_s: float, *, confirmed: bool = False) -> Floats | None:
-    """For each row, the share of updates x receivers that arrive (or are confirmed) by the deadline; None if
-    a row has no confirmations to measure.
+    """Returns, for each row, the share of updates x receivers that arrive (or are confirmed) by the deadline;
+    None if a row has no confirmations to measure.
 
     Between two measured deadlines it is interpolated linearly in the logarithm of the deadline.
     """

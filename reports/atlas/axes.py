@@ -28,33 +28,33 @@ class Axis:
     say: Callable[[float], str]
 
     def scaled(self, values: Floats) -> Floats:
-        """The values scaled so that the designed range is 0 to 1."""
+        """Returns the values scaled so that the designed range is 0 to 1."""
         if self.log:
             return (np.log(values) - math.log(self.low)) / (math.log(self.high) - math.log(self.low))
         return (values - self.low) / (self.high - self.low)
 
     def holds(self, value: float) -> bool:
-        """Whether a value is within the designed range."""
+        """Returns whether a value is within the designed range."""
         return self.low <= value <= self.high
 
 
 def rate_words(bps: float) -> str:
-    """A rate in bit/s as text, in Mbit/s or kbit/s."""
+    """Returns a rate in bit/s as text, in Mbit/s or kbit/s."""
     return f"{bps / 1e6:.3g} Mbit/s" if bps >= 1e6 else f"{bps / 1e3:.3g} kbit/s"
 
 
 def duration_words(seconds: float) -> str:
-    """A duration in seconds as text, in s or ms."""
+    """Returns a duration in seconds as text, in s or ms."""
     return f"{seconds * 1e3:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"
 
 
 def size_words(size_bytes: float) -> str:
-    """A size in bytes as text, in kB or B."""
+    """Returns a size in bytes as text, in kB or B."""
     return f"{size_bytes / 1e3:.3g} kB" if size_bytes >= 1000 else f"{size_bytes:.3g} B"
 
 
 def share_words(share: float) -> str:
-    """A share (0 to 1) as text in percent."""
+    """Returns a share (0 to 1) as text in percent."""
     return f"{100 * share:.3g} %"
 
 
@@ -82,11 +82,13 @@ class Place:
     duplex: str
 
     def value(self, axis: Axis) -> float:
-        """The coordinate of the place on one axis, in the axis's unit."""
+        """Returns the coordinate of the place on one axis, in the axis's unit."""
         return float(getattr(self, axis.name))
 
     def outside(self) -> list[str]:
-        """One sentence for each axis on which the place is outside the designed range; empty if none."""
+        """Returns one sentence for each axis on which the place is outside the designed range;
+        empty if none.
+        """
         return [
             f"{axis.parameter}: {axis.say(self.value(axis))} is outside what the atlas was designed for, "
             f"{axis.say(axis.low)} to {axis.say(axis.high)}"
@@ -95,26 +97,26 @@ class Place:
         ]
 
     def scaled(self) -> Floats:
-        """The coordinates of the place with each designed range as 0 to 1; the last one is 0 for full and 1
-        for half duplex.
+        """Returns the coordinates of the place with each designed range as 0 to 1; the last one is 0 for full
+        and 1 for half duplex.
         """
         numbers = [float(axis.scaled(np.array([self.value(axis)]))[0]) for axis in AXES]
         return np.array([*numbers, float(self.duplex == HALF)])
 
     def words(self) -> Mapping[str, str]:
-        """The value of each parameter, and the duplex mode, as text for people."""
+        """Returns the value of each parameter, and the duplex mode, as text for people."""
         said = {axis.parameter: axis.say(self.value(axis)) for axis in AXES}
         return {**said, "duplex": self.duplex}
 
 
 def coordinates(rows: pl.DataFrame) -> Floats:
-    """The scaled coordinates (as `Place.scaled`) of every row, as an array of rows x axes."""
+    """Returns the scaled coordinates (as `Place.scaled`) of every row, as an array of rows x axes."""
     columns = [axis.scaled(rows[axis.name].cast(pl.Float64).to_numpy()) for axis in AXES]
     return np.column_stack([*columns, (rows["duplex"] == HALF).cast(pl.Float64).to_numpy()])
 
 
 def distances(points: Floats, at: Floats) -> Floats:
-    """The Euclidean distance of every point from one place; 1 is the whole range of one axis, or half against
-    full duplex.
+    """Returns the Euclidean distance of every point from one place; 1 is the whole range of one axis, or half
+    against full duplex.
     """
     return np.asarray(np.sqrt(((points - at) ** 2).sum(axis=1)), dtype=np.float64)

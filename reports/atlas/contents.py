@@ -11,8 +11,8 @@ from reports.atlas.dataset import Atlas, about
 
 
 def contents(atlas: Atlas) -> dict[str, Any]:
-    """Runs, points, seeds, conditions and code of the data set by label, and for each axis the measured range
-    with the designed one in brackets.
+    """Returns the facts of the data set by label: its runs, points, seeds, conditions and code, and for each
+    axis the measured range with the designed one in brackets.
     """
     rows = atlas.rows
     found: dict[str, Any] = {

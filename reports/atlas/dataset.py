@@ -31,7 +31,9 @@ _ABOUT = "vnet-atlas"  # key of the file's metadata
 
 
 class AtlasError(Exception):
-    """A data set cannot be read or made; the text has the place, the value, the rule and the remedy."""
+    """Raised if a data set cannot be read or made; the text has the place, the value, the rule and the
+    remedy.
+    """
 
 
 @dataclass(frozen=True)
@@ -48,12 +50,12 @@ class Atlas:
         return sorted(self.rows["model"].unique().to_list())
 
     def of(self, model: str) -> pl.DataFrame:
-        """The rows of one model."""
+        """Returns the rows of one model."""
         return self.rows.filter(pl.col("model") == model)
 
 
 def collect(campaign_dir: Path) -> tuple[list[dict[str, Any]], list[str]]:
-    """One row for each complete run of a campaign, and a sentence for each run that is incomplete or
+    """Returns one row for each complete run of a campaign, and a sentence for each run that is incomplete or
     unreadable.
 
     AtlasError if the directory holds no campaign, or if a complete cell has no design point.
@@ -82,8 +84,8 @@ def collect(campaign_dir: Path) -> tuple[list[dict[str, Any]], list[str]]:
 
 
 def merged(old: pl.DataFrame | None, rows: Iterable[dict[str, Any]]) -> pl.DataFrame:
-    """The old and new rows together, sorted; if both have a run of the same model, point and seed, the new
-    row stays.
+    """Returns the old and new rows together, sorted; if both have a run of the same model, point and seed,
+    the new row stays.
     """
     new = pl.DataFrame(list(rows), schema=_schema())
     both = new if old is None else pl.concat([old, new])
@@ -116,12 +118,12 @@ def write(frame: pl.DataFrame, path: Path, command: str) -> None:
 
 
 def ranges() -> dict[str, Any]:
-    """For each axis by name: [low, high, "log" or "linear"] of the designed range."""
+    """Returns for each axis by name: [low, high, "log" or "linear"] of the designed range."""
     return {axis.name: [axis.low, axis.high, "log" if axis.log else "linear"] for axis in AXES}
 
 
 def read(path: Path = SHIPPED) -> Atlas:
-    """The data set in `path`; AtlasError if it is missing, unreadable or of another format."""
+    """Returns the data set in `path`; AtlasError if it is missing, unreadable or of another format."""
     try:
         content = path.read_bytes()
         about = json.loads(pl.read_parquet_metadata(path).get(_ABOUT, "{}"))
@@ -140,6 +142,8 @@ def read(path: Path = SHIPPED) -> Atlas:
 
 
 def about(path: Path) -> dict[str, Any]:
-    """The description (format, command, deadlines, ranges) that `write` put into the file's metadata."""
+    """Returns the description (format, command, deadlines, ranges) that `write` put into the
+    file's metadata.
+    """
     found: dict[str, Any] = json.loads(pl.read_parquet_metadata(path)[_ABOUT])
     return found

@@ -78,12 +78,14 @@ def write_page(atlas: Atlas, out: Path) -> None:
 
 
 def _embedded(value: Any) -> str:
-    """The value as JSON in which `<` is escaped, so that it can stand inside a script element."""
+    """Returns the value as JSON in which `<` is escaped, so that it can stand inside a script element."""
     return json.dumps(value, separators=(",", ":")).replace("<", "\\u003c")
 
 
 def drawn(atlas: Atlas) -> dict[str, Any]:
-    """The data of the page's script: the estimates on the grid as base64 bytes, and every measured run."""
+    """Returns the data of the page's script: the estimates on the grid as base64 bytes, and every measured
+    run.
+    """
     models = [model for model in atlas.models if atlas.of(model).height >= FEWEST]
     places = _grid()
     shares, offs, away, prices = [], [], [], []
@@ -123,8 +125,8 @@ def drawn(atlas: Atlas) -> dict[str, Any]:
 
 
 def _grid() -> Floats:
-    """The scaled coordinates of every place of the page, ordered by duplex, size, delay, receivers, rate,
-    loss with loss the fastest; page.js counts in the same order.
+    """Returns the scaled coordinates of every place of the page, ordered by duplex, size, delay, receivers,
+    rate, loss with loss the fastest; page.js counts in the same order.
     """
     product = itertools.product(DUPLEX, SIZES, DELAYS, RECEIVERS, RATES, LOSSES)
     return np.array(
@@ -144,7 +146,7 @@ def _text(parts: list[bytes]) -> str:
 
 
 def _runs(rows: pl.DataFrame) -> list[dict[str, Any]]:
-    """Every measured run as an object of the page, with its place both as text and as coordinates."""
+    """Returns every measured run as an object of the page, with its place both as text and as coordinates."""
     points = coordinates(rows)
     found = []
     for row, at in zip(rows.iter_rows(named=True), points, strict=True):
@@ -173,7 +175,7 @@ def _runs(rows: pl.DataFrame) -> list[dict[str, Any]]:
 
 
 def command(model: str, parameters: dict[str, Any], seed: int) -> str:
-    """The `vnet run` command that repeats a run to the byte, with the same code."""
+    """Returns the `vnet run` command that repeats a run to the byte, with the same code."""
     words = " ".join(f"-p '{name}={value}'" for name, value in parameters.items())
     name = model.split(" ")[0]
     return f"vnet run topologies/atlas/{name}.yaml --time virtual --seed {seed} {words}"

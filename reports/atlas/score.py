@@ -33,11 +33,11 @@ class Score:
     covered: float
 
     def data(self) -> dict[str, Any]:
-        """The score as a dictionary for scripts."""
+        """Returns the score as a dictionary for scripts."""
         return asdict(self)
 
     def words(self) -> list[str]:
-        """The score as the row of texts that `vnet atlas show` and the page print."""
+        """Returns the score as the row of texts that `vnet atlas show` and the page print."""
         shares = (self.mean_error, self.most_error, self.guess, self.covered)
         said = [f"{100 * share:.1f} %" for share in shares]
         return [self.model, str(self.points), duration_words(self.deadline_s), *said]
@@ -45,7 +45,7 @@ class Score:
 
 @dataclass(frozen=True)
 class Choice:
-    """At points where all models were measured: the model chosen by held-out predictions, compared with the
+    """Compares, at points where all models were measured, the model that held-out predictions choose with the
     best one.
     """
 
@@ -56,7 +56,7 @@ class Choice:
 
 
 def scores(atlas: Atlas) -> list[Score]:
-    """The score of each model with at least FEWEST points, for each of DEADLINES."""
+    """Returns the score of each model with at least FEWEST points, for each of DEADLINES."""
     found = []
     for model in atlas.models:
         rows = atlas.of(model)
@@ -88,7 +88,9 @@ def _guess(values: Floats) -> float:
 
 
 def choices(atlas: Atlas) -> list[Choice]:
-    """The Choice for each of DEADLINES; empty if fewer than FEWEST points were measured with all models."""
+    """Returns the Choice for each of DEADLINES; empty if fewer than FEWEST points were measured with all
+    models.
+    """
     models = [model for model in atlas.models if atlas.of(model).height >= FEWEST]
     if not models:
         return []

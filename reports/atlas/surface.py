@@ -74,28 +74,28 @@ class Surface:
         return _fitted(self.points, self.values, self.basis)
 
     def at(self, places: Floats) -> Floats:
-        """The interpolated outcome at each row of `places` (n x axes)."""
+        """Returns the interpolated outcome at each row of `places` (n x axes)."""
         return self._bounded(self._whole(places))
 
     def off(self, place: Floats) -> float:
-        """The half-width of the interval at one place: the LEVEL quantile of the held-out errors of the
-        nearest points.
+        """Returns the half-width of the interval at one place: the LEVEL quantile of the held-out errors of
+        the nearest points.
         """
         return float(self.offs(place[None, :])[0])
 
     def offs(self, places: Floats) -> Floats:
-        """The half-width `off` for each row of `places` (n x axes)."""
+        """Returns the half-width `off` for each row of `places` (n x axes)."""
         return _level(self.errors, cdist(places, self.points))
 
     def estimate(self, place: Floats) -> Estimate:
-        """The outcome at one place, with its interval."""
+        """Returns the outcome at one place, with its interval."""
         value, off = float(self.at(place[None, :])[0]), self.off(place)
         low, high = self._bounded(np.array([value - off, value + off]))
         return Estimate(value, float(low), float(high))
 
     def covered(self) -> float:
-        """The share of measured points whose own held-out error is within the interval made from the other
-        points' errors.
+        """Returns the share of measured points whose own held-out error is within the interval made from the
+        other points' errors.
         """
         inside = 0
         for index, point in enumerate(self.points):
@@ -136,7 +136,7 @@ def _fitted(points: Floats, values: Floats, basis: Basis) -> Callable[[Floats], 
 
 
 def _level(errors: Floats, away: Floats) -> Floats:
-    """For each row of distances, the LEVEL quantile of the errors of the nearest points.
+    """Returns, for each row of distances, the LEVEL quantile of the errors of the nearest points.
 
     Between two errors it is the larger one.
     """

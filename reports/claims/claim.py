@@ -1,4 +1,4 @@
-"""One claim of a paper, with the rule that judges it."""
+"""Defines a claim of a paper, with the rule that judges it."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ class Claim:
         return f"{self.key}: {self.text}"
 
     def judge(self, evidence: Evidence) -> Judgement:
-        """The verdict on the evidence with its reason; "cannot tell" if a needed run is missing, if its
-        number of clients is not comparable, or if the claim is about CPU and the kernel counts CPU in ticks
-        of 10 ms.
+        """Returns the verdict on the evidence with its reason; "cannot tell" if a needed run is missing, if
+        its number of clients is not comparable, or if the claim is about CPU and the kernel counts CPU in
+        ticks of 10 ms.
         """
         if evidence.ticked and any(q.metric == COUNTED for q in self.quantities):
             return needs("a kernel that counts CPU finer than in ticks of 10 ms")

@@ -1,4 +1,4 @@
-"""The rule that the load of nodes rises with the number of connected clients."""
+"""Defines the rule that the load of nodes rises with the number of connected clients."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class RankCorrelation:
         )
 
     def _curve(self, evidence: Evidence, level: Level) -> pl.DataFrame:
-        """The value of the expression at each step of the ramp, in the columns clients and value."""
+        """Returns the value of the expression at each step of the ramp, in the columns clients and value."""
         names = self.rank_correlation.names
         curves = [evidence.curve(self.figures.known[name], level) for name in names]
         joined = curves[0].select("step", "clients", pl.col("value").alias(names[0]))
@@ -62,8 +62,8 @@ class RankCorrelation:
         return pl.DataFrame(rows, schema={"clients": pl.Float64, "value": pl.Float64}, orient="row")
 
     def _judge(self, rho: float, n: int, reason: str) -> Judgement:
-        """The verdict on one correlation: below `at_least` it is `fails` only if the whole 95 % interval is
-        below (Fisher's z with Bonett and Wright's error), else `cannot tell`.
+        """Returns the verdict on one correlation: below `at_least` it is `fails` only if the whole 95 %
+        interval is below (Fisher's z with Bonett and Wright's error), else `cannot tell`.
         """
         if rho >= self.at_least:
             return Judgement(HOLDS, reason)

@@ -23,7 +23,9 @@ WORDS = {bool: "true or false", str: "text", int: "a whole number"}
 
 
 class ClaimsError(ValueError):
-    """A claims file has mistakes: one line each, with place, value, rule and remedy."""
+    """Raised if a claims file has mistakes; the text has one line for each, with place, value, rule and
+    remedy.
+    """
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ class Claims:
 
 @functools.cache
 def read_claims(path: Path) -> Claims:
-    """The claims of the file, cached by path; ClaimsError if anything in the file is wrong."""
+    """Returns the claims of the file, cached by path; ClaimsError if anything in the file is wrong."""
     try:
         data = YAML(typ="rt").load(path.read_text(encoding="utf-8"))
     except YAMLError as error:
@@ -53,7 +55,7 @@ def read_claims(path: Path) -> Claims:
 
 
 class _StopError(Exception):
-    """The part of the file that is being read cannot be read further; the mistake is already in
+    """Raised if the part of the file that is being read cannot be read further; the mistake is already in
     `problems`.
     """
 
@@ -138,7 +140,7 @@ class _Reader:
         return Clients(**found)
 
     def rule(self, data: Any, place: str) -> tuple[Any, tuple[str, ...]]:
-        """The rule of a claim, and the names of the quantities in its expressions and sentence."""
+        """Returns the rule of a claim, and the names of the quantities in its expressions and sentence."""
         judge = self.mapping(data, place, "judge")
         place, line = f"{place}.judge", _line(data, "judge")
         kinds = [name for name in judge if name in RULES]
@@ -192,7 +194,9 @@ class _Reader:
         return found
 
     def mapping(self, parent: Any, place: str, key: str, known: tuple[str, ...] = ()) -> Any:
-        """The mapping below `key`. If `known` is not empty, it must have all of those keys and no others."""
+        """Returns the mapping below `key`. If `known` is not empty, it must have all of those keys and no
+        others.
+        """
         where = f"{place}.{key}".strip(".")
         found = parent.get(key)
         if not isinstance(found, dict):
@@ -223,7 +227,9 @@ class _Reader:
 
 
 def _line(data: Any, key: str | None = None, otherwise: int = 1) -> int:
-    """The line number of a mapping or of one of its keys; `otherwise` for data without line numbers."""
+    """Returns the line number of a mapping or of one of its keys; `otherwise` for data without
+    line numbers.
+    """
     place = getattr(data, "lc", None)
     if place is None:
         return otherwise

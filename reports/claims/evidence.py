@@ -37,12 +37,12 @@ class Factor:
         return f"{self.title} {level}"
 
     def list(self, levels: list[Level]) -> str:
-        """The title and the levels as text, such as "rate 10, 1000"."""
+        """Returns the title and the levels as text, such as "rate 10, 1000"."""
         return f"{self.title} {', '.join(str(level) for level in levels)}"
 
     def level_of(self, cell: Cell) -> Level | None:
-        """The run's level, from its campaign levels or parameters, or else from its delivery guarantee if it
-        has only one; None if no level of the factor matches.
+        """Returns the run's level, from its campaign levels or parameters, or else from its delivery
+        guarantee if it has only one; None if no level of the factor matches.
         """
         given = cell.levels.get(self.name, parameters(cell.run).get(self.name))
         guaranteed = guarantees(cell.run)
@@ -91,11 +91,11 @@ class Evidence:
         return any(cell.run.ticked for cell in self.study.cells)
 
     def levels(self, scenario: str) -> list[Level]:
-        """The levels that were measured in a scenario, in the factor's order."""
+        """Returns the levels that were measured in a scenario, in the factor's order."""
         return [level for level in self.factor.levels if (scenario, level) in self.series]
 
     def value(self, quantity: Quantity, level: Level) -> Value | None:
-        """The value of a quantity at a level, or None if it was not measured or is ambiguous."""
+        """Returns the value of a quantity at a level, or None if it was not measured or is ambiguous."""
         series = self.series.get((quantity.scenario, level))
         for of in quantity.of if series is not None else ():
             rows = self.table.filter(
@@ -110,12 +110,12 @@ class Evidence:
         return None
 
     def clients(self, scenario: str) -> int:
-        """The largest number of clients in a run of the scenario; 0 if the scenario has no run."""
+        """Returns the largest number of clients in a run of the scenario; 0 if the scenario has no run."""
         return max((total_clients(c.run) for c in self.study.cells if c.scenario == scenario), default=0)
 
     def curve(self, quantity: Quantity, level: Level) -> pl.DataFrame:
-        """The load of a set of nodes at each step of the ramp (step, clients, value), as the mean of all
-        repetitions; empty if no run has a ramp.
+        """Returns the load of a set of nodes at each step of the ramp (step, clients, value), as the mean of
+        all repetitions; empty if no run has a ramp.
         """
         parts = []
         for cell in self.study.cells:
@@ -149,8 +149,8 @@ class Evidence:
 
 
 def _is(of: Of) -> pl.Expr:
-    """Selects the rows with exactly this subject; a subject without a guarantee also matches rows that have
-    one, because a level often implies it.
+    """Returns an expression that selects the rows with exactly this subject; a subject without a guarantee
+    also matches rows that have one, because a level often implies the guarantee.
     """
     said = {field: getattr(of, field) for field in OF if field != "guarantee" or of.guarantee is not None}
     return pl.all_horizontal(pl.col(field).eq_missing(value) for field, value in said.items())

@@ -20,7 +20,7 @@ Lookup = Callable[[str], Value | None]
 
 
 class ExpressionError(ValueError):
-    """The text is not an expression; the message has the position and what was expected there."""
+    """Raised if a text is not an expression; the message has the position and what was expected there."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Expression:
         return tuple(dict.fromkeys(_names(self.root)))
 
     def value(self, lookup: Lookup) -> Value | None:
-        """The value of the expression; None if a quantity is unknown or a divisor is not above zero.
+        """Returns the value of the expression; None if a quantity is unknown or a divisor is not above zero.
 
         The half widths of sums and differences add, because values of one run vary together. The quotient or
         product of two measured values has no interval.

@@ -15,7 +15,7 @@ class Rule(Protocol):
     """A rule that judges a claim; its fields are the keys of the `judge` mapping in claims.yaml."""
 
     def judge(self, evidence: Evidence) -> Judgement:
-        """The verdict of the rule on the evidence, with the numbers that led to it."""
+        """Returns the verdict of the rule on the evidence, with the numbers that led to it."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Figures:
         return self.known[of.names[0]].scenario
 
     def levels(self, evidence: Evidence, *of: Expression) -> list[Level]:
-        """The levels that were measured in the scenarios of all quantities in the expressions."""
+        """Returns the levels that were measured in the scenarios of all quantities in the expressions."""
         at_hand = [evidence.levels(self.known[name].scenario) for one in of for name in one.names]
         return [level for level in at_hand[0] if all(level in levels for levels in at_hand)]
 
@@ -63,8 +63,8 @@ class Bounds:
 def at_all_levels(
     figures: Figures, of: Expression, evidence: Evidence, what: str
 ) -> Judgement | dict[Level, Value]:
-    """The value at every level of the factor; if some levels were not measured, "cannot tell" with their
-    names.
+    """Returns the value at every level of the factor; if some levels were not measured, "cannot tell" with
+    their names.
     """
     factor = evidence.factor
     found = {level: of.value(figures.at(evidence, level, of)) for level in factor.levels}

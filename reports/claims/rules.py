@@ -1,4 +1,4 @@
-"""The rules that judge claims; claims.yaml names each by its key in RULES."""
+"""Defines the rules that judge claims; claims.yaml names each by its key in RULES."""
 
 from __future__ import annotations
 

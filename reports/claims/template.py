@@ -1,4 +1,6 @@
-"""Sentences with values in them, such as "sent / received = {value:.3f}"; each field holds an expression."""
+"""Fills measured values into sentences such as "sent / received = {value:.3f}"; each field holds an
+expression.
+"""
 
 from __future__ import annotations
 
@@ -42,8 +44,8 @@ class Template:
         return tuple(dict.fromkeys(name for name in used if name != OWN))
 
     def text(self, lookups: Sequence[Lookup]) -> str | None:
-        """The sentence, in which each field has its values for all `lookups` (levels) with slashes between;
-        None if a value is unknown.
+        """Returns the sentence, in which each field has its values for all `lookups` (levels) with slashes
+        between; None if a value is unknown.
         """
         found = []
         for part in self.parts:

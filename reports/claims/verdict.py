@@ -1,4 +1,4 @@
-"""Verdicts of claims, values with intervals, and the comparisons that several rules share."""
+"""Defines the verdicts of claims, values with intervals, and the comparisons that several rules share."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Value:
 
 
 def needs(what: str) -> Judgement:
-    """The verdict "cannot tell" because `what` was not measured."""
+    """Returns the verdict "cannot tell" because `what` was not measured."""
     return Judgement(OPEN, f"needs {what}")
 
 
@@ -81,7 +81,9 @@ def within(value: float, low: float, high: float, reason: str) -> Judgement:
 
 
 def together(parts: Sequence[tuple[str, Judgement]]) -> Judgement:
-    """One verdict for several parts: fails if a part fails, else "cannot tell" if a part does, else holds."""
+    """Returns one verdict for several parts: fails if a part fails, else "cannot tell" if a part does, else
+    holds.
+    """
     words = [j.verdict for _, j in parts]
     verdict = FAILS if FAILS in words else OPEN if OPEN in words else HOLDS
     mixed = len(set(words)) > 1

@@ -13,8 +13,8 @@ from reports.study import Study
 
 
 def data(study: Study) -> pl.DataFrame:
-    """The columns curve (class), ms, share, beyond (%), bound_ms (the largest bound of the class's flows),
-    for the classes with most messages.
+    """Returns the columns curve (class), ms, share, beyond (%), bound_ms (the largest bound of the class's
+    flows), for the classes with most messages.
     """
     taken = taken_ns(study.cells[0].run)
     if taken.is_empty():

@@ -20,8 +20,8 @@ MOST_POINTS = 4
 
 
 def capture_of(table: pl.DataFrame) -> str:
-    """The capture point of the packet figures: the one with most packets; CannotDrawError
-    without captures.
+    """Returns the capture point of the packet figures: the one with most packets; CannotDrawError without
+    captures.
     """
     seen = table.filter(pl.col("name") == "packets").sort("value", descending=True)
     if seen.is_empty():
@@ -30,8 +30,8 @@ def capture_of(table: pl.DataFrame) -> str:
 
 
 def sizes_data(study: Study) -> pl.DataFrame:
-    """The columns scenario, series, capture, bin, value (% of packets), low, high; without the empty bins
-    after the last used one.
+    """Returns the columns scenario, series, capture, bin, value (% of packets), low, high; without the empty
+    bins after the last used one.
     """
     point = capture_of(study.compared)
     rows = study.compared.filter(called("packet_size", capture=point))
@@ -58,8 +58,8 @@ def sizes_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
 
 
 def layers_data(study: Study) -> pl.DataFrame:
-    """The columns condition, layer, place (order of the layers, outermost first), value (% of
-    frame bytes).
+    """Returns the columns condition, layer, place (order of the layers, outermost first), value (% of frame
+    bytes).
     """
     point = capture_of(study.compared)
     rows = study.compared.filter(called("layer_share", capture=point))
@@ -88,8 +88,8 @@ def layers_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
 
 
 def throughput_data(study: Study) -> pl.DataFrame:
-    """The columns time (s), capture, kind, mbps of the first MOST_POINTS capture points of the run, in bins
-    of at least a second.
+    """Returns the columns time (s), capture, kind, mbps of the first MOST_POINTS capture points of the run,
+    in bins of at least a second.
     """
     run = study.cells[0].run
     parts = [

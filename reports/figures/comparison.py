@@ -27,8 +27,8 @@ WAITING = {
 
 
 def comparison_data(study: Study) -> pl.DataFrame:
-    """The columns scenario, series, measure, value, low, high, repetitions; CannotDrawError with fewer than
-    two levels or too many.
+    """Returns the columns scenario, series, measure, value, low, high, repetitions; CannotDrawError with
+    fewer than two levels or too many.
     """
     if len(study.series) < 2:
         raise CannotDrawError("needs runs at two or more levels; this page has one")
@@ -43,7 +43,7 @@ def comparison_data(study: Study) -> pl.DataFrame:
 
 
 def _measures(table: pl.DataFrame) -> list[tuple[str, pl.Expr]]:
-    """The title of each panel and the expression that selects its rows, in order."""
+    """Returns the title of each panel and the expression that selects its rows, in order."""
     sets = table.get_column("nodes").unique().to_list()
     centre = next((name for name in CENTRES if name in sets), None)
     load = [(text.format(centre), called(name, nodes=centre)) for name, text in LOAD.items() if centre]

@@ -19,7 +19,7 @@ MOST_POINTS = 200
 
 
 def data(study: Study) -> pl.DataFrame:
-    """The columns measure, value, share (%), for the connections of the capture point with most
+    """Returns the columns measure, value, share (%), for the connections of the capture point with most
     connections.
     """
     tables = study.cells[0].run.connections if study.single else {}

@@ -31,14 +31,14 @@ def wake() -> None:
 
 
 def draw(spec: Spec, study: Study) -> Drawn | Absent:
-    """The figure, checked against Vega-Lite's schema, or the reason why it cannot be drawn."""
+    """Returns the figure, checked against Vega-Lite's schema, or the reason why it cannot be drawn."""
     with ThreadPoolExecutor(1) as pen:
         return _begin(spec, study, pen, checked=True)()
 
 
 def draw_all(specs: Iterable[Spec], study: Study) -> list[Drawn | Absent]:
-    """Each figure, or the reason why it cannot be drawn; a second thread draws while the next data are
-    computed.
+    """Returns each figure, or the reason why it cannot be drawn; a second thread draws while the next data
+    are computed.
 
     The charts are not checked against Vega-Lite's schema, which takes a fifth of a page's time; tests use
     `draw`.
@@ -61,7 +61,7 @@ def _begin(spec: Spec, study: Study, pen: Executor, checked: bool) -> Callable[[
 
 
 def rounded(frame: pl.DataFrame) -> pl.DataFrame:
-    """The frame with its floats rounded to DIGITS significant digits."""
+    """Returns the frame with its floats rounded to DIGITS significant digits."""
     return frame.with_columns(pl.col(pl.Float64).round_sig_figs(DIGITS))
 
 

@@ -19,8 +19,8 @@ MOST = 16  # groups that fit in one figure
 
 
 def data(study: Study) -> pl.DataFrame:
-    """The columns scenario, series, group, measure, value, low, high, for the MOST groups with the highest
-    CPU use.
+    """Returns the columns scenario, series, group, measure, value, low, high, for the MOST groups with the
+    highest CPU use.
     """
     table = study.compared.filter(pl.col("name").is_in(list(PANELS)) & pl.col("group").is_not_null())
     if table.is_empty():

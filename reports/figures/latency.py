@@ -26,8 +26,8 @@ Data = Callable[[Study], pl.DataFrame]
 
 
 def quantiles_data(column: str) -> Data:
-    """A function that computes scenario, curve, ms, share (%), beyond (%): quantiles of the messages of all
-    repetitions together.
+    """Returns a function that computes the columns scenario, curve, ms, share (%), beyond (%): quantiles of
+    the messages of all repetitions together.
 
     A curve is a class, a series, or both if a study has several of both. Runs are read one at a time, twice:
     first to find the curves, then for the times of the MOST_CURVES with most messages.
@@ -55,7 +55,9 @@ def quantiles_data(column: str) -> Data:
 
 
 def _times(run: Run, column: str) -> pl.DataFrame:
-    """The columns traffic_class and time_ns of the messages of the hold whose `column` is not null."""
+    """Returns the columns traffic_class and time_ns of the messages of the hold whose `column` is
+    not null.
+    """
     held = held_messages(run)
     if held is None:
         return pl.DataFrame(schema={"traffic_class": pl.String, "time_ns": pl.Int64})
@@ -63,7 +65,7 @@ def _times(run: Run, column: str) -> pl.DataFrame:
 
 
 def _classes(run: Run, column: str) -> pl.DataFrame:
-    """The number of messages of the hold with that time in each class, as `len`."""
+    """Returns the number of messages of the hold with that time in each class, as `len`."""
     return _times(run, column).group_by("traffic_class", maintain_order=True).len()
 
 
@@ -90,8 +92,8 @@ def _curve(rows: pl.DataFrame) -> pl.Expr:
 
 
 def quantiles(counts: pl.DataFrame) -> pl.DataFrame:
-    """The QUANTILES of the times, in ms: the share of messages up to each (`share`) and at or above it
-    (`beyond`), in %.
+    """Returns the QUANTILES of the times, in ms: the share of messages up to each (`share`) and at or above
+    it (`beyond`), in %.
     """
     by_then = counts.get_column("count").cast(pl.Int64).cum_sum().to_numpy()
     n = int(by_then[-1])
@@ -104,7 +106,7 @@ def quantiles(counts: pl.DataFrame) -> pl.DataFrame:
 
 
 def ecdf_chart(title: str) -> Callable[[pl.DataFrame, Study], AnyChart]:
-    """A function that draws the cumulative share of messages against time, on a logarithmic axis."""
+    """Returns a function that draws the cumulative share of messages against time, on a logarithmic axis."""
 
     def draw(frame: pl.DataFrame, study: Study) -> AnyChart:
         y = alt.Y("share:Q", title="cumulative share of messages, %", scale=alt.Scale(domain=[0, 100]))
@@ -114,7 +116,7 @@ def ecdf_chart(title: str) -> Callable[[pl.DataFrame, Study], AnyChart]:
 
 
 def ccdf_chart(title: str) -> Callable[[pl.DataFrame, Study], AnyChart]:
-    """A function that draws the share of messages at or above each time, both axes logarithmic."""
+    """Returns a function that draws the share of messages at or above each time, both axes logarithmic."""
 
     def draw(frame: pl.DataFrame, study: Study) -> AnyChart:
         scale, axis = log_ticks(frame, "beyond")
@@ -149,8 +151,8 @@ def _steps(
 
 
 def over_time_data(study: Study) -> pl.DataFrame:
-    """The columns time (s), traffic_class, percentile, latency_ms, n, for bins of the scheduled time and the
-    four largest classes.
+    """Returns the columns time (s), traffic_class, percentile, latency_ms, n, for bins of the scheduled time
+    and the four largest classes.
     """
     run = study.cells[0].run
     table = run.table("messages")
@@ -175,7 +177,7 @@ def over_time_data(study: Study) -> pl.DataFrame:
 
 
 def bin_seconds(rows: pl.DataFrame) -> float:
-    """The width of the time bins in s: at least 1 s, and wide enough for at most MOST_POINTS bins."""
+    """Returns the width of the time bins in s: at least 1 s, and wide enough for at most MOST_POINTS bins."""
     first, last = rows.get_column("time").min(), rows.get_column("time").max()
     span = float(last) - float(first)  # type: ignore[arg-type]  # both are floats: rows is not empty
     return float(max(1.0, np.ceil(span / MOST_POINTS)))

@@ -13,8 +13,8 @@ MOST = 12
 
 
 def data(study: Study) -> pl.DataFrame:
-    """The columns scenario, series, place (link and direction), value (%), low, high, p99, for the MOST
-    busiest places.
+    """Returns the columns scenario, series, place (link and direction), value (%), low, high, p99, for the
+    MOST busiest places.
     """
     known = study.compared.filter(pl.col("link").is_not_null())
     keys = ["scenario", "series", "link", "direction"]

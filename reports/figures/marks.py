@@ -18,12 +18,12 @@ LABELLED = 14  # more event labels would cover the curves; their lines stay
 
 
 def seconds(column: str, run: Run) -> pl.Expr:
-    """The column's Unix nanoseconds as seconds since the scenario's start."""
+    """Returns the column's Unix nanoseconds as seconds since the scenario's start."""
     return ((pl.col(column) - (origin_ns(run) or 0)) / SECOND).alias("time")
 
 
 def phase_rows(run: Run) -> pl.DataFrame:
-    """The columns time, end, phase of the run's phases, in seconds since the scenario's start."""
+    """Returns the columns time, end, phase of the run's phases, in seconds since the scenario's start."""
     zero = origin_ns(run) or 0
     rows = [
         ((s.start_ns - zero) / SECOND, (s.end_ns - zero) / SECOND, name) for name, s in phases(run).items()
@@ -34,8 +34,8 @@ def phase_rows(run: Run) -> pl.DataFrame:
 
 
 def event_rows(run: Run) -> pl.DataFrame:
-    """The columns time (s), event (its label, or else action and targets) and ok of the applied timeline
-    events.
+    """Returns the columns time (s), event (its label, or else action and targets) and ok of the applied
+    timeline events.
     """
     schema = {"time": pl.Float64, "event": pl.String, "ok": pl.Boolean}
     table = run.table("events")
@@ -49,7 +49,7 @@ def event_rows(run: Run) -> pl.DataFrame:
 
 
 def time_axis(run: Run) -> alt.X:
-    """The x axis of all plots over time, from the scenario's start to the end of its last phase;
+    """Returns the x axis of all plots over time, from the scenario's start to the end of its last phase;
     CannotDrawError if that is shorter than SHORTEST_S.
     """
     named = phase_rows(run)
@@ -67,7 +67,7 @@ def _label(event: dict[str, Any]) -> str:
 
 
 def mark_times(chart: alt.Chart, run: Run) -> AnyChart:
-    """The chart with a line and a name where each phase starts, and a dashed line for each event."""
+    """Returns the chart with a line and a name where each phase starts, and a dashed line for each event."""
     layers: list[alt.Chart] = []
     above: list[alt.Chart] = []
     named = phase_rows(run)
@@ -87,13 +87,13 @@ def mark_times(chart: alt.Chart, run: Run) -> AnyChart:
 
 
 def _roomy(named: pl.DataFrame) -> pl.DataFrame:
-    """The phases that are long enough on the axis for their name."""
+    """Returns the phases that are long enough on the axis for their name."""
     whole = float(named.get_column("end").max() or 0)  # type: ignore[arg-type]  # a float column
     room = pl.col("time").shift(-1) - pl.col("time")
     return named.sort("time").filter(room.is_null() | (room >= NAME_SHARE * whole))
 
 
 def _readable(names: alt.Chart, color: str, **style: Any) -> list[alt.Chart]:
-    """Text with a halo in the background colour, so that it stays readable over curves."""
+    """Draws text with a halo in the background colour, so that it stays readable over curves."""
     halo = names.mark_text(fontSize=11, stroke=HALO, strokeWidth=4, strokeJoin="round", **style)
     return [halo, names.mark_text(fontSize=11, color=color, **style)]

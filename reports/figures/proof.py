@@ -17,10 +17,10 @@ VERDICTS = {HOLDS: "#0072B2", FAILS: "#D55E00", OPEN: "#6F6F6F"}
 
 
 def proof_data(study: Study) -> pl.DataFrame:
-    """Numeric checks of at most 24 places (link and direction) for each quantity, those that fail first; one
-    dot for each run.
+    """Returns the numeric checks of at most 24 places (link and direction) for each quantity, failing ones
+    first, with one dot for each run.
 
-    Of more than 40 runs it shows 40, evenly chosen, and for each place the first 40 failures of the others.
+    Of more than 40 runs, 40 are shown, evenly chosen, and for each place the first 40 failures of the others.
     """
     known = _named(proven(study), "least")
     if known.is_empty():
@@ -35,7 +35,9 @@ def proof_data(study: Study) -> pl.DataFrame:
 
 
 def _dots(study: Study, shown: pl.DataFrame, some_fail: bool) -> pl.DataFrame:
-    """The dots of the places shown; `some_fail`: also look for failures in runs that are not chosen."""
+    """Returns the dots of the places shown; `some_fail`: also look for failures in runs that are
+    not chosen.
+    """
     runs = len(study.cells)
     even = {n * runs // MOST_RUNS for n in range(MOST_RUNS)} if runs > MOST_RUNS else set(range(runs))
     chosen, failed = list[pl.DataFrame](), list[pl.DataFrame]()
@@ -55,8 +57,8 @@ def _dots(study: Study, shown: pl.DataFrame, some_fail: bool) -> pl.DataFrame:
 
 
 def _named(rows: pl.DataFrame, measured: str) -> pl.DataFrame:
-    """The numeric rows that have a requested and a measured value, with their `place` and the quantity as
-    `what`.
+    """Returns the numeric rows that have a requested and a measured value, with their `place` and the
+    quantity as `what`.
     """
     known = (
         pl.col("requested").is_not_null() & pl.col(measured).is_not_null() & (pl.col("quantity") != "reach")

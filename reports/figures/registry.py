@@ -37,8 +37,8 @@ MACHINE: tuple[Spec, ...] = tuple(
 
 
 def first(study: Study) -> tuple[Spec, ...]:
-    """The candidates for the picture beside the key figures, the best first; the page shows the first that
-    can be drawn.
+    """Returns the candidates for the picture beside the key figures, the best first; the page shows the first
+    that can be drawn.
 
     Several runs: the comparison of levels. One run: figures over time if its timeline has events, then
     distributions of latency, then throughput.

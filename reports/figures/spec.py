@@ -17,7 +17,7 @@ AnyChart = alt.Chart | alt.LayerChart | alt.FacetChart | alt.VConcatChart
 
 
 class CannotDrawError(Exception):
-    """The study lacks what the figure needs; the text has what is missing."""
+    """Raised if the study lacks what a figure needs; the text has what is missing."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The style of all figures: colours for colour-blind readers, fonts, sizes, axes."""
+"""Defines the style of all figures: colours for colour-blind readers, fonts, sizes, axes."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def dash(values: list[str], title: str | None = None, field: str = "quantity") -
 
 
 def log_ticks(frame: pl.DataFrame, column: str) -> tuple[alt.Scale, alt.Axis]:
-    """A logarithmic scale that fits the column's positive values, and an axis with 3 to 9 ticks: at 1, 2, 5,
-    at every digit, evenly spaced or at decades.
+    """Returns a logarithmic scale that fits the column's positive values, and an axis with 3 to 9 ticks: at
+    1, 2, 5, at every digit, evenly spaced or at decades.
     """
     values = frame.filter(pl.col(column) > 0).get_column(column)
     low, high = float(values.min() or 1.0), float(values.max() or 1.0)  # type: ignore[arg-type]  # a float column
@@ -60,7 +60,8 @@ def _of(values: Any, series: list[str]) -> list[Any]:
 
 
 def finish(chart: alt.TopLevelMixin, description: str, checked: bool) -> dict[str, Any]:
-    """The chart as a Vega-Lite definition in the common style; with `checked`, validated against the schema.
+    """Returns the chart as a Vega-Lite definition in the common style; with `checked`, validated against the
+    schema.
 
     `description` is the text for screen readers.
     """

@@ -24,8 +24,8 @@ MOST_GROUPS = 6  # likewise: the groups that use most CPU
 
 
 def nodes_over_time(*quantities: str) -> Callable[[Study], pl.DataFrame]:
-    """A function that computes time (s), curve, quantity, value: means of each group in bins of
-    1 s or more.
+    """Returns a function that computes the columns time (s), curve, quantity, value: means of each group in
+    bins of 1 s or more.
     """
 
     def data(study: Study) -> pl.DataFrame:
@@ -47,7 +47,7 @@ def nodes_over_time(*quantities: str) -> Callable[[Study], pl.DataFrame]:
 
 
 def _curves(run: Run, table: pl.DataFrame) -> dict[str, tuple[str, ...]]:
-    """The nodes of the MOST_GROUPS groups with the highest CPU use, by the name of their curve."""
+    """Returns the nodes of the MOST_GROUPS groups with the highest CPU use, by the name of their curve."""
     used = dict(table.group_by("node").agg(pl.col("cpu_ns").max()).iter_rows())
     every = {group: names for (group, _), names in groups(run).items()}
     if not every:
@@ -102,7 +102,7 @@ def bandwidth_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
 
 
 def host_data(study: Study) -> pl.DataFrame:
-    """The columns time (s), curve (place and quantity) and value (% of the machine)."""
+    """Returns the columns time (s), curve (place and quantity) and value (% of the machine)."""
     run = study.cells[0].run
     table = run.table("host")
     if table is None:
@@ -136,8 +136,8 @@ def host_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
 
 
 def links_over_time(column: str, cumulative: bool, factor: float = 1.0) -> Callable[[Study], pl.DataFrame]:
-    """A function that computes time (s), curve (link and direction) and value of a column, for the MOST_LINKS
-    directions with the largest values.
+    """Returns a function that computes the columns time (s), curve (link and direction) and value of a
+    column, for the MOST_LINKS directions with the largest values.
 
     With `cumulative`, values are counted from the first sample.
     """
@@ -165,7 +165,7 @@ def links_over_time(column: str, cumulative: bool, factor: float = 1.0) -> Calla
 
 
 def links_chart(title: str) -> Callable[[pl.DataFrame, Study], AnyChart]:
-    """A function that draws one curve for each link and direction."""
+    """Returns a function that draws one curve for each link and direction."""
 
     def draw(frame: pl.DataFrame, study: Study) -> AnyChart:
         curves = frame.get_column("curve").unique().sort().to_list()

@@ -21,8 +21,8 @@ REQUESTED, CARRIED = "requested", "carried"
 
 
 def rates(study: Study) -> pl.DataFrame:
-    """The columns time (s), curve (link and direction), what (requested or carried), value (Mbit/s) of the
-    first run.
+    """Returns the columns time (s), curve (link and direction), what (requested or carried), value (Mbit/s)
+    of the first run.
     """
     run = study.cells[0].run
     table = run.table("links")
@@ -45,8 +45,8 @@ def rates(study: Study) -> pl.DataFrame:
 
 
 def delays(study: Study) -> pl.DataFrame:
-    """The columns time (s), curve, value (ms) of the first run at each change, for directions whose delay
-    changes.
+    """Returns the columns time (s), curve, value (ms) of the first run at each change, for directions whose
+    delay changes.
     """
     run = study.cells[0].run
     table = run.table("impairments")

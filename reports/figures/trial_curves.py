@@ -17,14 +17,14 @@ SIZE_TITLE = "frame size with FCS, bytes"
 
 
 def size_axis(rows: pl.DataFrame) -> alt.X:
-    """An x axis of frame sizes with equal steps between them."""
+    """Returns an x axis of frame sizes with equal steps between them."""
     sizes = sorted(set(rows.get_column("size").to_list()))
     return alt.X("size:O", title=SIZE_TITLE, sort=sizes, axis=alt.Axis(labelAngle=0))
 
 
 def latency_data(study: Study) -> pl.DataFrame:
-    """The columns series, stream, size, percentile, latency_us, over all frames of the latency trials of a
-    condition; streams between two clocks are left out.
+    """Returns the columns series, stream, size, percentile, latency_us, over all frames of the latency trials
+    of a condition; streams between two clocks are left out.
     """
     spread: dict[tuple[str, str, int], list[pl.DataFrame]] = {}
     for cell in study.cells:
@@ -63,7 +63,7 @@ def latency_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
 
 
 def loss_data(study: Study) -> pl.DataFrame:
-    """The columns series, stream, size, curve, load (% of the theoretical maximum), loss (%)."""
+    """Returns the columns series, stream, size, curve, load (% of the theoretical maximum), loss (%)."""
     found = []
     for cell in study.cells:
         table = cell.run.table("trials")

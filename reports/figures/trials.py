@@ -17,8 +17,8 @@ UNITS = {"throughput": "frames/s", "throughput_bits": "Mbit/s"}
 
 
 def throughput_data(study: Study) -> pl.DataFrame:
-    """The columns series, stream, size, unit, value, low, high of the measured rates and of the expected
-    ones.
+    """Returns the columns series, stream, size, unit, value, low, high of the measured rates and of the
+    expected ones.
     """
     table = study.compared.filter(pl.col("name").is_in(list(UNITS)))
     if table.is_empty():
@@ -36,8 +36,8 @@ def throughput_data(study: Study) -> pl.DataFrame:
 
 
 def _expected(study: Study) -> pl.DataFrame:
-    """The theoretical maximum for each frame size and, if the topology requests rates, the requested rate of
-    the links.
+    """Returns the theoretical maximum for each frame size and, if the topology requests rates, the requested
+    rate of the links.
     """
     found: dict[tuple[str, int], float] = {}
     lines = {rate for cell in study.cells for rate in line_rates(cell.run).values()}
@@ -61,7 +61,7 @@ def _expected(study: Study) -> pl.DataFrame:
 
 
 def _named(what: str, rate: int, rates: set[int]) -> str:
-    """The name of a curve, with its rate if the study has several rates."""
+    """Returns the name of a curve, with its rate if the study has several rates."""
     return what if len(rates) == 1 else f"{what}, {rate / 1e6:g} Mbit/s"
 
 
@@ -92,13 +92,15 @@ def _by_size(rows: pl.DataFrame, unit: str, y: alt.Y, series: list[str]) -> AnyC
 
 
 def _ordered(frame: pl.DataFrame) -> list[str]:
-    """The names of the series, measured ones before expected ones."""
+    """Returns the names of the series, measured ones before expected ones."""
     names = sorted(set(frame.get_column("series").to_list()))
     return sorted(names, key=lambda name: (name.startswith((MAXIMUM, REQUESTED)), name))
 
 
 def burst_data(study: Study) -> pl.DataFrame:
-    """The columns series, stream, size, value (frames), low, high of the longest burst without loss."""
+    """Returns the columns series, stream, size, value (frames), low, high of the longest burst
+    without loss.
+    """
     table = study.compared.filter(pl.col("name") == "back_to_back")
     if table.is_empty():
         raise CannotDrawError("needs back-to-back trials (findings.parquet)")

@@ -31,7 +31,7 @@ class Bounded:
 
 
 def bounded(run: Run) -> list[Bounded]:
-    """One `Bounded` for each class with bounds, in the order of the plan."""
+    """Returns one `Bounded` for each class with bounds, in the order of the plan."""
     classes: dict[str, list[dict[str, object]]] = {}
     for row in run.bounds.get("bounds", []):
         classes.setdefault(str(row["class"]), []).append(row)
@@ -40,8 +40,8 @@ def bounded(run: Run) -> list[Bounded]:
 
 
 def taken_ns(run: Run) -> pl.DataFrame:
-    """The columns class, took_ns, worst_ns, after_ns (from the actual sending) of messages of the hold with a
-    bound.
+    """Returns the columns class, took_ns, worst_ns, after_ns (from the actual sending) of messages of the
+    hold with a bound.
 
     A flow's first message waits for ARP, which no bound covers: messages due before its arrival, or within
     the time of the bound after it, are left out.
@@ -85,8 +85,8 @@ def _of_class(run: Run, name: str, rows: list[dict[str, object]], taken: pl.Data
 
 
 def _doubt(run: Run, over: pl.DataFrame) -> str:
-    """The part of the model that the delays disprove: a sender that was later than assumed, or the path after
-    a timely sending.
+    """Returns the part of the model that the delays disprove: a sender that was later than assumed, or the
+    path after a timely sending.
     """
     allowed = f"assumed to need at most {_us(run.bounds.get('node_ns', 0))} each"
     on_time = over.filter(pl.col("after_ns") > pl.col("worst_ns"))

@@ -36,8 +36,8 @@ Key = tuple[str, str, str, Of]
 
 
 def compare(measured: Iterable[tuple[Cell, list[Metric]]]) -> pl.DataFrame:
-    """One row for each condition, metric and subject; `Study.compared` holds the result for a study's own
-    metrics.
+    """Returns one row for each condition, metric and subject; `Study.compared` holds the result for a study's
+    own metrics.
 
     One repetition keeps the run's own interval and n. More give the mean of the runs' values, the number of
     repetitions as n, and a Poisson interval for counts, else Student's t interval.
@@ -50,12 +50,12 @@ def compare(measured: Iterable[tuple[Cell, list[Metric]]]) -> pl.DataFrame:
 
 
 def called(name: str, **of: str | int) -> pl.Expr:
-    """An expression that selects rows of `compare` by the metric's name and subject."""
+    """Returns an expression that selects rows of `compare` by the metric's name and subject."""
     return pl.all_horizontal(pl.col("name") == name, *(pl.col(field) == value for field, value in of.items()))
 
 
 def row(key: Key, found: list[Metric]) -> tuple[object, ...]:
-    """One row of `compare` from the values of all repetitions."""
+    """Returns one row of `compare` from the values of all repetitions."""
     scenario, series, name, of = key
     first = found[0]
     if len(found) == 1:
@@ -68,6 +68,6 @@ def row(key: Key, found: list[Metric]) -> tuple[object, ...]:
 
 
 def is_count(found: list[Metric]) -> bool:
-    """Whether the values count chance events, such as losses, drops or retransmissions."""
+    """Returns whether the values count chance events, such as losses, drops or retransmissions."""
     counted = found[0].unit in COUNTED and found[0].name not in AMOUNTS
     return counted and all(m.low is None and m.value >= 0 and m.value == int(m.value) for m in found)

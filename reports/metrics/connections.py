@@ -16,13 +16,13 @@ SHORTEST_NS = SECOND // 1000  # a rate over a shorter time means nothing
 
 
 def connections(table: pl.DataFrame) -> pl.DataFrame:
-    """One row for each connection, both directions together, the largest payload first.
+    """Returns one row for each connection, both directions together, the largest payload first.
 
-    Rows stream, source, destination (address and port), app, seconds, mbps (payload of both directions over
-    the connection's time), payload_bytes, packets, retransmissions, end. handshake_ms: from SYN to the ACK
-    that completes it. rtt_ms: the sum of the smoothed round trips from the capture to both ends; the whole
-    path only where both ends send data (else one part is the handshake's). Null if one end acknowledged
-    nothing.
+    Columns: stream, source, destination (address and port), app, seconds, mbps (payload of both directions
+    over the connection's time), payload_bytes, packets, retransmissions, end. handshake_ms: from SYN to the
+    ACK that completes the handshake. rtt_ms: the sum of the smoothed round trips from the capture to both
+    ends; this is the whole path only if both ends send data (else one part is the handshake's). Null if one
+    end acknowledged nothing.
     """
     span = pl.col("last_ns") - pl.col("first_ns")
     ways = ("forward", "reverse")
@@ -48,7 +48,7 @@ def connections(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def connection_metrics(run: Run) -> list[Metric]:
-    """Number, retransmissions, handshake and round-trip times, and goodput of the connections of each
+    """Returns number, retransmissions, handshake and round-trip times, and goodput of the connections of each
     capture.
 
     Goodput quantiles are weighted by payload: half of all payload travelled in connections that are at most

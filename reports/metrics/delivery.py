@@ -8,14 +8,14 @@ from reports.rundir import Run
 
 
 def delivery(run: Run) -> list[Verdict]:
-    """One verdict for each class and guarantee of the run; empty without messages or plan."""
+    """Returns one verdict for each class and guarantee of the run; empty without messages or plan."""
     table = run.table("messages")
     return [] if table is None or not run.planned else verdicts(table, run.plan)
 
 
 def delivery_metrics(run: Run) -> list[Metric]:
-    """The metric guarantee_held for each class and name of a guarantee: 1 if all guarantees of that name
-    hold, 0 if one fails.
+    """Returns the metric guarantee_held for each class and name of a guarantee: 1 if all guarantees of that
+    name hold, 0 if one fails.
 
     Guarantees whose verdict is "cannot tell" are left out.
     """

@@ -19,7 +19,8 @@ Rates = npt.NDArray[np.float64]
 
 
 def jain(rates: Rates) -> Rates:
-    """Jain's index over the last axis: 1 if all rates are equal or zero, 1/n if one of n has everything.
+    """Returns Jain's index over the last axis: 1 if all rates are equal or zero, 1/n if one of n has
+    everything.
 
     Source: R. Jain, D. Chiu, W. Hawe, DEC-TR-301, 1984.
     """
@@ -29,7 +30,8 @@ def jain(rates: Rates) -> Rates:
 
 
 def shared_rates(run: Run) -> pl.DataFrame | None:
-    """The column t_ns and one column of bit/s for each of the largest transfers, in steps of about a second.
+    """Returns the column t_ns and one column of bit/s for each of the largest transfers, in steps of about a
+    second.
 
     The rows cover the time in which all of them send; None with fewer than two transfers, or without such a
     time.
@@ -51,14 +53,16 @@ def _whole(rows: pl.DataFrame, column: str, place: int) -> int:
 
 
 def _rates(rows: pl.DataFrame, grid: Rates) -> Rates:
-    """The rate in bit/s between the times of the grid, interpolated from the byte counts."""
+    """Returns the rate in bit/s between the times of the grid, interpolated from the byte counts."""
     at, counted = (rows.get_column(name).to_numpy().astype(np.float64) for name in ("t_ns", "bytes"))
     steps: Any = np.diff(np.interp(grid, at, np.maximum.accumulate(counted)))
     return np.asarray(8e9 * steps / np.diff(grid))
 
 
 def fairness_metrics(run: Run) -> list[Metric]:
-    """Jain's index of the mean rates and of each second's rates, and the share of bytes of each class."""
+    """Returns Jain's index of the mean rates and of each second's rates, and the share of bytes of each
+    class.
+    """
     rows = shared_rates(run)
     if rows is None:
         return []

@@ -18,11 +18,12 @@ Useful = tuple[float, int, str]  # bit/s of payload, packets, capture point
 def crossing(
     run: Run, links: Iterable[str], lossy: Collection[tuple[str, str]] = ()
 ) -> dict[tuple[str, str], Useful]:
-    """Goodput over the hold by link and direction, if a capture saw packets that crossed the link.
+    """Returns the goodput over the hold by link and direction, for the links that captured packets crossed.
 
-    A packet crosses a link if its source and destination are on different sides. The capture that saw most
-    such packets counts. Retransmissions are left out, so each byte counts once. Datagrams that a capture saw
-    before a direction of `lossy` dropped some of them have not all crossed it: that capture does not count.
+    A packet crosses a link if its source and destination are on different sides. Each direction is measured
+    at the capture that saw most such packets. Retransmissions are left out, so each byte counts once. `lossy`
+    names directions that dropped packets: a capture on the sending side of one does not count if it saw
+    datagrams, because some of them did not cross the link.
     """
     wanted, span = set(links), phases(run).get("hold")
     if span is None or not wanted:
@@ -49,7 +50,9 @@ def crossing(
 
 
 def _pairs(path: Path, span: Span) -> pl.DataFrame | None:
-    """Rows src, dst, packets, payload (bytes, retransmissions left out) of TCP and UDP, datagrams."""
+    """Returns the columns src, dst, packets, payload (bytes), datagrams (number of UDP packets) of TCP and
+    UDP, without retransmissions; None if the capture has no addresses.
+    """
     rows = scan(path, span)
     if not {"src", "dst"} <= set(rows.collect_schema().names()):
         return None
@@ -66,7 +69,9 @@ def _from_side(pairs: pl.DataFrame, near: set[str], from_near: bool) -> pl.DataF
 
 
 def addresses_behind(plan: Plan, name: str) -> set[str]:
-    """Addresses on the first side of the link: those that are reachable from there without it."""
+    """Returns the addresses on the first side of the link: those that are reachable from there without the
+    link.
+    """
     seen, skip, own = _behind(plan, name)
     return {
         face.address
@@ -77,7 +82,7 @@ def addresses_behind(plan: Plan, name: str) -> set[str]:
 
 
 def _side(plan: Plan, point: str, name: str) -> str:
-    """The side of the link on which a capture stands: first, second, or empty at the link itself."""
+    """Returns the side of the link on which a capture stands: first, second, or empty at the link itself."""
     kind, _, at = next((c.at for c in plan.captures if c.name == point), "").partition(" ")
     link = next(link for link in plan.links if link.name == name)
     if (kind == "link" and at == name) or (kind == "node" and at in (link.a, link.b)):
@@ -88,7 +93,8 @@ def _side(plan: Plan, point: str, name: str) -> str:
 
 
 def _behind(plan: Plan, name: str) -> tuple[set[str], set[str], str]:
-    """Nodes and segments on the first side of the link, its two ends, and the network that it is itself.
+    """Returns the nodes and segments on the first side of the link, the link's two ends, and the name of the
+    segment that the link itself forms ("" if it forms none).
 
     A node connects two segments only if it forwards packets; a host with interfaces on both sides has an
     address on each.
@@ -113,7 +119,7 @@ def _behind(plan: Plan, name: str) -> tuple[set[str], set[str], str]:
 
 
 def _reached(edges: dict[str, set[str]], start: str, ends: set[str]) -> set[str]:
-    """The nodes and segments that can be reached from `start`; paths end at nodes in `ends`."""
+    """Returns the nodes and segments that can be reached from `start`; paths end at nodes in `ends`."""
     seen, todo = {start}, [start]
     while todo:
         here = todo.pop()

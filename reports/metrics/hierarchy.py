@@ -25,7 +25,9 @@ LAYERS = {
 
 
 def hierarchy_metrics(run: Run) -> list[Metric]:
-    """Packets and bytes of each protocol path, and bytes of each layer, for each capture over the hold."""
+    """Returns the packets and bytes of each protocol path, and the bytes of each layer, for each capture over
+    the hold.
+    """
     span = phases(run).get("hold")
     found: list[Metric] = []
     for point, path in run.captures.items():

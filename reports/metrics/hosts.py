@@ -45,7 +45,8 @@ class Effect:
 
 
 def host_effects(cells: Sequence[Cell]) -> list[Effect]:
-    """One effect for each figure that several machines measured in one condition, the smallest `p` first.
+    """Returns one effect for each figure that several machines measured in one condition, the smallest `p`
+    first.
 
     Figures of a machine itself (busy, steal) are left out, because they differ by nature, and so are runs in
     virtual time, because they are the same everywhere.
@@ -61,8 +62,8 @@ def host_effects(cells: Sequence[Cell]) -> list[Effect]:
 
 
 def apart(cells: Sequence[Cell]) -> bool:
-    """Whether there are several machines, but no condition that ran on two of them, so that they cannot be
-    compared.
+    """Returns whether there are several machines, but no condition that ran on two of them, so that they
+    cannot be compared.
     """
     machines: dict[tuple[str, str], set[str]] = {}
     for cell in _placed(cells):
@@ -76,8 +77,8 @@ def _placed(cells: Sequence[Cell]) -> list[Cell]:
 
 
 def _effect(name: str, of: Of, rows: list[tuple[Cell, float]]) -> Effect | None:
-    """The effect for one figure; None if no condition has several machines, the values do not vary, or too
-    few runs remain for a test.
+    """Returns the effect for one figure; None if no condition has several machines, the values do not vary,
+    or too few runs remain for a test.
     """
     values = np.array([value for _, value in rows])
     machines = sorted({cell.machine for cell, _ in rows})
@@ -99,6 +100,6 @@ def _effect(name: str, of: Of, rows: list[tuple[Cell, float]]) -> Effect | None:
 
 
 def _centred(values: Vector, conditions: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Vector:
-    """The values minus the mean of their condition."""
+    """Returns the values minus the mean of their condition."""
     means = np.bincount(conditions, weights=values) / np.bincount(conditions)
     return np.asarray(values - means[conditions])

@@ -44,12 +44,13 @@ class Usual:
 
 
 def interruption_metrics(run: Run) -> list[Metric]:
-    """Metrics for each event and class, over the time until the next event.
+    """Returns the metrics of each event and class, over the time until the next event.
 
     They are lost messages, unanswered requests, the longest pause in the arrivals of one flow at one
     receiver, the longest pause before any event, and the recovery time. For requests, replies count as
     arrivals. A pause that lasts to the end of the records has no recovery time. Messages in flight at the
-    event belong to it (see `_sendings`); so does a pause in which the next arrival was due after the event.
+    event belong to it (see `_sendings`); so does a pause in which the next arrival was due after the
+    event.
     """
     table = run.table("messages")
     if table is None:
@@ -69,8 +70,8 @@ def interruption_metrics(run: Run) -> list[Metric]:
 
 
 def events(run: Run) -> list[Happened]:
-    """The first MOST successful events of the hold that can interrupt a flow, in order; several with one
-    label at one time count as one.
+    """Returns the first MOST successful events of the hold that can interrupt a flow, in order; several with
+    one label at one time count as one.
     """
     table, hold = run.table("events"), phases(run).get("hold")
     if table is None or hold is None:
@@ -98,7 +99,8 @@ def _labels(rows: pl.DataFrame) -> Iterator[str]:
 
 
 def _usual(rows: pl.DataFrame, pauses: pl.DataFrame, before_ns: int) -> Usual:
-    """The usual pause and transit time of a class, from messages that arrived before any event (`before_ns`).
+    """Returns the usual pause and transit time of a class, from messages that arrived before any event
+    (`before_ns`).
 
     Later messages are left out, because backlog lengthens their transit time. Without earlier messages, the
     transit time is the shortest of all.
@@ -110,7 +112,7 @@ def _usual(rows: pl.DataFrame, pauses: pl.DataFrame, before_ns: int) -> Usual:
 
 
 def _sendings(happened: list[Happened], way_ns: int) -> list[tuple[int, int]]:
-    """The range of sending times of the messages that belong to each event.
+    """Returns the range of sending times of the messages that belong to each event.
 
     A message belongs to the first event during its transit. If there is none, or if that event only repairs,
     the message belongs to the last event before its sending: a loss on a link that is down belongs to the
@@ -124,7 +126,7 @@ def _sendings(happened: list[Happened], way_ns: int) -> list[tuple[int, int]]:
 
 
 def _pauses(rows: pl.DataFrame) -> pl.DataFrame:
-    """The times between arrivals of each flow at each receiver: flow, receiver, start_ns and end_ns.
+    """Returns the times between arrivals of each flow at each receiver: flow, receiver, start_ns and end_ns.
 
     The end is null if nothing arrived afterwards although messages were sent.
     """
@@ -139,7 +141,7 @@ def _pauses(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _whole(rows: pl.DataFrame, value: pl.Expr) -> int:
-    """The value of an expression over the rows as an integer; 0 if it is null."""
+    """Returns the value of an expression over the rows as an integer; 0 if it is null."""
     found: Any = rows.select(value).item()
     return int(found or 0)
 

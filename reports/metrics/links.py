@@ -22,8 +22,8 @@ Requested = list[tuple[int, int]]  # start (Unix ns) and rate (bit/s; 0: none), 
 
 
 def requested_rates(run: Run) -> dict[tuple[str, str], Requested]:
-    """The requested rates of each direction that ever had one, as steps: at the start, then from events and
-    traces.
+    """Returns the requested rates of each direction that ever had one, as steps: at the start, then from
+    events and traces.
     """
     found: dict[tuple[str, str], Requested] = {
         (link.name, of): [(0, link.way(name).impairment.rate_bps or 0)]
@@ -50,7 +50,7 @@ def requested_rates(run: Run) -> dict[tuple[str, str], Requested]:
 
 
 def _ways(link: Link) -> list[tuple[str, str]]:
-    """Pairs of a direction in the plan and the direction that its rate covers: "both" for a
+    """Returns pairs of a direction in the plan and the direction that its rate covers: "both" for a
     half-duplex link.
     """
     if link.half_duplex:
@@ -59,8 +59,8 @@ def _ways(link: Link) -> list[tuple[str, str]]:
 
 
 def link_metrics(run: Run) -> list[Metric]:
-    """Metrics of the MOST busiest links by direction over the hold, or over the whole run if no hold is
-    recorded; empty without link samples.
+    """Returns the metrics of the MOST busiest links by direction over the hold, or over the whole run if no
+    hold is recorded; empty without link samples.
     """
     samples_of_all, hold = run.table("links"), phases(run).get("hold")
     if samples_of_all is None:
@@ -88,7 +88,7 @@ def link_metrics(run: Run) -> list[Metric]:
 
 
 def _lossy(rows: pl.DataFrame) -> set[tuple[str, str]]:
-    """Directions that dropped packets."""
+    """Returns the (link, direction) pairs whose direction dropped packets."""
     if "dropped" not in rows.columns:
         return set()
     grown = pl.col("dropped").max() - pl.col("dropped").min()
@@ -102,12 +102,12 @@ def _lossy(rows: pl.DataFrame) -> set[tuple[str, str]]:
 
 
 def whole(table: pl.DataFrame) -> pl.DataFrame:
-    """The samples of whole directions, without the rows of queue classes."""
+    """Returns the samples of whole directions, without the rows of queue classes."""
     return table.filter(pl.col("class").is_null()) if "class" in table.columns else table
 
 
 def _classes(table: pl.DataFrame) -> list[Metric]:
-    """Metrics of each band, class or tin of a queue: throughput, drops, marks, queue lengths."""
+    """Returns the metrics of each band, class or tin of a queue: throughput, drops, marks, queue lengths."""
     if "class" not in table.columns:
         return []
     found: list[Metric] = []
@@ -129,7 +129,7 @@ def _classes(table: pl.DataFrame) -> list[Metric]:
 
 
 def busiest(table: pl.DataFrame) -> list[str]:
-    """The names of the links that carried most, at most MOST."""
+    """Returns the names of the links that carried most, at most MOST."""
     carried = table.group_by("link").agg(pl.col("bps").sum()).sort("bps", "link", descending=[True, False])
     return [str(name) for name in carried.get_column("link").head(MOST)]
 
@@ -146,8 +146,8 @@ def _carried(of: Of, rows: pl.DataFrame) -> list[Metric]:
 
 
 def _utilisation(of: Of, rows: pl.DataFrame, requested: Requested, interval: int) -> list[Metric]:
-    """The utilisation relative to the requested rate at each moment; samples without a rate, or during which
-    it changed, are left out.
+    """Returns the utilisation relative to the requested rate at each moment; samples without a rate, or
+    during which it changed, are left out.
     """
     known = rows.drop_nulls("bps")
     if not requested:
@@ -171,7 +171,9 @@ def _utilisation(of: Of, rows: pl.DataFrame, requested: Requested, interval: int
 
 
 def _drops(of: Of, rows: pl.DataFrame) -> list[Metric]:
-    """The dropped packets, as a number and as a share of the offered packets; requested loss is included."""
+    """Returns the dropped packets, as a number and as a share of the offered packets; requested loss is
+    included.
+    """
     if rows.height < 2 or "packets" not in rows.columns:
         return []
     dropped, sent = (_grown(rows.get_column(name)) for name in ("dropped", "packets"))
@@ -184,8 +186,8 @@ def _drops(of: Of, rows: pl.DataFrame) -> list[Metric]:
 
 
 def _grown(counter: pl.Series) -> int:
-    """The growth of a counter since the first sample; a counter that falls was restarted at zero by a new
-    qdisc.
+    """Returns the growth of a counter since the first sample; a counter that falls was restarted at zero by a
+    new qdisc.
     """
     values = counter.to_numpy().astype(np.int64)
     steps = np.diff(values)

@@ -19,7 +19,7 @@ QUANTITIES = {
 
 
 def within(table: pl.DataFrame, span: Span, interval_ns: int) -> pl.DataFrame:
-    """The rows whose whole sampling interval, which ends at t_ns, is in the span (with a tenth of an
+    """Returns the rows whose whole sampling interval, which ends at t_ns, is in the span (with a tenth of an
     interval's tolerance).
     """
     return table.filter(
@@ -28,8 +28,8 @@ def within(table: pl.DataFrame, span: Span, interval_ns: int) -> pl.DataFrame:
 
 
 def interval_ns(table: pl.DataFrame, by: str) -> int:
-    """The sampling interval: the median step of the series with most rows, or one second if it has a single
-    row.
+    """Returns the sampling interval: the median step of the series with most rows, or one second if it has a
+    single row.
     """
     longest = table.get_column(by).mode().sort().item(0)
     found = table.filter(pl.col(by) == longest).get_column("t_ns").sort().diff().median()
@@ -59,7 +59,8 @@ def _of_set(held: pl.DataFrame, which: str, nodes: tuple[str, ...]) -> list[Metr
 
 
 def _surplus(held: pl.DataFrame, brokers: tuple[str, ...]) -> list[Metric]:
-    """The mean of received minus sent over the samples of the only broker; empty with none or several.
+    """Returns the mean of received minus sent over the samples of the only broker; empty with none or
+    several.
 
     The two vary together, so this is more precise than the difference of the means.
     """
@@ -71,8 +72,8 @@ def _surplus(held: pl.DataFrame, brokers: tuple[str, ...]) -> list[Metric]:
 
 
 def mean(rows: pl.DataFrame, column: str, name: str, of: Of, unit: str, factor: float) -> Metric:
-    """The mean of one node with an interval over batch means in time, or of several nodes with a t interval
-    over nodes.
+    """Returns the mean of one node with an interval over batch means in time, or of several nodes with a t
+    interval over nodes.
     """
     known = rows.drop_nulls(column).sort("t_ns")
     if known.get_column("node").n_unique() == 1:
@@ -88,10 +89,11 @@ def mean(rows: pl.DataFrame, column: str, name: str, of: Of, unit: str, factor: 
 
 
 def host_metrics(run: Run) -> list[Metric]:
-    """Busy and steal shares over the hold of the lab's kernel, of the machine around it, or of each host.
+    """Returns the busy and steal shares over the hold of the lab's kernel, of the machine around it, or of
+    each host.
 
-    In virtual time only the busy share of the modelled core (`core_busy`), because no machine's load affects
-    the lab.
+    In virtual time it returns only the busy share of the modelled core (`core_busy`), because no machine's
+    load affects the lab.
     """
     table, hold = run.table("host"), phases(run).get("hold")
     if table is None or hold is None:
@@ -115,8 +117,8 @@ def host_metrics(run: Run) -> list[Metric]:
 
 
 def node_means(run: Run) -> pl.DataFrame | None:
-    """The means of each node over the hold: node, group, then a column for each quantity with its unit; None
-    without node samples or hold.
+    """Returns the means of each node over the hold: node, group, then a column for each quantity with its
+    unit; None without node samples or hold.
     """
     table, hold = run.table("nodes"), phases(run).get("hold")
     if table is None or hold is None:

@@ -14,8 +14,8 @@ PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999}
 
 
 def counts(messages: pl.DataFrame) -> dict[str, int]:
-    """Counts of messages by fate: scheduled, sent, settled and unsent count messages, all others messages x
-    receivers.
+    """Returns the numbers of messages by fate: scheduled, sent, settled and unsent count messages, all others
+    messages x receivers.
 
     received: arrived, or answered. expected: sent to a receiver that should get it, or received anyway (a
     sender that cannot reach one of several receivers reports the message as unsent). lost: expected, not
@@ -48,7 +48,7 @@ def counts(messages: pl.DataFrame) -> dict[str, int]:
 
 
 def message_metrics(run: Run) -> list[Metric]:
-    """The counts over the whole run, for each class and guarantee; empty without messages."""
+    """Returns the counts over the whole run, for each class and guarantee; empty without messages."""
     table = run.table("messages")
     if table is None:
         return []
@@ -60,10 +60,8 @@ def message_metrics(run: Run) -> list[Metric]:
 
 
 def latency_metrics(run: Run) -> list[Metric]:
-    """Mean and percentiles of latency (to the first delivery) and round trip (to the reply) of the hold's
-    messages.
-
-    Lost messages have no latency; `messages_lost` counts them.
+    """Returns the mean and percentiles of latency (to the first delivery) and round trip (to the reply) of
+    the hold's messages. Lost messages have no latency; `messages_lost` counts them.
     """
     table = held_messages(run)
     if table is None:
@@ -78,8 +76,8 @@ def latency_metrics(run: Run) -> list[Metric]:
 
 
 def _spread(name: str, of: Of, values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> list[Metric]:
-    """The mean, standard deviation, percentiles and maximum in ms, of values in ns that are in the order of
-    sending.
+    """Returns the mean, standard deviation, percentiles and maximum in ms, of values in ns that are in the
+    order of sending.
     """
     ordered, n = np.sort(values), len(values)
     deviation = float(np.std(values, ddof=1)) if n > 1 else 0.0
@@ -92,8 +90,8 @@ def _spread(name: str, of: Of, values: np.ndarray[tuple[int], np.dtype[np.float6
 
 
 def held_messages(run: Run) -> pl.DataFrame | None:
-    """The messages that were scheduled in the hold, or in the whole run if no hold is recorded; None if there
-    are none.
+    """Returns the messages that were scheduled in the hold, or in the whole run if no hold is recorded; None
+    if there are none.
     """
     table, hold = run.table("messages"), phases(run).get("hold")
     if table is None or hold is None:
@@ -103,7 +101,7 @@ def held_messages(run: Run) -> pl.DataFrame | None:
 
 
 def by_guarantee(messages: pl.DataFrame) -> list[tuple[Of, pl.DataFrame]]:
-    """The rows of each class and guarantee, in order.
+    """Returns the rows of each class and guarantee, in order.
 
     A message without expected receivers has no guarantee of its own. It counts with its class if all messages
     of the class have the same one.

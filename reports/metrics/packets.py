@@ -15,7 +15,7 @@ from reports.rundir import Run
 
 
 def packet_metrics(run: Run) -> list[Metric]:
-    """Figures of each capture over the hold, or over the whole capture if no hold is recorded.
+    """Returns the figures of each capture over the hold, or over the whole capture if no hold is recorded.
 
     The ramp is left out, because short runs would otherwise differ from long ones. Intervals come from ten
     equal spans of time.
@@ -52,8 +52,8 @@ def _of_capture(run: Run, of: Of, path: Path) -> list[Metric]:
 
 
 def _application(of: Of, sums: pl.DataFrame, total: int) -> list[Metric]:
-    """The share of application data in wire bytes, without repeated bytes, and its complement, the overhead;
-    empty without application data.
+    """Returns the share of application data in wire bytes, without repeated bytes, and its complement, the
+    overhead; empty without application data.
     """
     if not sums["useful"].sum():
         return []
@@ -66,8 +66,9 @@ def _application(of: Of, sums: pl.DataFrame, total: int) -> list[Metric]:
 
 
 def _sums(path: Path, span: Span | None) -> pl.DataFrame:
-    """One row for each of ten equal spans of time: packets, their bytes (wire, payload of TCP, useful
-    application data) and the numbers of TCP, ARP, repeated and TCP payload packets (tcp, arp, again, data).
+    """Returns one row for each of ten equal spans of time: packets, their bytes (wire, payload of TCP,
+    useful application data) and the numbers of TCP, ARP, repeated and TCP payload packets (tcp, arp,
+    again, data).
     """
     rows = scan(path, span)
     wide = pl.col("wire_bytes", "payload_bytes", "data_bytes").cast(

@@ -27,7 +27,7 @@ class Pooled:
             self._join()
 
     def of(self, curve: int) -> pl.DataFrame:
-        """The times of a curve: columns time_ns (sorted, each once) and count."""
+        """Returns the times of a curve: columns time_ns (sorted, each once) and count."""
         self._join()
         return self._parts[0].filter(pl.col("curve") == curve).drop("curve").sort("time_ns")
 

@@ -29,8 +29,8 @@ NO_INTERVAL = pl.lit(None, dtype=pl.Float64)
 
 
 def connected(run: Run) -> pl.DataFrame | None:
-    """A step function: t_ns and the number of clients that are connected from then on; a reconnect of a
-    connected client adds none. None without the table of sessions.
+    """Returns a step function: t_ns and the number of clients that are connected from then on; a reconnect of
+    a connected client adds none. None without the table of sessions.
     """
     table = run.table("sessions")
     if table is None:
@@ -46,12 +46,13 @@ def connected(run: Run) -> pl.DataFrame | None:
 
 
 def against_clients(run: Run, which: str) -> pl.DataFrame | None:
-    """The load of a set of nodes: rows step, clients, quantity, value, low, high, part (ramp or hold), n.
+    """Returns the load of a set of nodes in columns step, clients, quantity, value, low, high, part (ramp or
+    hold), n; None if the run has no ramp, no clients or no such nodes.
 
     Ramp: samples fall into at most 24 equal steps of clients (fewer if there are few samples), by the number
     of clients in the middle of the sampling interval; value is their mean, n their number. Hold: one row for
     each quantity, at the number of clients when the hold began. Samples of several nodes are averaged over
-    the connected ones. None if the run has no ramp, no clients or no such nodes.
+    the connected ones.
     """
     nodes = roles(run).sets().get(which)
     table, steps, spans = run.table("nodes"), connected(run), phases(run)
@@ -76,13 +77,13 @@ def against_clients(run: Run, which: str) -> pl.DataFrame | None:
 
 
 def total_clients(run: Run) -> int:
-    """The number of clients in the plan."""
+    """Returns the number of clients in the plan."""
     return len(client_endpoints(run))
 
 
 def _width(run: Run, step_ns: int) -> int:
-    """The number of clients in a step, computed from the planned ramp, so that the steps of all repetitions
-    match.
+    """Returns the number of clients in a step, computed from the planned ramp, so that the steps of all
+    repetitions match.
     """
     samples = run.plan.ramp_ns // step_ns
     count = min(MOST_STEPS, max(1, samples // SAMPLES_A_STEP))
@@ -90,7 +91,7 @@ def _width(run: Run, step_ns: int) -> int:
 
 
 def _only_connected(rows: pl.DataFrame, run: Run, step_ns: int) -> pl.DataFrame:
-    """The samples of nodes whose client had connected; idle nodes would lower the mean."""
+    """Returns the samples of nodes whose client had connected; idle nodes would lower the mean."""
     sessions = run.tables["sessions"].filter(pl.col("what") == "connected")
     sessions = sessions.with_columns(node=pl.col("endpoint").replace(node_of_endpoint(run)))
     first = sessions.group_by("node").agg(pl.col("t_ns").min().alias("since"))

@@ -24,13 +24,13 @@ BIN_NAMES = (*(f"{low}-{high}" for low, high in BINS), f"{BINS[-1][1] + 1} and m
 
 
 def bin_name(column: str) -> pl.Expr:
-    """An expression for the bin of a frame length, as text."""
+    """Returns an expression for the bin of a frame length, as text."""
     number = pl.sum_horizontal([(pl.col(column) > high).cast(pl.UInt8) for _, high in BINS])
     return number.replace_strict(dict(enumerate(BIN_NAMES)), return_dtype=pl.String)
 
 
 def sizes(path: Path, span: Span | None) -> pl.DataFrame:
-    """The packets of each bin, in order: bin, packets, share (0 to 1), with_payload (packets with TCP
+    """Returns the packets of each bin, in order: bin, packets, share (0 to 1), with_payload (packets with TCP
     payload).
     """
     rows = scan(path, span).select(
@@ -49,7 +49,7 @@ def sizes(path: Path, span: Span | None) -> pl.DataFrame:
 
 
 def scan(path: Path, span: Span | None) -> pl.LazyFrame:
-    """The packets of a capture in the span, or all if it is None, as a lazy frame."""
+    """Returns the packets of a capture in the span, or all if it is None, as a lazy frame."""
     rows = pl.scan_parquet(path)
     if span is None:
         return rows

@@ -23,8 +23,8 @@ COUNTERS = {
 
 
 def stack_metrics(run: Run) -> list[Metric]:
-    """The sum of each metric's kernel counters over the nodes of each group; `n` is the number of nodes that
-    have them.
+    """Returns the sum of each metric's kernel counters over the nodes of each group; `n` is the number of
+    nodes that have them.
     """
     table = run.table("stacks")
     if table is None:

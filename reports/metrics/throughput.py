@@ -18,7 +18,9 @@ NAMES = {"on the wire": "wire_rate", "payload": "payload_rate", "retransmissions
 
 
 def throughput_metrics(run: Run) -> list[Metric]:
-    """The mean rate of each kind over the hold for each capture point; empty if no hold is recorded."""
+    """Returns the mean rate of each kind over the hold for each capture point; empty if no hold
+    is recorded.
+    """
     hold = phases(run).get("hold")
     found: list[Metric] = []
     for point, path in run.captures.items() if hold else ():
@@ -31,8 +33,8 @@ def throughput_metrics(run: Run) -> list[Metric]:
 
 
 def throughput(path: Path, span: Span | None = None) -> pl.DataFrame:
-    """The columns t_ns (middle of a bin of a second or more), kind (on the wire, payload, retransmissions),
-    mbps.
+    """Returns the columns t_ns (middle of a bin of a second or more), kind (on the wire, payload,
+    retransmissions), mbps.
 
     The bins cover the span, or the time from the first packet to the last. An incomplete last bin is left
     out; bins without packets are zero.

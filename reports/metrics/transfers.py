@@ -18,7 +18,9 @@ COUNTERS = {"retransmits": ("transfer_retransmits", "segments"), "lost": ("trans
 
 
 def transfer_metrics(run: Run) -> list[Metric]:
-    """Mean rate, bytes, retransmissions, lost packets and smoothed RTT of each of the MOST largest flows."""
+    """Returns the mean rate, bytes, retransmissions, lost packets and smoothed RTT of each of the MOST
+    largest flows.
+    """
     table = run.table("transfers")
     if table is None:
         return []
@@ -31,8 +33,8 @@ def transfer_metrics(run: Run) -> list[Metric]:
 
 
 def transfer_samples(run: Run) -> pl.DataFrame | None:
-    """The columns t_ns, name, bps of the largest flows, counted by their receivers, else by their senders;
-    None without transfers.
+    """Returns the columns t_ns, name, bps of the largest flows, counted by their receivers, else by their
+    senders; None without transfers.
     """
     parts = list(arrived(run).values())
     if not parts:
@@ -41,8 +43,8 @@ def transfer_samples(run: Run) -> pl.DataFrame | None:
 
 
 def arrived(run: Run) -> dict[tuple[str, str], pl.DataFrame]:
-    """The samples of each of the largest flows by (name, class), counted at the receiver if it counts, else
-    at the sender.
+    """Returns the samples of each of the largest flows by (name, class), counted at the receiver if it
+    counts, else at the sender.
     """
     table = run.table("transfers")
     if table is None:
@@ -51,8 +53,8 @@ def arrived(run: Run) -> dict[tuple[str, str], pl.DataFrame]:
 
 
 def rtt_samples(run: Run) -> pl.DataFrame | None:
-    """The columns t_ns, name, rtt_ns (smoothed by the sender's kernel) of the largest flows; None without
-    transfers.
+    """Returns the columns t_ns, name, rtt_ns (smoothed by the sender's kernel) of the largest flows; None
+    without transfers.
     """
     table = run.table("transfers")
     if table is None:
@@ -63,7 +65,7 @@ def rtt_samples(run: Run) -> pl.DataFrame | None:
 
 
 def window_samples(run: Run) -> pl.DataFrame | None:
-    """The columns t_ns, name, segments of the largest flows: congestion windows, summed over a flow's
+    """Returns the columns t_ns, name, segments of the largest flows: congestion windows, summed over a flow's
     connections; None if none were recorded.
     """
     table, carried = run.table("windows"), run.table("transfers")
@@ -74,14 +76,14 @@ def window_samples(run: Run) -> pl.DataFrame | None:
 
 
 def _largest(table: pl.DataFrame) -> list[tuple[str, str]]:
-    """The names and classes of the MOST flows that carried most, sorted by name."""
+    """Returns the names and classes of the MOST flows that carried most, sorted by name."""
     last = table.group_by("name", "class", maintain_order=True).agg(pl.col("bytes").max())
     most = last.sort("bytes", "name", descending=[True, False], nulls_last=True).head(MOST)
     return sorted(most.select("name", "class").iter_rows())
 
 
 def _end(rows: pl.DataFrame) -> pl.DataFrame:
-    """The samples of one flow at its receiver, or all of them if no receiver counted."""
+    """Returns the samples of one flow at its receiver, or all of them if no receiver counted."""
     arrived = rows.filter(pl.col("leg") == RECEIVER)
     return (arrived if arrived.height else rows).sort("t_ns")
 
@@ -94,7 +96,7 @@ def _rate(of: Of, rows: pl.DataFrame) -> list[Metric]:
 
 
 def _by_the_second(rows: pl.DataFrame) -> list[float]:
-    """The rate in bit/s in equal steps of about a second, from the first count to the last.
+    """Returns the rate in bit/s in equal steps of about a second, from the first count to the last.
 
     A stalled transfer reports nothing, so its next sample covers a longer time; the last sample covers a
     shorter one. A counter that restarts continues from zero.

@@ -17,20 +17,20 @@ METHOD = "nearest bucket of all frames of the latency trials, to 1/64; neighbour
 
 
 def line_rates(run: Run) -> dict[str, int]:
-    """The line rate of each stream in bit/s, from the topology."""
+    """Returns the line rate of each stream in bit/s, from the topology."""
     return {stream: int(frames["line_rate_bps"]) for stream, frames in streams(run.plan).items()}
 
 
 def path_rates(run: Run) -> dict[str, int]:
-    """The lowest requested rate on the path of each stream, in bit/s; streams without one are left out."""
+    """Returns the lowest requested rate on the path of each stream, in bit/s; streams without one are left
+    out.
+    """
     return {s: int(f["path_rate_bps"]) for s, f in streams(run.plan).items() if f.get("path_rate_bps")}
 
 
 def trial_metrics(run: Run) -> list[Metric]:
-    """Throughput, back-to-back frames, latency and frame loss for each stream and frame size; empty without
-    trials.
-
-    Streams between two clocks have no latency.
+    """Returns throughput, back-to-back frames, latency and frame loss for each stream and frame size; empty
+    without trials. Streams between two clocks have no latency.
     """
     trials, findings = run.table("trials"), run.table("findings")
     if trials is None:
@@ -77,7 +77,7 @@ def _bursts(of: Of, ended: pl.DataFrame) -> list[Metric]:
 
 
 def _latency(run: Run, of: Of, rows: pl.DataFrame) -> list[Metric]:
-    """The mean of one tagged frame in each trial (RFC 2544), and percentiles of all frames."""
+    """Returns the mean of one tagged frame in each trial (RFC 2544), and percentiles of all frames."""
     found = []
     tagged = rows.get_column("tagged_ns").drop_nulls().to_list()
     if tagged:
@@ -103,7 +103,7 @@ def _loss(of: Of, rows: pl.DataFrame) -> list[Metric]:
 
 
 def buckets(run: Run, rows: pl.DataFrame) -> pl.DataFrame:
-    """The latency buckets of the given trials added up and sorted: from_ns, to_ns, frames."""
+    """Returns the latency buckets of the given trials added up and sorted: from_ns, to_ns, frames."""
     table = run.table("latencies")
     if table is None:
         return pl.DataFrame(schema={"from_ns": pl.Int64, "to_ns": pl.Int64, "frames": pl.Int64})
@@ -112,7 +112,7 @@ def buckets(run: Run, rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def quantile(spread: pl.DataFrame, q: float) -> float:
-    """The middle of the bucket that contains the q-quantile, ns."""
+    """Returns the middle of the bucket that contains the q-quantile, ns."""
     reached = spread.with_columns(done=pl.col("frames").cum_sum())
     total = reached.item(-1, "done")
     row = reached.filter(pl.col("done") >= q * total).row(0, named=True)

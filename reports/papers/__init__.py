@@ -1,5 +1,5 @@
-"""Published papers, one package each with printed values, claims and figures; a topology's `reference`
-selects one.
+"""Reports published papers beside our runs: one package for each, with printed values, claims and figures. A
+topology selects its paper by `reference`.
 """
 
 from reports.papers.paper import Paper, Table

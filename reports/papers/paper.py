@@ -32,12 +32,12 @@ class Table:
 
 
 def nothing_more(run: Run) -> list[Metric]:
-    """No metrics, for papers whose claims need only the metrics of every run."""
+    """Returns no metrics, for papers whose claims need only the metrics of every run."""
     return []
 
 
 def nothing_gathered(study: Study) -> list[tuple[Level, Metric]]:
-    """No metrics, for papers without claims about several runs together."""
+    """Returns no metrics, for papers without claims about several runs together."""
     return []
 
 
@@ -56,19 +56,19 @@ class Paper:
     gathers: Gathers = nothing_gathered  # metrics over all runs that its claims need, with the factor's level
 
     def claims(self) -> Claims:
-        """The claims of its claims.yaml; ClaimsError with file and line of each mistake."""
+        """Returns the claims of its claims.yaml; ClaimsError with file and line of each mistake."""
         return read_claims(self.room / "claims.yaml")
 
     def figures(self, study: Study) -> tuple[Spec, ...]:
-        """The paper's figures for the study's scenarios, in the paper's order."""
+        """Returns the paper's figures for the study's scenarios, in the paper's order."""
         return self.draws(study)
 
     def judged(self, study: Study) -> dict[str, tuple[Claim, Judgement]]:
-        """Every claim by its key, with its verdict on this study, in the paper's order."""
+        """Returns every claim by its key, with its verdict on this study, in the paper's order."""
         claims = self.claims()
         evidence = Evidence(study, claims.factor, self.measures, self.gathers(study))
         return {claim.key: (claim, claim.judge(evidence)) for claim in claims.claims}
 
     def tables(self, study: Study) -> tuple[Table, ...]:
-        """The paper's tables with the measured values beside the printed ones."""
+        """Returns the paper's tables with the measured values beside the printed ones."""
         return self.prints(study)

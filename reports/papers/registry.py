@@ -27,15 +27,15 @@ PAPERS: dict[str, Paper] = {
 
 
 def paper_of(study: Study) -> Paper | None:
-    """The paper that the study's runs name as their reference; None if they name none, several or an unknown
-    one.
+    """Returns the paper that the study's runs name as their reference; None if they name none, several or an
+    unknown one.
     """
     names = _named(study)
     return PAPERS.get(names[0]) if len(names) == 1 else None
 
 
 def unknown(study: Study) -> list[str]:
-    """A sentence for each reference of the runs that no paper here has."""
+    """Returns a sentence for each reference of the runs that no paper here has."""
     return [
         f"reference {name!r} is of no paper known here ({', '.join(PAPERS)}), so it is compared with none"
         for name in _named(study)

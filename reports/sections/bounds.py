@@ -1,4 +1,4 @@
-"""The page's section on measured delays and their network-calculus bounds."""
+"""Makes the page's section on measured delays and their network-calculus bounds."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HEAD = (
 
 
 def section(page: Page) -> Part | None:
-    """The section; None for several runs, or if no class has a bound."""
+    """Returns the section of the page; None for several runs, or if no class has a bound."""
     found = bounded(page.study.cells[0].run) if page.study.single else []
     if not any(one.worst_ns is not None for one in found):
         return None

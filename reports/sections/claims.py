@@ -1,4 +1,4 @@
-"""The page's section on all claims of the paper with their verdicts."""
+"""Makes the page's section on all claims of the paper with their verdicts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from reports.trials import of_trials
 
 
 def section(page: Page) -> Part | None:
-    """The section; None without a paper that has claims, and for RFC 2544 trials."""
+    """Returns the section of the page; None without a paper that has claims, and for RFC 2544 trials."""
     if page.paper is None or of_trials(page.study) or not page.judged:
         return None
     return page.part("claims", "All claims", claims=page.judged.values())

@@ -1,4 +1,4 @@
-"""The page's section on TCP connections in the captures: a summary, and the largest ones."""
+"""Makes the page's section on TCP connections in the captures: a summary, and the largest ones."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MOST = 10
 
 
 def section(page: Page) -> Part | None:
-    """The section; None if no capture has a TCP connection."""
+    """Returns the section of the page; None if no capture has a TCP connection."""
     sums = by_subject(page.study, {"capture": "capture point"}, SUMS)
     if sums is None:
         return None
@@ -56,8 +56,8 @@ def section(page: Page) -> Part | None:
 
 
 def _busiest(page: Page) -> tuple[str, pl.DataFrame | None]:
-    """The capture point of a single run with most connections, and its connections; ("", None) for several
-    runs.
+    """Returns the capture point of a single run with most connections, and its connections; ("", None) for
+    several runs.
     """
     tables = page.study.cells[0].run.connections if page.study.single else {}
     if not tables:

@@ -1,4 +1,4 @@
-"""The page's section of key figures: one table of at most a dozen rows, and one picture."""
+"""Makes the page's section of key figures: one table of at most a dozen rows, and one picture."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from reports.trials import of_trials
 
 
 def section(page: Page) -> Part:
-    """The section of key figures; every page has it, also if no figure could be computed."""
+    """Returns the page's section of key figures; every page has it, also if no figure could be computed."""
     rows, trials = headline_rows(page.study), of_trials(page.study)
     conditions = conditions_of(page.study)
     grouped = Counter(name for name, _ in conditions)

@@ -1,4 +1,4 @@
-"""The page's section on interruptions: the effect of each timeline event on the messages."""
+"""Makes the page's section on interruptions: the effect of each timeline event on the messages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MEASURES = {
 
 
 def section(page: Page) -> Part | None:
-    """The section; None without messages, or without events that can interrupt a flow."""
+    """Returns the section of the page; None without messages, or without events that can interrupt a flow."""
     table = by_subject(page.study, SUBJECT, MEASURES)
     if table is None:
         return None

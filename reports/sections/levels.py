@@ -1,4 +1,4 @@
-"""The page's section that compares a campaign's levels."""
+"""Makes the page's section that compares a campaign's levels."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from reports.sections.section import Page, Part, entries
 
 
 def section(page: Page) -> Part | None:
-    """The section; None if the study has a single series or the comparison cannot be drawn."""
+    """Returns the section of the page; None if the study has a single series or the comparison cannot be
+    drawn.
+    """
     figures = page.figures(registry.LEVELS) if len(page.study.series) > 1 else ()
     return (
         page.part("levels", "Comparison of the levels", entries(figures), figures=figures)

@@ -1,4 +1,4 @@
-"""The page's section on links in use: the traffic, drops and queues of each direction."""
+"""Makes the page's section on links in use: the traffic, drops and queues of each direction."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SUBJECT = {"link": "link", "direction": "direction"}
 
 
 def section(page: Page) -> Part | None:
-    """The section; None without link samples, or if nothing crossed a link."""
+    """Returns the section of the page; None without link samples, or if nothing crossed a link."""
     carried = by_subject(page.study, SUBJECT, CARRIED)
     if carried is None or not _used(page):
         return None

@@ -1,4 +1,4 @@
-"""The page's section of links to the logs of a run's programs and of its lab."""
+"""Makes the page's section of links to the logs of a run's programs and of its lab."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ FOLDER = Path("raw/logs")
 
 
 def section(page: Page) -> Part | None:
-    """The section; None for several runs, whose own pages have it, and if all logs are empty."""
+    """Returns the section of the page; None for several runs, whose own pages have it, and if all logs are
+    empty.
+    """
     if not page.study.single:
         return None
     run = page.study.cells[0].run.path
@@ -25,7 +27,7 @@ def section(page: Page) -> Part | None:
 
 
 def _printed(file: Path) -> bool:
-    """Whether the log is a regular file, not a symbolic link, and not empty."""
+    """Returns whether the log is a regular file, not a symbolic link, and not empty."""
     return file.is_file() and not file.is_symlink() and file.stat().st_size > 0
 
 

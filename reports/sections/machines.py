@@ -1,4 +1,4 @@
-"""The page's section on the effect of the machines on the figures of a campaign that ran on several."""
+"""Makes the page's section on the effect of the machines on the figures of a campaign that ran on several."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MOST = 12
 
 
 def section(page: Page) -> Part | None:
-    """The section; None unless a condition ran on two machines."""
+    """Returns the section of the page; None unless a condition ran on two machines."""
     effects = page.study.hosts
     if not effects:
         return None

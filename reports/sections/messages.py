@@ -1,4 +1,4 @@
-"""The page's section on messages by traffic class: their counts and their latency."""
+"""Makes the page's section on messages by traffic class: their counts and their latency."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ROUND_TRIP = {f"round_trip_{name}": f"{name}, ms" for name in TIMES}
 
 
 def section(page: Page) -> Part | None:
-    """The section; None if no flow has messages."""
+    """Returns the section of the page; None if no flow has messages."""
     account = by_subject(page.study, SUBJECT, ACCOUNT)
     if account is None:
         return None

@@ -1,4 +1,4 @@
-"""The page's section on the methods by which its figures were measured."""
+"""Makes the page's section on the methods by which its figures were measured."""
 
 from __future__ import annotations
 

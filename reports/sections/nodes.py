@@ -1,4 +1,4 @@
-"""The page's section on CPU, memory and traffic by group of nodes and role."""
+"""Makes the page's section on CPU, memory and traffic by group of nodes and role."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ STACK = {
 
 
 def section(page: Page) -> Part | None:
-    """The section; None without samples of nodes in a hold."""
+    """Returns the section of the page; None without samples of nodes in a hold."""
     table = by_subject(page.study, {"group": "group", "role": "role"}, MEASURES)
     if table is None:
         return None

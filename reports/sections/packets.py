@@ -1,4 +1,4 @@
-"""The page's section on captured packets: sizes, protocols, and the share of payload."""
+"""Makes the page's section on captured packets: sizes, protocols, and the share of payload."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ LAYERS = {"layer_share": "% of bytes"}
 
 
 def section(page: Page) -> Part | None:
-    """The section, without figures that the paper's section already draws; None without a reduced capture."""
+    """Returns the section of the page, without figures that the paper's section already draws; None without a
+    reduced capture.
+    """
     points = by_subject(page.study, {"capture": "capture point"}, POINTS)
     if points is None:
         return None

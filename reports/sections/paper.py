@@ -1,4 +1,4 @@
-"""The page's section on the paper that the topology names as its reference: figures redrawn, and tables
+"""Makes the page's section on the paper that the topology names as its reference: figures redrawn, and tables
 beside our values.
 """
 
@@ -10,7 +10,7 @@ from reports.trials import of_trials
 
 
 def section(page: Page) -> Part | None:
-    """The section; None without a reference, and for RFC 2544 trials."""
+    """Returns the section of the page; None without a reference, and for RFC 2544 trials."""
     if page.paper is None or of_trials(page.study):
         return None
     wanted = page.figures(page.paper.figures(page.study), absent=True)

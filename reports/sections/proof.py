@@ -1,4 +1,4 @@
-"""The page's section on the link proof: requested, expected and measured values."""
+"""Makes the page's section on the link proof: requested, expected and measured values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ MOST = 30  # rows in the page; the CSV has all
 
 
 def section(page: Page) -> Part | None:
-    """The section; None if no link was planned or checked."""
+    """Returns the section of the page; None if no link was planned or checked."""
     found = proven(page.study)
     planned = any(cell.run.plan.links for cell in page.study.cells)
     if found.is_empty() and not planned:

@@ -1,4 +1,4 @@
-"""The page's section on versions, kernel, machine, parameters and phases of the runs."""
+"""Makes the page's section on versions, kernel, machine, parameters and phases of the runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def section(page: Page) -> Part:
 
 
 def _phases(study: Study) -> list[tuple[str, str]]:
-    """The name and length of each phase of a single run; empty for several runs."""
+    """Returns the name and length of each phase of a single run; empty for several runs."""
     if not study.single:
         return []
     return [(f"phase {name}", f"{span.seconds:.1f} s") for name, span in phases(study.cells[0].run).items()]

@@ -36,14 +36,14 @@ class Table:
     left_out: str = ""
 
     def cut(self, most: int = MOST_ROWS) -> Table:
-        """The first `most` rows, with a note on the number of all if some are left out."""
+        """Returns the first `most` rows, with a note on the number of all if some are left out."""
         if len(self.rows) <= most:
             return self
         return replace(self, rows=self.rows[:most], left_out=f"{most} of {len(self.rows)} rows.")
 
 
 def conditions(study: Study) -> list[tuple[str, str]]:
-    """The scenario and series of each condition of the study, each once."""
+    """Returns the scenario and series of each condition of the study, each once."""
     return list(dict.fromkeys((c.scenario, c.series) for c in study.cells))
 
 
@@ -54,7 +54,7 @@ def by_subject(
     caption: str = "",
     within: Mapping[str, str] | None = None,
 ) -> Table | None:
-    """A row for each subject and condition that has one of the metrics; None if there is none.
+    """Returns a row for each subject and condition that has one of the metrics; None if there is none.
 
     `subject` and `within` map columns of `Of` to titles, `within` for the whole that the subject is part of;
     `measures` maps metrics to titles. Empty columns are left out, and so is the condition if there is only
@@ -83,7 +83,7 @@ def by_subject(
 
 
 def value(row: dict[str, Any] | None) -> str:
-    """A metric's value with its interval as text; empty if it was not measured."""
+    """Returns a metric's value with its interval as text; empty if it was not measured."""
     return "" if row is None else measured(row["value"], row["low"], row["high"], row["method"])
 
 

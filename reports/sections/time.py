@@ -1,4 +1,4 @@
-"""The page's section of plots over time of one run, with its phases and events marked."""
+"""Makes the page's section of plots over time of one run, with its phases and events marked."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from reports.trials import of_trials
 
 
 def section(page: Page) -> Part | None:
-    """The section; None for several runs, whose own pages have it, and if nothing can be drawn."""
+    """Returns the section of the page; None for several runs, whose own pages have it, and if nothing can be
+    drawn.
+    """
     if not page.study.single:
         return None
     figures = page.figures(registry.MACHINE if of_trials(page.study) else registry.OVER_TIME)

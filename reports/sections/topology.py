@@ -1,4 +1,4 @@
-"""The page's section of the drawn topologies of the runs."""
+"""Makes the page's section of the drawn topologies of the runs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def section(page: Page) -> Part | None:
 
 
 def _images(study: Study) -> list[tuple[str, str]]:
-    """The caption and image of each different topology of the runs."""
+    """Returns the caption and image of each different topology of the runs."""
     seen: dict[str, str] = {}
     for cell in study.cells:
         image = data_uri(cell.run.path / "topology.svg")

@@ -1,4 +1,4 @@
-"""The page's section on bulk transfers: throughput over time and on average, retransmissions, fairness."""
+"""Makes the page's section on bulk transfers: throughput (over time and mean), retransmissions, fairness."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SHARES = {"share": "share, %"}
 
 
 def section(page: Page) -> Part | None:
-    """The section; None if no flow is a bulk transfer."""
+    """Returns the section of the page; None if no flow is a bulk transfer."""
     table = by_subject(page.study, {"flow": "flow", "traffic_class": "class"}, MEASURES)
     if table is None:
         return None
@@ -36,6 +36,6 @@ def section(page: Page) -> Part | None:
 
 
 def _fairness(page: Page) -> list[tuple[str, str]]:
-    """The name of each condition with its Jain's index."""
+    """Returns the name of each condition with its Jain's index."""
     rows = page.study.compared.filter(pl.col("name") == "fairness").to_dicts()
     return [(page.study.named(row["scenario"], row["series"]), value(row)) for row in rows]

@@ -1,4 +1,4 @@
-"""The page's section on RFC 2544 tests, for runs with trials of a path."""
+"""Makes the page's section on RFC 2544 tests, for runs with trials of a path."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page's section on the delivery guarantees of the flows, judged message by message."""
+"""Makes the page's section on the delivery guarantees of the flows, judged message by message."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SCHEMA = {
 
 
 def section(page: Page) -> Part | None:
-    """The section; None if no flow has a guarantee."""
+    """Returns the section of the page; None if no flow has a guarantee."""
     verdicts = _as_written(page.study, guarantees(page.study))
     if verdicts.is_empty():
         return None
@@ -36,8 +36,8 @@ def section(page: Page) -> Part | None:
 
 
 def guarantees(study: Study) -> pl.DataFrame:
-    """One row for each run, class and guarantee with its verdict and counts; flows without a guarantee are
-    left out.
+    """Returns one row for each run, class and guarantee with its verdict and counts; flows without a
+    guarantee are left out.
     """
     rows = [
         (
@@ -53,7 +53,7 @@ def guarantees(study: Study) -> pl.DataFrame:
 
 
 def _as_written(study: Study, made: pl.DataFrame) -> pl.DataFrame:
-    """The rows of `guarantees` with the verdicts of each run's verdicts.json."""
+    """Returns the rows of `guarantees` with the verdicts of each run's verdicts.json."""
     rows = [
         row
         for cell in study.cells
@@ -63,7 +63,7 @@ def _as_written(study: Study, made: pl.DataFrame) -> pl.DataFrame:
 
 
 def _table(study: Study, verdicts: pl.DataFrame) -> Table:
-    """The page's columns, failures first; counts that are all zero are left out.
+    """Returns the page's columns, failures first; counts that are all zero are left out.
 
     Runs with the same verdict are one row, with the sums of their counts.
     """
@@ -92,8 +92,8 @@ def _table(study: Study, verdicts: pl.DataFrame) -> Table:
 
 
 def _alike(study: Study, verdicts: pl.DataFrame) -> pl.DataFrame:
-    """The rows of a single run; for several runs one row for each class, guarantee, rule and verdict, with
-    its list of cells.
+    """Returns the rows of a single run; for several runs one row for each class, guarantee, rule and verdict,
+    with its list of cells.
     """
     if study.single:
         return verdicts

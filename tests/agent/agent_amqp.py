@@ -1,4 +1,6 @@
-"""A RabbitMQ and clients of AMQP for a launcher's nodes, as the agent's tests and its benchmark want them."""
+"""Provides a RabbitMQ broker and AMQP clients for a launcher's nodes, for the agent's tests and their
+benchmark.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ run: {hold: 1 s}
 
 
 def rabbit() -> dict[str, Any]:
-    """RabbitMQ as its room starts it."""
+    """Returns the planned software of a node that runs RabbitMQ, as a dictionary."""
     return asdict(make_plan(parse("broker.yaml", FILE)).nodes[0].software[0])
 
 

@@ -1,4 +1,4 @@
-"""Frames right above Ethernet between nodes, tshark and libiec61850, for tests of the agent's roles."""
+"""Provides Ethernet frames between nodes, tshark and libiec61850 for tests of the agent's roles."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def armed(launcher: Launcher, *items: dict[str, Any]) -> None:
 
 
 def clock_ns(launcher: Launcher) -> int:
-    """The lab's time now."""
+    """Returns the lab's current time in ns."""
     return int(launcher.do("hello")["clock_offset_ns"]) + time.monotonic_ns()
 
 
@@ -31,7 +31,7 @@ def peer(launcher: Launcher, node: str, *arguments: str) -> subprocess.Popen[str
 
 
 def captured(launcher: Launcher, node: str, path: Path) -> subprocess.Popen[str]:
-    """tcpdump, once it listens."""
+    """Starts tcpdump on eth0 of a node and returns its process once it captures."""
     argv = [
         "ip",
         "netns",
@@ -57,7 +57,9 @@ def ended(process: subprocess.Popen[str]) -> None:
 
 
 def shown(pcap: Path, protocol: str, fields: list[str], *options: str) -> list[list[str]]:
-    """The values of fields, a row a frame; none is malformed."""
+    """Returns the values of the fields that tshark prints, one row for each frame; asserts that no frame is
+    malformed.
+    """
     asked = [part for field in ["_ws.malformed", *fields] for part in ("-e", field)]
     argv = [
         "tshark",

@@ -1,4 +1,6 @@
-"""A launcher with two or more nodes on one bridge, in namespaces of its own, for the tests of the agent."""
+"""Starts a launcher with two or more nodes on one bridge, in namespaces of its own, for the tests of the
+agent.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ BINARY = ROOT / "target" / "release" / "vnet-agent"
 
 
 class Launcher:
-    """The real binary, spoken to over its socket; counts requests and keeps events that nobody asked for."""
+    """Runs the real launcher and sends it requests over its socket; counts requests, and keeps the events
+    that arrive between answers.
+    """
 
     def __init__(self, directory: Path, lab: str) -> None:
         self.directory, self.lab = directory, lab
@@ -46,7 +50,7 @@ class Launcher:
         return self.number
 
     def answer(self, number: int) -> dict[str, Any]:
-        """The answer to that request; what comes in between is kept in `events`."""
+        """Returns the answer to request `number`; lines that arrive before it are kept in `events`."""
         while True:
             line = json.loads(self.lines.readline())
             if line.get("id") == number and "ok" in line:
@@ -57,13 +61,13 @@ class Launcher:
         return self.answer(self.send(op, **fields))
 
     def do(self, op: str, **fields: Any) -> dict[str, Any]:
-        """As `ask`, and it must succeed."""
+        """Sends a request as `ask` does, and asserts that it succeeds."""
         answer = self.ask(op, **fields)
         assert answer["ok"], answer["error"]
         return answer
 
     def until(self, match: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
-        """Waits for an event."""
+        """Waits for an event that matches, and returns it."""
         for event in self.events:
             if match(event):
                 return event
@@ -89,7 +93,7 @@ class Launcher:
         return pids
 
     def wire(self, names: list[str]) -> dict[str, Any]:
-        """One bridge; node i gets 10.77.0.(i+1)/16 on eth0, whose other end is p<i>."""
+        """Connects the nodes to one bridge: node i gets 10.77.0.(i+1)/16 on eth0, whose other end is p<i>."""
         steps = ["link add br0 type bridge forward_delay 0", "link set br0 up"]
         for i, name in enumerate(names):
             steps.append(f"link add p{i} type veth peer name eth0 netns {self.netns(name)}")
@@ -102,7 +106,9 @@ class Launcher:
         return answer
 
     def wait_for_ports(self) -> None:
-        """As the lab process does: what is sent before is lost, and TCP tries again a second later."""
+        """Waits until all bridge ports forward, as the lab process does: earlier packets would be lost, and
+        TCP would retry only a second later.
+        """
         deadline = time.monotonic() + 10
         show = ["ip", "-n", self.core, "-j", "-d", "link"]
         while waiting := not_forwarding(json.loads(subprocess.check_output(show)), None):

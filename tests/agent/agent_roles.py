@@ -1,4 +1,4 @@
-"""Items of a workload, and the records that come of it, for the tests of the agent's roles."""
+"""Makes items of a workload and reads the records that they cause, for the tests of the agent's roles."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ SECOND = 1_000_000_000
 def flow(
     number: int, pattern: str, rate: float, stop_s: float, size: int = 100, **more: Any
 ) -> dict[str, Any]:
-    """A flow of the payload `bytes`, from the start; its sender alone has the rate."""
+    """Returns a flow with a payload of `size` bytes from the start of the workload until `stop_s`; only its
+    sender gets the rate.
+    """
     schedule = {"kind": "own", "rates": [{"from_ns": 0, "per_s": rate}], "seed": 5, "arrivals": "periodic"}
     return {
         "number": number, "pattern": pattern, "payload": {"kind": "bytes", "bytes": size},
@@ -30,19 +32,19 @@ def reply(size: int) -> dict[str, Any]:
 def item(
     kind: str, node: str, spec: dict[str, Any], *flows: dict[str, Any], listens: bool = False
 ) -> dict[str, Any]:
-    """A role whose endpoint is its node's name."""
+    """Returns a workload item: a role whose endpoint has its node's name."""
     session = {"endpoint": node, "connect_ns": 0, "disconnect_ns": 60 * SECOND, "listens": listens}
     software = {"name": kind, "kind": kind, "role": "client", "session": session, "spec": spec}
     return {"node": node, "software": software, "flows": list(flows)}
 
 
 def peer(endpoint: str, index: int, port: int) -> dict[str, Any]:
-    """Node `index` of `Launcher.wire`."""
+    """Returns the address of node `index` of `Launcher.wire` as a peer."""
     return {"endpoint": endpoint, "address": f"10.77.{index // 250}.{index % 250 + 1}", "port": port}
 
 
 def begin(launcher: Launcher, items: list[dict[str, Any]], path: Path | None = None) -> None:
-    """Arms and goes."""
+    """Gives the launcher the records file and the workload, and starts the workload now."""
     launcher.do("messages", path=str(path or launcher.directory / "messages.csv"))
     launcher.do("workload", items=items)
     offset = launcher.do("hello")["clock_offset_ns"]
@@ -52,7 +54,7 @@ def begin(launcher: Launcher, items: list[dict[str, Any]], path: Path | None = N
 def play(
     launcher: Launcher, items: list[dict[str, Any]], seconds: float, path: Path | None = None
 ) -> dict[str, Any]:
-    """Arms, runs for so long and finishes; gives the totals."""
+    """Starts the workload as `begin` does, waits `seconds`, finishes it and returns the totals."""
     begin(launcher, items, path)
     time.sleep(seconds)
     totals: dict[str, Any] = launcher.do("finish")["totals"]

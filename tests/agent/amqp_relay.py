@@ -1,7 +1,7 @@
-"""An independent client of AMQP (pika), run in a node's network: takes messages from one exchange to another.
+"""Relays messages from one AMQP exchange to another, with pika as an independent client in a node's network.
 
-Arguments: broker's address, exchange to take from, exchange to say to, how many. Says "ready", then one line
-of JSON a message.
+Arguments: the broker's address, the exchange to consume from, the exchange to publish to, the number of
+messages. Prints "ready", then one line of JSON for each message.
 """
 
 from __future__ import annotations

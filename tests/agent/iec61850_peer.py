@@ -1,6 +1,7 @@
-"""The other side, by libiec61850 (GPLv3: a process of its own): takes or sends messages, a JSON line each.
+"""Sends or receives IEC 61850 messages with libiec61850 (GPLv3, so in a process of its own) and prints a JSON
+line for each.
 
-Arguments: `take-sv`, `send-sv`, `take-goose` or `send-goose`, the interface, and how many.
+Arguments: `take-sv`, `send-sv`, `take-goose` or `send-goose`, the interface, and the number of messages.
 """
 
 from __future__ import annotations
@@ -35,9 +36,10 @@ def parameters(group: list[int], appid: int) -> Any:
 
 
 def take(start: Callable[[Callable[[Any], None]], object], count: int) -> None:
-    """Says what came once all of it or, after the first, half a second nothing has come.
+    """Prints the received messages once there are `count`, or once none has come for half a second after the
+    first (20 s before it).
 
-    Its threads end with the process, as stopping them may hang.
+    Its threads end with the process, because stopping them may hang.
     """
     heard: list[Any] = []
     kept = start(heard.append)
@@ -93,7 +95,7 @@ def take_events(interface: str, hear: Callable[[Any], None]) -> object:
 
 
 def send_events(interface: str, count: int) -> None:
-    """Each event three times."""
+    """Sends `count` GOOSE events, each three times."""
     publisher = GoosePublisher(interface)
     publisher.set_go_cb_ref(CONTROL)
     publisher.set_app_id(EVENTS)

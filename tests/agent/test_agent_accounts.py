@@ -1,4 +1,4 @@
-"""The agent passes a program its flows, and checks the records that the program writes."""
+"""Tests that the agent passes a program its flows, and that it checks the records that the program writes."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def told(one: Launcher) -> dict[str, Any]:
 
 
 def events(one: Launcher, kind: str, count: int) -> list[dict[str, Any]]:
-    """The first so many events of a kind, as soon as they are there."""
+    """Returns the first `count` events of a kind, as soon as they have arrived."""
     while len(found := [event for event in one.events if event.get("event") == kind]) < count:
         one.events.append(json.loads(one.lines.readline()))
     return found
@@ -140,7 +140,7 @@ def test_a_line_that_breaks_off_is_told(one: Launcher) -> None:
 
 
 def test_a_program_that_runs_owes_what_was_due_and_one_that_ended_owes_nothing(one: Launcher) -> None:
-    """The drain waits while something is pending."""
+    """Shows that messages due count as pending, for which the drain waits, only while the program runs."""
     one.do("go", t0_ns=1000)
     line = "S,5,0,10,1000,1001,1009,1,settled"
     script = f"echo {line} > $VNET_RECORDS; echo written; read REST < there; exit 0"

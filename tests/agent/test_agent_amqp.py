@@ -1,4 +1,6 @@
-"""The agent's AMQP clients and pika by way of a real RabbitMQ, in both directions; tshark reads it."""
+"""Tests the agent's AMQP clients with pika through a real RabbitMQ, in both directions; tshark checks the
+frames.
+"""
 
 from __future__ import annotations
 
@@ -70,7 +72,9 @@ def test_pika_takes_and_gives_every_message_and_tshark_knows_every_frame(
 
 
 def _agree(pcap: Path) -> None:
-    """Methods as tshark counts them; content in bytes; heartbeats of both sides."""
+    """Asserts that the reducer and tshark count the same methods, that the content has the right bytes, and
+    that both sides sent heartbeats.
+    """
     said = ["tshark", "-r", str(pcap), "-T", "fields", "-e", "amqp.method.method", "-e", "_ws.malformed"]
     lines = subprocess.run(said, capture_output=True, text=True, check=True).stdout.splitlines()
     methods = Counter(number for line in lines for number in line.split("\t")[0].split(",") if number)

@@ -1,4 +1,4 @@
-"""Bulk transfers between nodes over a link of 20 Mbit/s, against iperf3 over the same link."""
+"""Compares bulk transfers between nodes over a link of 20 Mbit/s with iperf3 over the same link."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def load(node: str, seconds: float, **more: Any) -> dict[str, Any]:
 
 
 def bits_per_second(rows: list[list[str]]) -> float:
-    """Between the first and the last record of those of one leg."""
+    """Returns the rate between the first and the last record of one side of a transfer."""
     first, last = rows[0], rows[-1]
     return (int(last[5]) - int(first[5])) * 8 / ((int(last[4]) - int(first[4])) / SECOND)
 

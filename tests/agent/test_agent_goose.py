@@ -1,4 +1,6 @@
-"""The agent's GOOSE against tshark, field by field, and against libiec61850 in both directions."""
+"""Compares the agent's GOOSE messages with tshark, field by field, and with libiec61850 in both
+directions.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,7 @@ EVENTS = 5
 
 
 def publisher() -> dict[str, Any]:
-    """Events each 100 ms from 100 ms on."""
+    """Returns a workload item that publishes EVENTS events, one every 100 ms from 100 ms on."""
     schedule = {"kind": "own", "rates": [{"from_ns": 0, "per_s": 10}], "seed": 1, "arrivals": "together"}
     flow = {
         "number": 0, "pattern": "push", "payload": {"kind": "dataset", "bytes": 16}, "schedule": schedule,

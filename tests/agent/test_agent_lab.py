@@ -1,4 +1,4 @@
-"""Namespaces, interfaces, sampling and proofs of the agent's launcher, against the real kernel."""
+"""Tests the namespaces, interfaces, samples and proofs of the agent's launcher on the real kernel."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def ip(launcher: Launcher, node: str, *words: str) -> str:
 
 
 def narrow(launcher: Launcher, device: str, *room: str) -> None:
-    """1 Mbit/s out of a port of the core namespace."""
+    """Limits a port of the core namespace to 1 Mbit/s in the outgoing direction."""
     words = ["tc", "-n", launcher.core, "qdisc", "add", "dev", device, "root", "tbf", "rate", "1mbit", *room]
     subprocess.run(words, check=True)
 

@@ -1,4 +1,4 @@
-"""The agent's MQTT clients against a real mosquitto: every message must be accounted for."""
+"""Tests the agent's MQTT clients with a real mosquitto: every message must be accounted for."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def broker(persistence: bool = False) -> dict[str, Any]:
 def publish(
     qos: int, rate: float, stop_s: float, index: int = 0, count: int = 1, kind: str = "own"
 ) -> dict[str, Any]:
-    """The part of the specification about publishing, and its flow."""
+    """Returns the part of a client's specification about publishing, and its flow."""
     schedule = {
         "kind": kind,
         "rates": [{"from_ns": 0, "per_s": rate}],
@@ -71,7 +71,7 @@ def run(launcher: Launcher, items: list[dict[str, Any]], seconds: float) -> None
 
 
 def drain(launcher: Launcher, seconds: float = 10) -> dict[str, Any]:
-    """Waits until nothing is pending and receptions stand still, then finishes."""
+    """Waits until no message is pending and no more arrive, then finishes and returns the answer."""
     deadline, before = time.monotonic() + seconds, -1
     while time.monotonic() < deadline:
         now = launcher.do("pending")

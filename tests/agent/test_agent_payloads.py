@@ -1,4 +1,6 @@
-"""The agent's messages of signals, decoded by others: Python's JSON, protoc by the schema in the tree."""
+"""Decodes the agent's messages of signals with independent decoders: Python's JSON, and protoc with the
+repository's schema.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ def from_json(message: bytes) -> Sample:
 
 
 def from_protobuf(message: bytes) -> Sample:
-    """As protoc prints it; a field that the schema does not have would be a number there."""
+    """Decodes a message with protoc; asserts that the schema has every field (protoc would print others as
+    numbers).
+    """
     command = ["protoc", "--decode=villas.node.Message", f"-I{SCHEMA.parent}", SCHEMA.name]
     text = subprocess.run(command, input=message, capture_output=True, check=True).stdout.decode()
     assert text.count("samples {") == 1 and "  type: DATA" in text

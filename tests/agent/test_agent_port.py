@@ -1,4 +1,6 @@
-"""The launcher as in a VM: one peer at a port, one node in its own namespaces. The port is a terminal."""
+"""Tests the launcher as it runs in a VM: one peer at a port (here a terminal), and one node in its own
+namespaces.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ exec "$0" launch --port "$1"
 
 
 class Port:
-    """Speaks to a launcher at the other end of a terminal."""
+    """Communicates with a launcher at the other end of a terminal."""
 
     def __init__(self) -> None:
         host, guest = os.openpty()

@@ -1,4 +1,6 @@
-"""The agent's sampled values against tshark, field by field, and against libiec61850 in both directions."""
+"""Compares the agent's sampled values with tshark, field by field, and with libiec61850 in both
+directions.
+"""
 
 from __future__ import annotations
 

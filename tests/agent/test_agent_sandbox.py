@@ -1,4 +1,4 @@
-"""A node in the sandbox gets writable file systems of its own before its first program and no sooner."""
+"""Tests that a node in the sandbox gets writable file systems of its own just before its first program."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def contained(launcher: Launcher, name: str, **mounts: list[str]) -> int:
 
 
 def mounted(pid: int) -> list[list[str]]:
-    """[mount point, options, file system, its options] of all mounts of a process."""
+    """Returns [mount point, options, file system, the file system's options] of all mounts of a process."""
     lines = [line.split() for line in Path(f"/proc/{pid}/mountinfo").read_text().splitlines()]
     return [[line[4], line[5], *line[line.index("-") + 1 :: 2]] for line in lines]
 

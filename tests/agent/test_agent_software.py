@@ -1,4 +1,4 @@
-"""Supervised programs and interactive commands of the agent."""
+"""Tests the agent's supervised programs and interactive commands."""
 
 from __future__ import annotations
 

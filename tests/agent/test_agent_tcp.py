@@ -1,4 +1,4 @@
-"""The agent's messages over TCP: many clients at one server, fan-out, and a server that comes late."""
+"""Tests the agent's messages over TCP: many clients of one server, fan-out, and a server that starts late."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The agent's datagrams between nodes: requests, fan-out, and what a lossy link makes of them."""
+"""Tests the agent's datagrams between nodes: requests, fan-out, and the effect of a lossy link."""
 
 from __future__ import annotations
 
@@ -40,7 +40,9 @@ def test_requests_and_fan_out_are_accounted_for_receiver_by_receiver(launcher: L
 
 
 def test_what_is_lost_was_sent(launcher: Launcher) -> None:
-    """The server hangs on no bridge: what nobody gets was sent all the same."""
+    """Shows that messages count as sent although nobody receives them, because the server's port is on no
+    bridge.
+    """
     launcher.lab_up(["a", "c"])
     shut = ["ip", "-n", launcher.core, "link", "set", "p0", "nomaster"]
     subprocess.run(shut, check=True)

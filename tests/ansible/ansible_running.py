@@ -1,4 +1,6 @@
-"""Runs `vnet` and Ansible's commands as a user would, and reads what a playbook says at its end."""
+"""Runs `vnet` and Ansible's commands as a user would, and reads the summary that a playbook prints at its
+end.
+"""
 
 from __future__ import annotations
 
@@ -25,18 +27,20 @@ class Played:
     text: str
 
     def recap(self) -> dict[str, tuple[int, int, int]]:
-        """changed, unreachable and failed of every host."""
+        """Returns the numbers (changed, unreachable, failed) of every host."""
         return {m[1]: (int(m[3]), int(m[4]), int(m[5])) for m in _RECAP.finditer(self.text)}
 
     def changed(self) -> int:
-        """Changes over all hosts, none of which may have failed."""
+        """Returns the number of changes over all hosts; asserts that the playbook succeeded."""
         assert self.status == 0, self.text
         return sum(changed for changed, _, _ in self.recap().values())
 
 
 @dataclass
 class Controller:
-    """A working directory, a directory for labs' state, and an Ansible that reads no configuration."""
+    """A machine that runs Ansible: a working directory, a directory for the labs' state, and an Ansible that
+    reads no configuration.
+    """
 
     cwd: Path
     state: Path
@@ -71,7 +75,7 @@ class Controller:
         within_s: float = 200,
         path: str = os.environ["PATH"],
     ) -> Played:
-        """One run of a playbook; on the running lab `lab`, or with an inventory file."""
+        """Runs a playbook once, on the running lab `lab` or with an inventory file."""
         source = inventory or str(PROJECT / "inventory" / "lab")
         program = str(Path(sys.executable).with_name("ansible-playbook"))
         done = subprocess.run(

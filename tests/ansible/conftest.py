@@ -1,4 +1,6 @@
-"""Real `vnet` and `ansible-playbook` processes, the labs' state in a temporary directory."""
+"""Provides the fixtures of the Ansible tests: real `vnet` and `ansible-playbook` processes, with the labs'
+state in a temporary directory.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ groups:
 
 @pytest.fixture
 def controller(tmp_path: Path) -> Iterator[Controller]:
-    """A machine that runs Ansible; afterwards nothing may be left of its labs."""
+    """Yields a machine that runs Ansible; takes its labs down afterwards and asserts that none is left."""
     (tmp_path / "site.yaml").write_text(SITE)
     (tmp_path / "empty.cfg").touch()
     state = Path(tempfile.mkdtemp(prefix="va"))  # short: QEMU's sockets are deep below it
@@ -41,7 +43,9 @@ def controller(tmp_path: Path) -> Iterator[Controller]:
 
 @pytest.fixture
 def bare_server(tmp_path: Path) -> Iterator[int]:
-    """A process in a private copy of this machine's file system, writable and with nothing running in it."""
+    """Yields the pid of a process in a private, writable copy of this machine's file system in which nothing
+    else runs.
+    """
     if os.geteuid() != 0:
         pytest.skip("a private copy of the file system needs root")
     if "overlay" not in Path("/proc/filesystems").read_text():

@@ -1,4 +1,6 @@
-"""The connection to nodes, under both kernels: commands, files byte for byte, and nodes out of reach."""
+"""Tests Ansible's connection to nodes under both kernels: commands, files byte for byte, and unreachable
+nodes.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`vnet inventory`: what Ansible is told of a running lab, and what is said where there is none."""
+"""Tests `vnet inventory`: its output for a running lab, and its error if no lab runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Deploy and collect on a machine from a user's own disk, which has no network but the lab's."""
+"""Tests deploy and collect on a machine from a user's own disk, whose only network is the lab's."""
 
 from __future__ import annotations
 

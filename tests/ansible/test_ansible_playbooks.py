@@ -1,4 +1,4 @@
-"""The playbooks as they are used: deploy and collect on a running lab, a server made ready, ansible-lint."""
+"""Tests the playbooks: deploy and collect on a running lab, the preparation of a server, and ansible-lint."""
 
 from __future__ import annotations
 
@@ -51,7 +51,9 @@ def test_without_a_lab_nothing_is_done(controller: Controller, playbook: str) ->
 
 @pytest.mark.skipif(not Path("/usr/bin/dpkg-query").exists(), reason="lab hosts run Debian")
 def test_what_would_change_on_this_machine_can_be_asked(controller: Controller) -> None:
-    """As docs/lab-staff.md has it, with whatever Python comes first on the PATH."""
+    """Shows that `--check --diff` on this machine, as in docs/lab-staff.md, works with any Python first on
+    the PATH.
+    """
     shims = controller.cwd / "shims"
     shims.mkdir()
     for name in ("python3", "python3.11", "python3.13"):
@@ -109,7 +111,9 @@ def _settings_of(root: Path) -> list[str | None]:
 
 
 def _kernel_arguments(root: Path) -> str:
-    """The setting that update-grub would use: it reads /etc/default/grub, then the files of grub.d."""
+    """Returns the setting that update-grub would use, which reads /etc/default/grub and then the files of
+    grub.d.
+    """
     script = f". {root}/etc/default/grub; . {root}/etc/default/grub.d/60-vnet.cfg; echo $GRUB_CMDLINE_LINUX"
     return subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True).stdout.strip()
 

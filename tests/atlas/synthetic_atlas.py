@@ -1,4 +1,6 @@
-"""A data set whose truth is known: two models over the whole space, one cheap, one sure."""
+"""Makes an atlas data set whose true values are known: two models over the whole space, of which one is cheap
+and the other reliable.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ UPDATES = 5
 
 
 def in_time(model: str, place: Place, deadline_s: float) -> float:
-    """The truth: plain loses what the link loses; sure gets all through, in time that grows with loss."""
+    """Returns the true share in time: "plain" loses what the link loses; "sure" delivers everything, later
+    the higher the loss is.
+    """
     if model == "plain":
         return (1 - place.loss) * float(np.clip(deadline_s / (deadline_s + place.delay_s), 0, 1))
     needs_s = place.delay_s * (2 + 20 * place.loss) + 0.1
@@ -24,18 +28,20 @@ def in_time(model: str, place: Place, deadline_s: float) -> float:
 
 
 def price(model: str, place: Place) -> float:
-    """Bytes for one update to one receiver: smooth in the logarithms of the axes."""
+    """Returns the true bytes for one update to one receiver, which are smooth in the logarithms
+    of the axes.
+    """
     return place.size_bytes * (1.0 if model == "plain" else 1.5 + 4 * place.loss)
 
 
 def rows(points: int = 64, models: tuple[str, ...] = MODELS, seed: int = 3) -> list[dict[str, Any]]:
-    """Rows of the data set at a Halton sequence's points."""
+    """Returns rows of a data set at the points of a Halton sequence, one for each point and model."""
     unit = qmc.Halton(len(AXES) + 1, rng=seed).random(points)
     return [row(model, number, place_of(at)) for number, at in enumerate(unit, 1) for model in models]
 
 
 def place_of(at: Any) -> Place:
-    """The place at shares from 0 to 1 of each axis and of duplex."""
+    """Returns the place whose coordinates are given as shares (0 to 1) of each axis and of duplex."""
     values = {
         axis.name: axis.low * (axis.high / axis.low) ** share
         if axis.log
@@ -48,7 +54,7 @@ def place_of(at: Any) -> Place:
 
 
 def row(model: str, point: int, place: Place) -> dict[str, Any]:
-    """One run as it would have been measured."""
+    """Returns the row of one run, with the values that a measurement would give."""
     owed = UPDATES * round(place.receivers)
     within = [in_time(model, place, d) for d in DEADLINES_S]
     spent = price(model, place)
@@ -67,6 +73,6 @@ def row(model: str, point: int, place: Place) -> dict[str, Any]:
 
 
 def data_set(path: Path, found: list[dict[str, Any]] | None = None) -> Path:
-    """The rows (all of `rows` unless given) as a file."""
+    """Writes the rows (all of `rows` if None) to a file and returns its path."""
     write(merged(None, rows() if found is None else found), path, "a test")
     return path

@@ -1,4 +1,6 @@
-"""The atlas on a data set whose truth is known: estimates, intervals, ranking, and when it does not know."""
+"""Tests the atlas on a data set whose true values are known: estimates, intervals, ranking, and questions
+that it cannot answer.
+"""
 
 from __future__ import annotations
 

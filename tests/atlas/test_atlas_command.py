@@ -1,4 +1,4 @@
-"""`vnet atlas` through the real command line: answers, statuses, refusals, the page."""
+"""Tests `vnet atlas` through the real command line: answers, exit statuses, errors and the page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""One run as one row: what is owed, what crossed the link, what was sent again, and how a model is called."""
+"""Tests the atlas row of one run: expected updates, bytes on the link, retransmissions, and the
+model's name.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,9 @@ def message(seq: int, receiver: str | None, latency_s: float | None, trip_s: flo
 
 @pytest.fixture
 def run_dir(tmp_path: Path) -> Path:
-    """Two updates to three receivers, of whom one was not there yet: six are owed, four rows are told."""
+    """Writes the run directory of two updates to three receivers: six deliveries are expected but only four
+    recorded, because one receiver was late.
+    """
     path = tmp_path / "runs" / "one"
     (path / "packets").mkdir(parents=True)
     nodes = [node("utility", UTILITY, "centre"), node("broker", BROKER, "centre"), node("m1", METER, "field")]

@@ -1,4 +1,6 @@
-"""How old CI's copy of a Rust source is, by which cargo decides what it builds anew."""
+"""Tests the modification times of CI's copy of the Rust sources, from which cargo decides what to build
+again.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ SCRIPT = Path(__file__).with_name("root.sh")
 
 
 def ages(place: Path, call_s: int, **sources: str) -> dict[str, int]:
-    """The time of each source in a copy that a call at `call_s` makes."""
+    """Returns the modification time of each source in a copy that a call at `call_s` makes."""
     copy = place / f"{call_s}/srv/vnet"
     (copy / "src").mkdir(parents=True)
     (place / "kept/vnet/cargo").mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,6 @@
-"""packages.sh while another apt holds a lock: a real apt with state of its own, and a real lock."""
+"""Tests packages.sh while another apt holds a lock: with a real apt that has its own state, and a
+real lock.
+"""
 
 import fcntl
 import os
@@ -28,7 +30,9 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="packages are installe
 
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
-    """An apt with lists, cache, status and units below `tmp_path`; to the script every package is missing."""
+    """Returns the environment of an apt whose lists, cache, status and units are below `tmp_path`; the script
+    finds every package missing.
+    """
     if shutil.which("apt-get") is None:
         pytest.skip("no apt on this machine")
     for directory in ("lists/partial", "cache/archives/partial", "dpkg", "bin", "log", "units"):
@@ -50,7 +54,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
 
 @contextmanager
 def held(path: Path) -> Iterator[None]:
-    """apt's and dpkg's own kind of lock: of the whole file, by fcntl."""
+    """Holds a lock of the kind that apt and dpkg take: on the whole file, by fcntl."""
     with path.open("a") as file:
         fcntl.lockf(file, fcntl.LOCK_EX)
         yield
@@ -59,7 +63,7 @@ def held(path: Path) -> Iterator[None]:
 def packages(
     environment: dict[str, str], patience_s: int, names: str = "bash"
 ) -> subprocess.CompletedProcess[str]:
-    """The script with a set of its own, of what this machine has: nothing is really installed."""
+    """Runs the script on a set of packages that this machine already has, so that it installs nothing."""
     copy = Path(environment["APT_CONFIG"]).with_name("packages.sh")
     listing = SCRIPT.read_text().replace("declare -A sets=(", f'declare -A sets=([installed]="{names}"', 1)
     assert "/lib/systemd/system/" in listing

@@ -1,4 +1,4 @@
-"""Which commits make CI run the lived-in root: real histories, in repositories of their own."""
+"""Tests which commits make CI test in the lived-in root, with real histories in repositories of their own."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def commit(place: Path, *paths: str) -> str:
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
-    """A repository of one commit, with the script."""
+    """Returns a repository with one commit and the script."""
     made = tmp_path / "repository"
     (made / "tests/bare").mkdir(parents=True)
     git(made, "init")

@@ -1,4 +1,6 @@
-"""Campaigns through the real command line: order, journal, resume after kill -9, refusal of other content."""
+"""Tests campaigns through the real command line: order, journal, resumption after kill -9, and the refusal of
+changed content.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,7 @@ CELLS = [("1 s", 1, 5), ("2 s", 1, 5), ("1 s", 2, 6), ("2 s", 2, 6)]
 
 
 class Place:
-    """A campaign file in a directory of its own, and the command line there."""
+    """A directory with a campaign file, and the command line that runs in it."""
 
     def __init__(self, cwd: Path) -> None:
         self.cwd, self.dir = cwd, cwd / "results" / "small"

@@ -1,4 +1,6 @@
-"""Campaigns on an engine: what `--on` means, who may be a worker, what is lost and what is refused."""
+"""Tests campaigns on an engine: the values of `--on`, the admission of workers, lost cells and
+refused ones.
+"""
 
 from __future__ import annotations
 
@@ -76,7 +78,7 @@ def test_what_is_no_engine_is_refused(text: str, said: str) -> None:
 
 
 def ran(cwd: Path, *arguments: str, absent: str = "") -> subprocess.CompletedProcess[str]:
-    """The real command line; `absent`: a package that is not installed there."""
+    """Runs the real command line and returns its result; it cannot import the package `absent`."""
     code = f"import sys; sys.modules.update(dict.fromkeys({absent.split()!r}))\n"
     code += "from orchestrator.cli.main import main\nsys.exit(main())"
     agent = {} if (PROJECT / "target/release/vnet-agent").exists() else {"VNET_AGENT": "/bin/true"}
@@ -207,7 +209,7 @@ FACTS = Facts("m", "boot", {"code": "1"}, {"agent": "a"}, 2, 8 << 30, ("uml",), 
 
 
 class Client:
-    """As much of Dask's as `Workers` asks."""
+    """Imitates the part of Dask's client that `Workers` uses."""
 
     def __init__(self) -> None:
         self.there: dict[str, Any] = {}
@@ -319,7 +321,7 @@ def test_a_cell_that_has_ended_in_this_sitting_does_not_run_again_and_its_captur
     runs: list[dict[str, Any]] = []
 
     class Job:
-        """A cell that measures at once."""
+        """A cell that is measured as soon as it is created."""
 
         owned = owned("cell", os.getpid())
 

@@ -1,4 +1,4 @@
-"""Captures that stayed on another machine come when they are asked for, whole or not at all."""
+"""Tests that captures left on another machine are fetched on request, completely or not at all."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Command = Callable[..., int]
 
 
 class Client:
-    """A worker on `lab-2`, as much of one as is asked; `there`: whether it still is."""
+    """Imitates a Dask client with one worker on `lab-2`; `there` is false once the worker is gone."""
 
     there = True
 
@@ -53,7 +53,7 @@ def client(monkeypatch: pytest.MonkeyPatch) -> Client:
 
 @pytest.fixture
 def campaign(tmp_path: Path) -> Path:
-    """Three cells: on lab-2, on lab-3, and here."""
+    """Writes a campaign of three cells: one run on lab-2, one on lab-3 and one on this machine."""
     lines = []
     for name, machine in (("a.r1", "lab-2"), ("b.r1", "lab-3"), ("c.r1", "")):
         kept = tmp_path / "kept" / name

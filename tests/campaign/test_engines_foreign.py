@@ -1,4 +1,4 @@
-"""A scheduler with TLS and clients that have no key to it: none gets as far as a task."""
+"""Tests that a scheduler with TLS runs no task for clients that lack a key."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ def run_here(word: str) -> str:
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
-    """A scheduler and a worker of this process, with keys made for them, as `--on local` has them."""
+    """Yields a scheduler and a worker of this process with keys made for them, as `--on local`
+    starts them.
+    """
     security = distributed.Security.temporary()
     with distributed.LocalCluster(
         n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0", host="127.0.0.1",

@@ -1,4 +1,6 @@
-"""kill -9 to the command and to a scheduler, over TLS: the journal goes on, and no cell counts twice."""
+"""Tests kill -9 on the command and on a scheduler, over TLS: the campaign resumes from its journal, and no
+cell counts twice.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ campaign: {{topologies: [{PAIR}], parameters: {{hold: 1 s}}, repetitions: 2}}
 
 
 class Machines:
-    """A scheduler and a worker of this machine, over TLS with keys of this test."""
+    """Starts a scheduler and a worker of this machine, over TLS with keys of this test."""
 
     def __init__(self, place: Path, stack: ExitStack) -> None:
         self.place, self._stack = place, stack
@@ -57,7 +59,7 @@ class Machines:
         return first, self._begin("distributed.cli.dask_worker", *worker, cwd=self.place / "worker")
 
     def trust(self, place: Path) -> None:
-        """From now on the authority of `place`, made there, and its keys."""
+        """Uses from now on a new certificate authority, which is made in `place`, and its keys."""
         self._env |= _keys(place)
 
     def command(self) -> subprocess.Popen[str]:
@@ -83,7 +85,7 @@ def _listens(port: int) -> bool:
 
 
 def _keys(place: Path) -> dict[str, str]:
-    """Dask's settings for an authority of this moment."""
+    """Makes a certificate authority and returns the Dask settings that use it."""
     from distributed import Security
 
     made = Security.temporary().get_tls_config_for_role("worker")
@@ -141,7 +143,9 @@ def test_a_scheduler_of_another_authority_is_refused(machines: Machines, tmp_pat
 
 
 def begun(process: subprocess.Popen[str], campaign: Path, known: str = "") -> str:
-    """Until a cell has begun, and its worker has said so on the disk: which time of running it."""
+    """Waits until a cell has begun and its worker has noted it on disk; returns the attempt, which differs
+    from `known`.
+    """
     found: list[str] = []
 
     def there() -> bool:
@@ -164,7 +168,9 @@ def until(deadline_s: float, probe: Callable[[], bool]) -> None:
 @pytest.mark.skipif(not find_binaries(), reason="no User-Mode Linux kernel: apt-get install user-mode-linux")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_a_campaign_is_told_to_end_while_its_workers_go(tmp_path: Path, number: int) -> None:
-    """Those that come in their place are told, too. A script in the background has it without Ctrl-C."""
+    """Shows that workers started as replacements are stopped as well, also if the campaign runs in a script
+    that ignores Ctrl-C.
+    """
     (tmp_path / "c.yaml").write_text(CAMPAIGN.replace("hold: 1 s", "hold: 1 h"))
     agent = {} if (PROJECT / "target/release/vnet-agent").exists() else {"VNET_AGENT": "/bin/true"}
     run = "campaign run c.yaml --kernel uml --no-page --on local:2"
@@ -187,7 +193,7 @@ def test_a_campaign_is_told_to_end_while_its_workers_go(tmp_path: Path, number: 
 
 
 def _descendants(pid: int) -> list[int]:
-    """The process and its descendants, parents before children."""
+    """Returns the pids of all descendants of the process, parents before children."""
     found = []
     for task in Path(f"/proc/{pid}/task").glob("*/children"):
         for child in map(int, task.read_text().split()):

@@ -1,4 +1,6 @@
-"""How engines are opened: a slow one (by a relay that holds connections back); what Dask does beside labs."""
+"""Tests how engines are opened: a slow one (behind a relay that delays connections), and Dask's behaviour
+next to labs.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from orchestrator.campaign.engines.opening import opened
 
 
 def test_a_scheduler_that_is_slow_is_waited_for() -> None:
-    """One on an emulated processor took eight seconds for its first connection."""
+    """Shows that a first connection that takes eight seconds, as on an emulated processor, is waited for."""
     from distributed import LocalCluster
 
     with (
@@ -38,7 +40,7 @@ def test_dask_measures_little_of_itself_beside_labs() -> None:
 
 @contextmanager
 def slowly(port: int, seconds: float) -> Iterator[int]:
-    """A port whose connections to that one begin after so long."""
+    """Yields a port that forwards connections to `port` after `seconds`."""
     listener = socket.create_server(("127.0.0.1", 0))
     pairs: list[socket.socket] = []
 

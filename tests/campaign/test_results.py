@@ -1,4 +1,4 @@
-"""`vnet results`: which runs and campaigns are listed, removed and archived, and which are not."""
+"""Tests which runs and campaigns `vnet results` lists, removes and archives."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DAY = 86400
 
 
 def run(where: Path, state: str = "complete", verdicts: dict[str, Any] | None = None, **more: Any) -> Path:
-    """A run directory; `days` old, with a capture of `capture_bytes`."""
+    """Makes a run directory that is `days` old and has a capture of `capture_bytes`."""
     days, capture = more.pop("days", 0), more.pop("capture_bytes", 0)
     (where / "pcap").mkdir(parents=True)
     (where / "raw").mkdir()

@@ -1,4 +1,4 @@
-"""A run directory whose counts agree, written by hand: ten datagrams a second from a to b over a link."""
+"""Writes a run directory by hand whose counts agree: ten datagrams a second from a to b over a link."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ ZERO = {"impairment": {}, "shared": None}
 
 @dataclass
 class Counts:
-    """The changes of a test: rows of samples, (of, time in s) -> counters; packets captured; records."""
+    """The changes that a test makes: rows of samples, (subject, time in s) -> counters; packets captured;
+    records.
+    """
 
     nodes: dict[tuple[str, int], list[int]]  # cpu_ns, rx_bytes, rx_packets, tx_bytes, tx_packets, memory
     links: dict[tuple[str, int], list[int]]  # bytes, packets, dropped, overlimits, backlog bytes, packets
@@ -44,7 +46,9 @@ def agreeing() -> Counts:
 
 
 def of_plan(wanted: str = "") -> dict[str, Any]:
-    """a and b on segment lan, a's link to it, a capture at b's port with the filter `wanted`."""
+    """Returns a plan: a and b on segment lan, a's link to lan, and a capture at b's port with the filter
+    `wanted`.
+    """
     ends = {name: node(name, listens=name == "b") for name in ("a", "b")}
     for name, end in ends.items():
         card = {"name": "eth0", "port": name, "segment": "lan", "mac": "", "address": ""}
@@ -60,7 +64,7 @@ def of_plan(wanted: str = "") -> dict[str, Any]:
 
 
 def written(path: Path, counts: Counts, time: str = "virtual", wanted: str = "", **manifest: Any) -> Path:
-    """The run directory, before its reduction."""
+    """Writes the run directory as it is before its reduction, and returns its path."""
     run = run_dir(path / "run", of_plan(wanted))
     raw = run / "raw"
     lines = [sent(0, n, at(n), "sent") for n in range(RATE * SECONDS)]
@@ -92,12 +96,16 @@ def written(path: Path, counts: Counts, time: str = "virtual", wanted: str = "",
 
 
 def frame(number: int, late: float) -> Frame:
-    """The frame of a message, with the header of the agent's payload, captured so late."""
+    """Returns the frame of a message with the header of the agent's payload, captured `late` seconds after it
+    was due.
+    """
     due = T0 + round(at(number) * S)
     header = b"vNET" + struct.pack(">BxxxIIqI", 2, 0, number, due, 0)
     return Frame(ethernet(ipv4(udp(header.ljust(SIZE, b"\0")), 17)), due + round(late * S))
 
 
 def at(number: int) -> float:
-    """When a message is sent, and its frame seen: between two samples."""
+    """Returns the time in s at which a message is sent and its frame captured, which is between
+    two samples.
+    """
     return (number + 0.5) / RATE

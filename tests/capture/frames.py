@@ -14,7 +14,7 @@ START_NS = 1_700_000_000_123_456_789
 
 @dataclass(frozen=True)
 class Frame:
-    """A frame as captured; `wire` its length on the wire, if it was cut."""
+    """A frame as captured; `wire` is its length on the wire if the capture cut it."""
 
     data: bytes
     t_ns: int = START_NS
@@ -25,7 +25,7 @@ class Frame:
 
 
 def write(path: Path, frames: Iterable[Frame], order: str = "<", nano: bool = True, link: int = 1) -> Path:
-    """A pcap file of that byte order (struct's) and resolution."""
+    """Writes a pcap file with that byte order (of struct) and with ns or µs."""
     magic, unit = (0xA1B23C4D, 1) if nano else (0xA1B2C3D4, 1000)
     with path.open("wb") as sink:
         sink.write(struct.pack(order + "IHHiIII", magic, 2, 4, 0, 0, 262_144, link))
@@ -38,7 +38,7 @@ def write(path: Path, frames: Iterable[Frame], order: str = "<", nano: bool = Tr
 
 
 def ethernet(payload: bytes, kind: int = 0x0800, *tags: tuple[int, int]) -> bytes:
-    """`tags` are (ethertype of the tag, VLAN), outermost first."""
+    """Returns an Ethernet frame; `tags` are (ethertype of the tag, VLAN), outermost first."""
     head = b"\x02\0\0\0\0\x02\x02\0\0\0\0\x01"
     for tag, vlan in tags:
         head += struct.pack("!HH", tag, vlan)
@@ -91,7 +91,7 @@ def arp(src: str = "10.0.0.1", dst: str = "10.0.0.2") -> bytes:
 
 
 def mqtt(kind: int, body: bytes = b"", flags: int = 0) -> bytes:
-    """A control packet."""
+    """Returns an MQTT control packet."""
     head, size = bytes([kind << 4 | flags]), len(body)
     while True:
         size, low = size >> 7, size & 0x7F

@@ -9,7 +9,7 @@ from frames import ethernet, ipv4, udp
 
 
 def dns(response: bool = False, name: bytes = b"\7example\3com\0") -> bytes:
-    """A question for an address, or its answer."""
+    """Returns a DNS query for an address, or the response to it."""
     flags, answers = (0x8180, 1) if response else (0x0100, 0)
     question = name + struct.pack("!HH", 1, 1)
     answer = b"\xc0\x0c" + struct.pack("!HHIH", 1, 1, 60, 4) + b"\x0a\0\0\1"
@@ -32,7 +32,7 @@ def chunked(*parts: bytes) -> bytes:
 
 
 def record(kind: int, content: bytes) -> bytes:
-    """A TLS record."""
+    """Returns a TLS record."""
     return struct.pack("!BHH", kind, 0x0303, len(content)) + content
 
 
@@ -47,12 +47,12 @@ CHANGE_CIPHER = record(20, b"\1")
 
 
 def vnet(kind: int, size: int = 60, seq: int = 1) -> bytes:
-    """The agent's message of `size` bytes."""
+    """Returns a message of the agent's format with `size` bytes."""
     return struct.pack("!4sBBHIIqI", b"vNET", kind, 0, 0, 3, seq, 10**18, 0) + bytes(size - 28)
 
 
 def prefixed(message: bytes) -> bytes:
-    """As it is sent over TCP."""
+    """Returns the message with its length before it, as the agent sends it over TCP."""
     return struct.pack("!I", len(message)) + message
 
 
@@ -64,7 +64,7 @@ MPLS = struct.pack("!II", 16 << 12 | 64, 17 << 12 | 0x100 | 64) + INNER[14:]
 
 
 def tlv(tag: int, *content: bytes) -> bytes:
-    """A value in the basic encoding rules."""
+    """Returns a tag-length-value element in the basic encoding rules (BER)."""
     value = b"".join(content)
     size = len(value)
     long = (
@@ -78,12 +78,12 @@ def tlv(tag: int, *content: bytes) -> bytes:
 
 
 def above_ethernet(appid: int, apdu: bytes) -> bytes:
-    """IEC 61850: APPID, length, two reserved words, the APDU."""
+    """Returns the Ethernet payload of IEC 61850: APPID, length, two reserved words, the APDU."""
     return struct.pack("!HHI", appid, 8 + len(apdu), 0) + apdu
 
 
 def samples(asdus: int = 1) -> bytes:
-    """Sampled values of 9-2LE: 64 bytes of data in each ASDU."""
+    """Returns sampled values of 9-2LE with 64 bytes of data in each ASDU."""
 
     def asdu(count: int) -> bytes:
         fields = tlv(0x80, b"MU01"), tlv(0x82, count.to_bytes(2, "big")), tlv(0x83, bytes(3), b"\1")
@@ -94,7 +94,7 @@ def samples(asdus: int = 1) -> bytes:
 
 
 def event(sq_num: int = 0) -> bytes:
-    """GOOSE with a state and its quality: 8 bytes of data."""
+    """Returns a GOOSE message with a state and its quality: 8 bytes of data."""
     names = tlv(0x80, b"IED/LLN0$GO$g"), tlv(0x81, b"\x07\xd0"), tlv(0x82, b"IED/LLN0$d"), tlv(0x83, b"g")
     numbers = tlv(0x84, bytes(8)), tlv(0x85, b"\2"), tlv(0x86, bytes([sq_num])), tlv(0x87, b"\0")
     more = tlv(0x88, b"\1"), tlv(0x89, b"\0"), tlv(0x8A, b"\2")
@@ -103,19 +103,21 @@ def event(sq_num: int = 0) -> bytes:
 
 
 def synphasor(kind: int, content: bytes, soc: int = 1_149_580_800, fracsec: int = 16_817) -> bytes:
-    """A frame of IEEE C37.118.2 of stream 7734, of version 1."""
+    """Returns a frame of IEEE C37.118.2, version 1, of stream 7734."""
     head = struct.pack("!BBHHII", 0xAA, kind << 4 | 1, 16 + len(content), 7734, soc, fracsec)
     return head + content + struct.pack("!H", crc_hqx(head + content, 0xFFFF))
 
 
 def _phasors() -> bytes:
-    """Annex D, table D.1: status, phasors, frequency and its change, analog values, a digital word."""
+    """Returns the data of table D.1 in annex D: status, phasors, frequency and its change, analog values, a
+    digital word.
+    """
     values = (14_635, 0, -7_318, -12_676, -7_318, 12_675, 1_092, 0, 2_500, 0)
     return struct.pack("!H10h3fH", 0, *values, 100.0, 1_000.0, 10_000.0, 0x3C12)
 
 
 def _configuration() -> bytes:
-    """Annex D, table D.2: one PMU, 60 Hz, 30 frames/s."""
+    """Returns the configuration of table D.2 in annex D: one PMU, 60 Hz, 30 frames/s."""
     breakers = [f"BREAKER {place:X} STATUS" for place in range(1, 17)]
     breakers[-1] = "BREAKER G STATUS"
     names = ["VA", "VB", "VC", "I1", "ANALOG1", "ANALOG2", "ANALOG3", *breakers]

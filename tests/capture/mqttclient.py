@@ -1,4 +1,4 @@
-"""A small MQTT 3.1.1 client on a blocking socket: enough to make traffic to capture."""
+"""Makes traffic to capture, as a small MQTT 3.1.1 client on a blocking socket."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def connect(address: str, name: str, port: int = 1883) -> socket.socket:
 
 
 def main(address: str, count: int, size: int) -> None:
-    """Subscribes, publishes `count` messages of `size` bytes with QoS 0, 1 and 2 in turn."""
+    """Subscribes, then publishes `count` messages of `size` bytes with QoS 0, 1 and 2 in turn."""
     sock = connect(address, "load")
     sock.sendall(mqtt(8, b"\0\1\0\3t/#\2", 2))
     for number in range(count):

@@ -1,4 +1,4 @@
-"""tshark's view of a capture and vnet-reduce's, in one shape, to be compared frame by frame."""
+"""Reads a capture with tshark and with vnet-reduce into the same columns and compares them frame by frame."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ Row = dict[str, Any]
 
 
 def need(*programs: str) -> None:
-    """Skips the test where a program that it needs is absent."""
+    """Skips the test if one of these programs is not installed, or vnet-reduce is not built."""
     for program in programs:
         if shutil.which(program) is None:
             pytest.skip(f"{program} is not installed")
@@ -80,7 +80,7 @@ def need(*programs: str) -> None:
 
 
 def tshark(pcap: Path, *options: str) -> list[Row]:
-    """The fields that tshark finds in each frame."""
+    """Returns the fields that tshark finds in each frame."""
     argv = ["tshark", "-n", "-r", str(pcap), *OPTIONS, *options, "-T", "fields", "-E", "separator=|"]
     argv += [part for field in FIELDS for part in ("-e", field)]
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
@@ -133,7 +133,7 @@ def _analysis(found: dict[str, str]) -> str | None:
 
 
 def reduced(pcap: Path, table: Path) -> tuple[list[Row], Counts]:
-    """The fields that vnet-reduce finds in each frame, and its counts."""
+    """Returns the fields that vnet-reduce finds in each frame, and its counts."""
     counts = reduce_pcap(pcap, table)
     frame = pl.read_parquet(table)
     assert frame.height == counts.packets
@@ -145,7 +145,9 @@ def reduced(pcap: Path, table: Path) -> tuple[list[Row], Counts]:
 def assert_agree(
     pcap: Path, table: Path, *options: str, without: tuple[str, ...] = ()
 ) -> tuple[list[Row], Counts]:
-    """Compares every column of every frame, but those in `without`."""
+    """Asserts that vnet-reduce and tshark agree in every column of every frame except those in `without`;
+    returns vnet-reduce's rows and counts.
+    """
     ours, counts = reduced(pcap, table)
     theirs = tshark(pcap, *options)
     assert len(ours) == len(theirs)

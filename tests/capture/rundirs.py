@@ -1,4 +1,4 @@
-"""Run directories as a complete or crashed run leaves them, written by hand."""
+"""Writes run directories by hand, as a complete or crashed run leaves them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ MOST = {"lossless": True, "single": True, "ordered": False, "while_session": Tru
 def node(
     name: str, *, patience_s: float | None = 3, listens: bool = False, program: bool = False, **more: Any
 ) -> dict[str, Any]:
-    """A plan's node whose one software has a session of the node's name; a program has a process as well."""
+    """Returns a plan's node with one software, whose session has the node's name; with `program` it also has
+    a process.
+    """
     session = {
         "endpoint": name, "connect_ns": 0, "disconnect_ns": 100 * S, "listens": listens,
         "patience_ns": None if patience_s is None else round(patience_s * S),
@@ -34,7 +36,7 @@ def node(
 
 
 def guarantee(name: str = "all", rule: str = "nothing is lost or doubled", **kept: bool) -> dict[str, Any]:
-    """MOST unless `kept` says otherwise."""
+    """Returns a guarantee: MOST, with the changes of `kept`."""
     return {"name": name, "rule": rule} | MOST | kept
 
 
@@ -42,7 +44,7 @@ def flow(
     sender: str, *deliveries: tuple[str, dict[str, Any]], name: str = "", class_: str = "",
     pattern: str = "publish", deadline_s: float = 0,
 ) -> dict[str, Any]:  # fmt: skip
-    """deliveries: (set of receivers, guarantee)."""
+    """Returns a flow of a plan; `deliveries` are pairs (set of receivers, guarantee)."""
     payload = {"kind": "bytes", "bytes": 100}
     return {
         "name": name or f"{sender}.meter", "traffic_class": class_ or "meter", "pattern": pattern,
@@ -63,7 +65,7 @@ def plan(
 
 
 def run_dir(path: Path, of: dict[str, Any]) -> Path:
-    """A run directory with that plan, made whole, a manifest and an empty raw/."""
+    """Makes a run directory with the plan (its missing keys filled in), a manifest and an empty raw/."""
     of = whole(Plan, of)
     (path / "raw").mkdir(parents=True)
     (path / "pcap").mkdir()
@@ -89,5 +91,5 @@ def session(endpoint: str, what: str, at: float, detail: str = "", peer: str = "
 
 
 def progress(flow: int, endpoint: str, leg: int, at: float, carried: int, rest: str = ",,,") -> str:
-    """rest: packets, lost, retransmits and rtt_ns."""
+    """Returns a B record (progress of a transfer); `rest` is packets, lost, retransmits and rtt_ns."""
     return f"B,{flow},{endpoint},{leg},{T0 + round(at * S)},{carried},{rest}\n"

@@ -1,4 +1,4 @@
-"""The table of TCP connections, held against tshark: conversations, handshakes, samples of the round trip."""
+"""Compares the table of TCP connections with tshark: conversations, handshakes, round-trip samples."""
 
 from __future__ import annotations
 
@@ -41,7 +41,9 @@ def fields(pcap: Path, *names: str) -> list[list[str]]:
 
 
 def smoothed(samples: list[int]) -> int | None:
-    """RFC 6298 in whole nanoseconds, its quotient cut towards zero."""
+    """Returns the smoothed round trip by RFC 6298 in whole ns, with quotients rounded towards zero; None
+    without samples.
+    """
     value = samples[0] if samples else None
     for sample in samples[1:]:
         assert value is not None
@@ -51,7 +53,9 @@ def smoothed(samples: list[int]) -> int | None:
 
 
 def samples(pcap: Path) -> dict[tuple[int, str], list[int]]:
-    """tshark's ack_rtt by connection and source of what is acknowledged, unless that was sent again since."""
+    """Returns tshark's ack_rtt by connection and source of the acknowledged segment, except for segments
+    retransmitted since.
+    """
     names = ("tcp.stream", "ip.src", "ip.dst", "tcp.analysis.acks_frame", "tcp.analysis.ack_rtt")
     again = "tcp.analysis.retransmission"
     found: dict[tuple[int, str], list[int]] = {}
@@ -68,7 +72,7 @@ def samples(pcap: Path) -> dict[tuple[int, str], list[int]]:
 
 
 def talk(ends: list[tuple[bool, int, int, int, bytes]], client: int = 40_000) -> list[Frame]:
-    """Frames of (upwards, flags, seq, ack, data), 10, 11, 12, ... ms apart."""
+    """Returns the frames of a connection, from (upwards, flags, seq, ack, data), 10, 11, 12, ... ms apart."""
     frames, now = [], START_NS
     for number, (up, flags, seq, ack, data) in enumerate(ends):
         now += (10 + number) * MS
@@ -156,7 +160,7 @@ def test_a_lossy_transfer_agrees_with_tshark(tmp_path: Path, seed: int) -> None:
 
 
 def test_conversations_are_tsharks(tmp_path: Path) -> None:
-    """Frames and bytes each way, of connections that go over each other, IPv6 among them."""
+    """Shows that frames and bytes of each direction agree, for overlapping connections and IPv6."""
     six = [Frame(ethernet(ipv6(tcp(b"x" * n, ports=(7, 8))), 0x86DD), START_NS + n) for n in range(50)]
     pcap = write(tmp_path / "a.pcap", confused(3) + six)
     argv = ["tshark", "-n", "-r", str(pcap), "-q", "-z", "conv,tcp"]
@@ -176,7 +180,9 @@ def test_conversations_are_tsharks(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("apart_ns", [1, 3 * MS])
 def test_samples_are_tsharks(tmp_path: Path, apart_ns: int) -> None:
-    """A window of segments, acknowledged one by one and two at a time; nothing lost."""
+    """Shows that samples agree for a window of segments without loss, acknowledged one by one and two at a
+    time.
+    """
     frames = talk(OPENED)
     now = frames[-1].t_ns
     for turn in range(40):

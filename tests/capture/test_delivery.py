@@ -1,4 +1,4 @@
-"""The verdicts on guarantees, message by message."""
+"""Tests the verdicts on delivery guarantees, message by message."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def judged(
     tmp_path: Path, lines: list[str], what: dict[str, Any] | None = None, *,
     patience_s: float | None = 3, **of_flow: Any,
 ) -> Verdict:  # fmt: skip
-    """One flow from p to s, which is there from the start."""
+    """Returns the verdict on one flow from p to s, where s is subscribed from the start."""
     nodes = [node("p"), node("s", patience_s=patience_s)]
     owed = plan(nodes, [flow("p", ("subscribers", what or guarantee()), **of_flow)], {"subscribers": ["s"]})
     (verdict,) = all_judged(tmp_path, [session("s", "subscribed", 0), *lines], owed)
@@ -47,7 +47,7 @@ def judged(
 def test_each_guarantee_forbids_what_it_excludes(
     tmp_path: Path, kept: dict[str, bool], lost: bool, twice: bool, overtaken: bool
 ) -> None:
-    """Whether a loss, a duplicate and a message out of order leave the guarantee standing."""
+    """Shows whether a guarantee holds after a loss, after a duplicate and after a message out of order."""
     outcome = "settled" if kept["lossless"] else "sent"
     what = guarantee("it", **kept)
     whole = [sent(0, n, n, outcome) for n in (1, 2, 3)] + [received(0, n, "s", n + 0.1) for n in (1, 3)]
@@ -74,7 +74,9 @@ def test_what_was_not_sent_or_not_settled_is_counted_apart(tmp_path: Path) -> No
 
 
 def test_what_arrived_is_judged_also_where_it_did_not_go_to_all(tmp_path: Path) -> None:
-    """A sender that cannot reach one of two receivers says of the message that it is unsent."""
+    """Shows that a duplicate counts although the sender, which cannot reach one of two receivers, records the
+    message as unsent.
+    """
     nodes = [node("p"), node("near", listens=True), node("far", listens=True)]
     owed = plan(nodes, [flow("p", ("both", guarantee()), pattern="push")], {"both": ["near", "far"]})
     two = received(0, 1, "near", 1.1)
@@ -120,7 +122,9 @@ def test_a_deadline_is_missed_by_coming_late_or_not_at_all(tmp_path: Path) -> No
 
 
 def test_a_deadline_is_missed_also_by_what_no_promise_is_judged_of(tmp_path: Path) -> None:
-    """So that guarantees and messages are late in one number."""
+    """Shows that unsettled and unsent messages count as late too, so that guarantees and message counts
+    agree.
+    """
     lines = [sent(0, 1, 1, "unsettled"), sent(0, 2, 2, "unsent"), sent(0, 3, 3), received(0, 3, "s", 3.1)]
     verdict = judged(tmp_path, lines, deadline_s=0.25)
     assert (verdict.holds, verdict.expected, verdict.late) == (True, 1, 2)
@@ -140,7 +144,9 @@ def test_a_flow_that_goes_round_owes_each_message_to_one(tmp_path: Path) -> None
 
 
 def outage(at: float) -> list[str]:
-    """A message lost at 10 s, the session's end at `at`, a later message, a good-bye at the end."""
+    """Returns the records of a message lost at 10 s, the session's end at `at`, a later message, and a
+    disconnection at the end.
+    """
     lines = [
         sent(0, 1, 10),
         session("s", "disconnected", at, "keep alive"),
@@ -161,7 +167,9 @@ def test_a_session_that_broke_soon_after_does_not_cover_the_message(tmp_path: Pa
 
 
 def test_what_was_lost_with_its_session_is_lost_though_nobody_settled_it(tmp_path: Path) -> None:
-    """As of QoS 2 over a clean session: the guarantee's table said 0 lost where the summary had 18."""
+    """Shows that a message lost with its session counts as lost without a settlement, as with QoS 2 over a
+    clean session.
+    """
     lines = [sent(0, 1, 10, "unsettled"), *outage(12)[1:]]
     found = judged(tmp_path, lines)
     assert (found.holds, found.expected, found.lost, found.uncovered) == (True, 2, 1, 1)
@@ -178,7 +186,9 @@ def test_what_was_lost_with_its_session_is_lost_though_nobody_settled_it(tmp_pat
 def test_a_connection_breaks_at_either_end_and_its_patience_is_the_senders(
     tmp_path: Path, who: str, what: str
 ) -> None:
-    """As of messages over TCP: who listens is in no session of its own, the sender has the connection."""
+    """Shows that a break at either end excuses a loss within the sender's patience, as for messages over TCP:
+    a listening receiver has no session of its own.
+    """
     lines = [sent(0, 1, 10, "sent"), session(who, what, 12, "reset")]
     lines += [sent(0, 2, 90, "sent"), received(0, 2, "s", 90.1), session("p", "disconnected", 99)]
 
@@ -194,7 +204,9 @@ def test_a_connection_breaks_at_either_end_and_its_patience_is_the_senders(
 
 
 def test_the_break_of_one_connection_excuses_no_loss_on_another(tmp_path: Path) -> None:
-    """As of messages over TCP to two receivers: one session, a connection to each."""
+    """Shows that a broken connection to one receiver does not excuse a loss at the other, as for messages
+    over TCP to two receivers.
+    """
     lines = [sent(0, 1, 10, "sent"), session("p", "disconnected", 12, "s: reset", "s")]
     lines += [sent(0, 2, 90, "sent"), received(0, 2, "s", 90.1), received(0, 2, "t", 90.1)]
     nodes = [node("p", patience_s=900), *(node(name, listens=True, patience_s=None) for name in "st")]
@@ -232,7 +244,9 @@ def test_guarantees_of_one_name_that_differ_are_judged_apart(tmp_path: Path) -> 
 
 
 def test_receivers_of_one_message_may_be_promised_the_same_on_other_terms(tmp_path: Path) -> None:
-    """As of MQTT's sessions, clean and kept, both with QoS 1: only the clean one's break excuses."""
+    """Shows, for a clean and a kept MQTT session with QoS 1, that only the clean one's break
+    excuses a loss.
+    """
     kept = guarantee("QoS 1", while_session=False)
     nodes = [node("p"), node("clean"), node("kept", patience_s=None)]
     flows = [flow("p", ("kept", kept), ("clean", guarantee("QoS 1")))]

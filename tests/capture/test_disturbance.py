@@ -1,4 +1,6 @@
-"""Each rule on disturbances fires beyond its threshold, not below, and reports when it cannot tell."""
+"""Tests that each rule on disturbances warns above its threshold and not below, and reports when it cannot
+tell.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,9 @@ def judged(
     said: dict[str, dict[str, str]] | None = None,
     **once: float,
 ) -> dict[str, Any]:
-    """The manifest of a run of 20 s; `every` second differs so from a quiet one, `once` the one at `at`."""
+    """Returns the manifest of a run of 20 s; `every` changes the counters of each second, `once` only those
+    at second `at`.
+    """
     run = run_dir(path, of)
     total = dict.fromkeys(NAMES, 0.0)
     lines = []
@@ -156,7 +160,9 @@ UNREADABLE = {
 def test_a_check_that_cannot_be_made_says_so_in_manifest_and_page(
     tmp_path: Path, names: tuple[str, ...], file: str, kind: str, where: str
 ) -> None:
-    """The others are made, and the run is not suspect for it."""
+    """Shows that the verdict is "cannot tell", that the other checks are made, and that the run is not
+    suspect for this reason.
+    """
     if "stopped" in names and where == "outer":
         pytest.skip("nobody looks at processes outside of a lab's kernel")
     absent, counter, reason = UNREADABLE[names]

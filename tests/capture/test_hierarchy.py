@@ -1,4 +1,4 @@
-"""Bytes by layer and the protocol hierarchy, held against `tshark -z io,phs`."""
+"""Compares the bytes by layer and the protocol hierarchy with `tshark -z io,phs`."""
 
 from __future__ import annotations
 
@@ -42,7 +42,9 @@ def tools() -> None:
 
 
 def theirs(pcap: Path) -> Found:
-    """Path -> frames and bytes. No reassembly, so that a packet is what its own bytes are."""
+    """Returns tshark's frames and bytes by protocol path, without reassembly, so that each packet counts its
+    own bytes.
+    """
     options = ("ip.defragment", "ipv6.defragment", "tcp.desegment_tcp_streams")
     off = [part for option in options for part in ("-o", f"{option}:FALSE")]
     # That dissector takes any zeros for its own.
@@ -64,7 +66,9 @@ def ours(table: Path) -> Found:
 
 
 def agree(pcap: Path) -> Found:
-    """Every path of ours is tshark's; what it has beyond them is below a leaf."""
+    """Asserts that every path of vnet-reduce has tshark's counts, and that tshark's further paths are below a
+    leaf; returns the paths.
+    """
     table = pcap.with_suffix(".parquet")
     reduce_pcap(pcap, table)
     found, expected = ours(table), theirs(pcap)
@@ -76,7 +80,7 @@ def agree(pcap: Path) -> Found:
 
 
 def of_each_kind(port: int = 40_000) -> list[bytes]:
-    """Frames; `port`: the clients' one."""
+    """Returns a frame of each protocol; `port` is the clients' port."""
 
     def stream(data: bytes, server: int) -> bytes:
         return ethernet(ipv4(tcp(data, ACK | PSH, ports=(port, server))))
@@ -126,7 +130,9 @@ def test_a_capture_with_something_of_each(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_random_captures(tmp_path: Path, seed: int) -> None:
-    """Each packet of TCP on a connection of its own: tshark does not look into a retransmission."""
+    """Shows that random captures agree; each TCP packet has a connection of its own, because tshark does not
+    dissect retransmissions.
+    """
     rng = random.Random(seed)
     frames = []
     for number in range(600):

@@ -1,4 +1,6 @@
-"""The same packet at two points is known by its bytes: delays, losses, and what cannot be told apart."""
+"""Tests that a packet is recognised at two capture points by its bytes: delays, losses, and packets that
+cannot be told apart.
+"""
 
 from __future__ import annotations
 

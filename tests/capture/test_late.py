@@ -1,4 +1,4 @@
-"""A sender that stood still is marked; one that is late by design is not."""
+"""Tests that a run is marked if a sender stood still, but not if a sender is late by design."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ def run(
     every: bool = False,
     **known: Any,
 ) -> list[str]:
-    """Codes of what marks a run of 10 s whose sender stood still from `at` on, once or `every` second."""
+    """Returns the codes of the warnings of a run of 10 s, whose sender stood still for `stopped_s` from `at`
+    on, or in `every` second.
+    """
     directory = run_dir(path, of)
     lines = []
     for seq in range(10 * RATE):

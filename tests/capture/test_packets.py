@@ -1,4 +1,4 @@
-"""Looking at dissected packets of a capture point."""
+"""Tests the display of the dissected packets of a capture point."""
 
 from __future__ import annotations
 

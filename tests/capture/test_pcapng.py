@@ -1,4 +1,6 @@
-"""pcapng files against tshark: sections, byte orders, interfaces, resolutions, blocks; and damage."""
+"""Compares the reading of pcapng files with tshark: sections, byte orders, interfaces, resolutions, blocks;
+and of damaged files.
+"""
 
 from __future__ import annotations
 
@@ -71,7 +73,7 @@ def simple(order: str, data: bytes, wire: int) -> bytes:
 
 
 def names(order: str) -> bytes:
-    """Blocks that say nothing of packets: names, statistics, secrets, one that nobody knows."""
+    """Returns blocks without packets: names, statistics, secrets, and one of an unknown type."""
     sizes = {4: 4, 5: 12, 10: 8, 0x7777: 20}
     return b"".join(block(order, kind, bytes(size)) for kind, size in sizes.items())
 
@@ -129,7 +131,9 @@ def test_simple_packets_have_no_time_and_are_cut_by_the_snaplen(tmp_path: Path, 
 
 @pytest.mark.parametrize(("size", "text"), [(24, "24 bytes"), (20, "byte order"), (40, "pcapng version 2")])
 def test_damaged_beginnings(tmp_path: Path, size: int, text: str) -> None:
-    """A file that is too short is refused; one that is damaged later keeps the packets before the damage."""
+    """Shows that a file that is too short is refused, and that one with later damage keeps the packets before
+    it.
+    """
     whole = section(major=2) + interface()
     data = {24: whole[:23], 20: whole[:8] + bytes(4) + whole[12:], 40: whole}[size]
     (tmp_path / "a.pcapng").write_bytes(data)

@@ -1,4 +1,6 @@
-"""Records that contradict each other or the plan make a run suspect, with class, number and first example."""
+"""Tests that records which contradict each other or the plan make a run suspect, with their class, number and
+first example.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ MANIFEST = {
 
 
 def said(seq: int = 1, of: int = 0, **other: Any) -> str:
-    """An S record of message `seq`, due `seq` seconds after the start and sent 1 ms later."""
+    """Returns an S record of message `seq`, due `seq` seconds after the start and sent 1 ms later."""
     at = T0 + seq * S
     fields = {"bytes": 100, "scheduled": at, "sent": at + MS, "settled": 0, "attempts": 1, "outcome": "sent"}
     return ",".join(map(str, ("S", of, seq, *(fields | other).values()))) + "\n"
@@ -36,7 +38,7 @@ def said(seq: int = 1, of: int = 0, **other: Any) -> str:
 def reduced(
     path: Path, lines: list[str], links: list[Any] | None = None, **more: Any
 ) -> list[dict[str, Any]]:
-    """The warnings of a run with these records that speak of them."""
+    """Returns the warnings about records of a run with these records."""
     run = run_dir(path / "run", plan(NODES, FLOWS, TO) | {"links": links or []} | more.pop("plan", {}))
     (run / "manifest.json").write_text(json.dumps(MANIFEST | more))
     (run / "raw" / "messages.csv").write_text("".join(lines))

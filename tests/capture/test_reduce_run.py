@@ -1,4 +1,4 @@
-"""The reduction of a run directory: joins, rates, cut and absent files."""
+"""Tests the reduction of a run directory: joins, rates, truncated and missing files."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PAIR = plan([node("p1"), node("s")], [flow("p1", ("s", guarantee()))], {"s": ["s
 
 
 def joined(path: Path, of: dict[str, Any], lines: list[str]) -> dict[tuple[int, str | None], dict[str, Any]]:
-    """Rows of messages.parquet by (seq, receiver)."""
+    """Returns the rows of messages.parquet by (seq, receiver)."""
     run = run_dir(path / "run", of)
     (run / "raw" / "messages.csv").write_text("".join(lines))
     reduce_run(run)
@@ -70,7 +70,9 @@ def test_replies_are_counted_by_who_answered(tmp_path: Path) -> None:
 
 
 def test_who_has_to_come_first_is_owed_nothing_before(tmp_path: Path) -> None:
-    """Listening ends and programs are there from the start, unless a program says otherwise."""
+    """Shows that listening ends and programs expect messages from the start, except programs that report
+    later that they listen.
+    """
     nodes = [node("p1"), node("role"), node("server", listens=True)]
     nodes += [node(name, program=True) for name in ("silent", "telling")]
     nodes += [node("sink", program=True, listens=True), node("foreign") | {"software": []}]
@@ -205,7 +207,7 @@ def test_host_shares_of_lab_and_outer(tmp_path: Path) -> None:
 
 
 def test_host_shares_of_each_host(tmp_path: Path) -> None:
-    """Each host's samples are a file of its own, and its name stands in `where`."""
+    """Shows that the samples of each host, from a file of its own, have the host's name in `where`."""
     run = run_dir(tmp_path / "run", plan([]))
     for name, idle in (("lab1", 2 * S), ("rack.b-2", S)):
         lines = ["0,0,0,0,0,0,0,0,0,0.5,1000,2", f"{S},{2 * S - idle},0,0,{idle},0,0,0,0,0.25,900,2"]

@@ -1,6 +1,6 @@
-"""AMQP 0-9-1 of the reducer, held against tshark's dissector: frames by name, content, the hierarchy.
+"""Compares the reducer's AMQP 0-9-1 with tshark's dissector: names of frames, content, hierarchy.
 
-tshark 4.0 has no name for a client's greeting of 0-9-1; a whole Connection.Start tells it the version.
+tshark 4.0 has no name for a client's greeting of 0-9-1; it learns the version from a whole Connection.Start.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def method(number: tuple[int, int], arguments: bytes = b"") -> bytes:
 
 
 def message(number: tuple[int, int], arguments: bytes, *pieces: bytes) -> bytes:
-    """A message with its content in so many body frames."""
+    """Returns a message with its content in one body frame for each of `pieces`."""
     header = frame(2, struct.pack("!HHQHB", 60, 0, sum(map(len, pieces)), 1 << 12, 2))
     return method(number, arguments) + header + b"".join(frame(3, piece) for piece in pieces)
 
@@ -68,7 +68,7 @@ CONTENT = 500 + 900 + 1200 + 1
 
 
 def theirs(pcap: Path) -> list[list[str]]:
-    """The names of the frames that end in each packet."""
+    """Returns tshark's names of the frames that end in each packet."""
     argv = ["tshark", "-n", "-r", str(pcap), "-T", "fields", "-E", "separator=|"]
     argv += [part for field in FIELDS for part in ("-e", field)]
     said = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
@@ -98,7 +98,9 @@ def test_every_frame_is_named_where_it_ends(tmp_path: Path, most: int) -> None:
 
 
 def test_the_hierarchy_is_tsharks(tmp_path: Path) -> None:
-    """Each packet on a connection of its own: tshark does not look into a retransmission."""
+    """Shows that the hierarchy agrees; each packet has a connection of its own, because tshark does not
+    dissect retransmissions.
+    """
     data = [data for _, data in CONVERSATION for _ in range(3)]
     packets = [
         Frame(ethernet(ipv4(tcp(one, ACK | PSH, ports=(40_000 + n, PORT)))), START_NS + n)
@@ -119,7 +121,7 @@ def test_what_is_not_amqp_is_unknown(tmp_path: Path, data: bytes) -> None:
 
 
 def test_a_stream_is_taken_up_in_its_middle(tmp_path: Path) -> None:
-    """Without the handshake of TCP, at a frame's beginning."""
+    """Shows that a stream without TCP handshake is dissected if it begins at the start of a frame."""
     data = method((60, 80), bytes(9)) + message((60, 60), DELIVER, b"x" * 300)
     reduce_pcap(write(tmp_path / "a.pcap", stream([(False, 0, data)], port=PORT)[3:]), tmp_path / "a.parquet")
     (types,) = pl.read_parquet(tmp_path / "a.parquet")["app_types"].to_list()

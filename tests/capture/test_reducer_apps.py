@@ -1,4 +1,6 @@
-"""Dissectors of application protocols: message types held against tshark's, bytes against what was sent."""
+"""Tests the dissectors of application protocols: message types against tshark's, bytes against those that
+were sent.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,7 @@ def tools() -> None:
 
 
 def tshark(pcap: Path) -> list[set[str]]:
-    """The names of the messages that end in each frame; encrypted handshakes are left out."""
+    """Returns the names of the messages that end in each frame; encrypted handshakes are left out."""
     argv = [
         "tshark",
         "-n",
@@ -87,7 +89,7 @@ def types(table: pl.DataFrame) -> list[str]:
 
 
 def segments(steps: Steps, rng: random.Random, most: int) -> list[tuple[bool, int, bytes]]:
-    """The steps' bytes in segments of random size, in order."""
+    """Cuts the bytes of the steps into segments of random size, in order."""
     cut, at = [], {True: 0, False: 0}
     for up, data in steps:
         while data:
@@ -145,7 +147,9 @@ def test_streams_agree_with_tshark(tmp_path: Path, app: str, most: int) -> None:
 
 
 def test_bodies_whose_length_is_not_in_the_head(tmp_path: Path) -> None:
-    """tshark knows neither HEAD's empty ones nor tunnels in segments."""
+    """Tests empty bodies of HEAD and tunnels in segments against fixed values, because tshark dissects
+    neither.
+    """
     head = [
         (True, request("/", "HEAD")),
         (False, response(fields="Content-Length: 900\r\n") + response(b"x")),
@@ -229,7 +233,9 @@ def version_5(topic: bytes, properties: bytes, payload: bytes) -> bytes:
 
 @pytest.mark.parametrize("most", [2, 9, 1400])
 def test_payload_of_mqtt_is_what_was_published(tmp_path: Path, most: int) -> None:
-    """In both directions, of both versions: a PUBLISH of version 5 has properties."""
+    """Shows that the payload has the published bytes in both directions, for MQTT 3.1.1 and 5 (whose PUBLISH
+    has properties).
+    """
     for level, made in ((4, publish(200, b"a/b", 1)), (5, version_5(b"a/b", b"\x02\0\0\0\x09", b"x" * 200))):
         hello = mqtt(1, b"\0\4MQTT" + bytes([level]) + b"\2\0\x3c" + b"\0" * (level == 5) + b"\0\1c")
         steps: Steps = [
@@ -243,7 +249,7 @@ def test_payload_of_mqtt_is_what_was_published(tmp_path: Path, most: int) -> Non
 
 
 def test_bytes_sent_again_or_early_count_as_payload(tmp_path: Path) -> None:
-    """Only new bytes in order belong to a known message (docs/contracts.md)."""
+    """Shows that only new bytes in order belong to a known message (docs/contracts.md)."""
     hello, made = mqtt(1, b"\0\4MQTT\4\2\0\x3c\0\1c"), publish(100)
     steps = [
         (True, 0, hello),

@@ -1,4 +1,6 @@
-"""vnet-reduce against tshark on crafted frames: links, VLANs, fragments, IPv6, cut frames, MQTT streams."""
+"""Compares vnet-reduce with tshark on crafted frames: links, VLANs, fragments, IPv6, cut frames, MQTT
+streams.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,9 @@ def tools() -> None:
 def stream(
     steps: list[tuple[bool, int, bytes]], gap_ns: int = 10 * MS, first: int = 1000, port: int = 1883
 ) -> list[Frame]:
-    """A connection: handshake, then (upwards, offset in the direction's stream, bytes) in the order given."""
+    """Returns the frames of a connection: the handshake, then (upwards, offset in the direction's stream,
+    bytes) in the given order.
+    """
     packets = [
         (True, SYN, first - 1, 0, b""),
         (False, SYN | ACK, 4999, first, b""),
@@ -112,7 +116,9 @@ def test_ipv6_and_its_extension_headers(tmp_path: Path) -> None:
 
 
 def test_fragments_are_packets_of_their_own(tmp_path: Path) -> None:
-    """tshark gives no length for a fragment's transport header; the table gives the bytes that are in it."""
+    """Shows that the table gives the bytes of a transport header in each fragment, for which tshark gives no
+    length.
+    """
     segment = tcp(b"y" * 64, ACK | PSH)
     frames = [
         ethernet(ipv4(segment[:40], fragment=0x2000)),

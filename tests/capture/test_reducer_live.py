@@ -1,4 +1,6 @@
-"""vnet-reduce against tshark on real traffic: mosquitto behind a link that is too narrow for what is sent."""
+"""Compares vnet-reduce with tshark on real traffic: mosquitto behind a link that is too narrow for its
+messages.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,7 @@ def ip(*arguments: str) -> None:
 
 @pytest.fixture
 def pair() -> Iterator[tuple[str, str]]:
-    """Two namespaces joined by a veth pair, 10.99.0.1 and 10.99.0.2; both are deleted at the end."""
+    """Yields two namespaces joined by a veth pair, 10.99.0.1 and 10.99.0.2; deletes both at the end."""
     if os.geteuid() != 0:
         pytest.skip("needs root to make network namespaces")
     need("tshark", "tcpdump", "mosquitto", "ip", "tc")

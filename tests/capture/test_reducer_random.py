@@ -1,4 +1,4 @@
-"""vnet-reduce against tshark on random traffic, on real tools' files, and against damage."""
+"""Compares vnet-reduce with tshark on random traffic and on files of real tools, and tests damaged files."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def tools() -> None:
 
 
 def confused(seed: int, count: int = 1500) -> list[Frame]:
-    """Segments of a few connections whose numbers, flags and times are random in a narrow range."""
+    """Returns segments of a few connections whose numbers, flags and times are random in a narrow range."""
     rng = random.Random(seed)
     frames, now = [], START_NS
     base = rng.choice([5000, 2**32 - 4000])
@@ -79,7 +79,9 @@ def test_the_tcp_analysis_agrees_on_random_segments(tmp_path: Path, seed: int) -
 
 
 def transfer(seed: int, frames_wanted: int = 800) -> list[Frame]:
-    """A sender over a path that delays and repeats segments; the receiver acknowledges."""
+    """Returns the frames of a sender over a path that delays and repeats segments, with the receiver's
+    acknowledgements.
+    """
     rng = random.Random(seed)
     data = b"".join(
         [CONNECT, *(publish(rng.randrange(1200), qos=rng.randrange(3)) for _ in range(frames_wanted // 2))]
@@ -115,7 +117,9 @@ def transfer(seed: int, frames_wanted: int = 800) -> list[Frame]:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_a_lossy_transfer_agrees(tmp_path: Path, seed: int) -> None:
-    """MQTT types are held against what was sent: tshark loses its place at overlaps."""
+    """Shows that all columns agree; MQTT types are compared with those sent, because tshark loses its
+    position at overlaps.
+    """
     ours, counts = assert_agree(
         write(tmp_path / "a.pcap", transfer(seed)), tmp_path / "a.parquet", without=("app_types",)
     )
@@ -280,7 +284,9 @@ def test_a_small_flow_table_forgets_and_says_so(tmp_path: Path) -> None:
 
 
 def test_memory_is_bounded_whatever_the_connections(tmp_path: Path) -> None:
-    """Every packet is a connection of its own, with a gap before its data: the flow table's worst case."""
+    """Shows that memory is bounded in the worst case of the flow table: every packet is a connection of its
+    own with a gap before its data.
+    """
     count = 300_000
     template = bytearray(ethernet(ipv4(tcp(bytes(200), ACK, 5000))))
     syn = bytearray(ethernet(ipv4(tcp(b"", SYN, 9))))

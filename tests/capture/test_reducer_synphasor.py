@@ -1,4 +1,4 @@
-"""Synchrophasors in captures: frames held against tshark's, checksums against published ones."""
+"""Tests synchrophasors in captures: frames against tshark's, checksums against published ones."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ MEASURED = 36  # bytes of the example's data
 
 
 def changed(frame: bytes, place: int = -5) -> bytes:
-    """One bit of it is another."""
+    """Returns the frame with one bit flipped."""
     other = bytearray(frame)
     other[place] ^= 4
     return bytes(other)
 
 
 def tshark(pcap: Path) -> list[list[str]]:
-    """The frames that end in each packet."""
+    """Returns the synchrophasor frames that end in each packet, as tshark finds them."""
     need("tshark")
     fields = ("synphasor.frtype", "synphasor.checksum.status")
     argv = [
@@ -58,7 +58,9 @@ def datagrams(*payloads: bytes) -> list[Frame]:
 
 
 def test_the_frames_are_the_published_ones() -> None:
-    """Their sizes and checksums, as annex D and programs that quote it print them."""
+    """Shows that the test frames have the sizes and checksums that annex D, or a program that quotes it,
+    prints.
+    """
     found = [(len(one), one[-2:].hex()) for one in (PHASORS, CONFIGURATION, SENDING_ON, HEADER)]
     assert found == [(52, "d43f"), (454, "d5d1"), (18, "ce00"), (39, "17cc")]
 

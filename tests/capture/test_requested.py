@@ -1,4 +1,6 @@
-"""The values that a trace requests beside each sample: the mean of a step function, on any two grids."""
+"""Tests the values that a trace requests beside each sample: the mean of a step function, on any
+two grids.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""tcpdump's command line and its statistics."""
+"""Tests tcpdump's command line and the reading of its statistics."""
 
 from __future__ import annotations
 

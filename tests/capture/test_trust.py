@@ -1,4 +1,4 @@
-"""The one judgement of a run: what puts it in doubt, and that the manifest says so."""
+"""Tests the single judgement of a run: the reasons that make it suspect, and their entry in the manifest."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PLAN = plan([node("p"), node("s", listens=True)], [flow("p", ("s", guarantee()))
 
 
 def judged(path: Path, of: dict[str, Any] | None = None, **known: Any) -> dict[str, Any]:
-    """The manifest of a run of 20 s of which it said `known`, after its reduction."""
+    """Reduces a run of 20 s whose manifest has the fields `known`, and returns its manifest."""
     run = path if path.exists() else run_dir(path, of or PLAN)
     manifest.write(run, manifest.read(run) | {"phases": {"hold": [T0, T0 + 20 * S]}} | known)
     reduce_run(run)
@@ -27,7 +27,7 @@ def judged(path: Path, of: dict[str, Any] | None = None, **known: Any) -> dict[s
 def host(
     path: Path, busy: float, stolen: float, of: dict[str, Any] | None = None, file: str = "host"
 ) -> Path:
-    """Raw samples of 2 cores, `busy` and `stolen` shares of their time."""
+    """Writes raw samples of a host with 2 cores, of whose time the shares `busy` and `stolen` were used."""
     run = path if path.exists() else run_dir(path, of or PLAN)
     rows = []
     for second in range(21):

@@ -1,6 +1,7 @@
-"""Runs in a guest (test_clock.py): scenes while the guest's clock is set by an hour, and what came of each.
+"""Runs scenes in a guest (for test_clock.py) while the guest's clock is set by an hour, and records each
+outcome.
 
-Arguments: the file that takes that, as lines of JSON, a seed, how many cases.
+Arguments: the file that gets the outcomes as lines of JSON, a seed, the number of cases.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ MARK = "clock-set"
 
 
 def marked(case: Case, results: Path) -> str:
-    """Runs whose packets bear other times than their phases say so."""
+    """Returns a text about a run whose packets have times outside its phases but which is not marked; empty
+    if there is none.
+    """
     for file in results.rglob("manifest.json"):
         manifest = json.loads(file.read_text())
         phases = manifest["phases"]
@@ -39,7 +42,9 @@ def marked(case: Case, results: Path) -> str:
 
 
 def stamps_ms(pcap: bytes) -> list[float]:
-    """When its packets were seen; the file in this machine's order of bytes, with ns or µs by its magic."""
+    """Returns the times of the packets in ms; the file has this machine's byte order, and ns or µs by its
+    magic number.
+    """
     unit = {0xA1B23C4D: 1e6, 0xA1B2C3D4: 1e3}[int.from_bytes(pcap[:4], sys.byteorder)]
     found, at = [], 24
     while at + 16 <= len(pcap):

@@ -1,4 +1,6 @@
-"""ssh's ProxyCommand, for HOST PORT: passes on VNET_CUT messages, of either direction, and ends."""
+"""Passes on VNET_CUT messages, of both directions together, and ends; ssh runs it as ProxyCommand for HOST
+PORT.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The scene of a lab on another machine, whose ssh connection is cut at a message."""
+"""Defines the scene of a lab on another machine, whose ssh connection is cut at a message."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def why_not() -> str:
 
 @contextmanager
 def far_run(folder: Path) -> Iterator[Scene]:
-    """A run by the fake driver there; one machine for all cases. Without an ssh server it says so, and is not
-    to be tried.
+    """Yields the scene of a run by the fake driver on another machine, one machine for all cases. Without an
+    ssh server the scene is skipped with that reason.
     """
     if why_not():
         yield Scene("far run", pair, RUN, reports, lambda fault: False, why_not)

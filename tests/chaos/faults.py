@@ -1,4 +1,4 @@
-"""Faults that a command of vNET is put under, and a seed's order of them."""
+"""Defines the faults that the tests inject into a command of vNET, and draws an order of them from a seed."""
 
 from __future__ import annotations
 
@@ -44,20 +44,22 @@ LONG_MS = 4000  # what a run takes
 
 
 class Found(Protocol):
-    """The processes of what runs, as pids."""
+    """Returns the pids of the processes that run."""
 
     def __call__(self) -> list[int]: ...
 
 
 class Fault(Protocol):
-    """Words before the command, and what is done while it runs; `out` is where its results go meanwhile."""
+    """A fault: the words before the command, and an action while it runs; `out` is where its results go
+    meanwhile.
+    """
 
     @property
     def name(self) -> str: ...
     @property
     def under(self) -> tuple[str, ...]: ...
     def meanwhile(self, processes: Found) -> Callable[[], None]:
-        """Begins it; what is returned ends it."""
+        """Begins the action, and returns a function that ends it."""
         ...
 
 
@@ -67,7 +69,9 @@ def _nothing() -> None:
 
 @dataclass(frozen=True)
 class Call:
-    """The n-th such call of each process fails, fails from then on, or kills its process."""
+    """Makes the n-th system call of that name in each process fail, fail from then on, or kill
+    its process.
+    """
 
     call: str
     kind: str
@@ -96,9 +100,10 @@ class Call:
 
 @dataclass(frozen=True)
 class Disk:
-    """Results on a file system of its own: full after so many KiB; read only, without power after so many ms.
+    """Puts the results on a file system of its own, which is full after so many KiB, or read only or without
+    power after so many ms.
 
-    Power cut: the journalled file system as its device was at that moment, which is mounted anew at the end.
+    Power cut: the journalled file system, as its device was at that moment, is mounted anew at the end.
     """
 
     kind: str
@@ -134,7 +139,7 @@ class Disk:
 
 @dataclass(frozen=True)
 class Signal:
-    """After so many ms, one of the processes that are there, by a draw: killed, or stopped for a while."""
+    """Kills or stops for a while, after so many ms, one of the running processes, chosen by `draw`."""
 
     kind: str
     number: int
@@ -181,7 +186,7 @@ class Signal:
 
 @dataclass(frozen=True)
 class Cut:
-    """Each connection to another machine ends after so many messages (cut.py)."""
+    """Ends each connection to another machine after so many messages (cut.py)."""
 
     number: int
     name = CUT
@@ -199,7 +204,7 @@ class Cut:
 
 @dataclass(frozen=True)
 class Short:
-    """Reads and writes of every process take only a part, by draws from a seed (short.c)."""
+    """Makes reads and writes of every process transfer only a part, by draws from a seed (short.c)."""
 
     number: int
     name = SHORT
@@ -219,7 +224,7 @@ class Short:
 
 @cache
 def preloaded() -> Path:
-    """short.c, compiled; it stays in the build's directory."""
+    """Compiles short.c and returns the library, which stays in the build directory."""
     source = Path(__file__).with_name("short.c")
     made = source.parents[2] / "target" / "short.so"
     made.parent.mkdir(exist_ok=True)
@@ -229,7 +234,7 @@ def preloaded() -> Path:
 
 @dataclass(frozen=True)
 class Clock:
-    """After so many ms the machine's clock is set, by an hour forth or back: only of a guest (clock.py)."""
+    """Sets the machine's clock an hour forward or back after so many ms; only in a guest (test_clock.py)."""
 
     number: int
     by_s: int = HOUR_S
@@ -259,13 +264,15 @@ class Clock:
 
 
 def is_guest() -> bool:
-    """Whether this is a User-Mode Linux kernel."""
+    """Returns whether this is a User-Mode Linux kernel."""
     return "User Mode Linux" in Path("/proc/cpuinfo").read_text()
 
 
 @dataclass(frozen=True)
 class Memory:
-    """All that the command starts, nodes left out, has so many MiB: the kernel kills who asks for more."""
+    """Limits all processes that the command starts, except nodes, to so many MiB; the kernel kills a process
+    that exceeds them.
+    """
 
     number: int
     name = MEMORY
@@ -288,7 +295,9 @@ class Memory:
         return self._end
 
     def _end(self) -> None:
-        """The group goes when the last has left it: a lab notices by itself that its owner was killed."""
+        """Removes the control group once the last process has left it: a lab ends by itself when its owner
+        was killed.
+        """
         until = time.monotonic() + STOPPED_S
         while self.group.is_dir():
             try:
@@ -300,7 +309,7 @@ class Memory:
 
 
 def faults(seed: int) -> Iterator[Fault]:
-    """Every kind in turn, at numbers from the seed, without an end."""
+    """Yields every kind of fault in turn, without an end, with numbers drawn from the seed."""
     rng = random.Random(seed)
     while True:
         for call, (errors, most) in FAILING.items():

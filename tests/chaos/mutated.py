@@ -1,4 +1,6 @@
-"""A run or campaign directory, one of its files changed, reported again by the real command."""
+"""Changes one file of a run or campaign directory, reports the directory again with the real command, and
+judges the outcome.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,7 @@ SHAPE = Shape(clients=3, ramp_s=5, hold_s=20)
 
 
 def digests(directory: Path) -> dict[str, bytes]:
-    """Every file's bytes, but the report's."""
+    """Returns the bytes of every file except those of the report."""
     files = [
         p for p in directory.rglob("*") if p.is_file() and "report" not in p.relative_to(directory).parts
     ]
@@ -42,7 +44,7 @@ def digests(directory: Path) -> dict[str, bytes]:
 
 
 def recorded(folder: Path) -> Path:
-    """A run of the fake driver with all its records: what `vnet report --reduce` begins with."""
+    """Makes a run of the fake driver with all its records, from which `vnet report --reduce` starts."""
     pair = str(ROOT / "topologies" / "pair.yaml")
     status, _, err = called("run", pair, "--kernel", "fake", "-p", "hold=1 s", "--results", str(folder))
     assert status == 0, err
@@ -52,7 +54,7 @@ def recorded(folder: Path) -> Path:
 
 
 def called(*words: str) -> tuple[int, str, str]:
-    """Status, standard output and standard error of the command line, in this process."""
+    """Runs the command line in this process and returns its status, standard output and standard error."""
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         status = main(list(words))
@@ -60,7 +62,7 @@ def called(*words: str) -> tuple[int, str, str]:
 
 
 def original(folder: Path, campaign: bool) -> Path:
-    """A directory as vnet leaves it, reported and sealed."""
+    """Makes a run or campaign directory as vnet leaves it, reported and sealed."""
     if not campaign:
         run = write_run(folder / "run", SHAPE)
         seal.seal(run)
@@ -75,15 +77,17 @@ def original(folder: Path, campaign: bool) -> Path:
 
 
 def all_of(folder: Path) -> list[Path]:
-    """A run, a campaign, a run with its records: each is changed as often."""
+    """Makes a run, a campaign, and a run with its records; each is changed equally often."""
     made = [original(folder / kind, kind == "campaign") for kind in ("run", "campaign")]
     return [*made, recorded(folder / "recorded")]
 
 
 def tried(whole: Path, seed: int, folder: Path) -> tuple[str, str]:
-    """(what was changed, what came of it): refused, marked, unchanged; or what must not be.
+    """Changes a copy, reports it and returns (the change, the outcome): refused, marked, unchanged, or a
+    forbidden one.
 
-    Records are reduced once more, by a draw twice: what a second reduction finds was sealed by the first.
+    Records are reduced again, for half of the seeds twice, because the first reduction seals what a second
+    one finds.
     """
     copy = folder / whole.name
     shutil.copytree(whole, copy, copy_function=shutil.copy2)
@@ -110,12 +114,14 @@ def _judged(whole: Path, copy: Path, status: int, err: str) -> str:
 
 
 def _figures(page: str) -> list[str]:
-    """The cells of every table that hold numbers."""
+    """Returns the cells of the page's tables."""
     return re.findall(r"<td>(.*?)</td>", page)
 
 
 def sweep(seeds: Iterator[int], seconds: float) -> Counter[str]:
-    """Prints what must not be; counts by outcome."""
+    """Tries the seeds for so many seconds, prints the forbidden outcomes, and returns the number of each
+    outcome.
+    """
     found: Counter[str] = Counter()
     until = time.monotonic() + seconds
     with tempfile.TemporaryDirectory() as name:

@@ -1,4 +1,6 @@
-"""Shipped topologies with parts changed, planned by the real command: a plan, or what is wrong."""
+"""Changes parts of shipped topologies and plans them with the real command, which must give a plan or state
+the problems.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,7 @@ Place = tuple[Any, ...]
 
 
 def corpus() -> dict[str, Any]:
-    """Every shipped topology that is no campaign of others, as a document."""
+    """Returns every shipped topology that has nodes, as a document by file name."""
     files = [
         p for p in sorted(FOLDER.rglob("*.yaml")) if "profiles" not in p.parts and "atlas" not in p.parts
     ]
@@ -44,7 +46,9 @@ def corpus() -> dict[str, Any]:
 
 
 class Mutator:
-    """Changes that keep most of a document's structure; branches come from all documents of the corpus."""
+    """Changes documents so that most of their structure stays; inserted branches come from all documents of
+    the corpus.
+    """
 
     def __init__(self, documents: dict[str, Any]) -> None:
         self._documents = documents
@@ -54,7 +58,7 @@ class Mutator:
         self._keys = sorted({str(key) for key, _ in self._branches if isinstance(key, str)})
 
     def changed(self, rng: random.Random) -> tuple[str, Any, str]:
-        """(file, its document with one to three changes, which they are)."""
+        """Returns (file, its document with one to three changes, a description of them)."""
         name = rng.choice(sorted(self._documents))
         document = copy.deepcopy(self._documents[name])
         said = [self._change(document, rng) for _ in range(rng.randint(1, 3)) if document]
@@ -93,7 +97,9 @@ def _at(document: Any, place: Place) -> Any:
 
 
 def tried(name: str, document: Any, folder: Path) -> str:
-    """`planned`, `refused`, or what must not be. `folder`: a copy of the shipped, for the files they read."""
+    """Plans the document and returns `planned`, `refused` or a forbidden outcome. `folder` is a copy of the
+    shipped topologies, for the files that they read.
+    """
     text = yaml.safe_dump(document, sort_keys=False, allow_unicode=True)
     file = (folder / name).with_name("changed.yaml")
     file.write_bytes(text.encode("utf-8", "surrogatepass"))
@@ -108,7 +114,9 @@ def tried(name: str, document: Any, folder: Path) -> str:
 
 
 def sweep(seeds: Iterator[int], seconds: float) -> Counter[str]:
-    """Prints what must not be; counts by outcome."""
+    """Tries the seeds for so many seconds, prints the forbidden outcomes, and returns the number of each
+    outcome.
+    """
     found: Counter[str] = Counter()
     until = time.monotonic() + seconds
     mutator = Mutator(corpus())

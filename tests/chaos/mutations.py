@@ -1,4 +1,6 @@
-"""Changes to the files of a run or campaign directory that keep most of their structure, each from a seed."""
+"""Changes files of a run or campaign directory so that most of their structure stays; a seed chooses each
+change.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ Change = Callable[[Path, random.Random], str]
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """The path of every value below."""
+    """Yields the path of every value below `value`."""
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, one in inner:
         yield (*path, key)
@@ -28,7 +30,9 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 
 def document(file: Path, rng: random.Random) -> str:
-    """One value of a JSON document: gone, of another type or size, called otherwise, doubled."""
+    """Changes one value of a JSON document: removes, renames or doubles it, or replaces it by another type or
+    size. Returns the change as text.
+    """
     whole = json.loads(file.read_text())
     *above, key = rng.choice(list(places(whole)))
     holder = whole
@@ -52,7 +56,9 @@ def document(file: Path, rng: random.Random) -> str:
 
 
 def line(file: Path, rng: random.Random) -> str:
-    """One line of a file of JSON lines: changed as a document, doubled, cut, gone."""
+    """Changes one line of a file of JSON lines as a document, or doubles, cuts or removes it. Returns the
+    change as text.
+    """
     lines = file.read_text().splitlines()
     if not lines:
         return octets(file, rng)
@@ -74,7 +80,9 @@ def line(file: Path, rng: random.Random) -> str:
 
 
 def table(file: Path, rng: random.Random) -> str:
-    """A column gone, of another type, called otherwise, with other values; rows gone, doubled, turned."""
+    """Changes a column of a Parquet table (removed, renamed, other type or values) or its rows (fewer, none,
+    doubled, reversed). Returns the change as text.
+    """
     frame = pl.read_parquet(file)
     column = rng.choice(frame.columns)
     how = rng.choice(
@@ -100,7 +108,9 @@ def table(file: Path, rng: random.Random) -> str:
 
 
 def cell(file: Path, rng: random.Random) -> str:
-    """One field of a file of comma-separated values: another number, another text; a line gone or doubled."""
+    """Changes one field of a CSV file to another number or text, or removes or doubles a line. Returns the
+    change as text.
+    """
     lines = file.read_text(errors="replace").splitlines()
     if not lines:
         return octets(file, rng)
@@ -118,7 +128,9 @@ def cell(file: Path, rng: random.Random) -> str:
 
 
 def octets(file: Path, rng: random.Random) -> str:
-    """The file cut, empty, with a byte changed, with bytes that are no text; a directory in its place."""
+    """Cuts or empties the file, changes a byte, inserts bytes that are no text, or puts a directory in its
+    place. Returns the change as text.
+    """
     content = file.read_bytes()
     at = rng.randrange(max(1, len(content)))
     how = rng.choice(("cut", "empty", "flip", "junk", "directory"))
@@ -141,7 +153,7 @@ OF: dict[str, Change] = {".json": document, ".jsonl": line, ".parquet": table, "
 
 
 def mutate(directory: Path, seed: int) -> str:
-    """Change one file below `directory`; which, and how."""
+    """Changes one file below `directory`, and returns which one and how."""
     rng = random.Random(seed)
     files = [p for p in sorted(directory.rglob("*")) if p.is_file() and "report" not in p.parts]
     kinds: dict[str, list[Path]] = {}

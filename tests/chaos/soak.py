@@ -1,8 +1,9 @@
-"""`make soak`: labs come, are changed, killed and go, at random from a seed, as long as asked: nothing grows.
+"""Starts, changes, kills and ends labs at random for `make soak`, as long as asked, and tests that nothing
+grows.
 
-Up to four labs at once, each of three nodes on the machine's own kernel (root). What must come of a step is
-known from the steps before it, and held against what the command says. Every 60 steps all labs go down and
-the machine is counted: what is more than the first time has leaked.
+Up to four labs run at once, each of three nodes on the machine's own kernel (root). The earlier steps
+determine the expected outcome of each step, which is compared with the command's output. Every 60 steps all
+labs go down and the machine's objects are counted: more than the first time is a leak.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ ALL_DOWN = 60  # steps
 
 @dataclass
 class Lab:
-    """A lab as it should be."""
+    """The expected state of a lab."""
 
     name: str
     up: bool = False
@@ -102,7 +103,7 @@ class Soak:
         lab.up, lab.stopped, lab.steps, lab.first = True, set(), 0, None
 
     def up_again(self, lab: Lab) -> None:
-        """A second one of that name is told, and the first goes on."""
+        """Asserts that a second lab of the same name is refused, and that the first goes on."""
         said = self.ask(None, "up", f"{lab.name}.yaml", "--kernel", "host", "--results", "out")
         self.insist(lab.name in said, f"the second of a name was told: {said}")
 
@@ -138,7 +139,7 @@ class Soak:
         lab.up, lab.dead = False, True
 
     def refused(self, lab: Lab) -> None:
-        """A dead lab says so."""
+        """Asserts that a command on a dead lab fails."""
         self.ask(None, "exec", lab.name, "client", "--", "true")
 
     def down(self, lab: Lab) -> None:
@@ -150,7 +151,9 @@ class Soak:
     # ---- what is held against it
 
     def ask(self, wanted: int | None, *arguments: str) -> str:
-        """The output of the command; its status must be `wanted`, None: not 0."""
+        """Returns the output of the command; insists on the status `wanted`, or on any other than
+        0 if None.
+        """
         status, said = self.case.vnet(*arguments)
         right = status == wanted if wanted is not None else status not in (0, None)
         self.insist(right and "Traceback" not in said, f"status {status}: {' '.join(said.split())[-600:]}")
@@ -166,7 +169,9 @@ class Soak:
         return int(pid)
 
     def grown(self, lab: Lab) -> None:
-        """A lab's process is as large after many steps as after the first ten."""
+        """Insists that a lab's process has about the same size and descriptors after many steps as after the
+        first ten.
+        """
         if not lab.up:
             return
         lab.steps += 1
@@ -184,7 +189,7 @@ class Soak:
         self.insist(more[1] <= 2, f"{lab.name} holds {more[1]} more descriptors after {lab.steps} steps")
 
     def count(self) -> None:
-        """With no lab up: what this soak holds of the machine."""
+        """Counts, while no lab is up, the objects of this soak on the machine."""
         for run in (self.case.base / "out").glob("*/*"):
             shutil.rmtree(run)
         state = self.case.base / "s"

@@ -1,7 +1,8 @@
-"""`make soak`: hours in virtual time, each with the same events at a seed's moments; no hour differs.
+"""Runs hours in virtual time for `make soak`, each with the same events at moments from a seed, and tests
+that no hour differs.
 
-A broker that restarts, a client that is killed, a link that flaps and loses: the hour's figures (latency,
-loss, memory of each node) are the same in the last hour as in the second. The first has the ramp in it.
+A broker restarts, a client is killed, a link flaps and loses packets. The figures of the last hour (latency,
+loss, memory of each node) must equal those of the second; the first includes the ramp.
 """
 
 from __future__ import annotations
@@ -55,7 +56,9 @@ GROWN_BYTES = 256 << 10  # of a node's memory over all hours
 
 
 def topology(hours: int, seed: int) -> str:
-    """Each event once an hour, at the same second of each, ten to fifty minutes into it."""
+    """Returns a topology in which each event happens once an hour, at the same second of each, 10 to 50
+    minutes into the hour.
+    """
     rng = random.Random(seed)
     starts = [600 + 400 * place + rng.randint(0, 100) for place in range(len(EVENTS))]
     events = rng.sample(EVENTS, len(EVENTS))
@@ -68,7 +71,9 @@ def topology(hours: int, seed: int) -> str:
 
 
 def by_hour(run: Path) -> pl.DataFrame:
-    """A row an hour: messages, those that arrived, their median latency, the nodes' memory."""
+    """Returns one row for each hour: messages, those that arrived, their median latency, the
+    nodes' memory.
+    """
     hour = pl.col("scheduled_ns") // (HOUR_S * 10**9)
     messages = pl.read_parquet(run / "messages.parquet").group_by(hour.alias("hour")).agg(
         pl.len().alias("messages"),
@@ -84,7 +89,7 @@ def by_hour(run: Path) -> pl.DataFrame:
 
 
 def drifted(hours: pl.DataFrame) -> list[str]:
-    """The differences of the last whole hours from the second."""
+    """Returns the differences of the later whole hours from the second."""
     whole = hours.filter(pl.col("messages") > pl.col("messages").median() * 0.9)[1:]
     first, found = whole.row(0, named=True), []
     for row in whole.iter_rows(named=True):

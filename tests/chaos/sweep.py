@@ -1,4 +1,6 @@
-"""`make chaos`: each scene in turn under each kind of fault, at moments of a seed, and what came of it."""
+"""Runs each scene under each kind of fault for `make chaos`, at moments from a seed, and prints
+the outcomes.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ OUTCOMES = ("done", "failed", "killed", BROKEN)
 
 
 def table(found: dict[tuple[str, str], Counter[str]]) -> str:
-    """Outcomes by scene and kind of fault, in Markdown."""
+    """Returns the outcomes by scene and kind of fault as a Markdown table."""
     lines = [
         "| under a fault | fault | done | failed with a reason | killed | not held |",
         "|---|---|---|---|---|---|",

@@ -1,4 +1,6 @@
-"""The clock set by an hour, forth or back, in the middle of commands: of a guest, where it is ours to set."""
+"""Tests commands while the clock is set an hour forward or back, in a guest, because only a guest's clock may
+be changed.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ def test_a_machine_that_is_no_guest_keeps_its_clock() -> None:
 @pytest.mark.timeout(0 if "VNET_CLOCK_CASES" in os.environ else 300)
 @pytest.mark.skipif(not find_binaries(), reason="no User-Mode Linux kernel: apt-get install user-mode-linux")
 def test_what_a_clock_that_is_set_does_to_commands(tmp_path: Path) -> None:
-    """Each ends in time, leaves nothing, loses nothing; a run whose packets it misdates is marked."""
+    """Shows that each command ends in time and leaves and loses nothing, and that a run with misdated packets
+    is marked.
+    """
     state = Path(tempfile.mkdtemp(prefix="vk")) / "pair"
     results = tmp_path / "run" / "outcomes.jsonl"
 

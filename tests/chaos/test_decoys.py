@@ -1,4 +1,4 @@
-"""Objects that look like a lab's but are none stay unchanged while labs start, are killed and end."""
+"""Tests that objects which only look like a lab's stay unchanged while labs start, are killed and end."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ LOOKS = {
 
 
 class Decoys:
-    """Namespaces, devices, qdiscs, control groups, files, processes, a machine: named as ours but for a
-    letter, or as a node that the lab has not, without our mark.
+    """Makes namespaces, devices, qdiscs, control groups, files, processes and a machine with names that
+    differ from the lab's in a letter, or of nodes that it lacks, and without vNET's marks.
     """
 
     def __init__(self, lab: str, folder: Path) -> None:
@@ -65,7 +65,7 @@ class Decoys:
 
     @staticmethod
     def _machine(lab: str) -> subprocess.Popen[bytes] | None:
-        """QEMU under nearly the name of a domain; None where there is none."""
+        """Starts QEMU with a name similar to that of the lab's domain; None without QEMU."""
         argv = ["-display", "none", "-S", "-name", f"guest=vnet-{lab}x.a", "-m", "16"]
         return subprocess.Popen([QEMU, *argv]) if QEMU else None
 
@@ -90,7 +90,7 @@ class Decoys:
         self.before = self.now()
 
     def now(self) -> dict[str, str]:
-        """Everything of them that can be seen."""
+        """Returns the whole visible state of the decoys."""
         found = {
             f"{ns} {what}": sh(*(ns if word == "NS" else word for word in argv))
             for ns in self.namespaces
@@ -126,8 +126,8 @@ def case() -> Iterator[Case]:
 
 
 def test_who_has_exactly_our_names_without_our_marks_is_let_be(case: Case) -> None:
-    """A namespace, a control group and a directory that a lab of this name would have, made by somebody
-    else: the lab is refused, `down` takes nothing, and all is as it was.
+    """Shows that a lab is refused, and everything stays as it was, if others own a namespace, a control group
+    or a directory with the lab's exact names.
     """
     lab = f"decoy{os.getpid()}"
     (case.base / "lab.yaml").write_text(TOPOLOGY.replace("LAB", lab))
@@ -156,7 +156,9 @@ def test_who_has_exactly_our_names_without_our_marks_is_let_be(case: Case) -> No
 
 
 def test_look_alikes_stay_as_they_are(case: Case) -> None:
-    """If a busy machine refuses one of many labs (`make chaos`), it is counted and skipped."""
+    """Shows that decoys stay unchanged over many labs; one that a busy machine refuses (`make chaos`) is
+    counted and skipped.
+    """
     lab = f"decoy{os.getpid()}"
     (case.base / "lab.yaml").write_text(TOPOLOGY.replace("LAB", lab))
     decoys, came = Decoys(lab, case.base), Counter[str]()

@@ -1,4 +1,6 @@
-"""A slice of `make chaos`: what is put under a fault ends, says why, leaves nothing and loses nothing."""
+"""Runs a part of `make chaos`: a command under a fault ends, gives the reason, leaves nothing behind and
+loses nothing.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ mounts = pytest.mark.skipif(os.geteuid() != 0, reason="mounts a small file syste
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """A short path: sockets are below it."""
+    """Yields a directory with a short path, because sockets are below it."""
     with tempfile.TemporaryDirectory(prefix="vc") as name:
         yield Path(name)
 

@@ -1,8 +1,9 @@
-"""A mutation test of evidence: what makes a figure wrong by more than its interval also leaves a mark.
+"""Tests that whatever makes a figure wrong by more than its interval also leaves a mark: a mutation test of
+the evidence.
 
-One run is made, and its files are changed in many ways (`liars`), each as who writes them could have it
-wrong, or as somebody could change them afterwards; then it is evaluated as `vnet` does. docs/reliability.md
-has what came of each.
+One run is made, and its files are changed in many ways (`liars`): as a faulty writer would write them, or as
+somebody could change them afterwards. Then it is evaluated as `vnet` does. docs/reliability.md has the
+outcome of each.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def test_the_run_that_is_lied_about_has_no_mark(truth: Truth) -> None:
 
 
 def fast() -> set[str]:
-    """The first liar in the table that each check finds, and those that nothing has to find."""
+    """Returns the first liar in the table that each check finds, and all liars that no check finds."""
     known, found = set[str](), set[str]()
     for row in documented().values():
         codes = set(row.by.split(", "))

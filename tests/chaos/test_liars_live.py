@@ -1,4 +1,4 @@
-"""Liars in labs that run (`liars.live`), each a run in virtual time; and programs whose records lie."""
+"""Tests liars in running labs (`liars.live`), each a run in virtual time, and programs with false records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Liars in labs in real time (`liars.real`): each is marked by what has to find it."""
+"""Tests that each liar in a lab in real time (`liars.real`) is marked by the check that has to find it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ pytestmark = [
 
 @pytest.fixture
 def line(tmp_path: Path) -> Iterator[CommandLine]:
-    """A command line; afterwards nothing may be left of its labs."""
+    """Yields a command line; takes its labs down afterwards and asserts that none is left."""
     made = CommandLine(tmp_path, tmp_path / "s")
     yield made
     for lab in made.labs():
@@ -37,7 +37,7 @@ def line(tmp_path: Path) -> Iterator[CommandLine]:
 
 
 def ran(line: CommandLine, group: Path, real: Real) -> dict[str, Any]:
-    """The manifest of a run that was disturbed in its hold."""
+    """Returns the manifest of a run that the liar disturbed in its hold."""
     (line.cwd / "lab.yaml").write_text(FILE)
     process = line.start("run", "lab.yaml", "--kernel", "host", "--json")
     (group / "cgroup.procs").write_text(str(process.pid))

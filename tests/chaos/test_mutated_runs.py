@@ -1,4 +1,4 @@
-"""A run directory that was changed, reported again: refused, marked, or of the same figures."""
+"""Tests that a changed run directory, reported again, is refused, is marked, or has the same figures."""
 
 from __future__ import annotations
 
@@ -60,7 +60,9 @@ def test_a_seal_leads_nowhere_else(tmp_path: Path) -> None:
 def test_a_record_changed_by_hand_is_marked_however_often_it_is_reduced(
     wholes: list[Path], tmp_path: Path
 ) -> None:
-    """The tables are made of it, and the seal of them: the mark stays with the run."""
+    """Shows that the mark stays although each reduction makes new tables, and their seal, from the changed
+    record.
+    """
     for name in ("raw/messages.csv", "pcap/right.pcap", "proof.json"):
         run = tmp_path / name.replace("/", "-")
         shutil.copytree(wholes[2], run, copy_function=shutil.copy2)
@@ -74,7 +76,9 @@ def test_a_record_changed_by_hand_is_marked_however_often_it_is_reduced(
 
 
 def test_records_that_were_not_changed_have_no_mark(wholes: list[Path], tmp_path: Path) -> None:
-    """Nor those of an earlier version, whose seal has no records, nor of a run that was still going on."""
+    """Shows that unchanged records get no mark, nor do runs of earlier versions, whose seal lacks records, or
+    unfinished runs.
+    """
     run = shutil.copytree(wholes[2], tmp_path / "run", copy_function=shutil.copy2)
     before = (run / "manifest.json").read_bytes()
     sealed = json.loads((run / seal.NAME).read_text())

@@ -1,4 +1,4 @@
-"""Shipped topologies changed by chance: each gives a plan, or problems with their rules and remedies."""
+"""Tests that randomly changed shipped topologies give a plan, or problems with their rules and remedies."""
 
 from __future__ import annotations
 

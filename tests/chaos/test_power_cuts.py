@@ -1,7 +1,7 @@
-"""The power fails between any two writes of a run, a report and a campaign: what is there can be read.
+"""Tests that a run, a report and a campaign stay readable if the power fails between any two of their writes.
 
-All prefixes of what a command writes are tried, not some: after each the directory is refused with a reason,
-or it is marked, or it has the figures of the whole.
+All prefixes of a command's writes are tried, not some: after each, the directory is refused with a reason, is
+marked, or has the figures of the whole.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """A short path: sockets are below it."""
+    """Yields a directory with a short path, because sockets are below it."""
     with tempfile.TemporaryDirectory(prefix="vc") as name:
         yield Path(name).resolve()
 
 
 def command(folder: Path, *words: str) -> list[Step]:
-    """What one command of ours writes below the directory `out`."""
+    """Runs a vnet command and returns its writes below the directory `out`."""
     environment = {**os.environ, "VNET_STATE_DIR": str(folder / "s"), "PYTHONPATH": str(ROOT)}
     argv = [sys.executable, "-m", "orchestrator.cli.main", *words]
     return recorded(argv, folder / "out", folder / "strace", environment)
@@ -53,7 +53,9 @@ def figures(run: Path) -> pl.DataFrame:
 
 
 def outcome(run: Path, whole: Callable[[], pl.DataFrame]) -> str:
-    """What a reader makes of a run; AssertionError where it takes other figures for good ones."""
+    """Returns how reading a run ends (refused, marked or good); AssertionError if a part of the run's figures
+    passes as good.
+    """
     try:
         manifest = vnet.load(run).manifest  # type: ignore[union-attr]
         if manifest["suspect"] or manifest["state"] != "complete":
@@ -66,7 +68,7 @@ def outcome(run: Path, whole: Callable[[], pl.DataFrame]) -> str:
 
 
 def cuts(steps: Sequence[Step], top: Path, found: Callable[[], str]) -> Counter[str]:
-    """What a reader makes of every prefix of the steps."""
+    """Counts how reading ends after every prefix of the writes."""
     top.mkdir()
     counted = Counter[str]()
     for step in replayed(steps, top):
@@ -111,7 +113,9 @@ def test_every_prefix_of_a_second_report_can_be_read(folder: Path) -> None:
 
 
 def _existing(steps: Sequence[Step], top: Path) -> list[Step]:
-    """The recorder does not know what was there before: making that once more is nothing."""
+    """Returns the steps without the creation of files that exist already, because the recorder does not know
+    the state before.
+    """
     return [step for step in steps if not (step.name in ("create", "mkdir") and (top / step.path).exists())]
 
 

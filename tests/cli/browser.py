@@ -1,4 +1,4 @@
-"""Debian's chromium without a window, driven by Playwright."""
+"""Drives Debian's chromium without a window, by Playwright."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WHY = "needs chromium (apt-get install chromium)"
 
 @contextmanager
 def browser() -> Iterator[Callable[..., Page]]:
-    """Makes pages, each in a context of its own."""
+    """Yields a function that opens pages, each in a context of its own."""
     with sync_playwright() as playwright:
         started = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
 
@@ -40,11 +40,11 @@ def here() -> bool:
 
 
 def picture(page: Page, name: str) -> None:
-    """Into the directory of pictures, where one is wanted."""
+    """Saves a screenshot in the directory VNET_PICTURES, if it is set."""
     if at := os.environ.get("VNET_PICTURES"):
         page.screenshot(path=f"{at}/live-{name}.png")
 
 
 def comes(place: Locator, text: str | re.Pattern[str]) -> None:
-    """Until it says so."""
+    """Waits until the element contains the text."""
     expect(place).to_contain_text(text)

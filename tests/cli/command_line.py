@@ -1,4 +1,4 @@
-"""The real command line in a process of its own."""
+"""Runs the real command line in a process of its own."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TOPOLOGIES = PROJECT / "topologies"
 
 @dataclass
 class CommandLine:
-    """Runs `vnet` in `cwd`; every lab that it starts is the test's own."""
+    """Runs `vnet` in `cwd`, with a state directory of the test's own."""
 
     cwd: Path
     state: Path

@@ -1,4 +1,6 @@
-"""A command line whose labs' state is in a temporary directory; a lab and a client of the live page."""
+"""Provides fixtures: a command line with the labs' state in a temporary directory, a simulated lab, and
+clients of the live page.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ from starlette.testclient import TestClient
 
 @pytest.fixture
 def vnet(tmp_path: Path) -> Iterator[CommandLine]:
-    """A command line; afterwards nothing may be left of its labs."""
+    """Yields a command line; takes its labs down afterwards and asserts that none is left."""
     line = CommandLine(tmp_path, Path(f"{tmp_path}/s"))
     yield line
     for lab in line.labs():
@@ -32,7 +34,9 @@ def outage() -> dict[str, Any]:
 
 @pytest.fixture
 def lab(tmp_path: Path, outage: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> Iterator[StandIn]:
-    """A running lab `shown` that the live page finds, and that writes down what it is asked."""
+    """Yields a simulated running lab `shown`, which the live page finds and which records the page's
+    requests.
+    """
     monkeypatch.setenv("VNET_STATE_DIR", str(tmp_path / "s"))
     run = tmp_path / "results" / "shown" / "1"
     (run / "raw" / "logs").mkdir(parents=True)
@@ -46,20 +50,20 @@ def lab(tmp_path: Path, outage: dict[str, Any], monkeypatch: pytest.MonkeyPatch)
 
 @pytest.fixture
 def client(lab: StandIn) -> TestClient:
-    """A client of a live page, with its token."""
+    """Returns a client of a live page, with its token."""
     return served(lab.run_dir.parents[1])[0]
 
 
 @pytest.fixture
 def chromium() -> Iterator[Callable[..., Any]]:
-    """Makes pages in a real browser."""
+    """Yields a function that opens pages in a real browser."""
     with browser() as page:
         yield page
 
 
 @pytest.fixture
 def address(vnet: CommandLine) -> Iterator[str]:
-    """Where a live page of the command line's labs and results is, with its token."""
+    """Yields the address of a live page, with its token, of the command line's labs and results."""
     (vnet.cwd / "results").mkdir(exist_ok=True)
     process = vnet.start("serve", "--port", "0")
     assert process.stderr is not None

@@ -1,4 +1,4 @@
-"""A lab for the live page to look at, and a client of its server."""
+"""Simulates a lab for the live page, and makes a client of the page's server."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ HOSTILE = "</script><img src=x onerror=alert(1)>"
 
 
 class StandIn(socketserver.ThreadingUnixStreamServer):
-    """A lab's control socket that answers from a run directory and writes down all that is asked of it."""
+    """Serves a lab's control socket from a run directory, and records all requests."""
 
     daemon_threads = True
 
@@ -102,7 +102,7 @@ class Client(socketserver.StreamRequestHandler):
             self.server.open -= 1
 
     def _shell(self, request: dict[str, Any]) -> None:
-        """One that says again what it is told, and ends at `exit`."""
+        """Simulates a shell that repeats its input and ends at `exit`."""
         said = base64.b64decode(request.get("data", ""))
         if request["op"] == "exec":
             self._exec, said = request["id"], b"y" * 9 * 2**20 if request["node"] == "flood" else b"$ "
@@ -115,21 +115,21 @@ class Client(socketserver.StreamRequestHandler):
 
 
 def planned(topology: str) -> dict[str, Any]:
-    """The plan of a shipped topology, as a run directory has it."""
+    """Returns the plan of a shipped topology as in a run directory's plan.json."""
     file = PROJECT / "topologies" / f"{topology}.yaml"
     found: dict[str, Any] = json.loads(to_json(make_plan(load(file, {}))))
     return found
 
 
 def served(results: Path, **more: Any) -> tuple[TestClient, Any]:
-    """A client with the token of a live page of these results, and what the page watches."""
+    """Returns a client with the token of a live page of these results, and the page's watches."""
     hosts = frozenset(more.pop("hosts", {HOST}))
     app, watches = application(Settings("secret", hosts, results, every_s=0.02, **more))
     return TestClient(app, base_url=f"http://{HOST}", cookies={"vnet-8350": "secret"}), watches
 
 
 def until(socket: Any, kind: str) -> list[dict[str, Any]]:
-    """Frames up to the first of `kind`."""
+    """Returns the frames up to the first of `kind`."""
     found = [socket.receive_json()]
     while found[-1]["kind"] != kind:
         found.append(socket.receive_json())
@@ -137,7 +137,7 @@ def until(socket: Any, kind: str) -> list[dict[str, Any]]:
 
 
 def wait_for(probe: Any) -> None:
-    """Until it says yes. The deadline only ends what hangs: a busy machine may take its time."""
+    """Waits until `probe` returns true. The deadline is only against hangs: a busy machine may be slow."""
     deadline = time.monotonic() + 180
     while not probe():
         assert time.monotonic() < deadline

@@ -1,4 +1,6 @@
-"""The commands through the real command line: answers, statuses, refusals; labs are the fake driver's."""
+"""Tests the commands through the real command line with labs of the fake driver: answers, exit statuses,
+errors.
+"""
 
 from __future__ import annotations
 
@@ -126,9 +128,10 @@ def test_a_file_that_is_not_there(vnet: Any) -> None:
 
 
 def test_check_of_all_shipped_topologies(capsys: pytest.CaptureFixture[str]) -> None:
-    """In this process: starting Python for each of them takes longer than all that is checked.
+    """Shows that `vnet check` accepts every shipped topology, in this process because starting Python for
+    each would take longer.
 
-    tests/topology/test_shipped.py checks those of many runs, which are planned for seconds.
+    tests/topology/test_shipped.py checks those of many runs, whose planning takes seconds.
     """
     files = [file for file in TOPOLOGIES.rglob("*.yaml") if "profiles" not in file.parts]
     for file in sorted(file for file in files if file.stem not in MANY_RUNS):
@@ -208,7 +211,9 @@ def test_an_answer_that_does_not_fit_is_no_internal_error() -> None:
 
 @pytest.mark.parametrize("words", [("schema",), ("profiles", "lte"), ("plan", str(TOPOLOGIES / "ring.yaml"))])
 def test_a_reader_that_has_gone_is_no_error(vnet: Any, words: tuple[str, ...]) -> None:
-    """As with `| head -n 1`: the pipe is closed before anything is written."""
+    """Shows that the command ends without an error if its output pipe is closed before it writes, as with `|
+    head -n 1`.
+    """
     reads, writes = os.pipe()
     os.close(reads)
     done = subprocess.run(

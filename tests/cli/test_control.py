@@ -1,4 +1,4 @@
-"""The client of control.sock, against a peer that speaks the contract over a real Unix socket."""
+"""Tests the client of control.sock against a peer that follows the contract over a real Unix socket."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Answer = Callable[[dict[str, Any]], list[dict[str, Any]]]
 
 
 def whole(lines: Iterable[str]) -> Iterator[str]:
-    """Lines until the other side has gone, in whatever way."""
+    """Yields lines until the other side closes or resets the connection."""
     try:
         yield from lines
     except ConnectionResetError:
@@ -28,7 +28,7 @@ def whole(lines: Iterable[str]) -> Iterator[str]:
 
 
 class Peer:
-    """Answers each request line with what `answer` gives; keeps what it was asked."""
+    """Answers each request line with the result of `answer`, and keeps the requests."""
 
     def __init__(self, path: Path, answer: Answer) -> None:
         self.path, self.answer, self.asked = path, answer, list[dict[str, Any]]()
@@ -75,7 +75,7 @@ def peer(tmp_path: Path) -> Iterator[Callable[[Answer], tuple[Peer, Control]]]:
 
 
 def echo_shell(request: dict[str, Any]) -> list[dict[str, Any]]:
-    """Says its node's name in two pieces; fails on `bad`; cannot start on `gone`."""
+    """Answers `exec` with the node's name in two pieces; fails on node `bad`; cannot start on node `gone`."""
     if request["op"] != "exec":
         return [{"id": request["id"], "ok": True}]
     node, number = request["node"], request["id"]

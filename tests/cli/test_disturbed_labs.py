@@ -1,4 +1,4 @@
-"""Real labs that are disturbed on purpose: each disturbance marks the run."""
+"""Tests that each deliberate disturbance of a real lab marks its run."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def processes(line: CommandLine, role: str) -> list[int]:
 
 
 def stopped(pids: list[int], seconds: float) -> None:
-    """How long they stand still is what is tested."""
+    """Stops the processes for so many seconds."""
     for pid in pids:
         os.kill(pid, signal.SIGSTOP)
     time.sleep(seconds)
@@ -49,7 +49,7 @@ def stopped(pids: list[int], seconds: float) -> None:
 
 
 def in_namespace(node: str) -> list[int]:
-    """The agent of a node, by its namespace of the network."""
+    """Returns the pids of a node's agent, found by the node's network namespace."""
     inodes = namespaces.inodes([n for n in namespaces.of(LAB) if n.name.endswith(f".{node}")])
     found = []
     for entry in Path("/proc").iterdir():
@@ -61,7 +61,7 @@ def in_namespace(node: str) -> list[int]:
 
 
 def run(line: CommandLine, kernel: str, group: Path, disturb: Disturb) -> dict[str, Any]:
-    """The manifest of a run in a control group that is disturbed in its hold."""
+    """Returns the manifest of a run in a control group that is disturbed in its hold."""
     (line.cwd / "lab.yaml").write_text(FILE)
     process = line.start("run", "lab.yaml", "--kernel", kernel, "--json")
     (group / "cgroup.procs").write_text(str(process.pid))  # and so all that it starts
@@ -81,7 +81,7 @@ def run(line: CommandLine, kernel: str, group: Path, disturb: Disturb) -> dict[s
 
 @pytest.fixture
 def quota() -> Iterator[Path]:
-    """A control group, as of a container with a CPU limit."""
+    """Yields a control group like that of a container with a CPU limit."""
     layout = cgroup.this_machine()
     if "cpu" not in layout.mounts:
         pytest.skip("no control group has a CPU controller here")
@@ -92,8 +92,8 @@ def quota() -> Iterator[Path]:
 
 
 def throttle(group: Path) -> None:
-    """For a second of the hold, to a tenth of a core that another program of the container wants, too; a lab
-    that is slowed down for good takes long to boot and to end.
+    """Limits the group for one second of the hold to a tenth of a core, which another program of the group
+    also uses; a permanent limit would make the lab's start and end slow.
     """
     v2 = (group / "cpu.max").exists()
     quota, free = (group / "cpu.max", "max") if v2 else (group / "cpu.cfs_quota_us", "-1")

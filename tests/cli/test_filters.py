@@ -1,4 +1,4 @@
-"""Capture filters that tcpdump refuses are told before anything is made, with their line."""
+"""Tests that capture filters which tcpdump refuses are reported with their line before a lab is made."""
 
 from __future__ import annotations
 

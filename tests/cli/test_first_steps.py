@@ -1,4 +1,4 @@
-"""A newcomer's first commands: explain, schema, new, completion; through the real command line."""
+"""Tests a newcomer's first commands through the real command line: explain, schema, new, completion."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from command_line import PROJECT, TOPOLOGIES, CommandLine
 
 
 def completed(vnet: CommandLine, *words: str) -> list[str]:
-    """The shell's completions for the last of the words."""
+    """Returns the shell's completions for the last of the words."""
     asked = {"_VNET_COMPLETE": "bash_complete", "COMP_WORDS": " ".join(["vnet", *words])}
     done = subprocess.run(
         [sys.executable, "-m", "orchestrator.cli.main"],
@@ -112,7 +112,7 @@ run: {hold: 2 s}
 
 
 def test_the_smallest_file_has_a_report(vnet: CommandLine) -> None:
-    """No link, no capture, nothing but two nodes on a segment: also that is somebody's first run."""
+    """Shows that a file with only two nodes on a segment, without links and captures, has a report."""
     (vnet.cwd / "smallest.yaml").write_text(SMALLEST)
     said = vnet("run", "smallest.yaml", "--kernel", "fake", "--results", "out").stdout
     assert "index.html" in said and "cannot be reported" not in said

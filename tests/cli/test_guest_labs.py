@@ -1,4 +1,4 @@
-"""The same commands on a lab inside a User-Mode Linux guest: impairments read back, exec, clones, down."""
+"""Tests the same commands on a lab in a User-Mode Linux guest: impairments read back, exec, clones, down."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""`--hosts` at the real command line: names of the inventory in place of the file's, and what is refused."""
+"""Tests `--hosts` through the real command line: hosts of the inventory in place of the file's, and refused
+values.
+"""
 
 from __future__ import annotations
 

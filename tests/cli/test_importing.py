@@ -1,4 +1,4 @@
-"""`vnet import` through the real command line."""
+"""Tests `vnet import` through the real command line."""
 
 from __future__ import annotations
 

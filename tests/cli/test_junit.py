@@ -1,4 +1,4 @@
-"""`--junit`: verdicts as test cases, through the real command line with the fake driver's figures."""
+"""Tests `--junit` (verdicts as test cases) through the real command line, with the fake driver's figures."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PAIR = str(TOPOLOGIES / "pair.yaml")
 
 
 def cases(file: Path) -> dict[tuple[str, str], str]:
-    """(class, name) -> how it came out; the counts of each suite must agree."""
+    """Returns the outcome of each test case by (class, name); asserts that the counts of each suite agree."""
     found = {}
     for suite in ElementTree.parse(file).getroot():
         ways = [

@@ -1,4 +1,4 @@
-"""Captures that are turned on in a running lab, and their packets as they pass."""
+"""Tests captures that are started in a running lab, and the live view of their packets."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ exec tshark "$@" -l -c 2 -T fields -e ip.src
 
 @pytest.fixture
 def control(vnet: CommandLine) -> Any:
-    """The control socket of a lab `pair` of the fake driver."""
+    """Yields the control socket of a lab `pair` of the fake driver."""
     vnet("up", PAIR, "--kernel", "fake")
     with Control.connect(vnet.state / "pair" / "control.sock") as found:
         yield found

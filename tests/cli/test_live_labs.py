@@ -1,4 +1,4 @@
-"""Commands on running labs of the fake driver: each changes what the next one reads back."""
+"""Tests commands on running labs of the fake driver: each change is visible to the next command."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PAIR = str(TOPOLOGIES / "pair.yaml")
 
 @pytest.fixture
 def pair(vnet: Any) -> Any:
-    """A command line with the lab `pair` up."""
+    """Returns a command line with the lab `pair` up."""
     vnet("up", PAIR, "--kernel", "fake")
     return vnet
 
@@ -120,7 +120,9 @@ def test_down_after_kill_9_of_the_lab_process(pair: Any) -> None:
 
 @pytest.fixture
 def virtual(vnet: Any) -> Iterator[Any]:
-    """A command line that finds the state directory of a lab in virtual time: a living process, no socket."""
+    """Yields a command line that finds the state directory of a lab in virtual time, with a living process
+    but without a socket.
+    """
     directory = vnet.state / "slow"
     directory.mkdir(parents=True)
     owner = subprocess.Popen(["sleep", "60"])

@@ -1,4 +1,4 @@
-"""`vnet migrate` on files: what it shows, what it writes, what it leaves alone."""
+"""Tests the output of `vnet migrate`, the files that it writes and those that it leaves unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""NODES: names, groups, ranges and globs; properties over generated labs, the texts of refusals."""
+"""Tests NODES patterns (names, groups, ranges, globs): properties over generated labs, and the
+error texts.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page in a real browser: it draws a lab, and words from labs stay words."""
+"""Tests the page in a real browser: it draws a lab, and shows text from labs as text."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ WIDTH = "document.documentElement.scrollWidth"  # beyond the window: something t
 
 @pytest.fixture
 def hostile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """A server of a lab in which every name and text is hostile."""
+    """Yields the address of a page of a lab in which every name and text contains an attack."""
     monkeypatch.setenv("VNET_STATE_DIR", str(tmp_path / "s"))
     run = tmp_path / "results" / "shown" / "1"
     (run / "raw" / "logs").mkdir(parents=True)
@@ -169,7 +169,7 @@ def test_what_was_seen_can_be_looked_at_again(
 
 @contextmanager
 def held(campaign: Path) -> Iterator[None]:
-    """Its process stands still once it has begun: it cannot be done before the page is."""
+    """Stops the campaign's process once it has begun, so that it cannot end before the page is ready."""
     while not (campaign / "campaign.json").exists():
         time.sleep(0.01)
     runner = int(json.loads((campaign / "page.json").read_text())["pid"])
@@ -224,7 +224,7 @@ THERE = f"""name => [...document.querySelectorAll("a, button, summary, [tabindex
 
 
 def keys_to(page: Page, name: str) -> None:
-    """By Tab to what bears this name, once it is there, as somebody without a mouse gets there."""
+    """Moves the focus by Tab to the element of this name, as a user without a mouse does."""
     page.wait_for_function(THERE, arg=name)
     for _ in range(200):  # more than once around the page
         page.keyboard.press("Tab")
@@ -239,7 +239,7 @@ def press(page: Page, name: str) -> None:
 
 
 def change(page: Page, name: str, *effects: str | re.Pattern[str]) -> None:
-    """A button of the panel by keys, what is said then, and what is seen of it."""
+    """Presses a button of the panel by keys, and waits for the confirmation and the effects."""
     press(page, name)  # at once this says "…"
     comes(page.locator("#panel [role=status]"), "Done, read back")
     for effect in effects:
@@ -274,7 +274,7 @@ CONTRAST = """() => {
 
 
 def weak(page: Page) -> Any:
-    """Texts that stand out too little, once no colour is on its way to another."""
+    """Returns the texts with too little contrast, once no animation of colours runs."""
     page.wait_for_function("() => document.getAnimations().length === 0")
     return page.evaluate(CONTRAST)
 

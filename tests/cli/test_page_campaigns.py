@@ -1,4 +1,4 @@
-"""Campaigns begun, stopped and gone on with from the live page, by the real command and the fake driver."""
+"""Tests that the live page starts, stops and resumes campaigns, with the real command and the fake driver."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Silent clients neither keep the live page from others nor stay connected."""
+"""Tests that silent clients of the live page neither block others nor stay connected."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ async def hello(scope: object, receive: object, send: Callable[[dict[str, object
 
 
 def serving(test: Callable[[int], Awaitable[None]]) -> None:
-    """Runs the test beside a server, with the port of the server."""
+    """Starts a server and runs the test with the server's port."""
 
     async def both() -> None:
         listener = Listener(socket.AF_INET, socket.SOCK_STREAM)

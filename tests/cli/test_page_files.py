@@ -1,4 +1,4 @@
-"""The live page serves files of runs, and no others."""
+"""Tests that the live page serves files of runs and no others."""
 
 from __future__ import annotations
 

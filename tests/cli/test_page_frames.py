@@ -1,4 +1,4 @@
-"""The live page turns the files of a lab into lines, rates, flows and places on the map."""
+"""Tests that the live page turns the files of a lab into lines, rates, flows and places on the map."""
 
 from __future__ import annotations
 
@@ -120,7 +120,9 @@ def test_groups_fold_at_any_size(count: int) -> None:
 
 @pytest.mark.parametrize("linked", [(), (0,), (1,), (0, 2), (0, 1, 2, 3)])
 def test_no_line_runs_under_a_box_that_is_none_of_its_ends(linked: tuple[int, ...]) -> None:
-    """Links are longer than plain lines: of nodes in one segment, those with a link stand farther away."""
+    """Shows that no line crosses a foreign box: nodes with a link stand farther from their segment than those
+    without.
+    """
     nodes = {f"n{i}": {"group": f"n{i}", "interfaces": [{"segment": "lan"}], "roles": []} for i in range(4)}
     links = {f"l{i}": {"a": f"n{i}", "b": "lan", "kind": "access"} for i in linked}
     made = drawing({"nodes": nodes, "links": links, "segments": [{"name": "lan"}]})
@@ -137,7 +139,9 @@ def test_no_line_runs_under_a_box_that_is_none_of_its_ends(linked: tuple[int, ..
 
 
 def test_the_longest_way_reads_from_left_to_right() -> None:
-    """Senders, their segment, a router, the bottleneck, a router, a segment, receivers."""
+    """Shows that senders, their segment, a router, the bottleneck, a router, a segment and receivers are
+    drawn from left to right.
+    """
     within = {"s": "left", "r1": "left", "r2": "right", "d": "right"}
     names = ["s1", "s2", "s3", "r1", "r2", "d1", "d2", "d3"]
     segment = {name: within.get(name, within.get(name[0], "")) for name in names}

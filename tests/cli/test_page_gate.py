@@ -1,4 +1,4 @@
-"""Access to the live page, and the requests that its answers forbid."""
+"""Tests the access control of the live page, and the requests that its headers forbid."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A running lab on the live page: what is asked of it and when, its changes, shells and logs."""
+"""Tests a running lab on the live page: the requests to the lab and their times, changes, shells and logs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Metrics of labs for Prometheus: what they say, to whom, and that its own parsers take them."""
+"""Tests the metrics of labs for Prometheus: their values, their access control, and that Prometheus' own
+parsers accept them.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ OPEN = {"Accept": "application/openmetrics-text; version=1.0.0"}
 
 
 def facts(lab: str = "shown") -> Facts:
-    """A lab of which everything is known, with names that no parser likes."""
+    """Returns a lab with all facts known, and with names that are hard for parsers."""
     nodes, links, flows = Nodes(), Links(), Flows({"0": Known("flow", HOSTILE)})
     nodes.feed([f"1000000000,{lab}-node,1500000000,1,2,3,4,5"])
     links.feed(["1000000000,wan,forward,1250,10,2,0,42,1"])

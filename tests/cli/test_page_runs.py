@@ -1,4 +1,4 @@
-"""Finished runs played again, campaigns as a matrix."""
+"""Tests the replay of finished runs, and campaigns as a matrix."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def plan() -> dict[str, Any]:
 
 @pytest.fixture
 def results(tmp_path: Path, plan: dict[str, Any]) -> Path:
-    """A run of three seconds of which everything is known."""
+    """Returns the results directory with a run of three seconds in which all data are known."""
     run = tmp_path / "pair" / "1"
     (run / "raw").mkdir(parents=True)
     (run / "pcap").mkdir()
@@ -162,7 +162,7 @@ def test_a_campaign_shows_every_cell_that_is_planned(tmp_path: Path) -> None:
 
 
 def test_the_command_prints_the_address_and_ends_by_ctrl_c(vnet: CommandLine) -> None:
-    """Where there are no results, too: labs may run that somebody wants to see."""
+    """Shows that the command serves without results, too, because labs may run, and refuses a port in use."""
     process = vnet.start("serve", "--port", "0")
     assert process.stderr is not None
     address = re.search(r"http://\S+", process.stderr.readline())

@@ -1,4 +1,4 @@
-"""A snippet that the page offers makes the same impairment again, or states what it leaves out."""
+"""Tests that a snippet offered by the page makes the same impairment again, or states what it omits."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ WANS = {
 
 
 def asked(tmp_path: Path, wan: str, events: str = "  - {at: hold + 1 s, link-down: wan}") -> Any:
-    """The link as planned, and the timeline's first event."""
+    """Returns the impairment of the planned link, and the first event of the timeline."""
     file = tmp_path / "trial.yaml"
     file.write_text(FILE.format(wan=wan, events=events))
     plan = make_plan(load(file, {}))
@@ -55,7 +55,7 @@ def test_what_is_pasted_makes_the_link_again(tmp_path: Path, name: str) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """Tuples and lists alike."""
+    """Returns the value with tuples turned into lists."""
     if isinstance(value, dict):
         return {key: _plain(one) for key, one in value.items()}
     return [_plain(one) for one in value] if isinstance(value, list | tuple) else value

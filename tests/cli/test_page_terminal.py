@@ -1,4 +1,6 @@
-"""What a page sends to a terminal's WebSocket as its size, and how much output waits for a slow page."""
+"""Tests the size that a page sends to a terminal's WebSocket, and the limit on output that waits for a slow
+page.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The live page as a person uses it: a real lab in User-Mode Linux, Debian's chromium, every button.
+"""Tests the live page as a user: a real lab in User-Mode Linux, Debian's chromium, every button.
 
-With VNET_PICTURES=DIR the pictures of the documentation are written there on the way (`make pictures`).
+With VNET_PICTURES=DIR, the pictures of the documentation are written there (`make pictures`).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ pytestmark = [
 
 
 def press(page: Page, button: str, said: str = "Done, read back") -> None:
-    """A button of the panel, and what the page says then."""
+    """Presses a button of the panel, and waits for the page's answer `said`."""
     page.locator("#panel").get_by_role("button", name=button, exact=True).first.click()
     comes(page.locator("#panel [role=status]").first, said)
 

@@ -1,4 +1,6 @@
-"""Programs that account for their own messages, on the machine's own kernel; one of them writes nonsense."""
+"""Tests programs that record their own messages, on the machine's own kernel; one of them writes invalid
+records.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A real lab in the machine's own kernel through the command line: exec, shell on a pty, clones, Ctrl-C."""
+"""Tests a real lab on the machine's own kernel through the command line: exec, shell on a pty, clones,
+Ctrl-C.
+"""
 
 from __future__ import annotations
 
@@ -75,7 +77,7 @@ def test_input_and_binary_output_pass_unharmed(lab: Any) -> None:
 
 
 class Terminal:
-    """The far end of a pty on which a command runs."""
+    """Runs a command on a pty and holds its other end."""
 
     def __init__(self, argv: list[str], env: dict[str, str]) -> None:
         self.pid, self.fd = pty.fork()
@@ -84,7 +86,7 @@ class Terminal:
         self.seen = ""
 
     def until(self, text: str) -> str:
-        """The output up to and including `text`."""
+        """Returns the output up to and including `text`."""
         deadline = time.monotonic() + 30
         while text not in self.seen:
             assert time.monotonic() < deadline, self.seen
@@ -97,7 +99,7 @@ class Terminal:
         os.write(self.fd, text.encode())
 
     def status(self) -> int:
-        """Exit status; what is still written is read so that the command can end."""
+        """Returns the exit status; reads the remaining output first, so that the command can end."""
         while True:
             try:
                 if not os.read(self.fd, 65536):
@@ -144,7 +146,7 @@ run: {hold: 60 s, drain: 5 s}
 
 
 def begun(process: subprocess.Popen[str], word: str) -> None:
-    """Read a run's progress lines until one has `word`."""
+    """Reads a run's progress lines until one contains `word`."""
     assert process.stderr is not None
     while word not in (line := process.stderr.readline()):
         assert line, process.wait(10)

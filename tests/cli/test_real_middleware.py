@@ -1,4 +1,4 @@
-"""Two programs of middleware on the machine's own kernel, where `make middleware` has built them."""
+"""Tests two middleware programs on the machine's own kernel, if `make middleware` has built them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The report of a hostile run in a real browser: it runs no script, asks nothing and loads nothing."""
+"""Tests the report of a run with hostile texts in a real browser: it runs no script, opens no dialog and
+loads nothing.
+"""
 
 from __future__ import annotations
 

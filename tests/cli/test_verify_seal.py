@@ -1,4 +1,4 @@
-"""`vnet verify` of a run in virtual time: files that the comparison leaves out are held against the seal."""
+"""Tests that `vnet verify` of a run in virtual time compares files outside the comparison with the seal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The pages of docs/contracts are as the types of the contract say, and tables are as their schemas say."""
+"""Tests that the pages of docs/contracts agree with the types of the contract, and tables with
+their schemas.
+"""
 
 from __future__ import annotations
 

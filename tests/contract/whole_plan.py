@@ -1,4 +1,4 @@
-"""Makes a plan of which a test says a part into a whole one."""
+"""Completes a partial plan of a test with default values."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from contract.plan import PLAN_FORMAT, Plan
 
 
 def plan_of(given: dict[str, Any] | None = None) -> Plan:
-    """The plan with these parts."""
+    """Returns the plan with these parts and default values for the rest."""
     return build(Plan, whole(Plan, given))
 
 
 def whole(hint: Any, given: Any = None) -> Any:
-    """JSON of a value of that type: what is given of it, and for the rest a value that says nothing."""
+    """Returns a value of that type as JSON: the given parts, and neutral values for the rest."""
     origin, args = get_origin(hint), get_args(hint)
     if dataclasses.is_dataclass(hint):
         known, hints = given or {}, get_type_hints(hint)

@@ -1,4 +1,4 @@
-"""Fenced text of the pages: blocks of commands, of Python and of data, and words in backticks."""
+"""Finds the code in the pages: fenced blocks of commands, Python and data, and words in backticks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PROGRAMS = (
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block, and where it stands."""
+    """A fenced block and its place."""
 
     page: str
     line: int
@@ -38,7 +38,7 @@ class Block:
         return [line.strip() for line in self.text.splitlines() if line.strip()]
 
     def commands(self) -> list[str]:
-        """Its command lines without comments; none where it shows something else."""
+        """Returns the block's command lines without comments; empty if it shows something else."""
         if self.info.split(" ")[0] not in SHELL:
             return []
         prompted = [line.removeprefix("$ ") for line in self.lines() if line.startswith("$ ")]
@@ -70,7 +70,7 @@ def blocks() -> Iterator[Block]:
 
 
 def spans() -> Iterator[tuple[str, str]]:
-    """`page:line` and text of each span that begins with `vnet`."""
+    """Yields `page:line` and text of each span in backticks that begins with `vnet`."""
     for page in pages():
         text = FENCE.sub(lambda found: "\n" * found[0].count("\n"), page.read_text(encoding="utf-8"))
         for found in SPAN.finditer(text):

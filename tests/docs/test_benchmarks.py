@@ -1,4 +1,4 @@
-"""The line that a benchmark changes in a copy of the program still exists in the program."""
+"""Tests that the line which a benchmark changes in a copy of the program still exists in the program."""
 
 from __future__ import annotations
 

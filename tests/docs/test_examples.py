@@ -1,4 +1,6 @@
-"""Published examples: what is left out of a page, and that a drawing still says the same."""
+"""Tests published examples: the content that is left out of a page, and whether a drawing still has the same
+labels.
+"""
 
 import gzip
 import json
@@ -26,7 +28,7 @@ RUN = publish.Command(["run", "--time", "virtual"])
 
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
-    """A run in virtual time with a page and two tables."""
+    """Makes a run directory in virtual time with a page and two tables."""
     run = tmp_path / "run"
     (run / "report" / "tables").mkdir(parents=True)
     (run / "report" / "figures").mkdir()

@@ -1,4 +1,4 @@
-"""Numbers of published examples stand in the pages as the examples' tables have them."""
+"""Tests that numbers of published examples in the pages equal those in the examples' tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The gallery has every topology that ships, says what its runs said, and its commands are good."""
+"""Tests that the gallery lists every shipped topology, gives the results of its runs, and has
+valid commands.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The glossary: at most 60 words, each with one sentence and the standard or tool that it comes from."""
+"""Tests the glossary: at most 60 words, each with one sentence and the standard or tool that it
+comes from.
+"""
 
 from __future__ import annotations
 

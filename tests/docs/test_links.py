@@ -1,4 +1,4 @@
-"""Links between pages, and the pages that code and error texts name, lead somewhere."""
+"""Tests that links between pages, and the pages that code and error texts name, exist."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ NAMED = re.compile(r"docs/[\w/.-]+\.md")
 
 
 def broken_links(root: Path) -> list[str]:
-    """`page: link` of every relative link in README.md and docs that leads to no file."""
+    """Returns `page: link` of every relative link in README.md and docs whose file does not exist."""
     pages = [root / "README.md", *sorted((root / "docs").rglob("*.md"))]
     found = [(page, link) for page in pages for link in LINK.findall(page.read_text(encoding="utf-8"))]
     local = [(page, link) for page, link in found if "://" not in link and not link.startswith("mailto:")]
@@ -43,7 +43,9 @@ THEIRS = {"tests/integration"}  # netlab's, docs/exchange.md
 
 
 def files_missing(root: Path) -> list[str]:
-    """`page: file` of each file of the tree that a page names in backticks and that is not there."""
+    """Returns `page: file` of each file of the repository that a page names in backticks but that does not
+    exist.
+    """
     pages = [root / "README.md", *sorted((root / "docs").rglob("*.md"))]
     named = [(page, name) for page in pages for name in FILE.findall(page.read_text(encoding="utf-8"))]
     own = [(page, name) for page, name in named if not STANDS_FOR.search(name) and name not in THEIRS]

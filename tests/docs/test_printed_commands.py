@@ -1,7 +1,7 @@
-"""Every command line that README.md and the pages print.
+"""Tests every command line that README.md and the pages print.
 
-`vnet` takes it, its file and parameters exist, `make` has its target. Lines that make no lab are run as
-printed; a command of another program is listed with who checks it.
+`vnet` accepts it, its file and parameters exist, and `make` has its target. Lines that make no lab are run as
+printed; a command of another program is listed with the test that checks it.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def lines_of_vnet() -> list[tuple[str, str]]:
 
 
 def parsed(arguments: str) -> click.Context:
-    """The context of the command that takes the line; click's own error where it does not."""
+    """Returns the context of the command that accepts the line; click's own error if none does."""
     command: click.Command = vnet
     context, words = click.Context(vnet, info_name="vnet"), shlex.split(arguments)
     while isinstance(command, click.Group):
@@ -118,13 +118,15 @@ def test_a_line_of_vnet_is_taken(where: str, line: str) -> None:
 
 
 def test_what_stands_in_backticks_names_commands_and_their_options() -> None:
-    """Not each is whole: arguments may be left out."""
+    """Shows that commands in backticks, which may lack arguments, use existing commands and options."""
     wrong = [f"{where}: {text}: {word}" for where, text in spans() for word in unknown_words(text)]
     assert wrong == []
 
 
 def unknown_words(text: str) -> list[str]:
-    """Commands that there are not, and options that the command has not; what follows ` -- ` is another's."""
+    """Returns the commands and options of the text that do not exist; words after ` -- ` are for another
+    program.
+    """
     command: click.Command = vnet
     words = VNET.sub("", " ".join(text.split())).split(" -- ")[0].split()
     while isinstance(command, click.Group) and words and words[0] not in ("COMMAND", "--help"):
@@ -171,7 +173,7 @@ def test_named_packages_and_playbooks_exist() -> None:
 
 
 def still() -> list[str]:
-    """Lines in blocks and, where they are whole, in backticks."""
+    """Returns the lines that make no lab, from blocks and, if complete, from backticks."""
     spanned = [VNET.sub("", " ".join(text.split())) for _, text in spans()]
     lines = {line for line in [line for _, line in lines_of_vnet()] + spanned if line.startswith(STILL)}
     return sorted(line for line in lines if not any(word in line for word in NOT_HERE) and _whole(line))
@@ -186,7 +188,7 @@ def _whole(line: str) -> bool:
 
 
 def to_run() -> dict[str, str]:
-    """Lines of labs that must run as printed, each with the page where it stands first."""
+    """Returns the lines of labs that must run as printed, each with the first page that has it."""
     found: dict[str, str] = {}
     for where, line in lines_of_vnet():
         if not line.startswith(STILL) and not why_not(line):
@@ -208,7 +210,7 @@ def test_each_entry_of_the_list_has_its_lines(pattern: str) -> None:
 
 
 def files_of(page: str) -> dict[str, str]:
-    """The files that a page shows with their names."""
+    """Returns the files that a page shows with their names."""
     named = re.compile(r'title="([^"]+)"')
     return {title[1]: b.text for b in blocks() if b.page == page and (title := named.search(b.info))}
 
@@ -236,7 +238,9 @@ def test_a_lab_ends_well_as_printed(line: str, page: str, tmp_path: Path) -> Non
 
 
 def test_what_makes_no_lab_runs_as_printed(tmp_path: Path) -> None:
-    """In one process: starting Python a hundred times would take most of the time."""
+    """Shows that lines which make no lab succeed, all in one process, because starting Python a hundred times
+    would take longer.
+    """
     for name in ("topologies", "docs"):
         (tmp_path / name).symlink_to(ROOT / name)
     (tmp_path / "lines").write_text("\n".join(still()))

@@ -1,4 +1,6 @@
-"""The Python and SQL that the pages print: the tests of docs/pytest.md and the programs of docs/python.md."""
+"""Tests the Python and SQL that the pages print: the tests of docs/pytest.md and the programs of
+docs/python.md.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ def printed(page: str, number: int, language: str = "python") -> Block:
 
 
 def run(place: Path, *argv: str) -> str:
-    """Output of a command in `place`, where nothing of a lab is left afterwards."""
+    """Runs Python in `place` and returns its output; asserts that it succeeds and leaves nothing of a lab."""
     state = place / "s"
     environment = os.environ | {"VNET_STATE_DIR": str(state), "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
@@ -75,7 +77,9 @@ def test_a_run_is_read(tmp_path: Path) -> None:
 
 
 def test_a_data_set_is_queried(tmp_path: Path) -> None:
-    """A data set of two runs, as `vnet campaign dataset` makes it (tests/reports/test_reports_dataset.py)."""
+    """Shows that the printed Python and SQL query a data set of two runs, laid out as `vnet campaign dataset`
+    does it (tests/reports/test_reports_dataset.py).
+    """
     for qos, latencies in ((0, [1, 2, 3]), (1, [4, 5, 6])):
         levels = f"level_qos={qos}/level_topology=mqtt-many-to-one"
         cell = tmp_path / f"results/c/dataset/messages/cell=q{qos}/repetition=1/{levels}"

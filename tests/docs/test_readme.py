@@ -1,4 +1,6 @@
-"""README: one screen, a file of ten lines and a command that do what it says, a picture of that file."""
+"""Tests the README: it fits a screen, its file of ten lines and its command work, and its picture shows that
+file.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,7 @@ def test_the_licence_is_the_one_that_the_packages_state() -> None:
 
 
 def words(svg: str) -> list[str]:
-    """The labels of a drawing: where they stand depends on graphviz's version."""
+    """Returns the labels of a drawing; their positions depend on graphviz's version."""
     return sorted(re.findall(r"<text[^>]*>([^<]*)</text>", svg))
 
 
@@ -63,7 +65,7 @@ def test_its_picture_is_of_its_file(tmp_path: Path) -> None:
 
 
 def printed(unit: str) -> str:
-    """The number before these words."""
+    """Returns the number that README.md prints before these words."""
     found = re.search(rf"([\d,.]+)\s+{unit}", README.read_text(encoding="utf-8"))
     assert found is not None, unit
     return found[1]

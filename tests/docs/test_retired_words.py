@@ -1,6 +1,8 @@
-"""Retired words (docs/glossary.md has the present ones) stay out of code, docs, messages and reports.
+"""Tests that retired words (docs/glossary.md has the present ones) stay out of code, docs, messages and
+reports.
 
-A word gets a line in RETIRED when its last use is gone. ALLOWED names the places that need it, and why.
+A word gets a line in RETIRED when its last use is gone. ALLOWED names the places that need it, with the
+reason.
 """
 
 from __future__ import annotations
@@ -61,7 +63,7 @@ MADE = {"target", "build", "dist", "results", "site", "node_modules", "__pycache
 
 @cache
 def files() -> dict[str, list[str]]:
-    """Lines of all files that we write, by path."""
+    """Returns the lines of all files of the project's own, by path."""
     found: dict[str, list[str]] = {}
     for directory, below, names in os.walk(ROOT):
         below[:] = [one for one in below if not one.startswith(".") and one not in MADE]

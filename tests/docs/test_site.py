@@ -1,4 +1,6 @@
-"""The documentation as a site: links lead somewhere, nothing comes from elsewhere, search finds."""
+"""Tests the documentation site: links lead somewhere, nothing is loaded from other servers, search finds
+pages.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ def build(site: Path, *options: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Built strictly: mkdocs fails at a link or an anchor that leads nowhere, and at a page in no menu."""
+    """Builds the site strictly: mkdocs fails at a broken link or anchor, and at a page in no menu."""
     made = tmp_path_factory.mktemp("site")
     done = build(made)
     assert done.returncode == 0, done.stdout + done.stderr

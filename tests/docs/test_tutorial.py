@@ -1,6 +1,7 @@
-"""Steps of the tutorial and guides that a reader types: files written, commands typed, answers compared.
+"""Follows the tutorial and guides as a reader does: writes their files, types their commands, compares the
+answers.
 
-A page is typed where it has blocks of ```console: all that it prints there, in an empty directory.
+A page is typed if it has blocks of ```console: everything that it prints there, in an empty directory.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ LIKE = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 @pytest.fixture
 def reader(tmp_path: Path) -> Iterator[dict[str, str]]:
-    """A reader's environment, with vnet on the path; checks that no lab is left at the end of a step."""
+    """Yields a reader's environment, with vnet on the path; asserts at the end of a step that no
+    lab is left.
+    """
     state = tmp_path.parent / f"{tmp_path.name}-state"
     own = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "VNET_STATE_DIR": str(state)}
     yield os.environ | own | {"COLUMNS": "120", "PYTEST_ADDOPTS": "-p no:cacheprovider"}

@@ -1,4 +1,4 @@
-"""tests/run.sh: a test that is wrong fails the run; one that only failed among others is named."""
+"""Tests tests/run.sh: a faulty test fails the run; a test that only fails beside others is named."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""tests/parts.py: every part runs, and the end shows what failed in each of them."""
+"""Tests tests/parts.py: every part runs, and the end shows the failures of each."""
 
 from __future__ import annotations
 
@@ -60,7 +60,9 @@ def test_a_process_that_keeps_the_output_open_is_not_waited_for() -> None:
 
 
 def test_a_group_begins_when_all_before_it_have_ended(tmp_path: Path) -> None:
-    """`first` waits for a file of `second`, so they run at the same time; `alone` sees both files."""
+    """Shows that parts of a group run at the same time (`first` waits for a file of `second`), and that a
+    later group begins after both.
+    """
     status, lines = run(
         "--side-by-side",
         "2",

@@ -1,4 +1,6 @@
-"""Lines of text in the pages wrap near 100 characters, and wrapping changes nothing that a reader sees."""
+"""Tests that lines of text in the pages wrap near 100 characters, and that wrapping changes nothing that a
+reader sees.
+"""
 
 from __future__ import annotations
 

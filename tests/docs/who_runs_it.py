@@ -1,7 +1,8 @@
-"""Printed lines that no test runs as they stand, and why: of `vnet` by a pattern, of make by the target.
+"""Lists the printed lines that no test runs as printed, with the reason: those of `vnet` by a pattern, those
+of make by the target.
 
-All others run: see test_printed_commands.py. A line that is in neither place fails a test, and so does an
-entry here that no line needs any more.
+All others run (test_printed_commands.py). A line in neither place fails a test, and so does an entry here
+that no line needs any more.
 """
 
 from __future__ import annotations
@@ -53,5 +54,5 @@ MADE = {
 
 
 def why_not(line: str) -> str | None:
-    """Why no test runs the line here; None if one must."""
+    """Returns the reason why no test runs the line; None if one must."""
     return next((why for pattern, why in NOT_RUN.items() if re.search(pattern, line)), None)

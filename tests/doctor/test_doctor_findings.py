@@ -1,4 +1,6 @@
-"""The doctor's findings on invented machines; on this machine it answers soon and in full."""
+"""Tests the doctor's findings on simulated machines, and that its check of this machine is quick and
+complete.
+"""
 
 from __future__ import annotations
 
@@ -205,7 +207,9 @@ def test_this_machine_is_examined_soon_and_as_plain_data():
 
 
 def test_a_programs_version_is_asked_for_as_its_room_says_and_in_no_other_way(tmp_path):
-    """RabbitMQ's server starts, whatever it is given."""
+    """Shows that a program is not started to ask for its version if its module names another command, because
+    RabbitMQ's server starts with any option.
+    """
     started = tmp_path / "started"
     server = tmp_path / "server"
     server.write_text(f"#!/bin/sh\ntouch {started}\n")

@@ -1,4 +1,4 @@
-"""Two routers with OSPF and two hosts, as containerlab describes them."""
+"""Writes a containerlab topology: two routers with OSPF and two hosts."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ line vty
 
 
 def write(directory: Path) -> Path:
-    """The file, with the routers' configurations beside it."""
+    """Writes the topology file, with the routers' configurations beside it, and returns its path."""
     for number, (folder, wire) in enumerate((("one", "10.0.12.1/31"), ("two", "10.0.12.0/31")), 1):
         (directory / folder).mkdir()
         text = ROUTER.format(name=f"R{number}", number=number, wire=wire, lan=f"192.168.1{number}")

@@ -1,4 +1,4 @@
-"""A lab of Kathará: two routers with OSPF of Quagga, a network of three, and a wire with a delay."""
+"""Writes a Kathará lab: two routers with OSPF of Quagga, a network of three, and a link with a delay."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ log file /tmp/ospfd.log
 
 
 def write(directory: Path) -> Path:
-    """The lab's directory, below `directory`."""
+    """Writes the lab's directory below `directory`, and returns its path."""
     lab = directory / "Two Routers"
     for name in ("r1", "r2"):
         (lab / name / "etc/quagga").mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""Projects of Docker Compose with the programs of their images, from archives."""
+"""Tests Docker Compose projects with the programs of their images, from archives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""containerlab's topologies become topologies that are planned, and what does not carry over is said."""
+"""Tests that containerlab topologies become valid topologies, and that what cannot be converted
+is reported.
+"""
 
 from __future__ import annotations
 

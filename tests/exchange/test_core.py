@@ -1,4 +1,4 @@
-"""Scenarios of CORE become topologies that are planned, and what does not carry over is said."""
+"""Tests that CORE scenarios become valid topologies, and that what cannot be converted is reported."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ SCENARIO = f"""\
 
 
 def _read(tmp_path: Path, text: str) -> tuple[str, str]:
-    """The topology, and everything that is said."""
+    """Returns the topology's text, and all messages of the import."""
     file = tmp_path / "Two.xml"
     file.write_text(text)
     network = read(file)

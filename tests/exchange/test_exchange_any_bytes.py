@@ -1,4 +1,6 @@
-"""Files of other tools, changed by chance: read, or refused as files are; never another error."""
+"""Tests that randomly changed files of other tools are read or refused as files, and never cause another
+error.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Plans for other tools: what containerlab gets comes back alike, Mininet's is a script, the rest is said."""
+"""Tests exports: containerlab's files can be imported again unchanged, Mininet's is a script, and the rest is
+reported.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Projects of GNS3 become topologies that are planned, and what does not carry over is said."""
+"""Tests that GNS3 projects become valid topologies, and that what cannot be converted is reported."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _node(ident: str, kind: str, **properties: Any) -> dict[str, Any]:
 
 
 def _link(first: str, second: str, **more: Any) -> dict[str, Any]:
-    """Ends as NODE/ADAPTER/PORT."""
+    """Returns a link between two ends of the form NODE/ADAPTER/PORT."""
     ends = [
         dict(zip(("node_id", "adapter_number", "port_number"), end.split("/"), strict=True))
         for end in (first, second)

@@ -1,4 +1,6 @@
-"""A construct that changes changes the result of an import, or what is told of it; nothing is lost in silence."""
+"""Tests that every construct which is changed in a file changes the import's result or its messages; nothing
+is lost silently.
+"""
 
 from __future__ import annotations
 
@@ -115,7 +117,7 @@ CHANGES: dict[str, tuple[str, Read, list[tuple[str, str]]]] = {
 
 
 def told(file: Path, text: str, read: Read) -> str:
-    """Everything that the user gets: the file, and the lists; or the refusal."""
+    """Returns everything that the user gets: the topology and the lists of messages, or the error."""
     file.write_text(text)
     for name in ("up", "down"):
         (file.parent / name).write_text("1\n2\n" if name == "up" else "1\n3\n")

@@ -1,4 +1,4 @@
-"""Labs of Kathará become topologies that are planned, and what does not carry over is said."""
+"""Tests that Kathará labs become valid topologies, and that what cannot be converted is reported."""
 
 from __future__ import annotations
 

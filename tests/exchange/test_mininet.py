@@ -1,4 +1,4 @@
-"""Scripts of Mininet become topologies; nothing of them is made, and no command of theirs is run."""
+"""Tests that Mininet scripts become topologies without making a network or running a command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Topologies of netlab become topologies that are planned, and what does not carry over is said."""
+"""Tests that netlab topologies become valid topologies, and that what cannot be converted is reported."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ validate: {ping: {nodes: [h1]}}
 
 
 def _read(tmp_path: Path, text: str, **options: Any) -> tuple[Plan, str, str]:
-    """The plan, the topology's text, and everything that is said."""
+    """Returns the plan, the topology's text, and all messages of the import."""
     file = tmp_path / "topology.yml"
     file.write_text(text)
     network = read(file, **options)

@@ -1,4 +1,6 @@
-"""Startup scripts are run for their effect: conditions, loops, functions, spellings of ip and ifconfig."""
+"""Tests that the effect of startup scripts is interpreted: conditions, loops, functions, forms of ip and
+ifconfig.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from orchestrator.exchange.startup import Startup
 
 
 def run(text: str, hostname: str = "r1") -> tuple[Machine, list[str]]:
-    """The machine after the script, and what was left out."""
+    """Returns the machine after the script, and the messages about the parts that were left out."""
     machine = Machine("m")
     startup = Startup(machine, hostname, lambda line: f"line {line}")
     startup.script(text)

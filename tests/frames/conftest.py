@@ -1,4 +1,4 @@
-"""A launcher with real nodes, as the agent's own tests have it."""
+"""Provides a launcher with real nodes, as for the agent's own tests."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from agent_launcher import BINARY, Launcher, leftovers
 
 @pytest.fixture
 def launcher(tmp_path: Path) -> Iterator[Any]:
-    """Nodes a and b on one bridge; afterwards nothing of them is left."""
+    """Yields a launcher with nodes a and b on one bridge; asserts afterwards that nothing of them is left."""
     if os.geteuid() != 0:
         pytest.skip("network namespaces need root")
     if not BINARY.exists():

@@ -1,4 +1,6 @@
-"""Frames between two real nodes: each is accounted for, trials are told apart, mistakes are named."""
+"""Tests frames between two real nodes: each is accounted for, trials are distinguished, and mistakes are
+named.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ SECOND = 1_000_000_000
 
 
 def trial(launcher: Any, number: int, size: int, rate_fps: float, count: int) -> dict[str, Any]:
-    """Sender's and receiver's answers of one trial from a to b, as one dictionary."""
+    """Runs one trial from a to b, and returns the answers of the sender ("tx") and the receiver ("rx")."""
     armed = launcher.do("frames", node="b", action="listen", iface="eth0", trial=number, count=count)
     sent = send(launcher, armed["mac"], number, size, rate_fps, count)
     got = launcher.do("frames", node="b", action="collect", sent=sent["sent"], wait_ns=2 * SECOND)
@@ -99,7 +101,9 @@ def test_sizes_that_cannot_be_sent_are_refused(launcher: Any, size: int, said: s
 @pytest.mark.root
 @pytest.mark.parametrize("bypass", [False, True])
 def test_a_link_that_is_down_ends_the_trial_in_its_time(launcher: Any, bypass: bool) -> None:
-    """With the queue discipline the frames are refused; past it they wait until the trial's end."""
+    """Shows that the trial ends in time: with a qdisc the frames are refused, without one they wait until the
+    trial's end.
+    """
     subprocess.run(["ip", "-n", launcher.core, "link", "set", "p0", "down"], check=True)
     begin = time.monotonic()
     sent = launcher.do(

@@ -1,7 +1,7 @@
-"""Trials through real links whose true answer is known: netem's rate, queue, loss and copies.
+"""Tests trials through real links whose true answer is known: netem's rate, queue, loss and copies.
 
-In virtual time where this machine has the lab's own kernel: no other work on the machine can then be in the
-answer, and what is left of the tolerance is the search's.
+If this machine has the lab's own kernel, they run in virtual time: other work on the machine then has no
+effect, and the tolerance is only that of the search.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ run: {{ramp: 0 s, hold: 1 s, drain: 1 s}}
 
 @pytest.fixture(scope="module")
 def run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The run directory of the topology above, complete, with its report."""
+    """Returns the run directory of the topology above, complete, with its report."""
     base = tmp_path_factory.mktemp("frames")
     (base / "known.yaml").write_text(TOPOLOGY)
     argv = [sys.executable, "-m", "orchestrator.cli.main", "run", str(base / "known.yaml")]
@@ -87,7 +87,9 @@ def findings(run_dir: Path) -> dict[str, float]:
 
 
 def test_throughput_is_the_rate_of_the_link(findings: dict[str, float]) -> None:
-    """Within the search's 1 % and the 1 % by which a growing queue is seen; not above, but for jitter."""
+    """Shows that throughput is within the search's 1 % and the 1 % that a growing queue needs to be seen, and
+    not above except by jitter.
+    """
     true = shaped_fps(512, RATE)
     assert (1 - SLOWER) * true <= findings["throughput"] <= 1.005 * true
 
@@ -111,7 +113,9 @@ def test_an_overload_comes_out_at_the_rate_of_the_link(trials: pl.DataFrame) -> 
 
 
 def test_loss_and_copies_are_those_of_the_link(trials: pl.DataFrame) -> None:
-    """netem draws for each frame: binomial, judged at four standard deviations."""
+    """Shows that loss and copies are within four standard deviations of a binomial, because netem draws for
+    each frame.
+    """
     lossy = trials.filter(pl.col("test") == "frame-loss")
     sent, lost, copies, received = (
         int(lossy.get_column(c).sum()) for c in ("sent", "lost", "duplicates", "received")

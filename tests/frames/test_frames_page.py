@@ -1,4 +1,4 @@
-"""From a topology to its page over an invented path: one run, and a campaign of sizes."""
+"""Tests trials from the topology to the page over a simulated path: one run, and a campaign of sizes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TOPOLOGY = PROJECT / "topologies" / "nic-qualification.yaml"
 
 
 def vnet(base: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """The command line on the fake driver; its paths are below `base`."""
+    """Runs the command line on the fake driver; all its paths are below `base`."""
     built = (PROJECT / "target/release/vnet-agent").exists()
     env = {**os.environ, "VNET_STATE_DIR": str(base / "s"), "COLUMNS": "200"}
     env |= {} if built else {"VNET_AGENT": "/bin/true"}
@@ -39,7 +39,7 @@ def vnet(base: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """Run directory and what the terminal said."""
+    """Returns the run directory and the terminal's output."""
     base = tmp_path_factory.mktemp("page")
     said = vnet(base, "run", str(TOPOLOGY)).stdout
     (found,) = (base / "out").glob("*/*")

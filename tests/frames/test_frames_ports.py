@@ -1,4 +1,4 @@
-"""The ready NIC test through a pair of ports: a veth pair in a namespace that stands for the machine."""
+"""Tests the shipped NIC test through two ports: a veth pair in a namespace that represents the machine."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ pytestmark = [
 
 @pytest.fixture
 def machine() -> Iterator[str]:
-    """Name of a network namespace with two ports that a cable joins; both are there again afterwards."""
+    """Yields the name of a network namespace with two ports joined by a cable; asserts afterwards that both
+    are back.
+    """
     netns = f"frmachine-{os.getpid()}"
     subprocess.run(["ip", "netns", "add", netns], check=True)
     try:
@@ -41,7 +43,7 @@ def machine() -> Iterator[str]:
 
 
 def test_the_ready_test_runs_through_the_ports(machine: str, tmp_path: Path) -> None:
-    """At a line rate that this machine can offer."""
+    """Shows that the shipped NIC test runs through the ports, at a line rate that this machine can offer."""
     argv = ["nsenter", f"--net=/run/netns/{machine}", sys.executable, "-m", "orchestrator.cli.main", "run"]
     argv += [
         str(PROJECT / "topologies" / "nic-qualification.yaml"),

@@ -1,4 +1,4 @@
-"""The searches of RFC 2544 against invented paths whose true answer is known: pure, no lab."""
+"""Tests the searches of RFC 2544 on simulated paths whose true answer is known, without a lab."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def wanted(**changes: object) -> Frames:
 
 
 def follow(steps: Steps, path: FakePath, frames: Frames) -> tuple[Finding, list[Outcome]]:
-    """The finding, and every outcome on the way."""
+    """Returns the finding, and the outcomes of all trials."""
     outcomes: list[Outcome] = []
     try:
         trial = next(steps)
@@ -54,7 +54,9 @@ def carried(path: FakePath, frames: Frames, trial: Trial) -> Outcome:
 @given(rate=st.integers(100_000, 2 * LINE), queue=st.integers(1, 20_000), size=SIZES)
 @settings(max_examples=300, deadline=None)
 def test_throughput_is_what_the_path_carries(rate: int, queue: int, size: int) -> None:
-    """To its resolution and the 1 % by which short trials cannot tell a queue that grows; hardly above."""
+    """Shows that the throughput is right within the resolution and the 1 % in which short trials cannot see a
+    growing queue, and hardly above.
+    """
     frames, path = wanted(), FakePath(rate, queue, tester_fps=math.inf)
     finding, outcomes = follow(search.throughput(frames, size), path, frames)
     true = min(shaped_fps(size, rate), line_fps(size, LINE))
@@ -79,7 +81,7 @@ def test_a_tester_that_is_too_slow_is_named(rate: float, size: int) -> None:
 @given(loss=st.floats(0.001, 1.0))
 @settings(max_examples=50, deadline=None)
 def test_a_path_that_always_loses_has_no_throughput(loss: float) -> None:
-    """Until a trial has so few frames that none of them is lost."""
+    """Shows that the search goes down until a trial has so few frames that none is lost."""
     finding, _ = follow(search.throughput(wanted(), 512), FakePath(loss=loss, tester_fps=math.inf), wanted())
     assert finding.value <= 1 / loss + 10
     assert finding.limit == "path"
@@ -130,7 +132,9 @@ def test_latency_is_measured_at_the_rate_given_as_often_as_asked() -> None:
 
 
 def outcome(**changes: int) -> Outcome:
-    """A hundred frames at 1,000 a second, all of which came out as they went in."""
+    """Returns the outcome of a hundred frames at 1,000 a second that all arrived unchanged, with
+    `changes`.
+    """
     known = Outcome(
         Trial("throughput", 64, 1000.0, 100), sent=100, refused=0, late_ns=0, tx_first_ns=0,
         tx_last_ns=99_000_000, received=100, duplicates=0, reordered=0, corrupted=0, foreign=0, early=0,

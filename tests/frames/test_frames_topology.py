@@ -1,4 +1,6 @@
-"""Trials in the file: every mistake is found, with its rule; a correct file becomes a plan."""
+"""Tests trials in the topology file: every mistake is found with its rule, and a correct file
+becomes a plan.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Golden experiments: small labs in virtual time, what is hashed of them, what the hashes depend on."""
+"""Defines the golden experiments (small labs in virtual time), their hashed content, and the inputs on which
+the hashes depend.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ OURS = ("agent", "code", "closed root")  # inputs that this tree makes: a change
 
 @dataclass(frozen=True)
 class Lab:
-    """One golden: a topology with parameters and a seed."""
+    """A golden experiment: a topology with parameters and a seed."""
 
     name: str
     topology: str
@@ -44,13 +46,15 @@ LABS = (
 
 
 def arguments(lab: Lab) -> list[str]:
-    """For the interpreter: the command that runs the lab."""
+    """Returns the arguments for the Python interpreter that run the lab."""
     words = ["-m", "orchestrator.cli.main", "run", lab.topology, "--time", "virtual", "--seed", str(lab.seed)]
     return words + [word for name, value in lab.parameters.items() for word in ("-p", f"{name}={value}")]
 
 
 def run(lab: Lab, directory: Path) -> Path:
-    """Run directory of the lab, run anew below `directory`; AssertionError with its words if it fails."""
+    """Runs the lab below `directory` and returns its run directory; AssertionError with its messages if it
+    fails.
+    """
     argv = [sys.executable, *arguments(lab), "--results", str(directory / "out")]
     env = {**os.environ, "VNET_STATE_DIR": str(directory / "state")}
     done = subprocess.run(argv, cwd=PROJECT, env=env, capture_output=True, text=True, check=False)
@@ -59,9 +63,11 @@ def run(lab: Lab, directory: Path) -> Path:
 
 
 def inputs(run_dir: Path) -> dict[str, str]:
-    """What the hashes depend on that is not in this tree; the same on two machines: the same hashes.
+    """Returns the inputs outside this repository on which the hashes depend: with equal inputs, two machines
+    give equal hashes.
 
-    From the run's manifest: the kernel, and the packages of the lab's closed root; not what this tree makes.
+    They are the kernel, the packages of the lab's closed root (both from the run's manifest) and the version
+    of rustc.
     """
     named = json.loads((run_dir / "manifest.json").read_text())["inputs"]
     found = {name: value for name, value in named.items() if name not in OURS}
@@ -70,10 +76,11 @@ def inputs(run_dir: Path) -> dict[str, str]:
 
 
 def contents(run_dir: Path) -> dict[str, list[str]]:
-    """File -> its lines as they are hashed: all that was measured, and the figures computed from it.
+    """Returns the lines to hash by file: all measurements, and the figures computed from them.
 
-    A capture is a line a packet. Memory is left out: it follows the size of the agent's binary. Figures and
-    page are left out too: their drawing depends on the machine's fonts; the tables behind them are in.
+    A capture has one line for each packet. Memory is left out, because it depends on the size of the agent's
+    binary. Figures and page are left out, because their drawing depends on the machine's fonts; the tables
+    behind them are included.
     """
     found = {f"pcap/{p.name}": list(packets(p.read_bytes())) for p in run_dir.glob("pcap/*.pcap")}
     raw = [run_dir / "raw" / n for n in ("messages.csv", "links.csv", "events.jsonl")]
@@ -89,7 +96,7 @@ def contents(run_dir: Path) -> dict[str, list[str]]:
 
 
 def packets(data: bytes) -> Iterator[str]:
-    """`seconds length bytes` of each packet of a capture, the bytes as a short hash."""
+    """Yields `seconds length bytes` of each packet of a capture, with a short hash in place of the bytes."""
     order, unit = ("<", 1) if data[:4] == b"\x4d\x3c\xb2\xa1" else ("<", 1000)
     assert data[:4] in (b"\x4d\x3c\xb2\xa1", b"\xd4\xc3\xb2\xa1"), "not a little-endian pcap"
     at = 24
@@ -106,27 +113,27 @@ def without_memory(text: str) -> list[str]:
 
 
 def hashes(content: dict[str, list[str]]) -> dict[str, str]:
-    """File -> SHA-256 of its lines."""
+    """Returns the SHA-256 of the lines of each file."""
     return {name: hashlib.sha256("\n".join(lines).encode()).hexdigest() for name, lines in content.items()}
 
 
 def combined(of: dict[str, str]) -> str:
-    """One hash for all files of a lab."""
+    """Returns one hash for all files of a lab."""
     return hashlib.sha256(json.dumps(of, sort_keys=True).encode()).hexdigest()
 
 
 def reference(lab: str, file: str) -> Path:
-    """Where the first KEPT lines of a file are committed."""
+    """Returns the path of the committed first KEPT lines of a file."""
     return HERE / "reference" / lab / file.replace("/", "_")
 
 
 def kept(file: str) -> bool:
-    """Whether reference data of a file are kept: a table only repeats what is in summary.json."""
+    """Returns whether the repository keeps lines of the file; report tables only repeat summary.json."""
     return not file.startswith("report/")
 
 
 def first_difference(lab: str, file: str, lines: list[str]) -> str:
-    """The first line that is not as committed, with its place."""
+    """Returns the first line that differs from the committed one, with its place."""
     path = reference(lab, file)
     if not path.exists():
         return f"{file}: differs; only its hash is kept"

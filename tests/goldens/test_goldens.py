@@ -1,6 +1,7 @@
-"""Golden experiments repeat: labs in virtual time give the committed hashes, or the change says why not.
+"""Tests that golden experiments repeat: labs in virtual time give the committed hashes.
 
-Where a hash differs, find out why; if it is meant, run `make goldens REASON="the reason"` and commit.
+If a hash differs, find the reason; if the change is intended, run `make goldens REASON="the reason"` and
+commit.
 """
 
 from __future__ import annotations

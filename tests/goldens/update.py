@@ -1,4 +1,6 @@
-"""Runs the golden experiments, writes hashes and reference data: `update.py "why they change" [LAB...]`."""
+"""Runs the golden experiments and writes their hashes and reference data: `update.py "why they change"
+[LAB...]`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Tests with a dual-port NIC on a kernel that has everything: in the machine of `make test-hil` only."""
+"""Provides fixtures for tests with a dual-port NIC on a kernel with all features; they run only in the
+machine of `make test-hil`.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(autouse=True)
 def as_found() -> Iterator[None]:
-    """After every test each port has the driver, name, state, addresses and routes of before."""
+    """Asserts after every test that each port has the same driver, name, state, addresses and routes as
+    before.
+    """
     if not INSIDE:
         yield
         return
@@ -41,7 +45,9 @@ def as_found() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def kvm() -> None:
-    """KVM is tried as labs try it, with more patience: beside other work this machine is very slow."""
+    """Asserts that KVM works, by the check that labs use but with a longer timeout, because this machine can
+    be very slow.
+    """
     command = [sys.executable, "-c", TRIAL]
     done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=True)
     assert "kvm=True" in done.stdout

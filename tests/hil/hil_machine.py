@@ -1,4 +1,4 @@
-"""The nested machine seen from inside: its ports, and this project's command line as a user calls it."""
+"""Describes the nested machine from inside: its ports, and the project's command line as a user calls it."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ def ports() -> Ports:
 
 
 def pair(directory: Path, name: str, a: str = PORT_A, b: str = PORT_B, far: str = "") -> str:
-    """A topology file: two light nodes, `far` behind the cable."""
+    """Writes a topology file of two light nodes, `far` behind the cable, and returns its path."""
     file = directory / f"{name}.yaml"
     file.write_text(PAIR.format(name=name, a=a, b=b, far=far))
     return str(file)
 
 
 def guest(directory: Path, name: str, a: str = PORT_A, b: str = PORT_B) -> str:
-    """The same with `far` as a virtual machine that has port `a`."""
+    """Writes the topology of `pair` with `far` as a virtual machine that has port `a`."""
     return pair(directory, name, a, b, MACHINE)
 
 
@@ -86,7 +86,7 @@ def until(deadline_s: float, subject: str, probe: Callable[[], bool]) -> None:
 
 
 def run_of(lab: str) -> Path:
-    """The newest run directory of a lab."""
+    """Returns the newest run directory of a lab."""
     return max((RESULTS / lab).iterdir())
 
 

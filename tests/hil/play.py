@@ -1,6 +1,6 @@
-"""playbooks/host.yml against the nested machine, over ssh: twice, and the second time nothing changes.
+"""Runs playbooks/host.yml on the nested machine over ssh, twice; the second time nothing may change.
 
-`play.py DIR`: DIR is what images/hil/run.sh was given. Exit status 0 where everything holds.
+`play.py DIR`: DIR is the directory given to images/hil/run.sh. Exit status 0 if everything holds.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ RECAP = re.compile(r"^nested\s+: ok=(\d+)\s+changed=(\d+)\s+unreachable=(\d+)\s+
 
 
 def main(directory: Path) -> int:
-    """Prints what both plays did; 1 if the second changed something, or one failed."""
+    """Prints the changes of both plays; returns 1 if the second changed something, or one failed."""
     inventory = directory / "lab-hosts.json"
     ssh = {"ansible_host": "nested", "ansible_ssh_args": f"-F {directory / 'machine' / 'ssh_config'}"}
     host = ssh | {"ansible_python_interpreter": "/usr/bin/python3", "ansible_pipelining": True}
@@ -35,7 +35,7 @@ def main(directory: Path) -> int:
 
 
 def play(directory: Path, inventory: Path, name: str) -> int | None:
-    """How much changed; None where it failed, and then its words."""
+    """Returns the number of changes; None, after printing the output, if the play failed."""
     (directory / "ansible.cfg").touch()
     environment = os.environ | {
         "ANSIBLE_CONFIG": str(directory / "ansible.cfg"),

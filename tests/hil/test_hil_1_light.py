@@ -1,4 +1,6 @@
-"""The NIC in light nodes: the doctor, refusals, scenario 1 over the cable, and every way back."""
+"""Tests the NIC in light nodes: the doctor, refusals, scenario 1 over the cable, and every way of giving the
+ports back.
+"""
 
 from __future__ import annotations
 

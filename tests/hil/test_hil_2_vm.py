@@ -1,4 +1,6 @@
-"""The NIC in a virtual machine, by passthrough under KVM: scenario 1 behind the cable, and every way back."""
+"""Tests the NIC in a virtual machine, by passthrough under KVM: scenario 1 behind the cable, and every way of
+giving the port back.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ pytestmark = pytest.mark.usefixtures("kvm")
 
 
 def qemu(lab: str) -> int:
-    """The machine's own QEMU, by the name that libvirt gave it."""
+    """Returns the pid of the machine's QEMU, found by the name that libvirt gave it."""
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             words = (entry / "cmdline").read_bytes().split(b"\0") if (entry / "cmdline").exists() else []

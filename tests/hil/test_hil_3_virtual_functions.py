@@ -1,4 +1,6 @@
-"""SR-IOV: a port's virtual functions in light nodes and in a guest, over the cable to the other port."""
+"""Tests SR-IOV: a port's virtual functions in light nodes and in a guest, over the cable to the
+other port.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ COUNT = 2
 
 @pytest.fixture
 def parent() -> Iterator[str]:
-    """Port A with virtual functions; its own interface has to be up, it answers for them."""
+    """Yields the interface of port A with virtual functions; it must be up for them to work."""
     name = Ports.name_of(PORT_A)
     functions = DEVICES / PORT_A / "sriov_numvfs"
     ip("link", "set", "dev", name, "up")
@@ -28,7 +30,7 @@ def parent() -> Iterator[str]:
 
 
 def virtual() -> list[str]:
-    """Their interfaces in the machine's own namespace."""
+    """Returns the interfaces of the virtual functions in the machine's own namespace."""
     return sorted(d.name for n in range(COUNT) for d in (DEVICES / PORT_A / f"virtfn{n}").glob("net/*"))
 
 

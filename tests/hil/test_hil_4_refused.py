@@ -1,4 +1,6 @@
-"""Where a port cannot be passed: libvirt's and QEMU's own words, provoked past our checks, and explained."""
+"""Tests the explanations of the errors of libvirt and QEMU for a port that cannot be passed through; the
+tests bypass vNET's own checks.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,7 @@ def machines() -> Iterator[Machines]:
 
 @cache
 def shown() -> Shown:
-    """The images as QEMU's account sees them."""
+    """Returns the images as QEMU's account sees them."""
     return Shown(STATE, account.of_lab(STATE))
 
 
@@ -63,7 +65,7 @@ def _no_limits(connection: Connection) -> VmLimits:
 
 
 def given(name: str, address: str) -> Guest:
-    """A machine of the plan that is to have this port, whoever else has it."""
+    """Returns a machine of the plan that gets the NIC at `address`, even if another machine has it."""
     plan = make_plan(parse("two.yaml", TWO.encode()))
     node = next(n for n in plan.nodes if n.name == name)
     cards = tuple(dataclasses.replace(card, pci=address) for card in node.interfaces)
@@ -73,7 +75,7 @@ def given(name: str, address: str) -> Guest:
 
 
 def shared() -> tuple[str, str]:
-    """The two old NICs behind one bridge."""
+    """Returns the PCI addresses of the two old NICs behind one bridge."""
     found = sorted(d.name for d in DEVICES.iterdir() if (d / "device").read_text().strip() == "0x100e")
     return found[0], found[1]
 

@@ -1,4 +1,6 @@
-"""A cell of the NIC qualification after RFC 2544, through both ports: what it found is checked outside."""
+"""Tests one cell of the NIC qualification of RFC 2544 through both ports; its findings are
+checked outside.
+"""
 
 from __future__ import annotations
 

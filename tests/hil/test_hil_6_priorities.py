@@ -1,4 +1,4 @@
-"""Priorities in an end node's own stack, in front of a real driver: what came out is checked outside."""
+"""Tests priorities in an end node's own stack in front of a real driver; the results are checked outside."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""What came out of the nested machine, checked outside: runs are reduced, reported, held to what was asked.
+"""Checks, outside the nested machine, the runs made inside: reduces them, reports them, and compares them
+with the expectations.
 
-`verify.py DIR`: DIR is what images/hil/run.sh wrote. Exit status 0 where everything holds.
+`verify.py DIR`: DIR is the directory that images/hil/run.sh wrote. Exit status 0 if everything holds.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ LATE_MS = 40  # of 10 ms of delay: an emulated machine is late, never early
 
 
 def main(directory: Path) -> int:
-    """Prints a line for each check; 1 if one fails."""
+    """Prints a line for each check; returns 1 if one fails, else 0."""
     wrong = tests(directory / "junit.xml")
     for lab, facts in LABS.items():
         runs = sorted((directory / "results" / lab).glob("*/manifest.json"))
@@ -36,7 +37,7 @@ def main(directory: Path) -> int:
 
 
 def tests(file: Path) -> list[str]:
-    """The results of the machine's own tests."""
+    """Prints the results of the tests inside the machine, and returns a text if not all passed."""
     if not file.exists():
         return [f"{file}: the tests inside did not end"]
     suite = next(ElementTree.parse(file).getroot().iter("testsuite"))
@@ -48,7 +49,7 @@ def tests(file: Path) -> list[str]:
 
 
 def run(path: Path, facts: Callable[[Path, dict[str, Any]], Facts]) -> list[str]:
-    """One run: reduced, reported, and every fact about it that does not hold."""
+    """Reduces and reports one run, and returns a text for every expected fact that does not hold."""
     reduce_run(path)
     page = report(path)
     manifest: dict[str, Any] = json.loads((path / "manifest.json").read_text())
@@ -64,7 +65,7 @@ def run(path: Path, facts: Callable[[Path, dict[str, Any]], Facts]) -> list[str]
 
 
 def scenario_1(driver: str) -> Callable[[Path, dict[str, Any]], Facts]:
-    """Every message arrived once, over proven links, under the machine's own netem."""
+    """Returns a check that every message arrived once, over proven links, with the machine's own netem."""
 
     def facts(path: Path, manifest: dict[str, Any]) -> Facts:
         rows = json.loads((path / "summary.json").read_text())
@@ -87,7 +88,9 @@ def scenario_1(driver: str) -> Callable[[Path, dict[str, Any]], Facts]:
 
 
 def qualification(path: Path, _: dict[str, Any]) -> Facts:
-    """The tests of RFC 2544 ended with a finding each, through both ports."""
+    """Yields whether each test of RFC 2544 through both ports ended with a finding, and whether the page has
+    the table.
+    """
     rows = json.loads((path / "summary.json").read_text())
     found = {row["name"]: row["value"] for row in rows if row["frame_bytes"] == 512}
     shown = {name: found.get(name) for name in ("throughput", "latency_tagged", "back_to_back")}
@@ -97,7 +100,7 @@ def qualification(path: Path, _: dict[str, Any]) -> Facts:
 
 
 def interaction(path: Path, manifest: dict[str, Any]) -> Facts:
-    """Updates and the answers to them went through the cable, in frames of at most 127 bytes."""
+    """Yields whether updates and their answers passed the cable, in frames of at most 127 bytes."""
     messages = pl.read_parquet(path / "messages.parquet")
     replied, owed = messages["replied_ns"].drop_nulls().len(), messages.height
     sizes = pl.read_parquet(path / "packets" / "at-utility.parquet")["wire_bytes"].to_list()
@@ -109,7 +112,9 @@ def interaction(path: Path, manifest: dict[str, Any]) -> Facts:
 
 
 def priorities(path: Path, manifest: dict[str, Any]) -> Facts:
-    """Messages that the master's stack prefers do not wait for its transfer, on their way into the port."""
+    """Yields whether messages with priority in the master's stack, on their way to the port, do not wait for
+    its transfer.
+    """
     found = statistics(study_of_run(path))
     for (tagging, load), at in found.items():
         trips = f"{at['mean'] / 1e3:.2f} +- {at['std'] / 1e3:.2f} ms, {at['n']:.0f} of {at['requested']:.0f}"

@@ -1,4 +1,4 @@
-"""Images are built once for the machine, guests are ended whatever a test does."""
+"""Provides fixtures that build each image once for the machine, and that end guests whatever a test does."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from orchestrator.images import Image, builders, cache, locate
 
 @pytest.fixture
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty cache of this test's own; answers the directory of its images."""
+    """Makes an empty cache for this test and returns the directory of its images."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return cache.cache_dir()
 
 
 @pytest.fixture(scope="session")
 def builtin() -> Image:
-    """The built-in image, built if it is not there (half a minute, once)."""
+    """Returns the built-in image; builds it if it is missing (half a minute, once)."""
     needs("mksquashfs", "lz4", "depmod", "apt-get")
     builders.build("builtin", force=False, say=print)
     return locate("builtin")

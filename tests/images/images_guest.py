@@ -1,4 +1,6 @@
-"""A virtual machine of one image under plain QEMU, spoken to over its virtio-serial ports, for tests."""
+"""Runs a virtual machine of one image under plain QEMU and talks to it over its virtio-serial ports, for
+tests.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ MAC = "02:00:00:00:00:07"
 
 
 class Guest:
-    """Boots at once; `ask` waits for the agent's answer, so the first `ask("hello")` is the boot."""
+    """Boots at creation; `ask` waits for the agent's answer, so the first `ask("hello")` takes
+    the boot time.
+    """
 
     def __init__(
         self, image: Image, directory: Path, *, memory_mib: int = 0, seed: Path | None = None
@@ -90,13 +94,13 @@ class Guest:
         return self.console.read_text(errors="replace")[-1500:]
 
     def run(self, *argv: str) -> str:
-        """Output of a command on the node `a`, which must succeed."""
+        """Runs a command on node `a`, which must succeed, and returns its output."""
         answer, output = self._talk("exec", {"node": "a", "argv": list(argv), "env": {}, "tty": None})
         assert answer["ok"] and answer["status"] == 0, f"{argv}: {answer} {output.decode()}"
         return output.decode()
 
     def node(self) -> dict[str, Any]:
-        """Makes the node `a` with one interface; answers what was read back."""
+        """Makes the node `a` with one interface, and returns the configuration that the agent read back."""
         spec: dict[str, Any] = {
             "name": "a",
             "netns": None,
@@ -110,14 +114,16 @@ class Guest:
         return dict(nodes["a"])
 
     def guest_agent(self, command: str) -> Any:
-        """The answer of qemu-ga; it flushes its input at a 0xFF."""
+        """Returns the answer of qemu-ga, which discards earlier input at a byte 0xFF."""
         with self._connect("ga") as port:
             port.write(json.dumps({"execute": command}) + "\n")
             port.flush()
             return json.loads(port.readline())["return"]
 
     def resident_share(self) -> float:
-        """How much of its memory this machine holds: the resident part of QEMU's mapping of that size."""
+        """Returns the share of the guest's memory that is resident on this machine, from QEMU's mapping of
+        that size.
+        """
         text = Path(f"/proc/{self.process.pid}/smaps").read_text()
         (held,) = re.findall(
             rf"^Size: +{self.memory_kib} kB\n(?:.*\n){{2}}Rss: +(\d+) kB", text, re.MULTILINE
@@ -142,7 +148,9 @@ def _machine(memory_mib: int) -> list[str]:
 
 
 def _boot(image: Image, directory: Path, seed: Path | None) -> list[str]:
-    """The arguments that boot it: the image's kernel, or a user's own disk, which brings its own."""
+    """Returns the QEMU arguments that boot the image: with the image's kernel, or from a user's own disk,
+    which has its own.
+    """
     words = []
     if image.kernel is not None:
         words = ["-kernel", str(image.kernel), "-initrd", str(image.initrd), "-append", image.append]

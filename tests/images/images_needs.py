@@ -1,4 +1,4 @@
-"""Programs and images without which a test is skipped."""
+"""Skips tests on machines without the programs or images that they need."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def needs(*tools: str) -> None:
 
 
 def built(name: str) -> Image:
-    """An image that is only tested where somebody has built it: it takes minutes."""
+    """Returns an image; skips the test if it is not built, because a build takes minutes."""
     if not any(builders.current(image) for image in cache.images() if image.name == name):
         pytest.skip(f"image {name} is not built; vnet images build {name}")
     return locate(name)

@@ -1,4 +1,4 @@
-"""Container images as docker save and skopeo write them, made member by member."""
+"""Makes archives of container images as docker save and skopeo write them, member by member."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Any
 def entry(
     name: str, content: bytes = b"", *, mode: int = 0o644, **more: Any
 ) -> tuple[tarfile.TarInfo, bytes]:
-    """A member of a layer; `type`, `linkname` and the like as tarfile has them."""
+    """Returns a member of a layer; further keys (`type`, `linkname`) are tarfile's."""
     about = tarfile.TarInfo(name)
     about.size, about.mode, about.mtime = len(content), mode, 1_000_000_000
     for key, value in more.items():
@@ -41,7 +41,7 @@ def tar(*entries: tuple[tarfile.TarInfo, bytes]) -> bytes:
 
 
 def oci(path: Path, *layers: bytes, config: dict[str, Any] | None = None, **changes: Any) -> Path:
-    """oci-archive, layers by gzip; `changes` take the place of parts of the configuration."""
+    """Writes an oci-archive with gzip layers; `changes` replace parts of the configuration."""
     told = {
         "os": "linux",
         "architecture": "amd64",
@@ -58,7 +58,7 @@ def oci(path: Path, *layers: bytes, config: dict[str, Any] | None = None, **chan
 
 
 def docker(path: Path, *layers: bytes, config: dict[str, Any] | None = None) -> Path:
-    """docker-archive of the older form, layers as they are."""
+    """Writes a docker-archive of the older form, with uncompressed layers."""
     ids = [f"sha256:{_sha256(layer)}" for layer in layers]
     told = json.dumps({"config": config or {}, "rootfs": {"type": "layers", "diff_ids": ids}}).encode()
     names = [f"{_sha256(layer)[:12]}/layer.tar" for layer in layers]
@@ -77,7 +77,7 @@ def _sha256(content: bytes) -> str:
 
 
 def sparse(directory: Path, name: str, size: int) -> bytes:
-    """A layer by GNU tar with one file that is a hole."""
+    """Returns a layer, made by GNU tar, with one file that is only a hole."""
     with (directory / name).open("wb") as file:
         file.truncate(size)
     argv = ["tar", "--sparse", "--format=gnu", "-C", str(directory), "-cf", "-", name]

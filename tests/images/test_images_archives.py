@@ -1,4 +1,4 @@
-"""Archives and seeds: the same input gives the same bytes, and others than our own code can read them."""
+"""Tests that archives and seeds are reproducible byte by byte, and that independent code can read them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from orchestrator.images import cpio, initramfs, iso
 
 
 def unpacked(archive: bytes) -> dict[str, tuple[int, int, bytes]]:
-    """name: (mode, mtime, data) of a newc archive."""
+    """Returns (mode, mtime, data) by name of a newc archive."""
     found: dict[str, tuple[int, int, bytes]] = {}
     at = 0
     while True:
@@ -77,7 +77,7 @@ def test_a_seed_is_an_iso_of_that_label_whose_files_are_where_the_directory_says
 
 
 def read_iso(image: bytes) -> dict[str, bytes]:
-    """The files of the root directory, by the numbers of ECMA-119."""
+    """Returns the files of an ISO image's root directory, read by ECMA-119's offsets."""
     descriptor = image[16 * 2048 :]
     (sector,) = struct.unpack_from("<I", descriptor, 156 + 2)
     (length,) = struct.unpack_from("<I", descriptor, 156 + 10)

@@ -1,4 +1,4 @@
-"""Images boot to an answering agent, and what a lab asks of a node works in them."""
+"""Tests that images boot until the agent answers, and that all features of a node work in them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TO_SPARE_MIB = 12
 
 
 def offset(guest: Guest) -> tuple[float, float]:
-    """(guest's clock less ours, its error) from the fastest of 30 round trips, seconds."""
+    """Returns (the guest's clock minus ours, its error) in seconds, from the fastest of 30 round trips."""
     best = (0.0, 1e9)
     for _ in range(30):
         before = time.monotonic_ns()
@@ -34,7 +34,9 @@ def offset(guest: Guest) -> tuple[float, float]:
 
 
 def a_node_works(guest: Guest) -> None:
-    """Interface by MAC under the plan's name, netem with its tables, a bridge, broker and capture."""
+    """Asserts that a node works: the interface with the planned name, netem with its tables, a bridge, a
+    broker and a capture.
+    """
     applied = guest.node()
     assert applied["hostname"] == "alpha"
     (card,) = applied["interfaces"]
@@ -95,7 +97,9 @@ def test_the_builtin_image_is_a_node(builtin: Image, boot: Boot) -> None:
 
 @pytest.mark.parametrize("name", ["builtin", "builtin-router", "builtin-nic", "builtin-tiny"])
 def test_an_image_has_memory_to_spare_while_it_unpacks_itself(name: str, boot: Boot) -> None:
-    """Packed and unpacked lie in it side by side; with 2 MiB to spare a kernel now and then had none left."""
+    """Shows that an image also boots with TO_SPARE_MIB less memory, although packed and unpacked initramfs
+    lie side by side at boot.
+    """
     image = built(name)
     assert boot(image, memory_mib=(image.memory_bytes >> 20) - TO_SPARE_MIB).do("hello")["version"]
 
@@ -110,7 +114,7 @@ def test_the_tiny_image_is_a_node(boot: Boot) -> None:
 
 
 def test_the_tiny_image_gives_back_the_memory_that_it_has_freed(boot: Boot) -> None:
-    """All of it is touched while it boots: the packed initramfs lies in half of it."""
+    """Shows that the machine gets back memory of the tiny image, which touches all of it while it boots."""
     guest = boot(built("builtin-tiny"))
     guest.do("hello")
     deadline = time.monotonic() + 60
@@ -132,7 +136,7 @@ USER: dict[str, Any] = {
 
 
 def the_users_machine_is_there(guest: Guest) -> None:
-    """cloud-init carries out USER's settings without an error, and the agent runs beside it."""
+    """Asserts that cloud-init applied USER's settings without an error, and that the agent runs beside it."""
     assert guest.do("hello")["version"]
     guest.node()
     assert "status: done" in guest.run("cloud-init", "status", "--wait")
@@ -164,7 +168,9 @@ def test_cloud_init_makes_the_users_machine_and_brings_the_agent(boot: Boot, tmp
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_a_users_own_disk_boots_itself(boot: Boot, tmp_path: Path) -> None:
-    """A copy of `debian` elsewhere is nobody's image: firmware, boot loader and kernel are the disk's own."""
+    """Shows that a copy of `debian`, which counts as a user's disk, boots by its own firmware path, boot
+    loader and kernel.
+    """
     copy, seed = tmp_path / "own.qcow2", tmp_path / "seed.img"
     shutil.copyfile(str(built("debian").disk), copy)
     image = locate(str(copy))
@@ -181,6 +187,8 @@ def test_a_users_own_disk_boots_itself(boot: Boot, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["builtin", "builtin-tiny"])
 def test_the_trial_of_kvm_boots_an_image_that_works(name: str) -> None:
-    """By emulation here: what fails must be KVM, not the guest that it is tried with."""
+    """Shows that the trial of KVM boots its image by emulation, so that a failed trial means KVM, not the
+    image.
+    """
     needs("qemu-system-x86_64")
     assert accel.boots(built(name), accelerator=("-accel", "tcg"))

@@ -1,4 +1,6 @@
-"""A disk boots itself: its table is where a PC looks for it, and GRUB finds the menu in the file system."""
+"""Tests that a disk boots by itself: its table is where a PC looks for it, and GRUB finds the menu in the
+file system.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The built-in image: built twice it is the same, byte for byte."""
+"""Tests that two builds of the built-in image are the same, byte for byte."""
 
 from __future__ import annotations
 

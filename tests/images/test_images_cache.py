@@ -1,4 +1,6 @@
-"""The cache: an image is complete or not there, and what is missing or stale is said with its remedy."""
+"""Tests the image cache: an image is complete or absent, and errors about missing or stale images have a
+remedy.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ def agent(directory: Path, content: bytes = b"agent") -> Path:
 
 
 def put(name: str, digest: str, **changed: Any) -> Image:
-    """An image without a build."""
+    """Puts an image into the cache without a build."""
     with cache.publish(name, digest) as directory:
         for file in ("kernel", "initrd"):
             (directory / file).write_bytes(b"base")

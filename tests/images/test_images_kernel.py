@@ -1,4 +1,6 @@
-"""A packed kernel comes out as what went in, however it is packed; what is unknown is refused."""
+"""Tests that packed kernels are unpacked correctly from every known format, and that unknown ones are
+refused.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ ELF = b"\x7fELF" + bytes(range(256)) * 64
 
 
 def bzimage(path: Path, payload: bytes) -> Path:
-    """The parts of the boot protocol that count here: two setup sectors, then the payload, somewhere."""
+    """Writes the relevant parts of the boot protocol: two setup sectors, then the payload at an offset."""
     head = bytearray(3 * 512)
     head[0x1F1] = 2
     struct.pack_into("<II", head, 0x248, 100, len(payload))

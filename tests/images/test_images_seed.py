@@ -1,4 +1,4 @@
-"""The seed of a node with a disk has its identity and settings."""
+"""Tests that the seed of a node with a disk has the node's identity and settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Container images from archives: what is read and unpacked, and what is refused with nothing left behind."""
+"""Tests container images from archives: the content that is read and unpacked, and refusals that leave
+nothing behind.
+"""
 
 import gzip
 import stat
@@ -155,7 +157,9 @@ def test_an_archive_that_is_compressed_itself_is_read(tmp_path: Path, env: dict[
 
 
 def test_an_archive_whose_own_header_is_a_bomb_is_refused(tmp_path: Path) -> None:
-    """A name of 32 MiB in 32 KiB: read by tarfile in one piece, were it let."""
+    """Shows that a file name of 32 MiB, packed into 32 KiB, is refused before tarfile reads it in
+    one piece.
+    """
     header = tarfile.TarInfo("././@LongLink")
     header.type, header.size = tarfile.GNUTYPE_LONGNAME, 32 << 20
     bomb = tmp_path / "bomb.tar.gz"

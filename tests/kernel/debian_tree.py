@@ -1,4 +1,4 @@
-"""A small Debian in a directory: packages with files, dependencies and scripts, as dpkg keeps them."""
+"""Makes a small Debian in a directory: packages with files, dependencies and scripts, as dpkg stores them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from orchestrator.kernel.virtual.root.dpkg import Database
 
 @dataclass
 class Debian:
-    """`root`: the directory; packages are added one by one."""
+    """A Debian in the directory `root`, to which packages are added one by one."""
 
     root: Path
     _status: list[str] = field(default_factory=list)
@@ -30,7 +30,9 @@ class Debian:
             (self.root / name).symlink_to(f"usr/{name}")
 
     def install(self, name: str, files: Mapping[str, str], script: str = "", **fields: str) -> None:
-        """A package of version 1 with files, all of them programs; `fields`: more of its paragraph."""
+        """Adds a package of version 1 whose files are all programs; `fields` are further fields of its status
+        paragraph.
+        """
         for path, text in files.items():
             self.put(path, text)
         info = self.root / "var/lib/dpkg/info"
@@ -42,7 +44,7 @@ class Debian:
         (self.root / "var/lib/dpkg/status").write_text("\n\n".join(self._status) + "\n")
 
     def put(self, path: str, text: str, mode: int = 0o755) -> Path:
-        """A file of nobody's package."""
+        """Writes a file that belongs to no package."""
         place = self.root / path.lstrip("/")
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(text)
@@ -51,5 +53,5 @@ class Debian:
 
     @property
     def database(self) -> Database:
-        """As it is now."""
+        """Returns the package database in its present state."""
         return Database(self.root)

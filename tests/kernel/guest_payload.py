@@ -1,6 +1,7 @@
-"""Stands in for the lab process in a guest: two namespaces with a delay, then a control socket that echoes.
+"""Replaces the lab process in a guest: makes two namespaces with a delay, then serves a control socket that
+echoes.
 
-Arguments: the guest's state directory, and what to do besides (`wait`, `panic`, `memory`, `exit`).
+Arguments: the guest's state directory, and a further action (`wait`, `panic`, `memory`, `exit`).
 """
 
 from __future__ import annotations

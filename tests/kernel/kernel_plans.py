@@ -1,4 +1,4 @@
-"""Invented plans, facts and guest payloads for the tests of lab kernels."""
+"""Provides plans, machine facts and guest payloads for the tests of lab kernels."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ALL_KINDS = {"netem": None, "veth": None, "bridge": None}
 
 
 def plan(**changes: Any) -> Plan:
-    """A plan of nothing; `changes` are its fields."""
+    """Returns an empty plan, with `changes` of its fields."""
     empty: dict[str, Any] = {
         "lab": "pair", "core_netns": "vnet-pair", "seed": 1, "topology": "pair.yaml", "parameters": {},
         "reference": None, "scenario": None, "segments": (), "nodes": (), "links": (), "captures": (),
@@ -34,7 +34,7 @@ def node(name: str = "a", **limits: Any) -> Node:
 
 
 def facts(**changes: Any) -> HostFacts:
-    """A machine that can do everything; `changes` take from it."""
+    """Returns the facts of a machine with all abilities, with `changes`."""
     able: dict[str, Any] = {
         "kernel": "6.12.0", "root": True, "namespaces": None, "kinds": ALL_KINDS,
         "controllers": frozenset({"cpu", "cpuacct", "memory"}), "cgroup_version": 2,

@@ -1,4 +1,6 @@
-"""The closed root of virtual time: whose each file is, what is refused, what of the machine is left out."""
+"""Tests the closed root of virtual time: the owner of each file, refused files, and parts of the machine that
+are left out.
+"""
 
 from __future__ import annotations
 
@@ -226,7 +228,9 @@ def test_a_machine_that_is_no_debian_is_told_so(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("lab", "archives"), [(512, 90), (512, 310), (2048, 310), (512, 1500)])
 def test_a_lab_has_memory_for_its_root_while_it_is_unpacked(lab: int, archives: int) -> None:
-    """A root of Java's was not unpacked: its files have half of what their archives leave."""
+    """Shows that a lab's memory suffices to unpack its root, whose files may fill half of the memory that the
+    archives leave.
+    """
     memory = with_root(lab << 20, archives << 20)
     kernel = 32 << 20
     assert (memory - (archives << 20) - kernel) // 2 >= archives << 20

@@ -1,4 +1,4 @@
-"""A plan that is too large for this machine's kernel goes to a lab kernel, whose limits are its own."""
+"""Tests that a plan too large for this machine's kernel goes to a lab kernel, which has limits of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The lab kernel as a file: out of one machine's cache, into another's, and what is refused on the way."""
+"""Tests the lab kernel as a file: its export from one machine's cache, its import into another's, and refused
+files.
+"""
 
 import contextlib
 import hashlib
@@ -47,7 +49,9 @@ def built(cache: Path, content: bytes = KERNEL) -> Path:
 
 
 def packed(path: Path, **members: bytes) -> Path:
-    """A file like that of an export, with members of the test's own: `linux__twice` names linux again."""
+    """Writes a file like that of an export, with the test's own members: `linux__twice` adds a second member
+    `linux`.
+    """
     with tarfile.open(path, "w:gz") as tar:
         for member, data in members.items():
             about = tarfile.TarInfo(f"{NAME}/{member.partition('__')[0].replace('record', 'kernel.json')}")

@@ -1,4 +1,6 @@
-"""The host kernel starts, follows and ends the lab process; a few lines of Python stand in for that."""
+"""Tests that the host kernel starts, follows and ends the lab process, with a short Python program in its
+place.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The build script and the orchestrator must mean the same kernel by the same hash; no kernel is built."""
+"""Tests that the build script and the orchestrator compute the same hash for the same kernel; no kernel is
+built.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ IMAGES = Path(__file__).resolve().parents[2] / "images" / "kernel"
 
 
 def of_the_script(lock: str) -> str:
-    """The script's own reckoning: its function `recipe`, run without the rest of it."""
+    """Returns the hash that the build script's function `recipe` computes."""
     script = (IMAGES / "build.sh").read_text()
     (function,) = re.findall(r"^recipe\(\) \{.*?^\}", script, re.MULTILINE | re.DOTALL)
     command = f'here={IMAGES}; . "$here/{lock}"; {function}\nrecipe {lock}'
@@ -42,7 +44,7 @@ def test_every_option_has_a_reason() -> None:
 
 
 def kernel(cache: Path, name: str, recipe_hash: str | None) -> Path:
-    """A program that answers --version as a kernel does."""
+    """Writes a program that answers --version as a kernel does."""
     path = cache / name / "linux"
     path.parent.mkdir(parents=True)
     path.write_text(f"#!/bin/sh\necho 7.3.{len(name)}-{name}\n")
@@ -83,7 +85,7 @@ def test_either_kernel_is_removed_by_its_name(tmp_path: Path) -> None:
 def build(
     tmp_path: Path, *locks: str, by: tuple[str | Path, ...] = (IMAGES / "build.sh",)
 ) -> subprocess.CompletedProcess[str]:
-    """The script on a machine whose apt knows no mirror and whose cache is `tmp_path`."""
+    """Runs the build script on a machine whose apt has no mirror and whose cache is `tmp_path`."""
     apt = tmp_path / "bin" / "apt-get"
     apt.parent.mkdir(exist_ok=True)
     apt.write_text("#!/bin/sh\nexit 0\n")

@@ -1,4 +1,6 @@
-"""A lab process that is begun before its lab is planned: it waits, becomes the lab's, or ends unused."""
+"""Tests a lab process that starts before its lab is planned: it waits, becomes the lab's process, or ends
+unused.
+"""
 
 from __future__ import annotations
 

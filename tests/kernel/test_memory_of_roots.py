@@ -1,4 +1,4 @@
-"""The root of a lab in virtual time is part of its memory, and is counted before a run."""
+"""Tests that the root of a lab in virtual time counts as part of its memory before a run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PLAN = plan(nodes=(node(),))  # 518 MiB with its node
 
 
 class Given(VirtualKernel):
-    """A kernel whose labs see the files of an archive of so many bytes, and one file beside."""
+    """A kernel whose labs see the files of an archive of `size` bytes, and one further file."""
 
     def __init__(self, archive: Path, size: int) -> None:
         super().__init__(binaries=[])

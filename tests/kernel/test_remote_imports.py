@@ -1,4 +1,4 @@
-"""Code copied to another machine needs only Python, libvirt's binding and jinja2 there."""
+"""Tests that code copied to another machine needs only Python, libvirt's binding and jinja2 there."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ THERE = {"libvirt", "jinja2"}
 
 
 def file_of(module: str) -> Path | None:
-    """The source of a module of ours; None for others."""
+    """Returns the source file of a module of this project; None for other modules."""
     path = ROOT.joinpath(*module.split("."))
     for candidate in (path.with_suffix(".py"), path / "__init__.py"):
         if candidate.exists():
@@ -28,7 +28,9 @@ def file_of(module: str) -> Path | None:
 
 
 def imports(module: str, file: Path) -> Iterator[str]:
-    """Every module that it may ever import, in functions too; not what only the type checker sees."""
+    """Yields every module that a file may import, also in functions, except those only for the
+    type checker.
+    """
     package = module if file.name == "__init__.py" else module.rpartition(".")[0]
     for statement in statements(ast.parse(file.read_text())):
         if isinstance(statement, ast.Import):
@@ -50,7 +52,9 @@ def statements(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def reached() -> dict[str, str]:
-    """Module: who imports it, for all that the programs of the other side may load."""
+    """Returns every module that the programs of the other machine may load, with the module that
+    imports it.
+    """
     found = dict.fromkeys(STARTS, "")
     waiting = list(STARTS)
     while waiting:

@@ -1,4 +1,6 @@
-"""The owner of a lab there, over its two pipes: what it says, and when it is alone."""
+"""Tests the owner process of a lab on another machine over its two pipes: its messages, and its behaviour
+when the other end is gone.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""That a lab serves is told before its next word: who reads that word may ask it at once."""
+"""Tests that a lab can be reached once it prints its next message, because a reader of that message may ask
+it at once.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ def test_the_control_socket_is_told_of_before_the_line_that_says_serving(tmp_pat
 
 
 def _messages(terminal: int, through: str) -> list[dict[str, object]]:
-    """The text of a terminal up to the line with a word; a terminal delivers whole lines, not all at once."""
+    """Returns the JSON messages from a terminal up to the line with `through`; a terminal delivers whole
+    lines, but not all at once.
+    """
     got = b""
     while through.encode() not in got or not got.endswith(b"\n"):
         got += os.read(terminal, 4096)

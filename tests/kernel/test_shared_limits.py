@@ -1,4 +1,6 @@
-"""The limits that all nodes of a lab kernel share suffice for many (tests/virtual/test_many_talk.py)."""
+"""Tests that the limits which all nodes of a lab kernel share suffice for many nodes
+(tests/virtual/test_many_talk.py).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Real guests: boot, netem, the control line, and what is left after an end by any means."""
+"""Tests real guests: boot, netem, the control line, and that nothing is left after any kind of end."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def kernel_that(*what, binary=None, **options):
 
 @pytest.fixture
 def launch(tmp_path):
-    """A launch whose processes and state directory must be gone when the test ends."""
+    """Yields a launch; asserts at the end that its processes and state directory are gone."""
     state = Path("/tmp") / f"vnet-test-{os.getpid()}" / "pair"  # short: it holds sockets
     yield Launch(plan(), tmp_path / "run", state, Path("/bin/true"), scenario=False)
     left = processes(state)
@@ -58,7 +58,7 @@ def launch(tmp_path):
 
 
 def follow(lab, until_event):
-    """Events until one of that name, by name; fails with the lab's own words if the lab ends before."""
+    """Returns the events up to the one of that name, by name; fails with them if the lab ends before."""
     seen = {}
     for event in lab.events():
         seen[event["event"]] = event
@@ -92,7 +92,9 @@ def test_a_guest_has_what_a_lab_needs(launch, binary):
 
 @pytest.mark.parametrize("binary", BINARIES, ids=[b.origin for b in BINARIES])
 def test_under_no_umask_does_another_account_reach_a_socket_of_the_guest(launch, binary):
-    """Debian's kernel has a socket that halts it (mconsole), which it makes as the umask has it."""
+    """Shows that even with umask 0 no other account can write to a socket of the guest, such as mconsole,
+    which can halt the guest.
+    """
     before = os.umask(0)
     try:
         lab = kernel_that("wait", binary=binary).start(launch)
@@ -109,7 +111,9 @@ def test_under_no_umask_does_another_account_reach_a_socket_of_the_guest(launch,
 
 
 def open_to_others(path, root):
-    """Whether another account may connect: write the socket, and pass every directory below root."""
+    """Returns whether another account can connect: it may write the socket and pass every directory below
+    root.
+    """
     passed = [parent for parent in path.parents if parent.is_relative_to(root)]
     return bool(path.stat().st_mode & 0o022) and all(place.stat().st_mode & 0o011 for place in passed)
 

@@ -1,4 +1,6 @@
-"""Limits of nodes in a real guest (cgroup v2): CPU time is held, memory is held, both also live."""
+"""Tests limits of nodes in a real guest (cgroup v2): CPU time and memory are limited, also after a change in
+the running lab.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,7 @@ class Control:
         self._lines = self._socket.makefile("r")
 
     def call(self, op: str, **fields: Any) -> tuple[dict[str, Any], str]:
-        """(answer, what a command has printed)."""
+        """Returns (the answer, the output of a command)."""
         self._socket.sendall(json.dumps({"id": 1, "op": op, **fields}).encode() + b"\n")
         said = b""
         for line in self._lines:
@@ -64,7 +66,7 @@ class Control:
         return said
 
     def burnt_s(self, node: str) -> float:
-        """CPU seconds that a busy loop of three seconds got."""
+        """Returns the CPU seconds that a busy loop of three seconds got on the node."""
         fields = self.shell(node, BURN).splitlines()[-1].split()  # "0m0.570s 0m0.010s"
         return sum(float(f.partition("m")[2].rstrip("s")) for f in fields)
 

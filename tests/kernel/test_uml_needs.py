@@ -1,4 +1,6 @@
-"""Missing needs of a guest are found before anything is made: real namespaces, invented facts."""
+"""Tests that missing needs of a guest are found before anything is made, with real namespaces and simulated
+facts.
+"""
 
 from __future__ import annotations
 

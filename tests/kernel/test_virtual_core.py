@@ -1,4 +1,6 @@
-"""The choice of a core for a lab in virtual time; with numbers that no machine has: no lab is disturbed."""
+"""Tests the choice of a core for a lab in virtual time, with core numbers that no machine has, so that no
+real lab is disturbed.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ def test_only_cores_that_the_process_may_use_are_taken() -> None:
 
 
 def lab_of(user: int | None) -> int:
-    """Process of another lab, which has taken a core when we know of it."""
+    """Starts a process that holds a core as another lab of user `user` does, and returns its pid once it has
+    the core.
+    """
     said, says = os.pipe()
     if (child := os.fork()) == 0:
         try:

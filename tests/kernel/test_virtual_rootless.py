@@ -1,6 +1,6 @@
-"""Virtual time for an ordinary user on strict machines: the same bytes as root's.
+"""Tests virtual time for an ordinary user on strict machines: the run gives the same bytes as root's.
 
-An ordinary user: uid 65534 without groups. Tried further: /dev/shm mounted noexec (in a mount namespace of
+The ordinary user is uid 65534 without groups. Further cases: /dev/shm mounted noexec (in a mount namespace of
 its own), and user namespaces forbidden (by a seccomp filter such as container runtimes set).
 """
 
@@ -43,7 +43,9 @@ ARGUMENT = 16  # offset of args[0] in struct seccomp_data
 
 
 def forbid_user_namespaces() -> None:
-    """Here and in all children: EPERM for CLONE_NEWUSER; no clone3, whose flags a filter cannot see."""
+    """Forbids user namespaces in this process and its children: CLONE_NEWUSER gives EPERM, and clone3, whose
+    flags a filter cannot read, ENOSYS.
+    """
     program = [
         (LOAD, 0, 0, 0),
         (EQUAL, 5, 0, CLONE3),
@@ -68,7 +70,9 @@ def forbid_user_namespaces() -> None:
 
 @pytest.fixture(scope="module")
 def place() -> Iterator[Path]:
-    """A directory of the ordinary user's with a kernel; skips where he cannot read the tree."""
+    """Yields a directory of the ordinary user with a kernel; skips the test if that user cannot read the
+    repository.
+    """
     directory = Path(tempfile.mkdtemp(prefix="vnet-rootless-"))
     assert KERNEL is not None
     shutil.copy(KERNEL.path, directory / "linux")
@@ -90,10 +94,11 @@ def place() -> Iterator[Path]:
 def run(
     place: Path, name: str, prefix: tuple[str, ...] = (), before: Callable[[], None] | None = None, **who: int
 ) -> Path:
-    """Run directory of a small experiment in virtual time, with a home and state of its own.
+    """Runs a small experiment in virtual time, with a home and state of its own, and returns its run
+    directory.
 
-    Ordinary users share a cache, which the first of them finds empty. Root's is this machine's own: to fill
-    an empty one takes longer than the run.
+    Ordinary users share a cache, which is empty for the first of them. Root uses this machine's own, because
+    filling an empty one takes longer than the run.
     """
     home = place / name
     home.mkdir()
@@ -140,7 +145,9 @@ def outside_shared_memory(run_dir: Path) -> bool:
 
 
 def test_an_ordinary_user_on_a_machine_that_is_strict_in_both(place: Path, of_root: dict[str, bytes]) -> None:
-    """Both of what the sweeps below try one by one."""
+    """Shows that the run gives root's bytes with /dev/shm noexec and user namespaces forbidden at the same
+    time.
+    """
     run_dir = run(place, "strict", NOEXEC, before=forbid_user_namespaces)
     assert contents(run_dir) == of_root
     assert outside_shared_memory(run_dir)

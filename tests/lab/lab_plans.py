@@ -1,4 +1,4 @@
-"""Small plans for the lab's tests, made by hand from the plan's own parts."""
+"""Makes small plans for the lab's tests by hand from the plan's own types."""
 
 from __future__ import annotations
 
@@ -39,7 +39,9 @@ MS, SECOND = 10**6, 10**9
 
 
 def own(name: str) -> str:
-    """The name with this process's number: two runs of the suite on one machine do not meet."""
+    """Returns the name with this process's number, so that two runs of the tests on one machine do not
+    collide.
+    """
     return f"{name}-{os.getpid()}"
 
 
@@ -52,7 +54,7 @@ def node(lab: str, index: int, name: str, software: tuple[Software, ...] = (), *
 
 
 def machine(of: Node, image: str = "builtin", memory_mib: int = 0) -> Node:
-    """The node as a virtual machine."""
+    """Returns the node as a virtual machine."""
     memory_bytes = memory_mib << 20 or vms.memory(image)
     return dataclasses.replace(of, kind="vm", vm=Vm(image, memory_bytes, boot_deadline_ns=240 * SECOND))
 
@@ -63,7 +65,7 @@ def program(name: str, *argv: str, role: str = "utility", **more: object) -> Sof
 
 
 def broker() -> Software:
-    """A real mosquitto that listens on the node's address."""
+    """Returns a real mosquitto that listens on all addresses of its node."""
     from contract.plan import File
 
     text = "listener 1883 0.0.0.0\nallow_anonymous true\nuser root\nlog_dest stdout\n"
@@ -77,7 +79,7 @@ GUARANTEE = Guarantee("QoS 1", "at least once, so no message is lost", lossless=
 
 
 def client(index: int, ramp_ns: int, hold_ns: int, qos: int = 1) -> Software:
-    """Publishes to meter/N; the first also subscribes to all."""
+    """Returns a client that publishes to meter/INDEX; the first one also subscribes to all meters."""
     spec = {
         "broker": "10.9.0.1", "port": 1883, "version": "3.1.1", "keepalive_s": 30, "clean_session": True,
         "publish": {"topic": f"meter/{index}", "qos": qos, "inflight": 20, "queue": 1000},
@@ -89,7 +91,7 @@ def client(index: int, ramp_ns: int, hold_ns: int, qos: int = 1) -> Software:
 
 
 def meter(index: int, stop_ns: int) -> Flow:
-    """The flow of a client: 20 messages a second, all to the first."""
+    """Returns the flow of a client: 20 messages a second to the first client."""
     return Flow(
         f"client{index}.meter", "client.meter", "publish", f"client{index}", (Delivery("first", GUARANTEE),),
         Payload("metering-xml", 717), Schedule("own", (Rate(0, 20.0),), 7 + index), 0, stop_ns,
@@ -98,7 +100,7 @@ def meter(index: int, stop_ns: int) -> Flow:
 
 
 def on_host(plan: Plan, host: str) -> Plan:
-    """The plan as one of a single host: all of it is there."""
+    """Returns the plan with everything on a single host."""
 
     def there(way: Direction) -> Direction:
         return dataclasses.replace(way, host=host, far_host=host)
@@ -138,7 +140,7 @@ def make_plan(
 
 
 def mqtt_plan(lab: str, clients: int = 3, **more: object) -> Plan:
-    """A broker and some clients."""
+    """Returns a plan of a broker and some clients."""
     ramp, hold = 200 * MS, int(str(more.pop("hold_ns", 1000 * MS)))
     nodes = [node(lab, 0, "broker", (broker(),))]
     nodes += [node(lab, i + 1, f"client{i}", (client(i, ramp, hold),)) for i in range(clients)]

@@ -1,4 +1,4 @@
-"""Starts lab processes for tests, talks to their control sockets, and asserts that nothing stays."""
+"""Starts lab processes for tests, uses their control sockets, and asserts that nothing stays."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ needs_light = pytest.mark.skipif(
 
 
 def vm_missing(image: str = "builtin") -> str | None:
-    """Why no virtual machine can be run here; None where it can."""
+    """Returns the reason why no virtual machine can run here; None if one can."""
     if os.geteuid() != 0 or not AGENT.exists():
         return "needs root and target/release/vnet-agent (make setup)"
     if importlib.util.find_spec("libvirt") is None or not Path("/usr/bin/qemu-system-x86_64").exists():
@@ -46,7 +46,9 @@ needs_vm = pytest.mark.skipif(vm_missing() is not None, reason=str(vm_missing())
 
 
 def write_ways(plan: Plan, run_dir: Path, homes: Path) -> None:
-    """Each host of the plan is this machine: its part is a process here, with a home of its own."""
+    """Notes, for each host of the plan, the command that starts its part: a process on this machine with a
+    home of its own.
+    """
     part = (sys.executable, "-s", "-m", "orchestrator.lab.multi_host.part")
     (run_dir / "raw").mkdir(parents=True, exist_ok=True)
     calls = {host.name: (*part, f"{homes}/{host.name}") for host in plan.hosts}
@@ -54,7 +56,7 @@ def write_ways(plan: Plan, run_dir: Path, homes: Path) -> None:
 
 
 class Running:
-    """One lab process with its directories."""
+    """A lab process with its directories."""
 
     def __init__(
         self,
@@ -124,7 +126,7 @@ class Running:
         return cleanup.leftovers(self.plan.lab, self.state_root)
 
     def close(self) -> None:
-        """For fixtures: end it, take all away, say what had to be taken."""
+        """Kills the lab process and removes everything of the lab, for fixtures."""
         if self.process.poll() is None:
             self.process.kill()
             self.process.wait()
@@ -148,7 +150,7 @@ class Control:
         return self._last
 
     def answer(self, number: int) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-        """(answer, events before it) of one request."""
+        """Returns (the answer to request `number`, the events before it)."""
         events = []
         for line in self._lines:
             message = json.loads(line)
@@ -163,7 +165,7 @@ class Control:
 
 @contextmanager
 def served(plan: Plan, directory: Path, driver: str = "light") -> Iterator[Running]:
-    """A lab that serves; taken down afterwards, and nothing of it is left."""
+    """Yields a lab that serves; takes it down afterwards and asserts that nothing of it is left."""
     running = Running(plan, directory, driver=driver)
     try:
         running.await_event("phase", timeout=240, text="serving until `vnet down`")

@@ -1,4 +1,4 @@
-"""Interfaces that pass frames on: asked for one by one, the kernel has dealt with their carriers at once."""
+"""Tests that the kernel has processed the carriers of forwarding interfaces at once if each is asked for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The `tc` that stays: what it carries out is what is read back, its errors are ours, and it ends."""
+"""Tests the permanent `tc` process: the kernel has the settings that it made, its errors are raised, and it
+ends.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ def rated(rate_bps: int) -> Impairment:
 
 @pytest.fixture
 def netns() -> Iterator[str]:
-    """A namespace with a pair of devices, without anything on them."""
+    """Yields a namespace with a veth pair without qdiscs."""
     name = f"vnet-test-changer-{os.getpid()}"
     subprocess.run(["ip", "netns", "add", name], check=True)
     subprocess.run(["ip", "-n", name, "link", "add", "wa", "type", "veth", "peer", "name", "wb"], check=True)

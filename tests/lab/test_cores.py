@@ -1,4 +1,6 @@
-"""Cores of nodes' own: which are given, and that the kernel keeps everybody else of the lab off them."""
+"""Tests the exclusive cores of nodes: their choice, and that the kernel keeps the rest of the lab
+off them.
+"""
 
 from __future__ import annotations
 

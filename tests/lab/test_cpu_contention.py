@@ -1,4 +1,6 @@
-"""Counters of CPU that is taken: control groups of both versions, run queues, cores, and none of them."""
+"""Tests the counters of CPU time lost to others: control groups of both versions, run queues, cores, and
+machines without any.
+"""
 
 from __future__ import annotations
 
@@ -125,7 +127,9 @@ def test_a_counter_that_is_absent_leaves_the_others(tmp_path: Path, monkeypatch:
 def test_whatever_a_counter_answers_the_others_are_read(
     monkeypatch: pytest.MonkeyPatch, what: str, check: str, error: Exception
 ) -> None:
-    """A control group that cannot be entered, a file of another form: one check cannot be made."""
+    """Shows that a counter that cannot be read (a closed control group, an unknown file format) leaves only
+    its own check unmade.
+    """
 
     def fail(*_: object) -> None:
         raise error
@@ -140,7 +144,9 @@ def test_whatever_a_counter_answers_the_others_are_read(
 
 
 def test_a_schedstat_of_zeros_is_none(tmp_path: Path) -> None:
-    """As of a kernel that has the file and does not count (delayacct off)."""
+    """Shows that schedstat with only zeros, from a kernel that does not count (delayacct off), is
+    no counter.
+    """
     (tmp_path / "1").mkdir()
     (tmp_path / "1" / "schedstat").write_text("0 0 0\n")
     with pytest.raises(cpu_contention.NoCounterError, match="no process of the lab has a schedstat"):
@@ -148,7 +154,9 @@ def test_a_schedstat_of_zeros_is_none(tmp_path: Path) -> None:
 
 
 def test_a_process_that_is_stopped_has_a_late_beat(tmp_path: Path) -> None:
-    """As the lab's kernel that a hypervisor pauses: SIGSTOP of the process in which the heartbeat beats."""
+    """Shows that SIGSTOP of the heartbeat's process gives a late beat, as when a hypervisor pauses the lab's
+    kernel.
+    """
     code = (
         "import sys, pathlib; from orchestrator.lab.heartbeat import Heartbeat; "
         "w = Heartbeat(pathlib.Path(sys.argv[1]), 0); w.start(); print('go', flush=True); "
@@ -171,7 +179,7 @@ def test_a_process_that_is_stopped_has_a_late_beat(tmp_path: Path) -> None:
 
 
 class Processes:
-    """An invented /proc: 1 is init, 10 the lab, and what is said below it."""
+    """Makes a simulated /proc: 1 is init, 10 the lab process, and further ones by `say`."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -207,7 +215,9 @@ def test_a_stopped_process_of_the_lab_is_found_and_no_other(tmp_path: Path) -> N
 def test_a_program_that_stood_still_for_less_than_half_a_second_is_found(
     tmp_path: Path, each: int, every: int
 ) -> None:
-    """Among 700 agents and a thousand processes of others, whatever the moment; 0.4 s are 8 beats."""
+    """Shows that a program stopped for 0.4 s (8 beats) is found at any moment, among 700 agents and a
+    thousand foreign processes.
+    """
     there = Processes(tmp_path)
     for pid in range(100, 1100):
         there.say(pid, "S", 1)

@@ -1,4 +1,4 @@
-"""Names in a lab: what its nodes' resolver reads."""
+"""Tests the names in a lab: the content of the nodes' hosts files."""
 
 from __future__ import annotations
 

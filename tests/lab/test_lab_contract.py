@@ -1,4 +1,4 @@
-"""The contract of all drivers: the same lab gives the same answers with each."""
+"""Tests the contract of all drivers: each gives the same answers for the same lab."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NEEDS = {"light": needs_light, "vm": needs_vm, "hosts": needs_light}
 
 
 def plan(driver: str) -> Plan:
-    """Three nodes; one with a program that says when it is ready."""
+    """Returns a plan of three nodes, one of them with a program that reports when it is ready."""
     daemon = program("daemon", "sh", "-c", "echo up; exec sleep 60", ready=Probe(log="up"))
     nodes = (node(LAB, 0, "alpha", (daemon,)), node(LAB, 1, "beta"), node(LAB, 2, "gamma"))
     made = make_plan(LAB, tuple(machine(n) for n in nodes) if driver == "vm" else nodes)
@@ -32,7 +32,7 @@ def plan(driver: str) -> Plan:
 
 @pytest.fixture(scope="module", params=[pytest.param(d, marks=NEEDS.get(d, ())) for d in DRIVERS])
 def lab(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """A served lab; afterwards nothing of it is left."""
+    """Yields a lab that serves; asserts afterwards that nothing of it is left."""
     with served(plan(request.param), tmp_path_factory.mktemp(request.param), request.param) as running:
         yield running
 

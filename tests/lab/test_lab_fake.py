@@ -1,4 +1,4 @@
-"""The whole lab process with the fake driver: files, events, end states, failures."""
+"""Tests the whole lab process with the fake driver: files, events, end states, failures."""
 
 from __future__ import annotations
 
@@ -104,7 +104,9 @@ def test_an_event_limits_the_cpu_of_nodes(start: Start) -> None:
 
 
 def flows_of_every_pattern() -> tuple[Flow, ...]:
-    """All from alpha: two messages at every tick, a request to two, and as much as goes."""
+    """Returns flows of every pattern from alpha: pushes in bursts of two, a request to two receivers, and a
+    greedy transfer.
+    """
     sure = Guarantee("sure", "nothing is lost", lossless=True)
     both, one = (Delivery("both", Guarantee("best", "nothing")),), (Delivery("one", sure),)
     steps = (Rate(0, 0.0), Rate(100 * MS, 20.0), Rate(400 * MS, 40.0))
@@ -175,7 +177,9 @@ def test_every_quantity_is_proven(start: Start) -> None:
 
 
 def test_slots_are_kept_and_proven(start: Start) -> None:
-    """Times between them drawn evenly, and from a table, behind a jitter of the same table."""
+    """Shows that slots with even intervals, and with intervals from a table behind a jitter of the same
+    table, are proven.
+    """
     even = Impairment(delay_ns=5 * MS, slot=Slot(2 * MS, 10 * MS), limit_packets=1000)
     beats = Slot(4 * MS, 16 * MS, table="own", mean_ns=10 * MS, jitter_ns=6 * MS)
     own = Impairment(delay_ns=8 * MS, jitter_ns=MS, distribution="own", slot=beats, limit_packets=1000)

@@ -1,4 +1,6 @@
-"""Descriptors that are ready in the same turn: one's call may take another away, or serve it first."""
+"""Tests descriptors that are ready in the same turn of the loop: the callback of one may remove another or
+serve it first.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from orchestrator.lab.loop import LONGEST_WAIT_NS, SHORTEST_WAIT_NS, Calls, Loop
 
 @pytest.fixture
 def pipes() -> list[tuple[int, int]]:
-    """Two, each with a byte to read."""
+    """Returns two pipes, each with a byte to read."""
     made = [os.pipe() for _ in range(2)]
     for _, write in made:
         os.write(write, b"x")

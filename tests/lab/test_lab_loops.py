@@ -1,4 +1,4 @@
-"""A loop of bridges with a spanning tree: one port is blocked, and passes frames on when a link fails."""
+"""Tests a loop of bridges with a spanning tree: one port blocks, and forwards when a link fails."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_the_plan_knows_no_way_through_the_loop() -> None:
 
 
 def states(lab: Running) -> list[str]:
-    """The states of the bridge ports, from the kernel."""
+    """Returns the sorted states of the bridge ports, read from the kernel."""
     read = ["ip", "-n", lab.plan.core_netns, "-j", "-d", "link"]
     said = json.loads(subprocess.run(read, capture_output=True, text=True, check=True).stdout)
     ports = [link["linkinfo"] for link in said if link.get("linkinfo", {}).get("info_slave_kind") == "bridge"]

@@ -1,4 +1,4 @@
-"""Requests to agents: the bytes on the wire, the contract's words, and refusals."""
+"""Tests the requests to agents: their bytes, the contract's field names, and refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Light nodes that run nothing share control groups; what begins to run has bounds of its node's own."""
+"""Tests that light nodes without programs share control groups, and that a node gets its own limits when a
+program starts.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ PIDS = {"idle": 41, "busy": 42, "limited": 43}
 
 
 class Trees:
-    """Two trees of control groups that are plain directories."""
+    """Two trees of control groups made of plain directories."""
 
     def __init__(self, top: Path) -> None:
         self.tops = {name: top / name for name in ("memory", "pids")}

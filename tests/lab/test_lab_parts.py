@@ -1,4 +1,6 @@
-"""The pure parts: read-back, tc text, control group layouts, limits, the loop, the lock."""
+"""Tests the parts without side effects: read-back, tc text, control group layouts, limits, the loop, the
+lock.
+"""
 
 from __future__ import annotations
 
@@ -158,7 +160,9 @@ def test_the_text_for_tc_says_the_impairment(wanted: Impairment) -> None:
 
 @given(impairments, impairments)
 def test_a_change_leaves_nothing_of_what_was_before(before: Impairment, after: Impairment) -> None:
-    """As the kernel does it: what a change does not name stays."""
+    """Shows that a netem change sets every option anew, because the kernel keeps the options that a change
+    does not name.
+    """
     kept = netem_options(netem_text(before).split()[1:])
     changed = kept | netem_options(netem_text(after, before).split()[1:])
     assert readback.impairment("x", after, entry(changed), "v") == []
@@ -266,7 +270,7 @@ def test_evidence_that_only_a_running_lab_sees() -> None:
 
 
 def test_a_clock_that_is_set_marks_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also one that is set back again, with the furthest that it was."""
+    """Shows that a clock set away and back again marks the run as suspect, with the largest offset."""
     real = evidence.wall_offset_ns()
     wall = evidence.WallClock(real)
     wall.look()
@@ -288,7 +292,9 @@ def test_counts_of_tcpdump() -> None:
 
 
 def test_a_clone_has_no_part_in_the_scenario() -> None:
-    """Its messages would be in no plan: refused, or made without."""
+    """Shows that a clone with scenario software is refused, or made without it (--idle), because the plan has
+    no flows for it.
+    """
     plan = mqtt_plan("clone")
     with pytest.raises(CloneError, match=r'"client": meter takes part in the scenario.*--idle'):
         clones(plan, {}, "client", 1)
@@ -322,7 +328,9 @@ def test_a_state_directory_that_cannot_be_made_is_said_with_the_remedy(tmp_path:
 
 
 def test_patience_with_ports_is_patience_with_so_many() -> None:
-    """3,000 of them took 11 s beside other work: the kernel tells of a hundred at a time."""
+    """Shows that the timeout grows with the number of ports: the kernel reports a hundred at a time, so 3,000
+    can take 11 s.
+    """
     assert apply.patience(1) < 11 * SECOND < apply.patience(3000)
     assert apply.patience(1, trees=True) > 60 * SECOND
 
@@ -331,7 +339,9 @@ def test_patience_with_ports_is_patience_with_so_many() -> None:
 def test_a_name_goes_with_all_its_mounts_and_what_a_link_leads_to_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without a look at the machine's mounts: 10,000 names took two looks of 0.1 s each, and so hours."""
+    """Shows that a name is removed with all its mounts without reading the machine's mount table, which would
+    take hours for 10,000 names.
+    """
     name, other, link = tmp_path / "name", tmp_path / "other", tmp_path / "link"
     for file, times in ((name, 2), (other, 1)):
         file.touch()

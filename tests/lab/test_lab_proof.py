@@ -1,4 +1,6 @@
-"""Judging links: what holds, what fails, and what too few frames cannot tell."""
+"""Tests the judgement of links: values that hold, values that fail, and values for which there are too few
+frames.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,7 @@ def judged(
 
 
 def frames(count: int, delay_ns: float, jitter_ns: float, loss: float = 0.0, seed: int = 1) -> Seen:
-    """The delays of a link with even jitter."""
+    """Returns the delays of `count` frames over a link with even jitter and loss."""
     draw = random.Random(seed)
     kept = [n for n in range(count) if draw.random() >= loss]
     delays = [round(delay_ns + draw.uniform(-jitter_ns, jitter_ns)) for _ in kept]
@@ -57,7 +59,9 @@ def test_a_link_that_does_what_was_asked_holds() -> None:
 
 
 def test_netem_takes_whole_nanoseconds_for_a_frame() -> None:
-    """10.06 Gbit/s of 127 bytes were a failure of 10 Gbit/s; a full frame at 1 Gbit/s takes 12,112 ns."""
+    """Shows that the expected rate allows for netem's whole nanoseconds per frame: 127 bytes at 10 Gbit/s
+    pass at 10.06 Gbit/s.
+    """
     tiny = Impairment(rate_bps=10**10, limit_packets=1000, frame_bytes=131)
     assert probes.train_size(tiny) == 127 and expected.rate_bps(tiny) == pytest.approx(127 * 8e9 / 101)
     assert expected.rate_bps(Impairment(rate_bps=10**9, limit_packets=1000)) == 10**9
@@ -67,7 +71,9 @@ def test_netem_takes_whole_nanoseconds_for_a_frame() -> None:
 
 @pytest.mark.parametrize("shape", ["normal", "pareto", "paretonormal"])
 def test_what_iproute2s_tables_make_of_a_jitter(shape: str) -> None:
-    """pareto's ends at four jitters: its spread is 0.82 of the one asked for, which failed always."""
+    """Shows that the expected jitter follows iproute2's tables: pareto's ends at four jitters, so its spread
+    is 0.82 of the request.
+    """
     found = sorted(Path("/usr/lib").glob(f"*/tc/{shape}.dist")) + sorted(
         Path("/usr/lib/tc").glob(f"{shape}.dist")
     )
@@ -102,7 +108,9 @@ def test_each_wrong_quantity_fails_alone(seen: Seen, wrong: str) -> None:
 
 @pytest.mark.parametrize(("late", "within"), [(5, HOST), (50, HOST.rough())])
 def test_frames_that_came_late_now_and_then_do_not_spoil_the_jitter(late: int, within: Tolerances) -> None:
-    """One frame late in 20 puts the quartiles 5 % further apart: told to a tenth, not to a twentieth."""
+    """Shows that the jitter holds although up to one frame in 20 is late, which moves the quartiles 5 %
+    apart.
+    """
     asked = Impairment(delay_ns=20 * MS, jitter_ns=4 * MS, limit_packets=1000)
     seen = frames(8000, 20 * MS, 4 * MS)
     delays = [d + (30 * MS if n % (1000 // late) == 0 else 0) for n, d in enumerate(seen.delays_ns)]
@@ -120,7 +128,9 @@ def test_few_frames_cannot_tell() -> None:
 
 
 def test_a_link_that_is_to_lose_everything_is_judged_by_its_loss_alone() -> None:
-    """That no frame arrived was told as a failed proof."""
+    """Shows that a link with 100 % loss is judged by its loss only, so that the lack of frames is
+    no failure.
+    """
     asked = Impairment(delay_ns=20 * MS, loss=1.0)
     assert verdicts(asked, frames(200, 0, 0, loss=1.0)) == {"loss": "holds"}
     assert verdicts(asked, frames(200, 20 * MS, 0)) == {"loss": "fails"}
@@ -140,7 +150,9 @@ def burst(
     late_ns: float = 0,
     seed: int = 1,
 ) -> Seen:
-    """A train as netem sends it (sch_netem.c): each frame when its delay is over and the last is gone."""
+    """Returns the arrivals of a train of frames as netem sends it (sch_netem.c): each when its delay is over
+    and the previous one has left.
+    """
     draw, size = random.Random(seed), probes.train_size(asked)
     spacing, sent, due = size * 8e9 / rate_bps, 0.0, 0.0
     delays: list[int] = []
@@ -170,7 +182,9 @@ def test_the_rate_is_judged_only_where_more_was_offered() -> None:
 
 
 def test_jitter_does_not_hide_a_gigabit() -> None:
-    """200 frames were told to hide behind 1 ms."""
+    """Shows that the rate of 1 Gbit/s is judged to 0.6 % behind a jitter of 1 ms, by a train of more than
+    1,000 frames.
+    """
     asked = Impairment(delay_ns=10 * MS, jitter_ns=MS, rate_bps=10**9, limit_packets=13_672)
     spaced = frames(1000, 10 * MS, MS)
     for rate, verdict in ((1e9, "holds"), (1.006e9, "fails"), (0.99e9, "fails")):
@@ -180,7 +194,9 @@ def test_jitter_does_not_hide_a_gigabit() -> None:
 
 
 def without(train: Seen, share: float, seed: int = 1) -> Seen:
-    """The train with so many frames damaged: they take their time, and nobody knows when they came."""
+    """Returns the train with the share of its frames damaged: they take their time on the link, but their
+    arrivals are unknown.
+    """
     draw = random.Random(seed)
     kept = [n for n in range(len(train.arrivals_ns)) if draw.random() >= share]
     hidden = len(train.arrivals_ns) - len(kept)
@@ -191,7 +207,9 @@ def without(train: Seen, share: float, seed: int = 1) -> Seen:
 @pytest.mark.parametrize("share", [0.0, 0.001, 0.01, 0.1, 0.3])
 @pytest.mark.parametrize("rate", [10**6, 20_000_000, 10**9])
 def test_damaged_frames_leave_holes_that_are_counted(rate: int, share: float) -> None:
-    """The error of guessing their number was more than the tolerance at a fast rate."""
+    """Shows that the rate is judged right although frames are damaged, because their number follows from the
+    gaps they leave.
+    """
     asked = Impairment(delay_ns=10 * MS, rate_bps=rate, corrupt=share, limit_packets=13_672)
     whole = burst(asked, rate, offered_bps=10 * rate, late_ns=256)
     line = judged(asked, frames(1000, 10 * MS, 0), without(whole, share), VIRTUAL)["rate"]
@@ -201,7 +219,9 @@ def test_damaged_frames_leave_holes_that_are_counted(rate: int, share: float) ->
 
 
 def test_holes_that_cannot_be_seen_widen_the_interval() -> None:
-    """Arrivals that are late by more than a frame's time: as many holes as there are on average."""
+    """Shows that arrivals late by more than a frame's time widen the interval, because the gaps can then only
+    be estimated.
+    """
     asked = Impairment(delay_ns=10 * MS, rate_bps=10**9, corrupt=0.1, limit_packets=13_672)
     late = without(burst(asked, 1e9, late_ns=20_000), 0.1)
     told = train.measured(asked, late)
@@ -210,7 +230,9 @@ def test_holes_that_cannot_be_seen_widen_the_interval() -> None:
 
 
 def test_a_queue_of_a_tenth_of_a_millisecond_tells_its_rate() -> None:
-    """1,000 frames of 127 bytes at 10 Gbit/s, with arrivals known to 256 ns: the train goes on for longer."""
+    """Shows that a queue of 1,000 frames of 127 bytes at 10 Gbit/s, with arrivals known to 256 ns, is judged
+    with a longer train.
+    """
     asked = Impairment(rate_bps=10**10, limit_packets=1000, frame_bytes=131)
     link = access("p", "wire", node("p", 0, "alpha"), asked, PLAIN)
     (probe,) = probes.burst_probes([link])
@@ -238,7 +260,7 @@ def test_a_queue_that_is_shorter_than_the_jitter_says_so() -> None:
     st.integers(0, 99),
 )
 def test_the_bound_of_a_trains_error_holds(rate: int, delay: int, part: int, limit: int, seed: int) -> None:
-    """For any rate, jitter and queue: a reported rate is wrong by its bound at most."""
+    """Shows for any rate, jitter and queue that a reported rate is wrong by at most its bound."""
     asked = Impairment(delay_ns=delay, jitter_ns=delay * part // 3, rate_bps=rate, limit_packets=limit)
     told = train.measured(asked, burst(asked, rate, offered_bps=1.5 * rate, late_ns=20_000, seed=seed))
     if isinstance(told, train.Realised):
@@ -317,7 +339,9 @@ def test_intervals_against_published_values() -> None:
 
 
 def test_correlated_loss_is_judged_by_what_netem_makes_of_it() -> None:
-    """As the kernel draws (net/sched/sch_netem.c): 20 % with a correlation of 25 % are about 14 %."""
+    """Shows that 20 % loss with a correlation of 25 % is judged against about 14 %, which the kernel's draws
+    give (net/sched/sch_netem.c).
+    """
     asked = Impairment(delay_ns=MS, loss=0.2, loss_correlation=0.25, limit_packets=1000)
     draw, last, kept = random.Random(3), 0.5, 0
     for _ in range(20_000):

@@ -1,5 +1,5 @@
-"""A routed lab, asked of the drivers of light nodes: routes, paths, links cut and mended; and every kind of
-queue, set, read back, changed into every other and taken away.
+"""Tests a routed lab with each driver of light nodes: routes, paths, links cut and restored; and every kind
+of queue, set, read back, replaced by every other and removed.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ QUEUES = {
 
 @pytest.fixture(scope="module", params=DRIVERS)
 def lab(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """A served lab; afterwards nothing of it is left."""
+    """Yields a lab that serves; asserts afterwards that nothing of it is left."""
     plan = make_plan(parse("routed.yaml", LINE.encode()))
     with served(plan, tmp_path_factory.mktemp(request.param), request.param) as running:
         yield running
@@ -96,7 +96,9 @@ def test_a_router_that_stops_takes_its_links_with_it(lab: Running) -> None:
 
 
 def test_what_a_larger_mtu_lets_in_passes_the_rate(lab: Running) -> None:
-    """A token bucket drops frames that are longer than itself."""
+    """Shows that larger frames pass a rate limit after the MTU grew; a token bucket drops frames larger than
+    itself.
+    """
     call = Control(lab).call
     assert call("set", nodes=["r1"], mtu=9000)["ok"]
     near = next(c["address"] for c in inspected(lab)["r2"]["interfaces"] if c["segment"] == "near")

@@ -1,4 +1,6 @@
-"""FRR on light nodes of the machine's own kernel: routes come, leave with the daemons, and nothing stays."""
+"""Tests FRR on light nodes of the machine's own kernel: routes appear, disappear with the daemons, and
+nothing stays.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,7 @@ pytestmark = [needs_light, pytest.mark.skipif(not ZEBRA.exists(), reason="needs 
 
 
 def places() -> list[str]:
-    """The files of FRR on the machine itself with their times, which no lab may change."""
+    """Returns FRR's files on the machine itself with their times, which no lab may change."""
     found = [path for root in ("/run/frr", "/var/tmp/frr", "/etc/frr") for path in Path(root).rglob("*")]
     return sorted(f"{path} {path.stat().st_mtime_ns}" for path in found)
 
@@ -56,7 +58,9 @@ SIX = TRIANGLE.replace("10.1.0.0/24", '"fd00:1::/64"').replace("10.2.0.0/24", '"
 
 @pytest.fixture(params=[TRIANGLE, TRIANGLE.replace(OSPF, RIP), SIX], ids=["ospf", "rip", "ospf-ipv6"])
 def lab(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Running]:
-    """A served lab; afterwards none of its daemons is there, and nothing that they wrote."""
+    """Yields a lab that serves; asserts afterwards that none of its daemons runs and none of their files is
+    left.
+    """
     before, running_before = places(), daemons()
     plan = make_plan(parse("f.yaml", request.param.encode()))
     with served(plan, tmp_path) as running:
@@ -73,13 +77,13 @@ def run(lab: Running, name: str, *argv: str) -> tuple[int, str]:
 
 
 def server(lab: Running) -> str:
-    """Its address."""
+    """Returns the server's address."""
     address: str = Control(lab).call("inspect")["nodes"]["server"]["interfaces"][0]["address"]
     return address
 
 
 def way(lab: Running) -> str:
-    """The interface by which `a` reaches the server."""
+    """Returns the interface by which `a` reaches the server; "" if it has no route."""
     lines = run(lab, "a", "ip", "route", "get", server(lab))[1].split()
     return lines[lines.index("dev") + 1] if "dev" in lines else ""
 

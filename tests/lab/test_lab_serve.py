@@ -1,4 +1,4 @@
-"""The control connection by itself: the order of requests, and refusals that the lab survives."""
+"""Tests the control connection alone: the order of requests, and refused requests that the lab survives."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from orchestrator.lab.timeline import record_live
 
 
 class Submitted:
-    """A driver that only writes down what it is given."""
+    """A driver that only records its requests."""
 
     def __init__(self) -> None:
         self.ops: list[str] = []
@@ -33,7 +33,7 @@ class Submitted:
 
 
 class Scene:
-    """A server on socket pairs, without a lab behind it."""
+    """A control server on socket pairs, without a lab behind it."""
 
     def __init__(self) -> None:
         self.loop, self.driver = Loop(MonotonicClock()), Submitted()
@@ -66,7 +66,9 @@ def line(number: int, op: str, **fields: Any) -> bytes:
 
 
 def test_input_does_not_overtake_the_exec_that_it_is_for(scene, monkeypatch):
-    """The exec waits behind a slow request of its own client; its input must wait with it."""
+    """Shows that the input of an exec waits with it while the exec waits behind a slow request of its own
+    client.
+    """
 
     def slow(*_: Any) -> dict[str, Any]:
         first.sendall(line(2, "exec", node="alpha", argv=["cat"]) + line(3, "input", target=2, data=""))
@@ -143,7 +145,9 @@ def test_what_the_machine_refuses_is_an_answer_and_not_the_end(scene, monkeypatc
 
 
 def test_samples_last_as_long_as_somebody_looks(scene, monkeypatch):
-    """Two look: the second to go is the last. Who never asked for samples ends none by going."""
+    """Shows that sampling ends when the last client that asked for samples leaves; other clients have no
+    effect.
+    """
     lab = scene.lab
     lab.serving, lab.sampling, lab.watched, lab.run_dir = True, False, False, Path("/run")
     taken: list[int] = []

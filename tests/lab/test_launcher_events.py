@@ -1,4 +1,4 @@
-"""Programs that end by themselves, as the launcher tells it, in each phase of a run."""
+"""Tests programs that end by themselves, as the launcher reports it, in each phase of a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A running lab's links through the pytest plugin: each change is what the next look reads back."""
+"""Tests changes of a running lab's links through the pytest plugin: each is read back from the kernel."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PAIR = (
 
 @pytest.fixture(autouse=True)
 def _apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The labs' state below the test's own directory; the fake driver starts no agent."""
+    """Keeps the labs' state below the test's own directory; the fake driver starts no agent."""
     monkeypatch.setenv("VNET_STATE_DIR", str(tmp_path / "s"))
     if not AGENT.exists():
         monkeypatch.setenv("VNET_AGENT", "/bin/true")

@@ -1,4 +1,4 @@
-"""The round trips of paths: an echo that met another one is no reason to leave a path untold."""
+"""Tests the round trips of paths: an echo delayed by another one must not leave a path unproven."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ EACH = Tolerance(50_000.0)
 
 
 class Wires:
-    """A tracer whose echoes take what is requested; of ways tried together one echo each is late."""
+    """A tracer whose echoes take the requested time; if it traces several paths together, one echo of each is
+    late.
+    """
 
     def __init__(self, requested_ns: dict[tuple[str, str], int], always: bool = False) -> None:
         self._requested_ns, self._always = requested_ns, always
@@ -34,7 +36,7 @@ class Wires:
 
 
 class Silent:
-    """Says which ways are tried."""
+    """A tracer that gets no answers and keeps the paths of its first call."""
 
     def __init__(self) -> None:
         self.ways: Sequence[Traceroute] = ()

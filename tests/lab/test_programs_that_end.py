@@ -1,4 +1,4 @@
-"""The end of a program and its effect on the run: docs/topology.md, *Programs that end*."""
+"""Tests the effect of a program's end on the run (docs/topology.md, *Programs that end*)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def ended(
     meant: bool = False,
     expected: bool = False,
 ) -> tuple[list[str], list[str]]:
-    """Errors that end the run, and warnings, after a program of that role has ended."""
+    """Returns the errors that end the run, and the warnings, after a program of that role has ended."""
     software = Software("web", role, "command", Process(("x",), restart=restart))  # type: ignore[arg-type]
     loop, events = Loop(), Events()
     lab = SimpleNamespace(
@@ -95,7 +95,9 @@ def test_a_lab_that_is_kept_up_outlives_its_programs() -> None:
 
 
 def test_a_program_counts_as_started_before_the_slowest_one_is() -> None:
-    """Else the end of a program that crashes in the meantime would be taken for a failed start, and lost."""
+    """Shows that a quick program counts as started before slower ones, so that its crash is not taken for a
+    failed start.
+    """
     known: list[bool] = []
 
     class Driver:

@@ -1,4 +1,4 @@
-"""How late a trace's change may come is the file's to say."""
+"""Tests that the topology file determines how late a change of a trace may be."""
 
 from __future__ import annotations
 

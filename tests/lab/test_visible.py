@@ -1,4 +1,6 @@
-"""Paths that a node would not see are refused before anything is made, with the key that is to be changed."""
+"""Tests that paths which a node would not see are refused before a lab is made, with the key that must
+change.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ def found(tmp_path: Path, keys: str, kernel: str) -> list[tuple[str, str, str]]:
 
 @pytest.fixture
 def below_tmp(tmp_path: Path) -> Path:
-    """A directory below /tmp, wherever pytest has its own."""
+    """Yields a directory below /tmp, wherever pytest keeps its own."""
     place = Path("/tmp") / f"vnet-seen-{tmp_path.name}"
     place.mkdir()
     (place / "x").write_text("hello")
@@ -84,7 +86,9 @@ def test_hidden_files_that_a_command_names_need_mounts(
 def test_it_is_refused_before_anything_is_made(
     tmp_path: Path, below_tmp: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also with results below the seen directory, which is there for the lab then, but empty."""
+    """Shows that the refusal also comes with results below the mounted directory, which exists for the lab
+    then but is empty.
+    """
     file = tmp_path / "seen.yaml"
     file.write_text(FILE % f", mounts: {{read: [{below_tmp}]}}")
     kernel = type(

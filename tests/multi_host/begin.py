@@ -1,6 +1,7 @@
-"""Where hosts may be made: goes on as pytest, in the project's own environment.
+"""Continues as pytest, in the project's own environment, where hosts may be made.
 
-`--own`: in namespaces of the machine, which get file systems of their own first; a lab kernel has them.
+With `--own`, in namespaces of the machine, it first mounts file systems of its own; a lab kernel has them
+already.
 """
 
 import os
@@ -12,7 +13,7 @@ CGROUP = Path("/sys/fs/cgroup")
 
 
 def own_file_systems() -> None:
-    """/run, /tmp and control groups, as a lab kernel has them."""
+    """Mounts /run, /tmp and control groups of its own, as in a lab kernel."""
     trees = [line.split() for line in Path("/proc/self/cgroup").read_text().replace(":", " ").splitlines()]
     first = [words[1] for words in trees if len(words) > 2 and (CGROUP / words[1]).is_dir()]
     kept = [name for name in first if name in ("cpu", "cpuacct", "memory", "pids")]

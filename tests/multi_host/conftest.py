@@ -1,4 +1,4 @@
-"""Plans of tests/lab serve here too."""
+"""Makes the plans of tests/lab importable here."""
 
 import sys
 from pathlib import Path

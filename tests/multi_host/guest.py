@@ -1,6 +1,6 @@
-"""Runs a program of the tests where it may make hosts: in a lab kernel, or in namespaces of this machine.
+"""Runs a test program where it may make hosts: in a lab kernel, or in namespaces of this machine.
 
-Hosts are then namespaces there, or (`machines`) kernels of their own.
+Hosts are namespaces there, or (`machines`) have kernels of their own.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ OWN = ("--net", "--mount", "--pid", "--cgroup", "--fork", "--kill-child", "--mou
 
 
 def in_guest(script: Path, directory: Path, arguments: Sequence[str]) -> tuple[int, str]:
-    """Its exit status and output, from a lab kernel of its own: with netem, and with an hour of its own."""
+    """Runs the script in a lab kernel of its own, which has netem; returns its exit status and output."""
     plan = make_plan("guest", tuple(node("guest", n, f"n{n}") for n in range(ROOM_FOR)))
     words = [f"/host{script}", *arguments]
     kernel = UmlKernel(payload=lambda _launch, _state: words)
@@ -42,7 +42,9 @@ def in_guest(script: Path, directory: Path, arguments: Sequence[str]) -> tuple[i
 def in_namespaces(
     script: Path, directory: Path, arguments: Sequence[str], more: Mapping[str, str] = MappingProxyType({})
 ) -> tuple[int, str]:
-    """The same on this machine's own kernel, which may lack netem; its processes end with it."""
+    """Runs the script in namespaces on this machine's own kernel, which may lack netem; ends all its
+    processes with it. Returns its exit status and output.
+    """
     groups = [tree / f"spread-{directory.name}" for tree in _trees()]
     for group in groups:
         group.mkdir()
@@ -67,13 +69,15 @@ def in_namespaces(
 
 
 def over_machines(script: Path, directory: Path, arguments: Sequence[str]) -> tuple[int, str]:
-    """In namespaces again, which hosts with kernels of their own are joined by."""
+    """Runs the script in namespaces that connect hosts with kernels of their own; returns its exit status and
+    output.
+    """
     built = subprocess.run([str(BUILD)], stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
     return in_namespaces(script, directory, arguments, {KERNEL: built[-1]})
 
 
 def _trees() -> list[Path]:
-    """Where this machine's control groups are: one tree, or one a controller that labs use."""
+    """Returns the roots of this machine's control groups: one, or one for each controller that labs use."""
     if (CGROUP / "cgroup.controllers").exists():
         return [CGROUP]
     return [CGROUP / name for name in ("cpu", "cpuacct", "memory", "pids") if (CGROUP / name).is_dir()]

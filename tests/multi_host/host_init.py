@@ -1,7 +1,8 @@
-"""First process of a host of rack.py: file systems, control groups, address and ssh server of its own.
+"""Runs as the first process of a host of rack.py: gives it file systems, control groups, an address and an
+ssh server.
 
-Started in network, mount, UTS, cgroup and process namespaces of its own by `host_init.py NAME PLACE
-ADDRESS...`; it waits for a line on standard input, by which its wire is there.
+`host_init.py NAME PLACE ADDRESS...` starts in new network, mount, UTS, cgroup and process namespaces; it
+waits for a line on standard input, which means that its network interface exists.
 """
 
 import os
@@ -16,7 +17,9 @@ def run(*words: str) -> None:
 
 
 def mount_second(groups: Path) -> None:
-    """The one tree of cgroups: in its root are no processes, so that it may give its controllers on."""
+    """Mounts the one tree of cgroup v2, and empties its root of processes, so that it can enable its
+    controllers for children.
+    """
     run("mount", "-t", "cgroup2", "none", str(groups))
     (groups / "host").mkdir(exist_ok=True)
     (groups / "host" / "cgroup.procs").write_text("0")
@@ -25,7 +28,7 @@ def mount_second(groups: Path) -> None:
 
 
 def mount_first(groups: Path, controllers: list[str]) -> None:
-    """A tree a controller."""
+    """Mounts one tree of cgroup v1 for each controller."""
     run("mount", "-t", "tmpfs", "none", str(groups))
     for controller in controllers:
         (groups / controller).mkdir()

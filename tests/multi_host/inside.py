@@ -1,4 +1,4 @@
-"""Labs over hosts of their own. test_multi_host.py runs this file where hosts are available."""
+"""Tests labs over several hosts. test_multi_host.py runs this file where hosts are available."""
 
 from __future__ import annotations
 
@@ -307,7 +307,7 @@ def test_200_nodes_over_three_hosts(rack: Rack, vnet: CommandLine) -> None:
 
 
 def inventory(rack: Rack, vnet: CommandLine) -> None:
-    """An inventory of two hosts, where the command finds it."""
+    """Writes an inventory of two hosts where the command finds it."""
     places = "".join(
         f"    lab{h.number}: {{ansible_host: {h.address}, ansible_user: root}}\n" for h in rack.hosts[:2]
     )
@@ -330,7 +330,9 @@ def test_the_doctor_looks_at_hosts_from_here_also_where_one_is_off(rack: Rack, v
 
 
 def test_hosts_of_an_inventory_as_the_documentation_has_it(rack: Rack, vnet: CommandLine) -> None:
-    """docs/many-machines.md: an inventory, then plan and run with all its hosts, and nothing in the file."""
+    """Shows that plan and run use all hosts of an inventory although the topology file names none
+    (docs/many-machines.md).
+    """
     inventory(rack, vnet)
     file = vnet.cwd / "pair.yaml"
     file.write_text(pair())

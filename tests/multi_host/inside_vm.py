@@ -1,4 +1,6 @@
-"""Light nodes and virtual machines over two hosts: run by test_multi_host.py, not collected by itself."""
+"""Tests light nodes and virtual machines over two hosts; test_multi_host.py runs it, pytest does not collect
+it.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ run: {{connect_interval: 500 ms, hold: "${{hold}}", drain: 30 s}}
 
 @pytest.fixture
 def mixed(rack: Rack, vnet: CommandLine) -> Path:
-    """Two light nodes and two machines, one of each on each host; all messages cross to the reader's host."""
+    """Writes a topology of two light nodes and two machines, one of each on each host; all messages go to the
+    reader's host.
+    """
     file = vnet.cwd / "mixed.yaml"
     file.write_text(MIXED % "\n".join(f"  {h.name}: {{machine: {h.url}}}" for h in rack.hosts[:2]))
     return file

@@ -1,7 +1,8 @@
-"""Hosts for tests with a kernel each: User-Mode Linux with network cards, an init and an sshd of its own.
+"""Makes hosts with a kernel each for tests: User-Mode Linux with network cards, an init and an sshd of its
+own.
 
-The first's clock is that of the machine outside, each other's is set off. Power off is the end of a kernel's
-process. Its first card is on the rack's bridge; its second is how tests look into it while that is cut.
+The first one's clock is that of the machine outside; each other's has an offset. Power off is the end of the
+kernel's process. The first card is on the rack's bridge; tests use the second while the first is cut.
 """
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ with open({told!r}, "w") as file:
 
 
 class Machine(Host):
-    """One of them. Its wire on the rack's bridge has a name as that of a host in namespaces."""
+    """A host with a kernel of its own. Its interface on the rack's bridge is named like that of a host in
+    namespaces.
+    """
 
     @property
     def listens_on(self) -> list[str]:
@@ -42,7 +45,7 @@ class Machine(Host):
 
     @property
     def manage(self) -> str:
-        """The address of its second card."""
+        """The address of the machine's second card."""
         return f"{MANAGE}.{10 + self.number}"
 
     @property
@@ -59,7 +62,9 @@ class Machine(Host):
         ip(f"link del {MANAGING}\n")
 
     def start(self, delay_ms: float) -> None:
-        """Power on. `delay_ms` on both ends of a wire is here twice that at its own end."""
+        """Powers the machine on. Its own end of the cable has twice `delay_ms`, in place of `delay_ms` at
+        both ends.
+        """
         ports = {f"v{self.number}": f"master {BRIDGE}", f"m{self.number}": f"master {MANAGING}"}
         for port, master in ports.items():
             subprocess.run(["ip", "tuntap", "add", "dev", port, "mode", "tap"], check=True)
@@ -98,12 +103,12 @@ class Machine(Host):
             )
 
     def inside(self, *words: str) -> list[str]:
-        """A command line there, by its second card."""
+        """Returns the command that runs `words` on the machine, by its second card."""
         config = self.place.parent / "config"
         return ["ssh", "-F", str(config), "-n", "-l", "root", self.manage, shlex.join(words)]
 
     def kill(self) -> None:
-        """Power off: the kernel's process and all its threads."""
+        """Powers the machine off: kills the kernel's process with all its threads."""
         assert self.process is not None
         self.cut(there=False)
         self.process.kill()
@@ -113,11 +118,13 @@ class Machine(Host):
         self.process = None
 
     def cut(self, there: bool) -> None:
-        """By the bridge: a card whose tap is down once fails for good."""
+        """Takes the machine's tap off the bridge, or puts it back (`there`); a card whose tap was down once
+        would fail for good.
+        """
         ip(f"link set v{self.number} {f'master {BRIDGE}' if there else 'nomaster'}\n")
 
     def clock_off_ns(self) -> tuple[int, int]:
-        """Bounds of its clock against ours, by a file that both see: a machine's own are told by nobody."""
+        """Returns bounds of the machine's clock minus ours, measured by files that both see."""
         ready, asked, told = (self.place / name for name in ("ready", "asked", "told"))
         for file in (ready, asked, told):
             file.unlink(missing_ok=True)

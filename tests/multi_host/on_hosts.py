@@ -1,4 +1,6 @@
-"""Tools for tests of labs over hosts: the rack, the command line at home, a run and its files."""
+"""Provides tools for tests of labs over hosts: the rack, the command line on the home machine, a run and its
+files.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ def rack() -> Iterator[Rack]:
 
 @pytest.fixture
 def vnet(rack: Rack, tmp_path: Path) -> Iterator[CommandLine]:
-    """The command line at home; afterwards nothing of a lab is left anywhere."""
+    """Yields the command line on the home machine; asserts afterwards that nothing of a lab is left on any
+    host.
+    """
     line = CommandLine(tmp_path, Path("/tmp/s"), rack.env, patience_s=600)
     yield line
     for lab in line.labs():
@@ -45,13 +49,15 @@ def vnet(rack: Rack, tmp_path: Path) -> Iterator[CommandLine]:
 
 
 def pair() -> str:
-    """The pair as this kernel can carry it."""
+    """Returns the text of pair.yaml, without delays if the kernel lacks netem."""
     kept = PAIR.read_text().splitlines()
     return "\n".join(line for line in kept if NETEM or "delay" not in line or "description" in line) + "\n"
 
 
 def over(rack: Rack, directory: Path, at: dict[str, str], more: str = "", six: bool = False) -> Path:
-    """The pair with its nodes on hosts of the rack; six: reached by IPv6. more: lines of the file."""
+    """Writes the pair with its nodes on hosts of the rack. `six`: the hosts are reached by IPv6; `more`:
+    further lines of the file.
+    """
     text = pair()
     used = [host for host in rack.hosts if host.name in at.values()]
     hosts = "".join(f'  {h.name}: {{machine: "{h.url6 if six else h.url}"}}\n' for h in used)
@@ -78,7 +84,9 @@ def lines(run: Path, kind: str) -> list[list[str]]:
 
 
 def begun(vnet: CommandLine, file: Path, hold: str = "3600s") -> Any:
-    """A run, by default of an hour's hold, in its hold, with some messages on their way home."""
+    """Starts a run, by default with a hold of one hour, and waits until it is in the hold and has
+    messages.
+    """
     running = vnet.start("run", str(file), "-p", f"hold={hold}", "--raw")
     results = vnet.cwd / "results" / "pair"
 

@@ -1,8 +1,8 @@
-"""Hosts for tests, inside one kernel: namespaces with control groups, an address and an sshd each.
+"""Makes hosts for tests inside one kernel: namespaces with control groups, an address and an sshd each.
 
-They share the kernel's clock, so that the truth of every estimate is known: the offset is zero. One is killed
-by its process 1, as a machine that loses its power; the network between them is a bridge with netem.
-machines.py has hosts with kernels of their own, for the same rack.
+They share the kernel's clock, so that the true offset of every estimate is known: zero. Killing its process 1
+ends a host like a power failure; the network between the hosts is a bridge with netem. machines.py makes
+hosts with kernels of their own for the same rack.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ SetEnv HOME={place}/home XDG_CACHE_HOME={place}/cache XDG_STATE_HOME={place}/kep
 
 
 def trees() -> list[Path]:
-    """Roots of control groups: one, or one a controller."""
+    """Returns the roots of the control groups: one, or one for each controller."""
     if (CGROUP / "cgroup.controllers").exists():
         return [CGROUP]
     return [entry for entry in CGROUP.iterdir() if (entry / "cgroup.procs").exists()]
@@ -55,7 +55,7 @@ def ip(text: str, *more: str) -> None:
 
 
 class Host:
-    """One of them; `place` has everything of it that outlives its power."""
+    """A host in namespaces; the directory `place` has everything of it that survives a power failure."""
 
     def __init__(self, rack: Path, number: int) -> None:
         self.name, self.number = f"h{number}", number
@@ -73,7 +73,7 @@ class Host:
 
     @property
     def listens_on(self) -> list[str]:
-        """Addresses of its ssh server."""
+        """The addresses of the host's ssh server."""
         return [self.address, self.address6]
 
     @property
@@ -86,14 +86,16 @@ class Host:
 
     @classmethod
     def prepare(cls) -> None:
-        """Makes what its kind needs besides the bridge, once."""
+        """Makes, once, the things that this kind of host needs besides the bridge."""
 
     @classmethod
     def clear(cls) -> None:
-        """Take that away."""
+        """Removes the things that `prepare` made."""
 
     def start(self, delay_ms: float) -> None:
-        """Power on; back when its ssh server listens. `delay_ms`: each way on its wire."""
+        """Powers the host on, and returns when its ssh server listens. `delay_ms`: the delay of its interface
+        in each direction.
+        """
         groups = [tree / self.name for tree in trees()]
         for group in groups:
             group.mkdir(exist_ok=True)
@@ -126,15 +128,15 @@ class Host:
         self._until("its ssh server", self._listens)
 
     def clock_off_ns(self) -> tuple[int, int]:
-        """Bounds of its clock against ours, otherwise than by asking it over the network."""
+        """Returns bounds of the host's clock minus ours, obtained without asking over the network."""
         return 0, 0
 
     def inside(self, *words: str) -> list[str]:
-        """A command line in its namespaces, without its ssh server."""
+        """Returns the command that runs `words` in the host's namespaces, without its ssh server."""
         return ["nsenter", "-t", str(self._child()), "-n", "-m", "-p", "-u", "-C", *words]
 
     def kill(self) -> None:
-        """Power off: nothing there ends in order, and no connection's end is told."""
+        """Powers the host off: no process ends in order, and no connection is closed."""
         assert self.process is not None
         self.cut(there=False)
         if (inside := self._child()) is not None:
@@ -146,12 +148,14 @@ class Host:
         self.process = None
 
     def cut(self, there: bool) -> None:
-        """Take its wire out, or put it back."""
+        """Disconnects the host from the bridge, or connects it again (`there`)."""
         ip(f"link set v{self.number} {'up' if there else 'down'}\n")
 
     @contextmanager
     def instead(self, program: str, script: str) -> Iterator[None]:
-        """While it lasts, that program is a script there; `$REAL` in it is the program itself."""
+        """Replaces a program on the host by a script for the duration of the context; `$REAL` in the script
+        is the program.
+        """
         real, fake = self.place / f"{Path(program).name}.real", self.place / f"{Path(program).name}.fake"
         shutil.copy(program, real)
         fake.write_text(f"#!/bin/sh\nREAL={real}\n{script}\n")
@@ -163,7 +167,9 @@ class Host:
             subprocess.run(self.inside("umount", program), check=True)
 
     def left(self) -> list[str]:
-        """Everything of labs there: namespaces, groups, directories, VXLANs, processes of ours."""
+        """Returns a line for everything of labs on the host: namespaces, groups, directories, VXLANs,
+        processes.
+        """
         script = (
             "ls /run/netns; ls -d /sys/fs/cgroup/vnet/* /sys/fs/cgroup/*/vnet/* 2>/dev/null; "
             "ip -o link show type vxlan; "
@@ -198,7 +204,7 @@ class Host:
 
 
 class Rack:
-    """Hosts on one bridge, and this machine as the home of labs."""
+    """Hosts on one bridge, with this machine as the home of labs."""
 
     def __init__(self, place: Path, count: int, delay_ms: float = 0, kind: type[Host] = Host) -> None:
         self.place, self.delay_ms, self.kind = place, delay_ms, kind

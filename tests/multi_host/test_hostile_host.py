@@ -1,4 +1,6 @@
-"""A host of a lab that sends what no part sends: its connection ends with the reason, the lab goes on."""
+"""Tests a host that sends invalid messages in place of its part of a lab: its connection ends with the
+reason, and the lab goes on.
+"""
 
 from __future__ import annotations
 

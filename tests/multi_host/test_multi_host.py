@@ -1,7 +1,8 @@
-"""Labs over hosts with control groups, namespaces and ssh servers of their own: the suite of inside.py.
+"""Runs the tests of inside.py: labs over hosts with control groups, namespaces and ssh servers of their own.
 
-In a lab kernel, where links are impaired and the network between hosts is slow; on the machine's own; and, by
-hand, over hosts that have a kernel each. By hand, too: virtual machines over hosts (inside_vm.py).
+They run in a lab kernel, with impaired links and a slow network between the hosts; on the machine's own
+kernel; and, by hand, over hosts with a kernel each. Virtual machines over hosts (inside_vm.py) run by hand,
+too.
 """
 
 from __future__ import annotations

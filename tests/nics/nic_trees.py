@@ -1,4 +1,6 @@
-"""Builds sysfs as a machine shows it: PCI functions, their drivers, IOMMU groups, virtual functions."""
+"""Builds a sysfs tree like a real machine's: PCI functions, their drivers, IOMMU groups, virtual
+functions.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,9 @@ from pathlib import Path
 
 
 class Tree:
-    """A root directory with sys, proc, dev and lib; paths and links as in Linux 6.1 with an 82576 (igb)."""
+    """A root directory with sys, proc, dev and lib; paths and links are those of Linux 6.1 with an 82576
+    (igb).
+    """
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -32,7 +36,7 @@ class Tree:
         self, address: str, *, ident: str = "8086:10c9", kind: str = "0x020000", driver: str | None = "igb",
         netdev: str | None = None, group: int | None = None, below: str = "",
     ) -> Path:  # fmt: skip
-        """A PCI function; `below`: what stands between it and its interface (virtio0)."""
+        """Adds a PCI function; `below` is a device between the function and its interface (virtio0)."""
         real = self.root / "sys/devices/pci0000:00" / address
         real.mkdir(parents=True)
         vendor, device = ident.split(":")
@@ -54,7 +58,7 @@ class Tree:
         return real
 
     def virtual(self, parent: str, address: str, number: int, **more: object) -> None:
-        """A virtual function of `parent`."""
+        """Adds a virtual function of `parent`."""
         real = self.function(address, ident="8086:10ca", **more)  # type: ignore[arg-type]
         (real / "physfn").symlink_to(f"../{parent}")
         (self.devices / parent / f"virtfn{number}").symlink_to(f"../{address}")
@@ -67,7 +71,9 @@ class Tree:
 
 
 def dual_port(root: Path, *, iommu: bool = True, shared: bool = False) -> Tree:
-    """An onboard NIC and a dual-port 82576 behind a root port; each port has its group unless `shared`."""
+    """Returns a tree with an onboard NIC and a dual-port 82576 behind a root port; each port has its own
+    IOMMU group unless `shared`.
+    """
     tree = Tree(root)
     tree.file(
         "lib/modules/6.1.0/modules.dep", "kernel/drivers/vfio/pci/vfio-pci.ko: kernel/drivers/vfio/vfio.ko\n"

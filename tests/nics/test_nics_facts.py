@@ -1,4 +1,6 @@
-"""sysfs as machines show it: groups, bridges, virtual functions, virtio, remapping, no IOMMU at all."""
+"""Tests the reading of sysfs trees: IOMMU groups, bridges, virtual functions, virtio, interrupt remapping, no
+IOMMU.
+"""
 
 from __future__ import annotations
 

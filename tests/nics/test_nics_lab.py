@@ -1,4 +1,6 @@
-"""Real interfaces in labs: a veth pair, in a namespace that stands for the machine, as cabled NIC ports."""
+"""Tests real interfaces in labs: a veth pair plays cabled NIC ports, in a namespace that represents the
+machine.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,7 @@ run: {{hold: 1 s}}
 
 @dataclass
 class Machine:
-    """A network namespace with two cabled ports, and the commands that run in it."""
+    """A network namespace with two cabled ports, in which the tests run commands."""
 
     netns: str
     directory: Path
@@ -69,7 +71,7 @@ class Machine:
         return self.directory / "state"
 
     def stands(self) -> list[object]:
-        """The state that must be the same afterwards."""
+        """Returns the state of ports, routes and leases that must be the same after a lab."""
         found: list[object] = []
         for name in (self.a, self.b):
             (entry,) = json.loads(self.ip("-j", "-d", "addr", "show", "dev", name))
@@ -128,7 +130,9 @@ def test_a_lab_that_serves_holds_its_ports(machine: Machine) -> None:
 
 
 def test_of_four_labs_that_want_the_same_ports_at_once_one_wins(machine: Machine) -> None:
-    """The others are told by whom they are held, and leave nothing."""
+    """Shows that one lab gets the ports, and that the errors of the others name it and leave
+    nothing behind.
+    """
     labs = [LAB, *(f"{LAB}-{n}" for n in range(1, 4))]
     files = [machine.file(lab) for lab in labs]
     with ThreadPoolExecutor(4) as at_once:

@@ -1,4 +1,6 @@
-"""The way back: leases as files, functions bound to their driver again, and libvirt's words explained."""
+"""Tests the return of NICs: leases as files, functions bound to their driver again, and explained errors of
+libvirt.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,7 @@ def test_a_broken_lease_is_not_passed_over(tmp_path: Path) -> None:
 
 
 class Kernel:
-    """Reacts to what is written into a tree as the kernel does; `slow`: the driver never comes."""
+    """Reacts like the kernel to writes into a sysfs tree; with `slow`, the driver never binds."""
 
     def __init__(self, root: Path, slow: bool = False) -> None:
         self.root, self.slow, self.written = root, slow, list[str]()

@@ -1,6 +1,6 @@
-"""A pytest plugin for files that run side by side: those that take longest begin first.
+"""Orders test files that run side by side, as a pytest plugin, so that the longest begin first.
 
-Otherwise one process would still run a long file when the others have nothing left.
+Otherwise one process would still run a long file when the others have finished.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ LONGEST = (
 
 
 def rank(path: str) -> int:
-    """The place of a file among the longest; after all of them if it is none."""
+    """Returns the position of a file in LONGEST; the length of LONGEST if it is not in it."""
     return next((at for at, name in enumerate(LONGEST) if path.endswith(f"/tests/{name}")), len(LONGEST))
 
 

@@ -1,4 +1,6 @@
-"""Curves and the analysis on the book's own examples; Le Boudec and Thiran, Network Calculus (LNCS 2050)."""
+"""Tests arrival and service curves and the analysis on examples of Le Boudec and Thiran, Network Calculus
+(LNCS 2050).
+"""
 
 from __future__ import annotations
 
@@ -12,14 +14,16 @@ from orchestrator.plan.bounds.network import Hop, Server, Stream
 
 
 def test_a_leaky_bucket_at_a_rate_latency_server_is_section_1_4_1() -> None:
-    """Delay T + b/R, output (r, b + rT)."""
+    """Shows that the delay is T + b/R and the output curve (r, b + rT)."""
     arrivals, server = Bucket(1000.0, 100.0), RateLatency(500.0, 2.0)
     assert server.delay_s(arrivals) == 2.0 + 1000 / 500
     assert server.output(arrivals) == Bucket(1200.0, 100.0)
 
 
 def test_two_servers_one_by_one_are_section_1_4_3() -> None:
-    """The sum that "pay bursts only once" compares with: b/R1 + (b + r T1)/R2 + T1 + T2."""
+    """Shows that two delays one by one add up to b/R1 + (b + r T1)/R2 + T1 + T2, with which "pay bursts only
+    once" compares.
+    """
     b, r, first, second = 900.0, 50.0, RateLatency(300.0, 1.0), RateLatency(150.0, 2.0)
     behind = first.output(Bucket(b, r))
     total = first.delay_s(Bucket(b, r)) + second.delay_s(behind)
@@ -27,7 +31,9 @@ def test_two_servers_one_by_one_are_section_1_4_3() -> None:
 
 
 def test_priority_is_proposition_1_3_4() -> None:
-    """The first class: rate C, latency l/C; the second: rate C - r, latency b/(C - r)."""
+    """Shows that the first class gets rate C and latency l/C, and the second rate C - r and latency b/(C -
+    r).
+    """
     assert after_priority(1e6, Bucket(), 12_000) == RateLatency(1e6, 0.012)
     assert after_priority(1e6, Bucket(5_000, 2e5), 0) == RateLatency(8e5, 5_000 / 8e5)
     assert math.isinf(after_priority(1e6, Bucket(1, 1e6), 0).delay_s(Bucket(1, 1)))
@@ -40,7 +46,9 @@ def test_an_unstable_server_has_no_bound() -> None:
 
 
 def test_the_drop_links_of_a_substation_take_what_is_printed() -> None:
-    """A frame of 168 bytes with preamble and checksum: 134.4 us at 10 Mbit/s, 13.44 us at 100 Mbit/s."""
+    """Shows that a frame of 168 bytes, with preamble and checksum, takes 134.4 us at 10 Mbit/s and 13.44 us
+    at 100 Mbit/s.
+    """
     ways = [Server("drop", 10e6), Server("switch", 100e6)]
     (bound,) = analyse(ways, [_stream("message", "drop", "switch", bits=168 * 8)])
     assert bound.parts[0][1] == pytest.approx(134.4e-6)

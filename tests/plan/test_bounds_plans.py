@@ -1,4 +1,4 @@
-"""Bounds of whole files: which queue, which bytes, whose messages."""
+"""Tests the bounds of whole topology files: which queue, which bytes and which flows they use."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""No message of a random small network, simulated packet by packet, comes later than its bound.
+"""Tests that no message of a random small network, simulated packet by packet, comes later than its bound.
 
-The simulation is an oracle of its own: it knows queues and packets, and no curve.
+The simulation is independent of the analysis: it uses queues and packets, and no curves.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ class Packet:
 
 
 def simulate(servers: Sequence[Server], streams: Sequence[Stream], starts: Sequence[float]) -> list[float]:
-    """The longest delay of each stream: store and forward, one packet on each wire, none preempted.
+    """Returns the longest delay of each stream: store and forward, one packet on each wire, without
+    preemption.
 
-    A chain of servers: each is served wholly before the next, whose arrivals are then known.
+    The servers form a chain: each is simulated completely before the next, whose arrivals are then known.
     """
     at: dict[str, list[tuple[float, int, Packet]]] = {server.name: [] for server in servers}
     number = 0
@@ -71,7 +72,7 @@ def _serve(
 
 @st.composite
 def networks(draw: st.DrawFn) -> tuple[list[Server], list[Stream], list[float]]:
-    """Servers in a row, of which each stream passes some that follow one another."""
+    """Draws servers in a row, and streams that each pass some consecutive servers, with their starts."""
     count = draw(st.integers(1, 4))
     orders = st.sampled_from(["fifo", "priority"])
     servers = [
@@ -110,7 +111,9 @@ def test_no_packet_of_a_simulated_network_exceeds_its_bound(
 
 
 def test_the_oracle_reaches_the_bound_of_one_queue() -> None:
-    """All at once in one queue, first in, first out: the last to leave waits for all."""
+    """Shows that the simulation reaches the bound if all messages arrive at once in one FIFO queue: the last
+    waits for all others.
+    """
     server = Server("s0", 1_000.0)
     streams = [Stream(name, name, (Hop("s0", 500.0),), 1.0, 0.01) for name in "abc"]
     (*_, last) = simulate([server], streams, [0.0, 0.0, 0.0])

@@ -1,4 +1,4 @@
-"""bounds.json of a run directory: where a flow has a curve; what was said of end nodes is kept."""
+"""Tests bounds.json of a run directory: it exists if a flow has a curve, and keeps the notes on end nodes."""
 
 from __future__ import annotations
 

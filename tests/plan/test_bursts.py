@@ -1,4 +1,4 @@
-"""A schedule that a link cannot keep up with is noted, with both figures."""
+"""Tests that a schedule which exceeds a link's rate is noted, with both figures."""
 
 from __future__ import annotations
 

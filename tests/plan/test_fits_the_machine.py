@@ -1,4 +1,4 @@
-"""Predictions, and what a machine cannot hold is said before anything is made."""
+"""Tests predictions, and that a lab too large for a machine is refused before anything is made."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`ip -batch` carries out the planned text as it stands, in namespaces of this test's own."""
+"""Tests that `ip -batch` executes the planned text unchanged, in namespaces of this test's own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""IPv6 in a plan: subnets given out, routes of each family by itself, neighbours by hand, mistakes told."""
+"""Tests IPv6 in a plan: assigned subnets, separate routes of each family, static neighbours, reported
+mistakes.
+"""
 
 from __future__ import annotations
 

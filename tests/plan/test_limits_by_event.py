@@ -1,4 +1,6 @@
-"""Events that limit the CPU of nodes: in the plan, and in what the machine needs for them."""
+"""Tests events that limit the CPU of nodes: in the plan, and in the features that the machine
+needs for them.
+"""
 
 from __future__ import annotations
 

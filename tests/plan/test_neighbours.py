@@ -1,4 +1,4 @@
-"""Neighbours known from the beginning: where asking for them would lose messages, and nowhere else."""
+"""Tests that static neighbours are planned where resolving them would lose messages, and nowhere else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The share that netem's correlated draws give: against the kernel's arithmetic simulated, and by hand."""
+"""Tests the share that netem's correlated draws give, against a simulation of the kernel's arithmetic and
+values by hand.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,9 @@ from orchestrator.plan.correlation import effective_share
 
 
 def _crandom(chance: float, correlation: float, packets: int) -> float:
-    """get_crandom of sch_netem.c in 32-bit integers, and the comparison of its callers."""
+    """Returns the share of hits of the kernel's get_crandom (sch_netem.c) in 32-bit integers, with its
+    callers' comparison.
+    """
     draw, last, hits = random.Random(7), 0, 0
     rho, threshold = int(correlation * 0xFFFFFFFF) + 1, int(chance * 0xFFFFFFFF)
     for _ in range(packets):

@@ -1,4 +1,4 @@
-"""netem's arguments and queue limits, and that the machine's own tc can read them."""
+"""Tests netem's arguments and queue limits, and that the machine's own tc accepts them."""
 
 from __future__ import annotations
 
@@ -73,7 +73,9 @@ def test_a_plain_wire_has_no_limit_and_is_not_present() -> None:
 
 @pytest.mark.skipif(shutil.which("tc") is None, reason="tc (iproute2) is not installed")
 def test_tc_reads_every_line() -> None:
-    """tc reads a whole line before it looks for the device: an unreadable one gives another message."""
+    """Shows that tc parses every line: it does so before it looks for the device, so an invalid line gives
+    another message.
+    """
     everything = [
         Impairment(
             delay_ns=20 * MS, jitter_ns=2 * MS, distribution=shape, delay_correlation=0.25, rate_bps=10**7

@@ -1,4 +1,6 @@
-"""A lab over several hosts as planned: sites stay whole, tunnels, MTUs, notes, inventory, and refusals."""
+"""Tests the plan of a lab over several hosts: sites stay whole; tunnels, MTUs, notes, inventory
+and refusals.
+"""
 
 from __future__ import annotations
 

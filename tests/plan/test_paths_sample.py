@@ -1,4 +1,6 @@
-"""Which ways are printed and proven where there are more than anybody reads: an even sample of all pairs."""
+"""Tests the choice of paths that are printed and proven if there are too many: an even sample of
+all pairs.
+"""
 
 from __future__ import annotations
 

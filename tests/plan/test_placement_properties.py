@@ -1,4 +1,4 @@
-"""Properties of every placement: it keeps constraints and capacity, places each node once, and repeats."""
+"""Tests that every placement keeps constraints and capacity, places each node once, and is reproducible."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The drawing of a plan: well-formed SVG that names groups, counts and impairments."""
+"""Tests the drawing of a plan: well-formed SVG that names groups, counts and impairments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Plans of small topologies, word for word; VNET_WRITE_GOLDENS=1 writes them anew, to read the difference."""
+"""Compares plans of small topologies with stored ones, word for word; VNET_WRITE_GOLDENS=1 stores
+them anew.
+"""
 
 from __future__ import annotations
 

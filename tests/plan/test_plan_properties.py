@@ -1,4 +1,4 @@
-"""Properties of every plan: unique names and addresses, clients in order, schedules that add up."""
+"""Tests properties of every plan: unique names and addresses, clients in order, schedules that add up."""
 
 from __future__ import annotations
 

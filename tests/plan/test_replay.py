@@ -1,4 +1,4 @@
-"""The schedule that a trace becomes: states in time and order, and outages that end when they should."""
+"""Tests the schedule that a trace becomes: states in time and order, and outages that end on time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST = 300  # moments looked at; with `repeat` there is no end
 
 @st.composite
 def traces(draw: st.DrawFn) -> Trace:
-    """Rates, many of them zero, a millisecond to ten seconds long each."""
+    """Draws traces of rates, many of them zero, that each last a millisecond to ten seconds."""
     lengths = draw(st.lists(st.integers(1, 10_000), min_size=1, max_size=12))
     rates = draw(st.lists(st.sampled_from([0, 0, 1000, 10**6, 10**9]), min_size=len(lengths), max_size=12))
     delays = draw(st.lists(st.integers(0, 50), min_size=len(lengths), max_size=12))
@@ -49,7 +49,9 @@ def test_every_state_comes_at_its_time_and_in_order(trace: Trace) -> None:
 @settings(deadline=None, max_examples=50)
 @given(traces(), st.floats(0, 1))
 def test_a_frame_of_an_outage_lasts_until_its_end(trace: Trace, share: float) -> None:
-    """Whenever it comes: so the outage lets one frame pass, and does not hold up what comes after it."""
+    """Shows that a frame sent at any moment of an outage takes until its end, so that the outage passes one
+    frame and delays no later one.
+    """
     every = list(itertools.islice(moments(trace), MOST))
     begins = [m.at_ns for m in every]
     silent = [m for m in every if m.state.rate_bps == 0]
@@ -78,7 +80,9 @@ def test_only_what_the_trace_says_is_changed() -> None:
 @settings(deadline=None, max_examples=50)
 @given(st.integers(10**5, 10**9), st.lists(st.integers(1, 100), min_size=2, max_size=5))
 def test_classes_keep_their_shares_of_the_rate(rate_bps: int, weights: list[int]) -> None:
-    """None is guaranteed more than it may have, nor all together more than there is."""
+    """Shows that at any rate no class is guaranteed more than its ceiling, nor all together more than the
+    rate.
+    """
     whole = sum(weights) * 10**6
     classes = tuple(
         Band(f"c{n}", dscp=(n,), limit_packets=10, rate_bps=w * 10**6, ceil_bps=whole)

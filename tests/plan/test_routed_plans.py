@@ -1,4 +1,6 @@
-"""Links between nodes and routers in a plan: subnets given out, routes by hand, paths printed and drawn."""
+"""Tests links between nodes and routers in a plan: assigned subnets, static routes, paths in text and
+drawing.
+"""
 
 from __future__ import annotations
 

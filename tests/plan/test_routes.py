@@ -1,4 +1,4 @@
-"""Computed routes against networkx: packets arrive, over ways that cost what the shortest one does."""
+"""Compares computed routes with networkx: packets arrive, over paths as cheap as the shortest one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ from orchestrator.topology.loading import parse
 
 @st.composite
 def networks(draw: st.DrawFn) -> dict[str, Any]:
-    """Routers joined by links of some delay and cost, in parts or loops; hosts on segments of some."""
+    """Draws routers joined by links with delays and costs, with loops or in separate parts, and hosts on some
+    of their segments.
+    """
     count = draw(st.integers(2, 9))
     routers = [f"r{i}" for i in range(1, count + 1)]
     ends = st.tuples(st.sampled_from(routers), st.sampled_from(routers)).filter(lambda e: e[0] != e[1])
@@ -50,7 +52,9 @@ def _plan(network: dict[str, Any], by: str, ecmp: bool, kind: Family) -> Plan:
 
 
 def _oracle(plan: Plan, by: str) -> networkx.MultiDiGraph:
-    """The same network as networkx has it: nodes and subnets; only what forwards has a way through."""
+    """Returns the plan's network as a networkx graph of nodes and subnets, in which only forwarding nodes let
+    paths through.
+    """
     graph = networkx.MultiDiGraph()
     for link in plan.links:
         for a, b, way in ((link.a, link.b, link.forward), (link.b, link.a, link.reverse)):

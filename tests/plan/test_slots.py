@@ -1,4 +1,4 @@
-"""Slots: what a frame that is alone waits for one, against netem's own steps drawn many times."""
+"""Compares the wait of a single frame for a slot with netem's own steps, drawn many times."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ links: {{wan: {{between: [left, right], forward: {{delay: 5 ms, slot: {slot}}}}}
 
 
 def left_at(due_ns: int, slot: Slot, draw: random.Random) -> float:
-    """netem_dequeue, asked when the frame comes and when it is due: a slot behind the due time is kept."""
+    """Returns the time at which netem_dequeue releases the frame, if it is called at arrival and when the
+    frame is due: a slot after the due time stays.
+    """
     at = draw.uniform(slot.min_ns, slot.max_ns)
     return at if at >= due_ns else due_ns + draw.uniform(slot.min_ns, slot.max_ns)
 

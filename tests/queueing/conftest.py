@@ -1,4 +1,4 @@
-"""Labs and places of the suites next door, for queues."""
+"""Makes the helpers of the neighbouring test directories (labs and places) importable here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One example of every kind of queue, as the plan has it: a new kind needs a line here."""
+"""Lists one example of every kind of queue, as in the plan; a new kind needs a line here."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ ALL = RATED | HELD | DELAYED | STEERED | PLAIN
 
 
 def changed(kind: str) -> Impairment:
-    """The same kind with other numbers, which a change must reach without losing what waits."""
+    """Returns the same kind with other numbers, which a change must set without losing queued packets."""
     before = RATED[kind]
     assert before.queue is not None
     other: dict[str, Discipline] = {

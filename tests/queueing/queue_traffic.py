@@ -1,4 +1,6 @@
-"""Pairs of a source and a sink, each with a link of its own between them: one run for every kind of queue."""
+"""Makes topologies of pairs of a source and a sink with a link between them: one run for every
+kind of queue.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ FRAME_NS = 1518 * 8 * 10**9  # over the rate: what a full frame takes
 
 
 def topology(name: str, pairs: dict[str, dict[str, Any]], hold: str = "12 s") -> str:
-    """`pairs`: for each its `link` (what stands beside `between`), software of its `source` and `sink`."""
+    """Returns a topology; for each pair, `pairs` has its `link` (the keys besides `between`) and the software
+    of its `source` and `sink`.
+    """
     segments: dict[str, Any] = {}
     nodes: dict[str, Any] = {}
     links: dict[str, Any] = {}
@@ -27,7 +31,7 @@ def topology(name: str, pairs: dict[str, dict[str, Any]], hold: str = "12 s") ->
 
 
 def flood_and_sparse(pair: str, link: dict[str, Any]) -> dict[str, Any]:
-    """Twice the rate of datagrams to port 5201, and few messages to port 9001."""
+    """Returns a pair with datagrams at twice the link's rate to port 5201, and few messages to port 9001."""
     return {
         "link": {"both": link},
         "source": {
@@ -39,14 +43,14 @@ def flood_and_sparse(pair: str, link: dict[str, Any]) -> dict[str, Any]:
 
 
 def greedy_and_sparse(pair: str, link: dict[str, Any]) -> dict[str, Any]:
-    """A TCP transfer that takes what it can, and few messages beside it."""
+    """Returns a pair with a greedy TCP transfer and few messages beside it."""
     found = flood_and_sparse(pair, link)
     found["source"]["low"] = {"bulk": {"to": f"{pair}-sink"}}
     return found
 
 
 def greedy(pair: str, link: dict[str, Any], ecn: bool) -> dict[str, Any]:
-    """A TCP transfer alone, with or without explicit congestion notification."""
+    """Returns a pair with a TCP transfer alone, with or without explicit congestion notification."""
     argv = ["sysctl", "-w", f"net.ipv4.tcp_ecn={int(ecn)}"]
     return {
         "link": {"both": link},
@@ -59,7 +63,7 @@ def greedy(pair: str, link: dict[str, Any], ecn: bool) -> dict[str, Any]:
 
 
 def floods(pair: str, link: dict[str, Any], ports: dict[str, int]) -> dict[str, Any]:
-    """A flood to each port."""
+    """Returns a pair with a flood to each port."""
     return {
         "link": {"both": link},
         "source": {
@@ -70,7 +74,9 @@ def floods(pair: str, link: dict[str, Any], ports: dict[str, int]) -> dict[str, 
 
 
 def marked(pair: str) -> dict[str, Any]:
-    """Two of each, alike but for the code point of one: messages over UDP and a transfer over TCP."""
+    """Returns a pair with messages over UDP and transfers, of which one of each kind has the code
+    point EF.
+    """
     found = flood_and_sparse(
         pair, {**SLOW, "queue": {"prio": {"high": {"dscp": "EF"}, "rest": {"limit": 50}}}}
     )
@@ -83,7 +89,9 @@ def marked(pair: str) -> dict[str, Any]:
 
 
 def tagged(pair: str) -> dict[str, Any]:
-    """Echo requests over an interface with 802.1Q tags of priority 6, beside a flood without tags."""
+    """Returns a pair with echo requests over an interface with 802.1Q tags of priority 6, beside a flood
+    without tags.
+    """
     found = flood_and_sparse(
         pair, {**SLOW, "queue": {"prio": {"high": {"pcp": [6, 7]}, "rest": {"limit": 50}}}}
     )

@@ -1,4 +1,6 @@
-"""Half duplex: one transmitter for both directions, on the host, in virtual time and by the fake."""
+"""Tests half duplex (one transmitter for both directions) on the host, in virtual time and with the fake
+driver.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,9 @@ def data(**link: Any) -> dict[str, Any]:
 
 
 def everywhere(both: dict[str, str]) -> dict[str, Any]:
-    """One of each, with a pair of nodes that knows nothing of the others; `i` only listens."""
+    """Returns a topology with every kind of half-duplex link, each with nodes of its own; `i`
+    only listens.
+    """
     found = data(both=both)
     field = {"subnet": "10.3.0.0/24", "duplex": "half", "medium": both}
     found["segments"] |= {"lan": {"subnet": "10.2.0.0/24"}, "field": field}
@@ -92,7 +96,7 @@ def test_a_mistake_of_a_medium_is_refused(name: str) -> None:
 
 
 def test_no_half_duplex_beside_a_nic() -> None:
-    """The NIC's own wire is full duplex, whatever stands before it."""
+    """Shows that half duplex is refused at a NIC, whose cable is full duplex."""
     wrong = everywhere(RATE)
     wrong["nodes"]["c"] |= {"nic": "eth1"}
     wrong["nodes"]["g"] |= {"nic": "eth2"}
@@ -103,7 +107,7 @@ def test_no_half_duplex_beside_a_nic() -> None:
 
 
 def test_a_medium_takes_a_profile_with_its_duplex() -> None:
-    """ideal and constrained: levels of one parameter, as at a link."""
+    """Shows that a medium takes its duplex from the profile (ideal, constrained), as a link does."""
     found = data(duplex="full")
     for name, half in (("ideal", False), ("constrained", True)):
         found["segments"]["left"]["medium"] = {"profile": name}
@@ -134,7 +138,7 @@ def test_a_frame_passes_the_medium_of_each_segment_that_it_comes_to() -> None:
 
 
 def test_a_rate_that_was_not_offered_cannot_be_told() -> None:
-    """At 10 Gbit/s the machine is slower than the link, which is not the link's fault."""
+    """Shows the verdict "cannot tell" for 10 Gbit/s, for which the machine cannot send frames fast enough."""
     plan = make_plan(parse("half.yaml", text(both={"rate": "10 Gbit/s"})))
     apart_ns = 4000  # 1514 B: 3 Gbit/s of each direction
     count = 6000  # more than what passes before the rate holds
@@ -164,7 +168,7 @@ DRIVERS = [
 
 @pytest.fixture(scope="module", params=DRIVERS)
 def lab(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """A served lab; afterwards nothing of it is left."""
+    """Yields a lab that serves; asserts afterwards that nothing of it is left."""
     plan = make_plan(parse("half.yaml", json.dumps(everywhere(RATE)).encode()))
     with served(plan, tmp_path_factory.mktemp(request.param), request.param) as running:
         yield running
@@ -192,7 +196,9 @@ def test_each_goes_down_and_comes_up(lab: Running, link: str) -> None:
 
 @pytest.mark.parametrize("like", ["c", "i"])
 def test_a_node_that_is_added_has_its_own_or_shares_the_medium(lab: Running, like: str) -> None:
-    """It is read back, that what comes into its port goes there too."""
+    """Shows that a clone gets a half-duplex link of its own, or shares the medium, also after it was removed
+    and added again.
+    """
     call = Control(lab).call
     (clone,) = clones(lab.plan, call("inspect")["nodes"], like, 1)
     steps = [json.loads(to_json(step)) for step in clone.steps]
@@ -208,7 +214,7 @@ def test_a_node_that_is_added_has_its_own_or_shares_the_medium(lab: Running, lik
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Twice the rate from either end of each, in virtual time."""
+    """Returns a run directory in virtual time in which both ends of each link send twice its rate."""
     if why := kernel_missing():
         pytest.skip(why)
     wanted = everywhere({"rate": "2 Mbit/s", "delay": "2 ms"})
@@ -252,7 +258,9 @@ def test_two_floods_share_the_rate_of_one(run: Path, link: str) -> None:
 @pytest.mark.uml
 @pytest.mark.parametrize("link", LINKS)
 def test_a_capture_sees_each_packet_once(run: Path, link: str) -> None:
-    """Seen twice, they would be twice the rate; seen before the medium, they would be four times."""
+    """Shows that the captured bytes equal the rate: twice the rate would mean packets seen twice, four times
+    a capture before the medium.
+    """
     packets = pl.read_parquet(run / "packets" / f"{link}.parquet").sort("t_ns")
     begin = packets["t_ns"][0] + 10**9
     inside = packets.filter(pl.col("t_ns").is_between(begin, begin + 2 * 10**9, closed="left"))

@@ -1,4 +1,6 @@
-"""The example that puts three queues side by side says what it is there to say; small, in virtual time."""
+"""Tests that the example with three queues side by side shows the intended effect, with a short run in
+virtual time.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ DEADLINE_NS = 50_000_000  # of the file's alarms
 
 @pytest.fixture(scope="module")
 def alarms(tmp_path_factory: pytest.TempPathFactory) -> pl.DataFrame:
-    """Messages beside the flood, once the queues are full."""
+    """Returns the messages beside the flood, once the queues are full."""
     if why := kernel_missing():
         pytest.skip(why)
     place = Place(tmp_path_factory.mktemp("priorities"))

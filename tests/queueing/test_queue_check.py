@@ -1,4 +1,4 @@
-"""Mistakes in queues: each is refused at its place, with the rule and what to write."""
+"""Tests that each mistake in queues is refused at its place, with the rule and the remedy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every kind of queue, asked of real kernels: set, read back, changed into every other and taken away."""
+"""Tests every kind of queue on real kernels: set, read back, changed into every other kind and removed."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ STEPS = [*itertools.pairwise(ALL), *itertools.product(ALL, ["none"])]
 
 
 class Uml:
-    """A lab in a guest kernel, brought up by the command line."""
+    """A lab in a guest kernel, started by the command line."""
 
     def __init__(self, directory: Path) -> None:
         if why := kernel_missing():
@@ -62,7 +62,7 @@ class Uml:
 
 @pytest.fixture(scope="module", params=PLACES)
 def lab(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """A served lab; afterwards nothing of it is left."""
+    """Yields a lab that serves; asserts afterwards that nothing of it is left."""
     directory = tmp_path_factory.mktemp(request.param)
     if request.param == "uml":
         guest = Uml(directory)
@@ -80,7 +80,9 @@ def on_the_host(lab: Any) -> bool:
 
 
 def lacking(lab: Any, *wanted: Impairment) -> str | None:
-    """The queues that the machine's kernel lacks."""
+    """Returns the first kind of queue that the host's kernel lacks for these impairments; None if
+    it has all.
+    """
     if not on_the_host(lab):
         return None
     kinds = [kind for one in wanted for kind in _kinds_of(set_text("x", one))]
@@ -88,7 +90,7 @@ def lacking(lab: Any, *wanted: Impairment) -> str | None:
 
 
 def put(lab: Any, wanted: Impairment) -> Impairment:
-    """Set it (the lab refuses what it reads back otherwise), and say what is read of it."""
+    """Sets the impairment, which the lab reads back and compares, and returns the one read back."""
     call = Control(lab).call
     answer = call("link", link="far", forward=dataclasses.asdict(wanted))
     assert answer["ok"], answer
@@ -116,7 +118,9 @@ def test_numbers_change_under_the_queue(lab: Any, kind: str) -> None:
 
 
 def test_the_machine_here_has_at_least_htb() -> None:
-    """Otherwise nothing above was asked of the host's kernel, and nobody would notice."""
+    """Shows that this kernel has at least htb; otherwise the tests above would have skipped every queue of
+    the host.
+    """
     if os.geteuid() != 0:
         pytest.skip("needs root")
     assert host_facts().lacks("htb") is None

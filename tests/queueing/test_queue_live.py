@@ -1,4 +1,4 @@
-"""Classes changed while a lab runs, by the command line: read back, or refused."""
+"""Tests changes of classes in a running lab through the command line: read back, or refused."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ links:
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory):
-    """A lab of the fake driver."""
+    """Yields a lab of the fake driver; asserts afterwards that no state is left."""
     made = Place(tmp_path_factory.mktemp("live"))
     (made.cwd / "live.yaml").write_text(LAB)
     done = made.vnet("up", "live.yaml", "--kernel", "fake")

@@ -1,4 +1,6 @@
-"""Every kind of queue without a kernel: what tc is given, and that reading back notices whatever differs."""
+"""Tests every kind of queue without a kernel: tc's arguments, and that the read-back notices every
+difference.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ DEVICE = "wan-a"
 
 
 def tools(*changes: tuple[Impairment, Impairment]) -> list[dict[str, Any]]:
-    """The read-back after these changes."""
+    """Returns the qdiscs that the fake tools report after these changes."""
     fake = FakeTools()
     fake.run("ip", "core", f"link add name {DEVICE} type veth peer name wan-b\n")
     for before, after in changes:
@@ -61,7 +63,7 @@ def test_a_change_of_numbers_keeps_what_waits(kind: str) -> None:
 
 @pytest.mark.parametrize("name", ALL)
 def test_any_other_number_in_the_kernel_is_noticed(name: str) -> None:
-    """Each number and word that was read is turned in turn; `limit` of a token bucket is not ours."""
+    """Shows that the read-back notices a change of any number or word, except `limit` of a token bucket."""
     wanted = ALL[name]
     entries = tools((Impairment(), wanted))
     for place, entry in enumerate(entries):
@@ -148,7 +150,9 @@ HOLDS = {"prio": 120, "htb": 80, "red": 12_858, "fq_codel": 1000, "cake": 16_385
 @pytest.mark.parametrize("kind", RATED)
 @pytest.mark.parametrize("also", ["", " after netem"])
 def test_netem_has_room_for_all_that_waits_in_the_queue_below(kind: str, also: str) -> None:
-    """Its limit counts those packets too: else it drops what a class with an empty queue should have."""
+    """Shows that netem's limit includes the packets in the queue below; otherwise it would drop packets for
+    an empty class.
+    """
     wanted = ALL[kind + also]
     first = queueing.set_text(DEVICE, wanted).splitlines()[0].split()
     assert int(first[first.index("limit") + 1]) == wanted.limit_packets + HOLDS[kind] + 1

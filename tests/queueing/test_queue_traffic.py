@@ -1,4 +1,6 @@
-"""The effect of every kind of queue on real traffic: one virtual run, each kind beside one without."""
+"""Tests the effect of every kind of queue on real traffic in one virtual run, each kind beside a link without
+it.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ OVERHEAD = 1042 / 1000  # frame over payload of the floods
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The run's directory."""
+    """Yields the run's directory."""
     if why := kernel_missing():
         pytest.skip(why)
     place = Place(tmp_path_factory.mktemp("queues"))
@@ -51,7 +53,7 @@ def transfers(run: Path, pair: str, leg: int) -> pl.DataFrame:
 
 
 def received_bps(run: Path, name: str) -> float:
-    """Between the third and the last but one of the records that a receiver writes each second."""
+    """Returns the receiver's rate, from its records per second without the first three and the last three."""
     legs = pl.read_parquet(run / "transfers.parquet").filter(name=name, leg=1).sort("t_ns")
     first, last = legs.row(3, named=True), legs.row(-4, named=True)
     return (last["bytes"] - first["bytes"]) * 8e9 / (last["t_ns"] - first["t_ns"])
@@ -70,8 +72,8 @@ def test_every_rate_is_proven(run: Path, link: str) -> None:
 
 
 def test_high_priority_waits_for_one_frame_and_loses_nothing(run: Path) -> None:
-    """Twice the rate is offered; a message of the first band waits for the frame that is being sent, and for
-    one more that the token bucket has taken already.
+    """Shows that at twice the rate a message of the first band waits only for the frame being sent and the
+    one that the token bucket has already taken.
     """
     assert lost(run, "prio") == 0
     assert latency_ns(run, "prio", 0.99) < DELAY_NS + 2 * FRAME_NS / SLOW_BPS
@@ -80,7 +82,7 @@ def test_high_priority_waits_for_one_frame_and_loses_nothing(run: Path) -> None:
 
 
 def test_code_points_of_software_have_priority(run: Path) -> None:
-    """Messages over UDP and a transfer over TCP, each marked EF."""
+    """Shows that messages over UDP and a transfer over TCP, both marked EF, are not dropped."""
     assert lost(run, "marked") == 0
     assert latency_ns(run, "marked", 0.99) < DELAY_NS + 2 * FRAME_NS / SLOW_BPS
     assert received_bps(run, "marked-source.transfer") == pytest.approx(200_000, rel=0.1)
@@ -89,7 +91,7 @@ def test_code_points_of_software_have_priority(run: Path) -> None:
 
 
 def test_tags_of_802_1q_have_priority(run: Path) -> None:
-    """Echo requests over a tagged interface, beside a flood of twice the rate."""
+    """Shows that echo requests over a tagged interface lose nothing beside a flood of twice the rate."""
     said = (run / "raw" / "logs" / "tagged-source.ping.log").read_text()
     assert "80 received, 0% packet loss" in said
     mean_ms = float(said.split("rtt min/avg/max/mdev = ")[1].split("/")[1])
@@ -104,7 +106,9 @@ def test_without_priority_the_same_messages_are_late_and_lost(run: Path) -> None
 
 
 def test_classes_get_what_they_are_guaranteed_and_not_more_than_their_ceiling(run: Path) -> None:
-    """Guaranteed 0.8, 2.4 and 0.32 of 4 Mbit/s; the capped class may borrow nothing."""
+    """Shows that classes get their guaranteed 0.8, 2.4 and 0.32 of 4 Mbit/s, and that the capped class
+    borrows nothing.
+    """
     small, large, capped = (
         received_bps(run, f"htb-source.{name}") * OVERHEAD for name in ("small", "large", "capped")
     )
@@ -116,7 +120,9 @@ def test_classes_get_what_they_are_guaranteed_and_not_more_than_their_ceiling(ru
 
 
 def test_red_marks_what_can_be_marked_and_drops_what_cannot(run: Path) -> None:
-    """Both fill the link; the sender that was marked has sent nothing again."""
+    """Shows that both transfers fill the link, and that the one whose packets are marked
+    retransmits nothing.
+    """
     again = {pair: transfers(run, pair, 0)["retransmits"].max() for pair in ("marks", "drops")}
     assert again["marks"] == 0
     assert again["drops"] > 10  # type: ignore[operator]
@@ -126,7 +132,7 @@ def test_red_marks_what_can_be_marked_and_drops_what_cannot(run: Path) -> None:
 
 @pytest.mark.parametrize("pair", ["fair", "cake"])
 def test_flows_are_kept_apart(run: Path, pair: str) -> None:
-    """Beside a greedy transfer that fills the link, few messages wait for two frames at most."""
+    """Shows that messages beside a greedy transfer that fills the link wait for at most two frames."""
     assert lost(run, pair) == 0
     assert latency_ns(run, pair, 0.99) < DELAY_NS + 2 * FRAME_NS / FAST_BPS
     assert received_bps(run, f"{pair}-source.low") > 0.85 * FAST_BPS
@@ -137,7 +143,9 @@ def test_one_long_queue_for_all_keeps_nothing_apart(run: Path) -> None:
 
 
 def counters(run: Path, link: str) -> dict[str | None, dict[str, Any]]:
-    """The last sample of each class of the forward direction; None: of the direction as a whole."""
+    """Returns the last sample of each class of the forward direction; key None is the direction
+    as a whole.
+    """
     table = pl.read_parquet(run / "links.parquet").filter(link=link, direction="forward").sort("t_ns")
     return {row["class"]: row for row in table.group_by("class").last().to_dicts()}
 

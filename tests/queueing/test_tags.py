@@ -1,4 +1,6 @@
-"""Tagged interfaces, and marks that software asks for: from the file to the queue that knows them."""
+"""Tests tagged interfaces and the marks that software requests, from the topology file to the queue that
+classifies by them.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ PUSH = {"size": "100 B", "rate": "20 /s"}
 
 
 def data(**changes: Any) -> dict[str, Any]:
-    """An alarm and a flood through a strict priority, and MQTT by the one between."""
+    """Returns a topology with an alarm and a flood through strict priority, and MQTT in the middle class."""
     meters = {"dscp": "AF41", "limit": 20}
     queue = {"prio": {"alarms": {"pcp": 6, "limit": 20}, "meters": meters, "rest": {"limit": 50}}}
     flood = {"protocol": "udp", "rate": "4 Mbit/s", "size": "1000 B"}
@@ -91,7 +93,7 @@ DRIVERS = [
 
 @pytest.fixture(params=DRIVERS)
 def lab(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Running]:
-    """Nodes with nothing to run: tags alone, on kernels without strict priority too."""
+    """Yields a lab of nodes without software: only tags, also on kernels without strict priority."""
     bare = data(links={"wan": {"between": ["left", "right"]}})
     for node in bare["nodes"].values():
         del node["software"]
@@ -101,7 +103,7 @@ def lab(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Running]:
 
 
 def test_a_tagged_interface_has_the_address(lab: Running) -> None:
-    """It was read back from the node's agent; on a real kernel the other node answers through it."""
+    """Shows that the tagged interface, read back from the node's agent, has the node's address."""
     call = Control(lab).call
     (card,) = call("inspect")["nodes"]["field"]["interfaces"]
     assert (card["name"], card["address"]) == ("eth0.5", "10.1.0.2")
@@ -109,7 +111,7 @@ def test_a_tagged_interface_has_the_address(lab: Running) -> None:
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """In virtual time, with twice the link's rate of flood."""
+    """Returns a run directory in virtual time with a flood of twice the link's rate."""
     if why := kernel_missing():
         pytest.skip(why)
     place = Place(tmp_path_factory.mktemp("tags"))
@@ -127,7 +129,9 @@ def test_frames_carry_the_tag(run: Path) -> None:
 
 @pytest.mark.uml
 def test_the_priority_of_a_tag_goes_first(run: Path) -> None:
-    """A message waits for the frame on the wire and one in the token bucket, 4.2 ms each; none is lost."""
+    """Shows that a message with priority waits at most for the frame being sent and one in the token bucket,
+    4.2 ms each, and that none is lost.
+    """
     messages = pl.read_parquet(run / "messages.parquet").filter(pl.col("class") == "field.alarms")
     assert len(messages) > 50 and messages["received_ns"].null_count() == 0
     late = (messages["received_ns"] - messages["scheduled_ns"]).max()
@@ -136,7 +140,9 @@ def test_the_priority_of_a_tag_goes_first(run: Path) -> None:
 
 @pytest.mark.uml
 def test_mqtt_is_marked_both_ways(run: Path) -> None:
-    """Tags of the client come from the agent, those of the broker from its kernel (tcp_reflect_tos)."""
+    """Shows that both directions of MQTT are marked: the client's by the agent, the broker's by its kernel
+    (tcp_reflect_tos).
+    """
     classes = pl.read_parquet(run / "links.parquet").filter(pl.col("class") == "meters")
     sent = {way: rows["packets"].max() for (way,), rows in classes.group_by("direction")}
     assert sent["forward"] > 30 and sent["reverse"] > 30

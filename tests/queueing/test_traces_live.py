@@ -1,4 +1,6 @@
-"""Traces in labs of the fake driver, through the command line: played, on the page, and nobody else's."""
+"""Tests traces in labs of the fake driver through the command line: played, shown on the page, and without
+effect on other links.
+"""
 
 from __future__ import annotations
 
@@ -100,7 +102,7 @@ def test_nobody_else_changes_such_a_link(place: Place) -> None:
 
 
 class Stage:
-    """A lab of which Replay sees its clock, its links and a `tc`; time passes when it is told to."""
+    """A lab with the parts that Replay uses (clock, links, `tc`); its time advances only on request."""
 
     def __init__(self, run_dir: Path, plan: Plan) -> None:
         self.run_dir, self.plan, self.now = run_dir, plan, 0

@@ -1,4 +1,4 @@
-"""The command line of tests/cli and the daemon of tests/vm serve here too, against another machine."""
+"""Provides the command line of tests/cli and the daemon of tests/vm for tests with another machine."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from far_machine import SSHD, FarMachine  # noqa: E402
 
 @pytest.fixture
 def far() -> Iterator[FarMachine]:
-    """Another machine: a home, a state directory and an ssh server of its own."""
+    """Yields another machine: a home, a state directory and an ssh server of its own."""
     if not SSHD.exists() or shutil.which("ssh") is None:
         pytest.skip("needs an ssh server to start and the client: images/packages.sh far")
     place = Path(tempfile.mkdtemp(prefix="vf"))  # short: sockets are below it
@@ -36,7 +36,9 @@ def far() -> Iterator[FarMachine]:
 
 @pytest.fixture
 def vnet(tmp_path: Path, far: FarMachine) -> Iterator[CommandLine]:
-    """A command line that can reach it; afterwards nothing may be left of its labs on this side."""
+    """Yields a command line that can reach the other machine; asserts afterwards that nothing of its labs is
+    left here.
+    """
     line = CommandLine(tmp_path, far.place / "near", far.ssh())
     yield line
     for lab in line.labs():

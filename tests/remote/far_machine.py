@@ -1,6 +1,6 @@
-"""Another machine for tests: an sshd of our own on the loopback, whose sessions have a home of their own.
+"""Simulates another machine by an sshd on the loopback, whose sessions have a home of their own.
 
-It is this machine with other directories: what is in its home, state and cache came over ssh.
+It is this machine with other directories, so everything in its home, state and cache came over ssh.
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ Host *
 
 
 class FarMachine:
-    """`place`: everything of it. `more`: variables of its sessions beside those of its directories."""
+    """The simulated machine: `place` has all its files, `more` further environment variables of
+    its sessions.
+    """
 
     def __init__(self, place: Path) -> None:
         self.place = place
@@ -63,18 +65,18 @@ class FarMachine:
         return f"ssh://127.0.0.1:{self.port}"
 
     def know(self, name: str, host: str) -> None:
-        """A file of known hosts in which this machine has the key `host`."""
+        """Writes a file of known hosts in which this machine has the key `host`."""
         public = (self.place / f"{host}.pub").read_text()
         (self.place / name).write_text(f"[127.0.0.1]:{self.port} {public}")
 
     def ssh(self, key: str = "mine", known: str = "known") -> dict[str, str]:
-        """The environment of a user who has that key and knows those hosts."""
+        """Returns the environment of a user who has that key and those known hosts."""
         config = self.place / f"{key}-{known}.config"
         config.write_text(CLIENT.format(place=self.place, key=key, known=known))
         return {"VNET_SSH": f"ssh -F {config}"}
 
     def start(self) -> None:
-        """Begin to listen."""
+        """Starts the ssh server."""
         if os.geteuid() == 0 and not PRIVILEGES.exists():
             PRIVILEGES.mkdir(mode=0o755)
             self._made = True
@@ -94,7 +96,7 @@ class FarMachine:
             time.sleep(0.02)
 
     def stop(self) -> None:
-        """Stop listening; sessions that are open go on."""
+        """Stops the ssh server; open sessions go on."""
         if self._server is not None:
             self._server.terminate()
             self._server.wait()
@@ -104,7 +106,7 @@ class FarMachine:
             self._made = False
 
     def left(self) -> list[str]:
-        """Everything left of labs there: state directories and run directories."""
+        """Returns all state and run directories of labs that are left on the machine."""
         far = self.place / "kept" / "vnet" / "far"
         return [str(path) for top in (self.state, far) if top.is_dir() for path in top.iterdir()]
 

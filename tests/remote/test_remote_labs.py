@@ -1,4 +1,6 @@
-"""Labs on another machine by the real command line: an ssh server, and the way home whatever ends them."""
+"""Tests labs on another machine through the real command line and ssh, and that results come back however the
+lab ends.
+"""
 
 from __future__ import annotations
 
@@ -108,7 +110,7 @@ def test_ctrl_c_brings_home_what_was_measured(vnet: CommandLine, far: FarMachine
 
 
 def begun(vnet: CommandLine, far: FarMachine) -> Any:
-    """A run of an hour's hold, in its hold."""
+    """Starts a run with a hold of one hour and returns its process once it is in the hold."""
     running = vnet.start("run", PAIR, "-p", "hold=3600s", "--kernel", f"{far.url}/uml")
     progress = vnet.cwd / "results" / "pair"
 

@@ -1,4 +1,6 @@
-"""Virtual machines on another machine: its libvirt's URI in the file, images carried there, consoles here."""
+"""Tests virtual machines on another machine: its libvirt's URI in the topology file, images copied there,
+consoles here.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,7 @@ nodes:
 
 
 def python_of_the_machine() -> bool:
-    """Whether its own Python, which ssh sessions have, can talk to libvirt."""
+    """Returns whether the machine's own Python, which ssh sessions use, has libvirt's binding and jinja2."""
     asked = ["/usr/bin/python3", "-c", "import libvirt, jinja2"]
     return subprocess.run(asked, capture_output=True, check=False).returncode == 0
 

@@ -1,4 +1,4 @@
-"""Tests of pages: drawing takes most of their time, and most of their runs have the same figures."""
+"""Speeds up tests of pages, which mostly draw the same figures."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import vl_convert
 
 @pytest.fixture(scope="session", autouse=True)
 def drawn_once() -> Iterator[None]:
-    """The same chart is drawn once a session: what is drawn depends on its definition alone."""
+    """Draws each chart only once in a session, because its SVG depends only on its definition."""
     known: dict[str, str] = {}
     really = vl_convert.vegalite_to_svg
 

@@ -1,4 +1,4 @@
-"""A run directory of somebody hostile: every name of the run, and all that people write, is markup."""
+"""Makes a run directory of an attacker, in which every name of the run and all user texts contain markup."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NAMES = (
 
 
 def hostile(value: Any) -> Any:
-    """The same structure with every name of the run, and all that people write, made hostile."""
+    """Returns the same structure with markup added to every name of the run and all user texts."""
     if isinstance(value, dict):
         return {(hostile(k) if k in NAMES else k): hostile(v) for k, v in value.items()}
     if isinstance(value, list):
@@ -33,7 +33,7 @@ def hostile(value: Any) -> Any:
 
 
 def make_hostile(run: Path) -> None:
-    """Changes a run's plan, manifest, proof and tables."""
+    """Adds markup to the names in a run's plan, manifest, proof and tables."""
     for name in ("plan.json", "manifest.json", "proof.json"):
         data = hostile(json.loads((run / name).read_text()))
         if name == "manifest.json":

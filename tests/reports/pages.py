@@ -1,4 +1,4 @@
-"""Rules for every report page, read as a browser would."""
+"""Checks the rules for every report page, which it reads as a browser would."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ VOID = {"meta", "img", "br", "link", "hr", "input"}
 
 
 class Reader(HTMLParser):
-    """Collects what a browser would load, links, ids, and tags left open."""
+    """Collects the resources that a browser would load, links, ids, and tags left open."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -52,7 +52,7 @@ def read(page: Path) -> Reader:
 
 
 def check_page(page: Path) -> str:
-    """Checks the rules for every page, whatever it shows; returns its text."""
+    """Asserts the rules for every page, and returns its text."""
     text, seen = page.read_text(encoding="utf-8"), read(page)
     assert all(value.startswith("data:") for value in seen.loaded), seen.loaded
     assert "script" not in seen.tags and "link" not in seen.tags and "iframe" not in seen.tags

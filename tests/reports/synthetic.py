@@ -1,4 +1,4 @@
-"""Make run directories as the contract describes them, with invented, plausible, seeded numbers."""
+"""Makes run directories as the contract describes them, with plausible numbers drawn from a seed."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def run_of(
     captures: dict[str, Path] | None = None,
     **tables: pl.DataFrame,
 ) -> Run:
-    """A run that holds only these parts."""
+    """Returns a run that has only these parts."""
     planned = plan if isinstance(plan, Plan) else NO_PLAN if plan is None else plan_of(plan)
     return Run(
         path,
@@ -64,7 +64,7 @@ def run_of(
 
 
 def write_run(path: Path, shape: Shape) -> Path:
-    """A complete run directory of that shape at `path`."""
+    """Writes a complete run directory of that shape at `path`, and returns the path."""
     path.mkdir(parents=True)
     rng = np.random.default_rng(shape.seed * 1000 + shape.qos * 10 + shape.scenario)
     (path / "plan.json").write_text(to_json(plan(shape)))
@@ -82,7 +82,7 @@ def write_run(path: Path, shape: Shape) -> Path:
 
 
 def write_campaign(path: Path, shapes: list[Shape]) -> Path:
-    """A campaign directory: one run per shape and its line in cells.jsonl."""
+    """Writes a campaign directory: one run for each shape, and its line in cells.jsonl."""
     path.mkdir(parents=True)
     lines = []
     seen: dict[tuple[int, int], int] = {}
@@ -156,7 +156,9 @@ def plan(shape: Shape) -> Plan:
 
 
 def flow(shape: Shape, index: int) -> Flow:
-    """The flow of one client, which publishes by turns with the others, as one stream of ticks."""
+    """Returns the flow of one client, which publishes in turn with the others, as one common sequence of
+    messages.
+    """
     name, at = names(shape)[index], topic(shape, index)
     schedule = Schedule("shared", (Rate(0, shape.rate),), shape.seed, index, shape.clients)
     guarantee = Guarantee(

@@ -1,4 +1,4 @@
-"""An invented run of more than a paper's workload: requests, pushes, a bulk transfer, TCP connections."""
+"""Makes a run with more than a paper's workload: requests, pushes, a bulk transfer, TCP connections."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ TRANSFERS = ("flow", "name", "class", "sender", "receiver", "endpoint", "leg", "
 
 
 def write_any(path: Path, flows: bool = True) -> Path:
-    """A run directory with two classes of messages (one called `ODD`), a bulk transfer and 12 connections.
+    """Writes a run directory with two classes of messages (one called `ODD`), a bulk transfer and 12
+    connections.
 
-    Without `flows` only what any program leaves: samples of nodes and links, and a capture.
+    Without `flows` it has only the data that any program leaves: samples of nodes and links, and a capture.
     """
     write_run(path, dataclasses.replace(SHAPE, loss=0.0))
     plan = json.loads((path / "plan.json").read_text())
@@ -65,7 +66,9 @@ def _flow(template: dict[str, Any], number: int, pattern: str) -> dict[str, Any]
 
 
 def _messages() -> list[dict[str, object]]:
-    """200 requests, of which 10 got no reply and 4 more were late; 100 pushes, of which none was lost."""
+    """Returns 200 requests, of which 10 got no reply and 4 more were late, and 100 pushes, of which none was
+    lost.
+    """
     rows = []
     for number, pattern in enumerate(GUARANTEES):
         for seq in range(200 if pattern == "request" else 100):
@@ -102,7 +105,9 @@ def _messages() -> list[dict[str, object]]:
 
 
 def _transfers() -> pl.DataFrame:
-    """8 Mbit/s for 20 s, counted at both ends; 3 segments sent again each second."""
+    """Returns the samples of 8 Mbit/s for 20 s, counted at both ends, with 3 segments retransmitted each
+    second.
+    """
     rows = []
     for second in range(1, 21):
         for leg, endpoint in ((0, "client1"), (1, "subscriber")):
@@ -115,14 +120,14 @@ def _transfers() -> pl.DataFrame:
 
 
 def _stacks(plan: dict[str, Any]) -> pl.DataFrame:
-    """Every node dropped seven datagrams and sent one segment again."""
+    """Returns kernel counters in which every node dropped seven datagrams and retransmitted one segment."""
     counted = {"UdpRcvbufErrors": 7, "TcpRetransSegs": 1, "IpInReceives": 1000}
     rows = [(n["name"], name, v, n["group"]) for n in plan["nodes"] for name, v in counted.items()]
     return pl.DataFrame(rows, schema=("node", "counter", "value", "group"), orient="row")
 
 
 def _windows() -> pl.DataFrame:
-    """Two connections, 10 and 20 segments, each 100 ms for a second."""
+    """Returns the congestion windows of two connections (10 and 20 segments), every 100 ms for a second."""
     rows = [
         {
             "name": "load.bulk",
@@ -137,7 +142,9 @@ def _windows() -> pl.DataFrame:
 
 
 def _connections() -> pl.DataFrame:
-    """12 connections of a second each; the k-th carried k kB there and 10 kB back."""
+    """Returns 12 connections of one second each; the k-th carried k kB in one direction and 10 kB in the
+    other.
+    """
     ways = ("packets", "wire_bytes", "payload_bytes", "retransmissions", "srtt_ns", "rtt_samples")
     rows = []
     for k in range(12):
@@ -163,5 +170,7 @@ def _connections() -> pl.DataFrame:
 
 
 def _expected(row: dict[str, Any]) -> dict[str, Any]:
-    """A delay of 20 ms makes 21.2 ms where a frame of 1.5 kB takes 1.2 ms at 10 Mbit/s."""
+    """Returns the row with its expected value: a delay of 20 ms becomes 21.2 ms, because a frame of 1.5 kB
+    takes 1.2 ms at 10 Mbit/s.
+    """
     return {**row, "expected": 21.2 if row["quantity"] == "delay" else row["requested"]}

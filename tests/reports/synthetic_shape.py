@@ -1,4 +1,4 @@
-"""The shape of an invented run: scenario, size and length, and the connect time of each client."""
+"""Defines the shape of a synthetic run: scenario, size and length, and the connect time of each client."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RULES = (
 
 @dataclass(frozen=True)
 class Shape:
-    """The invented run: scenario 1 or 2, QoS, size and length of the run, and its losses."""
+    """A synthetic run: scenario 1 or 2, QoS, size and length of the run, and its losses."""
 
     scenario: int = 1
     qos: int = 1
@@ -42,10 +42,10 @@ def connect_ns(shape: Shape, index: int) -> int:
 
 
 def topic(shape: Shape, index: int) -> str:
-    """The topic of the client of that index."""
+    """Returns the topic of the client of that index."""
     return f"meter/{names(shape)[index] if shape.scenario == 2 else index}"
 
 
 def receiver(shape: Shape, index: int) -> str:
-    """The receivers of the client of that index."""
+    """Returns the receiver of the messages of the client of that index."""
     return "subscriber" if shape.scenario == 1 else names(shape)[(index - 1) % shape.clients]

@@ -1,4 +1,4 @@
-"""The measured tables of an invented run: plausible, seeded numbers in the contract's columns."""
+"""Makes the measured tables of a synthetic run: plausible numbers from a seed, in the contract's columns."""
 
 from __future__ import annotations
 
@@ -212,7 +212,7 @@ PACKETS = {
 
 
 def packets(shape: Shape, rng: np.random.Generator) -> pl.DataFrame:
-    """Per message: PUBLISH in and out, an ACK for each, and the handshakes of the QoS."""
+    """Returns, for each message, PUBLISH in and out, an ACK for each, and the handshakes of the QoS."""
     rows: list[dict[str, object]] = []
     count = int(shape.hold_s * shape.rate)
     start = T0 + shape.ramp_s * S
@@ -236,7 +236,9 @@ def packets(shape: Shape, rng: np.random.Generator) -> pl.DataFrame:
 
 
 def _packet(t_ns: int, app: int = 0, data: int = 0, what: str = "", again: bool = False) -> dict[str, object]:
-    """A TCP segment with `app` bytes of the protocol's own and `data` of a message's payload."""
+    """Returns a TCP segment with `app` bytes of the protocol itself and `data` bytes of a
+    message's payload.
+    """
     return {
         "t_ns": t_ns,
         "wire_bytes": 66 + app + data,

@@ -1,4 +1,6 @@
-"""Measured delays beside their bounds: what lies above is told, with the part that is in doubt."""
+"""Tests measured delays beside their bounds: a delay above its bound is reported with the part of the model
+in doubt.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ def bound(flow: str, worst_us: int | None, why: str | None = None) -> dict[str, 
 
 
 def rows(flow: str, pattern: str, *times_us: tuple[int, int]) -> list[dict[str, Any]]:
-    """Messages by when they were sent, and there (or answered); one goes before them."""
+    """Returns messages with the given times of sending and of arrival (or reply) after their schedule in us,
+    after a first message.
+    """
     column = "round_trip_ns" if pattern == "request" else "latency_ns"
     return [
         {

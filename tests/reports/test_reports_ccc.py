@@ -1,4 +1,6 @@
-"""The room of cooperative congestion control: each claim both ways, and tables of crafted runs."""
+"""Tests the report of cooperative congestion control: each claim both ways, and the tables of
+crafted runs.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ Figures = dict[str, float]
 
 
 def crafted(without: Figures, with_it: Figures) -> Evidence:
-    """Evidence from figures by the names of claims.yaml."""
+    """Returns evidence from figures by the names of claims.yaml, without and with cooperation."""
     found = Evidence(Study("crafted", Path("nowhere"), (), False), CLAIMS.factor)
     rows = []
     for works, figures in ((False, without), (True, with_it)):
@@ -87,7 +89,7 @@ def test_what_is_printed_is_whole() -> None:
 
 
 def of_classes(*classes: str) -> pl.DataFrame:
-    """One message of each class that came in time at 65 s."""
+    """Returns one message of each class that arrived in time at 65 s."""
     rows = [(name, 65.0, 1, 1_000_000) for name in classes]
     return pl.DataFrame(rows, schema=["class", "at", "received_ns", "latency_ns"], orient="row")
 
@@ -103,7 +105,9 @@ def of_classes(*classes: str) -> pl.DataFrame:
 def test_a_run_counts_for_the_queues_that_it_has(
     monkeypatch: pytest.MonkeyPatch, classes: tuple[str, ...], schemes: set[str]
 ) -> None:
-    """Runs of other topologies of the campaign were zeros of each queue: 40 packets/s stood as 13.3."""
+    """Shows that a run counts only for queues of its own topology; other runs of a campaign add no zeros to
+    their means.
+    """
     monkeypatch.setattr(beyond, "within", lambda run: of_classes(*classes))
     monkeypatch.setattr(beyond, "deadlines_ns", lambda run: {})
     found = beyond._in_time(cast(Run, None), "the broker alone")

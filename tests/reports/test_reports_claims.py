@@ -1,4 +1,4 @@
-"""Every verdict of every rule is reachable, on crafted numbers."""
+"""Tests that every rule can give every verdict, on crafted numbers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Row = tuple[str, int, str, Of, float, float]  # scenario, QoS, metric, of, value
 
 
 class Crafted(Evidence):
-    """Evidence from a table of values instead of runs."""
+    """Evidence from a table of values in place of runs."""
 
     def __init__(self, rows: list[Row], clients: int = 351, ticked: bool = False) -> None:
         super().__init__(Study("crafted", Path("nowhere"), (), False), CLAIMS.factor)

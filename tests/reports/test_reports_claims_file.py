@@ -1,4 +1,6 @@
-"""A claims file is checked as it is read: every mistake has file, line, value and rule; nothing is run."""
+"""Tests that a claims file is checked as it is read: every mistake has file, line, value and rule, and
+nothing is executed.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Conditions and roles come from levels, flows and sessions, whatever the software is called."""
+"""Tests that conditions and roles come from levels, flows and sessions, whatever the names of the
+software.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ def planned(**plan: Any) -> Run:
 
 
 def test_roles_of_requests_and_of_a_chain() -> None:
-    """A server is one by its software; what sends and receives is both; who does neither is none."""
+    """Shows that a server counts by its software, a node that sends and receives as both, and a node that
+    does neither as none.
+    """
     run = planned(
         nodes=[
             node("server", "server", "server-udp", listens=True),

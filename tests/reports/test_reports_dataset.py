@@ -1,4 +1,6 @@
-"""A campaign's tables as one data set: polars and DuckDB read the same rows, and only those asked for."""
+"""Tests a campaign's tables as one data set: polars and DuckDB read the same rows, and only the requested
+ones.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +62,9 @@ def test_polars_and_duckdb_read_the_rows_of_all_runs(campaign: Path, ran: Comman
 
 
 def by_duckdb(query: str) -> list[list[Any]]:
-    """In a process of its own: what it holds it wants to take apart at its end, and vnet's end is short."""
+    """Runs the query in a process of its own, because DuckDB's clean-up at the end conflicts with vnet's
+    quick exit.
+    """
     code = f"import duckdb, json; print(json.dumps(duckdb.sql({query!r}).fetchall()))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     rows: list[list[Any]] = json.loads(done.stdout)

@@ -1,4 +1,6 @@
-"""Jain's index and shares of bulk transfers, and rates of connections, against values worked out by hand."""
+"""Tests Jain's index and shares of bulk transfers, and rates of connections, against values
+computed by hand.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ COLUMNS = ("name", "class", "leg", "t_ns", "bytes", "bps", "rtt_ns", "retransmit
 
 
 def transfers(**flows: tuple[str, int, int, int]) -> Run:
-    """Class, first and last second, Mbit/s of each flow, counted once a second where it arrives."""
+    """Returns a run with flows of (class, first second, last second, Mbit/s), counted once a second at the
+    receiver.
+    """
     rows = [
         (name, group, 1, second * S, (second - first) * mbps * 125_000, mbps * 1e6, None, None, None, None)
         for name, (group, first, last, mbps) in flows.items()
@@ -61,7 +65,9 @@ def test_the_index_lies_between_one_nth_and_one_and_knows_no_unit(rates: list[fl
 
 
 def test_a_rate_of_connections_is_that_of_the_data() -> None:
-    """One that carries 10 MB in 10 s stands beside three that carry 1 kB in as long."""
+    """Shows that goodput quantiles are weighted by data: one connection of 10 MB counts more than three of 1
+    kB.
+    """
     rows = []
     for stream, size in enumerate((10_000_000, 1000, 1000, 1000)):
         ways = {

@@ -1,4 +1,6 @@
-"""The first screen of a page: the verdict, then the figures that answer the question, and one picture."""
+"""Tests the first screen of a page: the verdict, then the figures that answer the question, and
+one picture.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def first_screen(text: str) -> str:
-    """From the title to the third section."""
+    """Returns the page's text from the title to the third section."""
     begins = [found.start() for found in re.finditer('<section id="', text)]
     return text[text.index("<header>") : begins[2]]
 

@@ -1,4 +1,4 @@
-"""The page of a lab over several hosts: each host, its clock, and what lies between two of them."""
+"""Tests the page of a lab over several hosts: each host, its clock, and the underlay between two of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The room of the industrial Ethernet paper: each claim both ways, statistics of all repetitions together."""
+"""Tests the report of the industrial Ethernet paper: each claim both ways, and statistics of all repetitions
+together.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ RING = 5
 
 
 def crafted(figures: dict[str, float]) -> Evidence:
-    """Evidence from figures by the names of claims.yaml."""
+    """Returns evidence from figures by the names of claims.yaml."""
     found = Evidence(Study("crafted", Path("nowhere"), (), False), CLAIMS.factor)
     rows = []
     for name, value in figures.items():
@@ -62,7 +64,7 @@ def test_every_claim_is_tried() -> None:
 
 @dataclass(frozen=True)
 class StandIn:
-    """A run, or its cell, of which only messages are asked for."""
+    """A run, or its cell, that has only messages."""
 
     messages: pl.DataFrame
 

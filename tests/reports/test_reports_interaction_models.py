@@ -1,4 +1,6 @@
-"""The room of the paper's interaction models: each claim both ways, tables beside the printed values."""
+"""Tests the report of the paper's interaction models: each claim both ways, tables beside the
+printed values.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ CLAIMS = PAPERS["vnet_2014_models"].claims()
 
 
 class Crafted(Evidence):
-    """Evidence from figures by the names of claims.yaml; (ideal, constrained)."""
+    """Evidence from figures (ideal, constrained) by the names of claims.yaml."""
 
     def __init__(self, figures: dict[str, tuple[float, float]], half: float = 0.0) -> None:
         super().__init__(Study("crafted", Path("nowhere"), (), False), CLAIMS.factor)

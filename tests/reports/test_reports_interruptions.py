@@ -1,4 +1,4 @@
-"""Interruptions against values worked out by hand."""
+"""Tests interruptions against values computed by hand."""
 
 from __future__ import annotations
 
@@ -73,13 +73,15 @@ FLAP = (
 
 
 def flaps(rows: list[dict[str, object]]) -> dict[str, float]:
-    """Messages lost by event: flaps of 1 s, which begin 5 ms after message 22 and 42 were sent."""
+    """Returns the messages lost by event, for flaps of 1 s that begin 5 ms after messages 22 and 42 were
+    sent.
+    """
     happened = [event(at * MS, action, label) for at, action, label in FLAP]
     return {of: n for (name, of), n in measured(rows, *happened).items() if name == "interruption_lost"}
 
 
 def backlog(lost: range, late_ns: int = 14 * S) -> list[dict[str, object]]:
-    """Messages sent after the losses were as late: more than half of all messages."""
+    """Returns messages in which those after the losses are late by `late_ns`: more than half of all."""
     rows = stream(lost)
     for row in rows[lost.stop :]:
         row["received_ns"] = int(str(row["received_ns"])) + late_ns
@@ -162,7 +164,9 @@ def test_without_events_in_the_hold_there_is_nothing() -> None:
 
 
 def test_a_request_that_arrived_is_unanswered_and_not_lost() -> None:
-    """The words of the whole run's account: lost is neither there nor answered."""
+    """Shows that a request counts as lost only if it neither arrived nor was answered, as in the counts of
+    the whole run.
+    """
     rows = stream(range(40, 60), "request")
     arrived = [row | {"received_ns": T0} if row["seq"] in range(40, 53) else row for row in rows]
     found = measured(arrived, event(4 * S, "link-down"))

@@ -1,4 +1,6 @@
-"""A campaign on several machines: what they add to figures is found, and nothing where they add nothing."""
+"""Tests a campaign on several machines: their effect on figures is found, and no effect where
+there is none.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ LATENCY, CPU = Of(traffic_class="alarms"), Of(group="brokers", role="broker")
 
 
 def cells(machines: str, adds: dict[str, float], spread: float, seed: int = 1) -> list[Cell]:
-    """Two conditions far apart, a repetition on each of the machines in both."""
+    """Returns runs of two very different conditions, each repeated on all the machines."""
     rng = np.random.default_rng(seed)
 
     def metrics(condition: int, machine: str) -> list[Metric]:
@@ -64,7 +66,7 @@ def test_machines_that_are_alike_seldom_differ() -> None:
 
 @pytest.mark.parametrize(("machines", "spread"), [("aabb", 0.0), ("aaaa", 0.1), ("ab", 0.1)])
 def test_where_nothing_can_be_said(machines: str, spread: float) -> None:
-    """Runs that are all the same; on one machine; too few runs."""
+    """Shows that there is no result if all runs are equal, on one machine, or with too few runs."""
     assert not host_effects(cells(machines, {}, spread))
 
 

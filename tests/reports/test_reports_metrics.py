@@ -1,4 +1,4 @@
-"""Metrics against values worked out by hand."""
+"""Tests metrics against values computed by hand."""
 
 from __future__ import annotations
 
@@ -60,7 +60,9 @@ def test_counts_of_nothing_are_open_above_and_one_count_has_no_interval() -> Non
 
 
 def test_bursts_scatter_more_than_a_poisson_law_and_get_a_wider_interval() -> None:
-    """24 and 50: t gives 37 +- 165, far below zero; the exact law 29 to 46, in which neither lies."""
+    """Shows that the counts 24 and 50 get an interval above zero that contains neither end of t's (37 +- 165)
+    nor only the exact law's (29 to 46).
+    """
     found = stats.poisson_interval([24.0, 50.0], "repetition")
     assert found.low and found.high and 0 < found.low < 24 and 50 < found.high < 80
     assert "9.14 times as scattered" in found.method
@@ -112,7 +114,7 @@ REQUESTS = ("replied_ns", "round_trip_ns", "late")
 
 
 def sent(flow: int, seq: int, at: int, outcome: str, receiver: str | None, received: int | None, copies: int):  # type: ignore[no-untyped-def]
-    """A row of messages.parquet: flow a of class x, flow b of class y; sent 1 ns after it was due."""
+    """Returns a row of messages.parquet, sent 1 ns after it was due; flow a has class x, flow b class y."""
     return {
         "flow": flow,
         "class": "xy"[flow],
@@ -165,7 +167,7 @@ def test_what_was_received_was_expected_and_what_was_answered_was_received() -> 
 
 
 def test_messages_are_counted_by_class_and_guarantee() -> None:
-    """One that nobody is expected to get is guaranteed to nobody, and counts with its class."""
+    """Shows that a message without expected receivers, and so without a guarantee, counts with its class."""
     groups = by_guarantee(MESSAGES)
     assert [(of.traffic_class, of.guarantee, rows.height) for of, rows in groups] == [
         ("x", "once", 4),
@@ -264,7 +266,7 @@ def test_sums_do_not_wrap_and_only_the_hold_counts(tmp_path: Path) -> None:
 
 
 def test_a_rate_is_of_the_hold_and_not_of_its_packets(tmp_path: Path) -> None:
-    """A burst of 2 s in a hold of 10 s."""
+    """Shows that a burst of 2 s in a hold of 10 s gives the rate over the whole hold."""
     rows: list[Row] = [(at, 1250, "tcp", 1000, False, 1000) for at in range(3 * S, 5 * S, S // 100)]
     run = run_of(
         manifest={"phases": {"hold": [S, 11 * S]}},
@@ -304,7 +306,7 @@ def test_summary_of_a_whole_run(tmp_path: Path) -> None:
 
 
 def test_guarantees_of_one_name_have_one_figure_and_all_have_to_hold(tmp_path: Path) -> None:
-    """Two figures of one subject would count as repetitions of a run."""
+    """Shows that guarantees of one name give one figure, because two would count as repetitions of a run."""
     path = write_run(tmp_path / "run", Shape(qos=1, loss=0.1))
     plan = json.loads((path / "plan.json").read_text())
     plan["flows"][1]["deliveries"][0]["guarantee"] |= {"lossless": False, "single": True}
@@ -326,7 +328,7 @@ def test_ramp_has_at_most_24_steps_and_one_hold(tmp_path: Path) -> None:
 
 
 def test_a_short_ramp_has_no_step_without_samples_of_every_repetition(tmp_path: Path) -> None:
-    """A ramp of 12 s in 24 steps left most of them to one repetition alone: the mean curve zigzagged."""
+    """Shows that a ramp of 12 s gets so few steps that every repetition has samples in each."""
     curves = []
     for seed in (1, 2, 3):
         curve = against_clients(

@@ -1,4 +1,6 @@
-"""Middleware and serialisers compared: what a run gives, the heat maps, and each claim both ways."""
+"""Tests the comparison of middleware and serialisers: the values of a run, the heat maps, and each claim both
+ways.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,7 @@ def study(of_uses: dict[str, float], of_serialisers: dict[str, float]) -> Study:
 
 
 def crafted(rows: pl.DataFrame) -> Study:
-    """A study of no runs whose pairs are these."""
+    """Returns a study without runs that has these pairs."""
     of = Study("crafted", Path("nowhere"), (), False)
     of._made[pairs] = rows
     return of

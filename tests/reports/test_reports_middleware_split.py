@@ -1,4 +1,4 @@
-"""Where a message's time goes: crafted stamps and packets, and what they must add up to."""
+"""Tests the parts of a message's time with crafted time stamps and packets, whose sum is known."""
 
 from __future__ import annotations
 
@@ -19,14 +19,18 @@ CLIENT, SERVER = "10.0.0.2", "10.0.0.1"
 
 
 def packets(path: Path, rows: list[tuple[int, str, int]]) -> Path:
-    """Rows: t_ns, sender's address, payload; 60 bytes of headers each."""
+    """Writes a capture's table from rows of t_ns, sender's address and payload, with 60 bytes of headers
+    each.
+    """
     frame = pl.DataFrame(rows, schema=["t_ns", "src", "payload_bytes"], orient="row")
     frame.with_columns(wire_bytes=(pl.col("payload_bytes") + 60).cast(pl.UInt32)).write_parquet(path)
     return path
 
 
 def study(tmp_path: Path, messages: list[tuple[int, int, int]], spans: list[tuple[Any, ...]]) -> Study:
-    """Pushes (seq, sent_ns, received_ns); each is on the wire from 300 us after it was sent, for 500 us."""
+    """Returns a study of pushes (seq, sent_ns, received_ns); the packets of each pass the wire from 300 us
+    after its sending, for 500 us.
+    """
     of_pushes = pl.DataFrame(messages, schema=["seq", "sent_ns", "received_ns"], orient="row")
     of_pushes = of_pushes.with_columns(
         pl.lit("push").alias("class"), flow=pl.lit(0, pl.UInt32), outcome=pl.lit("sent"), bytes=pl.lit(1000)

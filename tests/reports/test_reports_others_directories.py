@@ -1,4 +1,4 @@
-"""Run directories that somebody else made: nothing outside is written or read, and nothing waits."""
+"""Tests run directories made by others: nothing outside is read or written, and nothing blocks."""
 
 from __future__ import annotations
 

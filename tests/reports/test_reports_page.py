@@ -1,4 +1,4 @@
-"""The page: self-contained, complete, first things first, and honest about what is missing."""
+"""Tests the page: self-contained, complete, ordered by importance, and open about missing data."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_how_virtual_machines_came_up_stands_in_the_page(tmp_path: Path) -> None
 
 
 class Elements(HTMLParser):
-    """Elements and attributes of a page, by what could do harm in them."""
+    """Collects the elements and attributes of a page that can do harm."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -107,7 +107,7 @@ class Elements(HTMLParser):
 
 
 def test_no_name_of_a_run_becomes_part_of_the_page(tmp_path: Path) -> None:
-    """A run directory may come from a colleague: nothing in it is markup, whatever wrote it."""
+    """Shows that no text of a run directory, which may come from a stranger, becomes markup of the page."""
     run = write_run(tmp_path / "run", Shape(hold_s=20))
     plain = Elements()
     plain.feed(check_page(report(run)))
@@ -224,7 +224,9 @@ def test_campaign_says_its_name_and_command_and_joins_what_runs_say_alike(
 
 
 def test_a_scenario_of_an_instant_has_no_plot_over_time(tmp_path: Path) -> None:
-    """Its samples lay half a million pixels beside the axis: 40 MB of white, and half a minute to draw it."""
+    """Shows that a scenario of 6 ms has no plot over time, whose samples would lie half a million pixels
+    beside the axis.
+    """
     run = write_run(tmp_path / "run", Shape(hold_s=20))
     manifest = json.loads((run / "manifest.json").read_text())
     begin = manifest["phases"]["ramp"][0]

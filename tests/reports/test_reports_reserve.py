@@ -1,4 +1,6 @@
-"""The room of RESERVE's deliverable: each claim both ways, box plots, the hierarchy of crafted packets."""
+"""Tests the report of RESERVE's deliverable: each claim both ways, box plots, the hierarchy of crafted
+packets.
+"""
 
 from __future__ import annotations
 
@@ -91,7 +93,7 @@ CASES: dict[str, tuple[Figures, Figures]] = {
 
 
 class Crafted(Evidence):
-    """Evidence from figures by the names of claims.yaml, a value a rate."""
+    """Evidence from figures by the names of claims.yaml, with one value for each rate."""
 
     def __init__(self, figures: Figures) -> None:
         super().__init__(Study("crafted", Path("nowhere"), (), False), CLAIMS.factor)
@@ -138,7 +140,9 @@ def packet(app: str | None, protocol: str | None, *sizes: int) -> dict[str, Any]
 
 
 def efficient(directory: Path) -> Run:
-    """Two measurements 10 ms apart by each combination; devices see others' Sampled Values, and ARP."""
+    """Returns a run with two measurements 10 ms apart by each combination; the devices also capture foreign
+    Sampled Values and ARP.
+    """
     strangers = [packet("sv", None, 14, 0, 0, 44, 40, 0), packet(None, "arp", 14, 28, 0, 0, 0, 18)]
     both_ways = [packet("mqtt", "tcp", 14, 20, 32, 8, 289, 0)] * 4 + [
         packet(None, "tcp", 14, 20, 32, 0, 0, 0)
@@ -197,7 +201,9 @@ def test_boxes_are_those_of_the_annex() -> None:
 
 
 def test_what_an_outage_took_and_when_it_was_over() -> None:
-    """Cut from 10 to 20 s, a message a second: two kinds lose what was due, the others get it late."""
+    """Shows, for a cut from 10 to 20 s and a message a second, that two classes lose the messages due and the
+    others get them late.
+    """
     second = 1_000_000_000
     rows: list[tuple[str, str, int, int | None]] = []
     for name in recovery.CLASSES:
@@ -242,7 +248,9 @@ def test_clock_errors_are_what_the_programs_say(tmp_path: Path) -> None:
 
 
 def test_the_highest_rate_is_what_held_below_the_least_that_failed() -> None:
-    """AMQP loses from 2,000 on, SV is slow at 2,000 in one direction, MQTT holds; UDP fails at once."""
+    """Shows the highest rates if AMQP loses from 2,000/s on, SV is slow at 2,000/s in one direction, MQTT
+    holds and UDP fails at once.
+    """
     fails = {"amqp": (2000, 4000), "mqtt": (), "udp": (1000, 2000, 4000), "sv": (2000,)}
     columns = ["class", "receiver", "scheduled_ns", "received_ns", "latency_ns"]
     cells = []

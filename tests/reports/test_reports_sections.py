@@ -1,4 +1,4 @@
-"""Sections: each is there where the run has something for it, absent where not, whatever ran."""
+"""Tests that each section is present if the run has data for it, and absent if not, for any software."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_a_run_of_anything_has_a_section_for_all_that_it_did(anything: Path) -> 
 
 
 def test_proof_csv_has_every_check_of_the_links(anything: Path) -> None:
-    """The chart beside it once wrote its own data, of fewer checks, to the same file."""
+    """Shows that proof.csv has every check of proof.json, and not only those of the chart beside it."""
     judged = json.loads((anything / "proof.json").read_text())
     table = pl.read_csv(anything / "report" / "tables" / "proof.csv", infer_schema_length=None)
     assert len(judged) == table.height > 0
@@ -148,7 +148,9 @@ def test_transfers_say_rate_and_retransmissions(anything: Path) -> None:
 
 
 def test_a_transfer_that_stood_still_was_slow() -> None:
-    """10 MB in 10 s, nothing for 9 s, 10 MB in 11 s, and a last count a moment later."""
+    """Shows the rate of a transfer that stalled for 9 s, and whose last count comes a moment after the
+    previous one.
+    """
     counts = [(second, second * 1_000_000) for second in range(11)]
     counts += [(second, (second - 10) * 1_000_000) for second in range(20, 31)]
     rows = [
@@ -195,7 +197,9 @@ def test_links_have_utilisation_where_a_rate_was_asked(anything: Path) -> None:
 
 
 def test_utilisation_is_of_the_rate_of_the_moment_and_counters_may_begin_anew() -> None:
-    """8 Mbit/s of 10, of 20, and where no rate is asked; 100 packets a second, of which 25 are dropped."""
+    """Shows the utilisation of 8 Mbit/s at rates of 10, 20 and none, and the drops although new qdiscs
+    restart the counters.
+    """
     seconds = range(30)
     links = pl.DataFrame(
         {
@@ -249,7 +253,9 @@ def test_addresses_on_the_near_side_of_a_link(anything: Path) -> None:
 
 
 def test_a_link_between_nodes_has_two_sides() -> None:
-    """Its ends are interfaces in a network of its own name; where another way leads around there are none."""
+    """Shows that a link between nodes separates their addresses, also if another link joins the
+    same nodes.
+    """
     faces = {"left": ("wire", "10.0.0.1"), "right": ("wire", "10.0.0.2")}
     nodes = [
         {"name": name, "interfaces": [{"segment": segment, "address": address}]}

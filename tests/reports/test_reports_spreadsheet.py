@@ -1,4 +1,4 @@
-"""Tables that people open in a spreadsheet: no text is a formula, and every cell can be read back."""
+"""Tests tables for spreadsheets: no text becomes a formula, and every cell can be read back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The room of the simulated substations: claims both ways, what counts as beside files, table and figure."""
+"""Tests the report of the simulated substations: claims both ways, the messages beside file transfers, table
+and figure.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,7 @@ AGAINST = {  # claim -> the level and figure by which it fails
 
 
 def evidence(*other: tuple[int, str, float]) -> Evidence:
-    """The printed figures and some others, by level and name."""
+    """Returns evidence of the printed figures, with some replaced, by level and name."""
     found = Evidence(Study("crafted", Path("nowhere"), (), False), CLAIMS.factor)
     figures = {(level, name): v for level, of in PRINTED.items() for name, v in of.items()}
     rows = []
@@ -84,7 +86,9 @@ def test_every_claim_is_tried() -> None:
 def message(
     at_ms: int, traffic_class: str, receiver: str, us: int, sender: str = "ct-a1-samples"
 ) -> dict[str, Any]:
-    """Sent 40 us late, which does not count; there `us` later."""
+    """Returns a message that was sent 40 us late, which its delay excludes, and arrived `us` after its
+    sending.
+    """
     sent = at_ms * MS + 40_000
     return {
         "class": traffic_class, "sender": sender, "receiver": receiver, "scheduled_ns": at_ms * MS,

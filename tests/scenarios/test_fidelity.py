@@ -1,4 +1,4 @@
-"""Virtual time tells what real time tells, within the bounds of docs/virtual-time.md."""
+"""Tests that virtual time gives the results of real time, within the bounds of docs/virtual-time.md."""
 
 from __future__ import annotations
 
@@ -40,5 +40,5 @@ def test_against_the_same_kernel_in_real_time(tmp_path: Path) -> None:
 @pytest.mark.root
 @pytest.mark.skipif(os.geteuid() != 0, reason="labs in the machine's own kernel need root")
 def test_against_the_machines_own_kernel(tmp_path: Path) -> None:
-    """The same virtual lab without impairments; what virtual time tells wrongly the test above finds, too."""
+    """Compares the same lab without impairments with the machine's own kernel."""
     compared(tmp_path, "--plain")

@@ -1,4 +1,6 @@
-"""Whole experiments through the command line, in a guest kernel with real netem, mosquitto and tcpdump."""
+"""Runs whole experiments through the command line, in a guest kernel with real netem, mosquitto
+and tcpdump.
+"""
 
 from __future__ import annotations
 
@@ -28,13 +30,17 @@ pytestmark = [
 
 
 def run(tmp_path: Path, topology: str, **parameters: Any) -> Path:
-    """Run directory of `vnet run topologies/NAME.yaml --kernel uml`: complete, and nothing left running."""
+    """Runs `vnet run topologies/NAME.yaml --kernel uml` and returns its run directory; asserts that it is
+    complete and that nothing is left running.
+    """
     words = [word for name, value in parameters.items() for word in ("-p", f"{name}={value}")]
     return run_file(tmp_path, PROJECT / "topologies" / f"{topology}.yaml", *words)
 
 
 def run_file(tmp_path: Path, file: Path, *words: str, status: int = 0) -> Path:
-    """Run directory of `vnet run FILE --kernel uml WORDS`, which ends so; nothing is left running."""
+    """Runs `vnet run FILE --kernel uml WORDS`, asserts its exit status and that nothing is left, and returns
+    its run directory.
+    """
     argv = [sys.executable, "-m", "orchestrator.cli.main", "run", str(file)]
     argv += ["--kernel", "uml", "--results", str(tmp_path / "out"), *words]
     env = {**os.environ, "VNET_STATE_DIR": str(tmp_path / "state")}
@@ -47,7 +53,7 @@ def run_file(tmp_path: Path, file: Path, *words: str, status: int = 0) -> Path:
 
 
 def edited(tmp_path: Path, topology: str, *changes: tuple[str, str]) -> Path:
-    """A copy of a shipped topology with texts replaced; each must be there."""
+    """Returns a copy of a shipped topology with texts replaced; asserts that each old text exists."""
     text = (PROJECT / "topologies" / f"{topology}.yaml").read_text()
     for old, new in changes:
         assert old in text, old
@@ -113,8 +119,10 @@ def test_messages_that_a_killed_broker_takes_along_are_lost_at_qos_0_and_counted
     not any(is_ours(one.path) for one in find_binaries()), reason="no lab kernel (make kernel)"
 )
 def test_a_suspect_run_says_why_and_fails_under_strict(tmp_path: Path) -> None:
-    """A queue of two packets on a delay of 20 ms: most of the proof's frames find it full. In virtual time,
-    where nothing that others do on the machine marks the run as well.
+    """Shows that a run whose proof fails (a queue of two packets on a delay of 20 ms) is suspect, gives the
+    reason and ends with status 5 under --strict.
+
+    It runs in virtual time, where no other work on the machine marks the run as well.
     """
     file = edited(tmp_path, "pair", ('{delay: "${delay}"}', '{delay: "${delay}", limit: 2}'))
     run_dir = run_file(tmp_path, file, "--strict", "--time", "virtual", "-p", "hold=2s", status=5)
@@ -128,7 +136,9 @@ def test_a_suspect_run_says_why_and_fails_under_strict(tmp_path: Path) -> None:
 
 
 def test_what_the_machine_adds_stands_beside_the_verdict(tmp_path: Path) -> None:
-    """Measured on the reference wire, while the links were proven."""
+    """Shows that each proven delay has the machine's own share, measured on the reference wire during the
+    proof.
+    """
     run_dir = run(tmp_path, "pair", hold="2s")
     proof = json.loads((run_dir / "proof.json").read_text())
     delays = [one for one in proof if one["quantity"] == "delay"]

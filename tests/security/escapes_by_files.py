@@ -1,6 +1,6 @@
-"""Attempts to get out of a node by files: to write into the machine's, to read its secrets.
+"""Defines attempts to escape from a node by files: writing into the machine's, reading its secrets.
 
-A function of `ESCAPES` answers anything true where it got through; nothing, or an OSError, where it did not.
+A function of `ESCAPES` returns a true value if it succeeded; a false one, or OSError, if not.
 """
 
 from __future__ import annotations

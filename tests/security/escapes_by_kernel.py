@@ -1,6 +1,7 @@
-"""Attempts to get out of a node by the kernel: processes, namespaces, privileges, settings, sockets, devices.
+"""Defines attempts to escape from a node by the kernel: processes, namespaces, privileges, settings, sockets,
+devices.
 
-A function of `ESCAPES` answers anything true where it got through; nothing, or an OSError, where it did not.
+A function of `ESCAPES` returns a true value if it succeeded; a false one, or OSError, if not.
 """
 
 from __future__ import annotations
@@ -212,7 +213,9 @@ def raise_open_files() -> object:
 
 
 def _read_there(top: str, skip: tuple[str, ...]) -> list[str]:
-    """Files below `top` that not every user may read and that have content for this node's root."""
+    """Returns the files below `top` that not every user may read but that this node's root can read content
+    from.
+    """
     found = []
     for directory, inside, files in os.walk(top):
         inside[:] = [name for name in inside if f"{directory}/{name}" not in skip and not name.isdigit()]
@@ -241,7 +244,9 @@ def read_roots_files_of_proc() -> object:
 
 @escape
 def read_roots_files_of_sys() -> object:
-    """But what modules have as parameters, which tell nothing of the machine or of others."""
+    """Tries to read root's files below /sys, except modules' parameters, which reveal nothing of the machine
+    or of others.
+    """
     return _read_there("/sys", ("/sys/module",))
 
 

@@ -1,6 +1,6 @@
-"""Inside a node, as its root: what the attempts and needs are made of, and how what they came to is told, as JSON.
+"""Runs escape attempts and needs inside a node, as its root, and prints their results as JSON.
 
-Standard library only: given to the node as a file, beside the attempts and needs.
+It uses only the standard library, because the node gets it as a file beside the attempts and needs.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def need(function: Callable[[], object]) -> Callable[[], object]:
 
 
 def call(name: str, *args: object) -> bool:
-    """A system call by number: true where the kernel did it."""
+    """Makes a system call by number; returns True, or raises OSError if the kernel refuses it."""
     plain = [ctypes.c_long(a) if isinstance(a, int) else a for a in args]
     if libc.syscall(ctypes.c_long(SYS[name]), *plain) < 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
@@ -62,7 +62,7 @@ def write(path: str, content: str = "x") -> str:
 
 
 def outcome(function: Callable[[], object]) -> dict[str, object]:
-    """In a process of its own, which may end in any way."""
+    """Runs the function in a process of its own, which may end in any way, and returns its result."""
     reader, writer = os.pipe()
     if (pid := os.fork()) == 0:
         signal.alarm(10)

@@ -1,4 +1,4 @@
-"""Things that a node's root needs for its work: each must return a true value and raise nothing."""
+"""Defines things that a node's root needs for its work: each must return a true value and raise nothing."""
 
 from __future__ import annotations
 
@@ -145,6 +145,6 @@ def look_into_own_processes() -> object:
 
 @need
 def administer_as_a_router_must() -> object:
-    """FRR's daemons ask for CAP_SYS_ADMIN and end without it: they have it, for the node."""
+    """Returns whether the node's root has CAP_SYS_ADMIN in the node, without which FRR's daemons end."""
     permitted = next(line for line in text("/proc/self/status").splitlines() if line.startswith("CapPrm"))
     return not TOLD["users"] or int(permitted.split()[1], 16) >> 21 & 1

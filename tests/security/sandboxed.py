@@ -1,4 +1,6 @@
-"""Runs a lab from the command line with bait planted outside it, and collects the results of escape attempts inside."""
+"""Runs a lab from the command line with bait outside it, and collects the results of escape
+attempts inside.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,7 @@ nodes:
 
 @dataclass
 class Outside:
-    """Things of the machine that no node may reach; `close` takes them away."""
+    """Objects of the machine that no node may reach; `close` removes them."""
 
     def __init__(self) -> None:
         self.marker = f"vnet-decoy-{os.getpid()}"
@@ -78,7 +80,7 @@ class Outside:
         self.clock = time.time() - time.monotonic()
 
     def state(self) -> dict[str, Any]:
-        """The state that an escape would have changed."""
+        """Returns the state of the machine that an escape would change."""
         settings = {
             name: Path("/proc/sys", name).read_text() for name in SETTINGS if Path("/proc/sys", name).exists()
         }
@@ -116,7 +118,7 @@ def vnet(base: Path, *arguments: str, patience_s: float = 120) -> subprocess.Com
 
 
 def attempts(base: Path, outside: Outside, lab: str, kernel: str) -> dict[str, dict[str, Any]]:
-    """The result of each attempt, by name; the lab is up during that time."""
+    """Starts a lab, runs all attempts in it, and returns the result of each by name."""
     (base / "sandboxed.yaml").write_text(topology(lab))
     up = vnet(base, "up", "sandboxed.yaml", "--kernel", kernel, "--results", "out")
     try:

@@ -1,6 +1,8 @@
-"""Takes all that the kernel gives this user of each limit per user, says how much, and holds it for a while.
+"""Takes everything that the kernel grants this user of each limit per user, prints the amounts, and holds
+them for a while.
 
-Standard library only: a node runs it, and so does the machine's root to see what is left for him.
+It uses only the standard library: a node runs it, and so does the machine's root, to see what is left for
+him.
 """
 
 from __future__ import annotations
@@ -19,19 +21,19 @@ HELD: list[int] = []
 
 
 def inotify() -> int:
-    """Instances: 128 for a user (fs.inotify.max_user_instances)."""
+    """Takes an inotify instance; a user may have 128 (fs.inotify.max_user_instances)."""
     HELD.append(fd := libc.inotify_init1(0))
     return fd
 
 
 def timers() -> int:
-    """POSIX timers: each takes a queued signal of the user (RLIMIT_SIGPENDING)."""
+    """Takes a POSIX timer, which needs one of the user's queued signals (RLIMIT_SIGPENDING)."""
     made = ctypes.c_void_p()
     return libc.timer_create(0, None, ctypes.byref(made))
 
 
 def queues() -> int:
-    """Message queues: bytes of a user (RLIMIT_MSGQUEUE)."""
+    """Takes a message queue, whose bytes count for the user (RLIMIT_MSGQUEUE)."""
     name = f"/vnet-{os.getpid()}-{len(HELD)}".encode()
     HELD.append(fd := libc.mq_open(name, os.O_CREAT | os.O_RDWR, 0o600, None))
     libc.mq_unlink(name)

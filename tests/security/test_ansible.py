@@ -1,4 +1,6 @@
-"""Ansible never evaluates a lab's text, and files collected from nodes stay in their directory."""
+"""Tests that Ansible never evaluates a lab's text, and that files collected from nodes stay in their
+directory.
+"""
 
 from __future__ import annotations
 

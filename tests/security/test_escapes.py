@@ -1,4 +1,6 @@
-"""Nothing gets out of a light node: every attempt is refused and leaves no trace, and what a node needs stays."""
+"""Tests that nothing escapes from a light node: every attempt is refused and leaves no trace, and all that a
+node needs works.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ def keys(of: ast.expr) -> list[str]:
 
 
 def names(script: Path, mark: str) -> list[str]:
-    """Functions of a script with that decorator, and those that loops over a dict literal add."""
+    """Returns the functions of a script with that decorator, and those that its loops over a dict literal
+    define.
+    """
     found = []
     for part in ast.parse(script.read_text()).body:
         if isinstance(part, ast.FunctionDef) and any(
@@ -52,7 +56,9 @@ OF_THE_MACHINES_KERNEL = {"read_roots_files_of_proc", "read_roots_files_of_sys",
 
 @pytest.fixture(scope="session", params=KERNELS)
 def found(request: pytest.FixtureRequest) -> dict[str, dict[str, Any]]:
-    """The results of all attempts in one lab of that kernel, after which the machine is unchanged."""
+    """Returns the results of all attempts in one lab of that kernel; asserts that the machine is
+    unchanged.
+    """
     kernel = request.param
     if kernel == "uml" and not find_binaries():
         pytest.skip("no User-Mode Linux kernel (make kernel)")
@@ -143,7 +149,9 @@ run: {{hold: 1 s, drain: 1 s}}
 
 @pytest.mark.parametrize("where", ["/tmp", "/run", "/var/tmp", ROOT / "target"])
 def test_directories_that_a_file_opens_are_there(where: str | Path) -> None:
-    """Below what each node has by itself, and below what is hidden."""
+    """Shows that mounted paths are visible in a node, also below its own directories and below
+    hidden ones.
+    """
     base = Path(tempfile.mkdtemp(prefix="opened-", dir=where))
     try:
         seen, written = base / "seen", base / "written"

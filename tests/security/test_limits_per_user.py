@@ -1,4 +1,6 @@
-"""What a node takes of the kernel's limits per user is charged to a user of its own: nobody else has less."""
+"""Tests that a node's use of the kernel's limits per user counts for a user of its own, so that nobody else
+gets less.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The rest of the surface: what programs write reaches no terminal as an order; state directories are one's own."""
+"""Tests further attacks: output of programs that controls a terminal, state directories of other users,
+hostile names.
+"""
 
 from __future__ import annotations
 
@@ -77,7 +79,9 @@ def test_a_state_directory_that_another_made_is_refused(
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="gives a link to another user")
 def test_results_do_not_go_where_anothers_link_leads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In a directory that many write, as /tmp: somebody made the lab's directory before us."""
+    """Shows that results are refused if another user made the lab's directory a link, as is
+    possible in /tmp.
+    """
     monkeypatch.delenv("SUDO_UID", raising=False)
     elsewhere, link = tmp_path / "elsewhere", tmp_path / "results" / "pair"
     for directory in (elsewhere, link.parent):
@@ -93,7 +97,9 @@ def test_results_do_not_go_where_anothers_link_leads(tmp_path: Path, monkeypatch
 
 
 def test_nothing_has_a_name_in_tmp_that_others_can_guess() -> None:
-    """But the account's state directory, which is looked at before it is used (above)."""
+    """Shows that no source has a fixed path in /tmp except the account's state directory, which is checked
+    before use.
+    """
     parts = ("orchestrator", "capture", "contract", "reports", "vnet")
     sources = [path for part in parts for path in (ROOT / part).rglob("*.py")]
     fixed = {path.name for path in sources if re.search(r"""["'](/var)?/tmp/""", path.read_text())}
@@ -131,7 +137,9 @@ HOSTILE_NAMES = (
     ids=["lab", "segment", "node", "software", "capture", "link"],
 )
 def test_a_name_is_a_part_of_no_path_and_no_command(text: str, name: str) -> None:
-    """Labs, nodes, programs, captures and links give their names to files, namespaces and devices."""
+    """Shows that names of labs, nodes, programs, captures and links, which become files, namespaces and
+    devices, cannot be paths or commands.
+    """
     parse("f", text.replace("NAME", '"harmless"').encode())
     with pytest.raises(TopologyError):
         parse("f", text.replace("NAME", json.dumps(name)).encode())
@@ -141,7 +149,9 @@ def test_a_name_is_a_part_of_no_path_and_no_command(text: str, name: str) -> Non
 def test_under_any_umask_nobody_else_writes_a_state_or_calls_a_lab(
     mask: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Under Ubuntu's 002 the directory was made writable for a group, and then refused for that."""
+    """Shows that under any umask (Ubuntu's is 002) state directory and control socket are closed to others
+    and accepted later.
+    """
     root = tmp_path / "vnet"
     monkeypatch.delenv("VNET_STATE_DIR", raising=False)
     monkeypatch.setattr(state, "state_root", lambda: root)
@@ -192,7 +202,7 @@ def test_errors_about_a_colleague_s_files_are_words(tmp_path: Path) -> None:
 
 
 def test_commands_write_by_one_door() -> None:
-    """`output.py` spells control characters out; a command that wrote past it would not."""
+    """Shows that only `output.py`, which escapes control characters, writes the commands' output."""
     doors = {
         path.name for path in (ROOT / "orchestrator/cli").rglob("*.py") if "click.echo(" in path.read_text()
     }
@@ -200,7 +210,7 @@ def test_commands_write_by_one_door() -> None:
 
 
 class Full:
-    """A driver whose node ran into its bound of memory."""
+    """A driver whose node reached its memory limit."""
 
     def reached(self, node: str) -> list[str]:
         return ["memory: 1 killed at 64 MiB, the most that it may have"]
@@ -269,7 +279,9 @@ OPTION = "-oProxyCommand=touch owned"
 def test_a_host_of_an_inventory_is_no_option_of_ssh(
     variable: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`--hosts` takes a colleague's inventory, and goes where it says."""
+    """Shows that a host variable of a foreign inventory (`--hosts`) that looks like an option of ssh is
+    refused.
+    """
     (tmp_path / "lab.yaml").write_text(TOPOLOGY.replace("KEY: [PATH]", "kind: light"))
     variables = {"lab1": {variable: OPTION}}
     (tmp_path / "hosts.yml").write_text(json.dumps({"lab_hosts": {"hosts": variables}}))
@@ -295,7 +307,9 @@ def test_a_host_of_a_topology_is_no_option_of_ssh() -> None:
     ],
 )
 def test_whose_bound_a_program_was_killed_at(tmp_path: Path, own: int, reached: str) -> None:
-    """`oom` counts where the bound is (Linux: Documentation/admin-guide/cgroup-v2.rst), `oom_kill` the victim."""
+    """Shows that the message names the limit that was reached: `oom` counts at the limit's group, `oom_kill`
+    at the victim's (Documentation/admin-guide/cgroup-v2.rst).
+    """
     limits = NodeLimits(Groups(Layout(2, {"memory": tmp_path}), "lab"), bounds(512 << 20, 1000))
     (tmp_path / "vnet/lab/a").mkdir(parents=True)
     (tmp_path / "vnet/lab/a/memory.events").write_text(f"low 0\nhigh 0\nmax 7\noom {own}\noom_kill 1\n")

@@ -1,4 +1,6 @@
-"""Two accounts, four labs of one name at once: each account has one, who comes second is told, nobody ends another's."""
+"""Tests four labs of one name started at once by two accounts: each account has one, the second of an account
+is refused, and nobody ends another's.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="becoming another user
 
 
 class Account:
-    """The command line as one account; `place` is its own."""
+    """The command line as one account, in its own directory `place`."""
 
     def __init__(self, place: Path, name: str) -> None:
         self.place = place

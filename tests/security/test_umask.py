@@ -1,4 +1,6 @@
-"""Under any umask nobody else writes or calls anything of a lab: its sockets, pipes, files, caches and results."""
+"""Tests that under any umask nobody else can write or call anything of a lab: sockets, pipes, files, caches,
+results.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ campaign: {{repetitions: 1}}
 
 
 def open_to_others(top: Path) -> list[str]:
-    """What another account may change, or call: paths with their modes. A closed directory closes what it holds."""
+    """Returns the paths, with their modes, that another account may change or call; a closed directory
+    protects its content.
+    """
     found = []
     for path in sorted([top, *top.rglob("*")]):
         try:

@@ -1,4 +1,4 @@
-"""Files that are wrong in one place, for the tests of rooms."""
+"""Checks topology files with one mistake, for the tests of software kinds."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from orchestrator.topology.loading import parse
 
 
 def problems(text: str) -> list[str]:
-    """All mistakes in a file."""
+    """Returns all problems of a file; asserts that each has a remedy."""
     with pytest.raises(TopologyError) as caught:
         parse("file.yaml", text.encode())
     found = [str(problem) for problem in caught.value.problems]
@@ -18,7 +18,7 @@ def problems(text: str) -> list[str]:
 
 
 def refused(base: str, old: str, new: str, place: str, rule: str) -> None:
-    """`old` of a right file becomes `new`; its line must then be refused at `place` by `rule`."""
+    """Replaces `old` in a valid file by `new`, and asserts that its line is refused at `place` by `rule`."""
     assert parse("file.yaml", base.encode())
     at = base.index(old)
     start = f"file.yaml:{base[:at].count(chr(10)) + 1}: {place}: "

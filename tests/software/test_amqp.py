@@ -1,4 +1,4 @@
-"""AMQP in the plan: which queue gets a message, who is owed it, with which guarantee, and mistakes."""
+"""Tests AMQP in the plan: the queue of each message, its receivers and guarantee, and mistakes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bulk transfers in the plan: greedy or paced, when, for how long, and the mistakes in it."""
+"""Tests bulk transfers in the plan: greedy or paced, their times, and mistakes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs that account for their own messages: their flows, what they are told, and the mistakes in it."""
+"""Tests programs that record their own messages: their flows, the information they get, and mistakes."""
 
 from __future__ import annotations
 

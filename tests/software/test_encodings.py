@@ -1,4 +1,4 @@
-"""Messages of signals in the plan: their length by what carries them, and mistakes."""
+"""Tests messages of signals in the plan: their length in each protocol, and mistakes."""
 
 from __future__ import annotations
 

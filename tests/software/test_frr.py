@@ -1,4 +1,4 @@
-"""FRR's routers in the plan: who speaks with whom, what comes at which cost, and the mistakes in it."""
+"""Tests FRR's routers in the plan: neighbours, routes and their costs, and mistakes."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def planned(content: str) -> Plan:
 
 
 def stanza(conf: str, head: str) -> list[str]:
-    """The lines below `head`, without their indent."""
+    """Returns the lines below `head`, without their indent."""
     lines = conf.splitlines()
     return [
         line.strip() for line in itertools.takewhile(lambda s: s != "exit", lines[lines.index(head) + 1 :])
@@ -223,7 +223,7 @@ def test_a_machine_with_the_daemons_is_taken() -> None:
 
 @st.composite
 def graphs(draw: st.DrawFn) -> list[tuple[int, int, int]]:
-    """Edges of a connected graph with their costs."""
+    """Draws the edges of a connected graph with their costs."""
     size = draw(st.integers(2, 7))
     tree = [(draw(st.integers(0, n - 1)), n) for n in range(1, size)]
     more = draw(st.lists(st.tuples(st.integers(0, size - 1), st.integers(0, size - 1)), max_size=6))

@@ -1,4 +1,4 @@
-"""Servers and clients of FTP in the plan: who moves what, what they are told, mistakes."""
+"""Tests FTP servers and clients in the plan: the transfers, the programs' settings, and mistakes."""
 
 from __future__ import annotations
 

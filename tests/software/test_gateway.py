@@ -1,4 +1,4 @@
-"""Gateways and their broker in the plan: what each program is told, and mistakes."""
+"""Tests gateways and their broker in the plan: the settings of each program, and mistakes."""
 
 from __future__ import annotations
 

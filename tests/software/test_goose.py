@@ -1,4 +1,4 @@
-"""GOOSE in the plan: events, who takes them, the curve, and the mistakes in it."""
+"""Tests GOOSE in the plan: events, subscribers, the retransmission curve, and mistakes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Rules for every kind of software: a row for each, planned, compared with what other parts rely on."""
+"""Tests rules for every kind of software: one example of each is planned and compared with the assumptions of
+other parts.
+"""
 
 from __future__ import annotations
 
@@ -108,7 +110,9 @@ def test_every_kind_has_a_row() -> None:
 
 
 def test_a_file_loads_the_modules_of_its_kinds_and_no_others() -> None:
-    """All of them are a third of what a command loads."""
+    """Shows that a topology loads only the modules of its kinds; all kinds together are a third of a
+    command's modules.
+    """
     code = (
         "import sys; from orchestrator.topology import load; from pathlib import Path;"
         "load(Path('topologies/pair.yaml'), {}); print(*sys.modules)"

@@ -1,4 +1,4 @@
-"""Sampled values in the plan: streams, who takes them, what a frame has, and the mistakes in it."""
+"""Tests sampled values in the plan: streams, subscribers, the content of a frame, and mistakes."""
 
 from __future__ import annotations
 

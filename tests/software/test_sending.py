@@ -1,4 +1,6 @@
-"""Keys of all senders: rates in time, arrivals, bursts, deadlines, classes; and their mistakes."""
+"""Tests the keys of all senders (rates over time, arrivals, bursts, deadlines, classes) and their
+mistakes.
+"""
 
 from __future__ import annotations
 

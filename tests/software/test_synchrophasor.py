@@ -1,4 +1,4 @@
-"""Stations and who asks them in the plan: numbers, flows, mistakes."""
+"""Tests synchrophasor stations and their clients in the plan: numbers, flows, mistakes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Messages over TCP in the plan: settings of the connection, what is guaranteed, and the mistakes in it."""
+"""Tests messages over TCP in the plan: settings of the connection, guarantees, and mistakes."""
 
 from __future__ import annotations
 

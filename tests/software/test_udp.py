@@ -1,4 +1,4 @@
-"""Messages over UDP in the plan: who talks to whom, what is sent, and the mistakes in it."""
+"""Tests messages over UDP in the plan: senders and receivers, the messages, and mistakes."""
 
 from __future__ import annotations
 

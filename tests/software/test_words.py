@@ -1,4 +1,4 @@
-"""The rule of rooms: what only one kind of software knows stands in its rooms and nowhere else."""
+"""Tests that knowledge of one kind of software is only in that kind's modules."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ SUFFIXES = {".py", ".rs", ".j2", ".js", ".css", ".md"}
 
 
 def found() -> dict[str, list[int]]:
-    """File -> lines with such a word, outside the rooms."""
+    """Returns the lines with such a word by file, outside the kinds' modules."""
     places: dict[str, list[int]] = {}
     for path in (p for part in PARTS for p in sorted((ROOT / part).rglob("*")) if p.suffix in SUFFIXES):
         name = str(path.relative_to(ROOT))

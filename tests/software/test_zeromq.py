@@ -1,4 +1,4 @@
-"""ZeroMQ in the plan: who binds, who connects, how they answer, and the mistakes in it."""
+"""Tests ZeroMQ in the plan: the binding and connecting ends, the answers, and mistakes."""
 
 from __future__ import annotations
 

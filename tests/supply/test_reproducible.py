@@ -1,4 +1,4 @@
-"""A wheel that is built twice has the same bytes, whatever the umask, the hour and the time zone."""
+"""Tests that two builds of the wheel have the same bytes, whatever the umask, the time and the time zone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bills of materials: what the files of a release hold, the same bytes each time."""
+"""Tests the bills of materials: the content of a release's files, with the same bytes each time."""
 
 from __future__ import annotations
 

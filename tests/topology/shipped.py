@@ -1,4 +1,4 @@
-"""The topologies and campaigns that ship, and those of them that have many runs."""
+"""Lists the shipped topologies and campaigns, and those of them that have many runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""For any file the answer is a plan or a TopologyError: fuzzed bytes, mutated files and values."""
+"""Tests that any file gives a plan or a TopologyError: random bytes, mutated files and values."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_random_yaml_signs(text: str) -> None:
 
 @st.composite
 def mutated(draw: st.DrawFn) -> str:
-    """A right file with a few lines dropped, doubled, swapped or their value replaced."""
+    """Draws a valid file with a few lines dropped, doubled, swapped, or with other values."""
     lines = draw(st.sampled_from(TEXTS)).splitlines()
     for _ in range(draw(st.integers(1, 3))):
         at = draw(st.integers(0, len(lines) - 1))
@@ -98,7 +98,7 @@ def test_many_mutated_files(text: str) -> None:
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.sweep) for n in range(1, 8))])
 def test_every_value_replaced_by_every_nasty_one(seed: int) -> None:
-    """A quarter of all pairs of a line of BASE and a nasty value for each seed."""
+    """Shows that each line of BASE survives nasty values: a quarter of all pairs for each seed."""
     chance = random.Random(seed)
     lines = BASE.splitlines()
     for at in range(len(lines)):

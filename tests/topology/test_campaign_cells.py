@@ -1,4 +1,4 @@
-"""Cells of campaigns: every combination, one order, seeds that pair."""
+"""Tests the cells of campaigns: every combination, one order, seeds shared by the cells of a pair."""
 
 from __future__ import annotations
 

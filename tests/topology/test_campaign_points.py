@@ -1,4 +1,6 @@
-"""Points of campaigns: listed, or sampled from ranges by a seed; each with every topology and level."""
+"""Tests the points of campaigns: listed, or sampled from ranges by a seed; each with every topology and
+level.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""GraphML of the Topology Zoo kind becomes a topology that is right and can be planned."""
+"""Tests that GraphML of the Topology Zoo's kind becomes a valid topology that can be planned."""
 
 from __future__ import annotations
 
@@ -87,7 +87,9 @@ def cage() -> networkx.Graph[int]:
 
 
 def test_a_known_graph_of_126_nodes_keeps_its_distances() -> None:
-    """As networkx writes GraphML: with ids and types of its own, and none of the Zoo's keys."""
+    """Shows that a graph of 126 nodes keeps its distances, from GraphML as networkx writes it, without the
+    Zoo's keys.
+    """
     graph, file = cage(), io.BytesIO()
     networkx.write_graphml(graph, file)
     plan = make_plan(parse("cage.yaml", topology_text("cage", file.getvalue(), "cage").encode()))

@@ -1,4 +1,6 @@
-"""A malformed topology is refused at its line, by the rule it breaks, with a remedy; never a traceback."""
+"""Tests that a malformed topology is refused at its line, by the rule it breaks, with a remedy and without a
+traceback.
+"""
 
 from __future__ import annotations
 
@@ -130,7 +132,7 @@ def test_more_values_than_anybody_writes() -> None:
 
 
 def test_thousands_of_overlapping_segments_are_told_once_each() -> None:
-    """Once each pair was compared: minutes, and millions of problems."""
+    """Shows that 2,000 overlapping segments give one problem each, not one for each of millions of pairs."""
     segments = "".join(f"  s{i}: {{subnet: 10.0.0.0/8}}\n" for i in range(2000))
     found = _problems(f"name: a\nsegments:\n{segments}nodes: {{n: {{segment: s0}}}}\n")
     assert len(found) == 1999

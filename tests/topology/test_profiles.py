@@ -1,4 +1,6 @@
-"""Profiles: those that come along are whole, a topology's own values win, and mistakes are told."""
+"""Tests profiles: shipped ones are complete, a topology's own values override them, and mistakes are
+reported.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ def text(impaired: str) -> bytes:
 
 @pytest.mark.parametrize("name", profiles.names(Path("/nowhere")))
 def test_every_profile_is_whole(name: str) -> None:
-    """It parses, can be planned, and each figure says where it stands."""
+    """Shows that every profile is valid, can be planned, and has a source for each figure."""
     profile = profiles.find(name, Path("/nowhere"))
     assert all(len(source) > 10 for source in profile.sources.values())
     plan = make_plan(parse("x.yaml", text(f"both: {{profile: {name}}}")))
@@ -38,7 +40,9 @@ def test_every_profile_is_whole(name: str) -> None:
 
 
 def test_the_papers_figures() -> None:
-    """vNET (2014): 250 kbit/s, 30 +- 5 ms, 30 %. RESERVE D4.6: LTE's means of 15 to 25 ms."""
+    """Shows that profiles have the papers' figures: vNET (2014) 250 kbit/s, 30 +- 5 ms, 30 %; RESERVE D4.6
+    LTE's means of 15 to 25 ms.
+    """
     (link,) = make_plan(parse("x.yaml", text("both: {profile: constrained}"))).links
     i = link.forward.impairment
     assert (i.rate_bps, i.delay_ns, i.jitter_ns, i.loss) == (250_000, 30_000_000, 5_000_000, 0.3)
@@ -57,7 +61,9 @@ def test_each_direction_gets_its_own_and_the_topology_wins() -> None:
 
 
 def test_a_parameter_chooses_the_network_and_nothing_else_changes() -> None:
-    """Campaign levels: ideal is full duplex without a rate, constrained half duplex at 250 kbit/s."""
+    """Shows that a parameter can select the profile: ideal is full duplex without a rate, constrained half
+    duplex at 250 kbit/s.
+    """
     chosen = b"parameters: {network: {type: text, default: ideal}}\n" + text("both: {profile: '${network}'}")
     ideal, constrained = (
         make_plan(parse("x.yaml", chosen, {"network": name})).links[0] for name in ("ideal", "constrained")

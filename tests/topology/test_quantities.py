@@ -1,4 +1,4 @@
-"""Quantities are read exactly, or refused with a remedy."""
+"""Tests that quantities are read exactly, or refused with a remedy."""
 
 from __future__ import annotations
 

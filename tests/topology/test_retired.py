@@ -1,4 +1,6 @@
-"""Retired keys: read with a note for one more version, refused beside the new one, rewritten by migrate."""
+"""Tests retired keys: accepted with a note for one more version, refused beside the new key, rewritten by
+`vnet migrate`.
+"""
 
 from __future__ import annotations
 
@@ -153,7 +155,7 @@ HEAD = "name: drawn\nsegments: {lan: {subnet: 10.9.0.0/24}}\nnodes:\n"
 
 @st.composite
 def nodes(draw: st.DrawFn) -> str:
-    """A node with some retired keys in some order, in a block or in braces, with comments."""
+    """Draws a node with some retired keys in some order, in a block or in braces, with comments."""
     names = draw(st.permutations(["segment", *draw(st.sets(st.sampled_from([*KEYS]), min_size=1))]))
     values = {"segment": "lan", **KEYS}
     if draw(st.booleans()):

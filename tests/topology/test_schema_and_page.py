@@ -1,4 +1,4 @@
-"""The JSON Schema, the reference page and the shipped files come from, or agree with, one model."""
+"""Tests that the JSON Schema, the reference page and the shipped files agree with one model."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ def _plain(text: str) -> Any:
 
 @cache
 def _validator(of_campaigns: bool) -> jsonschema.Draft202012Validator:
-    """Checks the schema itself, which takes as long as a dozen files, once."""
+    """Returns a validator; checks the schema itself only once, because that takes as long as a
+    dozen files.
+    """
     schema = campaign_json_schema() if of_campaigns else json_schema()
     jsonschema.Draft202012Validator.check_schema(schema)
     return jsonschema.Draft202012Validator(schema)

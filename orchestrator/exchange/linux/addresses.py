@@ -63,7 +63,9 @@ def give(machine: Machine, port: str, address: str) -> int:
 
 
 def take(machine: Machine, port: str, address: str | None = None) -> int:
-    """Removes an address, or all addresses of the interface if it is None; returns the status of `ip`."""
+    """Removes an address, or all addresses of the interface if `address` is None; returns the status of `ip`:
+    2 if the interface does not have the address.
+    """
     own = machine.addresses.get(port, [])
     if address is None:
         machine.addresses.pop(port, None)

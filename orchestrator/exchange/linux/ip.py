@@ -144,7 +144,9 @@ def _new(machine: Machine, words: list[str]) -> int | None:
 
 
 def _bridge(bridge: Bridge, options: Sequence[str]) -> int | None:
-    """Applies the options of a bridge; ignores spanning tree timers, which the lab sets itself."""
+    """Sets the bridge's spanning tree from its options and ignores all others; returns None if the options
+    turn VLAN filtering on, else 0.
+    """
     pairs = list(zip(options[::2], options[1::2], strict=False))
     for key, value in pairs:
         if key in ("stp_state", "stp"):
@@ -216,7 +218,9 @@ def _route(machine: Machine, command: str, words: list[str]) -> int | None:
 
 
 def route(machine: Machine, made: Route, command: str = "add") -> int | None:
-    """Adds or replaces a route; of two routes to one subnet the lower metric applies."""
+    """Adds or replaces a route; of two routes to one subnet the lower metric applies. Returns the status of
+    `ip`: 0, or 2 for a second route with the same subnet and metric; None for another command.
+    """
     same = [one for one in machine.routes if one.to == made.to and one.metric == made.metric]
     if command in ("change", "chg", "replace") or (len(command) > 2 and "replace".startswith(command)):
         machine.routes = [one for one in machine.routes if one not in same]
@@ -229,7 +233,9 @@ def route(machine: Machine, made: Route, command: str = "add") -> int | None:
 
 
 def _hops(words: Sequence[str]) -> Iterator[tuple[str, int] | None]:
-    """Yields the gateway and the metric of each hop; None for words without a counterpart."""
+    """Yields one (gateway, metric) from the words of a route; None if a word has no counterpart or no gateway
+    with a global address is named.
+    """
     via, metric, given = None, 0, iter(words)
     for word in given:
         if word == "via":

@@ -1,4 +1,4 @@
-"""Applies the commands brctl, bridge and ovs-vsctl, which make switches inside a machine."""
+"""Applies the commands brctl and ovs-vsctl, which make switches inside a machine."""
 
 from __future__ import annotations
 

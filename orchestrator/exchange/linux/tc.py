@@ -29,7 +29,9 @@ _PERCENT = {
 
 
 def tc(machine: Machine, words: Sequence[str]) -> int | None:
-    """Sets the impairments of an interface; returns None if a word has no counterpart."""
+    """Sets the impairments of an interface from a netem or tbf qdisc, or removes them; returns 0, or None if
+    the command or one of its words has no counterpart.
+    """
     plain = [word for word in words if not word.startswith("-")]
     if plain[:1] not in (["qdisc"], ["q"], ["qd"]) or len(plain) < 4 or "dev" not in plain[:-1]:
         return 0 if "show" in plain or "ls" in plain else None

@@ -101,7 +101,7 @@ class Net(Recorded):
         return node
 
     def addNode(self, name: str, **params: Any) -> Node:
-        """Adds a host, as Mininet does."""
+        """Adds a host, as Mininet's addNode does."""
         return self.addHost(name, **params)
 
     def _node(self, name: str, cls: Any, default: type[Node], params: dict[str, Any]) -> Node:
@@ -166,8 +166,8 @@ class Net(Recorded):
         return link
 
     def _as_mn(self, own: dict[str, Any]) -> bool:
-        """Returns whether links have impairments as with `mn --link tc`: the script is custom and states
-        some.
+        """Returns whether this link has impairments as with `mn --link tc`: the script offers its topology to
+        `mn --custom`, and the link's parameters `own` state an impairment.
         """
         wanted = self.custom and any(own.get(key) for key in IMPAIRMENTS)
         if wanted:

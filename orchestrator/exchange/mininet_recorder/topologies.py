@@ -66,7 +66,7 @@ class Topo(Recorded):
         return sorted(found) if sort else found
 
     def links(self, sort: bool = False, withKeys: bool = False, withInfo: bool = False) -> list[Any]:
-        """Returns the ends of the links so far."""
+        """Returns the ends of each link so far, followed by its parameters if `withInfo` is set."""
         found = [(args, keys) for step, args, keys, _ in self.steps if step == "addLink"]
         return [(*args, keys) if withInfo else args for args, keys in found]
 
@@ -95,7 +95,9 @@ class SingleSwitchTopo(Topo):
 
 
 class SingleSwitchReversedTopo(SingleSwitchTopo):
-    """k hosts on a switch, with the switch's ports in reverse order of the hosts."""
+    """The same as SingleSwitchTopo: the recorder does not model that Mininet reverses the switch's ports
+    here.
+    """
 
 
 class LinearTopo(Topo):

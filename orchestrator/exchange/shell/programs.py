@@ -45,7 +45,9 @@ Program = Callable[[Sequence[str], str], Answer]
 def program(
     words: Sequence[str], stdin: str, variables: Mapping[str, str], files: MutableMapping[str, str]
 ) -> Answer | None:
-    """Returns the status and output of such a program; None if it is another program."""
+    """Returns the status and output of a program whose output depends only on its words, its input and the
+    script's files; None for any other program.
+    """
     name, *rest = words
     name = name.removeprefix("/usr").removeprefix("/bin/")
     if name in QUIET:

@@ -46,8 +46,8 @@ class BootResult:
 class Booting:
     """Starts machines, at most `width` at a time, since more would slow down each.
 
-    `begin` starts one and returns its domain, `word` is its state meanwhile, `dialogue` runs with each
-    agent that has answered.
+    `begin` starts one machine and returns its domain; `word` is the machine's state until its agent answers,
+    and then `dialogue` runs with the agent.
     """
 
     def __init__(

@@ -39,7 +39,7 @@ class Collector:
                 begin(guest, self._estimate_and_fetch(guest), partial(self._free, guest.name))
 
     def _settled(self) -> bool:
-        """Whether no machine that answers has a request in progress."""
+        """Returns whether no machine that answers has a request in progress."""
         return not any(guest.ready and guest.name in self._busy for guest in self._guests.values())
 
     def _free(self, name: str, _: Any, __: str | None) -> None:
@@ -52,7 +52,9 @@ class Collector:
             yield from file.rest()
 
     def collect(self) -> None:
-        """After the load, fetches the last estimates and all files, and warns of inexact clocks."""
+        """Fetches the last clock estimates and all files after the load, and adds a warning with the largest
+        clock error, which makes the run suspect above 10 ms.
+        """
         self.fetch([g for g in self._guests.values() if g.ready])
         facts = self._watch.clocks()
         worst = max(facts.items(), key=lambda f: int(f[1]["error_ns"]), default=None)

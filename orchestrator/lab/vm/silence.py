@@ -1,7 +1,7 @@
 """Finds machines whose agents do not answer, so that requests to other nodes do not wait for them.
 
-Sends each machine a hello now and then. A machine that does not answer in time is `silent`, one that QEMU
-paused is `paused`: requests leave it out until it answers again.
+Every 2 s, sends a hello to each machine that has no open one. A machine that does not answer within 10 s is
+`silent`, one that QEMU paused is `paused`: requests leave it out until it answers again.
 """
 
 from __future__ import annotations

@@ -9,9 +9,8 @@ BOOTED, KEPT, RESTORED = "booted", "kept", "restored"
 
 @dataclass
 class Starts:
-    """How each machine started; `kept` means booted, saved and restored in this run.
-
-    Times are for all machines in parallel.
+    """The way in which each machine of a lab started: booted, kept (booted, saved and restored in this run)
+    or restored. The times are each those of all machines in parallel.
     """
 
     nodes: dict[str, str] = field(default_factory=dict)

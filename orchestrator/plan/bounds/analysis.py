@@ -40,8 +40,8 @@ class _Class:
 
 
 def analyse(servers: Iterable[Server], streams: Sequence[Stream]) -> list[Bound]:
-    """Returns one bound for each stream, in the order of `streams`; a bound without
-    `worst_s` has the reason.
+    """Returns one bound for each stream, in the order of `streams`; a bound whose `worst_s` is None holds the
+    reason.
     """
     known = {server.name: server for server in servers}
     ways = [_Way(stream, worst_s=stream.ends_s, why=stream.unknown) for stream in streams]
@@ -159,8 +159,8 @@ def _wait(server: Server, classes: Mapping[int, _Class], band: int) -> tuple[flo
 
 
 def _matters(server: Server, other: int, band: int) -> bool:
-    """Whether class `other` can delay class `band` by more than one frame: the same class, or one of higher
-    priority.
+    """Returns whether class `other` can delay class `band` by more than one frame: the same class, or one of
+    higher priority.
     """
     return other == band or (server.order == "priority" and other < band)
 

@@ -38,7 +38,7 @@ class RateLatency:
     latency_s: float = 0.0
 
     def stable(self, arrivals: Bucket) -> bool:
-        """Whether the arrival rate is below the service rate."""
+        """Returns whether the arrival rate is below the service rate."""
         return arrivals.bps < self.bps
 
     def delay_s(self, arrivals: Bucket) -> float:

@@ -39,7 +39,7 @@ def record_bounds(
 
 
 def _bounded(plan: Plan) -> bool:
-    """Whether any flow of the plan has an arrival curve, so that bounds can be computed."""
+    """Returns whether any flow of the plan has an arrival curve, so that bounds can be computed."""
     at = {s.session.endpoint: s for node in plan.nodes for s in node.software if s.session}
     return any(
         not isinstance(KINDS[by.kind].offers(by, flow), str)

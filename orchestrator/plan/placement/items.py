@@ -75,7 +75,7 @@ class Load:
         return not self.lack(item)
 
     def even(self, item: Item) -> bool:
-        """Whether the host's work with the item stays within UNEVEN times its even share."""
+        """Returns whether the host's work with the item stays within UNEVEN times its even share."""
         return self.demand.work + item.demand.work <= self.room.even * UNEVEN + _ROUNDING
 
     def add(self, item: Item) -> None:

@@ -45,8 +45,8 @@ def _check_gateway(report: Checks, here: Here, model: Gateway) -> None:
 
 
 def _told(report: Checks, flow: str, first: str) -> set[str]:
-    """Returns the nodes upstream of a flow's first gateway, which receive the flow's share one after the
-    other.
+    """Returns the nodes that lie upstream of node `first` for a flow, found from gateway to gateway; they
+    receive the flow's share one after the other.
     """
     found, last = set[str](), [first]
     while last:

@@ -113,8 +113,9 @@ def _governed(scene: Scene, placed: Placed) -> Direction:
 
 
 def _classes(placed: Placed, direction: Direction) -> dict[str, Band]:
-    """Returns the HTB classes of the gateway's link by name, in the kernel's order; raises SoftwareError
-    without `htb`.
+    """Returns the HTB classes of the gateway's direction by name, in the kernel's order. Raises SoftwareError
+    if the direction has no HTB, or a flow has no class, a minimum above its class's rate, or an overlay that
+    conflicts with its class.
     """
     options: GatewayOptions = placed.model.gateway
     queue = direction.impairment.queue

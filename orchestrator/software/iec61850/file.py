@@ -41,7 +41,7 @@ Group = Annotated[
 
 
 class Published(Base):
-    """Keys of all senders directly above Ethernet."""
+    """The keys that all publishers directly above Ethernet share."""
 
     segment: Name | None = Field(None, description="Where it is sent; by default the node's first segment.")
     appid: Appid = Field(description="Application identifier.")

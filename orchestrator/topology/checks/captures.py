@@ -25,7 +25,7 @@ def _links(report: Report) -> set[str]:
 
 
 def _excused(report: Report, kind: str, target: str) -> bool:
-    """Whether the target may belong to a part of the file that already has a problem."""
+    """Returns whether the target may belong to a part of the file that already has a problem."""
     if kind == "node":
         return any(target.rstrip("0123456789") == group for group in report.broken("groups"))
     return kind == "link" and any(target.startswith(link) for link in report.broken("links"))

@@ -55,7 +55,7 @@ def _no_nics(report: Report, found: bool, path: Path, remedy: str) -> None:
 
 
 def _has_nic(report: Report, node: str, segment: str) -> bool:
-    """Whether the node's interface on the segment is a NIC of the machine."""
+    """Returns whether the node's interface on the segment is a NIC of the machine."""
     return node in report.model.nodes and segment in nics.own(report, node)
 
 

@@ -128,5 +128,5 @@ def _vm(report: Report, section: str, name: str, machine: Machine) -> None:
 
 
 def builtin(image: str | None) -> bool:
-    """Whether an image is built in; None counts as the default image, which is."""
+    """Returns whether an image is built in; None counts as the default image, which is."""
     return image is None or image in ("builtin", "builtin-nic", "builtin-router", TINY)

@@ -1,4 +1,6 @@
-"""Checks NICs: each is one interface only. Whether the NIC exists is checked later, on the machine."""
+"""Checks the NICs that a topology names: each stands for one interface only, and no key needs a cable that is
+outside the lab. Whether a NIC exists is checked later, on the machine.
+"""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ def _apart(report: Report, found: list[Domain]) -> None:
 
 
 def _place(known: tuple[Subnet, int, str, str]) -> tuple[int, int, int, int]:
-    """Sort key of subnets: by family, then by address, larger subnets first."""
+    """Returns the sort key of a subnet: by family, then by address, larger subnets first."""
     subnet, at, *_ = known
     return subnet.version, int(subnet.network_address), subnet.prefixlen, at
 

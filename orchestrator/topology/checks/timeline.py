@@ -113,8 +113,8 @@ def _targets(report: Report, event: Event, action: str, path: Path) -> None:
 
 
 def _duplex(report: Report, event: Event, found: tuple[str, ...], path: Path) -> None:
-    """Reports an impairment whose duplex mode differs from that of the link, since no event can change the
-    mode.
+    """Reports an event's impairment that the duplex mode of a link or segment does not allow: different
+    directions where it is half duplex, or a half-duplex profile where it is full duplex.
     """
     ways = (event.forward or event.both, event.reverse or event.both)
     half = next((way.profile for way in ways if way is not None and _is_half(report, way)), None)

@@ -26,7 +26,7 @@ Values = dict[str, Any]
 
 
 class ProfileError(Exception):
-    """A profile does not exist, or its file is invalid: rule and remedy."""
+    """Raised for a profile that does not exist or whose file is invalid, with rule and remedy."""
 
     def __init__(self, rule: str, remedy: str) -> None:
         super().__init__(f"{rule}; {remedy}")

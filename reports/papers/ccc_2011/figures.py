@@ -19,8 +19,8 @@ BIN_S = 1.0
 
 
 def _panel(run: Run) -> pl.DataFrame | None:
-    """The columns class, at (s), latency (mean, ms), received and dropped (packets/s) of one run; None for
-    runs of other topologies.
+    """Returns the columns class, at (s), latency (mean, ms), received and dropped (packets/s) of one run;
+    None for runs of other topologies.
     """
     rows = sent(run)
     if rows is None:
@@ -37,7 +37,7 @@ def _panel(run: Run) -> pl.DataFrame | None:
 
 
 def over_time(study: Study) -> pl.DataFrame:
-    """The rows of `_panel` for the first repetition of each scheme, with the column `scheme`."""
+    """Returns the rows of `_panel` for the first repetition of each scheme, with the column `scheme`."""
     made: dict[str, pl.DataFrame] = {}
     for cell in study.cells:
         scheme = SCHEMES[bool((parameters(cell.run) | cell.levels).get("cooperate"))]
@@ -77,8 +77,8 @@ def _draw(name: str, title: str, log: bool) -> Callable[[pl.DataFrame, Study], A
 
 
 def _rules(study: Study, name: str) -> list[pl.DataFrame]:
-    """The rows of the vertical marks at the steps of the load and, for latencies, of the horizontal marks at
-    the deadlines.
+    """Returns the rows of the vertical marks at the steps of the load and, for latencies, of the horizontal
+    marks at the deadlines.
     """
     steps = sorted({end for interval in intervals() for end in interval})[1:]
     values: list[tuple[str, list[float]]] = [("at", steps)]
@@ -90,7 +90,7 @@ def _rules(study: Study, name: str) -> list[pl.DataFrame]:
 
 
 def specs(study: Study) -> tuple[Spec, ...]:
-    """The figures of the paper; a figure without runs gives the reason when it is drawn."""
+    """Returns the figures of the paper; a figure without runs gives the reason when it is drawn."""
     return (
         Spec(
             "ccc-latency",

@@ -25,32 +25,32 @@ SECOND_NS = 1_000_000_000
 
 
 def intervals() -> list[tuple[float, float]]:
-    """The intervals of the paper, in seconds from the load's start."""
+    """Returns the intervals of the paper, in seconds from the load's start."""
     return [(float(a), float(b)) for a, b in reference(ROOM)["intervals_s"]]
 
 
 def label(interval: tuple[float, float]) -> str:
-    """The name of an interval in claims, such as "30 to 40 s"."""
+    """Returns the name of an interval in claims, such as "30 to 40 s"."""
     return f"{interval[0]:g} to {interval[1]:g} s"
 
 
 def printed(kind: str, scheme: str, flow: str) -> list[float]:
-    """The paper's values of one flow. kind: deadline_missed_percent or overflow_dropped_percent; scheme: with
-    or without.
+    """Returns the paper's values of one flow. kind: deadline_missed_percent or overflow_dropped_percent;
+    scheme: with or without.
     """
     rows: dict[str, Any] = reference(ROOM)[kind][scheme]
     return [float(value) for value in rows[flow.replace("-", "_")]]
 
 
 def sent(run: Run) -> pl.DataFrame | None:
-    """The messages of `within` if the run has the paper's flows, else None."""
+    """Returns the messages of `within` if the run has the paper's flows, else None."""
     rows = within(run)
     return rows if rows is not None and set(FLOWS) <= set(rows["class"].unique()) else None
 
 
 def within(run: Run) -> pl.DataFrame | None:
-    """The messages with a receiver, and `at`, their scheduled time in s from the load's start; None without
-    messages or hold.
+    """Returns the messages with a receiver, and `at`, their scheduled time in s from the load's start; None
+    without messages or hold.
     """
     messages, hold = run.table("messages"), phases(run).get("hold")
     if messages is None or hold is None:
@@ -60,14 +60,14 @@ def within(run: Run) -> pl.DataFrame | None:
 
 
 def deadlines_ns(run: Run) -> dict[str, int]:
-    """The deadline in ns of each traffic class that has one."""
+    """Returns the deadline in ns of each traffic class that has one."""
     flows = run.plan.flows
     return {f.traffic_class: f.deadline_ns for f in flows if f.deadline_ns}
 
 
 def interval_metrics(run: Run) -> list[Metric]:
-    """For each flow and interval: packets sent per second, and the percentages that arrived late and never;
-    empty for other runs.
+    """Returns for each flow and interval: packets sent per second, and the percentages that arrived late and
+    never; empty for other runs.
     """
     rows = sent(run)
     return [] if rows is None else list(_of_flows(rows, deadlines_ns(run)))
@@ -90,7 +90,7 @@ def _of_flows(rows: pl.DataFrame, deadlines: dict[str, int]) -> Iterator[Metric]
 
 
 def text_of(values: list[float] | None) -> str:
-    """The mean of the repetitions with its interval as text; "" without values."""
+    """Returns the mean of the repetitions with its interval as text; "" without values."""
     if not values:
         return ""
     if len(values) == 1:

@@ -56,7 +56,7 @@ FAULTS = Experiment(
 
 
 def tables(study: Study) -> tuple[Table, ...]:
-    """A table for each experiment that the study has runs of."""
+    """Returns a table for each experiment that the study has runs of."""
     return tuple(
         _table(experiment, found)
         for experiment in (DEADLINES, FAULTS)
@@ -65,7 +65,7 @@ def tables(study: Study) -> tuple[Table, ...]:
 
 
 def _found(study: Study, experiment: Experiment) -> Found:
-    """The percentages of `shares` of all repetitions by lab, flow and span."""
+    """Returns the percentages of `shares` of all repetitions by lab, flow and span."""
     found: Found = {}
     for cell in study.cells:
         for key, value in shares(cell.run, experiment):

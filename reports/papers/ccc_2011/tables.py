@@ -32,7 +32,7 @@ Found = dict[tuple[bool, str, str, str], list[float]]
 
 
 def found(study: Study) -> Found:
-    """The values of all repetitions by (whether the gateways cooperate, metric, flow, interval)."""
+    """Returns the values of all repetitions by (whether the gateways cooperate, metric, flow, interval)."""
     values: Found = {}
     for cell in study.cells:
         works = bool((parameters(cell.run) | cell.levels).get("cooperate"))
@@ -43,7 +43,9 @@ def found(study: Study) -> Found:
 
 
 def tables(study: Study) -> tuple[Table, ...]:
-    """The tables that have measured values, the rates of the victims, and the tables beyond the paper."""
+    """Returns the tables that have measured values, the rates of the victims, and the tables beyond the
+    paper.
+    """
     values = found(study)
     made = [
         _table(number, values) for number, (name, _, works, _) in TABLES.items() if _any(values, works, name)

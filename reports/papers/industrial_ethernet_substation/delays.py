@@ -30,8 +30,8 @@ BESIDE = {"pisa-controller": "tested.files.upload", "controller-pisa": "tested.f
 
 
 def delays(run: Run) -> pl.DataFrame | None:
-    """The columns stream, load, at (s from the hold's first message), us (from sending to reception); None
-    for other runs.
+    """Returns the columns stream, load, at (s from the hold's first message), us (from sending to reception);
+    None for other runs.
 
     The paper's simulator counts from the creation of a packet, so an agent's wake-up time does not count. The
     load is "ftp" during a file transfer. In the flat network only the file of `BESIDE` counts, at its PISA;
@@ -60,7 +60,9 @@ def delays(run: Run) -> pl.DataFrame | None:
 
 
 def _files(run: Run) -> dict[str, tuple[int, int]]:
-    """The time of each file transfer by flow, in Unix ns: from the client's start to the last answer."""
+    """Returns the time of each file transfer by flow, in Unix ns: from the client's start to the
+    last answer.
+    """
     table = run.table("messages")
     if table is None:
         return {}
@@ -74,8 +76,8 @@ def _while(span: tuple[int, int], around_ns: int = 0) -> pl.Expr:
 
 
 def delay_metrics(run: Run) -> list[Metric]:
-    """For each stream and load (the prefix of the name): mean, largest and 99th percentile of the delay in
-    us.
+    """Returns for each stream and load (the prefix of the name): mean, largest and 99th percentile of the
+    delay in us.
     """
     rows = delays(run)
     if rows is None:

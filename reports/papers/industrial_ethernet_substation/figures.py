@@ -15,8 +15,8 @@ BIN_S = 0.1
 
 
 def data(study: Study) -> pl.DataFrame:
-    """The columns scenario, series, stream, at (s), us (the largest of a tenth of a second), files (whether
-    any was transferred); first repetition.
+    """Returns the columns scenario, series, stream, at (s), us (the largest of a tenth of a second), files
+    (whether any was transferred); first repetition.
     """
     rows = per_cell(study, delays)
     if rows is None:

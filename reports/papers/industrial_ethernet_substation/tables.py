@@ -37,7 +37,9 @@ HEADS = {
 
 
 def tables(study: Study) -> tuple[Table, ...]:
-    """A table for each scenario and series, with a row for each stream and load; empty for other studies."""
+    """Returns a table for each scenario and series, with a row for each stream and load; empty for other
+    studies.
+    """
     found = study.added(delay_metrics)
     made = []
     for scenario, series in sorted(found.select("scenario", "series").unique().rows()):

@@ -51,8 +51,8 @@ def _of_pattern(rows: pl.DataFrame, name: str) -> Iterator[Metric]:
 
 
 def _means(rows: pl.DataFrame, of: str, over: str) -> dict[str, float]:
-    """The mean value of each name in `of`, over the partners that all names were measured with, or over all
-    partners if there is none.
+    """Returns the mean value of each name in `of`, over the partners that all names were measured with, or
+    over all partners if there is none.
     """
     count_of = rows[of].n_unique()
     whole = rows.group_by(over).agg(pl.col(of).n_unique().alias("with")).filter(pl.col("with") == count_of)

@@ -19,8 +19,8 @@ _STEP = {"width": 62, "height": 20}
 
 
 def chosen(name: str, pattern: str) -> Callable[[Study], pl.DataFrame]:
-    """A function that computes the pairs of one figure: use, serialiser, value, share (of the best pair's
-    value).
+    """Returns a function that computes the pairs of one figure: use, serialiser, value, share (of the best
+    pair's value).
     """
 
     def data(study: Study) -> pl.DataFrame:
@@ -64,7 +64,7 @@ def _three_digits(value: float) -> str:
 
 
 def _order(frame: pl.DataFrame, of: str) -> list[str]:
-    """The names of `of` by their mean share of the best.
+    """Returns the names of `of` by their mean share of the best.
 
     The paper sorts by a sum; this mean allows for missing pairs.
     """

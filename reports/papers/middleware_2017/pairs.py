@@ -29,7 +29,8 @@ MS = 1e-6
 
 
 def pair_metrics(run: Run) -> list[Metric]:
-    """Messages received per second and mean time to the receiver, for each pattern; empty for other runs.
+    """Returns the messages received per second and the mean time to the receiver, for each pattern; empty for
+    other runs.
 
     As in the paper, throughput counts messages from the first arrival on, for as long as messages were sent.
     The latency of a request is half its round trip.
@@ -66,8 +67,8 @@ def _throughput(run: Run, messages: pl.DataFrame, name: str, pattern: str, of: O
 
 
 def _length_ns(flow: Flow) -> int:
-    """The length of the flow's greedy window in ns; for a role of the agent, of the step of its schedule in
-    which it fills the link.
+    """Returns the length of the flow's greedy window in ns; for a role of the agent, of the step of its
+    schedule in which it fills the link.
     """
     if flow.schedule is None:
         return flow.stop_ns - flow.start_ns
@@ -77,18 +78,21 @@ def _length_ns(flow: Flow) -> int:
 
 
 def use_of(said: Mapping[str, Any]) -> str:
-    """The name of the middleware from a run's parameters, followed by the settings that are not usual."""
+    """Returns the name of the middleware from a run's parameters, followed by the settings that are not
+    usual.
+    """
     other = (str(said[key]) for key, usual in USUAL.items() if str(said.get(key, usual)) != usual)
     return OTHERWISE.join((str(said["use"]), *other))
 
 
 def usual(use: pl.Expr) -> pl.Expr:
-    """An expression for middleware on the usual device and network, which the claims are about."""
+    """Returns an expression for middleware on the usual device and network, which the claims are about."""
     return ~use.str.contains(OTHERWISE, literal=True) & ~use.str.starts_with(AGENT)
 
 
 def pairs(study: Study) -> pl.DataFrame:
-    """The columns use, serialiser, pattern, name (throughput or latency), value: means over repetitions.
+    """Returns the columns use, serialiser, pattern, name (throughput or latency), value: means over
+    repetitions.
 
     use: a middleware with its unusual settings of device and network, or `agent ROLE` for vNET's own agent.
     """

@@ -28,7 +28,7 @@ PAUSES = (
 
 
 def tables(study: Study) -> tuple[Table, ...]:
-    """The tables that have rows for this study."""
+    """Returns the tables that have rows for this study."""
     return tuple(found for make in (_serialisers, _wire, _pauses) if (found := make(study)).rows)
 
 

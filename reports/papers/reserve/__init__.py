@@ -19,12 +19,12 @@ ROOM = Path(__file__).parent
 
 
 def measures(run: Run) -> list[Metric]:
-    """The metrics that the claims on tests 8, 4 and 5 need beyond a run's own."""
+    """Returns the metrics that the claims on tests 8, 4 and 5 need beyond a run's own."""
     return [*efficiency_metrics(run), *recovery_metrics(run)]
 
 
 def tables_of(study: Study) -> tuple[Table, ...]:
-    """The tables of all tests that the study has runs of."""
+    """Returns the tables of all tests that the study has runs of."""
     rooms = (highest.tables, recovery.tables, clocks.tables, tables.tables)
     return tuple(table for prints in rooms for table in prints(study))
 

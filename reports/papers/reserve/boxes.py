@@ -22,8 +22,8 @@ Rows = Callable[[Study], pl.DataFrame]
 
 
 def boxes(study: Study) -> pl.DataFrame:
-    """One row for each system, direction, protocol, rate, number of signals and kind of traffic, with its
-    latencies in ms.
+    """Returns one row for each system, direction, protocol, rate, number of signals and kind of traffic, with
+    its latencies in ms.
     """
     found = [rows for cell in study.cells if (rows := _of_cell(cell)) is not None]
     if not found:
@@ -57,8 +57,8 @@ def _of_cell(cell: Cell) -> pl.DataFrame | None:
 
 
 def chosen(system: str | None, direction: str, protocol: str | None = None) -> Rows:
-    """A function that computes the boxes of one direction for 10 signals, of one system and protocol (None:
-    of all).
+    """Returns a function that computes the boxes of one direction for 10 signals, of one system and protocol
+    (None: of all).
     """
 
     def data(study: Study) -> pl.DataFrame:

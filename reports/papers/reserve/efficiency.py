@@ -31,8 +31,8 @@ ETHERNET = "sv"  # the combination without IP
 
 
 def efficiency_metrics(run: Run) -> list[Metric]:
-    """For each combination of protocol and format, from its capture: packets and bytes of one measurement and
-    of the run.
+    """Returns, for each combination of protocol and format, from its capture: packets and bytes of one
+    measurement and of the run.
 
     The packets that open and close a connection are included, as in the deliverable; ARP is not. Empty for
     other runs.

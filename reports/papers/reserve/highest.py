@@ -61,8 +61,8 @@ def tried(cell: Cell) -> Iterator[Tried]:
 
 
 def tables(study: Study) -> tuple[Table, ...]:
-    """The table with one row for each protocol and two columns for each system; empty without runs of the
-    test.
+    """Returns the table with one row for each protocol and two columns for each system; empty without runs of
+    the test.
     """
     found = [one for cell in study.cells for one in tried(cell)]
     if not found:

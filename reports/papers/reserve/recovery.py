@@ -48,7 +48,7 @@ class Cut:
 
 
 def cut_of(run: Run) -> Cut | None:
-    """The first link-down and link-up of the run; None if it is no run of tests 4 or 5."""
+    """Returns the first link-down and link-up of the run; None if it is no run of tests 4 or 5."""
     events, messages = run.table("events"), run.table("messages")
     if events is None or messages is None or not set(messages["class"].unique()) >= CLASSES.keys():
         return None
@@ -60,8 +60,8 @@ def cut_of(run: Run) -> Cut | None:
 
 
 def recovery_metrics(run: Run) -> list[Metric]:
-    """For each class: messages lost, messages due in the outage, and the first and last late arrival after
-    it; empty for other runs.
+    """Returns for each class: messages lost, messages due in the outage, and the first and last late arrival
+    after it; empty for other runs.
     """
     cut, messages = cut_of(run), run.table("messages")
     if cut is None or messages is None:
@@ -89,7 +89,7 @@ def _of_class(name: str, rows: pl.DataFrame, cut: Cut) -> Iterator[Metric]:
 
 
 def tables(study: Study) -> tuple[Table, ...]:
-    """A table for each scenario and series: the losses and the times until recovery."""
+    """Returns a table for each scenario and series: the losses and the times until recovery."""
     found = study.added(recovery_metrics).filter(pl.col("name").is_in(list(COLUMNS)))
     means = found.group_by("scenario", "series", "name", "traffic_class").agg(pl.col("value").mean())
     made = []
@@ -112,8 +112,8 @@ def _text(value: float | None) -> str:
 
 
 def data(study: Study) -> pl.DataFrame:
-    """The columns class, at (due time in s from the cut), latency (longest, s), lost, outage (s), of the
-    first repetition.
+    """Returns the columns class, at (due time in s from the cut), latency (longest, s), lost, outage (s), of
+    the first repetition.
     """
     rows = per_cell(study, _over_time)
     if rows is None:

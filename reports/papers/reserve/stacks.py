@@ -23,7 +23,9 @@ WIDTH = 110  # of one combination's pair of bars
 
 
 def data(study: Study) -> pl.DataFrame:
-    """The columns combination, source (measured or D4.6), layer, place (order from the wire up), bytes."""
+    """Returns the columns combination, source (measured or D4.6), layer, place (order from the wire up),
+    bytes.
+    """
     found = measured(study)
     if not found:
         raise CannotDrawError("needs a run of test 8 with its captures")

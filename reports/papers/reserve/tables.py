@@ -32,7 +32,7 @@ Measured = dict[tuple[str, str, str | None], float]  # capture, metric, layer
 
 
 def tables(study: Study) -> tuple[Table, ...]:
-    """Tables 4 and 5; empty without runs of test 8."""
+    """Returns tables 4 and 5; empty without runs of test 8."""
     found = measured(study)
     if not found:
         return ()
@@ -61,14 +61,16 @@ def tables(study: Study) -> tuple[Table, ...]:
 
 
 def measured(study: Study) -> Measured:
-    """The values of `efficiency_metrics` by (capture, metric, layer), as means over the study's runs."""
+    """Returns the values of `efficiency_metrics` by (capture, metric, layer), as means over the
+    study's runs.
+    """
     table = study.added(efficiency_metrics)
     means = table.group_by("capture", "name", "layer").agg(pl.col("value").mean())
     return {(capture, name, layer): value for capture, name, layer, value in means.iter_rows()}
 
 
 def published(combination: str, layer: str) -> float | None:
-    """The bytes that table 5 prints for a layer of a combination; None if it prints none."""
+    """Returns the bytes that table 5 prints for a layer of a combination; None if it prints none."""
     row = _printed("table_5_bytes_per_measurement", combination)
     return next((float(row[key]) for key in KEYS[layer] if key in row), None)
 

@@ -23,7 +23,9 @@ OTHERS = {
 
 
 def figures(study: Study) -> tuple[Spec, ...]:
-    """All figures for a study of several runs; for a single run, without those of the other scenario."""
+    """Returns all figures for a study of several runs; for a single run, without those of the
+    other scenario.
+    """
     hidden = OTHERS.get(shape(study.cells[0].run), ()) if study.single else ()
     return tuple(spec for spec in EVERY if spec.key not in hidden)
 

@@ -25,8 +25,8 @@ ROOM = Path(__file__).parent
 
 
 def goodput_data(study: Study) -> pl.DataFrame:
-    """The columns scenario, series, capture, measure, value (%), low, high, published (the paper's value, or
-    null), repetitions.
+    """Returns the columns scenario, series, capture, measure, value (%), low, high, published (the paper's
+    value, or null), repetitions.
     """
     table = study.compared
     point = capture_of(table)

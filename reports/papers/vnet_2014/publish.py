@@ -13,7 +13,9 @@ from reports.rundir import Run
 
 
 def publish_metrics(run: Run) -> list[Metric]:
-    """For every capture point and size bin: the share of the hold's packets that complete a PUBLISH."""
+    """Returns for every capture point and size bin: the share of the hold's packets that complete
+    a PUBLISH.
+    """
     return [
         count(
             "publish_packets",
@@ -29,7 +31,9 @@ def publish_metrics(run: Run) -> list[Metric]:
 
 
 def publishes(path: Path, span: Span | None) -> pl.DataFrame:
-    """For each size bin: bin, packets (without retransmissions), share of them that complete a PUBLISH."""
+    """Returns for each size bin: bin, packets (without retransmissions), share of them that complete a
+    PUBLISH.
+    """
     first = scan(path, span).filter(~pl.col("retransmission").fill_null(False))
     carries = (pl.col("app") == "mqtt") & pl.col("app_types").list.contains("PUBLISH")
     return (

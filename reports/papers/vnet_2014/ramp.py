@@ -25,8 +25,8 @@ Source = tuple[str, str]  # node set, quantity
 
 
 def ramp_data(wanted: str, sources: dict[str, Source]) -> Callable[[Study], pl.DataFrame]:
-    """A function that computes scenario, series, curve, step, clients, value, low, high, part, n of the runs
-    with the shape `wanted`, as means over repetitions.
+    """Returns a function that computes the columns scenario, series, curve, step, clients, value, low, high,
+    part, n of the runs with the shape `wanted`, as means over repetitions.
     """
 
     def data(study: Study) -> pl.DataFrame:
@@ -53,8 +53,8 @@ def _needs(wanted: str) -> str:
 
 
 def _over_repetitions(rows: pl.DataFrame) -> pl.DataFrame:
-    """The mean and t interval over repetitions; a single repetition keeps the run's own interval, which only
-    the hold has.
+    """Returns the mean and t interval over repetitions; a single repetition keeps the run's own interval,
+    which only the hold has.
     """
     keys = ["scenario", "series", "curve", "part", "step"]
     merged = rows.group_by(keys, maintain_order=True).agg(
@@ -84,7 +84,7 @@ def _t(n: int) -> float:
 
 
 def ramp_chart(y_title: str, order: tuple[str, ...]) -> Callable[[pl.DataFrame, Study], AnyChart]:
-    """A function that draws a curve for the ramp and a diamond with its interval for the hold."""
+    """Returns a function that draws a curve for the ramp and a diamond with its interval for the hold."""
 
     def draw(frame: pl.DataFrame, study: Study) -> AnyChart:
         present = set(frame.get_column("curve").to_list())

@@ -11,7 +11,9 @@ OTHER = "other"
 
 
 def shape(run: Run) -> str:
-    """ONE for many senders and a single receiver, MANY if every client sends and receives, else OTHER."""
+    """Returns ONE for many senders and a single receiver, MANY if every client sends and receives, else
+    OTHER.
+    """
     who = roles(run)
     if who.both and not who.senders and not who.receivers:
         return MANY

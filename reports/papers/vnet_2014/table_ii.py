@@ -37,14 +37,14 @@ SOURCE_COLOUR = alt.Color(
 
 
 def published() -> dict[int, dict[str, float]]:
-    """The printed mean CPU in % of "node" and "host", by QoS level."""
+    """Returns the printed mean CPU in % of "node" and "host", by QoS level."""
     rows = reference(ROOM)["mqtt_scenarios"]["table_ii_cpu_percent"]
     return {int(name.removeprefix("qos")): dict(values) for name, values in rows.items()}
 
 
 def rows(study: Study) -> pl.DataFrame:
-    """The columns qos, of (node or host), source (measured or paper), value (%), low, high, relative (% of
-    the value at QoS 0).
+    """Returns the columns qos, of (node or host), source (measured or paper), value (%), low, high, relative
+    (% of the value at QoS 0).
     """
     claims = read_claims(ROOM / "claims.yaml")
     evidence = Evidence(study, claims.factor)
@@ -68,7 +68,7 @@ def rows(study: Study) -> pl.DataFrame:
 
 
 def tables(study: Study) -> tuple[Table, ...]:
-    """Table II with the published values; empty without a run of scenario 1."""
+    """Returns table II with the published values; empty without a run of scenario 1."""
     try:
         known = {(r["qos"], r["of"], r["source"]): _text(r) for r in rows(study).iter_rows(named=True)}
     except CannotDrawError:
@@ -96,8 +96,8 @@ def _text(row: dict[str, Any]) -> str:
 
 
 def data(study: Study) -> pl.DataFrame:
-    """The rows of `rows` with the labels of the chart; CannotDrawError without QoS 0 or without a second
-    level.
+    """Returns the rows of `rows` with the labels of the chart; CannotDrawError without QoS 0 or without a
+    second level.
     """
     found = rows(study)
     measured = found.filter((pl.col("source") == "measured") & (pl.col("of") == "node"))

@@ -19,15 +19,15 @@ NETWORKS = ("ideal", "constrained")
 
 
 def evidence(study: Study) -> Evidence:
-    """The evidence for the paper's claims, which includes the metrics of `wire_metrics`."""
+    """Returns the evidence for the paper's claims, which includes the metrics of `wire_metrics`."""
     return Evidence(study, read_claims(ROOM / "claims.yaml").factor, wire_metrics)
 
 
 def measured(found: Evidence, name: str, model: str, network: str) -> Value | None:
-    """The value of claims.yaml's quantity MODEL_NAME on a network; None if it was not measured."""
+    """Returns the value of claims.yaml's quantity MODEL_NAME on a network; None if it was not measured."""
     return found.value(read_claims(ROOM / "claims.yaml").quantities[f"{model}_{name}"], network)
 
 
 def printed() -> dict[str, Any]:
-    """The paper's printed values for these experiments."""
+    """Returns the paper's printed values for these experiments."""
     return dict(reference(ROOM)["multi_protocol"])

@@ -24,7 +24,9 @@ SCHEMA = {
 
 
 def against_udp(name: str) -> Callable[[Study], pl.DataFrame]:
-    """A function that computes network, model, percent (100: as much as UDP on that network), value, unit."""
+    """Returns a function that computes the columns network, model, percent (100: as much as UDP on that
+    network), value, unit.
+    """
 
     def data(study: Study) -> pl.DataFrame:
         found, rows = evidence(study), []

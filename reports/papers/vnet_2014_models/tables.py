@@ -36,7 +36,7 @@ WHY = {
 
 
 def tables(study: Study) -> tuple[Table, ...]:
-    """The tables in which at least one value was measured."""
+    """Returns the tables in which at least one value was measured."""
     found = evidence(study)
     made = (_table_vi(found), _table_vii(found), _evidence(found))
     return tuple(table for table in made if any({*row[1:]} - {"", NONE} for row in _measured(table)))

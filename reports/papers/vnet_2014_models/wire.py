@@ -14,8 +14,8 @@ ONCE = "239."  # first byte of the multicast group's address; a packet to it is 
 
 
 def wire_metrics(run: Run) -> list[Metric]:
-    """Data of each side, overhead, largest frame, repairs, missing answers and delays of the bridge; empty
-    without messages or both captures.
+    """Returns the data of each side, overhead, largest frame, repairs, missing answers and delays of the
+    bridge; empty without messages or without both captures.
     """
     messages = run.table("messages")
     if messages is None or not {UTILITY, CONSUMERS} <= run.captures.keys():
@@ -33,7 +33,7 @@ def wire_metrics(run: Run) -> list[Metric]:
 
 
 def _address(run: Run, endpoint: str) -> str:
-    """The first address of the node that runs this endpoint; ValueError if no node does."""
+    """Returns the first address of the node that runs this endpoint; ValueError if no node does."""
     for node, _, session in run.plan.sessions():
         if session.endpoint == endpoint:
             return node.interfaces[0].address
@@ -45,7 +45,9 @@ def _from(address: str) -> pl.Expr:
 
 
 def _data(there: pl.DataFrame, back: pl.DataFrame, messages: pl.DataFrame) -> list[Metric]:
-    """The bytes on the wire of each side, and the overhead: all bytes except each payload's first sending."""
+    """Returns the bytes on the wire of each side, and the overhead: all bytes except each payload's first
+    sending.
+    """
     ours, theirs = int(there["wire_bytes"].sum()), int(back["wire_bytes"].sum())
     sent = messages.filter(pl.col("sent_ns").fill_null(0) > 0)
     once = bool(there["dst"].fill_null("").str.starts_with(ONCE).any())
@@ -66,7 +68,7 @@ def _data(there: pl.DataFrame, back: pl.DataFrame, messages: pl.DataFrame) -> li
 
 
 def _repairs(there: pl.DataFrame, back: pl.DataFrame) -> list[Metric]:
-    """The TCP retransmissions of each side, and PGM's repairs and repair requests if it was used."""
+    """Returns the TCP retransmissions of each side, and PGM's repairs and repair requests if it was used."""
     found = [
         count(name, Of(), int(rows["retransmission"].fill_null(False).sum()), "packets", rows.height, "count")
         for name, rows in (("utility_retransmissions", there), ("consumer_retransmissions", back))
@@ -80,8 +82,8 @@ def _repairs(there: pl.DataFrame, back: pl.DataFrame) -> list[Metric]:
 
 
 def _answers(messages: pl.DataFrame) -> list[Metric]:
-    """The requests without an answer at the end of the run, their share (the paper's loss), and the share of
-    updates that never arrived.
+    """Returns the requests without an answer at the end of the run, their share (the paper's loss), and the
+    share of updates that never arrived.
     """
     missing = messages.filter(pl.col("replied_ns").is_null()).height
     share = 100 * missing / messages.height
@@ -94,8 +96,8 @@ def _answers(messages: pl.DataFrame) -> list[Metric]:
 
 
 def _hops(run: Run, begin_ns: int, utility: str) -> list[Metric]:
-    """Loss and delay across the bridge in each direction, from the same packets in both captures; empty if a
-    pcap was not kept.
+    """Returns loss and delay across the bridge in each direction, from the same packets in both captures;
+    empty if a pcap was not kept.
     """
     ours, theirs = (run.path / "pcap" / f"{point}.pcap" for point in (UTILITY, CONSUMERS))
     if not (ours.exists() and theirs.exists()):

@@ -1,4 +1,6 @@
-"""Ansible's connection to a machine that a test keeps in namespaces: enters those of one process."""
+"""Connects Ansible to a machine that a test keeps in namespaces, by entering the namespaces of one of its
+processes.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ options:
 
 
 class Connection(ConnectionBase):  # type: ignore[misc]
-    """The machine behind one process."""
+    """The Ansible connection to the namespaces of one process."""
 
     transport = "inside"
     has_pipelining = True

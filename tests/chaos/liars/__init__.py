@@ -1,1 +1,3 @@
-"""Ways to make a figure of a run wrong, and what vNET says of each (issue: a mutation test of evidence)."""
+"""Falsifies figures of a run in many ways, and tests whether vNET reports each: a mutation test of the
+evidence.
+"""

@@ -1,4 +1,6 @@
-"""The run that liars change: small, in virtual time, with datagrams, requests, a transfer and a broker."""
+"""Makes the run that the liars falsify: small, in virtual time, with datagrams, requests, a transfer and a
+broker.
+"""
 
 from __future__ import annotations
 

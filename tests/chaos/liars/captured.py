@@ -1,4 +1,4 @@
-"""Liars in captures: packets lost, doubled, of other times, sizes and points; files cut."""
+"""Defines liars in captures: packets lost, doubled, with false times, sizes or points; truncated files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ Change = Callable[[list[Packet]], Iterable[Packet]]
 
 
 def of_point(point: str, change: Change, *, told: bool = False) -> Callable[[Path], None]:
-    """Other packets; told: tcpdump has counted as many."""
+    """Returns a liar that changes the packets of a capture point; with `told`, tcpdump's count in the
+    manifest changes, too.
+    """
 
     def lie(run: Path) -> None:
         number = 0
@@ -45,7 +47,7 @@ def from_the_middle(packets: list[Packet]) -> list[Packet]:
 
 
 def exchanged(run: Path) -> None:
-    """Files of two points, and what tcpdump said of them."""
+    """Swaps the files of two capture points, and tcpdump's counts of them."""
     one, two = run / "pcap" / "rs.pcap", run / "pcap" / "b.pcap"
     first, second = one.read_bytes(), two.read_bytes()
     one.write_bytes(second)
@@ -68,7 +70,7 @@ def cut(run: Path) -> None:
 
 
 def in_us(run: Path) -> None:
-    """The magic of a file whose times have microseconds."""
+    """Changes the magic number of a capture to that of a file with microseconds."""
     path = run / "pcap" / "rs.pcap"
     whole = path.read_bytes()
     magic = {b"\x4d\x3c\xb2\xa1": b"\xd4\xc3\xb2\xa1", b"\xa1\xb2\x3c\x4d": b"\xa1\xb2\xc3\xd4"}
@@ -76,7 +78,7 @@ def in_us(run: Path) -> None:
 
 
 def drifting(packets: list[Packet]) -> list[Packet]:
-    """A clock that goes 1 % fast from the first packet on."""
+    """Returns the packets with the times of a clock that is 1 % fast from the first packet on."""
     first = packets[0].seconds * SECOND + packets[0].parts
     return [one.later((one.seconds * SECOND + one.parts - first) // 100) for one in packets]
 

@@ -1,4 +1,4 @@
-"""All figures of a run, and which of them are wrong by more than their interval."""
+"""Reads all figures of a run and finds those that are wrong by more than their interval."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ NOT_OF = ("name", "value", "unit", "n", "low", "high", "method", "limits")
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A value with its interval; low and high are None where it has none."""
+    """A value with its interval; `low` and `high` are None if it has none."""
 
     value: float
     low: float | None
     high: float | None
 
     def holds(self, true: float) -> bool:
-        """Whether the true value lies in its interval, or where it has none, is this very value."""
+        """Returns whether the true value is in the interval or, without an interval, equals the value."""
         margin = ROUNDING * max(abs(true), abs(self.value)) + 1e-12
         if self.low is None and self.high is None:
             return abs(true - self.value) <= margin
@@ -34,7 +34,7 @@ Figures = dict[str, Figure]
 
 
 def figures(run_dir: Path) -> Figures:
-    """The figures of summary.json and proof.json, by subject."""
+    """Returns the figures of summary.json and proof.json by subject."""
     return _summary(run_dir / "summary.json") | _proof(run_dir / "proof.json")
 
 
@@ -59,7 +59,9 @@ def _proof(path: Path) -> Figures:
 
 
 def wrong(true: Figures, told: Figures) -> list[str]:
-    """Figures whose interval does not hold the true value. What is not told is not wrong."""
+    """Returns a text for each figure whose interval does not contain the true value; figures that the run
+    lacks are not wrong.
+    """
     found = []
     for name, figure in told.items():
         known = true.get(name)

@@ -1,4 +1,4 @@
-"""How liars change the files of a run directory: lines, columns, packets, documents."""
+"""Changes the files of a run directory for liars: lines, columns, packets, documents."""
 
 from __future__ import annotations
 
@@ -29,13 +29,15 @@ MOVED = _places("kind,flow,endpoint,leg,t_ns,bytes,packets,lost,retransmits,rtt"
 
 
 def lines(run: Path, name: str, change: Callable[[list[str]], Iterable[str]]) -> None:
-    """Another list of lines."""
+    """Replaces the lines of a file by those that `change` returns."""
     path = run / name
     path.write_text("".join(f"{line}\n" for line in change(path.read_text().splitlines())))
 
 
 def rows(run: Path, name: str, change: Callable[[Fields], Fields | None]) -> None:
-    """Each line's fields, changed or left out (None); a header stays."""
+    """Replaces the fields of each line by those that `change` returns, or drops the line (None); a header
+    stays.
+    """
 
     def changed(all_of: list[str]) -> Iterator[str]:
         for line in all_of:
@@ -51,20 +53,20 @@ def rows(run: Path, name: str, change: Callable[[Fields], Fields | None]) -> Non
 
 
 def counted(every: int) -> Callable[[], bool]:
-    """True each `every`th time."""
+    """Returns a function that returns True at each `every`th call."""
     at = iter(range(1, 1 << 40))
     return lambda: next(at) % every == 0
 
 
 def flow(run: Path, sender: str) -> str:
-    """The number of the only flow that `sender` sends."""
+    """Returns the number of the only flow that `sender` sends, as text."""
     flows = json.loads((run / "plan.json").read_text())["flows"]
     (number,) = (str(n) for n, one in enumerate(flows) if one["sender"] == sender)
     return number
 
 
 def document(run: Path, name: str, change: Callable[[Any], Any]) -> None:
-    """A document of JSON, changed in place."""
+    """Changes a JSON document in place."""
     path = run / name
     whole = json.loads(path.read_text())
     change(whole)
@@ -73,7 +75,7 @@ def document(run: Path, name: str, change: Callable[[Any], Any]) -> None:
 
 @dataclass(frozen=True)
 class Packet:
-    """A packet of a pcap file: its stamp and size on the wire, and what was captured of it."""
+    """A packet of a pcap file: its time, its size on the wire, and its captured bytes."""
 
     seconds: int
     parts: int
@@ -86,7 +88,7 @@ class Packet:
 
 
 def pcap(run: Path, point: str, change: Callable[[list[Packet]], Iterable[Packet]]) -> None:
-    """Another list of packets, in the order of bytes that the file has."""
+    """Replaces the packets of a capture by those that `change` returns; keeps the file's byte order."""
     path = run / "pcap" / f"{point}.pcap"
     whole = path.read_bytes()
     order = "<" if whole[:4] in (b"\x4d\x3c\xb2\xa1", b"\xd4\xc3\xb2\xa1") else ">"

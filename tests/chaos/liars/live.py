@@ -1,5 +1,5 @@
-"""Liars in a lab that runs, in virtual time: programs of nodes that change queues, links and processes behind
-vNET's back, and brokers that drop and double.
+"""Defines liars in a running lab in virtual time: programs of nodes that change queues, links and processes
+without vNET's knowledge, and brokers that drop and double messages.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ COUNTED = ("messages_lost", "messages_received", "messages_sent", "messages_dupl
 
 @dataclass(frozen=True)
 class Live:
-    """A lab of the same file with other programs, which end with the word `lied` where they could."""
+    """A liar: a lab of the same file with other programs, which print `lied` at their end."""
 
     name: str
     what: str
@@ -59,7 +59,7 @@ class Live:
 
 
 def lab(live: Live) -> str:
-    """Its topology file."""
+    """Returns the text of the liar's topology file."""
     program = "".join(f"            {line}\n" for line in BROKER.splitlines()).rstrip("\n")
     quoted = {"A_DOES": live.a, "B_DOES": live.b}
     text = LAB.replace("BROKER\n", f"{program}\n", 1).replace("MODE", live.mode)
@@ -69,13 +69,15 @@ def lab(live: Live) -> str:
 
 
 def lied(run_dir: Path) -> bool:
-    """Whether the programs of both nodes came to their end."""
+    """Returns whether the programs of both nodes reached their end."""
     logs = (run_dir / "raw" / "logs" / f"{node}.sneak.log" for node in ("a", "b"))
     return all("lied" in log.read_text() for log in logs)
 
 
 def outcome(true_dir: Path, run_dir: Path) -> Outcome:
-    """Figures with an interval, and counts of messages, that differ from those of the undisturbed lab."""
+    """Returns the figures with an interval and the message counts that differ from those of the undisturbed
+    lab, and the additional warnings.
+    """
     true, told = figures(true_dir), figures(run_dir)
     return Outcome(tuple(_wrong(true, told)), tuple(sorted(marks(run_dir) - marks(true_dir))))
 

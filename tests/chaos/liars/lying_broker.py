@@ -1,4 +1,4 @@
-"""A broker of MQTT 3.1.1 at QoS 2 that is honest, or drops or doubles every 10th message; run on a node."""
+"""Runs on a node an MQTT 3.1.1 broker with QoS 2 that is honest, or drops or doubles every 10th message."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Broker:
         self.count = self.number = 0
 
     def take(self, who: socket.socket, kind: int, body: bytes) -> None:
-        """One packet of a client."""
+        """Processes one packet of a client."""
         if kind == 1:
             who.sendall(b"\x20\x02\x00\x00")
         elif kind == 8:
@@ -50,7 +50,7 @@ def packet(first: int, body: bytes) -> bytes:
 
 
 def first_of(data: bytes) -> tuple[int, bytes, bytes] | None:
-    """Kind, body and what is behind the first whole packet."""
+    """Returns kind, body and remaining bytes of the first whole packet; None if there is none."""
     size, at = 0, 1
     while at < len(data):
         size |= (data[at] & 127) << (7 * (at - 1))

@@ -1,5 +1,5 @@
-"""Liars in a lab that runs in real time, on the machine's own kernel: processes that stand still, a core that
-others have, a queue or a link changed from outside. Where only real time has the disturbance.
+"""Defines liars in a lab in real time on the machine's own kernel, for disturbances that virtual time cannot
+have: stopped processes, cores taken by others, a queue or a link changed from outside.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Disturb = Callable[[CommandLine, Path], None]
 
 @dataclass(frozen=True)
 class Real:
-    """`disturb` is done in the hold; `codes`: of warnings, one of which has to say so."""
+    """A liar: `disturb` acts in the hold, and one of the warnings `codes` has to report it."""
 
     name: str
     what: str
@@ -43,12 +43,12 @@ class Real:
 
 
 def still(*nodes: str) -> Disturb:
-    """The agents of nodes stand still for 1.5 s."""
+    """Returns a disturbance that stops the agents of nodes for 1.5 s."""
     return lambda _, __: stopped([pid for node in nodes for pid in in_namespace(node)], 1.5)
 
 
 def of_command(name: str, seconds: float) -> Disturb:
-    """Processes of the lab that run a program of that name stand still."""
+    """Returns a disturbance that stops the lab's processes that run a program of that name."""
 
     def disturb(line: CommandLine, _: Path) -> None:
         found = [int(p.name) for p in Path("/proc").iterdir() if p.name.isdigit() and _ours(p, name, line)]
@@ -59,7 +59,7 @@ def of_command(name: str, seconds: float) -> Disturb:
 
 
 def _ours(process: Path, name: str, line: CommandLine) -> bool:
-    """By its name, and by where its results go or its namespace is."""
+    """Returns whether a process belongs to the lab, by its name and by its open files or its arguments."""
     try:
         words = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
         comm = (process / "comm").read_text().strip()
@@ -80,7 +80,7 @@ def killed(name: str) -> Disturb:
 
 
 def hogs(_: CommandLine, __: Path) -> None:
-    """Programs of the highest priority take every core for 2 s."""
+    """Occupies every core for 2 s with programs of the highest priority."""
     busy = [
         subprocess.Popen(["nice", "-n", "-20", "timeout", "2", "sh", "-c", "while :; do :; done"])
         for _ in range(3 * (os.cpu_count() or 1))

@@ -1,4 +1,6 @@
-"""Liars in raw/messages.csv: records lost, made up, of other times, sizes, ends and senders."""
+"""Defines liars in raw/messages.csv: records lost or invented, or with false times, sizes, ends
+and senders.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +14,14 @@ Change = Callable[[Fields], Fields | None]
 
 
 def of_kind(kind: str, change: Change) -> Callable[[Path], None]:
-    """Records of one kind, changed or left out."""
+    """Returns a liar that changes or drops the records of one kind."""
     return lambda run: rows(run, MESSAGES, lambda f: change(f) if f[0] == kind else f)
 
 
 def of_flow(
     sender: str, kinds: str, change: Callable[[Path, Fields], Fields | None]
 ) -> Callable[[Path], None]:
-    """Records of the flow of one sender."""
+    """Returns a liar that changes or drops records of these kinds in the flow of one sender."""
 
     def lie(run: Path) -> None:
         number = flow(run, sender)
@@ -45,7 +47,7 @@ def without(kind: str, every: int) -> Callable[[Path], None]:
 
 
 def whole_messages(run: Path) -> None:
-    """Neither sent nor received: every 20th number."""
+    """Drops every record, of sending and of reception, of every 20th message."""
     rows(run, MESSAGES, lambda f: None if f[0] in "SR" and int(f[2]) % 20 == 7 else f)
 
 
@@ -60,7 +62,7 @@ def twice(kind: str) -> Callable[[Path], None]:
 
 
 def lost_are_unsent(run: Path) -> None:
-    """The sender says of each message that nobody received that it never left."""
+    """Makes the sender record each message that nobody received as unsent."""
     number = flow(run, "a")
     came = {tuple(f[1:3]) for f in _fields(run) if f[0] == "R"}
 
@@ -72,7 +74,7 @@ def lost_are_unsent(run: Path) -> None:
 
 
 def losses_received(run: Path) -> None:
-    """A record of arrival, 40 ms after it was sent, of each message that was lost."""
+    """Adds a record of arrival, 40 ms after sending, for each message that was lost."""
     number = flow(run, "a")
     came = {tuple(f[1:3]) for f in _fields(run) if f[0] == "R"}
     receiver = next(f[CAME["receiver"]] for f in _fields(run) if f[0] == "R" and f[1] == number)
@@ -88,7 +90,7 @@ def _fields(run: Path) -> list[Fields]:
 
 
 def swapped(first: str, second: str, kinds: str) -> Callable[[Path], None]:
-    """Two flows of the same size and rate for one another."""
+    """Returns a liar that swaps two flows of the same size and rate."""
 
     def lie(run: Path) -> None:
         one, two = flow(run, first), flow(run, second)
@@ -108,12 +110,14 @@ def cut(run: Path) -> None:
 
 
 def settled_late(f: Fields) -> Fields:
-    """The sender's side of an acknowledgement is forgotten."""
+    """Turns every third settled message into an unsettled one, as if the sender forgot the
+    acknowledgement.
+    """
     return [*f[:8], "unsettled"] if f[8] == "settled" and int(f[2]) % 3 == 0 else f
 
 
 def digit(run: Path) -> None:
-    """One flipped bit in the milliseconds of every 50th arrival."""
+    """Flips one bit, worth about 17 ms, in the time of every 50th arrival."""
     hit = counted(50)
     rows(run, MESSAGES, lambda f: (
         with_field(f, CAME["at"], int(f[CAME["at"]]) ^ (1 << 24)) if f[0] == "R" and hit() else f

@@ -1,4 +1,4 @@
-"""All liars, by what they lie about."""
+"""Lists all liars in groups, by the kind of evidence that they falsify."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ FILES = {liar.name: liar for group in GROUPS.values() for liar in group}
 
 
 def titled() -> dict[str, list[str]]:
-    """Names by group, in the order of the table, with those that need a lab of their own (sweep)."""
+    """Returns the names of the liars by group, in the order of the table, including those that need a lab of
+    their own.
+    """
     from liars import live, real
 
     found = {title: [liar.name for liar in group] for title, group in GROUPS.items()}

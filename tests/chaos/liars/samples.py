@@ -1,4 +1,4 @@
-"""Liars in the sampled counters of nodes, links, stacks and the machine."""
+"""Defines liars in the sampled counters of nodes, links, network stacks and the machine."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ HOST_CSV, STACKS = "raw/host.csv", "raw/stacks.csv"
 
 
 def of_node(name: str, *changes: tuple[str, Callable[[int], int]]) -> Callable[[Path], None]:
-    """Counters of one node."""
+    """Returns a liar that changes counters of one node."""
     return lambda run: rows(run, NODES, lambda f: _with(f, NODE, changes) if f[1] == name else f)
 
 
 def of_link(name: str, direction: str, *changes: tuple[str, Callable[[int], int]]) -> Callable[[Path], None]:
-    """Counters of one direction of a link."""
+    """Returns a liar that changes counters of one direction of a link."""
     return lambda run: rows(
         run, LINKS, lambda f: _with(f, LINK, changes) if f[1:3] == [name, direction] else f
     )
@@ -41,7 +41,7 @@ def times(factor: float) -> Callable[[int], int]:
 
 
 def exchanged(name: str, column: int, one: str, two: str) -> Callable[[Path], None]:
-    """The rows of two subjects for one another."""
+    """Returns a liar that swaps the rows of two subjects."""
     other = {one: two, two: one}
     return lambda run: rows(
         run, name, lambda f: [*f[:column], other.get(f[column], f[column]), *f[column + 1 :]]
@@ -58,7 +58,7 @@ def columns_exchanged(node: str, one: str, two: str) -> Callable[[Path], None]:
 
 
 def stuck(name: str, keys: int, of: list[str]) -> Callable[[Path], None]:
-    """From the 7th sample on the counters stand still."""
+    """Returns a liar that repeats the counters of the 7th sample from then on."""
 
     def lie(run: Path) -> None:
         kept: list[Fields] = []
@@ -76,12 +76,12 @@ def stuck(name: str, keys: int, of: list[str]) -> Callable[[Path], None]:
 
 
 def wraps(run: Path) -> None:
-    """A counter of 16 bits."""
+    """Makes a node's received bytes a counter of 16 bits, which wraps."""
     of_node("f", ("rx_bytes", lambda value: value % (1 << 16)))(run)
 
 
 def thinned(name: str) -> Callable[[Path], None]:
-    """Every second sample is lost, of all alike."""
+    """Returns a liar that drops every second sample of all subjects."""
 
     def lie(run: Path) -> None:
         times_of = sorted({line.split(",")[0] for line in (run / name).read_text().splitlines()[1:]})
@@ -92,7 +92,7 @@ def thinned(name: str) -> Callable[[Path], None]:
 
 
 def stretched(name: str, factor: float) -> Callable[[Path], None]:
-    """The time between samples, from the first on."""
+    """Returns a liar that multiplies the time between samples by `factor`, from the first on."""
 
     def lie(run: Path) -> None:
         first = int((run / name).read_text().splitlines()[1].split(",")[0])

@@ -1,4 +1,4 @@
-"""Liars that change a file after it was written: before the first reduction, and after it."""
+"""Defines liars that change a file after it was written: before the first reduction, and after it."""
 
 from __future__ import annotations
 

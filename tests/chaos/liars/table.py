@@ -1,8 +1,10 @@
-"""The table of liars in docs/reliability.md: read by the tests, written anew by this command.
+"""Reads the table of liars in docs/reliability.md for the tests; run as a command, tries the liars and writes
+the table.
 
-python tests/chaos/liars/table.py [RUN] [--slow]
+    python tests/chaos/liars/table.py [RUN] [--slow]
 
-RUN: a run of the lab in base.py, in virtual time, for the liars in files; --slow: those in labs, too.
+RUN: a run of the lab in base.py, in virtual time, which the liars in files change; --slow: also tries those
+that need labs of their own.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ ROW = re.compile(
 
 @dataclass(frozen=True)
 class Row:
-    """One liar as the docs have it."""
+    """One liar as a row of the table in docs/reliability.md."""
 
     name: str
     what: str
@@ -35,7 +37,7 @@ class Row:
 
 
 def documented() -> dict[str, Row]:
-    """By name, in the order of the table."""
+    """Returns the rows by the liar's name, in the order of the table."""
     text = DOCS.read_text(encoding="utf-8")
     part = text.partition(BEGIN)[2].partition(END)[0]
     found = (ROW.match(line) for line in part.splitlines())
@@ -43,7 +45,9 @@ def documented() -> dict[str, Row]:
 
 
 def main(run_dir: Path | None) -> int:
-    """Try all liars and write the table; how many are missed. Without a run, those of files stay."""
+    """Tries all liars, writes the table and returns how many vNET missed. Without a run, the rows of liars in
+    files stay.
+    """
     sys.path[:0] = [str(ROOT), *(str(ROOT / "tests" / name) for name in ("chaos", "virtual", "cli"))]
     from liars.registry import GROUPS
 
@@ -70,7 +74,9 @@ def _row(name: str, what: str, found: Any) -> Row:
 
 
 def _slow(rows: dict[str, Row], again: bool) -> dict[str, Row]:
-    """Those that need a lab of their own; real ones are judged by their test."""
+    """Returns the rows of liars that need a lab of their own; those in real time get "caught", because their
+    test judges them.
+    """
     from virtual_place import Place
 
     from liars import live, real

@@ -1,4 +1,4 @@
-"""Liars in what the lab itself says: plan, manifest, proof, events."""
+"""Defines liars in the lab's own statements: plan, manifest, proof, events."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def flow_of(plan: dict[str, Any], sender: str) -> dict[str, Any]:
 
 
 def one_class(plan: dict[str, Any]) -> None:
-    """Two flows of one name and class."""
+    """Gives two flows the same name and class."""
     flow_of(plan, "e").update(
         name=flow_of(plan, "a")["name"], traffic_class=flow_of(plan, "a")["traffic_class"]
     )
@@ -69,24 +69,24 @@ def hold_longer(m: dict[str, Any]) -> None:
 
 
 def clock_back(m: dict[str, Any]) -> None:
-    """All the scenario's times an hour earlier than its records."""
+    """Moves all the scenario's times an hour before its records."""
     m["t0_ns"] -= 3600 * SECOND
     m["phases"] = {name: [at - 3600 * SECOND for at in span] for name, span in m["phases"].items()}
 
 
 def measured(one: dict[str, Any]) -> str:
-    """The key of what was measured, by the version that wrote the proof."""
+    """Returns the key of the measured value, which depends on the version that wrote the proof."""
     return "measured" if "measured" in one else "realised"
 
 
 def proof_better(one: dict[str, Any]) -> None:
-    """The measured value is that of another link."""
+    """Replaces the measured delay of link p by a better one."""
     if one["link"] == "p" and one["quantity"] == "delay":
         one |= {measured(one): 1e6, "low": 1e6, "high": 1e6}
 
 
 def proof_holds(one: dict[str, Any]) -> None:
-    """A link that failed is called proven."""
+    """Declares the delay of link p, which failed, as proven."""
     if one["link"] == "p" and one["quantity"] == "delay":
         one |= {measured(one): 15e6, "low": 14.9e6, "high": 15.1e6, "verdict": "holds"}
 

@@ -1,4 +1,6 @@
-"""Malformed topologies: each case changes one thing of a right file and names the rule that it breaks."""
+"""Lists malformed topologies: each case changes one thing in a valid file and names the rule that
+it breaks.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The right file, the form of a case, and the places of the file that several cases change."""
+"""Defines the valid file, the form of a case, and the places of the file that several cases change."""
 
 from __future__ import annotations
 
@@ -45,7 +45,9 @@ run: {connect_interval: 100 ms, hold: "${hold}", drain: 5 s}
 
 @dataclass(frozen=True)
 class Case:
-    """`old` of BASE becomes `new`; `place: rule` must then be among the problems, at the line given."""
+    """A change of BASE from `old` to `new`, after which `place: rule` must be among the problems, at the
+    given line.
+    """
 
     name: str
     old: str

@@ -1,4 +1,4 @@
-"""Mistakes of the file itself: YAML, keys, units, parameters."""
+"""Lists mistakes of the file itself: YAML, keys, units, parameters."""
 
 from __future__ import annotations
 

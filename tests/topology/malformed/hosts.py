@@ -1,4 +1,4 @@
-"""Mistakes of a lab over several hosts: who stands where, with whom, and on what."""
+"""Lists mistakes in labs over several hosts: hosts, placement, constraints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mistakes of what is built: segments, nodes, links and their impairments."""
+"""Lists mistakes in the network: segments, nodes, links and their impairments."""
 
 from __future__ import annotations
 

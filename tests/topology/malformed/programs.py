@@ -1,4 +1,4 @@
-"""Mistakes of what nodes run."""
+"""Lists mistakes in the software of nodes."""
 
 from __future__ import annotations
 

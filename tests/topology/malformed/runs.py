@@ -1,4 +1,4 @@
-"""Mistakes of what happens: captures, timeline, run and campaign."""
+"""Lists mistakes in captures, timeline, run and campaign."""
 
 from __future__ import annotations
 

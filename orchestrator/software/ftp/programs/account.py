@@ -1,4 +1,6 @@
-"""Reads a program's flows, and writes its records (docs/accounting.md)."""
+"""Reads the flows of a program from $VNET_FLOWS, and writes the program's records to $VNET_RECORDS
+(docs/accounting.md).
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,9 @@ from typing import Any
 
 
 class Account:
-    """Told by $VNET_FLOWS, written to $VNET_RECORDS, in the lab's time."""
+    """The flows that $VNET_FLOWS gives to this program, and the file $VNET_RECORDS for its records; times are
+    those of the lab's clock.
+    """
 
     def __init__(self) -> None:
         self.told: dict[str, Any] = self._read()
@@ -21,7 +25,7 @@ class Account:
         return time.monotonic_ns() + int(self.told["clock_offset_ns"])
 
     def await_start(self) -> int:
-        """The scenario's start, in the lab's time."""
+        """Waits until the scenario's start is known, and returns it in ns of the lab's clock."""
         while self.told["t0_ns"] is None:
             time.sleep(0.01)
             self.told = self._read()
@@ -35,7 +39,7 @@ class Account:
         self._write("C", self.endpoint, what, self.now_ns(), detail.replace(",", ";").replace("\n", " "))
 
     def sent(self, flow: int, seq: int, size: int, due_ns: int, sent_ns: int, settled_ns: int) -> None:
-        """Records a message that this program sent; a time of zero means never."""
+        """Records a message that this program sent; `sent_ns` or `settled_ns` is 0 if that never happened."""
         outcome = "settled" if settled_ns else "unsettled" if sent_ns else "unsent"
         self._write("S", flow, seq, size, due_ns, sent_ns, settled_ns, int(sent_ns > 0), outcome)
 

@@ -1,6 +1,7 @@
-"""SETTINGS: moves files by FTP (ftplib), one after the other.
+"""Transfers files by FTP (ftplib) one after the other, each at its scheduled time or as soon as the transfer
+before has ended.
 
-Each when it is due, or as soon as the one before is there.
+Usage: client.py SETTINGS
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ FAILURES = ftplib.all_errors
 
 @dataclass(frozen=True)
 class Transfer:
-    """One file."""
+    """One scheduled transfer of a file: its time in ns of the lab's clock, its flow and its number in the
+    flow.
+    """
 
     due_ns: int
     flow: dict[str, Any]
@@ -39,12 +42,14 @@ class Transfer:
 
     @property
     def bytes(self) -> int:
-        """The bytes that the transfer's sender sends."""
+        """The length of the message that the client itself sends: the request of a download, the file of an
+        upload.
+        """
         return int(self.flow["payload"]["bytes"])
 
 
 class Blocks:
-    """The content of an upload: zeros."""
+    """A readable file of `size` zeros, the content of an upload."""
 
     def __init__(self, size: int) -> None:
         self._left = size
@@ -56,7 +61,7 @@ class Blocks:
 
 
 class Client:
-    """A session with the one server, when there is one."""
+    """The client's session with its one server; `session` is None while the client is not connected."""
 
     def __init__(self, account: Account, settings: dict[str, Any]) -> None:
         self.account, self.settings = account, settings
@@ -74,7 +79,7 @@ class Client:
         return self.session
 
     def leave(self, why: str = "") -> None:
-        """Ends the session, in order or after a failure."""
+        """Ends the session and records it: with QUIT if `why` is empty, else as a failed session."""
         session, self.session = self.session, None
         if session is None:
             return
@@ -87,7 +92,7 @@ class Client:
         self.account.step("disconnected", why)
 
     def move(self, one: Transfer) -> None:
-        """Carries out a whole transfer and records its result, also of a failure."""
+        """Carries out one transfer and records it, whether it succeeds or fails."""
         sent_ns = settled_ns = 0
         try:
             session = self.connect()

@@ -1,6 +1,7 @@
-"""SETTINGS: an FTP server (pyftpdlib) of files that are as long as the flow says.
+"""Serves files by FTP (pyftpdlib), each as long as its flow requires.
 
-A file is called FLOW-SEQ; its content is zeros. What is uploaded is counted and forgotten.
+Usage: server.py SETTINGS. The name of a file is FLOW-SEQ and its content is zeros. Uploads are recorded and
+discarded.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ ACCOUNT = Account()
 
 
 def flow_and_seq(name: str) -> tuple[int, int]:
-    """Flow and sequence number from a file's name."""
+    """Returns the flow's number and the sequence number from a file's name, FLOW-SEQ."""
     flow, _, seq = name.rpartition("/")[2].partition("-")
     return int(flow), int(seq)
 
 
 class Zeros:
-    """A file to be read: so many zeros."""
+    """A readable file of `size` zeros."""
 
     def __init__(self, name: str, size: int) -> None:
         self.name, self.closed, self._left = name, False, size
@@ -58,7 +59,7 @@ class Sink:
 
 
 class Files(AbstractedFS):  # type: ignore[misc]
-    """The file system that clients see."""
+    """The file system that clients see: reading gives zeros, writing discards."""
 
     def open(self, filename: str, mode: str) -> Any:
         if "r" not in mode:
@@ -68,7 +69,7 @@ class Files(AbstractedFS):  # type: ignore[misc]
 
 
 class Handler(FTPHandler):  # type: ignore[misc]
-    """Records requests and uploads."""
+    """Serves one client, and records each request of a file and each upload."""
 
     use_sendfile = False
     banner = "vNET"
