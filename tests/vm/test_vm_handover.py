@@ -1,4 +1,4 @@
-"""A tap that is lent to libvirt's daemon stands among the machine's own devices: it may not stay there."""
+"""Tests that a tap which libvirt's daemon gets through the machine's own namespace does not stay there."""
 
 from __future__ import annotations
 
