@@ -60,8 +60,8 @@ def test_counts_of_nothing_are_open_above_and_one_count_has_no_interval() -> Non
 
 
 def test_bursts_scatter_more_than_a_poisson_law_and_get_a_wider_interval() -> None:
-    """Shows that the counts 24 and 50 get an interval above zero that contains neither end of t's (37 +- 165)
-    nor only the exact law's (29 to 46).
+    """Shows that the counts 24 and 50 get an interval above zero that contains both: t's (37 +- 165) is far
+    below zero, and the exact law's (29 to 46) contains neither.
     """
     found = stats.poisson_interval([24.0, 50.0], "repetition")
     assert found.low and found.high and 0 < found.low < 24 and 50 < found.high < 80

@@ -106,7 +106,9 @@ def test_an_image_is_shown_read_only_and_its_files_stay_whose_they_are(
 
 
 def test_who_has_mounts_of_its_own_sees_it_read_only_too(place: Path) -> None:
-    """Shows that an image is read only, and keeps its owner, also for a daemon with mounts of its own."""
+    """Shows that a daemon with mounts of its own cannot change the owner of an image that was shown to it
+    read only.
+    """
     (place / "image").write_text("image")
     (place / "shown").touch()
     for words in (("mount", "-t", "tmpfs", "none"), ("mount", "--make-shared")):
@@ -172,8 +174,8 @@ def test_qemu_img_writes_what_is_read(place: Path) -> None:
 
 @pytest.mark.skipif(vm_missing() is not None, reason=str(vm_missing()))
 def test_what_qemu_can_do_is_asked_once(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Shows that QEMU's abilities are cached, because without the cache libvirt would ask QEMU for seconds at
-    each call.
+    """Shows that QEMU's capabilities are cached, because libvirt would otherwise ask QEMU for seconds at each
+    call.
     """
     monkeypatch.setenv("XDG_CACHE_HOME", str(place / "cache"))
     connection = Connection(EMBED, place / "lab")

@@ -1,4 +1,6 @@
-"""Tests that a tap which libvirt's daemon gets through the machine's own namespace does not stay there."""
+"""Tests that a tap lent to libvirt's daemon, which is then among the machine's own devices, does not stay
+there after a lab fails.
+"""
 
 from __future__ import annotations
 
