@@ -59,7 +59,7 @@ class Lab:
 
 
 class WrongError(Exception):
-    """A result that differs from the expected one."""
+    """Raised for a result that differs from the expected one."""
 
 
 @dataclass

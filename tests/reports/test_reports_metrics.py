@@ -306,7 +306,9 @@ def test_summary_of_a_whole_run(tmp_path: Path) -> None:
 
 
 def test_guarantees_of_one_name_have_one_figure_and_all_have_to_hold(tmp_path: Path) -> None:
-    """Shows that guarantees of one name give one figure, because two would count as repetitions of a run."""
+    """Shows that guarantees of one name give one figure, which is 0 if one of them fails; two figures would
+    count as repetitions of a run.
+    """
     path = write_run(tmp_path / "run", Shape(qos=1, loss=0.1))
     plan = json.loads((path / "plan.json").read_text())
     plan["flows"][1]["deliveries"][0]["guarantee"] |= {"lossless": False, "single": True}
