@@ -37,7 +37,9 @@ def cpu_s(pid: int) -> float:
 
 
 def ours(launcher: Launcher, pids: dict[str, int], turn: int) -> tuple[float, float]:
-    """Messages for each second of CPU time: (published and confirmed, delivered and acknowledged)."""
+    """Returns the messages for each second of CPU time: (published and confirmed, delivered and
+    acknowledged).
+    """
     before = {name: cpu_s(pids[name]) for name in ("p", "c")}
     sent = {**PUBLISH, "exchange": exchange("ours"), "inflight": 1000, "queue": COUNT}
     got = {**CONSUME, "exchange": exchange("ours"), "queue": f"ours{turn}", "prefetch": 100}

@@ -1,10 +1,11 @@
-"""Counts what a reader of `vnet run` goes through: `make walk`, or `walk.py [DIRECTORY OF ANOTHER CHECKOUT]`.
+"""Counts the steps through the code that a reader of `vnet run` follows: `make walk`, or `walk.py [DIRECTORY
+OF ANOTHER CHECKOUT]`.
 
-Runs `vnet run` under the kernel `fake` and watches the calls of its main thread. A *step* is a call from a
+It runs `vnet run` under the kernel `fake` and watches the calls of the main thread. A *step* is a call from a
 function of one module to a function of another one, counted once however often it happens, as a reader reads
 it once. A step is a *return* if the module that it leads to was entered before and left again. Steps count
-from the modules that order a run (command line, campaign, run, kernels): what parses, plans, reduces and
-draws is entered, and not followed. The lab's own process is not watched.
+from the modules that order a run (command line, campaign, run, kernels); modules that parse, plan, reduce and
+draw are entered, but not followed. The lab's own process is not watched.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ Function = tuple[str, str]  # module and name
 
 @dataclass
 class Walk:
-    """The steps of one run, in their order; `returns` are those that lead back."""
+    """The steps of one run, in their order; `returns` counts those that lead back."""
 
     tree: Path
     steps: dict[tuple[Function, Function], bool] = field(default_factory=dict)  # step -> whether it returns
@@ -33,7 +34,7 @@ class Walk:
     _importing: int = 0
 
     def watch(self, frame: FrameType, event: str, _argument: Any) -> None:
-        """The profile function of the main thread."""
+        """Records a step between modules; it is the profile function of the main thread."""
         if event not in ("call", "return") or (function := self._function(frame)) is None:
             return
         if function[1] == "<module>":
@@ -50,7 +51,7 @@ class Walk:
             self.steps.setdefault((caller, function), function[0] in self._left)
 
     def _function(self, frame: FrameType) -> Function | None:
-        """The function of a frame; None outside the product."""
+        """Returns the function of a frame; None outside the product's modules."""
         module = str(frame.f_globals.get("__name__", ""))
         ours = module.split(".")[0] in PRODUCT and frame.f_code.co_filename.startswith(str(self.tree))
         return (module, frame.f_code.co_qualname if sys.version_info >= (3, 11) else "") if ours else None
@@ -63,11 +64,11 @@ class Walk:
 
     @property
     def returns(self) -> int:
-        """How many steps lead back into a module already left."""
+        """The number of steps that lead back into a module already left."""
         return sum(self.steps.values())
 
     def text(self) -> str:
-        """The two counts, and the modules that the steps lead to."""
+        """Returns the counts of steps, returns and modules as one line."""
         modules = {to for _, (to, _) in self.steps}
         return (
             f"{len(self.steps)} steps between modules, {self.returns} of them returns; {len(modules)} modules"
@@ -75,7 +76,7 @@ class Walk:
 
 
 def walked(tree: Path) -> Walk:
-    """Runs `vnet run` of the checkout `tree` in this process and returns its walk."""
+    """Runs `vnet run` of the checkout `tree` in this process and returns its steps."""
     sys.path.insert(0, str(tree))
     from orchestrator.cli.main import vnet
 
@@ -92,7 +93,7 @@ def walked(tree: Path) -> Walk:
 
 
 def main(arguments: list[str]) -> int:
-    """Prints the walk; with --steps each step, too."""
+    """Prints the counts of the walk; with --steps also each step."""
     trees = [Path(word).resolve() for word in arguments if word != "--steps"]
     walk = walked(trees[0] if trees else HERE)
     if "--steps" in arguments:

@@ -18,7 +18,7 @@ _NUMBER = re.compile(r"\s*[-+]?[0-9.]+\s*")
 
 
 class UnitError(ValueError):
-    """An invalid quantity: `rule` names the mistake, `remedy` a correct form."""
+    """Raised for an invalid quantity: `rule` names the mistake, `remedy` a correct form."""
 
     def __init__(self, rule: str, remedy: str) -> None:
         self.rule, self.remedy = rule, remedy

@@ -18,7 +18,7 @@ from .vms import own_link
 
 
 class CloneError(ValueError):
-    """The group cannot be cloned; the text is the reason."""
+    """Raised if a group cannot be cloned; the text is the reason."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -21,7 +21,7 @@ _FONT = "Helvetica,Arial,sans-serif"
 
 
 class GraphError(RuntimeError):
-    """graphviz is not installed, takes too long or rejects the drawing."""
+    """Raised if graphviz is not installed, takes too long or rejects the drawing."""
 
 
 FORMATS = ("svg", "png", "pdf")

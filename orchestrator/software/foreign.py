@@ -23,7 +23,7 @@ class Daemons:
 
 @dataclass(frozen=True)
 class Foreign:
-    """How an import turns a program of another tool's topology into software of this kind."""
+    """Converts a program of another tool's topology into software of this kind."""
 
     recognises: Callable[[str], bool]  # a container's image, or a kind's name
     file: str  # its configuration, where a container has it: "/etc/..."

@@ -147,8 +147,8 @@ def _packets(stream: Mapping[str, Any], flow: Flow) -> Iterator[tuple[float, int
 
 
 def _offers(stream: Mapping[str, Any], flow: Flow) -> Offered:
-    """Returns the offered load of a publisher: each event with its repetitions, which may meet those of the
-    event before.
+    """Returns the offered load of a publisher: each event with its repetitions, which may overlap those of
+    the previous event.
     """
     length = length_bytes((stream["gocb_ref"], stream["dat_set"], stream["go_id"]), stream["entries"])
     each = 1 + len(stream["retransmit_ns"])

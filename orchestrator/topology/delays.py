@@ -61,7 +61,7 @@ class OwnDelays(str):
 
 
 class DelaysError(LineError):
-    """A mistake in a line of a delays file."""
+    """Raised for a mistake in a line of a delays file."""
 
 
 def read(text: str) -> Delays:

@@ -44,7 +44,7 @@ MOST_STATES = 100_000
 
 
 class TraceError(LineError):
-    """A mistake in a line of a trace file."""
+    """Raised for a mistake in a line of a trace file."""
 
 
 @dataclass(frozen=True)

@@ -76,7 +76,7 @@ def positive(terms: Sequence[tuple[float, Value]], reason: str) -> Judgement:
 
 
 def within(value: float, low: float, high: float, reason: str) -> Judgement:
-    """Holds if the value is from `low` to `high`, else fails."""
+    """Returns the verdict "holds" if the value is from `low` to `high`, else "fails"."""
     return Judgement(HOLDS if low <= value <= high else FAILS, reason)
 
 

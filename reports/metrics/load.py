@@ -37,8 +37,8 @@ def interval_ns(table: pl.DataFrame, by: str) -> int:
 
 
 def load_metrics(run: Run, only: tuple[str, ...] | None = None) -> list[Metric]:
-    """Means over the hold for each set of nodes (or those in `only`) and quantity; empty without node samples
-    or hold.
+    """Returns the means over the hold for each set of nodes (or those in `only`) and quantity; empty without
+    node samples or hold.
     """
     table, hold = run.table("nodes"), phases(run).get("hold")
     if table is None or hold is None:

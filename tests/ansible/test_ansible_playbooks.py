@@ -105,7 +105,7 @@ def test_a_server_is_made_ready_once(controller: Controller, bare_server: int) -
 
 
 def _settings_of(root: Path) -> list[str | None]:
-    """The contents of the files that host.yml writes; None for one that does not exist."""
+    """Returns the contents of the files that host.yml writes; None for one that does not exist."""
     files = [root / "etc/sysctl.d/60-vnet.conf", root / "etc/security/limits.d/60-vnet.conf"]
     return [file.read_text() if file.exists() else None for file in files]
 

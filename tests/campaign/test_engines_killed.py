@@ -168,8 +168,10 @@ def until(deadline_s: float, probe: Callable[[], bool]) -> None:
 @pytest.mark.skipif(not find_binaries(), reason="no User-Mode Linux kernel: apt-get install user-mode-linux")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_a_campaign_is_told_to_end_while_its_workers_go(tmp_path: Path, number: int) -> None:
-    """Shows that workers started as replacements are stopped as well, also if the campaign runs in a script
-    that ignores Ctrl-C.
+    """Shows that a campaign ends as interrupted, and leaves no lab, although all its processes are ended just
+    before and new workers start in their place.
+
+    The shell ignores Ctrl-C, as for a script in the background.
     """
     (tmp_path / "c.yaml").write_text(CAMPAIGN.replace("hold: 1 s", "hold: 1 h"))
     agent = {} if (PROJECT / "target/release/vnet-agent").exists() else {"VNET_AGENT": "/bin/true"}

@@ -116,8 +116,8 @@ def test_ipv6_and_its_extension_headers(tmp_path: Path) -> None:
 
 
 def test_fragments_are_packets_of_their_own(tmp_path: Path) -> None:
-    """Shows that the table gives the bytes of a transport header in each fragment, for which tshark gives no
-    length.
+    """Shows that each fragment is a packet of its own: only the first has ports and payload bytes, which
+    tshark does not give.
     """
     segment = tcp(b"y" * 64, ACK | PSH)
     frames = [

@@ -23,8 +23,8 @@ MARK = "clock-set"
 
 
 def marked(case: Case, results: Path) -> str:
-    """Returns a text about a run whose packets have times outside its phases but which is not marked; empty
-    if there is none.
+    """Returns a text about a run with packets outside its phases that has no mark for it; empty if there is
+    none.
     """
     for file in results.rglob("manifest.json"):
         manifest = json.loads(file.read_text())

@@ -114,8 +114,8 @@ def tried(name: str, document: Any, folder: Path) -> str:
 
 
 def sweep(seeds: Iterator[int], seconds: float) -> Counter[str]:
-    """Tries the seeds for so many seconds, prints the forbidden outcomes, and returns the number of each
-    outcome.
+    """Tries the seeds for so many seconds, prints forbidden outcomes and cases that take more than 20 s, and
+    returns the number of each outcome.
     """
     found: Counter[str] = Counter()
     until = time.monotonic() + seconds

@@ -59,7 +59,7 @@ class Lab:
 
 
 class WrongError(Exception):
-    """A result that differs from the expected one."""
+    """Raised for a result that differs from the expected one."""
 
 
 @dataclass
@@ -103,7 +103,7 @@ class Soak:
         lab.up, lab.stopped, lab.steps, lab.first = True, set(), 0, None
 
     def up_again(self, lab: Lab) -> None:
-        """Asserts that a second lab of the same name is refused, and that the first goes on."""
+        """Insists that a second `vnet up` of the same name fails with a message that names the lab."""
         said = self.ask(None, "up", f"{lab.name}.yaml", "--kernel", "host", "--results", "out")
         self.insist(lab.name in said, f"the second of a name was told: {said}")
 
@@ -139,7 +139,7 @@ class Soak:
         lab.up, lab.dead = False, True
 
     def refused(self, lab: Lab) -> None:
-        """Asserts that a command on a dead lab fails."""
+        """Insists that a command on a dead lab fails."""
         self.ask(None, "exec", lab.name, "client", "--", "true")
 
     def down(self, lab: Lab) -> None:
@@ -169,8 +169,8 @@ class Soak:
         return int(pid)
 
     def grown(self, lab: Lab) -> None:
-        """Insists that a lab's process has about the same size and descriptors after many steps as after the
-        first ten.
+        """Insists that a lab's process has grown by at most GROWN_KIB and two descriptors since
+        step SETTLED.
         """
         if not lab.up:
             return
@@ -189,7 +189,9 @@ class Soak:
         self.insist(more[1] <= 2, f"{lab.name} holds {more[1]} more descriptors after {lab.steps} steps")
 
     def count(self) -> None:
-        """Counts, while no lab is up, the objects of this soak on the machine."""
+        """Counts, while no lab is up, this soak's processes, namespaces, groups, mounts and files, and
+        insists that none is more than the first time.
+        """
         for run in (self.case.base / "out").glob("*/*"):
             shutil.rmtree(run)
         state = self.case.base / "s"

@@ -40,7 +40,7 @@ def processes(line: CommandLine, role: str) -> list[int]:
 
 
 def stopped(pids: list[int], seconds: float) -> None:
-    """Stops the processes for so many seconds."""
+    """Stops the processes (SIGSTOP), waits `seconds`, and continues them."""
     for pid in pids:
         os.kill(pid, signal.SIGSTOP)
     time.sleep(seconds)

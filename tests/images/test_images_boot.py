@@ -168,8 +168,8 @@ def test_cloud_init_makes_the_users_machine_and_brings_the_agent(boot: Boot, tmp
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_a_users_own_disk_boots_itself(boot: Boot, tmp_path: Path) -> None:
-    """Shows that a copy of `debian`, which counts as a user's disk, boots by its own firmware path, boot
-    loader and kernel.
+    """Shows that a copy of `debian`, which counts as a user's disk, boots with its own boot loader and
+    kernel, and is never written.
     """
     copy, seed = tmp_path / "own.qcow2", tmp_path / "seed.img"
     shutil.copyfile(str(built("debian").disk), copy)

@@ -1,5 +1,5 @@
-"""Tests that a lab can be reached once it prints its next message, because a reader of that message may ask
-it at once.
+"""Tests that a guest reports the lab's control socket before it passes on the lab's next line, because a
+reader of that line may use the socket at once.
 """
 
 from __future__ import annotations

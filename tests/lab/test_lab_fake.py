@@ -104,7 +104,7 @@ def test_an_event_limits_the_cpu_of_nodes(start: Start) -> None:
 
 
 def flows_of_every_pattern() -> tuple[Flow, ...]:
-    """Returns flows of every pattern from alpha: pushes in bursts of two, a request to two receivers, and a
+    """Returns flows of every pattern from alpha: a push, a request and a stream in bursts of two, and a
     greedy transfer.
     """
     sure = Guarantee("sure", "nothing is lost", lossless=True)

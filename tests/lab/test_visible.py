@@ -86,8 +86,8 @@ def test_hidden_files_that_a_command_names_need_mounts(
 def test_it_is_refused_before_anything_is_made(
     tmp_path: Path, below_tmp: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Shows that the refusal also comes with results below the mounted directory, which exists for the lab
-    then but is empty.
+    """Shows that a mounted path below /tmp, which a lab kernel hides, is refused before anything is made,
+    also if the results are below that path.
     """
     file = tmp_path / "seen.yaml"
     file.write_text(FILE % f", mounts: {{read: [{below_tmp}]}}")

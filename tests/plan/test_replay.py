@@ -80,8 +80,8 @@ def test_only_what_the_trace_says_is_changed() -> None:
 @settings(deadline=None, max_examples=50)
 @given(st.integers(10**5, 10**9), st.lists(st.integers(1, 100), min_size=2, max_size=5))
 def test_classes_keep_their_shares_of_the_rate(rate_bps: int, weights: list[int]) -> None:
-    """Shows that at any rate no class is guaranteed more than its ceiling, nor all together more than the
-    rate.
+    """Shows that at any rate each class keeps its share, and that guaranteed rates exceed neither the
+    ceilings nor, together, the rate.
     """
     whole = sum(weights) * 10**6
     classes = tuple(

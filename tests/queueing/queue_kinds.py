@@ -57,7 +57,9 @@ ALL = RATED | HELD | DELAYED | STEERED | PLAIN
 
 
 def changed(kind: str) -> Impairment:
-    """Returns the same kind with other numbers, which a change must set without losing queued packets."""
+    """Returns an example of the same kind of queue with other numbers, which a change must set without losing
+    queued packets.
+    """
     before = RATED[kind]
     assert before.queue is not None
     other: dict[str, Discipline] = {

@@ -63,7 +63,9 @@ def test_a_change_of_numbers_keeps_what_waits(kind: str) -> None:
 
 @pytest.mark.parametrize("name", ALL)
 def test_any_other_number_in_the_kernel_is_noticed(name: str) -> None:
-    """Shows that the read-back notices a change of any number or word, except `limit` of a token bucket."""
+    """Shows that the read-back notices a change of any value, except the places of qdiscs and a token
+    bucket's burst.
+    """
     wanted = ALL[name]
     entries = tools((Impairment(), wanted))
     for place, entry in enumerate(entries):

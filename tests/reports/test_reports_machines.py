@@ -25,7 +25,7 @@ LATENCY, CPU = Of(traffic_class="alarms"), Of(group="brokers", role="broker")
 
 
 def cells(machines: str, adds: dict[str, float], spread: float, seed: int = 1) -> list[Cell]:
-    """Returns runs of two very different conditions, each repeated on all the machines."""
+    """Returns cells of two very different conditions, each repeated once on every machine."""
     rng = np.random.default_rng(seed)
 
     def metrics(condition: int, machine: str) -> list[Metric]:

@@ -60,8 +60,8 @@ def test_counts_of_nothing_are_open_above_and_one_count_has_no_interval() -> Non
 
 
 def test_bursts_scatter_more_than_a_poisson_law_and_get_a_wider_interval() -> None:
-    """Shows that the counts 24 and 50 get an interval above zero that contains neither end of t's (37 +- 165)
-    nor only the exact law's (29 to 46).
+    """Shows that the counts 24 and 50 get an interval above zero that contains both: t's (37 +- 165) is far
+    below zero, and the exact law's (29 to 46) contains neither.
     """
     found = stats.poisson_interval([24.0, 50.0], "repetition")
     assert found.low and found.high and 0 < found.low < 24 and 50 < found.high < 80
@@ -306,7 +306,9 @@ def test_summary_of_a_whole_run(tmp_path: Path) -> None:
 
 
 def test_guarantees_of_one_name_have_one_figure_and_all_have_to_hold(tmp_path: Path) -> None:
-    """Shows that guarantees of one name give one figure, because two would count as repetitions of a run."""
+    """Shows that guarantees of one name give one figure, which is 0 if one of them fails; two figures would
+    count as repetitions of a run.
+    """
     path = write_run(tmp_path / "run", Shape(qos=1, loss=0.1))
     plan = json.loads((path / "plan.json").read_text())
     plan["flows"][1]["deliveries"][0]["guarantee"] |= {"lossless": False, "single": True}

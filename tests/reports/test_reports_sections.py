@@ -148,8 +148,8 @@ def test_transfers_say_rate_and_retransmissions(anything: Path) -> None:
 
 
 def test_a_transfer_that_stood_still_was_slow() -> None:
-    """Shows the rate of a transfer that stalled for 9 s, and whose last count comes a moment after the
-    previous one.
+    """Shows that a transfer's mean rate includes the 9 s in which it stalled, and that a last count just
+    after the previous one does not distort it.
     """
     counts = [(second, second * 1_000_000) for second in range(11)]
     counts += [(second, (second - 10) * 1_000_000) for second in range(20, 31)]
@@ -197,8 +197,8 @@ def test_links_have_utilisation_where_a_rate_was_asked(anything: Path) -> None:
 
 
 def test_utilisation_is_of_the_rate_of_the_moment_and_counters_may_begin_anew() -> None:
-    """Shows the utilisation of 8 Mbit/s at rates of 10, 20 and none, and the drops although new qdiscs
-    restart the counters.
+    """Shows that utilisation uses the rate of each moment (8 Mbit/s at rates of 10, 20 and none), and that
+    restarted counters do not distort the share of drops.
     """
     seconds = range(30)
     links = pl.DataFrame(
@@ -253,8 +253,8 @@ def test_addresses_on_the_near_side_of_a_link(anything: Path) -> None:
 
 
 def test_a_link_between_nodes_has_two_sides() -> None:
-    """Shows that a link between nodes separates their addresses, also if another link joins the
-    same nodes.
+    """Shows the addresses on the first side of a link between nodes; with forwarding nodes and another link
+    around it, both addresses are on that side.
     """
     faces = {"left": ("wire", "10.0.0.1"), "right": ("wire", "10.0.0.2")}
     nodes = [

@@ -149,8 +149,8 @@ def test_a_name_is_a_part_of_no_path_and_no_command(text: str, name: str) -> Non
 def test_under_any_umask_nobody_else_writes_a_state_or_calls_a_lab(
     mask: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Shows that under any umask (Ubuntu's is 002) state directory and control socket are closed to others
-    and accepted later.
+    """Shows that under any umask, such as Ubuntu's 002, others can write neither the state directories nor
+    the control socket.
     """
     root = tmp_path / "vnet"
     monkeypatch.delenv("VNET_STATE_DIR", raising=False)

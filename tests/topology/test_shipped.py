@@ -1,6 +1,6 @@
-"""Every campaign that ships: each of its points is good, and what is planned of it fits together.
+"""Tests every shipped campaign: each of its points is valid, and a sample of its cells can be planned.
 
-The command line checks the files of few runs whole (tests/cli/test_command_line.py).
+tests/cli/test_command_line.py checks the files with few runs completely.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ CAMPAIGNS = [file for file in sorted(TOPOLOGIES.rglob("*.yaml")) if file.stem in
 
 
 def planned(campaign: Campaign, each: int) -> int:
-    """Plans each such cell of the first repetition, and the last one; how many these were."""
+    """Plans every `each`-th cell of the first repetition, and the last one; returns their number."""
     first = [cell for cell in campaign.cells if cell.repetition == 1]
     cells = [cell for cell in first if cell.index % each == 0 or cell is first[-1]]
     for cell in cells:
@@ -42,7 +42,7 @@ def test_every_point_of_a_large_campaign_is_planned(file: Path) -> None:
 
 
 def test_one_wrong_point_among_many_is_named(tmp_path: Path) -> None:
-    """The last of three points has a delay, beside which a link cannot hold its senders back."""
+    """Shows that the problem names point 3, whose delay conflicts with backpressure."""
     (tmp_path / "middleware.yaml").write_bytes((TOPOLOGIES / "papers/middleware.yaml").read_bytes())
     given = (("ice", 0), ("rmi", 0), ("ice", 25))
     points = "".join(f"    - {{use: {use}, delay: {delay} ms}}\n" for use, delay in given)

@@ -1,4 +1,6 @@
-"""Templates that need too much memory, time or text are refused, and the machine keeps its memory."""
+"""Tests that templates which need too much memory, time or text are refused without using up the machine's
+memory.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Places for runs in virtual time, and the run that every other one must equal."""
+"""Provides directories for runs in virtual time, and the run that every other one must equal."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ def _kernel() -> None:
 
 @pytest.fixture(scope="session")
 def places(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Place]:
-    """Makes a fresh place of the name given."""
+    """Returns a function that makes a new place of the given name."""
     return lambda name: Place(tmp_path_factory.mktemp(name))
 
 
 @pytest.fixture(scope="session")
 def baseline(places: Callable[[str], Place]) -> Ran:
-    """The run that every other one must equal."""
+    """Returns the run that every other one must equal."""
     return places("base").run()
 
 
 @pytest.fixture
 def place(tmp_path: Path) -> Iterator[Place]:
-    """A place whose labs are gone when the test ends."""
+    """Yields a place, and asserts at the end that its labs are gone."""
     made = Place(tmp_path)
     yield made
     state = tmp_path / "state"

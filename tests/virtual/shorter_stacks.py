@@ -1,4 +1,4 @@
-"""topologies/papers/priority-stacks.yaml with less patience: each load lasts a part of its time."""
+"""Shortens topologies/papers/priority-stacks.yaml: each load lasts a part of its time."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ FILE = Path(__file__).parents[2] / "topologies/papers/priority-stacks.yaml"
 
 
 def shorter(parts: int = 3) -> str:
-    """The file with its times divided."""
+    """Returns the file's text with its times divided by `parts`."""
 
     def sooner(found: re.Match[str]) -> str:
         return f"{found[1]}{int(found[2]) / parts:.3f} s"

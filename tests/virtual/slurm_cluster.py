@@ -1,4 +1,4 @@
-"""A real Slurm for tests, in namespaces of its own (slurm_cluster.sh): commands enter them."""
+"""Runs a real Slurm for tests in namespaces of its own (slurm_cluster.sh), which commands enter."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SPACES = ("--net", "--mount", "--pid", "--uts", "--ipc")
 
 
 def slurm_missing() -> str | None:
-    """Why no Slurm can be started here; None if it can."""
+    """Returns the reason why Slurm cannot be started here; None if it can."""
     if os.geteuid() != 0:
         return "only root can start Slurm"
     missing = [program for program in ("munged", "slurmctld", "slurmd") if shutil.which(program) is None]
@@ -25,13 +25,13 @@ def slurm_missing() -> str | None:
 
 @dataclass(frozen=True)
 class Cluster:
-    """first: the id of its first process."""
+    """A running Slurm; `first` is the pid of its first process."""
 
     directory: Path
     first: str
 
     def at(self, cwd: Path) -> tuple[str, ...]:
-        """The command that starts a program inside, in that directory."""
+        """Returns the words that start a program in the cluster's namespaces, in that directory."""
         cache = os.environ.get("XDG_CACHE_HOME", str(Path("~/.cache").expanduser()))  # the lab's kernel
         settings = (
             f"SLURM_CONF={self.directory}/slurm.conf",
@@ -41,11 +41,11 @@ class Cluster:
         return ("nsenter", "-t", self.first, *SPACES, "env", f"--chdir={cwd}", *settings)
 
     def queue(self) -> list[str]:
-        """Jobs that Slurm knows and that have not ended, by id."""
+        """Returns the ids of the jobs that have not ended."""
         return self.ran("squeue", "--noheader", "--format", "%i").split()
 
     def ran(self, *argv: str) -> str:
-        """The output of a program of Slurm."""
+        """Runs a program of Slurm and returns its output."""
         return subprocess.run(
             [*self.at(self.directory), *argv], capture_output=True, text=True, check=True
         ).stdout
@@ -53,7 +53,7 @@ class Cluster:
 
 @contextmanager
 def cluster(directory: Path) -> Iterator[Cluster]:
-    """Its processes end with it, whatever it runs."""
+    """Yields a Slurm; all its processes end with it."""
     directory.mkdir()
     script = Path(__file__).with_suffix(".sh")
     argv = ["unshare", *SPACES, "--fork", "--kill-child", "--mount-proc", str(script), str(directory)]
@@ -65,7 +65,7 @@ def cluster(directory: Path) -> Iterator[Cluster]:
 
 
 def _ready(process: subprocess.Popen[str]) -> str:
-    """The id of its first process."""
+    """Waits until Slurm is ready and returns the pid of its first process."""
     assert process.stdout is not None
     with selectors.DefaultSelector() as selector:
         selector.register(process.stdout, selectors.EVENT_READ)

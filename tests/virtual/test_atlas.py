@@ -1,4 +1,4 @@
-"""Two points of the atlas, run, collected and shown through the real command line."""
+"""Runs two points of the atlas, collects them and shows the atlas, through the real command line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Each lab in virtual time runs on a core of its own; what watches it from outside goes where it likes."""
+"""Tests that each lab in virtual time runs on a core of its own, and that its observers outside are not
+bound.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ ARGUMENTS = ("campaign", "run", "two.yaml", "--time", "virtual", "--jobs", "2", 
 
 
 def may_use(pid: int) -> set[str]:
-    """The cores of a process, as the kernel lists them; empty where it has ended."""
+    """Returns the kernel's list of the cores that a process may use; empty if it has ended."""
     try:
         lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     except (FileNotFoundError, ProcessLookupError):
@@ -33,7 +35,7 @@ def may_use(pid: int) -> set[str]:
 
 
 def guest(state_dir: Path) -> set[str]:
-    """The cores of the processes that a guest's kernel and its programs are; empty until programs run."""
+    """Returns the cores of the processes of a guest's kernel and its programs; empty before programs run."""
     kernel = [p.pid for p in processes(state_dir) if p.role == "uml"]
     if not kernel:
         return set()

@@ -1,4 +1,6 @@
-"""Small random networks in virtual time: no message takes longer than network calculus lets it."""
+"""Tests that in small random networks in virtual time no message takes longer than its network-calculus
+bound.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ STACK = {"prio": {"first": {"dscp": ["EF"]}, "rest": {}}}
 
 
 def network(draw: random.Random) -> dict[str, Any]:
-    """Two rows of switches, senders at them and a receiver at the end; links of random rates and queues."""
+    """Draws two rows of switches with senders, a receiver at the end, and links of random rates
+    and queues.
+    """
     made: dict[str, Any] = {
         "name": "random",
         "seed": draw.randrange(1000),

@@ -1,4 +1,6 @@
-"""Nodes made of a container image, in virtual time: one of the machine's own shell, one that is refused."""
+"""Tests nodes made from container images in virtual time: an image of the machine's own shell, and a refused
+one.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,7 @@ CONFIG = {"Entrypoint": ENTRYPOINT, "Env": ["COLOUR=blue"], "WorkingDir": "/srv"
 
 
 def _shell() -> bytes:
-    """A layer with dash and what it is linked to."""
+    """Returns a layer with dash and the libraries that it needs."""
     linked = subprocess.run(["ldd", "/bin/dash"], capture_output=True, text=True, check=True).stdout
     files = re.findall(r"(/\S+) \(0x", linked)
     text = made.entry("srv/text", b"of the image\n")
@@ -45,7 +47,7 @@ def _shell() -> bytes:
 
 @pytest.fixture
 def archives(place: Place) -> Iterator[Path]:
-    """Where they are made; afterwards their unpacked files are not there any more."""
+    """Yields the directory for archives; removes their unpacked files afterwards."""
     yield place.cwd
     for path in place.cwd.glob("*.tar"):
         digest = oci.read(path).digest

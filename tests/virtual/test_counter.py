@@ -1,4 +1,6 @@
-"""Programs that read the time stamp counter repeat in virtual time and are told the lab's time."""
+"""Tests that programs which read the time stamp counter are reproducible in virtual time and get the lab's
+time.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ pytestmark = [
 
 
 def pair(place: Place, left: dict[str, Any], right: dict[str, Any]) -> None:
-    """A topology of two nodes, the software of each, and a capture between them."""
+    """Writes a topology of two nodes with the given software, and a capture between them."""
     nodes = {
         "left": {"segment": "lan", "address": "10.50.0.1", "software": left},
         "right": {"segment": "lan", "address": "10.50.0.2", "software": right},
@@ -42,7 +44,9 @@ def pair(place: Place, left: dict[str, Any], right: dict[str, Any]) -> None:
 
 
 def reader(place: Place) -> dict[str, Any]:
-    """The program, built here: a guest on a busy machine takes long to compile."""
+    """Compiles the program here, because a guest on a busy machine compiles slowly, and returns its software
+    entry.
+    """
     made = place.cwd / "counter"
     subprocess.run(["cc", "-O2", "-o", str(made), str(HERE / "counter.c")], check=True)
     command = "base64 -d counter.text > counter && chmod +x counter && exec ./counter 10.50.0.2"
@@ -51,7 +55,7 @@ def reader(place: Place) -> dict[str, Any]:
 
 
 def found(run_dir: Path) -> dict[str, float]:
-    """The output of counter.c."""
+    """Returns the values that counter.c printed, by name."""
     lines = (run_dir / "raw" / "logs" / "left.counter.log").read_text().splitlines()
     return {name: float(value) for name, value in map(str.split, lines)}
 

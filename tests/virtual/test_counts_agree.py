@@ -1,4 +1,6 @@
-"""In virtual time independent counts of a lab agree to the frame and the byte, whatever its links do."""
+"""Tests that independent counts of a lab in virtual time agree to the frame and the byte, whatever its links
+do.
+"""
 
 from __future__ import annotations
 
@@ -99,7 +101,7 @@ def test_every_count_of_a_lab_agrees_and_one_that_is_changed_is_found(place: Pla
 
 
 def bad_after(run_dir: Path, name: str, lines: list[str]) -> set[str]:
-    """The checks that fail of a copy of the run whose raw file has these lines."""
+    """Returns the checks that fail for a copy of the run whose raw file has these lines."""
     copy = run_dir.with_name(f"{run_dir.name}-changed")
     shutil.copytree(run_dir, copy)
     (copy / "raw" / name).write_text("\n".join(lines) + "\n")

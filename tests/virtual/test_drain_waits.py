@@ -1,4 +1,6 @@
-"""The drain waits for what is on its way: in a slow queue, or at a TCP sender that will send it again."""
+"""Tests that the drain waits for messages in flight: in a slow queue, or at a TCP sender that will retransmit
+them.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ run: {hold: 3 s, drain: 60 s}
 
 
 def test_slow_queues_and_repetitions_are_waited_for_and_nothing_more(tmp_path: Path) -> None:
-    """A frame takes the slow link 0.83 s; what TCP sends again after 1.9 s comes up to 1.9 s later."""
+    """Shows that all messages arrive, over a link on which a frame takes 0.83 s and by TCP retransmissions
+    1.9 s later, and that the drain then ends early.
+    """
     place = Place(tmp_path)
     (tmp_path / "drains.yaml").write_text(LAB)
     run = place.run(file="drains.yaml").run_dir

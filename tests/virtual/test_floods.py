@@ -1,4 +1,6 @@
-"""A sender that is faster than the rate: the link loses what its queue cannot hold, and holds nobody back."""
+"""Tests a sender that is faster than the rate: the link drops what its queue cannot hold, and the sender is
+not slowed down.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,9 @@ def flood(to: str) -> str:
 
 
 def pairs(wires: bool = False) -> tuple[list[str], list[str], list[str]]:
-    """Segments, nodes and links: for each kind of queue a sender and a receiver; `wires`: side by side."""
+    """Returns segments, nodes and links with a sender and a receiver for each kind of queue; with `wires` the
+    link joins both directly.
+    """
     segments, nodes, links = [], [], []
     for number, (name, (queue, _)) in enumerate(QUEUES.items()):
         net = f'{{"subnet": "10.{number}.0.0/24"}}'
@@ -105,7 +109,9 @@ def test_half_of_a_flood_at_twice_the_rate_is_lost(run: Path, name: str) -> None
 
 
 def half_is_lost(run: Path, name: str) -> None:
-    """The sender is not held back, the queue drops what it cannot hold, and what waits in it is late."""
+    """Asserts that the sender is not slowed down, that the queue drops the excess, and that queued messages
+    are late by at most the queue.
+    """
     table, limit = account(run, name), LIMITS[name]
     assert table.height == table.get_column("seq").max() + 1, "the sender is not held back"
     assert table.select((pl.col("sent_ns") - pl.col("scheduled_ns")).max()).item() < 2 * MS
@@ -123,7 +129,7 @@ def half_is_lost(run: Path, name: str) -> None:
 
 @pytest.mark.parametrize("name", LIMITS)
 def test_what_was_lost_is_what_the_link_dropped(run: Path, name: str) -> None:
-    """A second count: the kernel's of the link's own queue."""
+    """Shows that the lost messages equal the kernel's own count of drops in the link's queue."""
     assert dropped(run, name) == account(run, name).get_column("received_ns").null_count()
 
 

@@ -1,4 +1,4 @@
-"""FTP in virtual time: every file is accounted for, also those that a cut of the link takes away."""
+"""Tests FTP in virtual time: every file is accounted for, also those lost by a cut of the link."""
 
 from __future__ import annotations
 

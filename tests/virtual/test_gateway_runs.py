@@ -1,4 +1,4 @@
-"""The experiment of chapter 7, once with the framework and once without, in virtual time."""
+"""Runs the experiment of chapter 7 in virtual time, with the cooperation framework and without it."""
 
 from __future__ import annotations
 
@@ -56,7 +56,10 @@ def test_without_it_the_paper_is_repeated_to_a_few_per_cent(place: Place) -> Non
 @pytest.mark.sweep
 @pytest.mark.slow
 def test_strict_priority_serves_the_first_and_starves_the_last(place: Place) -> None:
-    """Smaller: queueing/test_queue_traffic.py on such queues, reports/test_reports_ccc.py on this table."""
+    """Shows the missed deadlines of each scheme: strict priority serves the first class and starves the last.
+
+    Smaller tests: queueing/test_queue_traffic.py of such queues, reports/test_reports_ccc.py of this table.
+    """
     ran = place.run("--lab", "queues", file=str(PROJECT / "topologies/papers/ccc-2011-queues.yaml"))
     (table,) = beyond.tables(study_of_run(ran.run_dir))
     rows = {row[0]: [float(cell) for cell in row[1:] if cell] for row in table.rows}

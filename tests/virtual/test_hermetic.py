@@ -1,4 +1,6 @@
-"""Other software of a machine reaches no run: 20 packages, settings, secrets, another name, memory, cores."""
+"""Tests that a run does not depend on the machine's other software: 20 packages, settings, secrets, host
+name, memory, cores.
+"""
 
 from __future__ import annotations
 
@@ -70,14 +72,16 @@ def test_twenty_more_packages_change_no_byte(places: Callable[[str], Place], tmp
 
 
 def logs(ran: Ran) -> dict[str, str]:
-    """The output of the programs of the node `eye`."""
+    """Returns the output of the programs of the node `eye` by file name."""
     found = {path.name: path.read_text() for path in sorted(ran.run_dir.glob("raw/logs/eye*.log"))}
     assert len(found) == 4 and all(found.values()), sorted(found)
     return found
 
 
 def lived_in(tree: Path) -> Path:
-    """Files of 20 packages that no program of the lab needs, which dpkg knows, and of nobody's package."""
+    """Adds to a root the files of 20 packages, which dpkg knows and no program of the lab needs, and files of
+    no package.
+    """
     for top in ("etc", "usr", "var", "opt", "over"):
         (tree / top).mkdir()
     for n in range(PACKAGES):

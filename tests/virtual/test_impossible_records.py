@@ -1,4 +1,4 @@
-"""Programs of one's own whose records cannot be, each in its own way, and one that writes them late."""
+"""Tests users' programs whose records are invalid, each in another way, and one that writes them late."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def liars(tmp_path_factory: pytest.TempPathFactory) -> Ran:
 
 
 def warned(ran: Ran, mode: str) -> list[dict[str, Any]]:
-    """Warnings that name the node or the class of a mode."""
+    """Returns the warnings that name the node or the class of a mode."""
     places = (f"nodes.{mode}.send: ", f"({mode}: ", f", {mode}: ", f"{mode}: ")
     return [w for w in ran.manifest["warnings"] if any(place in w["text"] for place in places)]
 
@@ -163,7 +163,9 @@ nodes:
 
 
 def test_the_drain_waits_for_records_that_a_program_owes_and_no_longer(place: Place) -> None:
-    """The last request is due before 4 s and settled by 7.5 s, since each takes 1.5 s."""
+    """Shows that the drain waits until the last record, of a request due before 4 s and settled by 7.5 s, and
+    then ends.
+    """
     (place.cwd / "owing.yaml").write_text(
         OWING + file("slow.py", SLOW) + "run: {ramp: 0 s, hold: 4 s, drain: 30 s}\n"
     )

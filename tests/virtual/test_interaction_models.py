@@ -1,4 +1,4 @@
-"""The paper's interaction models at a small size: who answers, what repairs, and no frame above 127 bytes."""
+"""Tests the paper's interaction models at a small size: answers, repairs, and no frame above 127 bytes."""
 
 from __future__ import annotations
 

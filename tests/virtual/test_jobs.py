@@ -1,4 +1,6 @@
-"""Runs of a campaign side by side: the bytes of one alone, and a journal that loses only those in flight."""
+"""Tests parallel runs of a campaign: they give the bytes of a single run, and a kill loses only the runs in
+progress.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +65,7 @@ def test_one_after_the_other_and_with_a_worker_killed_the_tables_are_the_same(pl
 
 
 def kill_a_worker(process: subprocess.Popen[str], campaign: Path) -> str:
-    """kill -9 to the worker of a lab that has begun; the run directory that it leaves."""
+    """Kills (kill -9) the worker of a lab that has begun, and returns the run directory that it leaves."""
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline:
         assert process.poll() is None, process.communicate()
@@ -79,7 +81,9 @@ def kill_a_worker(process: subprocess.Popen[str], campaign: Path) -> str:
 
 
 def tables_of(campaign: Path) -> dict[str, str]:
-    """SHA-256 of everything that must be the same of the campaign's runs; no cell counts twice."""
+    """Returns the SHA-256 of every file of the campaign's runs that must be the same; asserts that no cell
+    counts twice.
+    """
     found = {}
     lines = [json.loads(text) for text in (campaign / "cells.jsonl").read_text().splitlines()]
     for line in (line for line in lines if line["state"] == "complete"):

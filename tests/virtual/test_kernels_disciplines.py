@@ -1,4 +1,4 @@
-"""Disciplines of the lab kernel besides the kinds of queue that a file may name: set by tc, and read back."""
+"""Tests qdiscs of the lab kernel that topology files cannot name: set by tc, and read back."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ SHOWN = "tc qdisc show dev port; tc class show dev port; tc filter show dev port
 
 
 def program(kind: str) -> str:
-    """A shell's words: a device, the discipline on it, what tc shows of it, and a frame through it."""
+    """Returns a shell command that makes a device, sets the qdisc, prints it with tc and sends a frame
+    through it.
+    """
     steps = [
         "ip link add name port numtxqueues 4 type dummy",
         "ip address add 10.9.0.1/24 dev port",

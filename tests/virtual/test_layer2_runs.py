@@ -1,4 +1,6 @@
-"""Sampled values and GOOSE in one lab in virtual time, with a cut: accounted for, with bytes as of tshark."""
+"""Tests sampled values and GOOSE in one lab in virtual time with a cut: all accounted for, with tshark's byte
+counts.
+"""
 
 from __future__ import annotations
 

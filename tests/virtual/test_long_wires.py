@@ -1,4 +1,6 @@
-"""Links between nodes: bytes count at both nodes, and a long one loses nothing before its ends are known."""
+"""Tests links between nodes: bytes count at both nodes, and a link with a long delay loses nothing before its
+ends know each other.
+"""
 
 from __future__ import annotations
 

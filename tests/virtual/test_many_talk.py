@@ -1,4 +1,6 @@
-"""More nodes than a kernel by itself keeps neighbours for (512 pairs) all talk in one lab kernel."""
+"""Tests that more nodes communicate in one lab kernel than a kernel's default neighbour table allows (512
+pairs).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A program that virtual time cannot show is refused by its key and line before anything is made."""
+"""Tests that a program which virtual time does not support is refused by its key and line before anything is
+made.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In virtual time: queues by deadlines, a router that dies, notifications that are lost."""
+"""Tests queues by deadlines, a router that dies, and lost notifications, in virtual time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Found = dict[tuple[str, str], list[float]]
 
 
 def sooner(text: str, by_s: float, hold_s: float) -> str:
-    """The same with all that changes so much sooner, and a shorter hold."""
+    """Returns the text with all changes earlier by `by_s`, and with a hold of `hold_s`."""
     moved = re.sub(
         r"hold \+ (\d+) s",
         lambda m: f"hold + {max(0, float(m[1]) - by_s):g} s" if m[1] != "0" else m[0],
@@ -29,7 +29,7 @@ def sooner(text: str, by_s: float, hold_s: float) -> str:
 
 
 def missed(place: Place, text: str, experiment: Experiment, *spans: tuple[float, float]) -> Found:
-    """Per cent too late or lost of each lab's flows, by span."""
+    """Runs the text and returns the percentages too late or lost, by lab and flow, for each span."""
     (place.cwd / "it.yaml").write_text(text)
     run_dir: Path = place.run("--lab", "it", file="it.yaml").run_dir
     assert len(tables(study_of_run(run_dir))) == 1

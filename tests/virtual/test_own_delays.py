@@ -1,4 +1,4 @@
-"""Delays of a user's own, and slots, set in the lab kernel's netem and found again by the proof."""
+"""Tests delay tables of users and slots: set in the lab kernel's netem, and confirmed by the proof."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ run: {hold: 1 s}
 
 
 def test_a_table_of_ones_own_is_proven(place: Place) -> None:
-    """Two humps, which no published distribution of tc has."""
+    """Shows that the proof confirms a delay table with two peaks, which no distribution of tc has."""
     (place.cwd / "bells.yaml").write_text(TWO_BELLS)
     samples = [5 + n / 500 for n in range(500)] + [20 + n / 250 for n in range(250)]
     (place.cwd / "own.csv").write_text("delay_ms\n" + "\n".join(map(str, samples)))

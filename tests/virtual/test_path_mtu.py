@@ -1,4 +1,6 @@
-"""A narrow link between routers: what does not fit comes back as ICMP, is fragmented, or is sent smaller."""
+"""Tests a link with a small MTU between routers: larger packets cause ICMP, are fragmented, or are sent
+smaller.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,7 @@ def said(ran: Ran, program: str, node: str = "near") -> str:
 
 
 def lengths(pcap: Path) -> list[int]:
-    """The lengths of the frames, as they were on the wire."""
+    """Returns the lengths of the frames on the wire, from a pcap file."""
     data, at, found = pcap.read_bytes(), 24, []
     while at < len(data):
         kept, whole = struct.unpack_from("<II", data, at + 8)

@@ -1,4 +1,4 @@
-"""Priorities in the end nodes' own stacks: where they queue by priority no message waits for a transfer."""
+"""Tests priorities in the end nodes' own stacks: with priority queues no message waits for a transfer."""
 
 from __future__ import annotations
 

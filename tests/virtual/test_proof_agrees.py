@@ -1,4 +1,4 @@
-"""Two programs that know nothing of us say what the proof says: ping of a round trip, iperf3 of a rate."""
+"""Compares the proof with two independent programs: ping for a round trip, iperf3 for a rate."""
 
 from __future__ import annotations
 

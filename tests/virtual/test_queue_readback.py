@@ -1,4 +1,4 @@
-"""A node's own tc in the middle of a run: the proofs of links were made before, and the run says so."""
+"""Tests a node's own tc in the middle of a run, after the links were proven: the run reports the change."""
 
 from __future__ import annotations
 
@@ -65,7 +65,9 @@ run: {connect_interval: 10 ms, hold: 4 s, drain: 1 s}
 
 
 def test_what_was_changed_and_put_back_is_found_by_an_event_in_between(tmp_path: Path) -> None:
-    """At the end all queues are as asked: the event has set the link's, and the node has put back its own."""
+    """Shows that the read-back before a later event finds a changed queue, although at the end all queues are
+    as requested.
+    """
     place = Place(tmp_path)
     (tmp_path / "back.yaml").write_text(PUT_BACK)
     ran = place.run(file="back.yaml")

@@ -1,4 +1,6 @@
-"""RabbitMQ in virtual time, AMQP and MQTT through it while the link is cut: what was guaranteed is held."""
+"""Tests RabbitMQ in virtual time, with AMQP and MQTT through it while the link is cut: all
+guarantees hold.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""RESERVE's test 8 in virtual time, short: five combinations in one lab, and what their captures say."""
+"""Runs a short version of RESERVE's test 8 in virtual time: five combinations in one lab, checked by their
+captures.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Programs that account for their own messages, in virtual time: the example that the docs show, twice."""
+"""Runs the documentation's example of programs that record their own messages twice in virtual time, and
+compares both runs.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Two runs in virtual time are equal byte for byte, whatever lies around them; another seed gives another."""
+"""Tests that two runs in virtual time are equal byte for byte in any environment, and that another seed gives
+another run.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ NO_EXEC = 'mount --make-rprivate / && mount -t tmpfs -o nosuid,nodev,noexec none
 
 
 def other_environment() -> dict[str, str]:
-    """Another language, time zone, home and hash seed, and much that nobody reads."""
+    """Returns an environment with another language, time zone, home and hash seed, and many
+    unused variables.
+    """
     return {
         "LANG": "C",
         "LC_ALL": "POSIX",
@@ -39,7 +43,7 @@ def other_environment() -> dict[str, str]:
 
 @contextmanager
 def burning() -> Iterator[None]:
-    """Three processes that only compute."""
+    """Runs three processes that only compute, for the duration of the context."""
     processes = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(3)]
     try:
         yield
@@ -50,7 +54,7 @@ def burning() -> Iterator[None]:
 
 
 def litter(place: Place) -> None:
-    """Files and directories of former runs and of others."""
+    """Writes files and directories like those that former runs and other users leave."""
     for name in ("small", "vnet-small", "mosquitto.db", "small.yaml.bak"):
         (place.cwd / name).write_text("left over")
     for name in ("state/other/nodes/broker", "out/small/20200101T000000", "results/small"):
@@ -59,7 +63,7 @@ def litter(place: Place) -> None:
 
 
 def other_checkout(place: Place) -> None:
-    """The code elsewhere, newer than its bytecode, as after `git pull`."""
+    """Makes the place use a copy of the code that is newer than its bytecode, as after `git pull`."""
     checkout = place.cwd / "checkout"
     for package in ("orchestrator", "capture", "contract", "reports"):
         shutil.copytree(PROJECT / package, checkout / package, ignore=shutil.ignore_patterns("__pycache__"))
@@ -89,7 +93,9 @@ def test_again(baseline: Ran, places: Places) -> None:
 
 
 def test_with_all_at_once_that_the_sweep_changes_one_by_one(baseline: Ran, places: Places) -> None:
-    """Where this fails, `pytest -m sweep` on this file says which of the changes it is."""
+    """Shows that the run is the same under all changes together; if not, `pytest -m sweep` on this file tells
+    which change it is.
+    """
     place = Place(places("all").cwd / "a directory, with a comma" / ("x" * 100))
     place.env |= {"VNET_STATE_DIR": str(place.cwd.parent.parent / "s"), **other_environment()}
     litter(place)

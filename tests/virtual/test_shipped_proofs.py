@@ -1,4 +1,6 @@
-"""Every proof of every shipped topology, in virtual time: it holds, but for what frames cannot show."""
+"""Tests that every proof of every shipped topology holds in virtual time, except for values that frames
+cannot show.
+"""
 
 from __future__ import annotations
 

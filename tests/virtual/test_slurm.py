@@ -1,4 +1,6 @@
-"""A campaign's cells as jobs of a real Slurm: tables as without it, a lost job, what Slurm refuses."""
+"""Tests a campaign's cells as jobs of a real Slurm: the same tables as without it, a lost job,
+and refusals.
+"""
 
 from __future__ import annotations
 
@@ -78,7 +80,7 @@ def test_a_job_that_ends_before_its_worker_comes_is_told_with_its_log(place: Pla
 
 
 def begun(process: subprocess.Popen[str], campaign: Path, slurm: Cluster) -> str:
-    """The job of a lab that has begun."""
+    """Waits until a lab has begun, and returns the id of its job."""
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline:
         assert process.poll() is None, process.communicate()
@@ -91,7 +93,7 @@ def begun(process: subprocess.Popen[str], campaign: Path, slurm: Cluster) -> str
 
 
 def left(slurm: Cluster, place: Place) -> None:
-    """Neither jobs nor keys nor logs; its last job may take a moment to end."""
+    """Asserts that neither jobs nor keys nor logs are left, once the last job has ended."""
     deadline = time.monotonic() + 30
     while jobs := slurm.queue():
         assert time.monotonic() < deadline, jobs

@@ -1,4 +1,4 @@
-"""The kernel's own counters of a node against the packets that a capture beside it saw."""
+"""Compares the kernel's own counters of a node with the packets of a capture beside it."""
 
 from __future__ import annotations
 

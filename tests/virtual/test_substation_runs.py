@@ -1,4 +1,4 @@
-"""The simulated substations at a small size: every stream is there, and files make it later."""
+"""Tests the simulated substations at a small size: every stream arrives, and file transfers make it later."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ def test_flat_stacks_take_packets_one_after_the_other(place: Place) -> None:
 @pytest.mark.sweep
 @pytest.mark.slow
 def test_ten_bays_and_their_busbar(place: Place) -> None:
-    """122 nodes with the stacks, streams and files of the flat one above."""
+    """Tests the delays of 122 nodes in ten bays, with the stacks, streams and files of the flat network
+    above.
+    """
     found = delays(place, "bays", *FEW)
     stacks = {
         "ct-protection": 150,

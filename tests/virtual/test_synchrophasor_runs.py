@@ -1,4 +1,4 @@
-"""Synchrophasors in virtual time: every frame comes, and tshark reads each as it was meant."""
+"""Tests synchrophasors in virtual time: every frame arrives, and tshark decodes each correctly."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_commands_of_a_wrong_checksum_are_counted_and_data_keep_their_bounds(pla
 
 
 def dissected(pcap: object) -> Counter[str]:
-    """Frames by kind as tshark has them, whose checksums it finds right."""
+    """Returns the number of frames of each kind that tshark finds; asserts that all checksums are right."""
     names = {"0": "DATA", "1": "HEADER", "3": "CFG-2", "4": "COMMAND"}
     argv = ["tshark", "-n", "-r", str(pcap), "-Y", "synphasor && !icmp", "-T", "fields"]
     argv += [part for field in ("frtype", "checksum.status") for part in ("-e", f"synphasor.{field}")]

@@ -1,6 +1,6 @@
-"""Timers of a node's programs last what they were asked for, in real and in virtual time.
+"""Tests that timers of a node's programs last as long as requested, in real and in virtual time.
 
-A tick of 10 ms, which User-Mode Linux has by itself, makes 20 ms of a socket timeout of 2 ms.
+With User-Mode Linux's own tick of 10 ms, a socket timeout of 2 ms would last 20 ms.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ TOPOLOGY = {
 
 
 def lateness_ms(place: Place, *how: str) -> dict[tuple[str, float], list[float]]:
-    """(kind, ms asked for) -> how late each try was."""
+    """Returns how late each try was in ms, by (kind, requested ms)."""
     (place.cwd / "timers.yaml").write_text(json.dumps(TOPOLOGY))
     done = place.vnet("run", "timers.yaml", "--results", "out", "--raw", *how)
     assert done.returncode == 0, done.stderr
@@ -61,6 +61,8 @@ def test_in_virtual_time_each_is_in_time(places: Callable[[str], Place]) -> None
 
 @pytest.mark.uml
 def test_in_real_time_the_best_of_several_is_in_time(places: Callable[[str], Place]) -> None:
-    """A busy machine makes any one late; what the tick makes late is so each time."""
+    """Shows that the best try of each timer is in time: a busy machine delays single tries, a coarse tick all
+    of them.
+    """
     for asked, tries in lateness_ms(places("real-timers"), "--kernel", "uml").items():
         assert -EARLY_MS <= min(tries) <= LATE_MS, (asked, tries)

@@ -1,4 +1,6 @@
-"""Links played from traces, in virtual time: they carry what was asked, and it repeats to the byte."""
+"""Tests links that follow traces in virtual time: they carry the requested rates, and runs are equal byte for
+byte.
+"""
 
 from __future__ import annotations
 
@@ -54,9 +56,8 @@ def run(places: Callable[[str], Place]) -> Ran:
 
 @pytest.mark.parametrize(("link", "direction"), [("wan", "forward"), ("wan", "reverse"), ("hall", "both")])
 def test_a_saturated_link_carries_what_its_trace_asks(run: Ran, link: str, direction: str) -> None:
-    """Over each second: to 1 %, and a frame for each end of the second and for an outage in it.
-
-    One end a fifo, one strict priorities, and the medium of a segment.
+    """Shows that a saturated link carries the requested rate in each second, to 1 % and three frames, with
+    fifo, strict priority and a medium.
     """
     table = pl.read_parquet(run.run_dir / "links.parquet").sort("t_ns")
     table = table.filter(pl.col("class").is_null(), link=link, direction=direction)
@@ -86,7 +87,9 @@ def test_the_state_before_is_proven(run: Ran) -> None:
 
 
 def test_a_packets_way_is_never_shorter_than_its_trace(run: Ran) -> None:
-    """Each message's latency is at least the delay that was asked when it was sent; none overtakes."""
+    """Shows that each message takes at least the delay requested when it was sent, and that none overtakes
+    another.
+    """
     messages = (
         pl.read_parquet(run.run_dir / "messages.parquet")
         .filter(pl.col("sender").str.starts_with("a"))

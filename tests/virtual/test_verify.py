@@ -1,4 +1,4 @@
-"""`vnet verify` says that a run repeats, or shows the first thing that does not."""
+"""Tests that `vnet verify` confirms that a run repeats, or shows the first difference."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from virtual_place import Place, Ran
 
 @pytest.fixture(scope="module")
 def whole(places: Callable[[str], Place]) -> tuple[Place, Ran]:
-    """A run with its tables and page."""
+    """Returns a run with its tables and page, and its place."""
     place = places("whole")
     return place, place.run("--strict")
 

@@ -1,4 +1,6 @@
-"""A program that never gives the clock back is named; commands that need a living lab are refused."""
+"""Tests that a program which blocks the virtual clock is named, and that commands that need a running lab are
+refused.
+"""
 
 from __future__ import annotations
 

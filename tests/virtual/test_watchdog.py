@@ -1,4 +1,4 @@
-"""The watchdog's verdicts, from files and answers as a kernel would leave them; no lab, no waiting."""
+"""Tests the watchdog's verdicts on files and answers like a kernel's, without a lab and without waiting."""
 
 from __future__ import annotations
 
@@ -28,8 +28,9 @@ while True:
 
 
 class Kernel:
-    """A process that answers SIGUSR2 as our kernel does; `times`: virtual times that it tells, one by one;
-    None: an answer that cannot be read."""
+    """A process that answers SIGUSR2 as the lab kernel does, with one of the virtual `times` each; None is an
+    unreadable answer.
+    """
 
     def __init__(self, raw: Path, times: list[int | None]) -> None:
         self.console = raw / "console.log"
@@ -45,7 +46,7 @@ class Kernel:
 
 
 def watch(raw: Path, times: list[int | None], at: list[float]) -> list[str | None]:
-    """The watchdog's answer at each of the clock's times; patience 10 s."""
+    """Returns the watchdog's answer at each of the clock's times `at`, with a patience of 10 s."""
     now = iter([0.0, 0.0, *at])
     kernel = Kernel(raw, times)
     try:
@@ -67,7 +68,9 @@ def test_a_slow_lab_is_left_alone(tmp_path: Path) -> None:
 
 
 def test_a_slow_lab_whose_kernel_did_not_answer_at_first_is_left_alone(tmp_path: Path) -> None:
-    """One answer tells nothing: on a busy machine such labs were ended."""
+    """Shows that a slow lab is not ended after a single unreadable answer, which happens on a
+    busy machine.
+    """
     assert watch(tmp_path, [None, 5, 6], [6.0, 11.0, 17.0]) == [None] * 3
 
 

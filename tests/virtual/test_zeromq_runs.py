@@ -1,4 +1,6 @@
-"""libzmq in virtual time: all messages accounted for, over TCP and multicast, and twice the same."""
+"""Tests libzmq in virtual time: all messages are accounted for, over TCP and multicast, and two runs are
+equal.
+"""
 
 from __future__ import annotations
 

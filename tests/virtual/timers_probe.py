@@ -1,4 +1,4 @@
-"""Runs in a node: asks for timers of several kinds; prints KIND ASKED_MS TOOK_MS, a try a line."""
+"""Sets timers of several kinds in a node, and prints KIND ASKED_MS TOOK_MS for each try."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A small lab in virtual time, run through the real command line, wherever a test wants it."""
+"""Runs a small lab in virtual time through the real command line, in a directory of the test's choice."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ run: {connect_interval: 100 ms, hold: 3 s, drain: 5 s}
 
 @dataclass(frozen=True)
 class Ran:
-    """One run: its directory, what the command said, how long it took."""
+    """A run: its directory, the command's output, and its duration."""
 
     run_dir: Path
     said: str
@@ -57,7 +57,7 @@ class Ran:
 
 @dataclass
 class Place:
-    """Where runs are made: a directory with the topology, results and state."""
+    """A directory for runs, with the topology, results and state."""
 
     cwd: Path
     env: dict[str, str] = field(default_factory=dict)
@@ -74,7 +74,7 @@ class Place:
     def vnet(
         self, *arguments: str, before: tuple[str, ...] = (), timeout_s: float = 1000.0
     ) -> subprocess.CompletedProcess[str]:
-        """The command line in a process of its own; `before`: a program that starts it."""
+        """Runs the command line in a process of its own; `before` is a program that starts it."""
         argv = [*before, sys.executable, "-m", "orchestrator.cli.main", *arguments]
         return subprocess.run(
             argv,
@@ -87,7 +87,7 @@ class Place:
         )
 
     def start(self, *arguments: str, before: tuple[str, ...] = ()) -> subprocess.Popen[str]:
-        """The same, not waited for."""
+        """Starts the command line as `vnet` does, without waiting for it."""
         return subprocess.Popen(
             [*before, sys.executable, "-m", "orchestrator.cli.main", *arguments],
             cwd=self.cwd,
@@ -105,7 +105,9 @@ class Place:
         file: str = "small.yaml",
         status: int = 0,
     ) -> Ran:
-        """A run in virtual time, measured only unless `more` says otherwise; fails where it fails."""
+        """Makes a run in virtual time, without tables and page unless `more` has other options; asserts the
+        exit status.
+        """
         options = more or ("--raw",)
         done = self.vnet(
             "run",
@@ -125,7 +127,7 @@ class Place:
 
 
 def kernel_missing() -> str | None:
-    """Why nothing can run in virtual time here; None if it can."""
+    """Returns the reason why nothing can run in virtual time here; None if it can."""
     if not any(is_ours(binary.path) for binary in find_binaries()):
         return "the lab's own kernel is not built; make kernel"
     missing = [tool for tool in ("mosquitto", "tcpdump", "ip", "tc") if shutil.which(tool) is None]

@@ -1,6 +1,6 @@
-"""One end of a ZeroMQ pair over TCP, by the system's libzmq, which reads the time stamp counter.
+"""Runs one end of a ZeroMQ pair over TCP with the system's libzmq, which reads the time stamp counter.
 
-Arguments: `answer` or `ask`, and the address of the one that answers.
+Arguments: `answer` or `ask`, and the address of the answering end.
 """
 
 from __future__ import annotations

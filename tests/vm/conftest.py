@@ -1,4 +1,4 @@
-"""The plans and lab processes of tests/lab, and the browser of tests/cli, serve here too."""
+"""Makes the plans and lab processes of tests/lab, and the browser of tests/cli, importable here."""
 
 import sys
 from pathlib import Path

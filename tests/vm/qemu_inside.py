@@ -1,6 +1,7 @@
-"""As QEMU's account, in its groups and namespaces: attempts to get out; prints how many, and which did.
+"""Tries to escape, as QEMU's account in its groups and namespaces; prints the number of attempts and those
+that succeeded.
 
-Standard library only; its argument says what there is, as JSON (vm_escapes.py).
+It uses only the standard library; its argument describes the lab as JSON (vm_escapes.py).
 """
 
 import ctypes

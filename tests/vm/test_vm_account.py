@@ -1,4 +1,4 @@
-"""Whom QEMU runs as, and what of a lab it is shown: without a machine."""
+"""Tests the account that runs QEMU, and the files of a lab that QEMU can see, without a machine."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ pytestmark = [
 
 @pytest.fixture
 def place() -> Iterator[Path]:
-    """Below /tmp: the account cannot come to pytest's own directories."""
+    """Yields a directory below /tmp, because the account cannot reach pytest's own directories."""
     with tempfile.TemporaryDirectory(prefix="va") as name:
         Path(name).chmod(0o711)
         yield Path(name)
@@ -39,7 +39,7 @@ def place() -> Iterator[Path]:
 
 @pytest.fixture
 def lab(place: Path) -> Iterator[tuple[Path, Account]]:
-    """A state directory and its account."""
+    """Yields a state directory and its account."""
     state = place / "lab"
     state.mkdir()
     yield state, account.of_lab(state)
@@ -106,7 +106,9 @@ def test_an_image_is_shown_read_only_and_its_files_stay_whose_they_are(
 
 
 def test_who_has_mounts_of_its_own_sees_it_read_only_too(place: Path) -> None:
-    """As a daemon may: what was made read only after it had appeared was writable there, and given away."""
+    """Shows that a daemon with mounts of its own cannot change the owner of an image that was shown to it
+    read only.
+    """
     (place / "image").write_text("image")
     (place / "shown").touch()
     for words in (("mount", "-t", "tmpfs", "none"), ("mount", "--make-shared")):
@@ -172,7 +174,9 @@ def test_qemu_img_writes_what_is_read(place: Path) -> None:
 
 @pytest.mark.skipif(vm_missing() is not None, reason=str(vm_missing()))
 def test_what_qemu_can_do_is_asked_once(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By another account libvirt asked at each call, for seconds, where /dev/kvm is closed to that."""
+    """Shows that QEMU's capabilities are cached, because libvirt would otherwise ask QEMU for seconds at each
+    call.
+    """
     monkeypatch.setenv("XDG_CACHE_HOME", str(place / "cache"))
     connection = Connection(EMBED, place / "lab")
     (kept,) = (place / "cache").rglob("capabilities/*.xml")

@@ -1,4 +1,6 @@
-"""A campaign's cells and the snapshots of their machines: which share them, and what a kill leaves."""
+"""Tests a campaign's cells and the snapshots of their machines: which cells share them, and what a kill
+leaves.
+"""
 
 from __future__ import annotations
 
@@ -88,7 +90,7 @@ def test_the_file_may_ask_for_a_boot_in_each_cell(tmp_path: Path) -> None:
 
 
 class Place:
-    """A campaign in a directory of its own, and the command line there."""
+    """A campaign in a directory of its own, and the command line in it."""
 
     def __init__(self) -> None:
         self.top = Path(tempfile.mkdtemp(prefix="vc"))  # short: QEMU's sockets are deep below it
@@ -103,7 +105,7 @@ class Place:
         )
 
     def starts(self) -> list[tuple[str, str]]:
-        """The state of every run that ended, oldest first, and how its machine started."""
+        """Returns the state of every ended run, oldest first, and how its machine started."""
         found = []
         for line in (self.out / "cells.jsonl").read_text().splitlines():
             file = self.out / json.loads(line)["run_dir"] / "manifest.json"

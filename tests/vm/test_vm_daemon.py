@@ -1,4 +1,4 @@
-"""Machines that a libvirt daemon runs: its other domains stay, and it may be killed."""
+"""Tests machines that a libvirt daemon runs: its other domains stay, and the daemon may be killed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The XML of domains: word for word, and by libvirt's own schema."""
+"""Tests the XML of domains: against stored text, and by libvirt's own schema."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""RFC 2544 trials into and out of machines of 96 MiB: their rings fit, and each frame is accounted for."""
+"""Tests RFC 2544 trials to and from machines of 96 MiB: their packet rings fit, and each frame is accounted
+for.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,7 @@ run: {{ramp: 0 s, hold: 1 s, drain: 1 s}}
 
 @pytest.fixture(scope="module")
 def run_dir() -> Iterator[Path]:
-    """One run with both streams; its directory."""
+    """Yields the directory of one run with both streams."""
     top = Path(tempfile.mkdtemp(prefix="vf"))  # short: QEMU's sockets are deep below it
     top.chmod(0o711)  # QEMU's account passes through
     (top / "vmframes.yaml").write_text(LAB)

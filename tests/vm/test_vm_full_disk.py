@@ -1,4 +1,6 @@
-"""A real machine whose disk finds no room: it is paused, holds up nobody, and goes on when there is some."""
+"""Tests a real machine whose disk finds no space: it is paused, delays nothing else, and goes on once there
+is space.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ FILL = "modprobe virtio_blk; dd if=/dev/zero of=/dev/vda bs=1M count=200 >/dev/n
 
 @pytest.fixture
 def image() -> Iterator[str]:
-    """`builtin` with a disk, so that no other image has to be built."""
+    """Yields the name of an image: `builtin` with a disk, so that no other image must be built."""
     built = locate("builtin", AGENT)
     assert built.kernel is not None and built.initrd is not None
     name = "full"
@@ -43,7 +45,7 @@ def image() -> Iterator[str]:
 
 @pytest.fixture
 def room(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A file system of 60 MB for disks."""
+    """Yields a file system of 60 MB for disks."""
     place = Path(tempfile.mkdtemp(prefix="vd"))
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=60m,mode=711", "tmpfs", place], check=True)
     monkeypatch.setenv(storage.VARIABLE, str(place))

@@ -1,4 +1,6 @@
-"""A tap that is lent to libvirt's daemon stands among the machine's own devices: it may not stay there."""
+"""Tests that a tap lent to libvirt's daemon, which is then among the machine's own devices, does not stay
+there after a lab fails.
+"""
 
 from __future__ import annotations
 

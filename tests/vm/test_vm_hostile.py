@@ -1,4 +1,6 @@
-"""A guest whose root writes what it likes to its virtio-serial port: its connection ends, the lab goes on."""
+"""Tests a guest whose root writes arbitrary data to its virtio-serial port: its connection ends, the lab goes
+on.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,7 @@ HOSTILE = {
 
 
 class Wire:
-    """A guest's channel, and the other end of it."""
+    """A guest's channel, and its other end."""
 
     def __init__(self, directory: Path) -> None:
         self.loop = Loop(MonotonicClock())

@@ -1,4 +1,4 @@
-"""Whom `vnet down` asks what a lab has left."""
+"""Tests which libvirt `vnet down` asks for a lab's remaining machines."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from orchestrator.lab.vm import leftovers
 def test_a_daemon_that_only_root_may_ask_is_none_for_an_ordinary_user(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Looking behind root's closed /run/libvirt raised PermissionError: no lab could be taken down whole."""
+    """Shows that a closed /run/libvirt counts as no daemon for an ordinary user, and raises no
+    PermissionError.
+    """
     closed = tmp_path / "libvirt"
     closed.mkdir(mode=0o700)
     (closed / "libvirt-sock").touch()

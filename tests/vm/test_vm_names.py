@@ -1,4 +1,4 @@
-"""Machines find light nodes and each other by name."""
+"""Tests that machines find light nodes and each other by name."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_a_machines_block_has_all_nodes_and_its_own_host_name() -> None:
 
 
 def written(etc: Path, text: str) -> str:
-    """/etc/hosts after the script ran there."""
+    """Runs the script and returns the resulting /etc/hosts."""
     script = names.SCRIPT.replace("/etc/", f"{etc}/")
     subprocess.run(["/bin/sh", "-c", script, text], check=True)
     return (etc / "hosts").read_text()

@@ -1,4 +1,6 @@
-"""The eleven operations of the vNET paper (section II-G) on virtual machines, live, from the command line."""
+"""Tests the eleven operations of the vNET paper (section II-G) on running virtual machines, through the
+command line.
+"""
 
 from __future__ import annotations
 
@@ -74,7 +76,7 @@ def vnet() -> Iterator[Vnet]:
 
 
 def quota(node: str) -> str:
-    """A value of the control group that libvirt made for the node's machine."""
+    """Returns the CPU quota in the control group that libvirt made for the node's machine."""
     tops = [tree / "vnet.partition" / f"{LAB}.partition" for tree in cgroup.trees()]
     found = [f for t in tops for n in ("cpu.cfs_quota_us", "cpu.max") for f in t.glob(f"qemu-*{node}*/{n}")]
     return found[0].read_text().split()[0]
@@ -144,7 +146,7 @@ def test_every_operation_of_the_paper_on_machines_that_run(vnet: Vnet) -> None:
 
 
 def console(vnet: Vnet) -> None:
-    """A machine's serial output appears on the user's terminal, and Ctrl-] leaves."""
+    """Asserts that a machine's serial output appears on the user's terminal, and that Ctrl-] leaves it."""
     process, terminal = pty.fork()
     if process == 0:
         os.execvpe(sys.executable, vnet.argv("console", LAB, "server"), vnet.env)

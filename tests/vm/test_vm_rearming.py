@@ -1,4 +1,4 @@
-"""Clients of machines that end and begin anew, and of a broker that does: all come back."""
+"""Tests that clients come back after their machines, or the broker's machine, end and start again."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Scene:
         self.rearming.records.write_text(LINES)
 
     def again(self) -> list[dict[str, Any]]:
-        """The requests to the agent of the machine `a`."""
+        """Sets up machine `a` again, and returns the requests to its agent."""
         before = len(self.agent.seen)
         again = self.rearming.again("a", self.loop.clock, lambda t: t + 500)
         assert dialogue.together(self.loop, "again", 60 * SECOND, [(self.guest, again)]) == ({"a": None}, {})
@@ -94,7 +94,7 @@ def test_after_the_load_nobody_is_armed_again(tmp_path: Path) -> None:
 
 
 def fates(running: Running, publisher: str) -> dict[int, str]:
-    """Outcome by sequence number; each message stands there once."""
+    """Returns the outcome by sequence number; asserts that each message is recorded once."""
     number = [flow.sender for flow in running.plan.flows].index(publisher)
     raw = (running.run_dir / "raw" / "messages.csv").read_text().splitlines()
     sent = [ln.split(",") for ln in raw if ln.startswith(f"S,{number},")]
@@ -104,7 +104,7 @@ def fates(running: Running, publisher: str) -> dict[int, str]:
 
 
 def anew(running: Running, control: Control, action: str, name: str, client: str) -> None:
-    """`action` on the machine, then wait until the client has connected once more."""
+    """Does `action` on the machine, then waits until the client has connected again."""
     records, word = running.run_dir / "raw" / "messages.csv", f"C,{client},connected"
     before = records.read_text().count(word)
     answer = control.call("node", action=action, nodes=[name])
@@ -116,7 +116,9 @@ def anew(running: Running, control: Control, action: str, name: str, client: str
 @pytest.mark.root
 @pytest.mark.slow
 def test_restarted_and_killed_machines_come_back_and_all_messages_are_accounted_for(start: Start) -> None:
-    """client1 is restarted, then killed and started; at last the broker is restarted."""
+    """Shows that all messages are accounted for after client1 was restarted, then killed and started, and the
+    broker restarted.
+    """
     plan = mqtt_plan(own("vmtwice"), clients=2, hold_ns=100 * SECOND)
     nodes = tuple(machine(n) if n.name != "client0" else n for n in plan.nodes)
     event = Event("hold", 3 * SECOND, "restart", ("client1",), {}, "again")

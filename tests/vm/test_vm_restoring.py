@@ -1,4 +1,6 @@
-"""Booted machines kept by one lab and taken by the next: which, and what of those that are of no use."""
+"""Tests booted machines that one lab saves and the next restores: the choice, and the handling of unusable
+ones.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ from orchestrator.lab.vm.workers import Workers
 
 
 class Machines:
-    """Machines without QEMU: an agent each; `slow_s` on the way up by booting and by restoring."""
+    """Machines without QEMU, with an agent each; booting takes `boot_s`, restoring `restore_s`."""
 
     def __init__(self, boot_s: float = 0.2, restore_s: float = 0.0) -> None:
         self.boot_s, self.restore_s = boot_s, restore_s
@@ -70,7 +72,7 @@ class Machines:
 
 
 class Scene:
-    """The parts of one lab, over a store that outlives it."""
+    """The parts of one lab, with a snapshot store that outlives the lab."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -88,7 +90,7 @@ class Scene:
         self.watch, self._at = Watch(at), at
 
     def lab(self, machines: Machines, guests: Sequence[Guest]) -> tuple[BootResult, dict[str, str]]:
-        """One lab's bring-up, and its end: (who came, how each did)."""
+        """Brings one lab up and ends it; returns (the boot result, how each machine started)."""
 
         def connect(guest: Guest) -> Launcher:
             return Launcher(self.loop, guest.directory / "agent.sock", lambda _: None, lambda _: None)
@@ -240,7 +242,9 @@ def test_one_that_does_not_boot_fails_and_the_others_are_kept(scene: Scene) -> N
     lambda place: (place / "kept.json").write_text("[]"),
 ])  # fmt: skip
 def test_an_entry_that_is_not_whole_is_none(tmp_path: Path, spoil: Callable[[Path], None]) -> None:
-    """A lab killed while it saved, or a disk that lost the end of a file."""
+    """Shows that an incomplete snapshot (the lab was killed while saving, or a file lost its end) counts as
+    missing.
+    """
     store = Store(tmp_path)
     (store.begin("k") / "memory").write_text("m")
     assert store.find("k") is None, "not committed"

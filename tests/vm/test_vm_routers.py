@@ -1,4 +1,4 @@
-"""A machine as a router: its links to light nodes, a segment with one transmitter, and OSPF in it."""
+"""Tests a machine as a router: its links to light nodes, a half-duplex segment, and OSPF."""
 
 from __future__ import annotations
 

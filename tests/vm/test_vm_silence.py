@@ -1,4 +1,4 @@
-"""A machine that does not answer holds up nobody: its state says so, the others are served."""
+"""Tests a machine that does not answer: its state shows it, and the others are served without delay."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from orchestrator.lab.vm.silence import SILENT_NS, Silence
 
 
 class Scene(NamedTuple):
-    """Two machines, `good` and `mute`, and the light launcher, which answers at once."""
+    """Two machines, `good` and `mute`, and the launcher of light nodes, which answers at once."""
 
     loop: Loop
     guests: dict[str, Guest]

@@ -1,4 +1,4 @@
-"""Labs whose machines go on from the snapshots of an earlier lab, with real machines: the contract."""
+"""Tests labs with real machines that continue from the snapshots of an earlier lab."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = [needs_vm, pytest.mark.root, pytest.mark.slow]
 
 
 class Labs:
-    """Labs of one name, one after the other, as the cells of a campaign are."""
+    """Labs of one name, one after the other, like the cells of a campaign."""
 
     def __init__(self) -> None:
         self.top = Path(tempfile.mkdtemp(prefix="vs"))  # short: QEMU's sockets are deep below it
@@ -51,7 +51,7 @@ def labs() -> Iterator[Labs]:
 
 
 def end(running: Running, control: Control) -> dict[str, Any]:
-    """Its last manifest."""
+    """Takes the lab down, asserts that nothing is left, and returns its last manifest."""
     assert control.call("down")["ok"]
     assert running.finish() == 0
     assert running.leftovers() == []
@@ -65,7 +65,7 @@ def out(control: Control, name: str, command: str) -> str:
 
 
 def look(control: Control, name: str) -> dict[str, str]:
-    """The properties of a machine that must be the same in every lab, and those that must not."""
+    """Returns the properties of a machine that must be the same in every lab, and those that must differ."""
     return {
         "host": out(control, name, "hostname").strip(),
         "files": out(control, name, "find /run/vnet /tmp | sort"),

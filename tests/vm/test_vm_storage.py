@@ -1,4 +1,4 @@
-"""Where disks and snapshots of machines stand, and what happens where there is no room."""
+"""Tests the directories for disks and snapshots of machines, and the behaviour without space."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_memory_of_a_process_is_read() -> None:
 
 
 class FullDisk:
-    """Machines whose memory cannot be saved, or whose disk cannot be copied; they go on running."""
+    """Machines whose memory cannot be saved, or whose disk cannot be copied; they keep running."""
 
     def __init__(self, refuses: bool) -> None:
         self.refuses = refuses

@@ -1,4 +1,4 @@
-"""Guests' agents on Unix sockets, and guests that talk to them."""
+"""Simulates guests' agents on Unix sockets, and guests that talk to them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ from orchestrator.lab.vm.guest import Guest
 
 
 class Agent:
-    """A guest's agent on a Unix socket: answers what `answers` says, its clock is off by `offset_ns`."""
+    """A guest's agent on a Unix socket: answers as `answers` defines, with a clock that is off by
+    `offset_ns`.
+    """
 
     def __init__(self, path: Path, files: dict[str, bytes] | None = None, offset_ns: int = 0) -> None:
         self.files, self.offset_ns, self.seen = files or {}, offset_ns, []  # type: ignore[var-annotated]
@@ -60,7 +62,7 @@ class Agent:
 
 
 class Told:
-    """Keeps states and warnings, as a lab's `Watch` passes them on."""
+    """Keeps the states and warnings that a lab's `Watch` passes on."""
 
     def __init__(self) -> None:
         self.states: list[tuple[str, str]] = []
@@ -75,7 +77,7 @@ class Told:
 
 
 class FakeChannel:
-    """A machine's connection that answers when the test says so."""
+    """A machine's connection that answers only on the test's request."""
 
     lost = False
 

@@ -1,4 +1,6 @@
-"""The rights of a guest that took its QEMU over: its account, and the result of each attempt as it."""
+"""Tests the rights of a guest that took over its QEMU: QEMU's account, and the result of each escape attempt
+as that account.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ INSIDE = Path(__file__).with_name("qemu_inside.py").read_text()  # the checkout 
 
 @contextmanager
 def neighbour(running: Running) -> Iterator[dict[str, Any]]:
-    """Another lab's directory with a disk, and a process in the place of its QEMU."""
+    """Yields another lab's directory with a disk, and a process in place of its QEMU."""
     other = running.state_root / "other"
     theirs = account.of_lab(other)
     (other / "vm" / "a").mkdir(parents=True)
@@ -36,7 +38,9 @@ def neighbour(running: Running) -> Iterator[dict[str, Any]]:
 
 
 def got_out(running: Running, pid: int) -> list[str]:
-    """Names of the attempts that got through, from where the QEMU of that pid is."""
+    """Returns the names of the attempts that succeeded, made with the account and namespaces of the QEMU of
+    that pid.
+    """
     mine = account.of_lab(running.state_dir)
     images = [str(p) for p in (running.state_dir / "images").rglob("*") if p.is_file()]
     assert images, "the images of a lab are mounted below its state"
@@ -59,7 +63,9 @@ def got_out(running: Running, pid: int) -> list[str]:
 
 
 def is_nobody(running: Running, pid: int) -> bool:
-    """QEMU's process has the lab's account, no rights, a filter of calls; what it owns is for nobody else."""
+    """Asserts that QEMU's process has the lab's account, no capabilities and a seccomp filter, and that its
+    files are closed to others.
+    """
     mine = account.of_lab(running.state_dir)
     status = dict(
         line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines() if ":" in line

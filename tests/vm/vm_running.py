@@ -1,4 +1,4 @@
-"""Labs of machines that a test starts, and the libvirt daemon that it may run them by."""
+"""Starts labs of machines for tests, and a libvirt daemon that can run them."""
 
 from __future__ import annotations
 
@@ -66,7 +66,9 @@ exec libvirtd -p $0/pid -f /etc/libvirt/libvirtd.conf
 
 @dataclass(frozen=True)
 class Daemon:
-    """`states`: a directory whose mounts it sees, as a server's daemon sees those of /run."""
+    """A libvirt daemon; `states` is a directory whose mounts it sees, as a server's daemon sees those of
+    /run.
+    """
 
     uri: str
     states: Path
@@ -75,7 +77,7 @@ class Daemon:
 
 @pytest.fixture
 def daemon() -> Iterator[Daemon]:
-    """A libvirtd of our own, its directories private to it; by its settings machines would be root's."""
+    """Yields a libvirtd with private directories, which by its settings runs machines as root."""
     place = Path(tempfile.mkdtemp(prefix="vd"))
     subprocess.run(["mount", "-t", "tmpfs", "none", place], check=True)
     subprocess.run(["mount", "--make-shared", place], check=True)

@@ -1,4 +1,4 @@
-"""Requests of tests to running machines."""
+"""Sends requests of tests to running machines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values for the tests of virtual machines."""
+"""Provides values for the tests of virtual machines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The synthetic run directories of tests/reports serve here too."""
+"""Makes the synthetic run directories of tests/reports importable here."""
 
 import sys
 from pathlib import Path

@@ -1,10 +1,12 @@
-"""Makes this process one in a container as a runtime's defaults make them, and starts a command in it.
+"""Turns this process into one of a container, as container runtimes do by default, and starts a command in
+it.
 
     unshare --user --map-root-user --mount --pid --net --ipc --uts --fork --kill-child \\
         python container.py WRITABLE COMMAND...
 
-No capabilities, no new privileges, a root file system that is read-only but for WRITABLE, /dev/shm small and
-noexec, no network, and refused by a seccomp filter what Docker's and Podman's default profiles refuse.
+It has no capabilities, no new privileges, a root file system that is read-only except WRITABLE, a small
+noexec /dev/shm and no network; a seccomp filter refuses the calls that the default profiles of Docker and
+Podman refuse.
 """
 
 from __future__ import annotations
@@ -43,7 +45,7 @@ ARGUMENT = 16  # offset of args[0] in struct seccomp_data
 
 
 def refuse() -> None:
-    """The calls that the profile refuses, here and in all children."""
+    """Refuses the calls of the profile in this process and all its children."""
     numbers = sorted(REFUSED.values())
     program = [(LOAD, 0, 0, 0)]
     program += [(EQUAL, len(numbers) - at + 5, 0, number) for at, number in enumerate(numbers)]

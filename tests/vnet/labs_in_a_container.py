@@ -1,4 +1,6 @@
-"""Labs of a pytest in a container; test_in_a_container.py and tests/bare/contained.sh run it there."""
+"""Tests labs of pytest in a container, where test_in_a_container.py and tests/bare/contained.sh run this
+file.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pytest plugin in a container that allows what docs/pytest.md says, and nothing else."""
+"""Tests the pytest plugin in a container that allows only what docs/pytest.md requires."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`vnet.load`: runs and campaigns as frames, whatever columns their tables have; errors say what to do."""
+"""Tests `vnet.load`: runs and campaigns as frames, with any columns in their tables; errors have a remedy."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def datagram(port: int, text: bytes) -> bytes:
 
 @pytest.fixture
 def captured(run: vnet.Run, tmp_path: Path) -> vnet.Packets:
-    """Three datagrams to port 7, two to port 9."""
+    """Returns a capture of three datagrams to port 7 and two to port 9."""
     if shutil.which("tshark") is None:
         pytest.skip("tshark is not installed (images/packages.sh run)")
     file = tmp_path / "lan.pcap"

@@ -1,4 +1,4 @@
-"""The pytest plugin in a pytest of its own, with the fake driver's labs."""
+"""Tests the pytest plugin in an inner pytest, with the fake driver's labs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ FAKE = {{"kernel": "fake", "parameters": {{"hold": "1s"}}}}
 def inner(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
 ) -> pytest.Pytester:
-    """Labs' state in a directory where nothing may be left; its path is short, as its socket asks."""
+    """Keeps the labs' state in a directory with a short path, because sockets are below it, where nothing may
+    be left.
+    """
     monkeypatch.setenv("VNET_STATE_DIR", str(tmp_path_factory.mktemp("s")))
     monkeypatch.setenv("PYTHONPATH", str(PAIR.parents[1]))
     if not (PAIR.parents[1] / "target/release/vnet-agent").exists():

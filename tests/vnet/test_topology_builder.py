@@ -1,4 +1,4 @@
-"""Topologies built in Python are the files that `vnet` reads, whatever text and numbers they hold."""
+"""Tests that topologies built in Python are files that `vnet` reads, whatever text and numbers they have."""
 
 from __future__ import annotations
 

@@ -184,7 +184,7 @@ class Net(Recorded):
                     intf.node.__dict__.setdefault("gone", []).append(intf)
 
     def delLink(self, link: Link) -> None:
-        """Removes a link, as Mininet's method."""
+        """Removes a link, as Mininet's method of this name does."""
         self.drop(link)
 
     def delLinkBetween(self, node1: Any, node2: Any, index: Any = 0, allLinks: bool = False) -> Any:

@@ -1,4 +1,4 @@
-"""Arrival and service curves of network calculus in closed form, in seconds and bits.
+"""Computes arrival and service curves of network calculus in closed form, in seconds and bits.
 
 Section and theorem numbers refer to Le Boudec and Thiran, Network Calculus, Springer LNCS 2050 (version of
 2022).

@@ -1,5 +1,5 @@
-"""The input and the result of the analysis as plain values, without a plan: servers, streams, hops and
-bounds.
+"""Defines the input and the result of the analysis as plain values, without a plan: servers, streams, hops
+and bounds.
 """
 
 from __future__ import annotations

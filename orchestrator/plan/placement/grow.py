@@ -14,7 +14,7 @@ from .items import Load, Problem
 
 
 class NoRoomError(Exception):
-    """An item fits on no host beside the items that are already placed."""
+    """Raised if an item fits on no host beside the items that are already placed."""
 
     def __init__(self, item: int, loads: Sequence[Load]) -> None:
         super().__init__(item)
