@@ -45,7 +45,8 @@ class Service:
     """A protocol that a broker speaks: its port, and the features that it lacks, each with the reason."""
 
     port: int
-    lacks: Mapping[str, str] = field(default_factory=dict)  # feature, as the protocol's room calls it -> why
+    lacks: Mapping[str, str] = field(default_factory=dict)  # feature, as the protocol's kind calls it -> why
+    users: dict[str, str] | None = None  # user -> password, where the file has all that the broker admits
 
 
 class Serving(Base):

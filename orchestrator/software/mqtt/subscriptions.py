@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 
 from contract.plan import Delivery, Guarantee
 
-from .topics import matches
+from .topics import SHARED, matches
 
-SHARED = "$share/"  # one of a group of subscribers gets each message, which one is the broker's choice
 _RULES = {
     0: "QoS 0: at most once, so no message is delivered twice",
     1: "QoS 1: at least once, so no message is lost",
@@ -26,7 +25,7 @@ class Subscribed:
     qos: int
     endpoint: str
     connect_ns: int
-    clean_session: bool
+    while_session: bool  # whether a lost connection may end the session
 
 
 @dataclass
@@ -64,7 +63,7 @@ def deliveries(
     """
     guaranteed: dict[Guarantee, list[str]] = {}
     for one in sorted(subscribers, key=lambda one: one.endpoint):
-        guaranteed.setdefault(guarantee(min(qos, one.qos), one.clean_session), []).append(one.endpoint)
+        guaranteed.setdefault(guarantee(min(qos, one.qos), one.while_session), []).append(one.endpoint)
     place = f"{topic} at {broker}"
     for made in sorted(guaranteed, key=lambda made: (made.name, made.while_session)):
         ended = "" if made.while_session else ", kept sessions"
@@ -72,10 +71,8 @@ def deliveries(
         yield Delivery(name, made), tuple(guaranteed[made])
 
 
-def guarantee(qos: int, clean_session: bool) -> Guarantee:
-    """Returns the delivery guarantee of a QoS; with a clean session, it holds only while
-    the session lasts.
-    """
+def guarantee(qos: int, while_session: bool) -> Guarantee:
+    """Returns the delivery guarantee of a QoS; `while_session`: it holds only while the session lasts."""
     return Guarantee(
-        f"QoS {qos}", _RULES[qos], lossless=qos > 0, single=qos != 1, while_session=clean_session
+        f"QoS {qos}", _RULES[qos], lossless=qos > 0, single=qos != 1, while_session=while_session
     )

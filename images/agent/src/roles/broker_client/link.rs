@@ -1,6 +1,7 @@
 //! A client's link to its broker: its state, its socket, and the records of its session.
 
 use super::delivery::Delivery;
+use super::waits::{Backoff, Waits};
 use crate::os::{self, Res};
 use crate::proto::{Session, Totals};
 use crate::roles::socket::{self, Marks};
@@ -16,7 +17,9 @@ pub struct Broker {
     broker: String,
     port: u16,
     /// Delay before a new attempt to connect; 0: never reconnect.
-    pub reconnect_ns: i64,
+    reconnect_ns: i64,
+    #[serde(default)]
+    backoff: Option<Backoff>,
     #[serde(flatten)]
     marks: Marks,
 }
@@ -55,6 +58,7 @@ pub struct Link {
     pub(super) broker: Broker,
     pub(super) session: Session,
     pub(super) state: State,
+    pub(super) waits: Waits,
     address: IpAddr,
     connection: Option<Connection>,
     received: u64,
@@ -72,6 +76,7 @@ impl Link {
         delivery: Delivery,
     ) -> Self {
         Self {
+            waits: Waits::new(broker.reconnect_ns, broker.backoff),
             broker,
             session,
             state: State::Over,
@@ -155,6 +160,7 @@ impl Link {
         if let Some(connection) = &mut self.connection {
             connection.welcome = true;
         }
+        self.waits.accepted();
         self.note("connected", now, detail, out);
     }
 

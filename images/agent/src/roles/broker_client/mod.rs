@@ -5,6 +5,7 @@
 
 mod delivery;
 mod link;
+mod waits;
 
 pub use delivery::Rules;
 pub use link::{Broker, Link};
@@ -107,9 +108,9 @@ impl<P: Protocol> Client<P> {
         self.link.note(what, now, &why, out);
         self.protocol.last_words(&mut self.link, now, out);
         self.close(out);
-        self.link.state = match self.link.broker.reconnect_ns {
-            0 => State::Over,
-            wait => State::Waiting(now + wait),
+        self.link.state = match self.link.waits.take_next() {
+            None => State::Over,
+            Some(wait) => State::Waiting(now + wait),
         };
     }
 

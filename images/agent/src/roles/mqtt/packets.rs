@@ -1,10 +1,10 @@
 //! Builds and parses MQTT packets of both versions, so that the client need not distinguish the versions.
 
-use super::spec::Spec;
+use super::spec::{Publish, Spec};
 use crate::os::Res;
 use mqtt_protocol_core::mqtt::Version;
 use mqtt_protocol_core::mqtt::packet::{
-    Packet, Property, Qos, SessionExpiryInterval, SubEntry, SubOpts, v3_1_1, v5_0,
+    Packet, Property, Qos, SessionExpiryInterval, SubEntry, SubOpts, WillDelayInterval, v3_1_1, v5_0,
 };
 use mqtt_protocol_core::mqtt::result_code::ConnectReasonCode;
 use std::fmt::Debug;
@@ -21,6 +21,9 @@ pub enum Meaning {
     SubscribeRefused(String),
     Message {
         dup: bool,
+        /// Whether the broker had kept the message before the subscription (RETAIN, 3.3.1.3).
+        retained: bool,
+        topic: String,
         payload: Vec<u8>,
     },
     /// The handshake of this packet id has ended; `taken`: the broker has accepted the message, not refused
@@ -51,30 +54,49 @@ fn bad<E: Debug>(what: &str) -> impl Fn(E) -> String {
     move |e| format!("mqtt {what}: {e:?}")
 }
 
-pub fn connect(version: Version, client_id: &str, spec: &Spec) -> Res<Packet> {
+/// Builds a CONNECT packet; `clean`: the broker discards the state of an earlier connection.
+pub fn connect(version: Version, client_id: &str, clean: bool, spec: &Spec) -> Res<Packet> {
     let fail = "connect";
     if version == Version::V3_1_1 {
-        let packet = v3_1_1::Connect::builder()
+        let mut b = v3_1_1::Connect::builder()
             .client_id(client_id)
             .map_err(bad(fail))?
-            .clean_session(spec.clean_session)
-            .keep_alive(spec.keepalive_s)
-            .build()
-            .map_err(bad(fail))?;
-        return Ok(packet.into());
+            .clean_session(clean)
+            .keep_alive(spec.keepalive_s);
+        if let Some(w) = &spec.will {
+            b = b
+                .will_message(w.topic.as_str(), w.payload.as_str(), qos(w.qos)?, w.retain)
+                .map_err(bad("will"))?;
+        }
+        if let Some(user) = &spec.user {
+            b = b.user_name(user.as_str()).map_err(bad("user"))?;
+        }
+        if let Some(password) = &spec.password {
+            b = b.password(password.as_str()).map_err(bad("password"))?;
+        }
+        return Ok(b.build().map_err(bad(fail))?.into());
     }
-    // In v5 a session outlives its connection only with an expiry interval; 0xFFFFFFFF means for ever, as in v3.1.1.
-    let expiry = if spec.clean_session { 0 } else { u32::MAX };
-    let expiry = SessionExpiryInterval::new(expiry).map_err(bad(fail))?;
-    let packet = v5_0::Connect::builder()
+    let expiry = SessionExpiryInterval::new(spec.expiry_s()).map_err(bad(fail))?;
+    let mut b = v5_0::Connect::builder()
         .client_id(client_id)
         .map_err(bad(fail))?
-        .clean_start(spec.clean_session)
+        .clean_start(clean)
         .keep_alive(spec.keepalive_s)
-        .props(vec![Property::SessionExpiryInterval(expiry)])
-        .build()
-        .map_err(bad(fail))?;
-    Ok(packet.into())
+        .props(vec![Property::SessionExpiryInterval(expiry)]);
+    if let Some(w) = &spec.will {
+        let delay = WillDelayInterval::new(w.delay_s).map_err(bad("will"))?;
+        b = b
+            .will_message(w.topic.as_str(), w.payload.as_str(), qos(w.qos)?, w.retain)
+            .map_err(bad("will"))?
+            .will_props(vec![Property::WillDelayInterval(delay)]);
+    }
+    if let Some(user) = &spec.user {
+        b = b.user_name(user.as_str()).map_err(bad("user"))?;
+    }
+    if let Some(password) = &spec.password {
+        b = b.password(password.as_str()).map_err(bad("password"))?;
+    }
+    Ok(b.build().map_err(bad(fail))?.into())
 }
 
 pub fn subscribe(version: Version, id: u16, spec: &Spec) -> Res<Packet> {
@@ -101,16 +123,22 @@ pub fn subscribe(version: Version, id: u16, spec: &Spec) -> Res<Packet> {
 pub fn publish(
     version: Version,
     id: Option<u16>,
-    level: u8,
-    topic: &str,
+    settings: &Publish,
     payload: Vec<u8>,
 ) -> Res<Packet> {
     let fail = "publish";
+    let Publish {
+        topic,
+        qos: level,
+        retain,
+        ..
+    } = settings;
     if version == Version::V3_1_1 {
         let b = v3_1_1::Publish::builder()
-            .topic_name(topic)
+            .topic_name(topic.as_str())
             .map_err(bad(fail))?
-            .qos(qos(level)?)
+            .qos(qos(*level)?)
+            .retain(*retain)
             .payload(payload);
         let b = if let Some(id) = id {
             b.packet_id(id)
@@ -120,9 +148,10 @@ pub fn publish(
         return Ok(b.build().map_err(bad(fail))?.into());
     }
     let b = v5_0::Publish::builder()
-        .topic_name(topic)
+        .topic_name(topic.as_str())
         .map_err(bad(fail))?
-        .qos(qos(level)?)
+        .qos(qos(*level)?)
+        .retain(*retain)
         .payload(payload);
     let b = if let Some(id) = id {
         b.packet_id(id)
@@ -176,8 +205,18 @@ pub fn understand(packet: Packet) -> Meaning {
             p.reason_codes().iter().all(|c| c.is_success()),
             &p.reason_codes(),
         ),
-        Packet::V3_1_1Publish(p) => message(p.dup(), p.payload().as_slice()),
-        Packet::V5_0Publish(p) => message(p.dup(), p.payload().as_slice()),
+        Packet::V3_1_1Publish(p) => Meaning::Message {
+            dup: p.dup(),
+            retained: p.retain(),
+            topic: p.topic_name().to_owned(),
+            payload: p.payload().as_slice().to_vec(),
+        },
+        Packet::V5_0Publish(p) => Meaning::Message {
+            dup: p.dup(),
+            retained: p.retain(),
+            topic: p.topic_name().to_owned(),
+            payload: p.payload().as_slice().to_vec(),
+        },
         Packet::V3_1_1Puback(p) => Meaning::Settled {
             id: p.packet_id(),
             taken: true,
@@ -232,9 +271,5 @@ fn suback(success: bool, codes: &impl Debug) -> Meaning {
     }
 }
 
-fn message(dup: bool, payload: &[u8]) -> Meaning {
-    Meaning::Message {
-        dup,
-        payload: payload.to_vec(),
-    }
-}
+#[cfg(test)]
+mod tests;

@@ -10,15 +10,54 @@ pub struct Spec {
     pub version: String,
     pub keepalive_s: u16,
     pub clean_session: bool,
+    /// How long the broker keeps the session after a lost connection (MQTT 5); None: for ever without
+    /// `clean_session`, else not at all.
+    #[serde(default)]
+    session_expiry_s: Option<u32>,
+    /// The client identifier; None: the session's endpoint.
+    pub client_id: Option<String>,
+    pub user: Option<String>,
+    pub password: Option<String>,
+    pub will: Option<Will>,
+    /// The topics of other clients' wills whose arrival is recorded.
+    #[serde(default)]
+    pub wills: Vec<String>,
     pub publish: Option<Publish>,
     #[serde(default)]
     pub subscribe: Vec<Subscribe>,
+}
+
+impl Spec {
+    /// Returns the session expiry interval in seconds (MQTT 5, 3.1.2.11.2); `u32::MAX` means for ever, as a
+    /// session without `clean_session` lives in 3.1.1.
+    pub fn expiry_s(&self) -> u32 {
+        let otherwise = if self.clean_session { 0 } else { u32::MAX };
+        self.session_expiry_s.unwrap_or(otherwise)
+    }
+
+    pub fn keeps_session(&self) -> bool {
+        self.expiry_s() > 0
+    }
+}
+
+/// The message that the broker publishes when it loses the client.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Will {
+    pub topic: String,
+    pub payload: String,
+    pub qos: u8,
+    pub retain: bool,
+    /// How long the broker waits for the client's return (MQTT 5).
+    pub delay_s: u32,
 }
 
 #[derive(Debug, Clone, Deserialize)]
 pub struct Publish {
     pub topic: String,
     pub qos: u8,
+    /// Whether the broker keeps the topic's newest message for later subscribers.
+    #[serde(default)]
+    pub retain: bool,
     /// The most unacknowledged messages at QoS 1 and 2.
     #[serde(default = "default_inflight")]
     pub inflight: usize,
