@@ -20,6 +20,7 @@ from .checking import Checks, Here, joined
 from .kind import TCP_HEADERS_BYTES, Costs
 from .scene import Scene
 from .sending import expected_messages
+from .tls.file import Tls
 
 # Keys of every client, below its kind's own.
 BrokerNode = Annotated[Name, Field(description="Node that runs the broker.")]
@@ -47,6 +48,7 @@ class Service:
     port: int
     lacks: Mapping[str, str] = field(default_factory=dict)  # feature, as the protocol's kind calls it -> why
     users: dict[str, str] | None = None  # user -> password, where the file has all that the broker admits
+    tls: Tls | None = None
 
 
 class Serving(Base):

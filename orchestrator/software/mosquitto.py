@@ -18,10 +18,13 @@ from ..language.templates import render
 from .brokers import Service, Serving
 from .checking import Checks, Here
 from .kind import Bind, Costs, Kind, Planned
-from .mqtt.file import PROTOCOL
+from .mqtt.file import PROTOCOL, spoken
 from .program_texts import check_env, check_files, check_text, filled_env, filled_files, filling
 from .programs import Restart, StopSignal, template
 from .scene import Placed, Scene
+from .tls.checks import check_tls
+from .tls.file import BrokerTls, BrokerTlsKey
+from .tls.lab import server_identity, trusted
 
 MEMORY_BYTES = 4_000_000  # bench/memory.py: 3.5 to 4 MB with 350 clients that publish 0.3 messages/s each
 TEMPLATE = Path(__file__).parent / "mosquitto.conf.j2"
@@ -40,6 +43,7 @@ class Broker(Serving):
 
     broker: Literal["mosquitto"] = Field(description="Which broker.")
     port: Port = Field(1883, description="TCP port it listens on, on all addresses of its node.")
+    tls: BrokerTlsKey = None
     persistence: bool = Field(False, description="Keep sessions and queued messages across restarts.")
     max_inflight_messages: int = Field(
         20, ge=0, le=65535, description="Unacknowledged messages a client; 0: any."
@@ -85,7 +89,7 @@ class Broker(Serving):
 
     def services(self) -> Mapping[str, Service]:
         users = self.users if self.users and not self.allow_anonymous else None
-        return {PROTOCOL: Service(self.port, users=users)}
+        return {PROTOCOL: Service(self.port, users=users, tls=self.tls)}
 
     @property
     def anonymous(self) -> bool:
@@ -97,6 +101,8 @@ def _check(report: Checks, here: Here, broker: Broker) -> None:
     check_env(report, (*here.path, "env"), broker.env)
     check_files(report, (*here.path, "files"), broker.files)
     _users(report, here, broker)
+    if broker.tls is not None:
+        check_tls(report, (*here.path, "tls"), broker.tls)
     if broker.program is not None and not _PROGRAM.fullmatch(broker.program):
         rule = "is neither a program's name nor an absolute path"
         report.add(
@@ -135,7 +141,7 @@ def _plan(scene: Scene, all_of_it: Sequence[Placed]) -> Iterator[Planned]:
         with filling(placed.node):
             process = _process(scene, placed, placed.model)
         spec = {REFLECT_DSCP: True} if placed.model.reflect_dscp else {}
-        ports: dict[str, tuple[int, ...]] = {PROTOCOL: (placed.model.port,)}
+        ports: dict[str, tuple[int, ...]] = {spoken(placed.model.tls): (placed.model.port,)}
         yield Planned(Software(placed.name, "broker", KIND.name, process, spec=spec, ports=ports))
 
 
@@ -145,6 +151,8 @@ def _process(scene: Scene, placed: Placed, broker: Broker) -> Process:
     files = [File(path, config)]
     if broker.users:
         files.append(File(f"{placed.name}/users", _password_file(scene, placed, broker.users), 0o600))
+    if broker.tls is not None:
+        files += _certificates(scene, placed, broker.tls)
     return Process(
         argv=(broker.program or "mosquitto", "-c", path),
         env=filled_env(broker.env, values),
@@ -178,6 +186,15 @@ def _options(broker: Broker) -> list[str]:
     return [f"{key} {value}" for key, value in values.items()]
 
 
+def _certificates(scene: Scene, placed: Placed, tls: BrokerTls) -> list[File]:
+    own = server_identity(scene, placed.node, tls)
+    return [
+        File(f"{placed.name}/ca.pem", trusted(scene, tls)),
+        File(f"{placed.name}/server.pem", own.certificate),
+        File(f"{placed.name}/server.key", own.key, 0o600),
+    ]
+
+
 def _password_file(scene: Scene, placed: Placed, users: Mapping[str, str]) -> str:
     """Returns mosquitto's password file: `NAME:$7$ROUNDS$SALT$HASH`, PBKDF2 with SHA-512."""
     lines = []
@@ -190,7 +207,8 @@ def _password_file(scene: Scene, placed: Placed, users: Mapping[str, str]) -> st
 
 
 def _words(software: Software, _flows: Sequence[Flow]) -> str:
-    return f"broker, port {software.ports[PROTOCOL][0]}"
+    ((protocol, ports),) = software.ports.items()
+    return f"broker, {'TLS, ' if protocol != PROTOCOL else ''}port {ports[0]}"
 
 
 def _costs(_software: Software, _flows: Sequence[Flow]) -> Costs:
@@ -218,5 +236,5 @@ KIND = Kind(
             "topologies with the broker mosquitto fail in plan",
         ),
     ),
-    titles={"Broker": "software.NAME: a broker"},
+    titles={"Broker": "software.NAME: a broker", "BrokerTls": "software.NAME.tls: TLS of a broker"},
 )

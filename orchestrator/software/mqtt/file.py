@@ -11,6 +11,7 @@ from ...language.scalars import Base, Duration, Positive, Share, Span, text
 from ..brokers import BrokerNode, BrokerPort, ClientPcp, PayloadSize, Queue, Reconnect
 from ..encodings import Encoded
 from ..sending import Sending
+from ..tls.file import ClientTlsKey
 
 PROTOCOL = "mqtt"  # how brokers and the reducer call it
 NEVER_S = 2**32 - 1  # a session expiry interval that never ends (MQTT 5, 3.1.2.11.2)
@@ -86,6 +87,7 @@ class MqttOptions(Base):
     )
     user: str | None = Field(None, min_length=1, description="User name; the same placeholders.")
     password: str | None = Field(None, description="The same placeholders.")
+    tls: ClientTlsKey = None
     keepalive: Span = Field(text("60 s"), description="MQTT keep alive interval, whole seconds.")
     clean_session: bool = Field(True, description="Start without the state of an earlier connection.")
     session_expiry: Span | None = Field(
@@ -117,6 +119,11 @@ class MqttOptions(Base):
     def outlives_connections(self) -> bool:
         """Whether nothing but the client itself ends the session."""
         return self.expiry_s == NEVER_S
+
+
+def spoken(tls: object | None) -> str:
+    """Returns what a capture sees on a port of MQTT, as the reducer calls it."""
+    return PROTOCOL if tls is None else "tls"
 
 
 class Client(Base):

@@ -14,7 +14,7 @@ from ..kind import Planned
 from ..placeholders import fill_for
 from ..scene import Placed, Scene
 from ..sending import make_flow
-from .file import PROTOCOL, MqttOptions, Publish
+from .file import PROTOCOL, MqttOptions, Publish, spoken
 from .sessions import client_id, session_spec
 from .subscriptions import Subscribed, Subscriptions, deliveries
 from .topics import SHARED, inner, matches
@@ -54,7 +54,9 @@ def _software(scene: Scene, client: Placed, mqtt: MqttOptions, wills: Sequence[s
         **_heard(filters, wills),
         **marks(mqtt),
     }
-    return Software(client.name, "client", client.kind, session=session, spec=spec, ports={PROTOCOL: (port,)})
+    return Software(
+        client.name, "client", client.kind, session=session, spec=spec, ports={spoken(mqtt.tls): (port,)}
+    )
 
 
 def _sends(scene: Scene, client: Placed, wanted: Publish) -> dict[str, Any]:

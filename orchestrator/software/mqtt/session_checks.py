@@ -7,6 +7,7 @@ from ...language.units import text_ns
 from ..brokers import Service
 from ..checking import Checks, Here
 from ..placeholders import REMEDY, fill, longest, unknown
+from ..tls.checks import check_both_ends, check_tls
 from .file import NEVER_S, MqttOptions, Will
 
 LONGEST_TEXT = 65535  # bytes; MQTT 3.1.1 section 1.5.3
@@ -17,6 +18,10 @@ def check_session(report: Checks, here: Here, mqtt: MqttOptions, service: Servic
     for key, text in (("client_id", mqtt.client_id), ("user", mqtt.user), ("password", mqtt.password)):
         if text is not None:
             check_text(report, (*path, key), text)
+    if mqtt.tls is not None:
+        check_tls(report, (*path, "tls"), mqtt.tls)
+    if service is not None:
+        check_both_ends(report, path, mqtt.tls, service.tls, mqtt.broker)
     if mqtt.version == "3.1.1":
         _needs_version_5(report, mqtt, path)
     if mqtt.session_expiry is not None:

@@ -6,6 +6,7 @@ from typing import Any
 
 from ..placeholders import fill_for
 from ..scene import Placed, Scene
+from ..tls.lab import client_spec
 from .file import MqttOptions, Will
 
 
@@ -21,6 +22,9 @@ def session_spec(scene: Scene, client: Placed, mqtt: MqttOptions) -> dict[str, A
     for key, text in (("client_id", mqtt.client_id), ("user", mqtt.user), ("password", mqtt.password)):
         if text is not None:
             spec[key] = fill_for(scene, client, text)
+    if mqtt.tls is not None:
+        name = spec.get("user") or client_id(scene, client)
+        spec["tls"] = client_spec(scene, mqtt.tls, mqtt.broker, name)
     if mqtt.session_expiry is not None:
         spec["session_expiry_s"] = mqtt.expiry_s
     if mqtt.will is not None:

@@ -5,6 +5,7 @@
 
 mod delivery;
 mod link;
+mod tls;
 mod waits;
 
 pub use delivery::Rules;
@@ -79,7 +80,7 @@ impl<P: Protocol> Client<P> {
         };
         let delivery = Delivery::new(rules.unwrap_or_default(), sends);
         Ok(Self {
-            link: Link::new(session, broker, address, delivery),
+            link: Link::new(session, broker, address, delivery)?,
             protocol,
             t0_ns: None,
         })
@@ -92,7 +93,7 @@ impl<P: Protocol> Client<P> {
                 self.protocol.begin(now);
                 self.link.state = State::Connecting(now + CONNECT_LIMIT_NS);
             }
-            Err(e) => self.lost(&e.to_string(), now, out),
+            Err(e) => self.lost(&e, now, out),
         }
     }
 
@@ -157,7 +158,11 @@ impl<P: Protocol> Client<P> {
             Ok(n) => {
                 // The process may have waited for a CPU before the read, so read the clock again.
                 let now = clock::lab_ns().max(now);
-                let done = self.protocol.receive(&chunk[..n], &mut self.link, now, out);
+                let done = match self.link.decrypt(&chunk[..n], now, out) {
+                    None => self.protocol.receive(&chunk[..n], &mut self.link, now, out),
+                    Some(Ok(plain)) => self.protocol.receive(&plain, &mut self.link, now, out),
+                    Some(Err(why)) => Err(why),
+                };
                 self.keep(done, now, out);
             }
             Err(e) if e.kind() == ErrorKind::WouldBlock => {}
@@ -189,8 +194,7 @@ impl<P: Protocol> Role for Client<P> {
 
     fn fds(&self, wait_for: &mut dyn FnMut(RawFd, bool)) {
         if let Some(fd) = self.link.fd() {
-            let writes = !self.link.is_established() || self.protocol.has_output();
-            wait_for(fd, writes);
+            wait_for(fd, self.link.wants_write(self.protocol.has_output()));
         }
     }
 

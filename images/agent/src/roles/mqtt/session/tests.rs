@@ -1,6 +1,7 @@
 //! Tests a client with a scripted broker on loopback that breaks connections at bad moments.
 
 use crate::clock;
+use crate::os::Res;
 use crate::roles::Role;
 use crate::roles::mqtt::arm;
 use crate::roles::testing::turn;
@@ -9,6 +10,8 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::thread::{JoinHandle, spawn};
 use std::time::Duration;
+
+mod over_tls;
 
 const SECOND: i64 = 1_000_000_000;
 const CONNACK: [u8; 4] = [0x20, 2, 0, 0];
@@ -36,6 +39,10 @@ fn client_again(
 
 /// Creates a client with these settings, and default ones.
 fn client_of(settings: Value, publish: bool, resume: Value) -> Box<dyn Role> {
+    try_client_of(settings, publish, resume).unwrap()
+}
+
+fn try_client_of(settings: Value, publish: bool, resume: Value) -> Res<Box<dyn Role>> {
     let mut spec = json!({
         "broker": "127.0.0.1", "keepalive_s": 30, "clean_session": false, "reconnect_ns": SECOND / 50,
     });
@@ -55,7 +62,7 @@ fn client_of(settings: Value, publish: bool, resume: Value) -> Box<dyn Role> {
         "software": {"name": "mqtt", "kind": "mqtt", "session": session, "spec": spec},
         "flows": flows, "resume": resume,
     });
-    arm(serde_json::from_value(item).unwrap()).unwrap()
+    arm(serde_json::from_value(item).unwrap())
 }
 
 /// Creates a client that publishes ten messages in a tenth of a second, at most three of them unacknowledged.
@@ -76,7 +83,7 @@ fn drive(client: &mut dyn Role, done: impl Fn(&dyn Role, &str) -> bool) -> Strin
 }
 
 /// Returns type and body of the next packet; None at the end. All packets here are shorter than 16,384 bytes.
-fn packet(stream: &mut TcpStream) -> Option<(u8, Vec<u8>)> {
+fn packet(stream: &mut impl Read) -> Option<(u8, Vec<u8>)> {
     let mut head = [0; 2];
     stream.read_exact(&mut head).ok()?;
     let mut length = usize::from(head[1] & 0x7f);
@@ -107,7 +114,7 @@ fn accept_login(listener: &TcpListener, connack: &[u8]) -> (TcpStream, Vec<u8>) 
 }
 
 /// Receives and acknowledges messages until the client disconnects; returns the packet ids.
-fn acknowledge(stream: &mut TcpStream) -> Vec<u16> {
+fn acknowledge(stream: &mut (impl Read + Write)) -> Vec<u16> {
     let mut ids = Vec::new();
     while let Some((PUBLISH, body)) = packet(stream) {
         // The topic "a" takes three bytes.
