@@ -9,16 +9,13 @@ from collections.abc import Iterator
 from ...language.source import Path
 from ..brokers import Service, check_broker, check_features
 from ..checking import Checks, Here
-from ..encodings import check_encoded
 from ..sending import check_sending
 from .file import PROTOCOL, Client, MqttOptions, Publish
+from .payloads import check_payload
 from .session_checks import check_session, check_text, check_topic
 from .topics import SHARED, filter_fault, inner, share_fault
 
 LONGEST_KEEPALIVE_S = 65535  # two bytes in CONNECT, MQTT 3.1.1 section 3.1.2.10
-# Flow, number and time at fixed places, and the XML around them: the agent's payload/metering_xml.rs.
-SMALLEST_PAYLOAD = 548
-LARGEST_PAYLOAD = 1 << 20
 
 
 def check(report: Checks, here: Here, client: Client) -> None:
@@ -34,15 +31,12 @@ def check(report: Checks, here: Here, client: Client) -> None:
     check_session(report, here, mqtt, service, path)
     _topics(report, mqtt, path)
     if mqtt.publish is not None:
-        _publish(report, here, mqtt.publish, (*path, "publish"))
+        _publish(report, here, mqtt.publish, (*path, "publish"), mqtt.version)
 
 
-def _publish(report: Checks, here: Here, wanted: Publish, path: Path) -> None:
+def _publish(report: Checks, here: Here, wanted: Publish, path: Path, version: str) -> None:
     check_sending(report, here, wanted, path, "leave `publish` out for a client that is silent")
-    encoded = check_encoded(report, wanted, path, "payload_size", "payload")
-    if not encoded and not SMALLEST_PAYLOAD <= wanted.payload_size <= LARGEST_PAYLOAD:
-        rule = f"a {wanted.payload} payload has from {SMALLEST_PAYLOAD} to {LARGEST_PAYLOAD} bytes"
-        report.add((*path, "payload_size"), wanted.payload_size, rule, 'write for example "717 B"')
+    check_payload(report, wanted, path, version)
 
 
 def _broker(report: Checks, here: Here, mqtt: MqttOptions, path: Path) -> Service | None:

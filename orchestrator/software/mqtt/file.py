@@ -6,8 +6,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
+from ...language.beside import TextBeside
 from ...language.dscp import Dscp
-from ...language.scalars import Base, Duration, Positive, Share, Span, text
+from ...language.scalars import Base, Duration, Positive, Share, Span, fail, text
 from ..brokers import BrokerNode, BrokerPort, ClientPcp, PayloadSize, Queue, Reconnect
 from ..encodings import Encoded
 from ..sending import Sending
@@ -16,6 +17,29 @@ from ..tls.file import ClientTlsKey
 PROTOCOL = "mqtt"  # how brokers and the reducer call it
 NEVER_S = 2**32 - 1  # a session expiry interval that never ends (MQTT 5, 3.1.2.11.2)
 Qos = Annotated[int, Field(ge=0, le=2)]
+
+
+class JsonPayload(Base):
+    """A JSON text with {seq}, {time_ns} and {flow} of the message, and the placeholders of topics."""
+
+    json_text: str = Field(alias="json", min_length=1, description="The text; spaces follow it.")
+
+
+def _file_name(value: Any) -> Any:
+    if isinstance(value, TextBeside):
+        return value
+    raise fail("is not the name of a file", "write for example payloads/reading.json")
+
+
+class FilePayload(Base):
+    """The text of a file beside the topology, in each message."""
+
+    file: Annotated[Any, BeforeValidator(_file_name, json_schema_input_type=str)] = Field(
+        description="Its name."
+    )
+
+
+PayloadKind = Literal["metering-xml", "bytes"] | JsonPayload | FilePayload
 
 
 class Publish(Sending, Encoded):
@@ -29,7 +53,17 @@ class Publish(Sending, Encoded):
     retain: bool = Field(
         False, description="The broker keeps the topic's newest message for those who subscribe later."
     )
-    payload: Literal["metering-xml"] = Field("metering-xml", description="What the payload is made of.")
+    message_expiry: Span | None = Field(
+        None, description="MQTT 5: how long the broker keeps a message for a receiver, whole seconds."
+    )
+    user_properties: dict[str, str] = Field(
+        default_factory=dict, description="MQTT 5: name: value, in each message."
+    )
+    payload: PayloadKind = Field(
+        "metering-xml",
+        description="What the payload is made of. `{json: TEXT}` and `{file: NAME}` need MQTT 5, and so do "
+        "`bytes` below 28: the message's number is then in a user property.",
+    )
     payload_size: PayloadSize = text("717 B")
     inflight: Positive = Field(20, le=65535, description="Window of unacknowledged QoS 1 and 2 messages.")
     queue: Queue = 1000
@@ -42,6 +76,11 @@ class Subscription(Base):
         min_length=1, description="Topic filter; the placeholders of `publish.topic`, and + and #."
     )
     qos: Qos = Field(0, description="Highest quality of service at which messages are delivered.")
+    no_local: bool = Field(False, description="MQTT 5: the client's own messages do not come back to it.")
+    retained: Literal["always", "new", "never"] = Field(
+        "always",
+        description="MQTT 5: retained messages come at each subscription, at a new one only, or never.",
+    )
 
 
 class Will(Base):
@@ -95,6 +134,9 @@ class MqttOptions(Base):
         description="MQTT 5: the broker keeps the session so long after a lost connection, whole seconds; by "
         "default for ever with `clean_session: false`, else not at all. With `clean_session: true`, only the "
         "first connection starts without state.",
+    )
+    receive_maximum: Positive | None = Field(
+        None, le=65535, description="MQTT 5: unacknowledged messages that the broker may send to it."
     )
     reconnect: Reconnect = text("1 s")
     backoff: Backoff | None = Field(None, description="Longer waits after each failed attempt to connect.")

@@ -50,6 +50,8 @@ KIND = Kind(
     titles={
         "MqttOptions": "software.NAME.mqtt: an MQTT client",
         "Publish": "mqtt.publish",
+        "JsonPayload": "mqtt.publish.payload: JSON",
+        "FilePayload": "mqtt.publish.payload: a file",
         "Will": "mqtt.will",
         "Backoff": "mqtt.backoff",
         "ClientTls": "mqtt.tls",

@@ -5,22 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from contract.plan import Delivery, Flow, Note, Payload, Session, Software
+from contract.plan import Delivery, Flow, Note, Session, Software
 
 from ...language.dscp import marks
 from ..brokers import name_at, port_at
-from ..encodings import payload_of
 from ..kind import Planned
 from ..placeholders import fill_for
 from ..scene import Placed, Scene
 from ..sending import make_flow
-from .file import PROTOCOL, MqttOptions, Publish, spoken
+from .file import PROTOCOL, MqttOptions, Publish, Subscription, spoken
+from .payloads import content_spec, planned_payload
 from .sessions import client_id, session_spec
 from .subscriptions import Subscribed, Subscriptions, deliveries
 from .topics import SHARED, inner, matches
 
 # Keep-alive intervals without a sign of life after which a broker ends a connection (MQTT 5, 3.1.2.10).
 PATIENCE = 1.5
+_RETAIN_HANDLING = {"always": 0, "new": 1, "never": 2}  # MQTT 5, 3.8.3.1
 
 
 def plan(scene: Scene, clients: Sequence[Placed]) -> Iterator[Planned]:
@@ -49,7 +50,7 @@ def _software(scene: Scene, client: Placed, mqtt: MqttOptions, wills: Sequence[s
         "clean_session": mqtt.clean_session,
         "reconnect_ns": mqtt.reconnect,
         "publish": _sends(scene, client, mqtt.publish) if mqtt.publish else None,
-        "subscribe": [{"topic": t, "qos": s.qos} for t, s in zip(filters, mqtt.subscribe, strict=True)],
+        "subscribe": [_subscription(t, s) for t, s in zip(filters, mqtt.subscribe, strict=True)],
         **session_spec(scene, client, mqtt),
         **_heard(filters, wills),
         **marks(mqtt),
@@ -62,8 +63,28 @@ def _software(scene: Scene, client: Placed, mqtt: MqttOptions, wills: Sequence[s
 def _sends(scene: Scene, client: Placed, wanted: Publish) -> dict[str, Any]:
     """Returns the agent's settings of a publisher, without times and payload, which are in its flow."""
     topic = fill_for(scene, client, wanted.topic)
-    retain = {"retain": True} if wanted.retain else {}
-    return {"topic": topic, "qos": wanted.qos, "inflight": wanted.inflight, "queue": wanted.queue, **retain}
+    spec: dict[str, Any] = {
+        "topic": topic,
+        "qos": wanted.qos,
+        "inflight": wanted.inflight,
+        "queue": wanted.queue,
+    }
+    if wanted.retain:
+        spec["retain"] = True
+    if wanted.message_expiry is not None:
+        spec["message_expiry_s"] = wanted.message_expiry // 10**9
+    if wanted.user_properties:
+        spec["user_properties"] = [list(pair) for pair in wanted.user_properties.items()]
+    return spec | content_spec(scene, client, wanted)
+
+
+def _subscription(topic: str, wanted: Subscription) -> dict[str, Any]:
+    spec: dict[str, Any] = {"topic": topic, "qos": wanted.qos}
+    if wanted.no_local:
+        spec["no_local"] = True
+    if wanted.retained != "always":
+        spec["retain_handling"] = _RETAIN_HANDLING[wanted.retained]
+    return spec
 
 
 def _wills(scene: Scene, clients: Sequence[Placed]) -> dict[str, tuple[str, ...]]:
@@ -116,7 +137,8 @@ def _subscribed(scene: Scene, client: Placed) -> Iterator[Subscribed]:
             wanted.qos,
             client.endpoint,
             client.connect_ns,
-            not mqtt.outlives_connections,
+            while_session=not mqtt.outlives_connections,
+            no_local=wanted.no_local,
         )
 
 
@@ -127,13 +149,14 @@ def _flow(
     wanted = mqtt.publish
     assert wanted is not None
     broker, topic = _broker(scene, mqtt), fill_for(scene, client, wanted.topic)
-    heard = subscriptions.to(broker, topic)
-    owed: dict[Delivery, tuple[str, ...]] = dict(deliveries(broker, topic, wanted.qos, heard))
+    heard = subscriptions.to(broker, topic, client.endpoint)
+    expires = wanted.message_expiry is not None
+    owed: dict[Delivery, tuple[str, ...]] = dict(deliveries(broker, topic, wanted.qos, heard, expires))
     flow = make_flow(
         scene,
         client,
         wanted,
-        payload_of(wanted, Payload(wanted.payload, wanted.payload_size)),
+        planned_payload(scene, client, wanted),
         pattern="publish",
         deliveries=tuple(owed),
         heard_ns=max((one.connect_ns for one in heard), default=0),

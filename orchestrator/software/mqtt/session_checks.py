@@ -9,6 +9,7 @@ from ..checking import Checks, Here
 from ..placeholders import REMEDY, fill, longest, unknown
 from ..tls.checks import check_both_ends, check_tls
 from .file import NEVER_S, MqttOptions, Will
+from .topics import SHARED
 
 LONGEST_TEXT = 65535  # bytes; MQTT 3.1.1 section 1.5.3
 
@@ -26,6 +27,12 @@ def check_session(report: Checks, here: Here, mqtt: MqttOptions, service: Servic
         _needs_version_5(report, mqtt, path)
     if mqtt.session_expiry is not None:
         _seconds(report, (*path, "session_expiry"), mqtt.session_expiry)
+    if mqtt.publish is not None and mqtt.publish.message_expiry is not None:
+        _seconds(report, (*path, "publish", "message_expiry"), mqtt.publish.message_expiry)
+    for index, wanted in enumerate(mqtt.subscribe):
+        if wanted.no_local and wanted.topic.startswith(SHARED):
+            rule = "a shared subscription is for all messages (MQTT 5, 3.8.3.1)"
+            report.add((*path, "subscribe", index, "no_local"), None, rule, "leave it out")
     if mqtt.will is not None:
         _will(report, mqtt.will, (*path, "will"))
     if mqtt.backoff is not None:
@@ -55,6 +62,19 @@ def _needs_version_5(report: Checks, mqtt: MqttOptions, path: Path) -> None:
     if mqtt.session_expiry is not None:
         rule = "MQTT 3.1.1 has no session expiry"
         report.add((*path, "session_expiry"), text_ns(mqtt.session_expiry), rule, remedy)
+    publish = mqtt.publish
+    later = [
+        (("receive_maximum",), mqtt.receive_maximum is not None, "receive maximum"),
+        (("publish", "message_expiry"), publish is not None and publish.message_expiry is not None, "expiry"),
+        (("publish", "user_properties"), publish is not None and bool(publish.user_properties), "properties"),
+    ]
+    for index, wanted in enumerate(mqtt.subscribe):
+        at = ("subscribe", index)
+        later.append(((*at, "no_local"), wanted.no_local, "subscription without one's own messages"))
+        later.append(((*at, "retained"), wanted.retained != "always", "choice of retained messages"))
+    for place, used, what in later:
+        if used:
+            report.add((*path, *place), None, f"MQTT 3.1.1 has no {what}", remedy)
     if mqtt.will is not None and mqtt.will.delay:
         rule = "MQTT 3.1.1 has no will delay"
         report.add((*path, "will", "delay"), text_ns(mqtt.will.delay), rule, remedy)

@@ -27,6 +27,8 @@ def session_spec(scene: Scene, client: Placed, mqtt: MqttOptions) -> dict[str, A
         spec["tls"] = client_spec(scene, mqtt.tls, mqtt.broker, name)
     if mqtt.session_expiry is not None:
         spec["session_expiry_s"] = mqtt.expiry_s
+    if mqtt.receive_maximum is not None:
+        spec["receive_maximum"] = mqtt.receive_maximum
     if mqtt.will is not None:
         spec["will"] = _will(scene, client, mqtt.will)
     if mqtt.backoff is not None:

@@ -14,7 +14,7 @@ def check_tls(report: Checks, path: Path, tls: Tls) -> None:
             report.add((*path, one), getattr(tls, one), f"has no `{other}`", f"write `{other}:`, too")
     for name, label in (("ca", "CERTIFICATE"), ("cert", "CERTIFICATE"), ("key", "PRIVATE KEY")):
         file = getattr(tls, name)
-        if file is not None and f"{label}-----" not in file.text:
+        if file is not None and file.text and f"{label}-----" not in file.text:
             rule = f"holds no {label.lower()} in PEM"
             report.add((*path, name), str(file), rule, f"name a file with -----BEGIN {label}-----")
 

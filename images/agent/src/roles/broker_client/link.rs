@@ -4,9 +4,10 @@ use super::delivery::Delivery;
 use super::tls::{Channel, Settings, Tls};
 use super::waits::{Backoff, Waits};
 use crate::os::{self, Res};
+use crate::payload::Identity;
 use crate::proto::{Session, Totals};
 use crate::roles::socket::{self, Marks};
-use crate::{payload, records};
+use crate::records;
 use serde::Deserialize;
 use std::io;
 use std::net::{IpAddr, TcpStream};
@@ -222,10 +223,10 @@ impl Link {
         records::session(out, &self.session.endpoint, what, now, detail);
     }
 
-    /// Records a message from the broker, or counts it as foreign; `again`: the broker marks it as a possible
-    /// duplicate.
-    pub fn received(&mut self, again: bool, body: &[u8], now: i64, out: &mut Vec<u8>) {
-        match payload::read(body) {
+    /// Records a message from the broker, or counts it as foreign if it has no identity; `again`: the broker
+    /// marks it as a possible duplicate.
+    pub fn received(&mut self, again: bool, who: Option<Identity>, now: i64, out: &mut Vec<u8>) {
+        match who {
             Some(who) => {
                 self.received += 1;
                 records::received(out, who.flow, who.seq, self.endpoint(), 0, now, again);

@@ -68,9 +68,13 @@ impl<P: Protocol> Client<P> {
         let count = item.flows.len();
         let sends = match (&rules, item.flows.into_iter().next()) {
             (None, None) => None,
-            (Some(_), Some(flow)) if count == 1 => {
+            (Some(rules), Some(flow)) if count == 1 => {
                 let resume = item.resume.get(&flow.number).cloned();
-                Some(Sends::new(flow, &session, resume)?)
+                Some(if rules.own_content {
+                    Sends::with_own_encoding(flow, &session, resume)?
+                } else {
+                    Sends::new(flow, &session, resume)?
+                })
             }
             _ => {
                 return Err(format!(

@@ -31,25 +31,33 @@ impl Mqtt {
                 link.note("failed", now, &text, out);
             }
             Meaning::Message {
-                retained: true,
+                dup,
+                retained,
                 topic,
-                ..
-            } => link.note("retained", now, &topic, out),
-            Meaning::Message { topic, payload, .. } if self.is_will(&topic, &payload) => {
-                link.note("will", now, &topic, out);
+                identity,
+                payload,
+            } => {
+                let who = identity.or_else(|| payload::read(&payload));
+                let is_will = || who.is_none() && self.spec.wills.contains(&topic);
+                if retained {
+                    link.note("retained", now, &topic, out);
+                } else if is_will() {
+                    link.note("will", now, &topic, out);
+                } else {
+                    link.received(dup, who, now, out);
+                }
             }
-            Meaning::Message { dup, payload, .. } => link.received(dup, &payload, now, out),
-            Meaning::Settled { id, taken } => link.delivery.settled(id.into(), taken, now, out),
+            Meaning::Settled { id, taken, why } => {
+                if !taken {
+                    link.note("refused", now, &why, out);
+                }
+                link.delivery.settled(id.into(), taken, now, out);
+            }
             // The state machine accepts no more input, so end the connection now.
             Meaning::Closing(why) => return Err(why),
             Meaning::Nothing => {}
         }
         Ok(())
-    }
-
-    /// Returns whether a message is another client's will, not one of a flow.
-    fn is_will(&self, topic: &str, payload: &[u8]) -> bool {
-        self.spec.wills.iter().any(|will| will == topic) && payload::read(payload).is_none()
     }
 
     fn on_accepted(
@@ -91,15 +99,18 @@ impl Mqtt {
             let Some(settings) = &self.spec.publish else {
                 break;
             };
-            let Some(body) = link.delivery.next() else {
+            let Some((who, mut body)) = link.delivery.next() else {
                 break;
             };
+            if let Some(content) = &settings.content {
+                body = content.fill(&who, link.delivery.payload_bytes());
+            }
             let id = if settings.qos > 0 {
                 self.conn.acquire_packet_id().ok()
             } else {
                 None
             };
-            let sent = match packets::publish(self.version, id, settings, body) {
+            let sent = match packets::publish(self.version, id, settings, &who, body) {
                 Ok(packet) => self.send(packet, link, now, out),
                 Err(text) => {
                     link.note("failed", now, &text, out);

@@ -2,6 +2,7 @@
 //!
 //! The protocol is a state machine without I/O (mqtt-protocol-core).
 
+mod content;
 mod exchange;
 mod messages;
 mod packets;
@@ -96,6 +97,7 @@ fn rules(publish: &Publish, keeps_session: bool) -> Rules {
         keeps_session,
         inflight: publish.inflight,
         queue: publish.queue,
+        own_content: publish.content.is_some(),
     }
 }
 

@@ -1,5 +1,6 @@
 //! The settings (`spec`) of software of kind `mqtt`.
 
+use super::content::Content;
 use crate::roles::broker_client::Broker;
 use serde::Deserialize;
 
@@ -19,6 +20,8 @@ pub struct Spec {
     pub user: Option<String>,
     pub password: Option<String>,
     pub will: Option<Will>,
+    /// The most unacknowledged messages that the broker may send (MQTT 5, 3.1.2.11.3).
+    pub receive_maximum: Option<u16>,
     /// The topics of other clients' wills whose arrival is recorded.
     #[serde(default)]
     pub wills: Vec<String>,
@@ -58,6 +61,12 @@ pub struct Publish {
     /// Whether the broker keeps the topic's newest message for later subscribers.
     #[serde(default)]
     pub retain: bool,
+    /// How long the broker keeps the message for a receiver (MQTT 5).
+    pub message_expiry_s: Option<u32>,
+    #[serde(default)]
+    pub user_properties: Vec<(String, String)>,
+    /// The payload, where it does not carry the message's identity (MQTT 5).
+    pub content: Option<Content>,
     /// The most unacknowledged messages at QoS 1 and 2.
     #[serde(default = "default_inflight")]
     pub inflight: usize,
@@ -79,4 +88,10 @@ fn default_queue() -> usize {
 pub struct Subscribe {
     pub topic: String,
     pub qos: u8,
+    /// Whether the client's own messages do not come back to it (MQTT 5).
+    #[serde(default)]
+    pub no_local: bool,
+    /// When retained messages are sent (MQTT 5, 3.8.3.1): 0 at each subscription, 1 at a new one, 2 never.
+    #[serde(default)]
+    pub retain_handling: u8,
 }

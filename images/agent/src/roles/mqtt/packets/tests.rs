@@ -46,10 +46,50 @@ fn a_session_ends_with_its_connection_lives_for_a_time_or_for_ever() {
 fn a_retained_publication_has_the_flag_in_both_versions() {
     let spec = spec("5", json!({}));
     let settings = spec.publish.as_ref().unwrap();
-    let of = |version| publish(version, None, settings, b"m".to_vec()).unwrap();
+    let of = |version| publish(version, None, settings, &WHO, b"m".to_vec()).unwrap();
     assert_eq!(packet_bytes(&of(Version::V3_1_1)), b"\x31\x04\x00\x01tm");
     assert_eq!(packet_bytes(&of(Version::V5_0)), b"\x31\x05\x00\x01t\x00m");
 }
+
+#[test]
+fn a_publication_of_5_has_expiry_and_user_properties() {
+    let publication = json!({"topic": "t", "qos": 1, "message_expiry_s": 9, "user_properties": [["k", "v"]]});
+    let spec = spec("5", json!({"publish": publication}));
+    let settings = spec.publish.as_ref().unwrap();
+    let packet = publish(Version::V5_0, Some(3), settings, &WHO, b"m".to_vec()).unwrap();
+    let expected = b"\x32\x13\x00\x01t\x00\x03\x0c\x02\x00\x00\x00\x09\x26\x00\x01k\x00\x01vm";
+    assert_eq!(packet_bytes(&packet), expected);
+}
+
+#[test]
+fn the_identity_of_a_payload_of_any_content_is_a_user_property() {
+    let spec = spec("5", json!({"publish": {"topic": "t", "qos": 0, "content": "zeros"}}));
+    let settings = spec.publish.as_ref().unwrap();
+    let packet = publish(Version::V5_0, None, settings, &WHO, Vec::new()).unwrap();
+    let Meaning::Message { identity, payload, .. } = understand(packet) else {
+        panic!("no message");
+    };
+    assert_eq!((identity, payload), (Some(WHO), Vec::new()));
+}
+
+#[test]
+fn a_subscription_of_5_has_its_options() {
+    let options = json!([{"topic": "a", "qos": 1, "no_local": true, "retain_handling": 2}]);
+    let spec = spec("5", json!({"subscribe": options, "receive_maximum": 5}));
+    let packet = subscribe(Version::V5_0, 7, &spec).unwrap();
+    assert_eq!(packet_bytes(&packet), b"\x82\x07\x00\x07\x00\x00\x01a\x25");
+    let login = connect(Version::V5_0, "c", true, &spec).unwrap();
+    let bytes = packet_bytes(&login);
+    assert!(bytes.windows(3).any(|w| w == [0x21, 0, 5]), "{bytes:?}");
+}
+
+const WHO: Identity = Identity {
+    purpose: crate::payload::Purpose::Other,
+    flow: 1,
+    seq: 2,
+    scheduled_ns: 3,
+    reply_bytes: 0,
+};
 
 fn packet_bytes(packet: &Packet) -> Vec<u8> {
     use mqtt_protocol_core::mqtt::packet::GenericPacketTrait;

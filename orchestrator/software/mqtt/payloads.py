@@ -1,0 +1,92 @@
+"""Checks and plans the payloads of MQTT clients, with or without the message's number in them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from contract.plan import Payload
+
+from ...language.source import Path
+from ..checking import Checks
+from ..encodings import check_encoded, payload_of
+from ..placeholders import PLACEHOLDERS, fill_for
+from ..scene import Placed, Scene
+from .file import FilePayload, JsonPayload, Publish
+
+# Flow, number and time at fixed places, and the XML around them: the agent's payload/metering_xml.rs.
+SMALLEST_XML = 548
+SMALLEST_BYTES = 28  # the header with flow, number and time: the agent's payload/bytes.rs
+LARGEST_PAYLOAD = 1 << 20
+# The longest numbers that the agent fills in: of 32 bits, and nanoseconds of 63 bits.
+_LONGEST = {"{flow}": "4294967295", "{seq}": "4294967295", "{time_ns}": "9223372036854775807"}
+
+
+def check_payload(report: Checks, wanted: Publish, path: Path, version: str) -> None:
+    """Reports the mistakes in a publisher's payload."""
+    if check_encoded(report, wanted, path, "payload_size", "payload"):
+        return
+    if numberless(wanted) and version == "3.1.1":
+        rule = "holds no message's number, and MQTT 3.1.1 has no user property for it"
+        key = "payload_size" if wanted.payload == "bytes" else "payload"
+        report.add((*path, key), None, rule, f"write `version: 5`, or `bytes` from {SMALLEST_BYTES} B on")
+    if isinstance(wanted.payload, JsonPayload):
+        _json(report, wanted.payload.json_text, (*path, "payload", "json"))
+    if isinstance(wanted.payload, JsonPayload | FilePayload):
+        if "payload_size" in wanted.model_fields_set:
+            rule = "follows from the text"
+            report.add((*path, "payload_size"), f"{wanted.payload_size} B", rule, "leave it out")
+        return
+    smallest = SMALLEST_XML if wanted.payload == "metering-xml" else 0
+    if not smallest <= wanted.payload_size <= LARGEST_PAYLOAD:
+        rule = f"a {wanted.payload} payload has from {smallest} to {LARGEST_PAYLOAD} bytes"
+        report.add((*path, "payload_size"), wanted.payload_size, rule, 'write for example "717 B"')
+
+
+def _json(report: Checks, text: str, path: Path) -> None:
+    filled = _with(text, dict.fromkeys(_LONGEST, "1") | {f"{{{name}}}": "1" for name in PLACEHOLDERS})
+    try:
+        json.loads(filled)
+    except ValueError as error:
+        report.add(path, text, f"is not JSON ({error})", """write for example '{"n": {seq}}'""")
+
+
+def numberless(wanted: Publish) -> bool:
+    """Returns whether the payload does not carry the message's number."""
+    if wanted.encoding is not None or wanted.payload == "metering-xml":
+        return False
+    return wanted.payload != "bytes" or wanted.payload_size < SMALLEST_BYTES
+
+
+def planned_payload(scene: Scene, client: Placed, wanted: Publish) -> Payload:
+    """Returns kind and length of the payload in the plan."""
+    if wanted.encoding is not None or isinstance(wanted.payload, str):
+        return payload_of(wanted, Payload(str(wanted.payload), wanted.payload_size))
+    text = _text(scene, client, wanted)
+    kind = "json" if isinstance(wanted.payload, JsonPayload) else "file"
+    return Payload(kind, len(_with(text, _LONGEST if kind == "json" else {}).encode()))
+
+
+def content_spec(scene: Scene, client: Placed, wanted: Publish) -> dict[str, Any]:
+    """Returns the agent's setting of a payload without the message's number; nothing for another payload."""
+    if not numberless(wanted):
+        return {}
+    if isinstance(wanted.payload, str):
+        return {"content": "zeros"}
+    kind = "template" if isinstance(wanted.payload, JsonPayload) else "text"
+    return {"content": {kind: _text(scene, client, wanted)}}
+
+
+def _text(scene: Scene, client: Placed, wanted: Publish) -> str:
+    """Returns the text of a payload with the client's placeholders filled in, the message's still there."""
+    if isinstance(wanted.payload, FilePayload):
+        return str(wanted.payload.file.text)
+    assert isinstance(wanted.payload, JsonPayload)
+    names = [f"{{{name}}}" for name in PLACEHOLDERS]
+    return _with(wanted.payload.json_text, {name: fill_for(scene, client, name) for name in names})
+
+
+def _with(text: str, values: dict[str, str]) -> str:
+    for name, value in values.items():
+        text = text.replace(name, value)
+    return text
