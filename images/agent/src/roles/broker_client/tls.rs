@@ -46,8 +46,8 @@ fn certificates(key: &str, pem: &str) -> Res<Vec<CertificateDer<'static>>> {
     Ok(found)
 }
 
-fn version(name: &String) -> Res<&'static SupportedProtocolVersion> {
-    match name.as_str() {
+fn version(name: &str) -> Res<&'static SupportedProtocolVersion> {
+    match name {
         "1.2" => Ok(&TLS12),
         "1.3" => Ok(&TLS13),
         _ => Err(format!(
@@ -62,7 +62,7 @@ impl Tls {
         for certificate in certificates("ca", &settings.ca)? {
             roots.add(certificate).map_err(bad("ca"))?;
         }
-        let versions: Res<Vec<_>> = settings.versions.iter().map(version).collect();
+        let versions: Res<Vec<_>> = settings.versions.iter().map(|v| version(v)).collect();
         let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_protocol_versions(&versions?)
             .map_err(bad("versions"))?
