@@ -15,11 +15,11 @@ from contract.plan import REFLECT_DSCP, File, Flow, Probe, Process, Program, Sof
 
 from ..language.scalars import Port, Span, text
 from ..language.templates import render
-from .brokers import Service, Serving
+from .brokers import Service, Serving, check_own_setup
 from .checking import Checks, Here
 from .kind import Bind, Costs, Kind, Planned
 from .mqtt.file import PROTOCOL, spoken
-from .program_texts import check_env, check_files, check_text, filled_env, filled_files, filling
+from .program_texts import filled_env, filled_files, filling
 from .programs import Restart, StopSignal, template
 from .scene import Placed, Scene
 from .tls.checks import check_tls
@@ -29,7 +29,6 @@ from .tls.lab import server_identity, trusted
 MEMORY_BYTES = 4_000_000  # bench/memory.py: 3.5 to 4 MB with 350 clients that publish 0.3 messages/s each
 TEMPLATE = Path(__file__).parent / "mosquitto.conf.j2"
 _OPTION = re.compile(r"[a-z][a-z0-9_]*")
-_PROGRAM = re.compile(r"/[^\0]*[^/\0]|[^/\0\s]+")
 _LISTENER = re.compile(r"^\s*(?:listener|port)\s+([0-9]+)", re.MULTILINE)
 _RENDERED = frozenset({
     "persistence", "max_inflight_messages", "max_queued_messages", "users", "allow_anonymous", "nodelay",
@@ -70,19 +69,6 @@ class Broker(Serving):
     options: dict[str, str | int | bool] = Field(
         default_factory=dict, description="Further lines of its configuration, name: value."
     )
-    config: str | None = Field(
-        None,
-        min_length=1,
-        description="Its whole configuration (a template), in place of the rendered one; `options` follow.",
-    )
-    program: str | None = Field(
-        None, min_length=1, description="Its program: a name, or the absolute path of your own build."
-    )
-    files: dict[str, str] = Field(
-        default_factory=dict,
-        description="Path: content (a template); relative paths are below the node's own directory.",
-    )
-    env: dict[str, str] = Field(default_factory=dict, description="Environment variables (templates).")
     ready_within: Span = Field(text("10 s"), description="Deadline for listening on its port.")
     restart: Restart = "never"
     stop_signal: StopSignal = "SIGTERM"
@@ -98,16 +84,10 @@ class Broker(Serving):
 
 
 def _check(report: Checks, here: Here, broker: Broker) -> None:
-    check_env(report, (*here.path, "env"), broker.env)
-    check_files(report, (*here.path, "files"), broker.files)
+    check_own_setup(report, here.path, broker, _RENDERED)
     _users(report, here, broker)
     if broker.tls is not None:
         check_tls(report, (*here.path, "tls"), broker.tls)
-    if broker.program is not None and not _PROGRAM.fullmatch(broker.program):
-        rule = "is neither a program's name nor an absolute path"
-        report.add(
-            (*here.path, "program"), broker.program, rule, "write for example /opt/mosquitto/mosquitto"
-        )
     if broker.config is not None:
         _own_config(report, here, broker, broker.config)
     for key, value in broker.options.items():
@@ -125,11 +105,7 @@ def _users(report: Checks, here: Here, broker: Broker) -> None:
 
 
 def _own_config(report: Checks, here: Here, broker: Broker, config: str) -> None:
-    """Reports keys that only the rendered configuration has, and a port that the own one does not open."""
-    check_text(report, (*here.path, "config"), config)
-    for key in sorted(_RENDERED & broker.model_fields_set):
-        rule = "is of the rendered configuration, which `config` replaces"
-        report.add((*here.path, key), None, rule, "write it into `config`, or leave `config` out")
+    """Reports a port that the own configuration does not open."""
     ports = {int(port) for port in _LISTENER.findall(config)}
     if ports and broker.port not in ports and "{" not in config:
         rule = f"`config` listens on {', '.join(map(str, sorted(ports)))} only"
