@@ -63,13 +63,13 @@ def _needs_version_5(report: Checks, mqtt: MqttOptions, path: Path) -> None:
         rule = "MQTT 3.1.1 has no session expiry"
         report.add((*path, "session_expiry"), text_ns(mqtt.session_expiry), rule, remedy)
     publish = mqtt.publish
-    later = [
+    later: list[tuple[Path, bool, str]] = [
         (("receive_maximum",), mqtt.receive_maximum is not None, "receive maximum"),
         (("publish", "message_expiry"), publish is not None and publish.message_expiry is not None, "expiry"),
         (("publish", "user_properties"), publish is not None and bool(publish.user_properties), "properties"),
     ]
     for index, wanted in enumerate(mqtt.subscribe):
-        at = ("subscribe", index)
+        at: Path = ("subscribe", index)
         later.append(((*at, "no_local"), wanted.no_local, "subscription without one's own messages"))
         later.append(((*at, "retained"), wanted.retained != "always", "choice of retained messages"))
     for place, used, what in later:

@@ -60,7 +60,8 @@ def _base() -> Point:
 @cache
 def _multiples() -> tuple[tuple[Point, ...], ...]:
     """Returns the multiples 0 to 15 of the base point times 16**n, for each n: a product is then 63 sums."""
-    rows, step = [], _base()
+    rows: list[tuple[Point, ...]] = []
+    step = _base()
     for _ in range(_NIBBLES):
         row = [NEUTRAL]
         for _ in range(15):
