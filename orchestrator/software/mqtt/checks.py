@@ -61,7 +61,7 @@ def _used(mqtt: MqttOptions, path: Path) -> Iterator[tuple[Path, str, str]]:
 def _topics(report: Checks, mqtt: MqttOptions, path: Path) -> None:
     for index, wanted in enumerate(mqtt.subscribe):
         where = (*path, "subscribe", index, "topic")
-        check_text(report, where, wanted.topic)
+        check_text(report, where, wanted.topic, "a topic")
         if wrong := share_fault(wanted.topic) or filter_fault(inner(wanted.topic)):
             report.add(where, wanted.topic, wrong, "write for example meter/# or meter/+/power")
         if wanted.topic.startswith(SHARED) and mqtt.version == "3.1.1":

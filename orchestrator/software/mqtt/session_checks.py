@@ -41,18 +41,18 @@ def check_session(report: Checks, here: Here, mqtt: MqttOptions, service: Servic
         _login(report, here, mqtt, service.users, path)
 
 
-def check_text(report: Checks, where: Path, text: str) -> None:
+def check_text(report: Checks, where: Path, text: str, what: str = "a text of MQTT") -> None:
     """Reports placeholders that do not exist, and a text that MQTT cannot carry."""
     for name in unknown(text):
         report.add(where, text, f"no placeholder is called {{{name}}}", REMEDY)
     if not text.isprintable() or longest(text) > LONGEST_TEXT:
-        rule = f"a text of MQTT has at most {LONGEST_TEXT} bytes, and no control characters"
+        rule = f"{what} has at most {LONGEST_TEXT} bytes, and no control characters"
         report.add(where, text, rule, "write a shorter one, of letters and digits")
 
 
 def check_topic(report: Checks, where: Path, topic: str) -> None:
     """Reports the mistakes in the topic of a message."""
-    check_text(report, where, topic)
+    check_text(report, where, topic, "a topic")
     if any(sign in topic for sign in "+#"):
         report.add(where, topic, "a message's topic has no wildcards", "name one topic")
 
