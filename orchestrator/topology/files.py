@@ -10,7 +10,7 @@ from ..language.source import Document, Path
 
 _TLS = ("ca", "cert", "key")
 # Where software has keys that name a file, and the keys.
-_PLACES = {("tls",): _TLS, ("mqtt", "tls"): _TLS, ("mqtt", "publish", "payload"): ("file",)}
+_PLACES = {("tls",): _TLS, ("mqtt", "tls"): _TLS, ("mqtt", "publish"): ("file",)}
 
 
 def expand(data: Any, document: Document, problems: list[Problem]) -> Any:

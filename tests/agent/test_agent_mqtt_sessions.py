@@ -63,7 +63,7 @@ def play(launcher: Launcher, plan: Plan, seconds: float = 2.0) -> None:
 
 
 @pytest.mark.parametrize(
-    "payload", ["payload: bytes, payload_size: 0 B", "payload: {json: '{\"n\": {seq}}'}, retain: true"]
+    "payload", ["payload: bytes, payload_size: 0 B", "json: '{\"n\": {seq}}', retain: true"]
 )
 def test_every_message_arrives_once_over_tls(launcher: Launcher, payload: str) -> None:
     play(launcher, planned(payload))

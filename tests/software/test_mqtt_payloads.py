@@ -41,7 +41,7 @@ def test_bytes_have_any_length(size: int) -> None:
 
 def test_a_json_text_is_as_long_as_its_longest_numbers() -> None:
     text = '{"meter": "{node}", "n": {seq}, "t": {time_ns}}'
-    flow, spec = planned(f"payload: {{json: '{text}'}}")
+    flow, spec = planned(f"json: '{text}'")
     assert spec["publish"]["content"] == {"template": text.replace("{node}", "meter")}
     longest = text.replace("{node}", "meter").replace("{seq}", "9" * 10).replace("{time_ns}", "9" * 19)
     assert flow.payload == Payload("json", len(longest))
@@ -49,7 +49,7 @@ def test_a_json_text_is_as_long_as_its_longest_numbers() -> None:
 
 def test_a_file_is_the_payload(tmp_path: Path) -> None:
     (tmp_path / "reading.xml").write_text("<reading>\u00fc</reading>")
-    flow, spec = planned("payload: {file: reading.xml}", tmp_path)
+    flow, spec = planned("file: reading.xml", tmp_path)
     assert flow.payload == Payload("file", 21)
     assert spec["publish"]["content"] == {"text": "<reading>\u00fc</reading>"}
 
@@ -81,8 +81,9 @@ V5, TOPIC, FIRST = "version: 5, ", "topic: m, qos: 1", "subscribe: [{topic: m, q
     ("old", "new", "place", "rule"),
     [
         (TOPIC, "topic: m, payload: bytes, payload_size: 2 MB", "publish.payload_size", "1048576"),
-        (TOPIC, "topic: m, payload: {json: '{'}", "publish.payload.json", "is not JSON"),
-        (TOPIC, "topic: m, payload: {file: no.xml}", "publish.payload.file", "cannot be read"),
+        (TOPIC, "topic: m, json: '{'", "publish.json", "is not JSON"),
+        (TOPIC, "topic: m, json: '{}', payload: bytes", "publish.payload", "conflicts with `json`"),
+        (TOPIC, "topic: m, file: no.xml", "publish.file", "cannot be read"),
         (TOPIC, "topic: m, message_expiry: 1 ms", "publish.message_expiry", "whole seconds"),
         (V5 + "publish: {", "publish: {payload: bytes, payload_size: 27 B, ", "publish.payload_size",
          "MQTT 3.1.1 has no user property for it"),

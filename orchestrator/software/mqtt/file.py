@@ -19,27 +19,10 @@ NEVER_S = 2**32 - 1  # a session expiry interval that never ends (MQTT 5, 3.1.2.
 Qos = Annotated[int, Field(ge=0, le=2)]
 
 
-class JsonPayload(Base):
-    """A JSON text with {seq}, {time_ns} and {flow} of the message, and the placeholders of topics."""
-
-    json_text: str = Field(alias="json", min_length=1, description="The text; spaces follow it.")
-
-
 def _file_name(value: Any) -> Any:
-    if isinstance(value, TextBeside):
+    if value is None or isinstance(value, TextBeside):
         return value
     raise fail("is not the name of a file", "write for example payloads/reading.json")
-
-
-class FilePayload(Base):
-    """The text of a file beside the topology, in each message."""
-
-    file: Annotated[Any, BeforeValidator(_file_name, json_schema_input_type=str)] = Field(
-        description="Its name."
-    )
-
-
-PayloadKind = Literal["metering-xml", "bytes"] | JsonPayload | FilePayload
 
 
 class Publish(Sending, Encoded):
@@ -59,10 +42,20 @@ class Publish(Sending, Encoded):
     user_properties: dict[str, str] = Field(
         default_factory=dict, description="MQTT 5: name: value, in each message."
     )
-    payload: PayloadKind = Field(
+    payload: Literal["metering-xml", "bytes"] = Field(
         "metering-xml",
-        description="What the payload is made of. `{json: TEXT}` and `{file: NAME}` need MQTT 5, and so do "
-        "`bytes` below 28: the message's number is then in a user property.",
+        description="What the payload is made of. `bytes` below 28 need MQTT 5: the message's number is then "
+        "in a user property.",
+    )
+    json_text: str | None = Field(
+        None,
+        alias="json",
+        min_length=1,
+        description="MQTT 5: the payload is this JSON text, in place of `payload`; {seq}, {time_ns} and {flow} "
+        "are the message's, beside the placeholders of `topic`. Spaces follow it.",
+    )
+    file: Annotated[Any, BeforeValidator(_file_name, json_schema_input_type=str | None)] = Field(
+        None, description="MQTT 5: the payload is this file's text, beside the topology."
     )
     payload_size: PayloadSize = text("717 B")
     inflight: Positive = Field(20, le=65535, description="Window of unacknowledged QoS 1 and 2 messages.")

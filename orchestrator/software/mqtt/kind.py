@@ -50,8 +50,6 @@ KIND = Kind(
     titles={
         "MqttOptions": "software.NAME.mqtt: an MQTT client",
         "Publish": "mqtt.publish",
-        "JsonPayload": "mqtt.publish.payload: JSON",
-        "FilePayload": "mqtt.publish.payload: a file",
         "Will": "mqtt.will",
         "Backoff": "mqtt.backoff",
         "ClientTls": "mqtt.tls",

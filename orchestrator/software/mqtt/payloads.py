@@ -12,7 +12,7 @@ from ..checking import Checks
 from ..encodings import check_encoded, payload_of
 from ..placeholders import PLACEHOLDERS, fill_for
 from ..scene import Placed, Scene
-from .file import FilePayload, JsonPayload, Publish
+from .file import Publish
 
 # Flow, number and time at fixed places, and the XML around them: the agent's payload/metering_xml.rs.
 SMALLEST_XML = 548
@@ -24,21 +24,21 @@ _LONGEST = {"{flow}": "4294967295", "{seq}": "4294967295", "{time_ns}": "9223372
 
 def check_payload(report: Checks, wanted: Publish, path: Path, version: str) -> None:
     """Reports the mistakes in a publisher's payload."""
-    if check_encoded(report, wanted, path, "payload_size", "payload"):
+    if check_encoded(report, wanted, path, "payload_size", "payload", "json_text", "file"):
         return
+    texts = [key for key, text in (("json", wanted.json_text), ("file", wanted.file)) if text is not None]
     if numberless(wanted) and version == "3.1.1":
         rule = "holds no message's number, and MQTT 3.1.1 has no user property for it"
-        key = "payload_size" if wanted.payload == "bytes" else "payload"
+        key = texts[0] if texts else "payload_size"
         report.add((*path, key), None, rule, f"write `version: 5`, or `bytes` from {SMALLEST_BYTES} B on")
-    if isinstance(wanted.payload, JsonPayload):
-        _json(report, wanted.payload.json_text, (*path, "payload", "json"))
-    if isinstance(wanted.payload, JsonPayload | FilePayload):
-        if "payload_size" in wanted.model_fields_set:
-            rule = "follows from the text"
-            report.add((*path, "payload_size"), f"{wanted.payload_size} B", rule, "leave it out")
-        return
+    if wanted.json_text is not None:
+        _json(report, wanted.json_text, (*path, "json"))
+    for key in texts:
+        for other in (*texts[:-1], "payload", "payload_size"):
+            if other != key and (other in texts or other in wanted.model_fields_set):
+                report.add((*path, other), None, f"conflicts with `{key}`", "leave one of them out")
     smallest = SMALLEST_XML if wanted.payload == "metering-xml" else 0
-    if not smallest <= wanted.payload_size <= LARGEST_PAYLOAD:
+    if not texts and not smallest <= wanted.payload_size <= LARGEST_PAYLOAD:
         rule = f"a {wanted.payload} payload has from {smallest} to {LARGEST_PAYLOAD} bytes"
         report.add((*path, "payload_size"), wanted.payload_size, rule, 'write for example "717 B"')
 
@@ -53,37 +53,33 @@ def _json(report: Checks, text: str, path: Path) -> None:
 
 def numberless(wanted: Publish) -> bool:
     """Returns whether the payload does not carry the message's number."""
-    if wanted.encoding is not None or wanted.payload == "metering-xml":
-        return False
-    return wanted.payload != "bytes" or wanted.payload_size < SMALLEST_BYTES
+    if wanted.json_text is not None or wanted.file is not None:
+        return True
+    return wanted.encoding is None and wanted.payload == "bytes" and wanted.payload_size < SMALLEST_BYTES
 
 
 def planned_payload(scene: Scene, client: Placed, wanted: Publish) -> Payload:
     """Returns kind and length of the payload in the plan."""
-    if wanted.encoding is not None or isinstance(wanted.payload, str):
-        return payload_of(wanted, Payload(str(wanted.payload), wanted.payload_size))
-    text = _text(scene, client, wanted)
-    kind = "json" if isinstance(wanted.payload, JsonPayload) else "file"
-    return Payload(kind, len(_with(text, _LONGEST if kind == "json" else {}).encode()))
+    if wanted.json_text is not None:
+        return Payload("json", len(_with(_json_of(scene, client, wanted.json_text), _LONGEST).encode()))
+    if wanted.file is not None:
+        return Payload("file", len(wanted.file.text.encode()))
+    return payload_of(wanted, Payload(wanted.payload, wanted.payload_size))
 
 
 def content_spec(scene: Scene, client: Placed, wanted: Publish) -> dict[str, Any]:
     """Returns the agent's setting of a payload without the message's number; nothing for another payload."""
-    if not numberless(wanted):
-        return {}
-    if isinstance(wanted.payload, str):
-        return {"content": "zeros"}
-    kind = "template" if isinstance(wanted.payload, JsonPayload) else "text"
-    return {"content": {kind: _text(scene, client, wanted)}}
+    if wanted.json_text is not None:
+        return {"content": {"template": _json_of(scene, client, wanted.json_text)}}
+    if wanted.file is not None:
+        return {"content": {"text": wanted.file.text}}
+    return {"content": "zeros"} if numberless(wanted) else {}
 
 
-def _text(scene: Scene, client: Placed, wanted: Publish) -> str:
-    """Returns the text of a payload with the client's placeholders filled in, the message's still there."""
-    if isinstance(wanted.payload, FilePayload):
-        return str(wanted.payload.file.text)
-    assert isinstance(wanted.payload, JsonPayload)
+def _json_of(scene: Scene, client: Placed, text: str) -> str:
+    """Returns the text with the client's placeholders filled in, the message's still there."""
     names = [f"{{{name}}}" for name in PLACEHOLDERS]
-    return _with(wanted.payload.json_text, {name: fill_for(scene, client, name) for name in names})
+    return _with(text, {name: fill_for(scene, client, name) for name in names})
 
 
 def _with(text: str, values: dict[str, str]) -> str:
