@@ -51,7 +51,7 @@ class Publish(Sending, Encoded):
         None,
         alias="json",
         min_length=1,
-        description="MQTT 5: the payload is this JSON text, in place of `payload`; {seq}, {time_ns} and {flow} "
+        description="MQTT 5: the payload is this JSON text, in place of `payload`; {seq}, {time_ns}, {flow} "
         "are the message's, beside the placeholders of `topic`. Spaces follow it.",
     )
     file: Annotated[Any, BeforeValidator(_file_name, json_schema_input_type=str | None)] = Field(

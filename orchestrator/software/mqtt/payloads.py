@@ -24,7 +24,9 @@ _LONGEST = {"{flow}": "4294967295", "{seq}": "4294967295", "{time_ns}": "9223372
 
 def check_payload(report: Checks, wanted: Publish, path: Path, version: str) -> None:
     """Reports the mistakes in a publisher's payload."""
-    if check_encoded(report, wanted, path, "payload_size", "payload", "json_text", "file"):
+    if wanted.encoding is not None and wanted.json_text is not None:
+        report.add((*path, "json"), None, "conflicts with `encoding`", "leave one of them out")
+    if check_encoded(report, wanted, path, "payload_size", "payload", "file"):
         return
     texts = [key for key, text in (("json", wanted.json_text), ("file", wanted.file)) if text is not None]
     if numberless(wanted) and version == "3.1.1":
