@@ -19,7 +19,7 @@ def expand(data: Any, document: Document, problems: list[Problem]) -> Any:
         for name, machine in _mapping(_mapping(data).get(section)).items():
             for program, software in _mapping(_mapping(machine).get("software")).items():
                 for place, keys in _PLACES.items():
-                    path = (section, str(name), "software", str(program), *place)
+                    path = (section, name, "software", program, *place)
                     found = software
                     for key in place:
                         found = _mapping(found).get(key)
@@ -38,10 +38,10 @@ def _read(
     return read
 
 
-def _with(data: dict[str, Any], path: Path, value: Any) -> dict[str, Any]:
+def _with(data: dict[Any, Any], path: Path, value: Any) -> dict[Any, Any]:
     """Returns the data with another value at `path`; shares all other parts."""
     key, *rest = path
-    return {**data, key: _with(data[str(key)], tuple(rest), value) if rest else value}
+    return {**data, key: _with(data[key], tuple(rest), value) if rest else value}
 
 
 def _mapping(value: Any) -> dict[str, Any]:

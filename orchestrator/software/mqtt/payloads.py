@@ -35,6 +35,9 @@ def check_payload(report: Checks, wanted: Publish, path: Path, version: str) -> 
         report.add((*path, key), None, rule, f"write `version: 5`, or `bytes` from {SMALLEST_BYTES} B on")
     if wanted.json_text is not None:
         _json(report, wanted.json_text, (*path, "json"))
+    if wanted.file is not None and len(wanted.file.text.encode()) > LARGEST_PAYLOAD:
+        rule = f"is longer than the {LARGEST_PAYLOAD} bytes of a payload"
+        report.add((*path, "file"), str(wanted.file), rule, "name a shorter file")
     for key in texts:
         for other in (*texts[:-1], "payload", "payload_size"):
             if other != key and (other in texts or other in wanted.model_fields_set):
