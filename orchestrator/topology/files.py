@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from ..language.beside import TextBeside, file_beside, text_of
 from ..language.problem import Problem
 from ..language.source import Document, Path
 
-_TLS = ("ca", "cert", "key")
-# Where software has keys that name a file, and the keys.
-_PLACES = {("tls",): _TLS, ("mqtt", "tls"): _TLS, ("mqtt", "publish"): ("file",)}
+# Keys of software, and of its client or broker, below which a key names a file.
+_PLACES = {"tls": ("ca", "cert", "key"), "publish": ("file",)}
 
 
 def expand(data: Any, document: Document, problems: list[Problem]) -> Any:
@@ -18,14 +18,25 @@ def expand(data: Any, document: Document, problems: list[Problem]) -> Any:
     for section in ("nodes", "groups"):
         for name, machine in _mapping(_mapping(data).get(section)).items():
             for program, software in _mapping(_mapping(machine).get("software")).items():
-                for place, keys in _PLACES.items():
-                    path = (section, name, "software", program, *place)
-                    found = software
-                    for key in place:
-                        found = _mapping(found).get(key)
-                    if any(isinstance(_mapping(found).get(key), str) for key in keys):
-                        data = _with(data, path, _read(found, path, keys, document, problems))
+                for place, values in _places(_mapping(software)):
+                    keys = _PLACES[place[-1]]
+                    if any(isinstance(values.get(key), str) for key in keys):
+                        path = (section, name, "software", program, *place)
+                        data = _with(data, path, _read(values, path, keys, document, problems))
     return data
+
+
+def _places(software: dict[str, Any]) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
+    """Yields each mapping of the software that may name files, with its path."""
+    for key, value in software.items():
+        if key in _PLACES:
+            yield (key,), _mapping(value)
+        else:
+            yield from (
+                ((key, inner), _mapping(_mapping(value)[inner]))
+                for inner in _PLACES
+                if inner in _mapping(value)
+            )
 
 
 def _read(

@@ -18,7 +18,7 @@ segments: {{lan: {{subnet: 10.1.0.0/24}}}}
 nodes:
   server:
     segment: lan
-    software: {{b: {{broker: mosquitto, users: {{meter-1: secret, meter-2: secret}}}}}}
+    software: {{b: {{broker: mosquitto, users: {{meter1: secret, meter2: secret}}}}}}
   reader:
     segment: lan
     software: {{b: {{broker: mosquitto}}, r: {{mqtt: {{broker: reader, subscribe: [{{topic: "#"}}]}}}}}}
@@ -32,7 +32,7 @@ groups:
 run: {{hold: 10 s}}
 """
 PLACE = "groups.meter.software.m.mqtt"
-LOGIN = "version: 5, user: meter-1, password: secret"
+LOGIN = "version: 5, user: meter1, password: secret"
 
 
 def planned(**more: str) -> Plan:
@@ -49,8 +49,8 @@ def specs(plan: Plan) -> dict[str, dict[str, Any]]:
 
 def test_login_and_client_id_are_each_clients_own() -> None:
     found = specs(planned())
-    assert found["meter-2"].items() >= {
-        "client_id": "c-2", "user": "meter-2", "password": "secret"
+    assert found["meter2"].items() >= {
+        "client_id": "c-2", "user": "meter2", "password": "secret"
     }.items()  # fmt: skip
     assert not {"client_id", "user", "will", "backoff", "session_expiry_s"} & found["reader"].keys()
 
@@ -62,7 +62,7 @@ def test_a_will_goes_to_the_client_and_its_topic_to_those_who_may_get_it() -> No
         "broker: reader, subscribe": f"broker: server, {LOGIN}, subscribe",
     }
     found = specs(planned(**both))
-    assert found["meter-1"]["will"] == {
+    assert found["meter1"]["will"] == {
         "topic": "state/1", "payload": "gone", "qos": 1, "retain": True, "delay_s": 5
     }  # fmt: skip
     assert found["reader"]["wills"] == ["state/1", "state/2"]
@@ -86,14 +86,14 @@ def test_a_session_that_expires_guarantees_only_while_it_lasts() -> None:
 
 def test_each_client_has_a_back_off_of_its_own() -> None:
     found = specs(planned(publish="reconnect: 2 s, backoff: {limit: 30 s}, publish"))
-    ours = [found[f"meter-{index}"]["backoff"] for index in (1, 2)]
+    ours = [found[f"meter{index}"]["backoff"] for index in (1, 2)]
     assert ours[0].items() >= {"factor": 2.0, "limit_ns": 30 * 10**9, "jitter": 0.2}.items()
-    assert ours[0]["seed"] != ours[1]["seed"] and found["meter-1"]["reconnect_ns"] == 2 * 10**9
+    assert ours[0]["seed"] != ours[1]["seed"] and found["meter1"]["reconnect_ns"] == 2 * 10**9
 
 
 def test_clients_with_one_id_are_noted() -> None:
     (note,) = planned(**{"c-{index}": "same"}).notes
-    assert note.place == "nodes.meter-1.m" and "2 clients have the client id same at server" in note.text
+    assert note.place == "nodes.meter1.m" and "2 clients have the client id same at server" in note.text
     assert planned().notes == ()
 
 
@@ -111,7 +111,7 @@ def test_clients_with_one_id_are_noted() -> None:
         ("'c-{index}'", "'c-{number}'", "client_id", "no placeholder is called {number}"),
         ("user: '{node}'", "user: nobody", "user", "has no such user"),
         ("user: '{node}', ", "", "user", "admits only its `users`"),
-        ("password: secret", "password: guess", "password", "is not the password of meter-1"),
+        ("password: secret", "password: guess", "password", "is not the password of meter1"),
         ("publish", "reconnect: 0 s, backoff: {}, publish", "backoff", "never connects again"),
         ("publish", "reconnect: 9 s, backoff: {limit: 5 s}, publish", "backoff.limit", "below the first"),
         ("publish", "backoff: {factor: 0.5}, publish", "backoff.factor", ""),

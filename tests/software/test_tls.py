@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mistakes import refused
+from mistakes import problems, refused
 
 from contract.plan import Plan
 from orchestrator.plan.build import make_plan
@@ -106,9 +106,9 @@ def test_openssl_verifies_the_certificates(tmp_path: Path) -> None:
 def test_the_labs_authority_is_its_seeds() -> None:
     plan = planned(FILE)
     found, server = specs(plan), files(plan)
-    assert found["meter-1"]["tls"]["ca"] == server["b/ca.pem"] == found["meter-2"]["tls"]["ca"]
-    assert found["meter-1"]["tls"]["key"] != found["meter-2"]["tls"]["key"] != server["b/server.key"]
-    assert found["meter-1"]["tls"]["server_name"] == "server"
+    assert found["meter1"]["tls"]["ca"] == server["b/ca.pem"] == found["meter2"]["tls"]["ca"]
+    assert found["meter1"]["tls"]["key"] != found["meter2"]["tls"]["key"] != server["b/server.key"]
+    assert found["meter1"]["tls"]["server_name"] == "server"
     assert files(planned(FILE)) == server
     assert files(planned(FILE + "seed: 2\n"))["b/ca.pem"] != server["b/ca.pem"]
     assert "require_certificate true" in server["b/mosquitto.conf"]
@@ -117,7 +117,7 @@ def test_the_labs_authority_is_its_seeds() -> None:
 
 def test_without_mutual_nobody_shows_a_certificate() -> None:
     plan = planned(FILE.replace("{mutual: true}", "lab"))
-    assert "key" not in specs(plan)["meter-1"]["tls"]
+    assert "key" not in specs(plan)["meter1"]["tls"]
     assert "require_certificate" not in files(plan)["b/mosquitto.conf"]
 
 
@@ -128,7 +128,7 @@ def test_files_beside_the_topology_are_in_the_plan(tmp_path: Path) -> None:
     client = (
         "tls: {ca: own.pem, cert: own.pem, key: own.key, server_name: b.example, versions: ['1.3']}, publish"
     )
-    found = specs(planned(FILE.replace("tls: {mutual: true}, publish", client), tmp_path))["meter-1"]["tls"]
+    found = specs(planned(FILE.replace("tls: {mutual: true}, publish", client), tmp_path))["meter1"]["tls"]
     assert found == {
         "ca": own.certificate, "cert": own.certificate, "key": own.key, "server_name": "b.example",
         "versions": ["1.3"],
@@ -142,7 +142,6 @@ MUTUAL = "tls: {mutual: true}, publish"
     ("old", "new", "place", "rule"),
     [
         (", tls: {mutual: true}, publish", ", publish", f"{CLIENT}.tls", "speaks TLS only"),
-        ("port: 8883, tls: {mutual: true}", "port: 8883", f"{CLIENT}.tls", "speaks no TLS"),
         (MUTUAL, "tls: lab, publish", f"{CLIENT}.tls", "demands a certificate"),
         (MUTUAL, "tls: {key: no.pem}, publish", f"{CLIENT}.tls.key", "cannot be read"),
         ("tls: {mutual: true}}}", "tls: {ca: no.pem}}}", f"{BROKER}.tls.ca", "cannot be read"),
@@ -152,6 +151,11 @@ MUTUAL = "tls: {mutual: true}, publish"
 )  # fmt: skip
 def test_mistakes_are_named(old: str, new: str, place: str, rule: str) -> None:
     refused(FILE, old, new, place, rule)
+
+
+def test_a_client_with_tls_needs_a_broker_with_it() -> None:
+    found = problems(FILE.replace(", tls: {mutual: true}}}}", "}}}", 1))
+    assert any(f"{CLIENT}.tls: the broker of server speaks no TLS" in problem for problem in found), found
 
 
 @pytest.mark.parametrize(

@@ -131,6 +131,10 @@ class MqttOptions(Base):
     receive_maximum: Positive | None = Field(
         None, le=65535, description="MQTT 5: unacknowledged messages that the broker may send to it."
     )
+    admission: Literal["accepted", "refused"] = Field(
+        "accepted",
+        description="What its broker is to do with it; a run in which it never does so ends with exit status 1.",
+    )
     reconnect: Reconnect = text("1 s")
     backoff: Backoff | None = Field(None, description="Longer waits after each failed attempt to connect.")
     will: Will | None = Field(None, description="What the broker publishes when it loses the client.")

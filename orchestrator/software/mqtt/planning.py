@@ -129,7 +129,7 @@ def _broker(scene: Scene, mqtt: MqttOptions) -> str:
 
 def _subscribed(scene: Scene, client: Placed) -> Iterator[Subscribed]:
     mqtt: MqttOptions = client.model.mqtt
-    for wanted in mqtt.subscribe:
+    for wanted in mqtt.subscribe if mqtt.admission == "accepted" else ():
         topic = fill_for(scene, client, wanted.topic)
         yield Subscribed(
             _broker(scene, mqtt),

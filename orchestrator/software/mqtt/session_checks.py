@@ -21,7 +21,8 @@ def check_session(report: Checks, here: Here, mqtt: MqttOptions, service: Servic
             check_text(report, (*path, key), text)
     if mqtt.tls is not None:
         check_tls(report, (*path, "tls"), mqtt.tls)
-    if service is not None:
+    accepted = mqtt.admission == "accepted"
+    if service is not None and accepted:
         check_both_ends(report, path, mqtt.tls, service.tls, mqtt.broker)
     if mqtt.version == "3.1.1":
         _needs_version_5(report, mqtt, path)
@@ -37,7 +38,7 @@ def check_session(report: Checks, here: Here, mqtt: MqttOptions, service: Servic
         _will(report, mqtt.will, (*path, "will"))
     if mqtt.backoff is not None:
         _backoff(report, mqtt, path)
-    if service is not None and service.users is not None:
+    if service is not None and service.users is not None and accepted:
         _login(report, here, mqtt, service.users, path)
 
 

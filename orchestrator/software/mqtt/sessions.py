@@ -25,6 +25,8 @@ def session_spec(scene: Scene, client: Placed, mqtt: MqttOptions) -> dict[str, A
     if mqtt.tls is not None:
         name = spec.get("user") or client_id(scene, client)
         spec["tls"] = client_spec(scene, mqtt.tls, mqtt.broker, name)
+    if mqtt.admission == "refused":
+        spec["admission"] = mqtt.admission
     if mqtt.session_expiry is not None:
         spec["session_expiry_s"] = mqtt.expiry_s
     if mqtt.receive_maximum is not None:

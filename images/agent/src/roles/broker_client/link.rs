@@ -6,10 +6,9 @@ use super::waits::{Backoff, Waits};
 use crate::os::{self, Res};
 use crate::payload::Identity;
 use crate::proto::{Session, Totals};
-use crate::roles::socket::{self, Marks};
 use crate::records;
+use crate::roles::socket::{self, Marks};
 use serde::Deserialize;
-use std::io;
 use std::net::{IpAddr, TcpStream};
 use std::os::fd::{AsRawFd, RawFd};
 

@@ -76,7 +76,8 @@ impl Tls {
             }
             _ => builder.with_no_client_auth(),
         };
-        let name = ServerName::try_from(settings.server_name.clone()).map_err(bad("server_name"))?;
+        let name =
+            ServerName::try_from(settings.server_name.clone()).map_err(bad("server_name"))?;
         Ok(Self {
             config: Arc::new(config),
             name,

@@ -96,9 +96,15 @@ mod tests {
         assert_eq!(ours, take(&mut waits(0.2, 7), 200));
         assert_ne!(ours, take(&mut waits(0.2, 8), 200));
         let bounds = 4 * SECOND..=6 * SECOND;
-        assert!(ours[3..].iter().all(|wait| bounds.contains(wait)), "{ours:?}");
+        assert!(
+            ours[3..].iter().all(|wait| bounds.contains(wait)),
+            "{ours:?}"
+        );
         let shorter = ours[3..].iter().filter(|wait| **wait < 5 * SECOND).count();
-        assert!((60..140).contains(&shorter), "{shorter} of 197 waits are shorter");
+        assert!(
+            (60..140).contains(&shorter),
+            "{shorter} of 197 waits are shorter"
+        );
     }
 
     #[test]

@@ -72,7 +72,10 @@ mod tests {
         assert_eq!(Content::Zeros.fill(&WHO, 3), [0, 0, 0]);
         assert_eq!(Content::Text("ab".to_owned()).fill(&WHO, 2), b"ab");
         let template = Content::Template("{\"n\":{seq},\"f\":{flow},\"t\":{time_ns}}".to_owned());
-        assert_eq!(template.fill(&WHO, 32), b"{\"n\":12,\"f\":7,\"t\":3000000001}  ");
+        assert_eq!(
+            template.fill(&WHO, 31),
+            b"{\"n\":12,\"f\":7,\"t\":3000000001}  "
+        );
     }
 
     #[test]

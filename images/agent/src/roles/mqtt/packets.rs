@@ -196,7 +196,10 @@ fn properties(settings: &Publish, who: &Identity) -> Res<Vec<Property>> {
         found.push(Property::MessageExpiryInterval(expiry));
     }
     let own = settings.content.as_ref().map(|_| content::property(who));
-    let users = settings.user_properties.iter().map(|(k, v)| (k.as_str(), v.clone()));
+    let users = settings
+        .user_properties
+        .iter()
+        .map(|(k, v)| (k.as_str(), v.clone()));
     for (name, value) in users.chain(own) {
         let property = UserProperty::new(name, value).map_err(bad("user_properties"))?;
         found.push(Property::UserProperty(property));

@@ -29,7 +29,9 @@ fn a_login_of_5_has_session_expiry_and_will_delay() {
     let spec = spec("5", json!({"session_expiry_s": 60}));
     let packet = connect(Version::V5_0, "c", false, &spec).unwrap();
     let mut expected = b"\x10\x25\x00\x04MQTT\x05\xec\x00\x1e\x05\x11\x00\x00\x00\x3c".to_vec();
-    expected.extend_from_slice(b"\x00\x01c\x05\x18\x00\x00\x00\x05\x00\x01w\x00\x01x\x00\x01u\x00\x01p");
+    expected.extend_from_slice(
+        b"\x00\x01c\x05\x18\x00\x00\x00\x05\x00\x01w\x00\x01x\x00\x01u\x00\x01p",
+    );
     assert_eq!(packet_bytes(&packet), expected);
 }
 
@@ -39,7 +41,10 @@ fn a_session_ends_with_its_connection_lives_for_a_time_or_for_ever() {
     assert_eq!(expiry(json!({})), 0);
     assert_eq!(expiry(json!({"clean_session": false})), u32::MAX);
     assert_eq!(expiry(json!({"session_expiry_s": 7})), 7);
-    assert_eq!(expiry(json!({"clean_session": false, "session_expiry_s": 0})), 0);
+    assert_eq!(
+        expiry(json!({"clean_session": false, "session_expiry_s": 0})),
+        0
+    );
 }
 
 #[test]
@@ -53,7 +58,8 @@ fn a_retained_publication_has_the_flag_in_both_versions() {
 
 #[test]
 fn a_publication_of_5_has_expiry_and_user_properties() {
-    let publication = json!({"topic": "t", "qos": 1, "message_expiry_s": 9, "user_properties": [["k", "v"]]});
+    let publication =
+        json!({"topic": "t", "qos": 1, "message_expiry_s": 9, "user_properties": [["k", "v"]]});
     let spec = spec("5", json!({"publish": publication}));
     let settings = spec.publish.as_ref().unwrap();
     let packet = publish(Version::V5_0, Some(3), settings, &WHO, b"m".to_vec()).unwrap();
@@ -63,10 +69,16 @@ fn a_publication_of_5_has_expiry_and_user_properties() {
 
 #[test]
 fn the_identity_of_a_payload_of_any_content_is_a_user_property() {
-    let spec = spec("5", json!({"publish": {"topic": "t", "qos": 0, "content": "zeros"}}));
+    let spec = spec(
+        "5",
+        json!({"publish": {"topic": "t", "qos": 0, "content": "zeros"}}),
+    );
     let settings = spec.publish.as_ref().unwrap();
     let packet = publish(Version::V5_0, None, settings, &WHO, Vec::new()).unwrap();
-    let Meaning::Message { identity, payload, .. } = understand(packet) else {
+    let Meaning::Message {
+        identity, payload, ..
+    } = understand(packet)
+    else {
         panic!("no message");
     };
     assert_eq!((identity, payload), (Some(WHO), Vec::new()));

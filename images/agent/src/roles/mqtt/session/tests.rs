@@ -285,10 +285,16 @@ fn retained_messages_and_wills_are_records_of_the_session() {
     let mut client = client_of(spec, false, json!({}));
     let records = drive(&mut *client, |c, _| c.totals().foreign == 1);
     let of = |what: &str| -> Vec<&str> {
-        let lines = records.lines().filter(|l| l.starts_with(&format!("C,c,{what},")));
+        let lines = records
+            .lines()
+            .filter(|l| l.starts_with(&format!("C,c,{what},")));
         lines.map(|l| l.rsplit(',').next().unwrap()).collect()
     };
-    assert_eq!((of("retained"), of("will")), (vec!["r"], vec!["w"]), "{records}");
+    assert_eq!(
+        (of("retained"), of("will")),
+        (vec!["r"], vec!["w"]),
+        "{records}"
+    );
     assert_eq!(client.totals().received, 0);
     assert_eq!(broker.join().unwrap(), Some(14));
 }
@@ -318,7 +324,9 @@ fn a_broker_that_leaves_a_ping_unanswered_is_gone() {
     let port = listener.local_addr().unwrap().port();
     let broker = spawn(move || {
         let mut stream = accept(&listener, &CONNACK);
-        let kinds: Vec<u8> = std::iter::from_fn(|| packet(&mut stream)).map(|p| p.0).collect();
+        let kinds: Vec<u8> = std::iter::from_fn(|| packet(&mut stream))
+            .map(|p| p.0)
+            .collect();
         kinds
     });
     let spec = json!({"version": "3.1.1", "port": port, "keepalive_s": 1, "subscribe": []});

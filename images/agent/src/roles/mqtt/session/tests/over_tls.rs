@@ -102,7 +102,10 @@ fn a_foreign_certificate_and_another_name_are_refused_in_words() {
         let broker = spawn(move || packet(&mut accept_tls(&listener, &mutual())));
         let mut client = publishes(port, tls(&["1.3"], ca, server_name));
         let records = drive(&mut *client, |_, text| text.contains("C,c,failed"));
-        assert!(records.contains("TLS: invalid peer certificate"), "{records}");
+        assert!(
+            records.contains("TLS: invalid peer certificate"),
+            "{records}"
+        );
         assert!(records.contains(why), "{records}");
         assert_eq!(broker.join().unwrap(), None);
     }
