@@ -189,7 +189,7 @@ def live(lab: Lab, server: Server, options: argparse.Namespace) -> str:
 
 
 def run_session(lab: Lab) -> None:
-    """Runs the scenario and collects the measurements in any case; then judges which clients were admitted."""
+    """Runs the scenario, collects the measurements in any case, then judges which clients were admitted."""
     session = Session(lab)
     lab.in_scenario = True
     try:

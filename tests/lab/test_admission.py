@@ -44,7 +44,7 @@ BAD = "C,bad,failed,2,refused: NotAuthorized\n"
 
 
 def test_a_client_that_is_refused_each_time_fails_the_run_with_the_reason(tmp_path: Path) -> None:
-    with pytest.raises(LabError, match=r"^good: refused at each attempt to connect: refused: NotAuth"):
+    with pytest.raises(LabError, match=r"^good: no attempt to connect succeeded: refused: NotAuth"):
         judge(tmp_path, REFUSED + BAD, plan())
 
 
@@ -71,8 +71,8 @@ def test_a_refusal_that_the_file_expects_must_happen(tmp_path: Path) -> None:
 def test_several_clients_of_one_reason_are_one_sentence() -> None:
     found = {"a": "TLS: x", "b": "TLS: x", "c": "refused: y", "d": ""}
     assert admission.faults(found, frozenset()) == [
-        "a and 1 more clients: refused at each attempt to connect: TLS: x",
-        "c: refused at each attempt to connect: refused: y",
+        "a and 1 more clients: no attempt to connect succeeded: TLS: x",
+        "c: no attempt to connect succeeded: refused: y",
     ]
 
 

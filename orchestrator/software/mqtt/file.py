@@ -133,7 +133,7 @@ class MqttOptions(Base):
     )
     admission: Literal["accepted", "refused"] = Field(
         "accepted",
-        description="What its broker is to do with it; a run in which it never does so ends with exit status 1.",
+        description="What its broker does with it; a run in which it never does so ends with exit status 1.",
     )
     reconnect: Reconnect = text("1 s")
     backoff: Backoff | None = Field(None, description="Longer waits after each failed attempt to connect.")
