@@ -13,7 +13,7 @@ from pathlib import Path
 
 from contract.codec import from_json, to_json
 from contract.plan import PLAN_FORMAT, Plan
-from orchestrator.lab import apply, cgroup, cleanup, evidence, namespaces, nics, power
+from orchestrator.lab import admission, apply, cgroup, cleanup, evidence, namespaces, nics, power
 from orchestrator.lab.clock import JumpingClock, MonotonicClock
 from orchestrator.lab.driver import DriverContext
 from orchestrator.lab.drivers import DRIVERS
@@ -189,7 +189,7 @@ def live(lab: Lab, server: Server, options: argparse.Namespace) -> str:
 
 
 def run_session(lab: Lab) -> None:
-    """Runs the scenario and collects the measurements in any case."""
+    """Runs the scenario, collects the measurements in any case, then judges which clients were admitted."""
     session = Session(lab)
     lab.in_scenario = True
     try:
@@ -197,6 +197,7 @@ def run_session(lab: Lab) -> None:
     finally:
         lab.in_scenario = False
         lab.loop.suspend_interruption(session.collect)
+    admission.insist(lab, session.all_connected)
 
 
 def tear_down(lab: Lab) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from capture.tcpdump import SETTLE_NS
 from contract.plan import Impairment
 from orchestrator.lab import (
+    admission,
     at_events,
     evidence,
     heartbeat,
@@ -63,7 +64,7 @@ class Session:
         self._hold_ns = lab.plan.hold_ns
         self._trials = bool(streams(lab))  # they show their own progress
         self._workload = workload.items(lab.plan)
-        self._expected = workload.connecting(self._workload)
+        self._expected = workload.connecting(self._workload) - len(admission.unwelcome(lab.plan))
         self._wall = evidence.WallClock(lab.loop.clock.offset_ns)
         self._ticks = lab.loop.every(SECOND, self._tick)
         self._heartbeat = heartbeat.beside(lab)
@@ -91,6 +92,15 @@ class Session:
         self._timeline.run_until(self._t0_ns + plan.ramp_ns + self._hold_ns)
         self._check_end_states()
         self._drain()
+
+    @property
+    def _ever_connected(self) -> int:
+        return max(self._most_connected, self._lab.connected[0])
+
+    @property
+    def all_connected(self) -> bool:
+        """Whether all sessions that connect, and are not expected to be refused, were connected at once."""
+        return self._ever_connected >= self._expected
 
     def collect(self) -> None:
         """Stops the load and the captures, gathers counts and evidence; a step that fails gives a warning and
@@ -303,7 +313,7 @@ class Session:
         if self._trials:  # they take what there is and overrun queues: each says what came of it
             found = [w for w in found if w.code != "queue-drops"]
         if self._t0_ns and lab.loop.interrupted is None:
-            found += evidence.sessions(max(self._most_connected, lab.connected[0]), self._expected)
+            found += evidence.sessions(self._ever_connected, self._expected)
         for warning in found:
             lab.events.warn(warning)
 

@@ -10,6 +10,17 @@ from .source import Document, Path
 LARGEST_BYTES = 64 << 20
 
 
+class TextBeside(str):
+    """The name of a file next to a topology, with the file's text."""
+
+    text: str
+
+    def __new__(cls, name: str, text: str) -> TextBeside:
+        made = super().__new__(cls, name)
+        made.text = text
+        return made
+
+
 class LineError(Exception):
     """A mistake in one line of a data file: line number, value, rule and remedy."""
 

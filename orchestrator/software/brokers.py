@@ -4,6 +4,7 @@ client.
 
 from __future__ import annotations
 
+import re
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,9 +19,12 @@ from ..language.scalars import Base, Duration, Name, Port, Positive, Size
 from ..language.source import Path
 from .checking import Checks, Here, joined
 from .kind import TCP_HEADERS_BYTES, Costs
+from .program_texts import check_env, check_files, check_text
 from .scene import Scene
 from .sending import expected_messages
+from .tls.file import Tls
 
+_PROGRAM = re.compile(r"/[^\0]*[^/\0]|[^/\0\s]+")
 # Keys of every client, below its kind's own.
 BrokerNode = Annotated[Name, Field(description="Node that runs the broker.")]
 BrokerPort = Annotated[
@@ -45,15 +49,46 @@ class Service:
     """A protocol that a broker speaks: its port, and the features that it lacks, each with the reason."""
 
     port: int
-    lacks: Mapping[str, str] = field(default_factory=dict)  # feature, as the protocol's room calls it -> why
+    lacks: Mapping[str, str] = field(default_factory=dict)  # feature, as the protocol's kind calls it -> why
+    users: dict[str, str] | None = None  # user -> password, where the file has all that the broker admits
+    tls: Tls | None = None
 
 
 class Serving(Base):
     """The base of all models of broker software in a topology file."""
 
+    config: str | None = Field(
+        None, min_length=1, description="Its whole configuration (a template), in place of the rendered one."
+    )
+    program: str | None = Field(
+        None, min_length=1, description="Its program: a name, or the absolute path of your own build."
+    )
+    files: dict[str, str] = Field(
+        default_factory=dict,
+        description="Path: content (a template); relative paths are below the node's own directory.",
+    )
+    env: dict[str, str] = Field(default_factory=dict, description="Environment variables (templates).")
+
     @abstractmethod
     def services(self) -> Mapping[str, Service]:
         """Returns the broker's services by protocol, under the names that the reducer uses."""
+
+
+def check_own_setup(report: Checks, path: Path, broker: Serving, rendered: Iterable[str]) -> None:
+    """Reports the mistakes in a broker's own configuration, program, files and environment. `rendered` are
+    the keys of the rendered configuration, which an own one replaces.
+    """
+    check_env(report, (*path, "env"), broker.env)
+    check_files(report, (*path, "files"), broker.files)
+    if broker.program is not None and not _PROGRAM.fullmatch(broker.program):
+        rule = "is neither a program's name nor an absolute path"
+        report.add((*path, "program"), broker.program, rule, "write for example /opt/broker/bin/broker")
+    if broker.config is None:
+        return
+    check_text(report, (*path, "config"), broker.config)
+    for key in sorted(set(rendered) & broker.model_fields_set):
+        rule = "is of the rendered configuration, which `config` replaces"
+        report.add((*path, key), None, rule, "write it into `config`, or leave `config` out")
 
 
 def offered(models: Iterable[object], protocol: str) -> list[Service]:

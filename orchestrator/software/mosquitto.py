@@ -2,26 +2,39 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
 from contract.plan import REFLECT_DSCP, File, Flow, Probe, Process, Program, Software
 
 from ..language.scalars import Port, Span, text
-from .brokers import Service, Serving
+from ..language.templates import render
+from .brokers import Service, Serving, check_own_setup
 from .checking import Checks, Here
 from .kind import Bind, Costs, Kind, Planned
-from .mqtt.file import PROTOCOL
+from .mqtt.file import PROTOCOL, spoken
+from .program_texts import filled_env, filled_files, filling
 from .programs import Restart, StopSignal, template
 from .scene import Placed, Scene
+from .tls.checks import check_tls
+from .tls.file import BrokerTls, BrokerTlsKey
+from .tls.lab import server_identity, trusted
 
 MEMORY_BYTES = 4_000_000  # bench/memory.py: 3.5 to 4 MB with 350 clients that publish 0.3 messages/s each
 TEMPLATE = Path(__file__).parent / "mosquitto.conf.j2"
 _OPTION = re.compile(r"[a-z][a-z0-9_]*")
+_LISTENER = re.compile(r"^\s*(?:listener|port)\s+([0-9]+)", re.MULTILINE)
+_RENDERED = frozenset({
+    "persistence", "max_inflight_messages", "max_queued_messages", "users", "allow_anonymous", "nodelay",
+    "sys_interval",
+})  # fmt: skip
+HASH_ROUNDS = 101  # mosquitto_passwd's own number, PW_DEFAULT_ITERATIONS
 
 
 class Broker(Serving):
@@ -29,6 +42,7 @@ class Broker(Serving):
 
     broker: Literal["mosquitto"] = Field(description="Which broker.")
     port: Port = Field(1883, description="TCP port it listens on, on all addresses of its node.")
+    tls: BrokerTlsKey = None
     persistence: bool = Field(False, description="Keep sessions and queued messages across restarts.")
     max_inflight_messages: int = Field(
         20, ge=0, le=65535, description="Unacknowledged messages a client; 0: any."
@@ -36,7 +50,10 @@ class Broker(Serving):
     max_queued_messages: int = Field(
         1000, ge=0, le=2**31 - 1, description="Messages queued for a client; 0: any."
     )
-    allow_anonymous: bool = Field(True, description="Admit clients without a password.")
+    users: dict[str, str] = Field(default_factory=dict, description="User: password, of those it admits.")
+    allow_anonymous: bool | None = Field(
+        None, description="Admit clients without a password; by default only where there are no `users`."
+    )
     nodelay: bool = Field(
         False, description="Switch off Nagle's algorithm on its sockets (its own default: on)."
     )
@@ -57,10 +74,22 @@ class Broker(Serving):
     stop_signal: StopSignal = "SIGTERM"
 
     def services(self) -> Mapping[str, Service]:
-        return {PROTOCOL: Service(self.port)}
+        users = self.users if self.users and not self.allow_anonymous else None
+        return {PROTOCOL: Service(self.port, users=users, tls=self.tls)}
+
+    @property
+    def anonymous(self) -> bool:
+        """Whether the rendered configuration admits clients without a password."""
+        return not self.users if self.allow_anonymous is None else self.allow_anonymous
 
 
 def _check(report: Checks, here: Here, broker: Broker) -> None:
+    check_own_setup(report, here.path, broker, _RENDERED)
+    _users(report, here, broker)
+    if broker.tls is not None:
+        check_tls(report, (*here.path, "tls"), broker.tls)
+    if broker.config is not None:
+        _own_config(report, here, broker, broker.config)
     for key, value in broker.options.items():
         if not _OPTION.fullmatch(key) or not str(value).isprintable():
             rule = "is not one line of a configuration"
@@ -68,30 +97,94 @@ def _check(report: Checks, here: Here, broker: Broker) -> None:
             report.add(path, f"{key} {value}", rule, "write `name: value`, each on one line")
 
 
-def _plan(_scene: Scene, all_of_it: Sequence[Placed]) -> Iterator[Planned]:
+def _users(report: Checks, here: Here, broker: Broker) -> None:
+    for name in broker.users:
+        if not name or ":" in name or not name.isprintable():
+            rule = "is no user name: mosquitto's password file has one user a line, NAME:HASH"
+            report.add((*here.path, "users", name), name, rule, "write a name without a colon")
+
+
+def _own_config(report: Checks, here: Here, broker: Broker, config: str) -> None:
+    """Reports a port that the own configuration does not open."""
+    ports = {int(port) for port in _LISTENER.findall(config)}
+    if ports and broker.port not in ports and "{" not in config:
+        rule = f"`config` listens on {', '.join(map(str, sorted(ports)))} only"
+        report.add((*here.path, "port"), broker.port, rule, "write the port of a listener")
+
+
+def _plan(scene: Scene, all_of_it: Sequence[Placed]) -> Iterator[Planned]:
     for placed in all_of_it:
-        process = _process(placed.node, placed.name, placed.model)
+        with filling(placed.node):
+            process = _process(scene, placed, placed.model)
         spec = {REFLECT_DSCP: True} if placed.model.reflect_dscp else {}
-        ports: dict[str, tuple[int, ...]] = {PROTOCOL: (placed.model.port,)}
+        ports: dict[str, tuple[int, ...]] = {spoken(placed.model.tls): (placed.model.port,)}
         yield Planned(Software(placed.name, "broker", KIND.name, process, spec=spec, ports=ports))
 
 
-def _process(node: str, name: str, broker: Broker) -> Process:
-    sys_interval_s = broker.sys_interval // 10**9
-    configuration = template(TEMPLATE)
-    content = configuration.render(node=node, broker=broker, sys_interval_s=sys_interval_s, directory=name)
-    path = f"{name}/mosquitto.conf"
+def _process(scene: Scene, placed: Placed, broker: Broker) -> Process:
+    values, path = scene.values(placed.node), f"{placed.name}/mosquitto.conf"
+    config = _rendered(placed, broker) if broker.config is None else _own(broker, broker.config, values)
+    files = [File(path, config)]
+    if broker.users:
+        files.append(File(f"{placed.name}/users", _password_file(scene, placed, broker.users), 0o600))
+    if broker.tls is not None:
+        files += _certificates(scene, placed, broker.tls)
     return Process(
-        argv=("mosquitto", "-c", path),
-        files=(File(path, content),),
+        argv=(broker.program or "mosquitto", "-c", path),
+        env=filled_env(broker.env, values),
+        files=(*files, *filled_files(broker.files, values)),
         ready=Probe(tcp_port=broker.port, deadline_ns=broker.ready_within),
         restart=broker.restart,
         stop_signal=broker.stop_signal,
     )
 
 
+def _rendered(placed: Placed, broker: Broker) -> str:
+    text: str = template(TEMPLATE).render(
+        node=placed.node,
+        broker=broker,
+        sys_interval_s=broker.sys_interval // 10**9,
+        directory=placed.name,
+        options=_options(broker),
+    )
+    return text
+
+
+def _own(broker: Broker, config: str, values: dict[str, Any]) -> str:
+    """Returns the file's own configuration, and behind it the `options`."""
+    return "\n".join((render(config, values).rstrip("\n"), *_options(broker), ""))
+
+
+def _options(broker: Broker) -> list[str]:
+    values = {
+        key: str(value).lower() if isinstance(value, bool) else value for key, value in broker.options.items()
+    }
+    return [f"{key} {value}" for key, value in values.items()]
+
+
+def _certificates(scene: Scene, placed: Placed, tls: BrokerTls) -> list[File]:
+    own = server_identity(scene, placed.node, tls)
+    return [
+        File(f"{placed.name}/ca.pem", trusted(scene, tls)),
+        File(f"{placed.name}/server.pem", own.certificate),
+        File(f"{placed.name}/server.key", own.key, 0o600),
+    ]
+
+
+def _password_file(scene: Scene, placed: Placed, users: Mapping[str, str]) -> str:
+    """Returns mosquitto's password file: `NAME:$7$ROUNDS$SALT$HASH`, PBKDF2 with SHA-512."""
+    lines = []
+    for name, password in users.items():
+        salt = scene.seed_for("salt", placed.node, placed.name, name).to_bytes(12, "big")
+        digest = hashlib.pbkdf2_hmac("sha512", password.encode(), salt, HASH_ROUNDS)
+        salt_text, hash_text = (base64.b64encode(part).decode() for part in (salt, digest))
+        lines.append(f"{name}:$7${HASH_ROUNDS}${salt_text}${hash_text}\n")
+    return "".join(lines)
+
+
 def _words(software: Software, _flows: Sequence[Flow]) -> str:
-    return f"broker, port {software.ports[PROTOCOL][0]}"
+    ((protocol, ports),) = software.ports.items()
+    return f"broker, {'TLS, ' if protocol != PROTOCOL else ''}port {ports[0]}"
 
 
 def _costs(_software: Software, _flows: Sequence[Flow]) -> Costs:
@@ -119,5 +212,5 @@ KIND = Kind(
             "topologies with the broker mosquitto fail in plan",
         ),
     ),
-    titles={"Broker": "software.NAME: a broker"},
+    titles={"Broker": "software.NAME: a broker", "BrokerTls": "software.NAME.tls: TLS of a broker"},
 )

@@ -16,7 +16,7 @@ from contract.plan import Note
 
 from ..language.problem import Problem, TopologyError, shown
 from ..language.source import LARGEST_FILE, Document, Path, read_document
-from . import containers, delays, inventory, profiles, retired, tracing
+from . import containers, delays, files, inventory, profiles, retired, tracing
 from .checks import check
 from .document import CampaignBlock, File, Reference
 from .expansion import Expansion
@@ -97,6 +97,7 @@ def parse(
     data = profiles.expand(data, document, problems)
     data, tables = delays.expand(data, document, problems)
     data, images = containers.expand(data, document, problems)
+    data = files.expand(data, document, problems)
     data = inventory.expand(data, document, problems, hosts, notes)
     model = _model(document, data, substitution.failed, problems)
     if model is None:

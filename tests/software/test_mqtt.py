@@ -62,7 +62,7 @@ def test_different_guarantees_are_different_deliveries() -> None:
 
 
 def test_of_a_shared_subscription_nothing_can_be_expected_and_that_is_said() -> None:
-    plan = planned("subscribe: [{topic: $share/g/a/b, qos: 1}]")
+    plan = planned("version: 5, subscribe: [{topic: $share/g/a/b, qos: 1}]")
     assert plan.flows[0].deliveries == ()
     (note,) = plan.notes
     assert note.place == "nodes.reader.r" and "shared subscription" in note.text

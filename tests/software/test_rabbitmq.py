@@ -64,6 +64,16 @@ def test_its_configuration_holds_what_the_file_says() -> None:
     )
 
 
+def test_an_own_set_up_replaces_ours() -> None:
+    found, files = process(
+        "rabbit: {broker: rabbitmq, config: '[]. % {{ node }}', program: /opt/r/sbin/server, "
+        "env: {A: b, DIR: x}}"
+    )
+    assert files["rabbitmq.config"] == "[]. % server"
+    assert "server=/opt/r/sbin/server " in files["start.sh"]
+    assert found.env == {"A": "b", "DIR": "rabbit", "LEVEL": "warning"}
+
+
 @pytest.mark.parametrize(
     ("old", "new", "place", "rule"),
     [
@@ -76,6 +86,8 @@ def test_its_configuration_holds_what_the_file_says() -> None:
         (BROKER, "rabbit: {broker: rabbitmq, persistence: true}", f"{PLACE}.persistence", ""),
         (BROKER, "rabbit: {broker: rabbitmq, heartbeat: 1500 ms}", f"{PLACE}.heartbeat", "whole seconds"),
         (BROKER, "rabbit: {broker: rabbitmq, mqtt_port: 5672}", f"{PLACE}.mqtt_port", "is `port` too"),
+        (BROKER, "rabbit: {broker: rabbitmq, program: rabbit}", f"{PLACE}.program", "by its absolute path"),
+        (BROKER, "rabbit: {broker: rabbitmq, config: '[].', nodelay: true}", f"{PLACE}.nodelay", "replaces"),
         (BROKER, "rabbit: {broker: rabbitmq, options: {beat: 5}}", f"{PLACE}.options.beat", "not a setting"),
     ],
 )  # fmt: skip

@@ -36,6 +36,11 @@ fn unit(bits: u64) -> f64 {
     ((bits >> 11) + 1) as f64 / (1u64 << 53) as f64
 }
 
+/// Returns number `k` of a stream of random numbers, uniform in (0, 1]; equal arguments give equal numbers.
+pub fn uniform(seed: u64, stream: u64, k: u64) -> f64 {
+    unit(draw(seed, stream, k))
+}
+
 /// Returns an error for an impossible schedule.
 pub fn check(schedule: &Schedule) -> Res<()> {
     if schedule.burst == 0 {

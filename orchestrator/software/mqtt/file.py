@@ -6,14 +6,23 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
+from ...language.beside import TextBeside
 from ...language.dscp import Dscp
-from ...language.scalars import Base, Positive, Span, text
+from ...language.scalars import Base, Duration, Positive, Share, Span, fail, text
 from ..brokers import BrokerNode, BrokerPort, ClientPcp, PayloadSize, Queue, Reconnect
 from ..encodings import Encoded
 from ..sending import Sending
+from ..tls.file import ClientTlsKey
 
 PROTOCOL = "mqtt"  # how brokers and the reducer call it
+NEVER_S = 2**32 - 1  # a session expiry interval that never ends (MQTT 5, 3.1.2.11.2)
 Qos = Annotated[int, Field(ge=0, le=2)]
+
+
+def _file_name(value: Any) -> Any:
+    if value is None or isinstance(value, TextBeside):
+        return value
+    raise fail("is not the name of a file", "write for example payloads/reading.json")
 
 
 class Publish(Sending, Encoded):
@@ -24,7 +33,30 @@ class Publish(Sending, Encoded):
         description="May hold {node}, {group}, {index}, {next} and {previous} (both wrap around).",
     )
     qos: Qos = Field(0, description="0: at most once, 1: at least once, 2: exactly once.")
-    payload: Literal["metering-xml"] = Field("metering-xml", description="What the payload is made of.")
+    retain: bool = Field(
+        False, description="The broker keeps the topic's newest message for those who subscribe later."
+    )
+    message_expiry: Span | None = Field(
+        None, description="MQTT 5: how long the broker keeps a message for a receiver, whole seconds."
+    )
+    user_properties: dict[str, str] = Field(
+        default_factory=dict, description="MQTT 5: name: value, in each message."
+    )
+    payload: Literal["metering-xml", "bytes"] = Field(
+        "metering-xml",
+        description="What the payload is made of. `bytes` below 28 need MQTT 5: the message's number is then "
+        "in a user property.",
+    )
+    json_text: str | None = Field(
+        None,
+        alias="json",
+        min_length=1,
+        description="MQTT 5: the payload is this JSON text, in place of `payload`; {seq}, {time_ns}, {flow} "
+        "are the message's, beside the placeholders of `topic`. Spaces follow it.",
+    )
+    file: Annotated[Any, BeforeValidator(_file_name, json_schema_input_type=str | None)] = Field(
+        None, description="MQTT 5: the payload is this file's text, beside the topology."
+    )
     payload_size: PayloadSize = text("717 B")
     inflight: Positive = Field(20, le=65535, description="Window of unacknowledged QoS 1 and 2 messages.")
     queue: Queue = 1000
@@ -37,6 +69,33 @@ class Subscription(Base):
         min_length=1, description="Topic filter; the placeholders of `publish.topic`, and + and #."
     )
     qos: Qos = Field(0, description="Highest quality of service at which messages are delivered.")
+    no_local: bool = Field(False, description="MQTT 5: the client's own messages do not come back to it.")
+    retained: Literal["always", "new", "never"] = Field(
+        "always",
+        description="MQTT 5: retained messages come at each subscription, at a new one only, or never.",
+    )
+
+
+class Will(Base):
+    """The message that the broker publishes when it loses the client."""
+
+    topic: str = Field(min_length=1, description="The placeholders of `publish.topic`.")
+    payload: str = Field("", description="Text, as it is.")
+    qos: Qos = 0
+    retain: bool = Field(False, description="The broker keeps it for those who subscribe later.")
+    delay: Span = Field(
+        text("0 s"), description="MQTT 5: the broker waits so long for the client's return; whole seconds."
+    )
+
+
+class Backoff(Base):
+    """How the wait before an attempt to connect grows with each attempt that fails."""
+
+    factor: float = Field(2.0, ge=1, le=100, description="The next wait is so many times this one.")
+    limit: Duration = Field(text("60 s"), description="The longest wait, before the jitter.")
+    jitter: Share = Field(
+        text("20 %"), description="Each wait is longer or shorter by up to this share, drawn by the seed."
+    )
 
 
 def _version(value: Any) -> Any:
@@ -53,9 +112,32 @@ class MqttOptions(Base):
     broker: BrokerNode
     port: BrokerPort = None
     version: Version = Field("3.1.1", description="Of MQTT.")
+    client_id: str | None = Field(
+        None,
+        min_length=1,
+        description="Client identifier, by default its name in records; the placeholders of `publish.topic`.",
+    )
+    user: str | None = Field(None, min_length=1, description="User name; the same placeholders.")
+    password: str | None = Field(None, description="The same placeholders.")
+    tls: ClientTlsKey = None
     keepalive: Span = Field(text("60 s"), description="MQTT keep alive interval, whole seconds.")
     clean_session: bool = Field(True, description="Start without the state of an earlier connection.")
+    session_expiry: Span | None = Field(
+        None,
+        description="MQTT 5: the broker keeps the session so long after a lost connection, whole seconds; by "
+        "default for ever with `clean_session: false`, else not at all. With `clean_session: true`, only the "
+        "first connection starts without state.",
+    )
+    receive_maximum: Positive | None = Field(
+        None, le=65535, description="MQTT 5: unacknowledged messages that the broker may send to it."
+    )
+    admission: Literal["accepted", "refused"] = Field(
+        "accepted",
+        description="What its broker does with it; a run in which it never does so ends with exit status 1.",
+    )
     reconnect: Reconnect = text("1 s")
+    backoff: Backoff | None = Field(None, description="Longer waits after each failed attempt to connect.")
+    will: Will | None = Field(None, description="What the broker publishes when it loses the client.")
     dscp: Dscp | None = Field(
         None,
         description="DSCP of the packets that it sends; those of its broker have it too where that has "
@@ -64,6 +146,23 @@ class MqttOptions(Base):
     pcp: ClientPcp = None
     publish: Publish | None = Field(None, description="What it sends.")
     subscribe: list[Subscription] = Field(default_factory=list, description="What it receives.")
+
+    @property
+    def expiry_s(self) -> int:
+        """How long the broker keeps the session after a lost connection; NEVER_S: for ever."""
+        if self.session_expiry is None:
+            return 0 if self.clean_session else NEVER_S
+        return min(self.session_expiry // 10**9, NEVER_S)
+
+    @property
+    def outlives_connections(self) -> bool:
+        """Whether nothing but the client itself ends the session."""
+        return self.expiry_s == NEVER_S
+
+
+def spoken(tls: object | None) -> str:
+    """Returns what a capture sees on a port of MQTT, as the reducer calls it."""
+    return PROTOCOL if tls is None else "tls"
 
 
 class Client(Base):

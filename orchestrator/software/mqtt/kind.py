@@ -50,8 +50,12 @@ KIND = Kind(
     titles={
         "MqttOptions": "software.NAME.mqtt: an MQTT client",
         "Publish": "mqtt.publish",
+        "Will": "mqtt.will",
+        "Backoff": "mqtt.backoff",
+        "ClientTls": "mqtt.tls",
         "Subscription": "mqtt.subscribe[]",
     },
-    notes=f"In `topic`: {', '.join(f'`{{{name}}}`' for name in PLACEHOLDERS)}. `{{next}}` and `{{previous}}` "
+    notes=f"In `topic`, `client_id`, `user` and `password`: "
+    f"{', '.join(f'`{{{name}}}`' for name in PLACEHOLDERS)}. `{{next}}` and `{{previous}}` "
     "are the index of another\nmember of the group and wrap around, which gives one-to-one pairs.\n",
 )

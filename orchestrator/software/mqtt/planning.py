@@ -5,37 +5,43 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from contract.plan import Delivery, Flow, Note, Payload, Session, Software
+from contract.plan import Delivery, Flow, Note, Session, Software
 
 from ...language.dscp import marks
 from ..brokers import name_at, port_at
-from ..encodings import payload_of
 from ..kind import Planned
 from ..placeholders import fill_for
 from ..scene import Placed, Scene
 from ..sending import make_flow
-from .file import PROTOCOL, MqttOptions, Publish
-from .subscriptions import SHARED, Subscribed, Subscriptions, deliveries
+from .file import PROTOCOL, MqttOptions, Publish, Subscription, spoken
+from .payloads import content_spec, planned_payload
+from .sessions import client_id, session_spec
+from .subscriptions import Subscribed, Subscriptions, deliveries
+from .topics import SHARED, inner, matches
 
 # Keep-alive intervals without a sign of life after which a broker ends a connection (MQTT 5, 3.1.2.10).
 PATIENCE = 1.5
+_RETAIN_HANDLING = {"always": 0, "new": 1, "never": 2}  # MQTT 5, 3.8.3.1
 
 
 def plan(scene: Scene, clients: Sequence[Placed]) -> Iterator[Planned]:
     """Plans every MQTT client of the lab, in the order given."""
     subscriptions = Subscriptions.of(one for client in clients for one in _subscribed(scene, client))
+    wills = _wills(scene, clients)
+    shared = _shared_ids(scene, clients)
     for client in clients:
         mqtt: MqttOptions = client.model.mqtt
         flows, receivers = _flow(scene, client, mqtt, subscriptions) if mqtt.publish else ((), {})
-        yield Planned(
-            _software(scene, client, mqtt), flows, receivers, tuple(_notes(client, mqtt)), relay=mqtt.broker
-        )
+        notes = (*_notes(client, mqtt), *shared.get(client.endpoint, ()))
+        software = _software(scene, client, mqtt, wills.get(_broker(scene, mqtt), ()))
+        yield Planned(software, flows, receivers, notes, relay=mqtt.broker)
 
 
-def _software(scene: Scene, client: Placed, mqtt: MqttOptions) -> Software:
+def _software(scene: Scene, client: Placed, mqtt: MqttOptions, wills: Sequence[str]) -> Software:
     port = port_at(scene, mqtt.broker, mqtt.port, PROTOCOL)
-    patience_ns = int(PATIENCE * mqtt.keepalive) if mqtt.clean_session else None
+    patience_ns = None if mqtt.outlives_connections else int(PATIENCE * mqtt.keepalive)
     session = Session(client.endpoint, client.connect_ns, scene.end_ns, patience_ns=patience_ns)
+    filters = [fill_for(scene, client, s.topic) for s in mqtt.subscribe]
     spec = {
         "broker": scene.address(mqtt.broker, client.node),
         "port": port,
@@ -44,16 +50,77 @@ def _software(scene: Scene, client: Placed, mqtt: MqttOptions) -> Software:
         "clean_session": mqtt.clean_session,
         "reconnect_ns": mqtt.reconnect,
         "publish": _sends(scene, client, mqtt.publish) if mqtt.publish else None,
-        "subscribe": [{"topic": fill_for(scene, client, s.topic), "qos": s.qos} for s in mqtt.subscribe],
+        "subscribe": [_subscription(t, s) for t, s in zip(filters, mqtt.subscribe, strict=True)],
+        **session_spec(scene, client, mqtt),
+        **_heard(filters, wills),
         **marks(mqtt),
     }
-    return Software(client.name, "client", client.kind, session=session, spec=spec, ports={PROTOCOL: (port,)})
+    return Software(
+        client.name, "client", client.kind, session=session, spec=spec, ports={spoken(mqtt.tls): (port,)}
+    )
 
 
 def _sends(scene: Scene, client: Placed, wanted: Publish) -> dict[str, Any]:
     """Returns the agent's settings of a publisher, without times and payload, which are in its flow."""
     topic = fill_for(scene, client, wanted.topic)
-    return {"topic": topic, "qos": wanted.qos, "inflight": wanted.inflight, "queue": wanted.queue}
+    spec: dict[str, Any] = {
+        "topic": topic,
+        "qos": wanted.qos,
+        "inflight": wanted.inflight,
+        "queue": wanted.queue,
+    }
+    if wanted.retain:
+        spec["retain"] = True
+    if wanted.message_expiry is not None:
+        spec["message_expiry_s"] = wanted.message_expiry // 10**9
+    if wanted.user_properties:
+        spec["user_properties"] = [list(pair) for pair in wanted.user_properties.items()]
+    return spec | content_spec(scene, client, wanted)
+
+
+def _subscription(topic: str, wanted: Subscription) -> dict[str, Any]:
+    spec: dict[str, Any] = {"topic": topic, "qos": wanted.qos}
+    if wanted.no_local:
+        spec["no_local"] = True
+    if wanted.retained != "always":
+        spec["retain_handling"] = _RETAIN_HANDLING[wanted.retained]
+    return spec
+
+
+def _wills(scene: Scene, clients: Sequence[Placed]) -> dict[str, tuple[str, ...]]:
+    """Returns the topics of the wills at each broker."""
+    found: dict[str, dict[str, None]] = {}
+    for client in clients:
+        if (will := client.model.mqtt.will) is not None:
+            topic = fill_for(scene, client, will.topic)
+            found.setdefault(_broker(scene, client.model.mqtt), {})[topic] = None
+    return {broker: tuple(topics) for broker, topics in found.items()}
+
+
+def _heard(filters: Sequence[str], wills: Sequence[str]) -> dict[str, Any]:
+    """Returns the agent's setting with the wills that a client may receive, so that it records them."""
+    heard = [topic for topic in wills if any(matches(inner(one), topic) for one in filters)]
+    return {"wills": heard} if heard else {}
+
+
+def _shared_ids(scene: Scene, clients: Sequence[Placed]) -> dict[str, tuple[Note, ...]]:
+    """Returns a note for the first client of each client id that several clients have at one broker."""
+    owners: dict[tuple[str, str], list[Placed]] = {}
+    for client in clients:
+        key = _broker(scene, client.model.mqtt), client_id(scene, client)
+        owners.setdefault(key, []).append(client)
+    return {
+        same[0].endpoint: (_same_id(same[0], name, broker, len(same)),)
+        for (broker, name), same in owners.items()
+        if len(same) > 1
+    }
+
+
+def _same_id(first: Placed, name: str, broker: str, count: int) -> Note:
+    text = f"{count} clients have the client id {name} at {broker}: each that connects takes over the session"
+    return Note(
+        f"nodes.{first.node}.{first.name}", text, "write {node} or {index} into `client_id`, or mean it"
+    )
 
 
 def _broker(scene: Scene, mqtt: MqttOptions) -> str:
@@ -62,10 +129,16 @@ def _broker(scene: Scene, mqtt: MqttOptions) -> str:
 
 def _subscribed(scene: Scene, client: Placed) -> Iterator[Subscribed]:
     mqtt: MqttOptions = client.model.mqtt
-    for wanted in mqtt.subscribe:
+    for wanted in mqtt.subscribe if mqtt.admission == "accepted" else ():
         topic = fill_for(scene, client, wanted.topic)
         yield Subscribed(
-            _broker(scene, mqtt), topic, wanted.qos, client.endpoint, client.connect_ns, mqtt.clean_session
+            _broker(scene, mqtt),
+            topic,
+            wanted.qos,
+            client.endpoint,
+            client.connect_ns,
+            while_session=not mqtt.outlives_connections,
+            no_local=wanted.no_local,
         )
 
 
@@ -76,13 +149,14 @@ def _flow(
     wanted = mqtt.publish
     assert wanted is not None
     broker, topic = _broker(scene, mqtt), fill_for(scene, client, wanted.topic)
-    heard = subscriptions.to(broker, topic)
-    owed: dict[Delivery, tuple[str, ...]] = dict(deliveries(broker, topic, wanted.qos, heard))
+    heard = subscriptions.to(broker, topic, client.endpoint)
+    expires = wanted.message_expiry is not None
+    owed: dict[Delivery, tuple[str, ...]] = dict(deliveries(broker, topic, wanted.qos, heard, expires))
     flow = make_flow(
         scene,
         client,
         wanted,
-        payload_of(wanted, Payload(wanted.payload, wanted.payload_size)),
+        planned_payload(scene, client, wanted),
         pattern="publish",
         deliveries=tuple(owed),
         heard_ns=max((one.connect_ns for one in heard), default=0),

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 
 from contract.plan import Delivery, Guarantee
 
-from .topics import matches
+from .topics import SHARED, matches
 
-SHARED = "$share/"  # one of a group of subscribers gets each message, which one is the broker's choice
 _RULES = {
     0: "QoS 0: at most once, so no message is delivered twice",
     1: "QoS 1: at least once, so no message is lost",
@@ -26,7 +25,8 @@ class Subscribed:
     qos: int
     endpoint: str
     connect_ns: int
-    clean_session: bool
+    while_session: bool  # whether a lost connection may end the session
+    no_local: bool = False
 
 
 @dataclass
@@ -46,17 +46,20 @@ class Subscriptions:
                 made.exact.setdefault((one.broker, one.topic), []).append(one)
         return made
 
-    def to(self, broker: str, topic: str) -> list[Subscribed]:
-        """Returns the subscriptions that match a topic, one for each client: the one with the highest QoS."""
+    def to(self, broker: str, topic: str, sender: str) -> list[Subscribed]:
+        """Returns the subscriptions that match a topic of `sender`, one for each client: the one with the
+        highest QoS.
+        """
         found = [
             *self.exact.get((broker, topic), ()),
             *(one for one in self.wild.get(broker, ()) if matches(one.topic, topic)),
         ]
+        found = [one for one in found if not (one.no_local and one.endpoint == sender)]
         return list({one.endpoint: one for one in sorted(found, key=lambda one: one.qos)}.values())
 
 
 def deliveries(
-    broker: str, topic: str, qos: int, subscribers: Iterable[Subscribed]
+    broker: str, topic: str, qos: int, subscribers: Iterable[Subscribed], expires: bool = False
 ) -> Iterator[tuple[Delivery, tuple[str, ...]]]:
     """Yields each delivery guarantee with its set of receivers; a single one if all receivers have the same.
 
@@ -64,7 +67,9 @@ def deliveries(
     """
     guaranteed: dict[Guarantee, list[str]] = {}
     for one in sorted(subscribers, key=lambda one: one.endpoint):
-        guaranteed.setdefault(guarantee(min(qos, one.qos), one.clean_session), []).append(one.endpoint)
+        guaranteed.setdefault(guarantee(min(qos, one.qos), one.while_session, expires), []).append(
+            one.endpoint
+        )
     place = f"{topic} at {broker}"
     for made in sorted(guaranteed, key=lambda made: (made.name, made.while_session)):
         ended = "" if made.while_session else ", kept sessions"
@@ -72,10 +77,14 @@ def deliveries(
         yield Delivery(name, made), tuple(guaranteed[made])
 
 
-def guarantee(qos: int, clean_session: bool) -> Guarantee:
-    """Returns the delivery guarantee of a QoS; with a clean session, it holds only while
-    the session lasts.
+def guarantee(qos: int, while_session: bool, expires: bool = False) -> Guarantee:
+    """Returns the delivery guarantee of a QoS; `while_session`: it holds only while the session lasts;
+    `expires`: the broker may drop a message that waited too long.
     """
-    return Guarantee(
-        f"QoS {qos}", _RULES[qos], lossless=qos > 0, single=qos != 1, while_session=clean_session
-    )
+    single, loses = qos != 1, qos == 0 or expires
+    if not expires or qos == 0:
+        return Guarantee(f"QoS {qos}", _RULES[qos], not loses, single, while_session=while_session)
+    twice = "none is delivered twice" if single else "one may be delivered twice"
+    name = f"QoS {qos}, expires"
+    rule = f"{name}: a message may expire at the broker, so one may be lost, and {twice}"
+    return Guarantee(name, rule, lossless=False, single=single, while_session=while_session)

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+SHARED = "$share/"  # one of a group of subscribers gets each message, which one is the broker's choice
+
+
+def inner(pattern: str) -> str:
+    """Returns the topic filter of a subscription: of a shared one, what is behind its group."""
+    return pattern.split("/", 2)[-1] if pattern.startswith(SHARED) else pattern
+
 
 def matches(pattern: str, topic: str) -> bool:
     """Returns whether a topic filter matches a topic (MQTT 3.1.1, section 4.7)."""
@@ -14,6 +21,14 @@ def matches(pattern: str, topic: str) -> bool:
         if position >= len(given) or level not in ("+", given[position]):
             return False
     return len(wanted) == len(given)
+
+
+def share_fault(pattern: str) -> str | None:
+    """Returns why a text is no valid shared subscription; None if it is one, or none of this form."""
+    parts = pattern.split("/", 2)
+    if not pattern.startswith(SHARED) or (len(parts) == 3 and all(parts) and not set(parts[1]) & set("+#")):
+        return None
+    return "a shared subscription is $share/GROUP/FILTER, its group without + and #"
 
 
 def filter_fault(pattern: str) -> str | None:

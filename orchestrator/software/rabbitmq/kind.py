@@ -5,12 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from contract.plan import File, Flow, Probe, Process, Program, Software
 
+from ...language.templates import render
+from ..brokers import check_own_setup
 from ..checking import Checks, Here
 from ..kind import Bind, Costs, Kind, Planned
 from ..mqtt.file import PROTOCOL as MQTT
+from ..program_texts import filled_env, filled_files, filling
 from ..programs import template
 from ..scene import Placed, Scene
 from .file import Rabbit
@@ -21,12 +25,18 @@ READY = "vnet: answers"  # as start.erl says it
 HERE = Path(__file__).parent
 PLUGINS = {"mqtt": "rabbitmq_mqtt", "amqp1.0": "rabbitmq_amqp1_0"}
 LONGEST_HEARTBEAT_S = 65535  # two bytes in connection.tune, AMQP 0-9-1
+# `options` too: they are terms inside the configuration, and cannot follow one.
+_RENDERED = frozenset({"mqtt_prefetch", "heartbeat", "channel_max", "nodelay", "options"})
 _SETTING = re.compile(r"[a-z][a-z0-9_]*\.[a-z][a-zA-Z0-9_]*")
 SERVER = "/usr/lib/rabbitmq/bin/rabbitmq-server"  # not on the PATH
 
 
 def _check(report: Checks, here: Here, broker: Rabbit) -> None:
     path = here.path
+    check_own_setup(report, path, broker, _RENDERED)
+    if broker.program is not None and not broker.program.startswith("/"):
+        rule = "is started by its absolute path"
+        report.add((*path, "program"), broker.program, rule, f"write for example {SERVER}")
     image = report.image(here.nodes[0])
     if image is not None and (image.startswith("builtin") or image == "debian"):
         rule = f"the image {image} has no RabbitMQ"
@@ -48,37 +58,41 @@ def _check(report: Checks, here: Here, broker: Rabbit) -> None:
             report.add((*path, "options", key), f"{key}: {value}", rule, "write `rabbit.KEY: TERM`, one line")
 
 
-def _plan(_scene: Scene, all_of_it: Sequence[Placed]) -> Iterator[Planned]:
+def _plan(scene: Scene, all_of_it: Sequence[Placed]) -> Iterator[Planned]:
     for placed in all_of_it:
         broker: Rabbit = placed.model
         ports: dict[str, tuple[int, ...]] = {
             name: (service.port,) for name, service in broker.services().items()
         }
-        process = _process(placed.node, placed.name, broker)
+        with filling(placed.node):
+            process = _process(scene.values(placed.node), placed.name, broker)
         yield Planned(Software(placed.name, "broker", KIND.name, process, ports=ports))
 
 
-def _process(node: str, name: str, broker: Rabbit) -> Process:
+def _process(values: dict[str, Any], name: str, broker: Rabbit) -> Process:
     ports = ", ".join(f"{{{protocol}, {service.port}}}" for protocol, service in broker.services().items())
     files = {
-        "rabbitmq.config": _configuration(node, broker),
+        "rabbitmq.config": _configuration(values, broker),
         "plugins": f"[{', '.join(PLUGINS[plugin] for plugin in broker.plugins)}].\n",
         "ports": f"[{ports}].\n",
         "start.erl": (HERE / "start.erl").read_text(),
-        "start.sh": (HERE / "start.sh").read_text(),
+        "start.sh": (HERE / "start.sh").read_text().replace(SERVER, broker.program or SERVER),
     }
+    own = tuple(File(f"{name}/{path}", content) for path, content in files.items())
     return Process(
         argv=("sh", f"{name}/start.sh"),
-        env={"DIR": name, "LEVEL": broker.log_level},
-        files=tuple(File(f"{name}/{path}", content) for path, content in files.items()),
+        env=filled_env(broker.env, values) | {"DIR": name, "LEVEL": broker.log_level},
+        files=(*own, *filled_files(broker.files, values)),
         ready=Probe(log=READY, deadline_ns=broker.ready_within),
         restart=broker.restart,
         stop_signal=broker.stop_signal,
     )
 
 
-def _configuration(node: str, broker: Rabbit) -> str:
+def _configuration(values: dict[str, Any], broker: Rabbit) -> str:
     """Returns the broker's configuration file in Erlang terms."""
+    if broker.config is not None:
+        return render(broker.config, values)
     options: dict[str, dict[str, str]] = {}
     for setting, value in broker.options.items():
         application, key = setting.split(".")
@@ -87,7 +101,9 @@ def _configuration(node: str, broker: Rabbit) -> str:
         )
     heartbeat_s = broker.heartbeat // 10**9
     configuration = template(HERE / "rabbitmq.config.j2")
-    text: str = configuration.render(node=node, broker=broker, heartbeat_s=heartbeat_s, options=options)
+    text: str = configuration.render(
+        node=values["node"], broker=broker, heartbeat_s=heartbeat_s, options=options
+    )
     return text
 
 

@@ -123,9 +123,9 @@ impl Sends {
         }
     }
 
-    /// Appends the message's payload to `out`.
-    pub fn write(&self, message: &Message, out: &mut Vec<u8>) {
-        let identity = Identity {
+    /// Returns the identity that the message's payload carries.
+    pub fn identity(&self, message: &Message) -> Identity {
+        Identity {
             purpose: match self.flow.pattern {
                 Pattern::Publish => Purpose::Other,
                 Pattern::Request => Purpose::Request,
@@ -136,9 +136,13 @@ impl Sends {
             seq: message.seq,
             scheduled_ns: message.scheduled_ns,
             reply_bytes: self.flow.reply.as_ref().map_or(0, |r| r.bytes as u32),
-        };
+        }
+    }
+
+    /// Appends the message's payload to `out`.
+    pub fn write(&self, message: &Message, out: &mut Vec<u8>) {
         if let Some(payload) = self.payload {
-            payload.write(&identity, self.flow.payload.bytes, out);
+            payload.write(&self.identity(message), self.flow.payload.bytes, out);
         }
     }
 

@@ -12,6 +12,7 @@ use super::Role;
 use super::broker_client::{Client, Link, Protocol, Rules};
 use super::socket::BACKLOG_BYTES;
 use crate::os::Res;
+use crate::payload;
 use crate::proto::{self, Item};
 use connection::{Connection, Event};
 use spec::{Publish, Spec};
@@ -64,6 +65,7 @@ fn rules(publish: &Publish) -> Rules {
         keeps_session: false,
         inflight: publish.inflight,
         queue: publish.queue,
+        own_content: false,
     }
 }
 
@@ -80,7 +82,9 @@ impl Amqp {
                     taken,
                 } => link.delivery.settled_to(tag, taken, now, out),
                 Event::Confirmed { tag, taken, .. } => link.delivery.settled(tag, taken, now, out),
-                Event::Message { redelivered, body } => link.received(redelivered, &body, now, out),
+                Event::Message { redelivered, body } => {
+                    link.received(redelivered, payload::read(&body), now, out);
+                }
                 Event::Warning(text) => link.note("failed", now, &text, out),
                 Event::Closed(why) => return Err(why),
             }
@@ -131,7 +135,7 @@ impl Protocol for Amqp {
     fn pump(&mut self, link: &mut Link, now: i64, out: &mut Vec<u8>) -> Res<()> {
         if let Some(connection) = self.connection.as_mut().filter(|_| link.is_up()) {
             while connection.output.len() < BACKLOG_BYTES
-                && let Some(body) = link.delivery.next()
+                && let Some((_, body)) = link.delivery.next()
             {
                 let tag = connection.publish(&body);
                 link.delivery.emitted(tag, connection.output.len());

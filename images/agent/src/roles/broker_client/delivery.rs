@@ -5,6 +5,7 @@
 //! `leaving` (in the socket's buffer), otherwise in `inflight` (handshake in progress); then settled. A
 //! message returns to the front of the queue if its guarantee allows resending.
 
+use crate::payload::Identity;
 use crate::proto::Totals;
 use crate::records::{Message, Outcome};
 use crate::roles::sends::Sends;
@@ -22,6 +23,8 @@ pub struct Rules {
     /// The most unacknowledged messages.
     pub inflight: usize,
     pub queue: usize,
+    /// Whether the protocol makes the payloads itself.
+    pub own_content: bool,
 }
 
 /// A message in the socket's buffer, with the stream position of its last byte.
@@ -55,6 +58,11 @@ impl Delivery {
             window: usize::MAX,
             ..Self::default()
         }
+    }
+
+    /// Returns the length of every payload.
+    pub fn payload_bytes(&self) -> usize {
+        self.sends.as_ref().map_or(0, |s| s.flow.payload.bytes)
     }
 
     /// Returns when the next message falls due, as an offset from t0; None without a further one.
@@ -97,9 +105,9 @@ impl Delivery {
         self.window = window;
     }
 
-    /// Removes the next message from the queue and returns its payload; None if the queue is empty or the
-    /// window full.
-    pub fn next(&mut self) -> Option<Vec<u8>> {
+    /// Removes the next message from the queue and returns its identity and payload (empty with
+    /// `own_content`); None if the queue is empty or the window full.
+    pub fn next(&mut self) -> Option<(Identity, Vec<u8>)> {
         let sends = self.sends.as_ref()?;
         let most = self.rules.inflight.min(self.window);
         if self.rules.acknowledged && self.inflight.len() >= most {
@@ -108,8 +116,9 @@ impl Delivery {
         let message = self.queue.pop_front()?;
         let mut body = Vec::new();
         sends.write(&message, &mut body);
+        let identity = sends.identity(&message);
         self.taken = Some(message);
-        Some(body)
+        Some((identity, body))
     }
 
     /// Records that the protocol has appended the message to the socket's buffer, which now holds `buffered`

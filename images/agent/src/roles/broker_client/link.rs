@@ -1,12 +1,14 @@
 //! A client's link to its broker: its state, its socket, and the records of its session.
 
 use super::delivery::Delivery;
+use super::tls::{Channel, Settings, Tls};
+use super::waits::{Backoff, Waits};
 use crate::os::{self, Res};
+use crate::payload::Identity;
 use crate::proto::{Session, Totals};
+use crate::records;
 use crate::roles::socket::{self, Marks};
-use crate::{payload, records};
 use serde::Deserialize;
-use std::io;
 use std::net::{IpAddr, TcpStream};
 use std::os::fd::{AsRawFd, RawFd};
 
@@ -16,7 +18,11 @@ pub struct Broker {
     broker: String,
     port: u16,
     /// Delay before a new attempt to connect; 0: never reconnect.
-    pub reconnect_ns: i64,
+    reconnect_ns: i64,
+    #[serde(default)]
+    backoff: Option<Backoff>,
+    #[serde(default)]
+    tls: Option<Settings>,
     #[serde(flatten)]
     marks: Marks,
 }
@@ -45,6 +51,7 @@ pub enum State {
 /// A connection to the broker.
 struct Connection {
     socket: TcpStream,
+    tls: Option<Channel>,
     /// Whether TCP's handshake is complete.
     established: bool,
     /// Whether the broker has accepted the login.
@@ -55,6 +62,8 @@ pub struct Link {
     pub(super) broker: Broker,
     pub(super) session: Session,
     pub(super) state: State,
+    pub(super) waits: Waits,
+    tls: Option<Tls>,
     address: IpAddr,
     connection: Option<Connection>,
     received: u64,
@@ -70,8 +79,10 @@ impl Link {
         broker: Broker,
         address: IpAddr,
         delivery: Delivery,
-    ) -> Self {
-        Self {
+    ) -> Res<Self> {
+        Ok(Self {
+            tls: broker.tls.as_ref().map(Tls::new).transpose()?,
+            waits: Waits::new(broker.reconnect_ns, broker.backoff),
             broker,
             session,
             state: State::Over,
@@ -81,15 +92,17 @@ impl Link {
             foreign: 0,
             delivery,
             error: None,
-        }
+        })
     }
 
-    pub(super) fn connect(&mut self) -> io::Result<()> {
+    pub(super) fn connect(&mut self) -> Res<()> {
         // TCP_NODELAY, since latency is measured.
-        let socket = socket::connect(self.address, self.broker.port, true, self.broker.marks)?;
+        let socket = socket::connect(self.address, self.broker.port, true, self.broker.marks)
+            .map_err(|e| e.to_string())?;
         self.error = None;
         self.connection = Some(Connection {
             socket,
+            tls: self.tls.as_ref().map(Tls::begin).transpose()?,
             established: false,
             welcome: false,
         });
@@ -97,7 +110,47 @@ impl Link {
     }
 
     pub(super) fn hang_up(&mut self) {
+        if let Some(Connection {
+            socket,
+            tls: Some(channel),
+            established: true,
+            ..
+        }) = &mut self.connection
+        {
+            channel.close(socket.as_raw_fd());
+        }
         self.connection = None;
+    }
+
+    /// Decrypts the bytes that the socket has received, and records the end of a handshake of TLS; without
+    /// TLS, returns None.
+    pub(super) fn decrypt(
+        &mut self,
+        bytes: &[u8],
+        now: i64,
+        out: &mut Vec<u8>,
+    ) -> Option<Res<Vec<u8>>> {
+        let connection = self.connection.as_mut()?;
+        let channel = connection.tls.as_mut()?;
+        let mut plain = Vec::new();
+        let done = channel.read(bytes, &mut plain);
+        // An answer of the handshake, or the alert that says why the connection ends.
+        channel.flush(connection.socket.as_raw_fd());
+        if let Some(detail) = channel.take_handshake() {
+            self.note("tls", now, &detail, out);
+        }
+        Some(done.map(|()| plain))
+    }
+
+    /// Returns whether the socket is to be polled for writing, for a protocol that has output or not.
+    pub(super) fn wants_write(&self, has_output: bool) -> bool {
+        self.connection
+            .as_ref()
+            .is_some_and(|connection| match &connection.tls {
+                _ if !connection.established => true,
+                Some(channel) => channel.wants_write(has_output),
+                None => has_output,
+            })
     }
 
     /// Returns the result of TCP's handshake; None without a connection.
@@ -155,6 +208,7 @@ impl Link {
         if let Some(connection) = &mut self.connection {
             connection.welcome = true;
         }
+        self.waits.accepted();
         self.note("connected", now, detail, out);
     }
 
@@ -168,10 +222,10 @@ impl Link {
         records::session(out, &self.session.endpoint, what, now, detail);
     }
 
-    /// Records a message from the broker, or counts it as foreign; `again`: the broker marks it as a possible
-    /// duplicate.
-    pub fn received(&mut self, again: bool, body: &[u8], now: i64, out: &mut Vec<u8>) {
-        match payload::read(body) {
+    /// Records a message from the broker, or counts it as foreign if it has no identity; `again`: the broker
+    /// marks it as a possible duplicate.
+    pub fn received(&mut self, again: bool, who: Option<Identity>, now: i64, out: &mut Vec<u8>) {
+        match who {
             Some(who) => {
                 self.received += 1;
                 records::received(out, who.flow, who.seq, self.endpoint(), 0, now, again);
@@ -186,6 +240,9 @@ impl Link {
         let Some(fd) = self.fd().filter(|_| self.is_established()) else {
             return false;
         };
+        if self.tls.is_some() {
+            return self.write_encrypted(fd, output, now, out);
+        }
         let mut wrote = false;
         while !output.is_empty() {
             match os::write(fd, output) {
@@ -199,6 +256,33 @@ impl Link {
             }
         }
         *output = Vec::new();
+        wrote
+    }
+
+    /// Writes as `write` does, by TLS. A message has left when the last record with a part of it has.
+    fn write_encrypted(
+        &mut self,
+        fd: RawFd,
+        output: &mut Vec<u8>,
+        now: i64,
+        out: &mut Vec<u8>,
+    ) -> bool {
+        let mut wrote = false;
+        while let Some(channel) = self.connection.as_mut().and_then(|c| c.tls.as_mut()) {
+            if !channel.flush(fd) {
+                break;
+            }
+            let left = channel.take_left();
+            let more = channel.encrypt(&output[left..]);
+            if left > 0 {
+                output.drain(..left);
+                self.delivery.written(left, now, out);
+                wrote = true;
+            }
+            if !more {
+                break;
+            }
+        }
         wrote
     }
 }

@@ -5,6 +5,8 @@
 
 mod delivery;
 mod link;
+mod tls;
+mod waits;
 
 pub use delivery::Rules;
 pub use link::{Broker, Link};
@@ -66,9 +68,13 @@ impl<P: Protocol> Client<P> {
         let count = item.flows.len();
         let sends = match (&rules, item.flows.into_iter().next()) {
             (None, None) => None,
-            (Some(_), Some(flow)) if count == 1 => {
+            (Some(rules), Some(flow)) if count == 1 => {
                 let resume = item.resume.get(&flow.number).cloned();
-                Some(Sends::new(flow, &session, resume)?)
+                Some(if rules.own_content {
+                    Sends::with_own_encoding(flow, &session, resume)?
+                } else {
+                    Sends::new(flow, &session, resume)?
+                })
             }
             _ => {
                 return Err(format!(
@@ -78,7 +84,7 @@ impl<P: Protocol> Client<P> {
         };
         let delivery = Delivery::new(rules.unwrap_or_default(), sends);
         Ok(Self {
-            link: Link::new(session, broker, address, delivery),
+            link: Link::new(session, broker, address, delivery)?,
             protocol,
             t0_ns: None,
         })
@@ -91,7 +97,7 @@ impl<P: Protocol> Client<P> {
                 self.protocol.begin(now);
                 self.link.state = State::Connecting(now + CONNECT_LIMIT_NS);
             }
-            Err(e) => self.lost(&e.to_string(), now, out),
+            Err(e) => self.lost(&e, now, out),
         }
     }
 
@@ -107,9 +113,9 @@ impl<P: Protocol> Client<P> {
         self.link.note(what, now, &why, out);
         self.protocol.last_words(&mut self.link, now, out);
         self.close(out);
-        self.link.state = match self.link.broker.reconnect_ns {
-            0 => State::Over,
-            wait => State::Waiting(now + wait),
+        self.link.state = match self.link.waits.take_next() {
+            None => State::Over,
+            Some(wait) => State::Waiting(now + wait),
         };
     }
 
@@ -156,7 +162,11 @@ impl<P: Protocol> Client<P> {
             Ok(n) => {
                 // The process may have waited for a CPU before the read, so read the clock again.
                 let now = clock::lab_ns().max(now);
-                let done = self.protocol.receive(&chunk[..n], &mut self.link, now, out);
+                let done = match self.link.decrypt(&chunk[..n], now, out) {
+                    None => self.protocol.receive(&chunk[..n], &mut self.link, now, out),
+                    Some(Ok(plain)) => self.protocol.receive(&plain, &mut self.link, now, out),
+                    Some(Err(why)) => Err(why),
+                };
                 self.keep(done, now, out);
             }
             Err(e) if e.kind() == ErrorKind::WouldBlock => {}
@@ -188,8 +198,7 @@ impl<P: Protocol> Role for Client<P> {
 
     fn fds(&self, wait_for: &mut dyn FnMut(RawFd, bool)) {
         if let Some(fd) = self.link.fd() {
-            let writes = !self.link.is_established() || self.protocol.has_output();
-            wait_for(fd, writes);
+            wait_for(fd, self.link.wants_write(self.protocol.has_output()));
         }
     }
 

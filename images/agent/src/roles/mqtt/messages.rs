@@ -3,6 +3,7 @@
 use super::Mqtt;
 use super::packets::{self, Meaning};
 use crate::os::Res;
+use crate::payload;
 use crate::roles::broker_client::Link;
 use crate::roles::socket::BACKLOG_BYTES;
 use mqtt_protocol_core::mqtt::packet::Packet;
@@ -29,8 +30,29 @@ impl Mqtt {
                 let text = format!("subscription refused: {why}");
                 link.note("failed", now, &text, out);
             }
-            Meaning::Message { dup, payload } => link.received(dup, &payload, now, out),
-            Meaning::Settled { id, taken } => link.delivery.settled(id.into(), taken, now, out),
+            Meaning::Message {
+                dup,
+                retained,
+                topic,
+                identity,
+                payload,
+            } => {
+                let who = identity.or_else(|| payload::read(&payload));
+                let is_will = || who.is_none() && self.spec.wills.contains(&topic);
+                if retained {
+                    link.note("retained", now, &topic, out);
+                } else if is_will() {
+                    link.note("will", now, &topic, out);
+                } else {
+                    link.received(dup, who, now, out);
+                }
+            }
+            Meaning::Settled { id, taken, why } => {
+                if !taken {
+                    link.note("refused", now, &why, out);
+                }
+                link.delivery.settled(id.into(), taken, now, out);
+            }
             // The state machine accepts no more input, so end the connection now.
             Meaning::Closing(why) => return Err(why),
             Meaning::Nothing => {}
@@ -45,6 +67,7 @@ impl Mqtt {
         now: i64,
         out: &mut Vec<u8>,
     ) -> Res<()> {
+        self.accepted_once = true;
         link.ready();
         let detail = if session {
             "session present"
@@ -73,17 +96,21 @@ impl Mqtt {
     /// Passes queued messages to the state machine while the window is open.
     pub(super) fn publish(&mut self, link: &mut Link, now: i64, out: &mut Vec<u8>) -> Res<()> {
         while link.is_up() && self.output.len() < BACKLOG_BYTES {
-            let Some(body) = link.delivery.next() else {
+            let Some(settings) = &self.spec.publish else {
                 break;
             };
-            let level = self.spec.publish.as_ref().map_or(0, |p| p.qos);
-            let id = if level > 0 {
+            let Some((who, mut body)) = link.delivery.next() else {
+                break;
+            };
+            if let Some(content) = &settings.content {
+                body = content.fill(&who, link.delivery.payload_bytes());
+            }
+            let id = if settings.qos > 0 {
                 self.conn.acquire_packet_id().ok()
             } else {
                 None
             };
-            let topic = self.spec.publish.as_ref().map_or("", |p| p.topic.as_str());
-            let sent = match packets::publish(self.version, id, level, topic, body) {
+            let sent = match packets::publish(self.version, id, settings, &who, body) {
                 Ok(packet) => self.send(packet, link, now, out),
                 Err(text) => {
                     link.note("failed", now, &text, out);

@@ -2,6 +2,7 @@
 //!
 //! The protocol is a state machine without I/O (mqtt-protocol-core).
 
+mod content;
 mod exchange;
 mod messages;
 mod packets;
@@ -26,6 +27,8 @@ struct Mqtt {
     output: Vec<u8>,
     timers: Vec<(TimerKind, i64)>,
     subscribed: bool,
+    /// Whether the broker has accepted a login before.
+    accepted_once: bool,
 }
 
 /// Creates a client for an item of `workload`; its client id is the session's endpoint.
@@ -36,7 +39,10 @@ pub fn arm(mut item: Item) -> Res<Box<dyn Role>> {
         packets::qos(publish.qos)?;
     }
     let broker = spec.broker.clone();
-    let keeps_session = !spec.clean_session;
+    if let Some(will) = &spec.will {
+        packets::qos(will.qos)?;
+    }
+    let keeps_session = spec.keeps_session();
     let rules = spec.publish.as_ref().map(|one| rules(one, keeps_session));
     let mqtt = Mqtt {
         conn: session::begin(version, spec.keepalive_s),
@@ -45,6 +51,7 @@ pub fn arm(mut item: Item) -> Res<Box<dyn Role>> {
         output: Vec::new(),
         timers: Vec::new(),
         subscribed: false,
+        accepted_once: false,
     };
     Ok(Box::new(Client::new(item, broker, rules, mqtt)?))
 }
@@ -61,7 +68,7 @@ pub fn fuzz(bytes: &[u8]) {
     let spec: Spec = proto::parse("fuzz", spec).expect("a spec");
     let version = packets::version(version).expect("a version");
     let mut conn = session::begin(version, 30);
-    _ = conn.send(packets::connect(version, "c", &spec).expect("a packet"));
+    _ = conn.send(packets::connect(version, "c", false, &spec).expect("a packet"));
     let mut cursor = Cursor::new(bytes.get(1..).unwrap_or_default());
     while (cursor.position() as usize) < cursor.get_ref().len() {
         let ends_the_process = std::panic::take_hook(); // the fuzzer's hook aborts even at panics that are caught
@@ -90,6 +97,7 @@ fn rules(publish: &Publish, keeps_session: bool) -> Rules {
         keeps_session,
         inflight: publish.inflight,
         queue: publish.queue,
+        own_content: publish.content.is_some(),
     }
 }
 
@@ -99,7 +107,11 @@ impl Protocol for Mqtt {
     fn begin(&mut self, _now: i64) {}
 
     fn established(&mut self, link: &mut Link, now: i64, out: &mut Vec<u8>) -> Res<()> {
-        let packet = packets::connect(self.version, link.endpoint(), &self.spec)?;
+        // A session that outlives connections begins clean once, then continues.
+        let continues = self.accepted_once && self.spec.keeps_session();
+        let clean = self.spec.clean_session && !continues;
+        let id = self.spec.client_id.as_deref().unwrap_or(link.endpoint());
+        let packet = packets::connect(self.version, id, clean, &self.spec)?;
         self.send(packet, link, now, out)
     }
 
@@ -142,7 +154,7 @@ impl Protocol for Mqtt {
     fn end(&mut self) {
         self.output = Vec::new();
         self.timers.clear();
-        let keeps = !self.spec.clean_session;
+        let keeps = self.spec.keeps_session();
         self.conn = session::carry_over(&self.conn, self.version, self.spec.keepalive_s, keeps);
     }
 }

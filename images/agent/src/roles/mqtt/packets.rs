@@ -1,10 +1,13 @@
 //! Builds and parses MQTT packets of both versions, so that the client need not distinguish the versions.
 
-use super::spec::Spec;
+use super::content;
+use super::spec::{Publish, Spec};
 use crate::os::Res;
+use crate::payload::Identity;
 use mqtt_protocol_core::mqtt::Version;
 use mqtt_protocol_core::mqtt::packet::{
-    Packet, Property, Qos, SessionExpiryInterval, SubEntry, SubOpts, v3_1_1, v5_0,
+    MessageExpiryInterval, Packet, Property, Qos, ReceiveMaximum, RetainHandling,
+    SessionExpiryInterval, SubEntry, SubOpts, UserProperty, WillDelayInterval, v3_1_1, v5_0,
 };
 use mqtt_protocol_core::mqtt::result_code::ConnectReasonCode;
 use std::fmt::Debug;
@@ -21,6 +24,11 @@ pub enum Meaning {
     SubscribeRefused(String),
     Message {
         dup: bool,
+        /// Whether the broker had kept the message before the subscription (RETAIN, 3.3.1.3).
+        retained: bool,
+        topic: String,
+        /// What a user property says.
+        identity: Option<Identity>,
         payload: Vec<u8>,
     },
     /// The handshake of this packet id has ended; `taken`: the broker has accepted the message, not refused
@@ -28,6 +36,8 @@ pub enum Meaning {
     Settled {
         id: u16,
         taken: bool,
+        /// The broker's reason code.
+        why: String,
     },
     Closing(String),
     Nothing,
@@ -51,36 +61,74 @@ fn bad<E: Debug>(what: &str) -> impl Fn(E) -> String {
     move |e| format!("mqtt {what}: {e:?}")
 }
 
-pub fn connect(version: Version, client_id: &str, spec: &Spec) -> Res<Packet> {
+/// Builds a CONNECT packet; `clean`: the broker discards the state of an earlier connection.
+pub fn connect(version: Version, client_id: &str, clean: bool, spec: &Spec) -> Res<Packet> {
     let fail = "connect";
     if version == Version::V3_1_1 {
-        let packet = v3_1_1::Connect::builder()
+        let mut b = v3_1_1::Connect::builder()
             .client_id(client_id)
             .map_err(bad(fail))?
-            .clean_session(spec.clean_session)
-            .keep_alive(spec.keepalive_s)
-            .build()
-            .map_err(bad(fail))?;
-        return Ok(packet.into());
+            .clean_session(clean)
+            .keep_alive(spec.keepalive_s);
+        if let Some(w) = &spec.will {
+            b = b
+                .will_message(w.topic.as_str(), w.payload.as_str(), qos(w.qos)?, w.retain)
+                .map_err(bad("will"))?;
+        }
+        if let Some(user) = &spec.user {
+            b = b.user_name(user.as_str()).map_err(bad("user"))?;
+        }
+        if let Some(password) = &spec.password {
+            b = b.password(password.as_str()).map_err(bad("password"))?;
+        }
+        return Ok(b.build().map_err(bad(fail))?.into());
     }
-    // In v5 a session outlives its connection only with an expiry interval; 0xFFFFFFFF means for ever, as in v3.1.1.
-    let expiry = if spec.clean_session { 0 } else { u32::MAX };
-    let expiry = SessionExpiryInterval::new(expiry).map_err(bad(fail))?;
-    let packet = v5_0::Connect::builder()
+    let expiry = SessionExpiryInterval::new(spec.expiry_s()).map_err(bad(fail))?;
+    let mut properties = vec![Property::SessionExpiryInterval(expiry)];
+    if let Some(most) = spec.receive_maximum {
+        let most = ReceiveMaximum::new(most).map_err(bad("receive_maximum"))?;
+        properties.push(Property::ReceiveMaximum(most));
+    }
+    let mut b = v5_0::Connect::builder()
         .client_id(client_id)
         .map_err(bad(fail))?
-        .clean_start(spec.clean_session)
+        .clean_start(clean)
         .keep_alive(spec.keepalive_s)
-        .props(vec![Property::SessionExpiryInterval(expiry)])
-        .build()
-        .map_err(bad(fail))?;
-    Ok(packet.into())
+        .props(properties);
+    if let Some(w) = &spec.will {
+        let delay = WillDelayInterval::new(w.delay_s).map_err(bad("will"))?;
+        b = b
+            .will_message(w.topic.as_str(), w.payload.as_str(), qos(w.qos)?, w.retain)
+            .map_err(bad("will"))?
+            .will_props(vec![Property::WillDelayInterval(delay)]);
+    }
+    if let Some(user) = &spec.user {
+        b = b.user_name(user.as_str()).map_err(bad("user"))?;
+    }
+    if let Some(password) = &spec.password {
+        b = b.password(password.as_str()).map_err(bad("password"))?;
+    }
+    Ok(b.build().map_err(bad(fail))?.into())
+}
+
+fn retain_handling(value: u8) -> Res<RetainHandling> {
+    match value {
+        0 => Ok(RetainHandling::SendRetained),
+        1 => Ok(RetainHandling::SendRetainedIfNotExists),
+        2 => Ok(RetainHandling::DoNotSendRetained),
+        _ => Err(format!(
+            "retain_handling: {value} does not exist; write 0, 1 or 2"
+        )),
+    }
 }
 
 pub fn subscribe(version: Version, id: u16, spec: &Spec) -> Res<Packet> {
     let mut entries = Vec::new();
     for s in &spec.subscribe {
-        let options = SubOpts::new().set_qos(qos(s.qos)?);
+        let options = SubOpts::new()
+            .set_qos(qos(s.qos)?)
+            .set_nl(s.no_local)
+            .set_rh(retain_handling(s.retain_handling)?);
         entries.push(SubEntry::new(s.topic.as_str(), options).map_err(bad("subscribe"))?);
     }
     if version == Version::V3_1_1 {
@@ -101,16 +149,23 @@ pub fn subscribe(version: Version, id: u16, spec: &Spec) -> Res<Packet> {
 pub fn publish(
     version: Version,
     id: Option<u16>,
-    level: u8,
-    topic: &str,
+    settings: &Publish,
+    who: &Identity,
     payload: Vec<u8>,
 ) -> Res<Packet> {
     let fail = "publish";
+    let Publish {
+        topic,
+        qos: level,
+        retain,
+        ..
+    } = settings;
     if version == Version::V3_1_1 {
         let b = v3_1_1::Publish::builder()
-            .topic_name(topic)
+            .topic_name(topic.as_str())
             .map_err(bad(fail))?
-            .qos(qos(level)?)
+            .qos(qos(*level)?)
+            .retain(*retain)
             .payload(payload);
         let b = if let Some(id) = id {
             b.packet_id(id)
@@ -120,9 +175,11 @@ pub fn publish(
         return Ok(b.build().map_err(bad(fail))?.into());
     }
     let b = v5_0::Publish::builder()
-        .topic_name(topic)
+        .topic_name(topic.as_str())
         .map_err(bad(fail))?
-        .qos(qos(level)?)
+        .qos(qos(*level)?)
+        .retain(*retain)
+        .props(properties(settings, who)?)
         .payload(payload);
     let b = if let Some(id) = id {
         b.packet_id(id)
@@ -130,6 +187,24 @@ pub fn publish(
         b
     };
     Ok(b.build().map_err(bad(fail))?.into())
+}
+
+fn properties(settings: &Publish, who: &Identity) -> Res<Vec<Property>> {
+    let mut found = Vec::new();
+    if let Some(seconds) = settings.message_expiry_s {
+        let expiry = MessageExpiryInterval::new(seconds).map_err(bad("message_expiry"))?;
+        found.push(Property::MessageExpiryInterval(expiry));
+    }
+    let own = settings.content.as_ref().map(|_| content::property(who));
+    let users = settings
+        .user_properties
+        .iter()
+        .map(|(k, v)| (k.as_str(), v.clone()));
+    for (name, value) in users.chain(own) {
+        let property = UserProperty::new(name, value).map_err(bad("user_properties"))?;
+        found.push(Property::UserProperty(property));
+    }
+    Ok(found)
 }
 
 pub fn disconnect(version: Version) -> Res<Packet> {
@@ -176,36 +251,47 @@ pub fn understand(packet: Packet) -> Meaning {
             p.reason_codes().iter().all(|c| c.is_success()),
             &p.reason_codes(),
         ),
-        Packet::V3_1_1Publish(p) => message(p.dup(), p.payload().as_slice()),
-        Packet::V5_0Publish(p) => message(p.dup(), p.payload().as_slice()),
-        Packet::V3_1_1Puback(p) => Meaning::Settled {
-            id: p.packet_id(),
-            taken: true,
+        Packet::V3_1_1Publish(p) => Meaning::Message {
+            dup: p.dup(),
+            retained: p.retain(),
+            topic: p.topic_name().to_owned(),
+            identity: None,
+            payload: p.payload().as_slice().to_vec(),
         },
-        Packet::V3_1_1Pubcomp(p) => Meaning::Settled {
-            id: p.packet_id(),
-            taken: true,
+        Packet::V5_0Publish(p) => Meaning::Message {
+            dup: p.dup(),
+            retained: p.retain(),
+            topic: p.topic_name().to_owned(),
+            identity: identity(p.props()),
+            payload: p.payload().as_slice().to_vec(),
         },
-        Packet::V5_0Puback(p) => Meaning::Settled {
-            id: p.packet_id(),
-            taken: p.reason_code().is_none_or(|c| c.is_success()),
-        },
-        Packet::V5_0Pubcomp(p) => Meaning::Settled {
-            id: p.packet_id(),
-            taken: p.reason_code().is_none_or(|c| c.is_success()),
-        },
+        Packet::V3_1_1Puback(p) => settled(p.packet_id(), true, None::<u8>),
+        Packet::V3_1_1Pubcomp(p) => settled(p.packet_id(), true, None::<u8>),
+        Packet::V5_0Puback(p) => {
+            let code = p.reason_code();
+            settled(p.packet_id(), code.is_none_or(|c| c.is_success()), code)
+        }
+        Packet::V5_0Pubcomp(p) => {
+            let code = p.reason_code();
+            settled(p.packet_id(), code.is_none_or(|c| c.is_success()), code)
+        }
         // A PUBREC with an error ends the handshake; after a successful one PUBCOMP ends it.
         Packet::V5_0Pubrec(p) if p.reason_code().is_some_and(|c| c.is_failure()) => {
-            Meaning::Settled {
-                id: p.packet_id(),
-                taken: false,
-            }
+            settled(p.packet_id(), false, p.reason_code())
         }
         Packet::V5_0Disconnect(p) => {
             Meaning::Closing(format!("the broker disconnects: {:?}", p.reason_code()))
         }
         _ => Meaning::Nothing,
     }
+}
+
+/// Returns the identity in a message's user properties.
+fn identity(properties: &[Property]) -> Option<Identity> {
+    properties.iter().find_map(|p| match p {
+        Property::UserProperty(p) => content::identity(p.key(), p.val()),
+        _ => None,
+    })
 }
 
 fn receive_maximum(properties: &[Property]) -> usize {
@@ -224,6 +310,11 @@ fn connack(success: bool, session: bool, window: usize, code: impl Debug) -> Mea
     }
 }
 
+fn settled<C: Debug>(id: u16, taken: bool, code: Option<C>) -> Meaning {
+    let why = code.map_or(String::new(), |code| format!("{code:?}"));
+    Meaning::Settled { id, taken, why }
+}
+
 fn suback(success: bool, codes: &impl Debug) -> Meaning {
     if success {
         Meaning::Subscribed
@@ -232,9 +323,5 @@ fn suback(success: bool, codes: &impl Debug) -> Meaning {
     }
 }
 
-fn message(dup: bool, payload: &[u8]) -> Meaning {
-    Meaning::Message {
-        dup,
-        payload: payload.to_vec(),
-    }
-}
+#[cfg(test)]
+mod tests;

@@ -1,5 +1,6 @@
 //! The settings (`spec`) of software of kind `mqtt`.
 
+use super::content::Content;
 use crate::roles::broker_client::Broker;
 use serde::Deserialize;
 
@@ -10,15 +11,62 @@ pub struct Spec {
     pub version: String,
     pub keepalive_s: u16,
     pub clean_session: bool,
+    /// How long the broker keeps the session after a lost connection (MQTT 5); None: for ever without
+    /// `clean_session`, else not at all.
+    #[serde(default)]
+    session_expiry_s: Option<u32>,
+    /// The client identifier; None: the session's endpoint.
+    pub client_id: Option<String>,
+    pub user: Option<String>,
+    pub password: Option<String>,
+    pub will: Option<Will>,
+    /// The most unacknowledged messages that the broker may send (MQTT 5, 3.1.2.11.3).
+    pub receive_maximum: Option<u16>,
+    /// The topics of other clients' wills whose arrival is recorded.
+    #[serde(default)]
+    pub wills: Vec<String>,
     pub publish: Option<Publish>,
     #[serde(default)]
     pub subscribe: Vec<Subscribe>,
+}
+
+impl Spec {
+    /// Returns the session expiry interval in seconds (MQTT 5, 3.1.2.11.2); `u32::MAX` means for ever, as a
+    /// session without `clean_session` lives in 3.1.1.
+    pub fn expiry_s(&self) -> u32 {
+        let otherwise = if self.clean_session { 0 } else { u32::MAX };
+        self.session_expiry_s.unwrap_or(otherwise)
+    }
+
+    pub fn keeps_session(&self) -> bool {
+        self.expiry_s() > 0
+    }
+}
+
+/// The message that the broker publishes when it loses the client.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Will {
+    pub topic: String,
+    pub payload: String,
+    pub qos: u8,
+    pub retain: bool,
+    /// How long the broker waits for the client's return (MQTT 5).
+    pub delay_s: u32,
 }
 
 #[derive(Debug, Clone, Deserialize)]
 pub struct Publish {
     pub topic: String,
     pub qos: u8,
+    /// Whether the broker keeps the topic's newest message for later subscribers.
+    #[serde(default)]
+    pub retain: bool,
+    /// How long the broker keeps the message for a receiver (MQTT 5).
+    pub message_expiry_s: Option<u32>,
+    #[serde(default)]
+    pub user_properties: Vec<(String, String)>,
+    /// The payload, where it does not carry the message's identity (MQTT 5).
+    pub content: Option<Content>,
     /// The most unacknowledged messages at QoS 1 and 2.
     #[serde(default = "default_inflight")]
     pub inflight: usize,
@@ -40,4 +88,10 @@ fn default_queue() -> usize {
 pub struct Subscribe {
     pub topic: String,
     pub qos: u8,
+    /// Whether the client's own messages do not come back to it (MQTT 5).
+    #[serde(default)]
+    pub no_local: bool,
+    /// When retained messages are sent (MQTT 5, 3.8.3.1): 0 at each subscription, 1 at a new one, 2 never.
+    #[serde(default)]
+    pub retain_handling: u8,
 }

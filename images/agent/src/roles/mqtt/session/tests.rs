@@ -1,6 +1,7 @@
 //! Tests a client with a scripted broker on loopback that breaks connections at bad moments.
 
 use crate::clock;
+use crate::os::Res;
 use crate::roles::Role;
 use crate::roles::mqtt::arm;
 use crate::roles::testing::turn;
@@ -9,6 +10,8 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::thread::{JoinHandle, spawn};
 use std::time::Duration;
+
+mod over_tls;
 
 const SECOND: i64 = 1_000_000_000;
 const CONNACK: [u8; 4] = [0x20, 2, 0, 0];
@@ -30,10 +33,21 @@ fn client_again(
     subscribe: Value,
     resume: Value,
 ) -> Box<dyn Role> {
+    let spec = json!({"version": version, "port": port, "subscribe": subscribe});
+    client_of(spec, publish, resume)
+}
+
+/// Creates a client with these settings, and default ones.
+fn client_of(settings: Value, publish: bool, resume: Value) -> Box<dyn Role> {
+    try_client_of(settings, publish, resume).unwrap()
+}
+
+fn try_client_of(settings: Value, publish: bool, resume: Value) -> Res<Box<dyn Role>> {
     let mut spec = json!({
-        "broker": "127.0.0.1", "port": port, "version": version, "keepalive_s": 30, "clean_session": false,
-        "subscribe": subscribe, "reconnect_ns": SECOND / 50,
+        "broker": "127.0.0.1", "keepalive_s": 30, "clean_session": false, "reconnect_ns": SECOND / 50,
     });
+    let settings = settings.as_object().unwrap().clone();
+    spec.as_object_mut().unwrap().extend(settings);
     let mut flows = json!([]);
     if publish {
         spec["publish"] = json!({"topic": "a", "qos": 1, "inflight": 3, "queue": 100});
@@ -48,7 +62,7 @@ fn client_again(
         "software": {"name": "mqtt", "kind": "mqtt", "session": session, "spec": spec},
         "flows": flows, "resume": resume,
     });
-    arm(serde_json::from_value(item).unwrap()).unwrap()
+    arm(serde_json::from_value(item).unwrap())
 }
 
 /// Creates a client that publishes ten messages in a tenth of a second, at most three of them unacknowledged.
@@ -69,7 +83,7 @@ fn drive(client: &mut dyn Role, done: impl Fn(&dyn Role, &str) -> bool) -> Strin
 }
 
 /// Returns type and body of the next packet; None at the end. All packets here are shorter than 16,384 bytes.
-fn packet(stream: &mut TcpStream) -> Option<(u8, Vec<u8>)> {
+fn packet(stream: &mut impl Read) -> Option<(u8, Vec<u8>)> {
     let mut head = [0; 2];
     stream.read_exact(&mut head).ok()?;
     let mut length = usize::from(head[1] & 0x7f);
@@ -84,17 +98,23 @@ fn packet(stream: &mut TcpStream) -> Option<(u8, Vec<u8>)> {
 }
 
 fn accept(listener: &TcpListener, connack: &[u8]) -> TcpStream {
+    accept_login(listener, connack).0
+}
+
+/// Accepts a connection and answers its CONNECT; returns the CONNECT's body, too.
+fn accept_login(listener: &TcpListener, connack: &[u8]) -> (TcpStream, Vec<u8>) {
     let (mut stream, _) = listener.accept().unwrap();
     stream
         .set_read_timeout(Some(Duration::from_secs(5)))
         .unwrap();
-    assert_eq!(packet(&mut stream).unwrap().0, 1);
+    let (kind, body) = packet(&mut stream).unwrap();
+    assert_eq!(kind, 1);
     stream.write_all(connack).unwrap();
-    stream
+    (stream, body)
 }
 
 /// Receives and acknowledges messages until the client disconnects; returns the packet ids.
-fn acknowledge(stream: &mut TcpStream) -> Vec<u16> {
+fn acknowledge(stream: &mut (impl Read + Write)) -> Vec<u16> {
     let mut ids = Vec::new();
     while let Some((PUBLISH, body)) = packet(stream) {
         // The topic "a" takes three bytes.
@@ -225,4 +245,93 @@ fn bytes_that_are_no_packet_end_the_connection_and_not_the_agent() {
         "{records}"
     );
     broker.join().unwrap();
+}
+
+#[test]
+fn a_session_with_an_expiry_begins_clean_once() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let broker = spawn(move || {
+        let logins = [&CONNACK_5, &CONNACK_5_SESSION].map(|connack| {
+            let (stream, body) = accept_login(&listener, connack);
+            drop(stream);
+            body
+        });
+        logins.map(|body| body[7] & 2 != 0) // the flag Clean Start
+    });
+    let spec = json!({"version": "5", "port": port, "clean_session": true, "session_expiry_s": 60,
+        "subscribe": [{"topic": "a", "qos": 1}]});
+    let mut client = client_of(spec, false, json!({}));
+    let twice = |text: &str| text.matches("C,c,connected").count() == 2;
+    let records = drive(&mut *client, |_, text| twice(text));
+    assert!(twice(&records), "{records}");
+    assert_eq!(broker.join().unwrap(), [true, false]);
+}
+
+#[test]
+fn retained_messages_and_wills_are_records_of_the_session() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let broker = spawn(move || {
+        let mut stream = accept(&listener, &CONNACK);
+        let (_, body) = packet(&mut stream).unwrap();
+        stream.write_all(&[0x90, 3, body[0], body[1], 0]).unwrap();
+        stream.write_all(&[0x31, 4, 0, 1, b'r', b'x']).unwrap(); // RETAIN is set
+        stream.write_all(&[0x30, 4, 0, 1, b'w', b'x']).unwrap();
+        stream.write_all(&[0x30, 4, 0, 1, b'o', b'x']).unwrap(); // another program's message
+        packet(&mut stream).map(|(kind, _)| kind)
+    });
+    let spec = json!({"version": "3.1.1", "port": port, "wills": ["w"], "subscribe": [{"topic": "#", "qos": 0}]});
+    let mut client = client_of(spec, false, json!({}));
+    let records = drive(&mut *client, |c, _| c.totals().foreign == 1);
+    let of = |what: &str| -> Vec<&str> {
+        let lines = records
+            .lines()
+            .filter(|l| l.starts_with(&format!("C,c,{what},")));
+        lines.map(|l| l.rsplit(',').next().unwrap()).collect()
+    };
+    assert_eq!(
+        (of("retained"), of("will")),
+        (vec!["r"], vec!["w"]),
+        "{records}"
+    );
+    assert_eq!(client.totals().received, 0);
+    assert_eq!(broker.join().unwrap(), Some(14));
+}
+
+#[test]
+fn a_refused_login_is_recorded_in_words() {
+    for (version, connack, why) in [
+        ("3.1.1", &[0x20, 2, 0, 5][..], "NotAuthorized"),
+        ("5", &[0x20, 3, 0, 0x86, 0][..], "BadUserNameOrPassword"),
+    ] {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let connack = connack.to_vec();
+        let broker = spawn(move || drop(accept(&listener, &connack)));
+        let spec = json!({"version": version, "port": port, "user": "u", "password": "x",
+            "subscribe": [{"topic": "a", "qos": 0}]});
+        let mut client = client_of(spec, false, json!({}));
+        let records = drive(&mut *client, |_, text| text.contains("C,c,failed"));
+        assert!(records.contains(&format!("refused: {why}")), "{records}");
+        broker.join().unwrap();
+    }
+}
+
+#[test]
+fn a_broker_that_leaves_a_ping_unanswered_is_gone() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let broker = spawn(move || {
+        let mut stream = accept(&listener, &CONNACK);
+        let kinds: Vec<u8> = std::iter::from_fn(|| packet(&mut stream))
+            .map(|p| p.0)
+            .collect();
+        kinds
+    });
+    let spec = json!({"version": "3.1.1", "port": port, "keepalive_s": 1, "subscribe": []});
+    let mut client = client_of(spec, false, json!({}));
+    let records = drive(&mut *client, |_, text| text.contains("disconnected"));
+    assert!(records.contains("no PINGRESP in time"), "{records}");
+    assert_eq!(broker.join().unwrap().first(), Some(&12));
 }

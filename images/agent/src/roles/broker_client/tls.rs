@@ -1,0 +1,194 @@
+//! TLS between a client and its broker. rustls is a state machine without I/O, which stands between the socket
+//! and the protocol.
+
+use crate::os::{self, Res};
+use rustls::client::ClientConnection;
+use rustls::crypto::ring;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::version::{TLS12, TLS13};
+use rustls::{ClientConfig, HandshakeKind, RootCertStore, SupportedProtocolVersion};
+use serde::Deserialize;
+use std::fmt::Display;
+use std::io::{self, Read, Write};
+use std::os::fd::RawFd;
+use std::sync::Arc;
+
+/// The settings of TLS in a client's `spec`; certificates and key are PEM.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Settings {
+    /// The certificates that the client trusts.
+    ca: String,
+    /// The client's own certificate chain and its key; None: it shows none.
+    cert: Option<String>,
+    key: Option<String>,
+    /// The name in the broker's certificate, also sent as SNI.
+    server_name: String,
+    versions: Vec<String>,
+}
+
+/// What all connections of a client share, with the sessions that it can resume.
+pub struct Tls {
+    config: Arc<ClientConfig>,
+    name: ServerName<'static>,
+}
+
+fn bad<E: Display>(key: &str) -> impl Fn(E) -> String {
+    move |e| format!("tls.{key}: {e}")
+}
+
+fn certificates(key: &str, pem: &str) -> Res<Vec<CertificateDer<'static>>> {
+    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem.as_bytes()).collect();
+    let found = found.map_err(bad(key))?;
+    if found.is_empty() {
+        return Err(format!("tls.{key}: holds no certificate in PEM"));
+    }
+    Ok(found)
+}
+
+fn version(name: &str) -> Res<&'static SupportedProtocolVersion> {
+    match name {
+        "1.2" => Ok(&TLS12),
+        "1.3" => Ok(&TLS13),
+        _ => Err(format!(
+            "tls.versions: \"{name}\" is not spoken; write \"1.2\" or \"1.3\""
+        )),
+    }
+}
+
+impl Tls {
+    pub fn new(settings: &Settings) -> Res<Self> {
+        let mut roots = RootCertStore::empty();
+        for certificate in certificates("ca", &settings.ca)? {
+            roots.add(certificate).map_err(bad("ca"))?;
+        }
+        let versions: Res<Vec<_>> = settings.versions.iter().map(|v| version(v)).collect();
+        let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_protocol_versions(&versions?)
+            .map_err(bad("versions"))?
+            .with_root_certificates(roots);
+        let config = match (&settings.cert, &settings.key) {
+            (Some(cert), Some(key)) => {
+                let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).map_err(bad("key"))?;
+                builder
+                    .with_client_auth_cert(certificates("cert", cert)?, key)
+                    .map_err(bad("cert"))?
+            }
+            _ => builder.with_no_client_auth(),
+        };
+        let name =
+            ServerName::try_from(settings.server_name.clone()).map_err(bad("server_name"))?;
+        Ok(Self {
+            config: Arc::new(config),
+            name,
+        })
+    }
+
+    /// Begins a handshake.
+    pub fn begin(&self) -> Res<Channel> {
+        let conn = ClientConnection::new(self.config.clone(), self.name.clone())
+            .map_err(|e| format!("TLS: {e}"))?;
+        Ok(Channel {
+            conn,
+            encrypted: 0,
+            told: false,
+        })
+    }
+}
+
+/// The TLS of one connection.
+pub struct Channel {
+    conn: ClientConnection,
+    /// How many bytes of the protocol's output are encrypted, but not all in the socket yet.
+    encrypted: usize,
+    /// Whether the end of the handshake was recorded.
+    told: bool,
+}
+
+struct Socket(RawFd);
+
+impl Write for Socket {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        os::write(self.0, bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Channel {
+    /// Decrypts received bytes and appends the content to `plain`; returns an error if the peer violates TLS,
+    /// its certificate is refused, or it refuses ours.
+    pub fn read(&mut self, mut bytes: &[u8], plain: &mut Vec<u8>) -> Res<()> {
+        while !bytes.is_empty() {
+            let taken = self.conn.read_tls(&mut bytes).map_err(words)?;
+            let state = self.conn.process_new_packets().map_err(words)?;
+            let at = plain.len();
+            plain.resize(at + state.plaintext_bytes_to_read(), 0);
+            self.conn
+                .reader()
+                .read_exact(&mut plain[at..])
+                .map_err(words)?;
+            if taken == 0 {
+                break; // the peer has closed its side
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes encrypted bytes to the socket; returns whether all have left.
+    pub fn flush(&mut self, fd: RawFd) -> bool {
+        while self.conn.wants_write() {
+            // The buffer is full, or the connection is broken: then the next read returns the reason.
+            if self.conn.write_tls(&mut Socket(fd)).is_err() {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Returns how many bytes of the output have left since the last call.
+    pub fn take_left(&mut self) -> usize {
+        std::mem::take(&mut self.encrypted)
+    }
+
+    /// Encrypts the beginning of `output`, after the handshake; returns whether there was any.
+    pub fn encrypt(&mut self, output: &[u8]) -> bool {
+        if output.is_empty() || self.conn.is_handshaking() {
+            return false;
+        }
+        self.encrypted = self.conn.writer().write(output).unwrap_or(0);
+        self.encrypted > 0
+    }
+
+    /// Returns whether the socket is to be polled for writing, for a protocol that has output or not.
+    pub fn wants_write(&self, has_output: bool) -> bool {
+        self.conn.wants_write() || (has_output && !self.conn.is_handshaking())
+    }
+
+    /// Tells the broker that nothing follows.
+    pub fn close(&mut self, fd: RawFd) {
+        self.conn.send_close_notify();
+        self.flush(fd);
+    }
+
+    /// Returns version, cipher suite and kind of the handshake, once after its end.
+    pub fn take_handshake(&mut self) -> Option<String> {
+        if self.told || self.conn.is_handshaking() {
+            return None;
+        }
+        self.told = true;
+        let version = self.conn.protocol_version()?;
+        let suite = self.conn.negotiated_cipher_suite()?.suite();
+        let kind = match self.conn.handshake_kind()? {
+            HandshakeKind::Resumed => "resumed",
+            _ => "full handshake",
+        };
+        Some(format!("{version:?} {suite:?} {kind}"))
+    }
+}
+
+fn words(error: impl Display) -> String {
+    format!("TLS: {error}")
+}

@@ -1,0 +1,53 @@
+"""Plans what a client says in CONNECT, and when it connects again: login, session, will and back-off."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..placeholders import fill_for
+from ..scene import Placed, Scene
+from ..tls.lab import client_spec
+from .file import MqttOptions, Will
+
+
+def client_id(scene: Scene, client: Placed) -> str:
+    """Returns the client identifier: the file's, else the client's name in records."""
+    mqtt: MqttOptions = client.model.mqtt
+    return client.endpoint if mqtt.client_id is None else fill_for(scene, client, mqtt.client_id)
+
+
+def session_spec(scene: Scene, client: Placed, mqtt: MqttOptions) -> dict[str, Any]:
+    """Returns the agent's settings of the session, without those that have the agent's default."""
+    spec: dict[str, Any] = {}
+    for key, text in (("client_id", mqtt.client_id), ("user", mqtt.user), ("password", mqtt.password)):
+        if text is not None:
+            spec[key] = fill_for(scene, client, text)
+    if mqtt.tls is not None:
+        name = spec.get("user") or client_id(scene, client)
+        spec["tls"] = client_spec(scene, mqtt.tls, mqtt.broker, name)
+    if mqtt.admission == "refused":
+        spec["admission"] = mqtt.admission
+    if mqtt.session_expiry is not None:
+        spec["session_expiry_s"] = mqtt.expiry_s
+    if mqtt.receive_maximum is not None:
+        spec["receive_maximum"] = mqtt.receive_maximum
+    if mqtt.will is not None:
+        spec["will"] = _will(scene, client, mqtt.will)
+    if mqtt.backoff is not None:
+        spec["backoff"] = {
+            "factor": mqtt.backoff.factor,
+            "limit_ns": mqtt.backoff.limit,
+            "jitter": mqtt.backoff.jitter,
+            "seed": scene.seed_for("reconnect", client.node, client.name),
+        }
+    return spec
+
+
+def _will(scene: Scene, client: Placed, will: Will) -> dict[str, Any]:
+    return {
+        "topic": fill_for(scene, client, will.topic),
+        "payload": will.payload,
+        "qos": will.qos,
+        "retain": will.retain,
+        "delay_s": will.delay // 10**9,
+    }

@@ -1,0 +1,68 @@
+"""Defines the TLS keys of software in a topology file."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field
+
+from ...language.beside import TextBeside
+from ...language.scalars import Base, fail
+
+
+def _read(value: Any) -> Any:
+    """Accepts only a file that the loading of the topology has read, or None."""
+    if value is None or isinstance(value, TextBeside):
+        return value
+    raise fail("is not the name of a file", "write for example certificates/ca.pem")
+
+
+Pem = Annotated[Any, BeforeValidator(_read, json_schema_input_type=str | None)]
+
+
+class Tls(Base):
+    """Certificates in PEM; without files, those of an authority that the lab has from its seed."""
+
+    ca: Pem = Field(
+        None, description="File with the certificates that it trusts, beside this one; by default the lab's."
+    )
+    cert: Pem = Field(None, description="File with its own certificate, and those between it and the root.")
+    key: Pem = Field(None, description="File with the private key of `cert`.")
+
+
+class BrokerTls(Tls):
+    """TLS of a broker: its port then speaks nothing else."""
+
+    mutual: bool = Field(False, description="Admit only clients with a certificate that `ca` has signed.")
+
+
+class ClientTls(Tls):
+    """TLS of a client."""
+
+    mutual: bool = Field(False, description="Show a certificate of the lab's authority, without `cert`.")
+    server_name: str | None = Field(
+        None,
+        min_length=1,
+        description="Name in the broker's certificate, sent as SNI too; by default the broker's node.",
+    )
+    versions: list[Literal["1.2", "1.3"]] = Field(
+        default_factory=lambda: list[Literal["1.2", "1.3"]](["1.2", "1.3"]),
+        min_length=1,
+        description="Versions of TLS that it offers.",
+    )
+
+
+def _lab(value: Any) -> Any:
+    return {} if value == "lab" else value
+
+
+BrokerTlsKey = Annotated[
+    BrokerTls | None,
+    BeforeValidator(_lab, json_schema_input_type=BrokerTls | Literal["lab"] | None),
+    Field(description="Speak TLS: `lab` for certificates of the lab, or files of your own."),
+]
+ClientTlsKey = Annotated[
+    ClientTls | None,
+    BeforeValidator(_lab, json_schema_input_type=ClientTls | Literal["lab"] | None),
+    Field(description="Speak TLS: `lab` for certificates of the lab, or files of your own."),
+]

@@ -1,0 +1,54 @@
+"""Gives software its certificates: those of the file, else those of the lab's authority."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from ..scene import Scene
+from .certificates import Authority, Identity
+from .file import ClientTls, Tls
+
+
+def authority(scene: Scene) -> Authority:
+    """Returns the lab's certificate authority; equal seeds give the same."""
+    return Authority(scene.seed_for("tls").to_bytes(8, "big"), f"vNET {scene.lab}")
+
+
+@cache
+def _root(authority: Authority) -> str:
+    return authority.certificate
+
+
+@cache
+def _issued(authority: Authority, name: str, dns: tuple[str, ...], addresses: tuple[str, ...]) -> Identity:
+    return authority.issue(name, dns, addresses)
+
+
+def trusted(scene: Scene, tls: Tls) -> str:
+    """Returns the certificates that the software trusts, in PEM."""
+    return _root(authority(scene)) if tls.ca is None else str(tls.ca.text)
+
+
+def server_identity(scene: Scene, node: str, tls: Tls) -> Identity:
+    """Returns the identity of a server on `node`, for the node's name, localhost and its addresses."""
+    if tls.cert is not None:
+        return Identity(tls.cert.text, tls.key.text)
+    addresses = tuple(dict.fromkeys(card.address for card in scene.interfaces[node] if card.address))
+    return _issued(authority(scene), node, (node, "localhost"), addresses)
+
+
+def client_spec(scene: Scene, tls: ClientTls, broker: str, name: str) -> dict[str, Any]:
+    """Returns the agent's TLS settings of a client; `name` is that of its certificate, `broker` a node."""
+    spec: dict[str, Any] = {
+        "ca": trusted(scene, tls),
+        "server_name": tls.server_name or broker,
+        "versions": list(tls.versions),
+    }
+    if tls.cert is not None:
+        spec |= {"cert": tls.cert.text, "key": tls.key.text}
+    elif tls.mutual:
+        # The seed of a key is the certificate's name, so a client's is apart from a node's.
+        own = _issued(authority(scene), name, (), ())
+        spec |= {"cert": own.certificate, "key": own.key}
+    return spec

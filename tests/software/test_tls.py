@@ -1,0 +1,170 @@
+"""TLS in the plan: the lab's authority, certificates of one's own, and what a check refuses."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mistakes import problems, refused
+
+from contract.plan import Plan
+from orchestrator.plan.build import make_plan
+from orchestrator.software.tls import ed25519
+from orchestrator.software.tls.certificates import Authority
+from orchestrator.topology import TopologyError
+from orchestrator.topology.loading import parse
+
+FILE = """\
+name: tls
+segments: {lan: {subnet: 10.1.0.0/24}}
+nodes:
+  server: {segment: lan, software: {b: {broker: mosquitto, port: 8883, tls: {mutual: true}}}}
+groups:
+  meter:
+    count: 2
+    segment: lan
+    software: {m: {mqtt: {broker: server, tls: {mutual: true}, publish: {topic: m, rate: 1 /s}}}}
+run: {hold: 10 s}
+"""
+BROKER, CLIENT = "nodes.server.software.b", "groups.meter.software.m.mqtt"
+
+
+def planned(text: str, directory: Path | None = None) -> Plan:
+    return make_plan(parse(str(directory / "t.yaml") if directory else "t.yaml", text.encode()))
+
+
+def specs(plan: Plan) -> dict[str, dict[str, Any]]:
+    return {n.name: s.spec for n in plan.nodes for s in n.software if s.kind == "mqtt"}
+
+
+def files(plan: Plan) -> dict[str, str]:
+    process = plan.nodes[0].software[0].process
+    assert process is not None
+    return {file.path: file.content for file in process.files}
+
+
+@pytest.mark.parametrize(
+    ("secret", "key", "message", "signature"),
+    [  # RFC 8032, section 7.1, tests 1 to 3
+        ("9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60",
+         "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a", "",
+         "e5564300c360ac729086e2cc806e828a84877f1eb8e5d974d873e065224901555fb8821590a33bacc61e39701cf9b46bd25bf5f0"
+         "595bbe24655141438e7a100b"),
+        ("4ccd089b28ff96da9db6c346ec114e0f5b8a319f35aba624da8cf6ed4fb8a6fb",
+         "3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c", "72",
+         "92a009a9f0d4cab8720e820b5f642540a2b27b5416503f8fb3762223ebdb69da085ac1e43e15996e458f3613d0f11d8c387b2eae"
+         "b4302aeeb00d291612bb0c00"),
+        ("c5aa8df43f9f837bedb7442f31dcb7b166d38535076f094b85ce3a2e0b4458f7",
+         "fc51cd8e6218a1a38da47ed00230f0580816ed13ba3303ac5deb911548908025", "af82",
+         "6291d657deec24024827e69c3abe01a30ce548a284743a445e3680d7db5ac3ac18ff9b538d16f290ae67f760984dc6594a7c15e9"
+         "716ed28dc027beceea1ec40a"),
+    ],
+)  # fmt: skip
+def test_signatures_are_those_of_the_standard(secret: str, key: str, message: str, signature: str) -> None:
+    own = bytes.fromhex(secret)
+    assert ed25519.public_key(own).hex() == key
+    assert ed25519.sign(own, bytes.fromhex(message)).hex() == signature
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
+def test_openssl_verifies_the_certificates(tmp_path: Path) -> None:
+    ours, foreign = Authority(b"ours", "vNET ours"), Authority(b"foreign", "vNET foreign")
+    server = ours.issue("server", ("server", "localhost"), ("10.1.0.1", "fd00::1"))
+    (tmp_path / "server.pem").write_text(server.certificate)
+    (tmp_path / "server.key").write_text(server.key)
+    for name, authority in (("ours", ours), ("foreign", foreign)):
+        (tmp_path / f"{name}.pem").write_text(authority.certificate)
+
+    def verify(ca: str, *more: str) -> int:
+        command = [
+            "openssl",
+            "verify",
+            "-x509_strict",
+            "-purpose",
+            "sslserver",
+            "-CAfile",
+            f"{ca}.pem",
+            *more,
+        ]
+        return subprocess.run([*command, "server.pem"], cwd=tmp_path, capture_output=True).returncode
+
+    assert verify("ours", "-verify_hostname", "server") == 0
+    assert verify("ours", "-verify_ip", "fd00::1") == 0
+    assert verify("ours", "-verify_hostname", "other") != 0
+    assert verify("foreign") != 0
+
+    def public(*command: str) -> str:
+        return subprocess.run(["openssl", *command], cwd=tmp_path, capture_output=True, text=True).stdout
+
+    of_key = public("pkey", "-in", "server.key", "-pubout")
+    assert of_key and of_key == public("x509", "-in", "server.pem", "-noout", "-pubkey")
+
+
+def test_the_labs_authority_is_its_seeds() -> None:
+    plan = planned(FILE)
+    found, server = specs(plan), files(plan)
+    assert found["meter1"]["tls"]["ca"] == server["b/ca.pem"] == found["meter2"]["tls"]["ca"]
+    assert found["meter1"]["tls"]["key"] != found["meter2"]["tls"]["key"] != server["b/server.key"]
+    assert found["meter1"]["tls"]["server_name"] == "server"
+    assert files(planned(FILE)) == server
+    assert files(planned(FILE + "seed: 2\n"))["b/ca.pem"] != server["b/ca.pem"]
+    assert "require_certificate true" in server["b/mosquitto.conf"]
+    assert {tuple(s.ports) for n in plan.nodes for s in n.software} == {("tls",)}
+
+
+def test_without_mutual_nobody_shows_a_certificate() -> None:
+    plan = planned(FILE.replace("{mutual: true}", "lab"))
+    assert "key" not in specs(plan)["meter1"]["tls"]
+    assert "require_certificate" not in files(plan)["b/mosquitto.conf"]
+
+
+def test_files_beside_the_topology_are_in_the_plan(tmp_path: Path) -> None:
+    own = Authority(b"own", "own").issue("meter")
+    (tmp_path / "own.pem").write_text(own.certificate)
+    (tmp_path / "own.key").write_text(own.key)
+    client = (
+        "tls: {ca: own.pem, cert: own.pem, key: own.key, server_name: b.example, versions: ['1.3']}, publish"
+    )
+    found = specs(planned(FILE.replace("tls: {mutual: true}, publish", client), tmp_path))["meter1"]["tls"]
+    assert found == {
+        "ca": own.certificate, "cert": own.certificate, "key": own.key, "server_name": "b.example",
+        "versions": ["1.3"],
+    }  # fmt: skip
+
+
+MUTUAL = "tls: {mutual: true}, publish"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "place", "rule"),
+    [
+        (", tls: {mutual: true}, publish", ", publish", f"{CLIENT}.tls", "speaks TLS only"),
+        (MUTUAL, "tls: lab, publish", f"{CLIENT}.tls", "demands a certificate"),
+        (MUTUAL, "tls: {key: no.pem}, publish", f"{CLIENT}.tls.key", "cannot be read"),
+        ("tls: {mutual: true}}}", "tls: {ca: no.pem}}}", f"{BROKER}.tls.ca", "cannot be read"),
+        (MUTUAL, "tls: {versions: ['1.1']}, publish", f"{CLIENT}.tls.versions[0]", ""),
+        (MUTUAL, "tls: other, publish", f"{CLIENT}.tls", ""),
+    ],
+)  # fmt: skip
+def test_mistakes_are_named(old: str, new: str, place: str, rule: str) -> None:
+    refused(FILE, old, new, place, rule)
+
+
+def test_a_client_with_tls_needs_a_broker_with_it() -> None:
+    found = problems(FILE.replace(", tls: {mutual: true}}}}", "}}}", 1))
+    assert any(f"{CLIENT}.tls: the broker of server speaks no TLS" in problem for problem in found), found
+
+
+@pytest.mark.parametrize(
+    ("keys", "rule"),
+    [("cert: own.pem", "has no `key`"), ("ca: text.pem", "holds no certificate in PEM")],
+)
+def test_files_must_fit(tmp_path: Path, keys: str, rule: str) -> None:
+    (tmp_path / "own.pem").write_text(Authority(b"own", "own").certificate)
+    (tmp_path / "text.pem").write_text("hello")
+    with pytest.raises(TopologyError) as caught:
+        planned(FILE.replace("tls: {mutual: true}, publish", f"tls: {{{keys}}}, publish"), tmp_path)
+    assert any(rule in str(problem) for problem in caught.value.problems)
