@@ -3,5 +3,5 @@
 from __future__ import annotations
 
 
-class CompareError(ValueError):
+class CompareError(Exception):
     """What was named cannot be compared; the text has the place, the rule and a remedy."""

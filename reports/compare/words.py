@@ -37,7 +37,7 @@ def sentence(row: Row) -> str:
     if row.finding == SAME and changes is not None:
         widest = max(map(abs, changes))
         if widest == 0:
-            return f"no difference: all {row.difference.n} are equal"
+            return "no difference: the values are equal"
         return f"no difference larger than {up(widest)} % shown"
     return f"cannot tell: {_remedy(row)}"
 

@@ -1,0 +1,195 @@
+"""Comparisons of run directories: single runs, campaigns, virtual time, pages and the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+from click.testing import CliRunner
+from pages import check_page
+from synthetic import write_campaign, write_run
+from synthetic_shape import CLASS, Shape
+
+from orchestrator.cli.errors import DONE, REFUSED, UNMET, UNTOLD, USAGE, CliError
+from orchestrator.cli.main import vnet
+from reports.compare import page
+from reports.compare.comparison import DIFFERS, OPEN, SAME, Comparison, compare
+from reports.compare.levels import differences, factors, moved
+from reports.compare.messages import partners
+from reports.compare.settings import settings
+from reports.compare.side import read_side
+from reports.report import campaign_report
+from reports.study import study_of_campaign
+
+SHAPE = {"hold_s": 60, "ramp_s": 5, "clients": 4, "reference": False, "rate": 40.0}
+OF = {"traffic_class": CLASS}
+
+
+def one_run(path: Path, qos: int = 0, seed: int = 1, loss: float = 0.0) -> Path:
+    return write_run(path, Shape(qos=qos, seed=seed, loss=loss, **SHAPE))  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Two runs of one seed and schedule: 48 ms at QoS 0, 56 ms at QoS 1."""
+    made = tmp_path_factory.mktemp("compare")
+    return one_run(made / "zero"), one_run(made / "one", qos=1)
+
+
+@pytest.fixture(scope="module")
+def campaign(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    shapes = [Shape(qos=qos, seed=seed, **SHAPE) for qos in (0, 1) for seed in (1, 2, 3, 4)]  # type: ignore[arg-type]
+    return write_campaign(tmp_path_factory.mktemp("campaign") / "qos", shapes)
+
+
+def of(*paths: Path) -> Comparison:
+    return compare([read_side(letter, path) for letter, path in zip("ABC", paths, strict=False)])
+
+
+def test_one_pair_of_runs_is_compared_by_a_bootstrap_of_its_messages(runs: tuple[Path, Path]) -> None:
+    rows = {row.key[0]: row for row in of(*runs).rows if row.key[1].traffic_class == CLASS}
+    p50 = rows["latency_p50"]
+    assert p50.finding == DIFFERS and "bootstrap of 300 draws over 30 blocks" in p50.difference.method
+    assert 0.13 < (p50.difference.change or 0) < 0.21
+    assert p50.key[1].guarantee is None, "the class is the same, whatever it is promised"
+
+
+def test_what_one_pair_cannot_tell_is_not_told(runs: tuple[Path, Path]) -> None:
+    row = next(row for row in of(*runs).rows if row.key[0] == "cpu")
+    assert row.finding == OPEN and row.difference.interval() is None
+
+
+def test_the_settings_that_differ_are_listed_and_the_others_are_not(runs: tuple[Path, Path]) -> None:
+    found = {one.name: one.values for one in settings(of(*runs).sides)}
+    assert found["parameter qos"] == ("0", "1")
+    assert found["plan: flows[].deliveries[].guarantee.name (4 places)"] == ("QoS 0", "QoS 1")
+    assert not {"seed", "lab", "host", "version of mosquitto"} & set(found)
+
+
+def test_the_same_run_against_itself_is_equal(runs: tuple[Path, Path]) -> None:
+    found = of(runs[0], runs[0])
+    assert not found.found(DIFFERS) and settings(found.sides) == []
+
+
+def virtual(run: Path, more_ns: int = 0, every: int = 1) -> Path:
+    """Makes the run one of virtual time, and each `every`-th message slower."""
+    manifest = json.loads((run / "manifest.json").read_text())
+    (run / "manifest.json").write_text(json.dumps(manifest | {"time": "virtual"}))
+    rows = pl.read_parquet(run / "messages.parquet").with_row_index("row")
+    slow = pl.when(pl.col("row") % every == every - 1).then(more_ns).otherwise(0)
+    rows = rows.with_columns(latency_ns=pl.col("latency_ns") + slow).drop("row")
+    rows.write_parquet(run / "messages.parquet")
+    return run
+
+
+def test_messages_in_virtual_time_have_partners(tmp_path: Path, runs: tuple[Path, Path]) -> None:
+    a, b = virtual(one_run(tmp_path / "a")), virtual(one_run(tmp_path / "b"), 2_000_000, 10)
+    whole = pl.read_parquet(a / "messages.parquet")
+    lost = pl.read_parquet(b / "messages.parquet").with_row_index("row")
+    hit = pl.col("row") == 5
+    lost.with_columns(
+        latency_ns=pl.when(hit).then(None).otherwise("latency_ns"),
+        received_ns=pl.when(hit).then(None).otherwise("received_ns"),
+    ).drop("row").write_parquet(b / "messages.parquet")
+    (found,) = partners(of(a, b).matches[0])
+    assert found.both == whole.height - 1 and found.only_a == 1 and found.only_b == 0
+    assert found.slower == whole.height // 10 and found.faster == 0 and found.median_ms == 2.0
+    first = whole.row(5, named=True)["scheduled_ns"] - json.loads((a / "manifest.json").read_text())["t0_ns"]
+    assert found.first_s == first / 1e9
+    assert f"{found.both:,} messages arrived in both" in found.words
+    assert partners(of(*runs).matches[0]) == [], "in real time no message has a partner"
+
+
+def test_the_page_of_a_comparison(tmp_path: Path, runs: tuple[Path, Path]) -> None:
+    text = check_page(page.write(of(*runs), tmp_path / "deep" / "page.html"))
+    for anchor in ("answer", "settings", "figures", "differences", "latency-cdf", "all"):
+        assert f'id="{anchor}"' in text
+    assert "parameter qos" in text and "% slower (95 %: " in text
+    assert "A: zero" in text and "B: one" in text, "the curves of the distributions"
+
+
+def test_campaigns_pair_by_condition_and_seed(campaign: Path) -> None:
+    found = of(campaign, campaign)
+    assert [(one.name, len(one.pairs)) for one in found.matches] == [("qos 0", 4), ("qos 1", 4)]
+    assert {row.finding for row in found.rows} == {SAME}
+
+
+def test_a_campaigns_levels_are_compared_in_pairs(campaign: Path) -> None:
+    study = study_of_campaign(campaign)
+    assert factors(study) == ["qos"]
+    (row,) = (row for row in differences(study) if row.key[0] == "latency_p50")
+    assert (row.a, row.b, row.difference.n) == ("qos 0", "qos 1", 4)
+    assert row.finding == DIFFERS and 0.13 < (row.difference.change or 0) < 0.21
+
+
+def test_the_factor_that_moves_a_figure_is_ranked_first(campaign: Path) -> None:
+    found = moved(study_of_campaign(campaign))
+    assert found[0].key[0].startswith("latency_") and found[0].factor == "qos" and found[0].share > 0.9
+    assert (found[0].low, found[0].high) == ("0", "1") and found[0].p < 0.001
+    shares = [one.share for one in found]
+    assert shares == sorted(shares, reverse=True)
+
+
+def test_a_campaigns_page_has_the_differences_beside_the_means(campaign: Path) -> None:
+    text = check_page(campaign_report(campaign))
+    assert 'id="differences"' in text and "qos 1 is 1" in text and "Which factor moves which figure" in text
+    table = pl.read_csv(campaign / "report" / "tables" / "differences.csv")
+    assert {"metric", "change", "low", "high", "p", "finding", "more_repetitions"} <= set(table.columns)
+
+
+def vnet_of(*arguments: object) -> tuple[int, str, str]:
+    """The exit status, the output and the errors of a command line."""
+    done = CliRunner().invoke(vnet, [str(one) for one in arguments], standalone_mode=False)
+    if isinstance(done.exception, CliError):
+        return done.exception.status, done.stdout, done.exception.text
+    if done.exception is not None:
+        raise done.exception
+    return done.return_value or DONE, done.stdout, done.stderr
+
+
+def test_the_command_says_the_answer_and_writes_the_page(tmp_path: Path, runs: tuple[Path, Path]) -> None:
+    status, text, _ = vnet_of("compare", *runs, "--out", tmp_path / "page.html")
+    assert status == DONE and (tmp_path / "page.html").exists()
+    assert text.startswith(f"A = {runs[0]} (1 run)\nB = {runs[1]} (1 run)\n")
+    assert f"latency p50 of {CLASS}: " in text and "slower (95 %: " in text
+
+
+@pytest.mark.parametrize(
+    ("limit", "strict", "status"),
+    [
+        (f"latency_p50[class={CLASS}] > +10 %", [], UNMET),
+        (f"latency_p50[class={CLASS}] > +50 %", [], DONE),
+        ("cpu[group=broker] > +10 %", [], DONE),
+        ("cpu[group=broker] > +10 %", ["--strict"], UNTOLD),
+    ],
+)
+def test_a_limit_sets_the_exit_status(
+    tmp_path: Path, runs: tuple[Path, Path], limit: str, strict: list[str], status: int
+) -> None:
+    found = vnet_of("compare", *runs, "--fail-if", limit, *strict, "--json", "--out", tmp_path / "page.html")
+    assert found[0] == status
+    (judged,) = json.loads(found[1])["conditions"]
+    assert judged["fail_if"] == limit
+    assert limit.replace(">", "&gt;") in (tmp_path / "page.html").read_text()
+
+
+def test_a_baseline_of_a_campaign_in_a_file(tmp_path: Path, campaign: Path) -> None:
+    file = tmp_path / "baseline.json"
+    status, text, _ = vnet_of("baseline", "save", campaign, file)
+    assert status == DONE and text.startswith(f"{file}: 8 runs, ")
+    found = vnet_of("compare", file, campaign, "--out", tmp_path / "page.html", "--json")
+    data = json.loads(found[1])
+    assert found[0] == DONE and {one["finding"] for one in data["figures"]} == {SAME}
+    assert "from a baseline" in check_page(tmp_path / "page.html")
+
+
+def test_what_cannot_be_compared_is_refused_with_the_reason(tmp_path: Path, runs: tuple[Path, Path]) -> None:
+    assert vnet_of("compare", runs[0])[0] == USAGE
+    status, _, error = vnet_of("compare", runs[0], tmp_path)
+    assert status == REFUSED and error.startswith(f"{tmp_path}: holds no run and no campaign")
+    status, _, error = vnet_of("compare", *runs, "--fail-if", "latency_p9 > 1 %")
+    assert status == REFUSED and "did you mean 'latency_p99'?" in error
+    status, _, error = vnet_of("baseline", "save", tmp_path / "nothing", tmp_path / "file")
+    assert status == REFUSED and "is not there" in error
