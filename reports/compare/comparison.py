@@ -18,6 +18,7 @@ from reports.compare.side import Sample, Side
 
 FALSE_ALARM = 0.05  # probability of any false alarm in one comparison
 MARGIN = 0.05  # relative difference that is worth knowing
+ENOUGH = 0.5  # share of the smaller side's runs that need a partner for a paired difference
 Finding = Literal["differs", "no difference", "cannot tell"]
 DIFFERS: Finding = "differs"
 SAME: Finding = "no difference"  # the whole interval is within the margin
@@ -105,13 +106,13 @@ def _rows(one: Match, a: Side, b: Side, also: frozenset[str]) -> list[Row]:
 
 
 def difference(one: Match, key: Key, unit: str) -> Difference:
-    """The difference of one figure: of pairs if there are two, else of independent repetitions, else of the
-    messages of one pair of runs.
+    """The difference of one figure: of pairs if enough runs have a partner, else of independent repetitions,
+    else of the messages of one pair of runs.
     """
     count = is_count(key[0], unit)
     pairs = [(x, y) for x, y in one.pairs if key in x.metrics and key in y.metrics]
     a, b = (_values(side, key) for side in (one.a, one.b))
-    if len(pairs) >= 2 or (pairs and len(a) == len(b) == 1):
+    if 2 <= len(pairs) >= ENOUGH * min(len(a), len(b)) or (pairs and len(a) == len(b) == 1):
         first, second = ([side[i].metrics[key].value for side in pairs] for i in (0, 1))
         found = paired(first, second, count)
         return (bootstrapped(key, *pairs[0]) or found) if len(pairs) == 1 else found

@@ -133,10 +133,10 @@ def holm(values: Sequence[float]) -> list[float]:
 def repetitions(found: Difference, margin: float) -> int | None:
     """The number of further repetitions after which half the 95 % interval is below the margin (a share).
 
-    None if that needs more than MOST, or nothing is known about the scatter.
+    None if that needs more than MOST, or nothing is known about the scatter between repetitions.
     """
     wanted = math.log1p(margin) if found.ratio else margin * found.a
-    if not found.error or wanted <= 0:
+    if not found.error or found.n < 2 or wanted <= 0:
         return None
     deviation = found.error * math.sqrt(found.n)
     low, high = found.n, MOST

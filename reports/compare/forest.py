@@ -60,5 +60,5 @@ def _chart(frame: pl.DataFrame, study: Study) -> AnyChart:
     zero = (
         alt.Chart(pl.DataFrame({"zero": [0.0]})).mark_rule(color=MUTED, strokeDash=[4, 3]).encode(x="zero:Q")
     )
-    layered: AnyChart = alt.layer(zero, whisker, point).properties(width=WIDTH - 330, height={"step": 22})
+    layered: AnyChart = alt.layer(zero, whisker, point).properties(width=WIDTH - 330, height=alt.Step(22))
     return layered

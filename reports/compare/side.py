@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from contract import findings
 from contract.plan import Plan
 from reports import provenance
 from reports.cell import Cell
@@ -85,12 +86,12 @@ def sample(cell: Cell) -> Sample:
         facts["machine of the campaign"] = cell.machine
     return Sample(
         cell.name or run.path.name,
-        {name: str(level) for name, level in {**known, **cell.levels}.items()},
+        {name: str(level) for name, level in {"topology": run.lab, **known, **cell.levels}.items()},
         str(run.manifest.get("seed", run.plan.seed)),
         schedule(run.plan) if run.planned else "",
         facts,
         keyed(cell.metrics),
-        bool(run.manifest.get("suspect")),
+        bool(findings.reasons(run.manifest)),
         run.virtual,
         cell,
     )

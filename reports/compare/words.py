@@ -57,7 +57,7 @@ def _differs(row: Row) -> str:
 def _remedy(row: Row) -> str:
     """What it takes to tell: more repetitions, as many as the scatter so far suggests."""
     if not row.difference.known:
-        return f"{row.difference.n} of each side have no scatter to judge by; at least 3 repetitions would"
+        return f"{_repetitions(row.difference.n)} of each side show no scatter to judge by; 3 or more would"
     if row.difference.method.startswith("one pair"):
         return f"{_so_far(row)} of one pair of runs; more repetitions would"
     if row.more is None:
@@ -65,7 +65,11 @@ def _remedy(row: Row) -> str:
         return f"{_so_far(row)}; {what}"
     if row.more == 0:  # narrow enough, but on the edge of the margin or of the corrected level
         return f"{_so_far(row)}; the difference is near the limit, so more repetitions would"
-    return f"{_so_far(row)}; {row.more} more repetition{'s' if row.more > 1 else ''} would"
+    return f"{_so_far(row)}; {_repetitions(row.more).replace(' ', ' more ')} would"
+
+
+def _repetitions(count: int) -> str:
+    return f"{count} repetition{'s' if count != 1 else ''}"
 
 
 def _so_far(row: Row) -> str:
@@ -88,9 +92,9 @@ def first_line(one: Comparison) -> str:
 def method(one: Comparison) -> str:
     """How the rows were judged, in one sentence."""
     return (
-        f"each interval covers 95 %; all differences together are false with at most {FALSE_ALARM:.0%} "
-        f"(Holm's correction for {one.family} figures)"
-    ).replace("5%", "5 %")
+        f"each interval covers 95 %; the chance that any of the differences is false is at most "
+        f"{FALSE_ALARM * 100:g} % (Holm's correction for {one.family} figures)"
+    )
 
 
 def text(one: Comparison) -> list[str]:

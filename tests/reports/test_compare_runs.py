@@ -5,21 +5,26 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 from click.testing import CliRunner
 from pages import check_page
-from synthetic import write_campaign, write_run
-from synthetic_shape import CLASS, Shape
+from synthetic import run_of, write_campaign, write_run
+from synthetic_shape import CLASS, T0, S, Shape
 
 from orchestrator.cli.errors import DONE, REFUSED, UNMET, UNTOLD, USAGE, CliError
 from orchestrator.cli.main import vnet
+from reports.cell import Cell
 from reports.compare import page
+from reports.compare.bootstrap import bootstrapped
 from reports.compare.comparison import DIFFERS, OPEN, SAME, Comparison, compare
+from reports.compare.difference import holm
 from reports.compare.levels import differences, factors, moved
 from reports.compare.messages import partners
 from reports.compare.settings import settings
-from reports.compare.side import read_side
+from reports.compare.side import Sample, read_side
+from reports.metrics.metric import Of
 from reports.report import campaign_report
 from reports.study import study_of_campaign
 
@@ -193,3 +198,35 @@ def test_what_cannot_be_compared_is_refused_with_the_reason(tmp_path: Path, runs
     assert status == REFUSED and "did you mean 'latency_p99'?" in error
     status, _, error = vnet_of("baseline", "save", tmp_path / "nothing", tmp_path / "file")
     assert status == REFUSED and "is not there" in error
+
+
+def correlated(rng: np.random.Generator) -> Sample:
+    """A run of 3,000 messages in 60 s whose latencies are correlated over a dozen messages (AR 1)."""
+    noise, values = rng.normal(0, 0.2, 3_000), [0.0]
+    for one in noise:
+        values.append(0.85 * values[-1] + float(one))
+    times = (50e6 * np.exp(values[1:])).astype(np.int64)
+    due = T0 + np.arange(3_000) * (S // 50)
+    table = pl.DataFrame({"class": CLASS, "scheduled_ns": due, "latency_ns": times})
+    run = run_of(manifest={"t0_ns": T0, "phases": {"hold": [T0, T0 + 60 * S]}}, messages=table)
+    return Sample("made", {}, "1", "the same", {}, {}, cell=Cell(run, [], "", {}, ""))
+
+
+@pytest.mark.sweep
+def test_of_200_pairs_of_equal_runs_the_bootstrap_alarms_for_at_most_16() -> None:
+    """Drawing single messages in place of blocks alarms for about every other pair."""
+    rng, alarms = np.random.default_rng(40), 0
+    for _ in range(200):
+        a, b = correlated(rng), correlated(rng)
+        found = [
+            bootstrapped((name, Of(traffic_class=CLASS)), a, b) for name in ("latency_mean", "latency_p99")
+        ]
+        alarms += min(holm([one.p for one in found if one is not None])) < 0.05
+    assert alarms <= 16
+
+
+def test_a_percentile_beyond_few_messages_is_not_told() -> None:
+    rng = np.random.default_rng(2)
+    a, b = correlated(rng), correlated(rng)
+    assert bootstrapped(("latency_p99.9", Of(traffic_class=CLASS)), a, b) is None, "three messages are beyond"
+    assert bootstrapped(("latency_p99", Of(traffic_class=CLASS)), a, b) is not None
