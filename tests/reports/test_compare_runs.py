@@ -29,7 +29,7 @@ from reports.report import campaign_report
 from reports.study import study_of_campaign
 
 SHAPE = {"hold_s": 60, "ramp_s": 5, "clients": 4, "reference": False, "rate": 40.0}
-OF = {"traffic_class": CLASS}
+OF = Of(traffic_class=CLASS)
 
 
 def one_run(path: Path, qos: int = 0, seed: int = 1, loss: float = 0.0) -> Path:
@@ -214,13 +214,10 @@ def correlated(rng: np.random.Generator) -> Sample:
 
 @pytest.mark.sweep
 def test_of_200_pairs_of_equal_runs_the_bootstrap_alarms_for_at_most_16() -> None:
-    """Drawing single messages in place of blocks alarms for about every other pair."""
     rng, alarms = np.random.default_rng(40), 0
     for _ in range(200):
         a, b = correlated(rng), correlated(rng)
-        found = [
-            bootstrapped((name, Of(traffic_class=CLASS)), a, b) for name in ("latency_mean", "latency_p99")
-        ]
+        found = [bootstrapped((name, OF), a, b) for name in ("latency_mean", "latency_p99")]
         alarms += min(holm([one.p for one in found if one is not None])) < 0.05
     assert alarms <= 16
 
@@ -228,5 +225,5 @@ def test_of_200_pairs_of_equal_runs_the_bootstrap_alarms_for_at_most_16() -> Non
 def test_a_percentile_beyond_few_messages_is_not_told() -> None:
     rng = np.random.default_rng(2)
     a, b = correlated(rng), correlated(rng)
-    assert bootstrapped(("latency_p99.9", Of(traffic_class=CLASS)), a, b) is None, "three messages are beyond"
-    assert bootstrapped(("latency_p99", Of(traffic_class=CLASS)), a, b) is not None
+    assert bootstrapped(("latency_p99.9", OF), a, b) is None, "three messages are beyond"
+    assert bootstrapped(("latency_p99", OF), a, b) is not None
