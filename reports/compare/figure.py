@@ -6,6 +6,7 @@ A family of a few figures keeps the correction for their number small; `--fail-i
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
+from functools import cache
 
 from reports.metrics.compare import AMOUNTS, COUNTED
 from reports.metrics.metric import Metric, Of
@@ -73,11 +74,16 @@ def keyed(metrics: list[Metric]) -> dict[Key, Metric]:
     The delivery guarantee and the role of a group's software are left out if the subject is unique without
     them: a class under QoS 1 is compared with the same class under QoS 2.
     """
-    short = [(m.name, replace(m.of, guarantee=None, role=None)) for m in metrics]
+    short = [(m.name, _short(m.of)) for m in metrics]
     often: dict[Key, int] = {}
     for key in short:
         often[key] = often.get(key, 0) + 1
     return {(key if often[key] == 1 else (m.name, m.of)): m for key, m in zip(short, metrics, strict=True)}
+
+
+@cache
+def _short(of: Of) -> Of:
+    return replace(of, guarantee=None, role=None)
 
 
 def subject(of: Of) -> dict[str, str | int]:

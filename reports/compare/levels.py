@@ -52,7 +52,7 @@ def differences(study: Study) -> list[Row]:
     Two cells are a pair if they have the same repetition, and the same levels of all other factors. The
     schedules of a pair differ where the factor changes what is sent; the pair is valid all the same.
     """
-    measured = [(cell, keyed(cell.metrics)) for cell in study.cells]
+    measured = _measured(study)
     names, rows = factors(study), list[Row]()
     for factor in names:
         levels = sorted({_level(cell, factor) for cell in study.cells}, key=by_number)
@@ -62,6 +62,11 @@ def differences(study: Study) -> list[Row]:
 
 
 Measured = Sequence[tuple[Cell, dict[Key, Metric]]]
+
+
+def _measured(study: Study) -> Measured:
+    """The judged figures of each cell."""
+    return [(cell, keyed([m for m in cell.metrics if judged(m.name, m.of)])) for cell in study.cells]
 
 
 def _against(measured: Measured, names: Sequence[str], factor: str, levels: tuple[str, str]) -> list[Row]:
@@ -74,7 +79,7 @@ def _against(measured: Measured, names: Sequence[str], factor: str, levels: tupl
     ]  # fmt: skip
     pairs = [(sides[0][place], sides[1][place]) for place in sides[0] if place in sides[1]]
     rows = []
-    for key in dict.fromkeys(key for first, _ in pairs for key in first if judged(*key)):
+    for key in dict.fromkeys(key for first, _ in pairs for key in first):
         both = [(a[key], b[key]) for a, b in pairs if key in a and key in b]
         if both:
             count = is_count(key[0], both[0][0].unit)
@@ -91,8 +96,8 @@ def moved(study: Study) -> list[Moved]:
     left out.
     """
     names, found = factors(study), list[Moved]()
-    measured = [(cell, keyed(cell.metrics)) for cell in study.cells]
-    keys = dict.fromkeys(key for _, metrics in measured for key in metrics if judged(*key))
+    measured = _measured(study)
+    keys = dict.fromkeys(key for _, metrics in measured for key in metrics)
     for key in keys:
         rows = [(cell, metrics[key].value) for cell, metrics in measured if key in metrics]
         found += _of_figure(key, rows, names)
