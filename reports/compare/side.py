@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from contract import findings
+from contract import findings, manifest
 from contract.plan import Plan
 from reports import provenance
 from reports.cell import Cell
 from reports.compare.errors import CompareError
 from reports.compare.figure import Key, keyed
 from reports.metrics.metric import Metric
-from reports.study import Study, study_of_campaign, study_of_run
+from reports.study import Study, study_of_campaign, study_of_run, study_of_runs
 
 OWN = ("seed", "lab", "state", "start of virtual machines")  # facts that are no setting
 
@@ -47,7 +47,7 @@ class Side:
 
 
 def read_side(letter: str, path: Path) -> Side:
-    """The side that a path names: a run directory, a campaign directory or a baseline file.
+    """The side that a path names: a run, a campaign, a directory with runs in it, or a baseline file.
 
     CompareError if there is none of them, RunDirectoryError if a run or campaign cannot be read.
     """
@@ -59,15 +59,24 @@ def read_side(letter: str, path: Path) -> Side:
         raise CompareError(f"{path}: is not there; name a run, a campaign or a file of `vnet baseline save`")
     if (path / "cells.jsonl").exists():
         return side_of(letter, str(path), study_of_campaign(path))
-    if not any((path / name).exists() for name in ("plan.json", "manifest.json")):
-        raise CompareError(f"{path}: holds no run and no campaign{_below(path)}")
-    return side_of(letter, str(path), study_of_run(path))
+    if any((path / name).exists() for name in ("plan.json", "manifest.json")):
+        return side_of(letter, str(path), study_of_run(path))
+    return _several(letter, path)
 
 
-def _below(path: Path) -> str:
-    """The remedy for a directory that only contains runs: the name of one."""
-    runs = sorted(child.parent for child in path.glob("*/manifest.json"))
-    return f"; name one of the runs in it, such as {runs[-1]}" if runs else "; a run has a manifest.json"
+def _several(letter: str, path: Path) -> Side:
+    """The side of a directory with runs in it, such as results/LAB: its complete runs."""
+    runs = sorted(file.parent for file in path.glob(f"*/{manifest.NAME}"))
+    if not runs:
+        raise CompareError(f"{path}: holds no run and no campaign; a run has a {manifest.NAME}")
+    complete = [run for run in runs if manifest.read(run).get("state") == manifest.COMPLETE]
+    if not complete:
+        raise CompareError(f"{path}: none of its {len(runs)} runs is complete; name another directory")
+    side = side_of(letter, str(path), study_of_runs(path.name, path, complete))
+    left = len(runs) - len(complete)
+    return (
+        replace(side, notes=(*side.notes, f"left out: {left} runs that are not complete")) if left else side
+    )
 
 
 def side_of(letter: str, name: str, study: Study) -> Side:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from reports.compare.comparison import DIFFERS, FALSE_ALARM, OPEN, SAME, Comparison, Row
-from reports.compare.difference import MOST
+from reports.compare.difference import FEWEST_ALIKE, MOST
 from reports.compare.figure import figure
 from reports.numbers import plain
 
@@ -57,7 +57,7 @@ def _differs(row: Row) -> str:
 def _remedy(row: Row) -> str:
     """What it takes to tell: more repetitions, as many as the scatter so far suggests."""
     if not row.difference.known:
-        return f"{_repetitions(row.difference.n)} of each side show no scatter to judge by; 3 or more would"
+        return f"{row.difference.n} of each side are too few to show scatter; {FEWEST_ALIKE} or more would"
     if row.difference.method.startswith("one pair"):
         return f"{_so_far(row)} of one pair of runs; more repetitions would"
     if row.more is None:
@@ -65,11 +65,7 @@ def _remedy(row: Row) -> str:
         return f"{_so_far(row)}; {what}"
     if row.more == 0:  # narrow enough, but on the edge of the margin or of the corrected level
         return f"{_so_far(row)}; the difference is near the limit, so more repetitions would"
-    return f"{_so_far(row)}; {_repetitions(row.more).replace(' ', ' more ')} would"
-
-
-def _repetitions(count: int) -> str:
-    return f"{count} repetition{'s' if count != 1 else ''}"
+    return f"{_so_far(row)}; {row.more} more repetition{'s' if row.more > 1 else ''} would"
 
 
 def _so_far(row: Row) -> str:

@@ -24,8 +24,9 @@ EFFECTS = (
 
 
 def section(page: Page) -> Part | None:
-    """The section; None for one run, or if no two levels have figures in common."""
-    if page.study.single or not (rows := differences(page.study)):
+    """The section; None for one run, or if no two levels have two pairs of runs that measured a figure."""
+    rows = [] if page.study.single else differences(page.study)
+    if not any(row.difference.known for row in rows):
         return None
     effects = moved(page.study)
     page.write("differences", "Differences between the levels", frame(rows))

@@ -115,6 +115,17 @@ def test_the_page_of_a_comparison(tmp_path: Path, runs: tuple[Path, Path]) -> No
     assert "A: zero" in text and "B: one" in text, "the curves of the distributions"
 
 
+def test_the_runs_in_a_directory_are_one_side(tmp_path: Path) -> None:
+    for seed in (1, 2):
+        one_run(tmp_path / "lab" / f"run{seed}", seed=seed)
+    broken = tmp_path / "lab" / "run3"
+    broken.mkdir()
+    (broken / "manifest.json").write_text(json.dumps({"state": "failed"}))
+    side = read_side("A", tmp_path / "lab")
+    assert [(one.name, one.seed) for one in side.samples] == [("run1", "1"), ("run2", "2")]
+    assert side.notes[-1] == "left out: 1 runs that are not complete"
+
+
 def test_campaigns_pair_by_condition_and_seed(campaign: Path) -> None:
     found = of(campaign, campaign)
     assert [(one.name, len(one.pairs)) for one in found.matches] == [("qos 0", 4), ("qos 1", 4)]
