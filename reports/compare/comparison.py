@@ -12,7 +12,7 @@ from typing import Literal
 from reports.compare.bootstrap import bootstrapped
 from reports.compare.difference import Difference, apart, holm, paired, repetitions
 from reports.compare.errors import CompareError
-from reports.compare.figure import Key, figure, is_count, judged
+from reports.compare.figure import Key, figure, is_count, is_stepped, judged
 from reports.compare.pairing import Match, matches
 from reports.compare.side import Sample, Side
 
@@ -109,14 +109,14 @@ def difference(one: Match, key: Key, unit: str) -> Difference:
     """The difference of one figure: of pairs if enough runs have a partner, else of independent repetitions,
     else of the messages of one pair of runs.
     """
-    count = is_count(key[0], unit)
+    kind = is_count(key[0], unit), is_stepped(unit)
     pairs = [(x, y) for x, y in one.pairs if key in x.metrics and key in y.metrics]
     a, b = (_values(side, key) for side in (one.a, one.b))
     if 2 <= len(pairs) >= ENOUGH * min(len(a), len(b)) or (pairs and len(a) == len(b) == 1):
         first, second = ([side[i].metrics[key].value for side in pairs] for i in (0, 1))
-        found = paired(first, second, count)
+        found = paired(first, second, *kind)
         return (bootstrapped(key, *pairs[0]) or found) if len(pairs) == 1 else found
-    return apart(a, b, count)
+    return apart(a, b, *kind)
 
 
 def _values(samples: Sequence[Sample], key: Key) -> list[float]:

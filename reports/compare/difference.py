@@ -27,7 +27,8 @@ class Difference:
 
     `a` and `b` are the means of the compared values, `n` the number of pairs, or of values of the smaller
     side. `shift` is the mean difference: of logarithms if `ratio`, else of values; `error` is its standard
-    error with `degrees` of freedom. `error` is None if the values are too few for one.
+    error with `degrees` of freedom. `error` is None if the values are too few for one. `least` is the
+    smallest p-value that so few values without scatter can have.
     """
 
     a: float
@@ -38,6 +39,7 @@ class Difference:
     degrees: float
     ratio: bool
     method: str
+    least: float = 0.0
 
     @property
     def known(self) -> bool:
@@ -50,12 +52,12 @@ class Difference:
         if self.error is None or self.shift == 0:
             return 1.0
         if self.error == 0:
-            return 0.0
+            return self.least
         return 2 * float(stdtr(self.degrees, -abs(self.shift) / self.error))
 
     def interval(self, confidence: float = CONFIDENCE) -> tuple[float, float] | None:
         """The interval of the shift; None if it is unknown."""
-        if self.error is None:
+        if self.error is None or (self.error == 0 and self.shift and self.least > 1 - confidence):
             return None
         half = self.error * t_quantile(0.5 + confidence / 2, self.degrees) if self.error else 0.0
         return self.shift - half, self.shift + half
@@ -82,11 +84,12 @@ class Difference:
         return shift / self.a if self.a > 0 else None
 
 
-def paired(a: Sequence[float], b: Sequence[float], count: bool = False) -> Difference:
+def paired(a: Sequence[float], b: Sequence[float], count: bool = False, stepped: bool = False) -> Difference:
     """The difference of pairs of values: Student's t interval of the pairs' differences.
 
     Differences of counts scatter at least as much as two Poisson laws, so that counts that are equal by
-    chance show no difference. A single pair has no interval.
+    chance show no difference. Values that are `stepped` (counts, shares of counts, ticks) can have equal
+    differences by chance, which then count as signs. A single pair has no interval.
     """
     first, second, ratio = _scaled(a, b, count)
     gaps, n = second - first, len(a)
@@ -98,10 +101,11 @@ def paired(a: Sequence[float], b: Sequence[float], count: bool = False) -> Diffe
     deviation = float(np.std(gaps, ddof=1))
     if count:
         deviation = max(deviation, math.sqrt(_mean(a) + _mean(b)))
+    found = replace(found, least=_signs(n) if stepped else 0.0)
     return _with_error(found, deviation / math.sqrt(n), float(np.abs([first, second]).max()))
 
 
-def apart(a: Sequence[float], b: Sequence[float], count: bool = False) -> Difference:
+def apart(a: Sequence[float], b: Sequence[float], count: bool = False, stepped: bool = False) -> Difference:
     """The difference of the means of two independent samples: Welch's t interval."""
     first, second, ratio = _scaled(a, b, count)
     n, what = min(len(a), len(b)), "logarithms" if ratio else "values"
@@ -116,7 +120,7 @@ def apart(a: Sequence[float], b: Sequence[float], count: bool = False) -> Differ
         parts.append((max(square, mean) if count else square) / len(values))
     squares = sum(part**2 / (len(side) - 1) for part, side in zip(parts, (a, b), strict=True))
     degrees = sum(parts) ** 2 / squares if squares > 0 else len(a) + len(b) - 2
-    whole = replace(found, degrees=degrees)
+    whole = replace(found, degrees=degrees, least=_signs(n) if stepped else 0.0)
     return _with_error(whole, math.sqrt(sum(parts)), float(max(np.abs(first).max(), np.abs(second).max())))
 
 
@@ -176,6 +180,11 @@ def _alike(found: Difference) -> Difference:
     if abs(found.shift) <= NOTHING * size:
         return replace(found, shift=0.0, error=0.0, method=f"{found.method}; all values are equal")
     return replace(found, error=0.0, method=f"{found.method}; the difference is the same each time")
+
+
+def _signs(n: int) -> float:
+    """The probability that n differences have the same sign by chance: the p-value of a sign test."""
+    return min(1.0, 2.0 ** (1 - n))
 
 
 def _mean(values: Sequence[float]) -> float:

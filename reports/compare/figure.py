@@ -48,6 +48,7 @@ FIGURES: dict[str, Figure] = {
     "cpu": Figure("CPU", subjects=("group",)),
 }
 Key = tuple[str, Of]
+FINE = ("ms", "us", "s", "Mbit/s", "kB/s")  # from clocks in ns and from bytes: not equal by chance
 
 
 def judged(name: str, of: Of) -> bool:
@@ -66,6 +67,11 @@ def figure(name: str) -> Figure:
 def is_count(name: str, unit: str) -> bool:
     """Whether the figure counts chance events, such as losses."""
     return unit in COUNTED and name not in AMOUNTS
+
+
+def is_stepped(unit: str) -> bool:
+    """Whether figures of this unit have few different values: counts, shares of counts, CPU in ticks."""
+    return unit not in FINE
 
 
 def keyed(metrics: list[Metric]) -> dict[Key, Metric]:

@@ -11,7 +11,7 @@ from scipy.special import fdtrc
 from reports.cell import Cell
 from reports.compare.comparison import MARGIN, Row, judged_rows
 from reports.compare.difference import holm, paired
-from reports.compare.figure import Key, is_count, judged, keyed
+from reports.compare.figure import Key, is_count, is_stepped, judged, keyed
 from reports.metrics.metric import Metric
 from reports.series import by_number
 from reports.study import Study
@@ -82,10 +82,11 @@ def _against(measured: Measured, names: Sequence[str], factor: str, levels: tupl
     for key in dict.fromkeys(key for first, _ in pairs for key in first):
         both = [(a[key], b[key]) for a, b in pairs if key in a and key in b]
         if both:
-            count = is_count(key[0], both[0][0].unit)
-            found = paired([a.value for a, _ in both], [b.value for _, b in both], count)
+            unit = both[0][0].unit
+            values = [a.value for a, _ in both], [b.value for _, b in both]
+            found = paired(*values, is_count(key[0], unit), is_stepped(unit))
             first, second = (f"{factor} {level}" for level in levels)
-            rows.append(Row(key, both[0][0].unit, "", first, second, found))
+            rows.append(Row(key, unit, "", first, second, found))
     return rows
 
 

@@ -58,6 +58,8 @@ def _remedy(row: Row) -> str:
     """What it takes to tell: more repetitions, as many as the scatter so far suggests."""
     if not row.difference.known:
         return f"{row.difference.n} of each side are too few to show scatter; {FEWEST_ALIKE} or more would"
+    if row.difference.error == 0:
+        return f"{row.difference.n} equal differences of a figure with few values; more repetitions would"
     if row.difference.method.startswith("one pair"):
         return f"{_so_far(row)} of one pair of runs; more repetitions would"
     if row.more is None:

@@ -50,6 +50,14 @@ def test_two_pairs_that_are_alike_by_chance_show_nothing_and_three_do() -> None:
     assert paired((10.0,) * 3, (10.0,) * 3).changes() == (0.0, 0.0)
 
 
+def test_equal_differences_of_figures_with_few_values_are_judged_by_their_signs() -> None:
+    """CPU of one tick in A and two in B, three times: with a coin that comes up in one of four series."""
+    found = paired((0.1,) * 3, (0.2,) * 3, stepped=True)
+    assert found.p == 0.25 and found.changes() is None
+    assert paired((0.1,) * 8, (0.2,) * 8, stepped=True).p == 2**-7
+    assert paired((0.1,) * 3, (0.1,) * 3, stepped=True).changes() == (0.0, 0.0)
+
+
 def test_counts_scatter_at_least_as_poisson_laws() -> None:
     """One message more in each of five pairs is no difference: t without that floor gives p = 0."""
     assert paired((0.0,) * 5, (1.0,) * 5, count=True).p > 0.05
