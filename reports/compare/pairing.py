@@ -69,7 +69,8 @@ def varying(sides: Sequence[Side]) -> list[str]:
 
 def match(condition: Condition, a: Sequence[Sample], b: Sequence[Sample], sides: tuple[Side, Side]) -> Match:
     """The samples of a condition, paired by seed and schedule in their order."""
-    left, pairs, alone = list(b), [], []
+    left, alone = list(b), list[Sample]()
+    pairs: list[tuple[Sample, Sample]] = []
     for one in a:
         other = next((s for s in left if (s.seed, s.schedule) == (one.seed, one.schedule)), None)
         if other is None:
