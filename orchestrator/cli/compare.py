@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from orchestrator.cli.errors import DONE, REFUSED, UNMET, UNTOLD, USAGE, CliError
+from orchestrator.cli.errors import DONE, REFUSED, SUSPECT, UNMET, UNTOLD, USAGE, CliError
 from orchestrator.cli.output import json_option, note, print_json, say
 from orchestrator.cli.quantities import SHARE
 
@@ -28,14 +28,15 @@ PLACE = Path("results") / "compare"
     "conditions",
     multiple=True,
     metavar="CONDITION",
-    help="Exit status 7 if it is met: 'latency_p99[class=control] > +10 %' (repeat it).",
+    help="Exit status 7 if it is met, 8 if that cannot be told: 'latency_p99[class=control] > +10 %' "
+    "(repeat it).",
 )
 @click.option("--metric", "also", multiple=True, metavar="NAME", help="Judge this figure, too (repeat it).")
 @click.option(
     "--margin", type=SHARE, default="5 %", show_default=True, help="Relative difference that matters."
 )
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="The page, an HTML file.")
-@click.option("--strict", is_flag=True, help="Exit status 8 where a condition cannot be told.")
+@click.option("--strict", is_flag=True, help="Exit status 5 if a compared run is suspect.")
 @json_option
 def compare_command(
     sides: tuple[Path, ...],
@@ -73,7 +74,7 @@ def compare_command(
         print_json(_as_data(found, outcomes, written))
     else:
         _say(found, outcomes, written)
-    return _status(outcomes, strict)
+    return _status(found, outcomes, strict)
 
 
 @contextmanager
@@ -114,13 +115,16 @@ def _say(found: Comparison, outcomes: Sequence[Outcome], written: Path) -> None:
     say(f"page: {written}")
 
 
-def _status(outcomes: Sequence[Outcome], strict: bool) -> int:
+def _status(found: Comparison, outcomes: Sequence[Outcome], strict: bool) -> int:
+    """The exit status: the first of SUSPECT (with `strict`), UNMET and UNTOLD that applies."""
     from contract import verdict
 
+    if strict and any(one.suspect for side in found.sides for one in side.samples):
+        return SUSPECT
     verdicts = {one.verdict for one in outcomes}
     if verdict.FAILS in verdicts:
         return UNMET
-    return UNTOLD if strict and verdict.OPEN in verdicts else DONE
+    return UNTOLD if verdict.OPEN in verdicts else DONE
 
 
 def _as_data(found: Comparison, outcomes: Sequence[Outcome], written: Path) -> dict[str, Any]:

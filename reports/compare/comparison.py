@@ -10,15 +10,16 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from reports.compare.bootstrap import bootstrapped
-from reports.compare.difference import Difference, apart, holm, paired, repetitions
+from reports.compare.difference import Difference, apart, holm, none, paired, repetitions
 from reports.compare.errors import CompareError
 from reports.compare.figure import Key, figure, is_count, is_stepped, judged
-from reports.compare.pairing import Match, matches
+from reports.compare.pairing import Match, matches, twins
 from reports.compare.side import Sample, Side
 
 FALSE_ALARM = 0.05  # probability of any false alarm in one comparison
 MARGIN = 0.05  # relative difference that is worth knowing
 ENOUGH = 0.5  # share of the smaller side's runs that need a partner for a paired difference
+TWINS = "each pair is the same run, or one repeated to the byte: all figures are equal"
 Finding = Literal["differs", "no difference", "cannot tell"]
 DIFFERS: Finding = "differs"
 SAME: Finding = "no difference"  # the whole interval is within the margin
@@ -114,6 +115,8 @@ def difference(one: Match, key: Key, unit: str) -> Difference:
     a, b = (_values(side, key) for side in (one.a, one.b))
     if 2 <= len(pairs) >= ENOUGH * min(len(a), len(b)) or (pairs and len(a) == len(b) == 1):
         first, second = ([side[i].metrics[key].value for side in pairs] for i in (0, 1))
+        if all(twins(*pair) for pair in pairs):
+            return none(first, TWINS)
         found = paired(first, second, *kind)
         return (bootstrapped(key, *pairs[0]) or found) if len(pairs) == 1 else found
     return apart(a, b, *kind)

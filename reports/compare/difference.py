@@ -47,6 +47,11 @@ class Difference:
         return self.error is not None
 
     @property
+    def single(self) -> bool:
+        """Whether it is that of two single runs, which shows nothing of the scatter between runs."""
+        return self.n < 2
+
+    @property
     def p(self) -> float:
         """The probability of a shift so large in either direction if there is no difference; 1 if unknown."""
         if self.error is None or self.shift == 0:
@@ -122,6 +127,11 @@ def apart(a: Sequence[float], b: Sequence[float], count: bool = False, stepped: 
     degrees = sum(parts) ** 2 / squares if squares > 0 else len(a) + len(b) - 2
     whole = replace(found, degrees=degrees, least=_signs(n) if stepped else 0.0)
     return _with_error(whole, math.sqrt(sum(parts)), float(max(np.abs(first).max(), np.abs(second).max())))
+
+
+def none(a: Sequence[float], why: str) -> Difference:
+    """No difference, known without any statistics."""
+    return Difference(_mean(a), _mean(a), len(a), 0.0, 0.0, max(1, len(a) - 1), min(a) > 0, why)
 
 
 def holm(values: Sequence[float]) -> list[float]:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reports.compare.errors import CompareError
+from reports.compare.figure import is_stepped, judged
 from reports.compare.side import Sample, Side
 from reports.series import by_number
 
 Condition = tuple[tuple[str, str], ...]  # factor and level, of the factors that vary within a side
 MOST_SEEDS = 6
+EQUAL = 1e-8  # relative; a baseline rounds to nine digits
 
 
 @dataclass(frozen=True)
@@ -81,6 +84,19 @@ def match(condition: Condition, a: Sequence[Sample], b: Sequence[Sample], sides:
     why = _why(alone, left, sides) if alone or left else []
     letters = (sides[0].letter, sides[1].letter)
     return Match(condition, letters, tuple(pairs), tuple(a), tuple(b), tuple(why))
+
+
+def twins(a: Sample, b: Sample) -> bool:
+    """Whether two samples are the same run, or one in virtual time repeated to the byte.
+
+    All judged figures are equal, and one of them comes from a clock that resolves far more than chance
+    repeats. Without this rule, equal counts would be compared as if each had been drawn by itself.
+    """
+    keys = [key for key in a.metrics if judged(*key)]
+    fine = any(not is_stepped(a.metrics[key].unit) and a.metrics[key].value > 0 for key in keys)
+    return fine and keys == [key for key in b.metrics if judged(*key)] and all(
+        math.isclose(a.metrics[key].value, b.metrics[key].value, rel_tol=EQUAL) for key in keys
+    )  # fmt: skip
 
 
 def _why(alone: list[Sample], left: list[Sample], sides: tuple[Side, Side]) -> list[str]:

@@ -50,8 +50,8 @@ def _differs(row: Row) -> str:
         low, high = one.interval() or (one.shift, one.shift)
         return f"{row.b} is {plain(abs(one.shift))} {row.unit} {word} (95 %: {plain(low)} to {plain(high)})"
     ends = sorted(end if change > 0 else -end for end in changes)
-    low, high = (f"{'-' if end < 0 else ''}{percent(end)}" for end in ends)
-    return f"{row.b} is {percent(change)} % {word} (95 %: {low} to {high})"
+    least, most = (f"{'-' if end < 0 else ''}{percent(end)}" for end in ends)
+    return f"{row.b} is {percent(change)} % {word} (95 %: {least} to {most})"
 
 
 def _remedy(row: Row) -> str:
@@ -60,7 +60,7 @@ def _remedy(row: Row) -> str:
         return f"{row.difference.n} of each side are too few to show scatter; {FEWEST_ALIKE} or more would"
     if row.difference.error == 0:
         return f"{row.difference.n} equal differences of a figure with few values; more repetitions would"
-    if row.difference.method.startswith("one pair"):
+    if row.difference.single:
         return f"{_so_far(row)} of one pair of runs; more repetitions would"
     if row.more is None:
         what = "the figure is zero in A" if row.difference.a <= 0 else f"more than {MOST:,} repetitions would"
@@ -89,10 +89,13 @@ def first_line(one: Comparison) -> str:
 
 def method(one: Comparison) -> str:
     """How the rows were judged, in one sentence."""
-    return (
+    said = (
         f"each interval covers 95 %; the chance that any of the differences is false is at most "
         f"{FALSE_ALARM * 100:g} % (Holm's correction for {one.family} figures)"
     )
+    if any(row.difference.known and row.difference.single for row in one.rows):
+        said += "; one pair of runs shows how these two runs differ, not whether runs with other seeds would"
+    return said
 
 
 def text(one: Comparison) -> list[str]:
