@@ -64,12 +64,13 @@ def compare_command(
     if len(sides) < 2:
         raise CliError("compare: one side has nothing to be compared with; name two or more", USAGE)
     with _refusals():
-        limits = [parse(text) for text in conditions]
+        limits, place = [parse(text) for text in conditions], out or _place(sides)
+        page.insist_on_page(place)
         named = zip(letters(len(sides)), sides, strict=True)
         read = [_read(letter, path) for letter, path in named]
         found = compare(read, margin, {*also, *(limit.name for limit in limits)})
         outcomes = judge(limits, found)
-        written = page.write(found, out or _place(sides), outcomes)
+        written = page.write(found, place, outcomes)
     if as_json:
         print_json(_as_data(found, outcomes, written))
     else:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from contract import regular
-from reports.compare.errors import CompareError
+from reports.compare.errors import CompareError, near
 from reports.compare.figure import Key, judged, subject
 from reports.compare.side import Sample, Side
 from reports.metrics.metric import OF, Metric, Of
@@ -39,8 +39,10 @@ def save(side: Side, path: Path, also: Iterable[str] = ()) -> Written:
     keep = set(also)
     known = {key for one in side.samples for key in one.metrics}
     if absent := keep - {name for name, _ in known}:
-        raise CompareError(f"{side.name}: has no figure {sorted(absent)[0]!r}; its summary.json lists all")
+        name = sorted(absent)[0]
+        raise CompareError(f"{side.name}: has no figure {name!r}; {near(name, {key[0] for key in known})}")
     chosen = [key for key in _in_order(side) if key[0] in keep or judged(*key)]
+    path.parent.mkdir(parents=True, exist_ok=True)
     regular.write(path, _text(side, chosen))
     return Written(path, len(side.samples), len(chosen), path.stat().st_size)
 

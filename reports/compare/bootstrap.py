@@ -45,7 +45,7 @@ def bootstrapped(key: Key, a: Sample, b: Sample) -> Difference | None:
     if min(values) <= 0:
         return None
     error = _error(sides, share)
-    method = f"one pair of runs: bootstrap of {DRAWS} draws over {BLOCKS} blocks of the hold"
+    method = f"one pair of runs, bootstrap of {DRAWS} draws over {BLOCKS} blocks"
     return Difference(
         values[0], values[1], 1, math.log(values[1] / values[0]), error, BLOCKS - 1, True, method
     )

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Literal
 
 from reports.compare.bootstrap import bootstrapped
 from reports.compare.difference import Difference, apart, holm, none, paired, repetitions
-from reports.compare.errors import CompareError
+from reports.compare.errors import CompareError, near
 from reports.compare.figure import Key, figure, is_count, is_stepped, judged
 from reports.compare.pairing import Match, matches, twins
 from reports.compare.side import Sample, Side
@@ -19,7 +20,7 @@ from reports.compare.side import Sample, Side
 FALSE_ALARM = 0.05  # probability of any false alarm in one comparison
 MARGIN = 0.05  # relative difference that is worth knowing
 ENOUGH = 0.5  # share of the smaller side's runs that need a partner for a paired difference
-TWINS = "each pair is the same run, or one repeated to the byte: all figures are equal"
+TWINS = "the same run, or repeated to the byte"
 Finding = Literal["differs", "no difference", "cannot tell"]
 DIFFERS: Finding = "differs"
 SAME: Finding = "no difference"  # the whole interval is within the margin
@@ -72,15 +73,18 @@ class Comparison:
 def compare(sides: Sequence[Side], margin: float = MARGIN, also: Iterable[str] = ()) -> Comparison:
     """Compares the first side with each other one. `also` names figures beside those that are judged anyway.
 
-    CompareError if two sides have no condition or no figure in common.
+    CompareError if two sides have no condition or no figure in common, or nobody measured one of `also`.
     """
+    also = frozenset(also)
+    _insist_on(sides, also)
     rows: list[Row] = []
     notes = [f"{side.letter}: {note}" for side in sides for note in (*side.notes, *_suspects(side))]
+    notes += [f"A and {one.letter} are the same: {one.name}" for one in sides[1:] if _same(one, sides[0])]
     found: list[Match] = []
     for other in sides[1:]:
         common, lonely = matches(sides[0], other)
         notes += lonely
-        these = [row for one in common for row in _rows(one, sides[0], other, frozenset(also))]
+        these = [row for one in common for row in _rows(one, sides[0], other, also)]
         if not these:
             raise CompareError(
                 f"{sides[0].name} and {other.name} have no figure in common: {_measured(sides[0])} against "
@@ -92,6 +96,24 @@ def compare(sides: Sequence[Side], margin: float = MARGIN, also: Iterable[str] =
         rows += these
         found += common
     return Comparison(tuple(sides), tuple(judged_rows(rows, margin)), margin, tuple(notes), tuple(found))
+
+
+def _same(one: Side, other: Side) -> bool:
+    return Path(one.name).resolve() == Path(other.name).resolve()
+
+
+def _insist_on(sides: Sequence[Side], also: frozenset[str]) -> None:
+    """CompareError if a figure that is asked for was measured by no side, or only by some."""
+    has = {side.letter: {name for one in side.samples for name, _ in one.metrics} for side in sides}
+    for name in sorted(also):
+        lack = [letter for letter, names in has.items() if name not in names]
+        if len(lack) == len(sides):
+            raise CompareError(f"no side measured {name!r}; {near(name, set().union(*has.values()))}")
+        if lack:
+            raise CompareError(
+                f"{', '.join(lack)} has no figure {name!r}, so it cannot be compared; leave it out, or "
+                f"compare runs that measured it (`vnet baseline save --metric {name}` keeps it in a baseline)"
+            )
 
 
 def _rows(one: Match, a: Side, b: Side, also: frozenset[str]) -> list[Row]:

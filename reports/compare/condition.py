@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from contract.verdict import FAILS, HOLDS, OPEN, Verdict
 from reports.compare.comparison import FALSE_ALARM, Comparison, Row
-from reports.compare.errors import CompareError
+from reports.compare.errors import CompareError, near
 from reports.compare.words import percent
 from reports.metrics.metric import OF
 
@@ -62,7 +61,7 @@ def _part(text: str, part: str) -> tuple[str, str]:
     if not equals or not value:
         raise CompareError(f"--fail-if {text!r}: {part.strip()!r} names no subject; write it as class=NAME")
     if name not in NAMES:
-        raise CompareError(f"--fail-if {text!r}: no subject is called {name!r}; {_near(name, NAMES)}")
+        raise CompareError(f"--fail-if {text!r}: no subject is called {name!r}; {near(name, NAMES)}")
     return NAMES[name], value
 
 
@@ -79,15 +78,23 @@ def judge(limits: Sequence[Limit], one: Comparison) -> list[Outcome]:
 def _selected(limit: Limit, one: Comparison) -> list[Row]:
     named = [row for row in one.rows if row.key[0] == limit.name]
     if not named:
-        remedy = _near(limit.name, {row.key[0] for row in one.rows})
+        remedy = near(limit.name, {row.key[0] for row in one.rows})
         raise CompareError(f"--fail-if {limit.text!r}: no side measured {limit.name!r}; {remedy}")
     found = [row for row in named if limit.selects(row)]
     if not found:
+        said = f"--fail-if {limit.text!r}: {limit.name} has no such subject"
+        for field, value in limit.subject:
+            known = {str(one) for row in named if (one := getattr(row.key[1], field)) is not None}
+            if value not in known and known:
+                raise CompareError(f"{said}: no {_called(field)} is {value!r}; {near(value, known)}")
         subjects = list(dict.fromkeys(row.key[1].words for row in named))
-        raise CompareError(
-            f"--fail-if {limit.text!r}: {limit.name} has no such subject; it has: {'; '.join(subjects[:8])}"
-        )
+        raise CompareError(f"{said}; it has: {'; '.join(subjects[:8])}")
     return found
+
+
+def _called(field: str) -> str:
+    """The first name of a field of a subject in conditions: class for traffic_class."""
+    return next(name for name, known in NAMES.items() if known == field)
 
 
 def _outcome(limit: Limit, row: Row, confidence: float) -> Outcome:
@@ -98,11 +105,6 @@ def _outcome(limit: Limit, row: Row, confidence: float) -> Outcome:
     bound = limit.change if limit.above else -limit.change
     verdict: Verdict = FAILS if low > bound else HOLDS if high <= bound else OPEN
     ends = " to ".join(f"{'-' if end < 0 else '+'}{percent(end)}" for end in changes)
-    return Outcome(limit, row, verdict, f"{row.what}: {row.b} against {row.a}: {ends} % ({confidence:.2%})")
-
-
-def _near(name: str, names: Iterable[str]) -> str:
-    known = sorted(names)
-    if near := difflib.get_close_matches(name[:80], known, 1, 0.6):
-        return f"did you mean {near[0]!r}?"
-    return f"known are: {', '.join(known[:12])}"
+    return Outcome(
+        limit, row, verdict, f"{row.what}: {row.b} against {row.a}: {ends} % ({100 * confidence:.4g} %)"
+    )

@@ -99,7 +99,7 @@ def paired(a: Sequence[float], b: Sequence[float], count: bool = False, stepped:
     first, second, ratio = _scaled(a, b, count)
     gaps, n = second - first, len(a)
     what = "logarithms" if ratio else "values"
-    method = f"paired t interval of {what} over {n} pair{'s' if n > 1 else ''}"
+    method = f"paired t of {what}, {n} pair{'s' if n > 1 else ''}"
     found = Difference(_mean(a), _mean(b), n, float(gaps.mean()), None, n - 1, ratio, method)
     if n < 2:
         return found
@@ -114,7 +114,7 @@ def apart(a: Sequence[float], b: Sequence[float], count: bool = False, stepped: 
     """The difference of the means of two independent samples: Welch's t interval."""
     first, second, ratio = _scaled(a, b, count)
     n, what = min(len(a), len(b)), "logarithms" if ratio else "values"
-    method = f"Welch's t interval of {what}, {len(a)} against {len(b)} repetitions, not paired"
+    method = f"Welch's t of {what}, {len(a)} and {len(b)} runs, not paired"
     shift = float(second.mean() - first.mean())
     found = Difference(_mean(a), _mean(b), n, shift, None, 0, ratio, method)
     if n < 2:
@@ -185,11 +185,11 @@ def _with_error(found: Difference, error: float, size: float) -> Difference:
 def _alike(found: Difference) -> Difference:
     """The difference of values without scatter; unknown with fewer than FEWEST_ALIKE of them."""
     if found.n < FEWEST_ALIKE:
-        return replace(found, method=f"{found.method}; no scatter, and fewer than {FEWEST_ALIKE} of them")
+        return replace(found, method=f"{found.method}, no scatter")
     size = 1.0 if found.ratio else max(abs(found.a), abs(found.b), NOTHING)
     if abs(found.shift) <= NOTHING * size:
-        return replace(found, shift=0.0, error=0.0, method=f"{found.method}; all values are equal")
-    return replace(found, error=0.0, method=f"{found.method}; the difference is the same each time")
+        return replace(found, shift=0.0, error=0.0, method=f"{found.method}, all equal")
+    return replace(found, error=0.0, method=f"{found.method}, the same each time")
 
 
 def _signs(n: int) -> float:

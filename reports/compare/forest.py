@@ -13,6 +13,8 @@ from reports.figures.theme import MUTED, PALETTE, WIDTH
 from reports.study import Study
 
 MOST_ROWS = 40
+LINEAR = 5.0  # percent; beyond, the axis is logarithmic, so that a wide interval does not hide narrow ones
+TICKS = (0, 2, 5, 10, 20, 50, 100, 300, 1000)
 LONGEST = 1000.0  # percent; an interval beyond is cut there, so that the others stay readable
 COLOURS = {DIFFERS: PALETTE[2], OPEN: PALETTE[6], SAME: PALETTE[1]}
 
@@ -23,7 +25,7 @@ def forest(rows: Sequence[Row]) -> Spec:
         "differences",
         "Differences with their 95 % intervals",
         "Relative differences; left of zero the second side has less. An interval that covers zero does not "
-        "show a difference by itself.",
+        "show a difference by itself. Beyond 5 % the axis is logarithmic.",
         lambda study: _data(rows),
         _chart,
         wide=True,
@@ -55,7 +57,13 @@ def _chart(frame: pl.DataFrame, study: Study) -> AnyChart:
             "finding:N", scale=alt.Scale(domain=known, range=[COLOURS[one] for one in known]), title=None
         ),
     )
-    whisker = base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", title="difference, %"), x2="high:Q")
+    axis = alt.Axis(
+        values=[sign * one for one in TICKS for sign in (-1, 1)], format="d", labelOverlap="greedy"
+    )
+    scale = alt.Scale(type="symlog", constant=LINEAR)
+    whisker = base.mark_rule(strokeWidth=2).encode(
+        x=alt.X("low:Q", title="difference, %", scale=scale, axis=axis), x2="high:Q"
+    )
     point = base.mark_point(filled=True, size=70).encode(x="percent:Q")
     zero = (
         alt.Chart(pl.DataFrame({"zero": [0.0]})).mark_rule(color=MUTED, strokeDash=[4, 3]).encode(x="zero:Q")

@@ -11,6 +11,7 @@ from markupsafe import Markup
 from contract import regular
 from reports.compare.comparison import Comparison
 from reports.compare.condition import Outcome
+from reports.compare.errors import CompareError
 from reports.compare.forest import forest
 from reports.compare.messages import Partners, partners
 from reports.compare.settings import settings
@@ -24,16 +25,24 @@ from reports.sections.section import Figure, environment
 from reports.study import Study
 from reports.svg import inline
 
+MARK = b"vNET comparison</title>"
 MOST_ROWS = 200
 MOST_FACETS = 4  # conditions whose distributions are drawn, those with the largest differences
 MOST_PARTNERS = 20
 
 
 def write(one: Comparison, path: Path, outcomes: Sequence[Outcome] = ()) -> Path:
-    """Writes the page to `path` and returns it."""
+    """Writes the page to `path` and returns it; CompareError if another file is there."""
+    insist_on_page(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     regular.write(path, render(one, outcomes))
     return path
+
+
+def insist_on_page(path: Path) -> None:
+    """CompareError if the path is that of a file that is no page of a comparison, which would be lost."""
+    if path.exists() and MARK not in path.read_bytes():
+        raise CompareError(f"{path}: is there, and no page of a comparison; name another --out")
 
 
 def render(one: Comparison, outcomes: Sequence[Outcome] = ()) -> str:

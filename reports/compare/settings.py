@@ -25,6 +25,11 @@ class Setting:
 
     name: str
     values: tuple[str, ...]
+    in_plan: bool = False  # a place of the plan, which mostly follows from a parameter
+
+    @property
+    def change(self) -> str:
+        return " -> ".join(self.values)
 
 
 def settings(sides: Sequence[Side]) -> list[Setting]:
@@ -59,7 +64,9 @@ def _plans(sides: Sequence[Side]) -> list[Setting]:
         if len(set(values) - {"not known"}) > 1:
             found.setdefault(_pattern(place), []).append(values)
     return [
-        Setting(f"plan: {pattern}" + (f" ({len(rows)} places)" if len(rows) > 1 else ""), tuple(rows[0]))
+        Setting(
+            f"plan: {pattern}" + (f" ({len(rows)} places)" if len(rows) > 1 else ""), tuple(rows[0]), True
+        )
         for pattern, rows in list(found.items())[:MOST_PLACES]
     ]
 

@@ -24,7 +24,7 @@ def table(rows: Sequence[Row]) -> Table:
         *(Column(head) for head in heads),
         Column("unit", text=True),
         Column("finding", text=True),
-        Column("method", text=True, small=True),
+        Column("method", text=True),
     )
     return Table(columns, tuple(_line(row, several) for row in rows))
 

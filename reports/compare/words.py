@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from reports.compare.comparison import DIFFERS, FALSE_ALARM, OPEN, SAME, Comparison, Row
 from reports.compare.difference import FEWEST_ALIKE, MOST
 from reports.compare.figure import figure
+from reports.compare.settings import settings
 from reports.numbers import plain
 
 MOST_LINES = 12  # of differences, in the terminal
+MOST_NAMES = 4  # of figures in one of these lines
 
 
 def percent(share: float) -> str:
@@ -57,7 +60,8 @@ def _differs(row: Row) -> str:
 def _remedy(row: Row) -> str:
     """What it takes to tell: more repetitions, as many as the scatter so far suggests."""
     if not row.difference.known:
-        return f"{row.difference.n} of each side are too few to show scatter; {FEWEST_ALIKE} or more would"
+        few = "one run of a side shows" if row.difference.single else f"{row.difference.n} repetitions show"
+        return f"{few} no scatter; {FEWEST_ALIKE} or more on each side would"
     if row.difference.error == 0:
         return f"{row.difference.n} equal differences of a figure with few values; more repetitions would"
     if row.difference.single:
@@ -84,15 +88,17 @@ def first_line(one: Comparison) -> str:
     parts = [f"{differs} differ{'s' if differs == 1 else ''}"] if differs else []
     parts += [f"{same} without a difference above {percent(one.margin)} %"] if same else []
     parts += [f"{open_} cannot be told"] if open_ else []
-    return f"{len(one.rows)} figures: {', '.join(parts)}"
+    return f"{len(one.rows)} figure{'s' if len(one.rows) != 1 else ''}: {', '.join(parts)}"
 
 
 def method(one: Comparison) -> str:
     """How the rows were judged, in one sentence."""
-    said = (
-        f"each interval covers 95 %; the chance that any of the differences is false is at most "
-        f"{FALSE_ALARM * 100:g} % (Holm's correction for {one.family} figures)"
-    )
+    said = "each interval covers 95 %"
+    if one.family:
+        said += (
+            f"; the chance that any of the differences is false is at most {FALSE_ALARM * 100:g} % "
+            f"(Holm's correction for {one.family} figure{'s' if one.family > 1 else ''})"
+        )
     if any(row.difference.known and row.difference.single for row in one.rows):
         said += "; one pair of runs shows how these two runs differ, not whether runs with other seeds would"
     return said
@@ -101,18 +107,50 @@ def method(one: Comparison) -> str:
 def text(one: Comparison) -> list[str]:
     """The lines for the terminal: the answer, the differences, the rest in short."""
     lines = [f"{side.letter} = {side.name} ({_runs(len(side.samples))})" for side in one.sides]
-    lines.append(first_line(one))
+    lines += [first_line(one), _settings(one)]
     differs = one.found(DIFFERS)
     lines += [f"  {row.what}: {_values(row)}: {sentence(row)}" for row in differs[:MOST_LINES]]
     if len(differs) > MOST_LINES:
         lines.append(f"  and {len(differs) - MOST_LINES} more differences")
-    lines += [f"  {row.what}: {sentence(row)}" for row in one.found(OPEN)[:MOST_LINES]]
-    if same := one.found(SAME):
-        widest = max(max(map(abs, row.difference.changes() or (0.0,))) for row in same)
-        names = list(dict.fromkeys(row.what for row in same))
-        more = f" and {len(names) - 4} more" if len(names) > 4 else ""
-        lines.append(f"  no difference larger than {up(widest)} % shown: {'; '.join(names[:4])}{more}")
+    lines += _alike(one.found(OPEN)) + _same(one.found(SAME))
     return [*lines, method(one)]
+
+
+def _settings(one: Comparison) -> str:
+    """A line with the settings, versions and machines that differ, or that none does."""
+    found = settings(one.sides)
+    named = [s for s in found if not s.in_plan] or found
+    if not named:
+        return "  no recorded setting, version or machine differs"
+    return f"  the sides differ in: {_names([f'{s.name} ({s.change})' for s in named])}"
+
+
+def _alike(rows: Sequence[Row]) -> list[str]:
+    """A line for each row that cannot be told; rows with the same sentence share one."""
+    found: dict[str, list[str]] = {}
+    for row in rows:
+        found.setdefault(sentence(row), []).append(row.what)
+    lines = [f"  {_names(names)}: {said}" for said, names in found.items()]
+    more = [f"  and {len(lines) - MOST_LINES} more that cannot be told"] if len(lines) > MOST_LINES else []
+    return lines[:MOST_LINES] + more
+
+
+def _same(rows: Sequence[Row]) -> list[str]:
+    """A line for the rows with equal values, and one for the others without a difference."""
+    size = {id(row): max(map(abs, row.difference.changes() or (0.0,))) for row in rows}
+    equal = [row.what for row in rows if size[id(row)] == 0]
+    other = [row.what for row in rows if size[id(row)] > 0]
+    lines = (
+        [f"  no difference larger than {up(max(size.values()))} % shown: {_names(other)}"] if other else []
+    )
+    return lines + ([f"  no difference: the values are equal: {_names(equal)}"] if equal else [])
+
+
+def _names(names: Sequence[str]) -> str:
+    """The first MOST_NAMES names, each once, and the number of the others."""
+    known = list(dict.fromkeys(names))
+    more = f" and {len(known) - MOST_NAMES} more" if len(known) > MOST_NAMES else ""
+    return "; ".join(known[:MOST_NAMES]) + more
 
 
 def _values(row: Row) -> str:
