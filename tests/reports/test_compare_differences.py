@@ -139,7 +139,8 @@ def test_the_answer_comes_first_in_the_text() -> None:
     found = compare([side("A", study(rng, 0)), side("B", study(rng, 0, 2.0))])
     lines = text(found)
     assert lines[:3] == ["A = study-A (5 runs)", "B = study-B (5 runs)", first_line(found)]
-    assert "latency p99 of control" in lines[3] and "slower (95 %: " in lines[3]
+    assert lines[3] == "  no recorded setting, version or machine differs"
+    assert "latency p99 of control" in lines[4] and "slower (95 %: " in lines[4]
     assert f"Holm's correction for {found.family} figures" in lines[-1]
     assert {row.key[1].traffic_class for row in found.rows} == set(CLASSES)
 
@@ -150,6 +151,16 @@ def test_a_figure_that_is_zero_on_both_sides_makes_no_test() -> None:
     rows = [sample(seed, values | {("latency_p99", "control"): 10.0 + seed}) for seed in range(4)]
     found = compare([side("A", rows), side("B", rows)])
     assert found.family == 0 and {row.finding for row in found.rows} == {SAME}
+
+
+def test_figures_with_the_same_reason_share_a_line() -> None:
+    found = compare(
+        [side("A", study(np.random.default_rng(1), 0)[:1]), side("B", study(np.random.default_rng(2), 9)[:1])]
+    )
+    told = [line for line in text(found) if "cannot tell" in line]
+    (line,) = told
+    assert line.endswith(": cannot tell: one run of a side shows no scatter; 3 or more on each side would")
+    assert " and 11 more: " in line
 
 
 @pytest.mark.parametrize(("share", "said"), [(0.0, "0"), (0.0123, "1.3"), (0.05, "5"), (0.1001, "11")])

@@ -69,6 +69,16 @@ def test_what_one_pair_cannot_tell_is_not_told(runs: tuple[Path, Path]) -> None:
     assert row.finding == OPEN and row.difference.interval() is None
 
 
+def test_a_file_that_is_no_page_of_a_comparison_is_not_replaced(
+    tmp_path: Path, runs: tuple[Path, Path]
+) -> None:
+    other = tmp_path / "pair.yaml"
+    other.write_text("name: pair")
+    status, _, error = vnet_of("compare", *runs, "--out", other)
+    assert status == REFUSED and error.startswith(f"{other}: is there, and no page of a comparison")
+    assert other.read_text() == "name: pair"
+
+
 def test_the_settings_that_differ_are_listed_and_the_others_are_not(runs: tuple[Path, Path]) -> None:
     found = {one.name: one.values for one in settings(of(*runs).sides)}
     assert found["parameter qos"] == ("0", "1")
@@ -175,6 +185,7 @@ def vnet_of(*arguments: object) -> tuple[int, str, str]:
 def test_the_command_says_the_answer_and_writes_the_page(tmp_path: Path, runs: tuple[Path, Path]) -> None:
     status, text, _ = vnet_of("compare", *runs, "--out", tmp_path / "page.html")
     assert status == DONE and (tmp_path / "page.html").exists()
+    assert "  the sides differ in: parameter qos (0 -> 1)\n" in text
     assert text.startswith(f"A = {runs[0]} (1 run)\nB = {runs[1]} (1 run)\n")
     assert f"latency p50 of {CLASS}: " in text and "slower (95 %: " in text
 

@@ -13,7 +13,7 @@ from contract.verdict import FAILS, HOLDS
 from contract.verdict import OPEN as CANNOT_TELL
 from reports.compare import condition
 from reports.compare.baseline import FORMAT, MARK, read_baseline, save
-from reports.compare.comparison import DIFFERS, Comparison, compare
+from reports.compare.comparison import DIFFERS, OPEN, SAME, Comparison, compare
 from reports.compare.errors import CompareError
 from reports.compare.pairing import matches
 from reports.compare.side import Side, letters, read_side
@@ -108,8 +108,8 @@ def test_a_baseline_keeps_figures_that_are_named_and_refuses_unknown_ones(tmp_pa
     one = side("A", [sample(1, {P99: 10.0, ("latency_deviation", "control"): 2.0})])
     assert save(one, tmp_path / "a.json").figures == 1
     assert save(one, tmp_path / "a.json", ["latency_deviation"]).figures == 2
-    with pytest.raises(CompareError, match="has no figure 'latncy'"):
-        save(one, tmp_path / "a.json", ["latncy"])
+    with pytest.raises(CompareError, match="has no figure 'latncy_p99'; did you mean 'latency_p99'"):
+        save(one, tmp_path / "a.json", ["latncy_p99"])
 
 
 def test_a_file_that_is_no_baseline_is_neither_read_nor_replaced(tmp_path: Path) -> None:
@@ -189,8 +189,33 @@ def test_an_unknown_metric_and_class_are_refused_with_the_known_ones() -> None:
     found = with_changes(0.1, 0.1, 0.1)
     with pytest.raises(CompareError, match="no side measured 'latency_p9'; did you mean 'latency_p99'"):
         condition.judge([condition.parse("latency_p9 > 1 %")], found)
-    with pytest.raises(CompareError, match="latency_p99 has no such subject; it has: control"):
-        condition.judge([condition.parse("latency_p99[class=site] > 1 %")], found)
+    with pytest.raises(CompareError, match="no such subject: no class is 'contrl'; did you mean 'control'"):
+        condition.judge([condition.parse("latency_p99[class=contrl] > 1 %")], found)
+
+
+def test_a_figure_that_is_asked_for_and_not_measured_is_refused() -> None:
+    with pytest.raises(CompareError, match=r"no side measured 'latency_p9'; did you mean 'latency_p99'\?"):
+        compare([runs("A", 1), runs("B", 1)], also=["latency_p9"])
+    more = side("B", [sample(1, {P99: 10.0, ("latency_max", "control"): 3.0})])
+    with pytest.raises(CompareError, match="A has no figure 'latency_max', so it cannot be compared"):
+        compare([runs("A", 1), more], also=["latency_max"])
+
+
+def test_a_baseline_in_a_new_directory(tmp_path: Path) -> None:
+    written = save(runs("A", 1), tmp_path / "new" / "baseline.json")
+    assert read_baseline("A", written.path).samples[0].seed == "1"
+
+
+def test_equal_counts_of_one_run_are_equal_and_those_of_two_runs_are_two_draws() -> None:
+    """Three messages lost in each of five runs of both sides say little, unless they are the same runs."""
+    lost, time = ("messages_lost", "control"), ("latency_p99", "control")
+    a, b = (
+        side(letter, [sample(seed, {lost: 3.0, time: 10.0 + seed + more}) for seed in range(5)])
+        for letter, more in (("A", 0.0), ("B", 0.01))
+    )
+    same = {row.key[0]: row for row in compare([a, a]).rows}
+    other = {row.key[0]: row for row in compare([a, b]).rows}
+    assert same["messages_lost"].finding == SAME and other["messages_lost"].finding == OPEN
 
 
 def test_there_are_as_many_sides_as_letters() -> None:
