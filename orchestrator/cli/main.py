@@ -35,6 +35,8 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "campaign": ("campaign", "Run a matrix of experiments, resume it, say how far it is.", "Experiments"),
     "verify": ("verify", "Run a run in virtual time again and compare every byte.", "Experiments"),
     "report": ("report", "Write the report page of a run or campaign again.", "Experiments"),
+    "compare": ("compare", "Compare runs, campaigns or baselines, figure by figure.", "Experiments"),
+    "baseline": ("baseline", "Keep the figures of a run or campaign for comparisons.", "Experiments"),
     "atlas": ("atlas", "Say which interaction model meets requirements on a network.", "Experiments"),
     "results": ("results", "List, remove and archive runs by age, size and verdict.", "Experiments"),
     "packets": ("packets", "Show dissected packets of a run's capture points.", "Experiments"),

@@ -29,7 +29,7 @@ class Estimate:
     method: str
 
 
-def t_quantile(p: float, degrees: int) -> float:
+def t_quantile(p: float, degrees: float) -> float:
     """The p-quantile of Student's t distribution."""
     return float(stdtrit(degrees, p))
 

@@ -1,0 +1,95 @@
+"""Compares the latency of two single runs by a bootstrap over blocks of time.
+
+Messages that follow each other are correlated, so blocks of the hold are drawn, not messages (Künsch, Annals
+of Statistics 17, 1989). Both runs get the same blocks. The interval says how far the difference of these two
+runs can be due to which messages were sent; it says nothing about other seeds.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+
+import numpy as np
+import polars as pl
+
+from reports.compare.difference import Difference
+from reports.compare.figure import Key
+from reports.compare.side import Sample
+from reports.metrics.messages import PERCENTILES, held_messages
+from reports.roles import origin_ns
+from reports.rundir import Run
+
+NAME = re.compile(r"(latency|round_trip)_(mean|p\d+(?:\.\d+)?)")
+BLOCKS = 30  # of a hold: enough for a standard error within 13 % (1 / sqrt(2 x 29))
+DRAWS = 300  # the standard error is then within 4 % (1 / sqrt(600)) of that of endless draws
+FEWEST_BEYOND = 10  # messages beyond a percentile in each run; with fewer it depends on single messages
+FEWEST = 300  # messages of each run: ten in each block
+SEED = 20  # the same draws each time, so that a comparison repeats
+Times = np.ndarray[tuple[int], np.dtype[np.float64]]
+Places = np.ndarray[tuple[int], np.dtype[np.int64]]
+
+
+def bootstrapped(key: Key, a: Sample, b: Sample) -> Difference | None:
+    """The difference of one latency or round trip between two runs; None if the figure is another one, a
+    side is a baseline, or the messages are too few.
+    """
+    named = NAME.fullmatch(key[0])
+    if named is None or a.cell is None or b.cell is None or named[2] not in ("mean", *PERCENTILES):
+        return None
+    sides = [_blocks(one.cell.run, named[1], key) for one in (a, b) if one.cell is not None]
+    share = PERCENTILES.get(named[2])
+    if any(len(times) < _fewest(share) for times, _ in sides):
+        return None
+    values = [_value(times, share) for times, _ in sides]
+    if min(values) <= 0:
+        return None
+    error = _error(sides, share)
+    method = f"one pair of runs, bootstrap of {DRAWS} draws over {BLOCKS} blocks"
+    return Difference(
+        values[0], values[1], 1, math.log(values[1] / values[0]), error, BLOCKS - 1, True, method
+    )
+
+
+def _fewest(share: float | None) -> int:
+    return FEWEST if share is None else max(FEWEST, math.ceil(FEWEST_BEYOND / min(share, 1 - share)))
+
+
+def _error(sides: list[tuple[Times, Places]], share: float | None) -> float:
+    """The standard error of the logarithm of the ratio, over draws of blocks."""
+    rng = np.random.default_rng(SEED)
+    cut = [[times[places == block] for block in range(BLOCKS)] for times, places in sides]
+    found = []
+    for _ in range(DRAWS):
+        drawn = rng.integers(0, BLOCKS, BLOCKS)
+        pair = [np.concatenate([parts[block] for block in drawn]) for parts in cut]
+        if all(len(times) for times in pair):
+            first, second = (_value(times, share) for times in pair)
+            found.append(math.log(second / first))
+    return float(np.std(found, ddof=1))
+
+
+def _value(times: Times, share: float | None) -> float:
+    """The mean, or the percentile by nearest rank, in ms."""
+    if share is None:
+        return float(times.mean())
+    rank = max(0, math.ceil(share * len(times)) - 1)
+    return float(np.partition(times, rank)[rank])
+
+
+def _blocks(run: Run, name: str, key: Key) -> tuple[Times, Places]:
+    """The times of the class in ms, and the block of the hold of each, by its scheduled time."""
+    held = held_messages(run)
+    empty = np.zeros(0), np.zeros(0, dtype=np.int64)
+    if held is None:
+        return empty
+    rows = held.filter(pl.col("class") == key[1].traffic_class).drop_nulls(f"{name}_ns")
+    if key[1].guarantee is not None:
+        rows = rows.filter(pl.col("guarantee") == key[1].guarantee)
+    if rows.is_empty():
+        return empty
+    since = held.get_column("scheduled_ns").to_numpy().astype(np.int64) - (origin_ns(run) or 0)
+    at = rows.get_column("scheduled_ns").to_numpy().astype(np.int64) - (origin_ns(run) or 0)
+    first, span = int(since.min()), int(since.max() - since.min()) + 1
+    places = ((at - first) * BLOCKS // span).astype(np.int64)
+    return rows.get_column(f"{name}_ns").to_numpy().astype(np.float64) / 1e6, places

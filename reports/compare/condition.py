@@ -1,0 +1,110 @@
+"""Reads conditions on relative differences, such as `latency_p99[class=control] > +10 %`, and judges them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from contract.verdict import FAILS, HOLDS, OPEN, Verdict
+from reports.compare.comparison import FALSE_ALARM, Comparison, Row
+from reports.compare.errors import CompareError, near
+from reports.compare.words import percent
+from reports.metrics.metric import OF
+
+FORM = "METRIC[class=NAME] > +10 %"
+TEXT = re.compile(
+    r"\s*(?P<name>[a-z][\w.]*)\s*(?:\[(?P<subject>[^\]]*)\])?\s*(?P<sign>[<>])\s*"
+    r"(?P<number>[+-]?\d+(?:\.\d+)?)\s*%\s*"
+)
+NAMES = {"class": "traffic_class", **{field: field for field in OF}}
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A limit on a figure's relative difference: passing it is a failure. `above` tells on which side it is
+    passed.
+    """
+
+    text: str
+    name: str
+    subject: tuple[tuple[str, str], ...]
+    above: bool
+    change: float
+
+    def selects(self, row: Row) -> bool:
+        name, of = row.key
+        return name == self.name and all(str(getattr(of, field)) == value for field, value in self.subject)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The verdict of a limit for one row: fails if the whole interval is beyond the limit."""
+
+    limit: Limit
+    row: Row
+    verdict: Verdict
+    reason: str
+
+
+def parse(text: str) -> Limit:
+    """The limit that a text states; CompareError if it is no condition."""
+    found = TEXT.fullmatch(text)
+    if found is None:
+        raise CompareError(f"--fail-if {text!r}: is no condition; write it as '{FORM}'")
+    subject = tuple(_part(text, part) for part in (found["subject"] or "").split(",") if part.strip())
+    return Limit(text.strip(), found["name"], subject, found["sign"] == ">", float(found["number"]) / 100)
+
+
+def _part(text: str, part: str) -> tuple[str, str]:
+    name, equals, value = (word.strip() for word in part.partition("="))
+    if not equals or not value:
+        raise CompareError(f"--fail-if {text!r}: {part.strip()!r} names no subject; write it as class=NAME")
+    if name not in NAMES:
+        raise CompareError(f"--fail-if {text!r}: no subject is called {name!r}; {near(name, NAMES)}")
+    return NAMES[name], value
+
+
+def judge(limits: Sequence[Limit], one: Comparison) -> list[Outcome]:
+    """The verdict of each limit for each row that it selects; CompareError if it selects none.
+
+    Each interval is wide enough that all verdicts hold together with 95 % (Bonferroni).
+    """
+    chosen = [(limit, row) for limit in limits for row in _selected(limit, one)]
+    confidence = 1 - FALSE_ALARM / max(1, len(chosen))
+    return [_outcome(limit, row, confidence) for limit, row in chosen]
+
+
+def _selected(limit: Limit, one: Comparison) -> list[Row]:
+    named = [row for row in one.rows if row.key[0] == limit.name]
+    if not named:
+        remedy = near(limit.name, {row.key[0] for row in one.rows})
+        raise CompareError(f"--fail-if {limit.text!r}: no side measured {limit.name!r}; {remedy}")
+    found = [row for row in named if limit.selects(row)]
+    if not found:
+        said = f"--fail-if {limit.text!r}: {limit.name} has no such subject"
+        for field, value in limit.subject:
+            known = {str(one) for row in named if (one := getattr(row.key[1], field)) is not None}
+            if value not in known and known:
+                raise CompareError(f"{said}: no {_called(field)} is {value!r}; {near(value, known)}")
+        subjects = list(dict.fromkeys(row.key[1].words for row in named))
+        raise CompareError(f"{said}; it has: {'; '.join(subjects[:8])}")
+    return found
+
+
+def _called(field: str) -> str:
+    """The first name of a field of a subject in conditions: class for traffic_class."""
+    return next(name for name, known in NAMES.items() if known == field)
+
+
+def _outcome(limit: Limit, row: Row, confidence: float) -> Outcome:
+    changes = row.difference.changes(confidence)
+    if changes is None:
+        return Outcome(limit, row, OPEN, f"{row.what}: no interval ({row.difference.method})")
+    low, high = changes if limit.above else (-changes[1], -changes[0])
+    bound = limit.change if limit.above else -limit.change
+    verdict: Verdict = FAILS if low > bound else HOLDS if high <= bound else OPEN
+    ends = " to ".join(f"{'-' if end < 0 else '+'}{percent(end)}" for end in changes)
+    return Outcome(
+        limit, row, verdict, f"{row.what}: {row.b} against {row.a}: {ends} % ({100 * confidence:.4g} %)"
+    )

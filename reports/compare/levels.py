@@ -1,0 +1,157 @@
+"""Compares the levels of a campaign's factors: paired differences, and which factors move which figure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import fdtrc
+
+from reports.cell import Cell
+from reports.compare.comparison import MARGIN, Row, judged_rows
+from reports.compare.difference import holm, paired
+from reports.compare.figure import Key, is_count, is_stepped, judged, keyed
+from reports.metrics.metric import Metric
+from reports.series import by_number
+from reports.study import Study
+
+FEWEST = 3  # residual degrees of freedom of a test
+MOST_LEVELS = 8  # of a factor whose levels are compared with its first one
+NOTHING = 1e-9  # scatter below this share of the squares is rounding
+
+
+@dataclass(frozen=True)
+class Moved:
+    """How far a factor moves a figure: `span` is the ratio of the largest to the smallest mean of its levels
+    minus one, `share` its part of the figure's scatter; `p` is corrected for all factors and figures.
+    """
+
+    factor: str
+    key: Key
+    span: float
+    share: float
+    low: str
+    high: str
+    p: float
+
+
+def factors(study: Study) -> list[str]:
+    """The factors with several levels among the cells, by the levels that cells.jsonl records."""
+    names = dict.fromkeys(name for cell in study.cells for name in cell.levels)
+    return [name for name in names if len({_level(cell, name) for cell in study.cells}) > 1]
+
+
+def _level(cell: Cell, factor: str) -> str:
+    return str(cell.levels.get(factor, "no level"))
+
+
+def differences(study: Study) -> list[Row]:
+    """The paired differences of each level of each factor from the factor's first level.
+
+    Two cells are a pair if they have the same repetition, and the same levels of all other factors. The
+    schedules of a pair differ where the factor changes what is sent; the pair is valid all the same.
+    """
+    measured = _measured(study)
+    names, rows = factors(study), list[Row]()
+    for factor in names:
+        levels = sorted({_level(cell, factor) for cell in study.cells}, key=by_number)
+        for level in levels[1:MOST_LEVELS]:
+            rows += _against(measured, names, factor, (levels[0], level))
+    return judged_rows(rows, MARGIN)
+
+
+Measured = Sequence[tuple[Cell, dict[Key, Metric]]]
+
+
+def _measured(study: Study) -> Measured:
+    """The judged figures of each cell."""
+    return [(cell, keyed([m for m in cell.metrics if judged(m.name, m.of)])) for cell in study.cells]
+
+
+def _against(measured: Measured, names: Sequence[str], factor: str, levels: tuple[str, str]) -> list[Row]:
+    """The rows of two levels of a factor over all their pairs."""
+    others = [name for name in names if name != factor]
+    sides = [
+        {(*(_level(cell, name) for name in others), cell.repetition): found
+         for cell, found in measured if _level(cell, factor) == level}
+        for level in levels
+    ]  # fmt: skip
+    pairs = [(sides[0][place], sides[1][place]) for place in sides[0] if place in sides[1]]
+    rows = []
+    for key in dict.fromkeys(key for first, _ in pairs for key in first):
+        both = [(a[key], b[key]) for a, b in pairs if key in a and key in b]
+        if both:
+            unit = both[0][0].unit
+            values = [a.value for a, _ in both], [b.value for _, b in both]
+            found = paired(*values, is_count(key[0], unit), is_stepped(unit))
+            first, second = (f"{factor} {level}" for level in levels)
+            rows.append(Row(key, unit, "", first, second, found))
+    return rows
+
+
+def moved(study: Study) -> list[Moved]:
+    """The effects of factors on figures, the strongest first: an F test of each factor in an additive model.
+
+    Values that are all positive enter by their logarithms. Effects without enough repetitions for a test are
+    left out.
+    """
+    names, found = factors(study), list[Moved]()
+    measured = _measured(study)
+    keys = dict.fromkeys(key for _, metrics in measured for key in metrics)
+    for key in keys:
+        rows = [(cell, metrics[key].value) for cell, metrics in measured if key in metrics]
+        found += _of_figure(key, rows, names)
+    corrected = holm([one.p for one in found])
+    ranked = [replace(one, p=p) for one, p in zip(found, corrected, strict=True)]
+    return sorted(ranked, key=lambda one: (-one.share, one.p))
+
+
+def _of_figure(key: Key, rows: list[tuple[Cell, float]], names: Sequence[str]) -> list[Moved]:
+    """The effect of each factor on one figure."""
+    values = np.array([value for _, value in rows])
+    scaled = np.log(values) if values.min() > 0 else values
+    whole = float(np.sum((scaled - scaled.mean()) ** 2))
+    designs = {name: _columns(rows, name) for name in names}
+    left, rank = _left(scaled, list(designs.values()))
+    free = len(rows) - rank
+    if free < FEWEST or whole <= NOTHING * float(np.sum(scaled**2)) or whole == 0:
+        return []
+    found = []
+    for name in names:
+        without, smaller = _left(scaled, [one for other, one in designs.items() if other != name])
+        if rank == smaller:
+            continue  # the other factors already tell its level
+        explained, floor = max(0.0, without - left), NOTHING * whole
+        p = float(fdtrc(rank - smaller, free, explained / (rank - smaller) / max(left / free, floor)))
+        low, high, span = _ends(rows, name)
+        found.append(Moved(name, key, span, explained / whole, low, high, p))
+    return found
+
+
+def _columns(
+    rows: list[tuple[Cell, float]], factor: str
+) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
+    """A column for each level of a factor: 1 in the rows of that level."""
+    levels = sorted({_level(cell, factor) for cell, _ in rows})
+    return np.array([[float(_level(cell, factor) == level) for level in levels] for cell, _ in rows])
+
+
+def _left(
+    values: np.ndarray[tuple[int], np.dtype[np.float64]],
+    designs: list[np.ndarray[tuple[int, int], np.dtype[np.float64]]],
+) -> tuple[float, int]:
+    """The squares that an additive model of these factors leaves, and the model's rank."""
+    design = np.hstack([np.ones((len(values), 1)), *designs])
+    fitted = design @ np.linalg.lstsq(design, values, rcond=None)[0]
+    return float(np.sum((values - fitted) ** 2)), int(np.linalg.matrix_rank(design))
+
+
+def _ends(rows: list[tuple[Cell, float]], factor: str) -> tuple[str, str, float]:
+    """The levels with the smallest and the largest mean, and the relative difference of these means."""
+    found: dict[str, list[float]] = {}
+    for cell, value in rows:
+        found.setdefault(_level(cell, factor), []).append(value)
+    means = {level: float(np.mean(values)) for level, values in found.items()}
+    low, high = min(means, key=lambda one: means[one]), max(means, key=lambda one: means[one])
+    return low, high, means[high] / means[low] - 1 if means[low] > 0 else float("inf")

@@ -1,0 +1,123 @@
+"""Defines the sides of a comparison: each is a run, a campaign or a baseline, as a list of samples."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from contract import findings, manifest
+from contract.plan import Plan
+from reports import provenance
+from reports.cell import Cell
+from reports.compare.errors import CompareError
+from reports.compare.figure import Key, keyed
+from reports.metrics.metric import Metric
+from reports.study import Study, study_of_campaign, study_of_run, study_of_runs
+
+OWN = ("seed", "lab", "state", "start of virtual machines")  # facts that are no setting
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One run of a side. `schedule` is a hash of what its flows send and when, `facts` its settings and
+    versions. `run` is None for a run that a baseline describes.
+    """
+
+    name: str
+    levels: dict[str, str]
+    seed: str
+    schedule: str
+    facts: dict[str, str]
+    metrics: dict[Key, Metric]
+    suspect: bool = False
+    virtual: bool = False
+    cell: Cell | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
+class Side:
+    """One side: its letter (A, B, ...), its name, its samples, and sentences about missing data (`notes`)."""
+
+    letter: str
+    name: str
+    samples: tuple[Sample, ...]
+    notes: tuple[str, ...] = ()
+
+
+def read_side(letter: str, path: Path) -> Side:
+    """The side that a path names: a run, a campaign, a directory with runs in it, or a baseline file.
+
+    CompareError if there is none of them, RunDirectoryError if a run or campaign cannot be read.
+    """
+    from reports.compare.baseline import read_baseline
+
+    if path.is_file():
+        return read_baseline(letter, path)
+    if not path.is_dir():
+        raise CompareError(f"{path}: is not there; name a run, a campaign or a file of `vnet baseline save`")
+    if (path / "cells.jsonl").exists():
+        return side_of(letter, str(path), study_of_campaign(path))
+    if any((path / name).exists() for name in ("plan.json", "manifest.json")):
+        return side_of(letter, str(path), study_of_run(path))
+    return _several(letter, path)
+
+
+def _several(letter: str, path: Path) -> Side:
+    """The side of a directory with runs in it, such as results/LAB: its complete runs."""
+    runs = sorted(file.parent for file in path.glob(f"*/{manifest.NAME}"))
+    if not runs:
+        raise CompareError(f"{path}: holds no run and no campaign; a run has a {manifest.NAME}")
+    complete = [run for run in runs if manifest.read(run).get("state") == manifest.COMPLETE]
+    if not complete:
+        raise CompareError(f"{path}: none of its {len(runs)} runs is complete; name another directory")
+    side = side_of(letter, str(path), study_of_runs(path.name, path, complete))
+    left = len(runs) - len(complete)
+    return (
+        replace(side, notes=(*side.notes, f"left out: {left} runs that are not complete")) if left else side
+    )
+
+
+def side_of(letter: str, name: str, study: Study) -> Side:
+    """The side with all complete runs of a study; CompareError if it has none."""
+    if not study.cells:
+        raise CompareError(f"{name}: no run is complete; `vnet campaign run` continues a campaign")
+    return Side(letter, name, tuple(map(sample, study.cells)), study.missing)
+
+
+def sample(cell: Cell) -> Sample:
+    """The sample of one cell."""
+    run = cell.run
+    known = dict(run.manifest.get("parameters") or run.plan.parameters)
+    facts = {name: value for name, value in provenance.facts(run) if name not in OWN}
+    if cell.machine:
+        facts["machine of the campaign"] = cell.machine
+    return Sample(
+        cell.name or run.path.name,
+        {name: str(level) for name, level in {"topology": run.lab, **known, **cell.levels}.items()},
+        str(run.manifest.get("seed", run.plan.seed)),
+        schedule(run.plan) if run.planned else "",
+        facts,
+        keyed(cell.metrics),
+        bool(findings.reasons(run.manifest)),
+        run.virtual,
+        cell,
+    )
+
+
+def schedule(plan: Plan) -> str:
+    """A hash of what the flows of a plan send and when; plans that send the same have the same hash."""
+    return digest([(f.name, f.pattern, f.payload, f.schedule, f.start_ns, f.stop_ns) for f in plan.flows])
+
+
+def digest(value: Any) -> str:
+    """A short hash of a value with a repeatable text."""
+    return hashlib.sha256(repr(value).encode()).hexdigest()[:16]
+
+
+def letters(count: int) -> list[str]:
+    """The letters of that many sides; CompareError for more than the alphabet has."""
+    if count > 26:
+        raise CompareError(f"{count} sides: at most 26 can be compared at once; leave some out")
+    return [chr(ord("A") + place) for place in range(count)]

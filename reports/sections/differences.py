@@ -1,0 +1,51 @@
+"""The page's section on the differences between a campaign's levels, and on which factor moves what."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from reports.compare.figure import figure
+from reports.compare.levels import Moved, differences, moved
+from reports.compare.table import frame, table
+from reports.compare.words import percent
+from reports.sections.section import Page, Part
+from reports.sections.tabular import Column, Table
+
+MOST_EFFECTS = 15
+EFFECTS = (
+    Column("figure", text=True),
+    Column("factor", text=True),
+    Column("share of the scatter"),
+    Column("largest difference of means"),
+    Column("lowest at", text=True),
+    Column("highest at", text=True),
+    Column("p"),
+)
+
+
+def section(page: Page) -> Part | None:
+    """The section; None for one run, or if no two levels have two pairs of runs that measured a figure."""
+    rows = [] if page.study.single else differences(page.study)
+    if not any(row.difference.known for row in rows):
+        return None
+    effects = moved(page.study)
+    page.write("differences", "Differences between the levels", frame(rows))
+    return page.part(
+        "differences",
+        "Differences between the levels",
+        differences=table(rows).cut(),
+        effects=_effects(effects).cut(MOST_EFFECTS) if effects else None,
+        tested=sum(row.difference.known for row in rows),
+    )
+
+
+def _effects(found: Sequence[Moved]) -> Table:
+    return Table(EFFECTS, tuple(map(_effect, found)), "Which factor moves which figure, the strongest first")
+
+
+def _effect(one: Moved) -> tuple[str, ...]:
+    name, of = one.key
+    what = figure(name).title + (f" of {of.words}" if of.words else "")
+    span = "from zero" if one.span == float("inf") else f"{percent(one.span)} %"
+    chance = "<0.001" if one.p < 0.001 else f"{one.p:.2g}"
+    return (what, one.factor, f"{percent(one.share)} %", span, one.low, one.high, chance)

@@ -1,0 +1,50 @@
+"""Makes sides of comparisons with invented, seeded figures, without any run directory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from reports.compare.side import Sample, Side
+from reports.metrics.metric import Metric, Of
+
+CLASSES = ("control", "meter", "video")
+TIMES = ("latency_mean", "latency_p50", "latency_p99", "round_trip_p99")
+SCATTER = 0.04  # of a figure between repetitions
+
+
+def sample(
+    seed: int,
+    values: Mapping[tuple[str, str], float],
+    levels: Mapping[str, str] | None = None,
+    schedule: str = "the same",
+) -> Sample:
+    """A sample with a value for each (figure, class); counts are messages, the others ms."""
+    metrics = {
+        (name, of): Metric(
+            name, of, value, "messages" if "messages" in name else "ms", 100, None, None, "made"
+        )
+        for (name, one), value in values.items()
+        for of in [Of(traffic_class=one)]
+    }
+    return Sample(f"r{seed}", dict(levels or {}), str(seed), schedule, {"topology": "made.yaml"}, metrics)
+
+
+def side(letter: str, samples: Sequence[Sample]) -> Side:
+    return Side(letter, f"study-{letter}", tuple(samples))
+
+
+def drawn(rng: np.random.Generator, seed: int, factor: float = 1.0) -> Sample:
+    """A run of a study: twelve latencies that scatter together and by themselves, and three counts of losses.
+
+    `factor` multiplies p99 of the class control.
+    """
+    together = rng.normal(0, SCATTER / 2)
+    values: dict[tuple[str, str], float] = {}
+    for place, one in enumerate(CLASSES):
+        for name in TIMES:
+            size = 20.0 * (place + 1) * (factor if (name, one) == ("latency_p99", "control") else 1.0)
+            values[name, one] = size * float(np.exp(together + rng.normal(0, SCATTER)))
+        values["messages_lost", one] = float(rng.poisson(3.0 * place))
+    return sample(seed, values)
