@@ -7,6 +7,7 @@ from reports.sections import (
     checks,
     claims,
     connections,
+    expect,
     headline,
     hosts,
     interruptions,
@@ -33,6 +34,7 @@ from reports.sections.section import Section
 
 # The verdict and the answer first, then what changed, then what is busiest, then the evidence.
 SECTIONS: tuple[Section, ...] = (
+    expect.section,
     trust.section,
     headline.section,
     trials.section,
