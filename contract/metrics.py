@@ -53,6 +53,12 @@ _STACKS = (
     "buffer_full", "send_full", "fragments_lost", "nobody", "unroutable", "sent_again",
     "timeouts", "gave_up", "not_accepted",
 )  # fmt: skip
+_CONNECTIONS: tuple[tuple[str, str, Known], ...] = (
+    ("handshake", "ms", "estimated"),
+    ("smoothed_rtt", "ms", "estimated"),
+    ("connection_seconds", "s", "estimated"),
+    ("connection_rate", "Mbit/s", "exact"),
+)
 
 METRICS: Mapping[str, Metric] = {
     **_spread("latency", "ms"),
@@ -117,12 +123,7 @@ METRICS: Mapping[str, Metric] = {
     "connection_retransmissions": Metric("segments", POINT),
     **{
         f"{name}_{at}": Metric(unit, POINT, known)
-        for name, unit, known in (
-            ("handshake", "ms", "estimated"),
-            ("smoothed_rtt", "ms", "estimated"),
-            ("connection_seconds", "s", "estimated"),
-            ("connection_rate", "Mbit/s", "exact"),
-        )
+        for name, unit, known in _CONNECTIONS
         for at in ("p50", "p99")
     },
     "throughput": Metric("frames/s", TRIAL),

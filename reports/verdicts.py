@@ -22,6 +22,7 @@ from reports.papers import paper_of
 from reports.sections.validation import guarantees
 from reports.study import Study, study_of_campaign, study_of_run
 
+MOST_NAMED = 5  # of runs that are not complete
 Planned = Callable[[Plan], tuple[Expectation, ...]]
 
 
@@ -55,8 +56,8 @@ def expected(cells: Sequence[Cell], planned: Planned = _stated) -> Iterator[Judg
 
 
 def on_conditions(study: Study, planned: Planned | None = None) -> Iterator[Judged]:
-    """Yields the verdicts on the expectations of a study: in each condition, over its repetitions. `planned`
-    gives other expectations than those of the file.
+    """Yields the verdicts on the expectations of a study: in each condition, over its repetitions; and one
+    that cannot be told if runs are not complete. `planned` gives other expectations than those of the file.
     """
     conditions: dict[tuple[str, str], list[Cell]] = {}
     for cell in study.cells:
@@ -65,6 +66,11 @@ def on_conditions(study: Study, planned: Planned | None = None) -> Iterator[Judg
         prefix = f"{study.named(*condition)}: " if len(conditions) > 1 else ""
         for one in expected(cells, planned or _stated):
             yield replace(one, name=f"{prefix}{one.name}")
+    stated = any((planned or _stated)(cell.run.plan) for cell in study.cells)
+    if stated and (absent := study.absent):
+        named = ", ".join(absent[:MOST_NAMED]) + (" and others" if len(absent) > MOST_NAMED else "")
+        text = f"{len(absent)} of {len(absent) + len(study.cells)} runs are not complete: {named}"
+        yield Judged("expectation", "all runs of the campaign", verdict.OPEN, text)
 
 
 def of_study(study: Study) -> Iterator[Judged]:

@@ -51,7 +51,7 @@ def expectations(directory: Path) -> list[tuple[str, str]]:
     found = judged.of(directory, "expectation") or []
     if not found:
         return []
-    counted = Counter(one.verdict for one in found)
+    counted = Counter(str(one.verdict) for one in found)
     lines = [(f"{judged.answer(found)}.", _colour(counted))]
     for word, colour in ((verdict.FAILS, "red"), (verdict.OPEN, "yellow")):
         lines += [(f"  {word}: {one.name}: {one.reason}", colour) for one in found if one.verdict == word]

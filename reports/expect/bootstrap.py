@@ -61,7 +61,7 @@ def block_length(values: Values) -> int:
     Econometric Reviews 23, 2004, section 3.2), and at least the cube root of the number of values.
     """
     n = len(values)
-    least = math.ceil(n ** (1 / 3))
+    least: int = math.ceil(n ** (1 / 3))
     centred = values - values.mean()
     variance = float(centred @ centred)
     if variance == 0:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import polars as pl
 
+from contract.metrics import PERCENTILES
 from contract.plan import DELIVERED, Bounds, Expectation
 from contract.verdict import FAILS, HOLDS, OPEN, Verdict
 from reports.cell import Cell
@@ -26,7 +27,10 @@ LONGEST_LINE = 10_000  # characters of a log's line that are searched
 
 
 def of_run(cell: Cell, one: Expectation) -> Judgement:
-    """The verdict on one expectation in one run."""
+    """The verdict on one expectation in one run; `cannot tell` if the run did not come to its end."""
+    state = cell.run.manifest.get("state")
+    if state != "complete":
+        return Judgement(OPEN, f"the run is not complete ({state or 'no end is recorded'})")
     if one.subject == "delivered":
         return _delivered(cell.run, one)
     if one.subject == "log":
@@ -52,7 +56,7 @@ def of_repetitions(cells: Sequence[Cell], one: Expectation) -> Judgement:
         return of_run(cells[0], one)
     if one.subject != "metric" or one.mode != "value":
         return together([(f"repetition {cell.repetition}", of_run(cell, one)) for cell in cells])
-    by_subject: dict[str, list[Value]] = {}
+    by_subject: dict[str, dict[int, Value]] = {}
     absent = []
     for cell in cells:
         measured = values(cell.run, cell.metrics, one, intervals=False)
@@ -60,19 +64,28 @@ def of_repetitions(cells: Sequence[Cell], one: Expectation) -> Judgement:
             absent.append(f"repetition {cell.repetition}: {measured}")
             continue
         for value in measured:
-            by_subject.setdefault(value.of, []).append(value)
-    parts = [(of, _over_seeds(found, one.bounds)) for of, found in by_subject.items()]
+            by_subject.setdefault(value.of, {})[cell.repetition] = value
+    there = len(cells) - len(absent)
+    for of, found in by_subject.items():
+        if len(found) < there:
+            absent.append(f"{of}: measured in {len(found)} of {len(cells)} repetitions")
+    parts = [(of, _over_seeds(found, one)) for of, found in by_subject.items()]
     return together([*parts, *(("", Judgement(OPEN, reason)) for reason in absent)])
 
 
-def _over_seeds(found: Sequence[Value], bounds: Bounds) -> Judgement:
-    if found[0].exact:
-        return together([(f"run {number}", of_value(value, bounds)) for number, value in enumerate(found, 1)])
-    mean = t_interval([value.value for value in found], "repetition")
-    first = found[0]
-    return of_value(
-        Value(first.of, mean.value, mean.low, mean.high, first.unit, False, mean.n, mean.method), bounds
-    )
+def _over_seeds(found: Mapping[int, Value], one: Expectation) -> Judgement:
+    """The verdict on the values of one subject, by the number of the repetition."""
+    (first, *_), several = found.values(), found.values()
+    if any(value.exact for value in several):
+        return together([(f"repetition {n}", of_value(value, one.bounds)) for n, value in found.items()])
+    mean = t_interval([value.value for value in several], "repetition")
+    low, high, method = mean.low, mean.high, mean.method
+    if one.name.rpartition("_")[2] in PERCENTILES:  # of few messages it is the largest, so always too small
+        low = None if any(value.low is None for value in several) else low
+        high = None if any(value.high is None for value in several) else high
+        if (mean.low, mean.high) != (low, high):
+            method += f"; a repetition of {min(value.n for value in several):,} messages does not bound it"
+    return of_value(Value(first.of, mean.value, low, high, first.unit, False, mean.n, method), one.bounds)
 
 
 def of_value(value: Value, bounds: Bounds) -> Judgement:
@@ -104,6 +117,8 @@ def _said(value: Value, word: Verdict) -> str:
     """The value with its interval and, where that leaves the verdict open, what would tell."""
     if value.exact:
         return "has not recovered" if value.value == float("inf") else f"{plain(value.value)} {value.unit}"
+    if not value.n and not value.exact:
+        return value.method
     if value.low is None and value.high is None:
         text = f"{plain(value.value)} {value.unit}, without an interval ({value.method})"
         return f"{text}; a longer hold would tell"
@@ -128,6 +143,8 @@ def _of_series(found: Moments, one: Expectation) -> Judgement:
     if one.mode == "eventually":
         return _eventually(found, places, one)
     wrong = [index for index, inside in enumerate(places) if inside == (one.mode == "never")]
+    if not wrong and found.unknown:
+        return Judgement(OPEN, found.unknown)
     if not wrong:
         least, most = min(found.values), max(found.values)
         return Judgement(HOLDS, f"{len(places)} intervals, from {plain(least)} to {plain(most)} {one.unit}")

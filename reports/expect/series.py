@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 
 import numpy as np
 import polars as pl
@@ -43,17 +44,22 @@ FATES: dict[str, tuple[pl.Expr, pl.Expr]] = {
 }
 ONCE = ("scheduled", "sent", "settled", "unsent")  # counted once for all receivers
 LINKS = {"link_carried": ("bps", 1e-6), "link_queue_max": ("backlog_packets", 1.0)}
+SAMPLED_NS = 1_000_000_000  # links and nodes are sampled once a second
+MOST_GAP = 2.5  # times the length of an interval without a sample: then the series does not cover its time
 NODES = {name: (column, factor) for column, (name, _, factor) in QUANTITIES.items()}
 
 
 @dataclass(frozen=True)
 class Moments:
-    """The values of one subject: each with the end of its interval, Unix ns."""
+    """The values of one subject: each with the end of its interval, Unix ns. `unknown` says which intervals
+    have no value; empty if all have one.
+    """
 
     of: str
     span: Span
     ends_ns: list[int]
     values: list[float]
+    unknown: str = ""
 
 
 def series(run: Run, one: Expectation) -> list[Moments] | str:
@@ -116,7 +122,16 @@ def _times(of: Of, rows: pl.DataFrame, name: str, span: Span, every_ns: int) -> 
         times = part.get_column(f"{what}_ns").to_numpy().astype(np.float64)
         ends.append(min(span.end_ns, span.start_ns + (int(number) + 1) * every_ns))
         found.append(statistic(times, quantile) * 1e-6)
-    return Moments(of.words, span, ends, found)
+    whole_ones = (span.end_ns - span.start_ns) // every_ns  # the last interval may be shorter
+    empty = whole_ones - sum(end <= span.start_ns + whole_ones * every_ns for end in ends)
+    return Moments(of.words, span, ends, found, _unknown(empty, whole_ones, what))
+
+
+def _unknown(empty: int, of: int, what: str) -> str:
+    if not empty:
+        return ""
+    text = f"no message of {empty} of {of} intervals has a {what.replace('_', ' ')}"
+    return f"{text}; longer intervals (`every`) or an expectation on messages_lost would tell"
 
 
 def _of_links(run: Run, one: Expectation, name: str, span: Span) -> Iterator[Moments]:
@@ -152,4 +167,8 @@ def _sampled(of: str, rows: pl.DataFrame, column: str, factor: float, span: Span
     place = ((pl.col("t_ns") - span.start_ns - 1) // every_ns).alias("place")
     value = pl.col(column).max() if column == "backlog_packets" else pl.col(column).mean()
     parts = known.group_by(place).agg(t_ns=pl.col("t_ns").max(), value=value * factor).sort("place")
-    return Moments(of, span, parts.get_column("t_ns").to_list(), parts.get_column("value").to_list())
+    times = parts.get_column("t_ns").to_list()
+    borders = [span.start_ns, *known.get_column("t_ns").sort().to_list(), span.end_ns]
+    gap_ns = max(after - before for before, after in pairwise(borders))
+    unknown = f"no sample for {gap_ns / 1e9:.3g} s" if gap_ns > MOST_GAP * max(every_ns, SAMPLED_NS) else ""
+    return Moments(of, span, times, parts.get_column("value").to_list(), unknown)

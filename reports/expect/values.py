@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
@@ -34,6 +34,8 @@ MAKERS: dict[str, tuple[Make, ...]] = {
     "received": (load_metrics, group_metrics),
     "sent": (load_metrics, group_metrics),
 }
+# Counts of messages that say nothing where none was sent.
+OF_SENT = tuple(f"messages_{fate}" for fate in ("lost", "duplicated", "reordered", "late", "unanswered"))
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ class Value:
 
 
 def values(
-    run: Run, metrics: Iterable[Metric], one: Expectation, *, intervals: bool = True
+    run: Run, metrics: Sequence[Metric], one: Expectation, *, intervals: bool = True
 ) -> list[Value] | str:
     """The values, or why there are none. `metrics` are those of the run's summary.json. Without `intervals`,
     values of messages have those of summary.json, which neglect correlation.
@@ -70,9 +72,18 @@ def values(
         metrics = [found for make in makers for found in make(run)]
     wanted = {**one.of, **({"event": one.after} if of_event and one.after else {})}
     found = [m for m in metrics if m.name == name_of(one) and m.unit == one.unit and fits(m.of, wanted)]
-    if one.name == LINK_RATE and "direction" not in one.of and found:
-        found = [max(found, key=lambda m: m.value)]
-    return [_value(run, m, intervals) for m in found] or f"no {one.name} was measured"
+    if not found:
+        return f"no {one.name} was measured"
+    if name_of(one) != one.name and "direction" not in one.of:  # throughput: of the busier direction
+        busier = max(found, key=lambda m: m.value)
+        return [replace(_value(run, busier, intervals), of=one.of["link"])]
+    silent = {m.of for m in metrics if m.name == "messages_sent" and not m.value}
+    return [_none(m) if m.name in OF_SENT and m.of in silent else _value(run, m, intervals) for m in found]
+
+
+def _none(m: Metric) -> Value:
+    """A count that says nothing, because its class sent no message."""
+    return Value(m.of.words, m.value, None, None, m.unit, False, 0, "no message was sent")
 
 
 def name_of(one: Expectation) -> str:
