@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 
 import numpy as np
+import polars as pl
 
 from contract.metrics import LINK_RATE, METRICS, PERCENTILES, RECOVERY
 from contract.plan import Expectation
@@ -18,6 +19,7 @@ from reports.metrics.links import link_metrics
 from reports.metrics.load import load_metrics
 from reports.metrics.messages import by_guarantee, held_messages, latency_metrics, message_metrics
 from reports.metrics.metric import Metric, Of
+from reports.metrics.stats import Estimate
 from reports.metrics.summary import summarise
 from reports.rundir import Run
 
@@ -105,7 +107,7 @@ def _value(run: Run, m: Metric, intervals: bool) -> Value:
     quantile = _of_messages(m)
     if quantile is None or not intervals:
         return Value(m.of.words, m.value, m.low, m.high, m.unit, False, m.n, m.method)
-    made = bootstrap.interval(_times(run, m), quantile or None)
+    made = _interval(run, m, quantile or None)
     low, high = (None if border is None else border * 1e-6 for border in (made.low, made.high))
     return Value(m.of.words, m.value, low, high, m.unit, False, made.n, made.method)
 
@@ -118,14 +120,19 @@ def _of_messages(m: Metric) -> float | None:
     return 0.0 if last == "mean" else PERCENTILES.get(last)
 
 
-def _times(run: Run, m: Metric) -> bootstrap.Values:
-    """The times in ns that a metric of messages is computed from, in the order of their schedule."""
+def _interval(run: Run, m: Metric, q: float | None) -> Estimate:
+    """The mean or quantile in ns of the times that a metric of messages is computed from."""
     table = held_messages(run)
     assert table is not None, "the metric was computed from it"
     rows = next(rows for of, rows in by_guarantee(table) if of == m.of)
     column = f"{m.name.rpartition('_')[0]}_ns"
-    times = rows.sort("scheduled_ns", "flow", "seq").get_column(column).drop_nulls()
-    return times.to_numpy().astype(np.float64)
+    known = rows.drop_nulls(column).sort("scheduled_ns", "flow", "seq")
+    times = known.get_column(column).to_numpy().astype(np.float64)
+    flows = known.select(pl.struct("flow", "receiver").n_unique()).item()
+    events = run.table("events")
+    happened = [] if events is None else events.filter("ok").get_column("t_ns").to_list()
+    borders = np.searchsorted(known.get_column("scheduled_ns").to_numpy(), happened).tolist()
+    return bootstrap.interval(times, q, flows, borders)
 
 
 def _recoveries(run: Run, one: Expectation) -> list[Value] | str:

@@ -215,6 +215,79 @@ def test_few_messages_give_no_upper_border_of_a_high_percentile() -> None:
     assert bootstrap.interval(values[:10], 0.5).low is None
 
 
+def test_flows_that_alternate_are_each_correlated() -> None:
+    """Neighbours are of different flows and independent; each flow by itself is correlated for long."""
+    random, flows = np.random.default_rng(3), 20
+    series = np.zeros((400, flows))
+    for k in range(1, len(series)):
+        series[k] = 0.8 * series[k - 1] + random.normal(size=flows)
+    values = series.ravel()
+    assert bootstrap.block_length(values, 1) == 20, "the least length: neighbours are independent"
+    assert bootstrap.block_length(values, flows) > 3 * flows
+
+
+def test_a_pattern_that_repeats_has_an_interval() -> None:
+    found = bootstrap.interval(np.tile([1.0, 2.0], 500), None)
+    assert found.low is not None and found.high is not None and found.low <= 1.5 <= found.high
+    assert found.high - found.low < 0.1
+
+
+def test_a_long_event_does_not_widen_what_it_does_not_touch() -> None:
+    """A third of the time has larger values: only with the borders of that event is there an interval."""
+    random = np.random.default_rng(5)
+    values = np.concatenate([10 + random.random(600), 30 + random.random(500), 10 + random.random(400)])
+    assert bootstrap.interval(values, None).low is None
+    assert bootstrap.interval(values, 0.5).high is None
+    mean = bootstrap.interval(values, None, borders=[600, 1100])
+    assert mean.low is not None and mean.high is not None and mean.low < values.mean() < mean.high
+    assert mean.high - mean.low < 0.2 and "between events" in mean.method
+    walk = np.concatenate([values, 50 + np.cumsum(random.normal(size=100))])
+    median = bootstrap.interval(walk, 0.5, borders=[600, 1100, 1500])
+    assert median.low is not None and median.high is not None and median.low <= median.value <= median.high
+
+
+def altered(run: Path, **columns: pl.Expr) -> Cell:
+    """The run with other columns of messages, judged by them."""
+    table = pl.read_parquet(run / "messages.parquet")
+    table.with_columns(**columns).write_parquet(run / "messages.parquet")
+    (run / "summary.json").unlink(missing_ok=True)
+    return cell_of(run)
+
+
+def test_where_nothing_was_sent_nothing_is_lost_or_kept(tmp_path: Path) -> None:
+    directory = write_run(tmp_path / "run", Shape(clients=3, ramp_s=3, hold_s=8))
+    none = pl.lit(None, pl.Int64)
+    run = altered(directory, sent_ns=none, received_ns=none, latency_ns=none)
+    count = {"name": "messages_lost", "unit": "messages", "bounds": Bounds(at_most=0)}
+    assert judgement(run, **count) == ("cannot tell", "no message was sent")
+    assert verdict(run, subject="delivered", name="exactly-once") == "cannot tell"
+    assert verdict(run, **count | {"name": "messages_received", "bounds": Bounds(at_least=1)}) == "fails"
+
+
+def test_an_interval_without_messages_is_no_good_one(tmp_path: Path) -> None:
+    directory = write_run(tmp_path / "run", Shape(clients=3, ramp_s=3, hold_s=20))
+    hold = json.loads((directory / "manifest.json").read_text())["phases"]["hold"]
+    silent = pl.col("scheduled_ns").is_between(hold[0] + 5 * 10**9, hold[0] + 9 * 10**9)
+    gone = {
+        c: pl.when(silent).then(None).otherwise(pl.col(c)).alias(c) for c in ("received_ns", "latency_ns")
+    }
+    run = altered(directory, **gone)
+    latency = {"name": "latency_p50", "unit": "ms", "mode": "always"}
+    word, reason = judgement(run, **latency, bounds=Bounds(below=10**6), every_ns=2 * 10**9)
+    assert word == "cannot tell" and "of 10 intervals has a latency" in reason
+    assert verdict(run, **latency, bounds=Bounds(below=10**6), every_ns=10**10) == "holds"
+    assert verdict(run, **latency, bounds=Bounds(below=0.001)) == "fails"
+
+
+def test_a_run_that_did_not_end_cannot_tell(tmp_path: Path) -> None:
+    directory = write_run(tmp_path / "run", Shape(clients=3, ramp_s=3, hold_s=8))
+    count = {"name": "messages_sent", "unit": "messages", "bounds": Bounds(above=0)}
+    assert verdict(cell_of(directory), **count) == "holds"
+    manifest = json.loads((directory / "manifest.json").read_text())
+    (directory / "manifest.json").write_text(json.dumps(manifest | {"state": "interrupted"}))
+    assert judgement(cell_of(directory), **count) == ("cannot tell", "the run is not complete (interrupted)")
+
+
 def expecting(run: Path, *stated: Expectation) -> Path:
     (run / "plan.json").write_text(to_json(replace(read_plan(run), expectations=stated)))
     return run
@@ -296,5 +369,15 @@ def test_a_campaign_is_judged_over_its_seeds(tmp_path: Path) -> None:
         of_runs == []
         and len([c for c in suites[-1] if str(c.get("classname")).endswith(".expectation")]) == 6
     )
+    small = Expectation("p99", "metric", "latency_p99", bounds=Bounds(below=10**6), unit="ms")
+    few = list(verdicts.on_conditions(study_of_campaign(directory), lambda _plan: (small,)))
+    assert {one.verdict for one in few} == {"cannot tell"}, "each repetition has too few messages for a p99"
+    assert "messages does not bound it" in few[0].reason
+    rest = "\n".join(json.dumps(line) for line in lines[1:])
+    (directory / "cells.jsonl").write_text(rest + "\n")
+    last = list(verdicts.on_conditions(study_of_campaign(directory), lambda _plan: (GOOD,)))[-1]
+    assert (last.verdict, last.reason) == (
+        "cannot tell", f"1 of 6 runs are not complete: {lines[0]['cell']}",
+    )  # fmt: skip
     again = list(verdicts.on_conditions(study_of_campaign(directory), lambda _plan: (BAD,)))
-    assert [one.verdict for one in again] == ["fails", "fails"]
+    assert [one.verdict for one in again] == ["fails", "fails", "cannot tell"]
