@@ -12,6 +12,7 @@ A line becomes the mapping that a topology file has for the same expectation.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from . import units
@@ -52,35 +53,40 @@ def mapping(text: str) -> dict[str, Any]:
 def _part(rest: str, data: dict[str, Any], bounds: dict[str, Any], modes: dict[str, Any]) -> str:
     """Reads one part of a line into the mappings; returns what is left of the line."""
     if found := _OF.match(rest):
-        data.update(_subjects(found[1]))
+        for key, name in _subjects(found[1]):
+            _add(data, key, name)
     elif found := _BOUND.match(rest):
-        bounds[OPERATORS[found[1]]] = " ".join(found[2].split())
+        _add(bounds, OPERATORS[found[1]], " ".join(found[2].split()))
     elif found := _CLAUSE.match(rest):
         word, rest = found[1], rest[found.end() :]
         if word in ("always", "eventually", "never"):
-            pattern = _WORD.match(rest) if rest.startswith('"') else None
-            modes[word] = _bare(pattern[1]) if pattern else None
+            pattern = _WORD.match(rest) if rest.startswith('"') or "log" in data else None
+            _add(modes, word, _bare(pattern[1]) if pattern else None)
             return rest[pattern.end() :] if pattern else rest
         given = (_DURATION if word in ("within", "every") else _WORD).match(rest)
         if given is None:
             raise units.UnitError(f"nothing follows `{word}`", EXAMPLE)
-        (modes if word == "within" else data)[word] = _bare(given[1])
+        _add(modes if word == "within" else data, word, _bare(given[1]))
         return rest[given.end() :]
     else:
         raise units.UnitError(f'"{rest.strip()[:30]}" is not understood', EXAMPLE)
     return rest[found.end() :]
 
 
-def _subjects(text: str) -> dict[str, Any]:
-    """Returns the keys of `class=site-a, qos=1`."""
-    found: dict[str, Any] = {}
+def _add(data: dict[str, Any], key: str, value: Any) -> None:
+    if key in data:
+        raise units.UnitError(f"`{key}` stands twice", "leave out one of them, or write two conditions")
+    data[key] = value
+
+
+def _subjects(text: str) -> Iterator[tuple[str, Any]]:
+    """Yields the keys and names of `class=site-a, qos=1`."""
     for part in text.split(","):
         key, equals, value = part.partition("=")
         if not equals or not key.strip() or not value.strip():
             raise units.UnitError(f'"{part.strip()}" is no KEY=NAME', 'write for example "[class=control]"')
         name = _bare(value.strip())
-        found[key.strip()] = int(name) if key.strip() in ("qos", "frame_bytes") and name.isdigit() else name
-    return found
+        yield key.strip(), int(name) if key.strip() in ("qos", "frame_bytes") and name.isdigit() else name
 
 
 def _bare(word: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -116,15 +117,20 @@ def _side(inside: bool, outside: bool) -> Verdict:
 def _said(value: Value, word: Verdict) -> str:
     """The value with its interval and, where that leaves the verdict open, what would tell."""
     if value.exact:
-        return "has not recovered" if value.value == float("inf") else f"{plain(value.value)} {value.unit}"
+        return "has not recovered" if value.value == math.inf else _amount(value)
     if not value.n and not value.exact:
         return value.method
     if value.low is None and value.high is None:
-        text = f"{plain(value.value)} {value.unit}, without an interval ({value.method})"
+        text = f"{_amount(value)}, without an interval ({value.method})"
         return f"{text}; a longer hold would tell"
     low, high = ("unknown" if border is None else plain(border) for border in (value.low, value.high))
-    text = f"{plain(value.value)} {value.unit} (95 %: {low} to {high}; {value.method}; n = {value.n:,})"
+    text = f"{_amount(value)} (95 %: {low} to {high}; {value.method}; n = {value.n:,})"
     return f"{text}; more messages or repetitions would tell" if word == OPEN else text
+
+
+def _amount(value: Value) -> str:
+    """The value with its unit; a unit such as "1 is even" explains the value and is left out."""
+    return plain(value.value) + ("" if value.unit[:1].isdigit() else f" {value.unit}")
 
 
 def within(value: float, bounds: Bounds) -> bool:
@@ -183,7 +189,7 @@ def _delivered(run: Run, one: Expectation) -> Judgement:
     if table is None:
         return Judgement(OPEN, "no messages were recorded")
     columns = {"traffic_class": "class", "guarantee": "guarantee"}
-    rows = table.filter([pl.col(columns[name]) == value for name, value in one.of.items()])
+    rows = table.filter(pl.lit(True), *(pl.col(columns[name]) == value for name, value in one.of.items()))
     here = pl.col("received_ns").is_not_null() | pl.col("replied_ns").is_not_null()
     due = rows.filter(pl.col("receiver").is_not_null() & ((pl.col("sent_ns").fill_null(0) > 0) | here))
     if due.is_empty():

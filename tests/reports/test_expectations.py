@@ -142,6 +142,7 @@ def test_delivered(run: Cell, tmp_path: Path) -> None:
     word, reason = judgement(run, subject="delivered", name="exactly-once")
     assert word == "fails" and "lost" in reason
     assert verdict(run, subject="delivered", name="at-most-once") == "holds"
+    assert verdict(run, subject="delivered", name="exactly-once", of={}) == "fails"
     good = write_run(tmp_path / "good", Shape(clients=3, ramp_s=3, hold_s=8))
     assert verdict(cell_of(good), subject="delivered", name="exactly-once") == "holds"
     table = pl.read_parquet(good / "messages.parquet")

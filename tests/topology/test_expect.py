@@ -45,6 +45,7 @@ def test_mapping_and_line_mean_the_same() -> None:
         (f"{{metric: recovery, after: {LABEL}, below: 10 s}}", f"'recovery < 10 s after \"{LABEL}\"'"),
         (f"{{delivered: exactly-once, class: {CLASS}}}", f'"delivered exactly-once [class={CLASS}]"'),
         ('{log: broker, never: "error"}', "'log broker never \"error\"'"),
+        ("{log: broker, eventually: ready}", "log broker eventually ready"),
         ("{event: failed, never: true}", "event failed never"),
         (
             "{metric: messages_received, eventually: {above: 100, within: 20 s}}",
@@ -113,6 +114,11 @@ MISTAKES = {
     "{metrics: latency_p99}": ("[0].metrics", 'did you mean "metric"?'),
     "latency_p99[class=client.pub] ~ 5 ms": ("[0]", "is not understood"),
     '"latency_p99[class] < 5 ms"': ("is no KEY=NAME", "class=control"),
+    "latency_p99 < 5 ms < 6 ms": ("`below` stands twice", "two conditions"),
+    '"latency_p99[class=a, class=b] < 6 ms"': ("`class` stands twice", "two conditions"),
+    "{metric: throughput, at_least: 9 Mbit/s}": ("the metric in frames/s", "`link: NAME`"),
+    "{metric: latency_p99, below: 5 ms, every: 2 s}": ("[0].every: no series is judged", "always"),
+    "{log: broker, never: x, every: 2 s}": ("[0].every: no series is judged", "always"),
     "latency_p99 < 5 ms within 3 s": ("`within` belongs to `eventually`", "eventually within"),
 }  # fmt: skip
 

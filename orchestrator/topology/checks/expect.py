@@ -31,6 +31,8 @@ def examine(report: Report, place: Path, one: Expect) -> None:
         return
     if one.during is not None and one.after is not None:
         report.add((*place, "after"), one.after, "stands beside `during`", "write one of the two")
+    if "every" in one.model_fields_set and (one.metric is None or not modes(one)):
+        report.add((*place, "every"), None, "no series is judged", "leave it out, or write `always`")
     {"metric": _metric, "delivered": _delivered, "log": _log, "event": _event}[subjects[0]](
         report, place, one
     )
@@ -113,7 +115,9 @@ def _bounds(report: Report, place: Path, holder: Expect | Series, found: Metric)
             try:
                 amounts[key] = condition.amount(found.unit, value)
             except units.UnitError as error:
-                report.add((*place, key), value, error.rule, error.remedy)
+                trial = found is METRICS[LINK_RATE]  # without `link`
+                remedy = "for the rate of a link write `link: NAME`" if trial else error.remedy
+                report.add((*place, key), value, error.rule, remedy)
                 return
     if not amounts:
         report.add(place, None, "has no bound", f"write one of {', '.join(BOUNDS)}")
