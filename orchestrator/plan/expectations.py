@@ -37,6 +37,8 @@ def plan_expectations(stated: Stated, plan: Plan) -> tuple[Expectation, ...]:
 def _names(plan: Plan) -> dict[str, set[str]]:
     """The names of a plan that expectations may use, by the key in the file."""
     groups = {node.group for node in plan.nodes}
+    told = {name for event in plan.events if event.action in ("run", "start") for name in event.targets}
+    writers = [node for node in plan.nodes if node.name in told or any(one.process for one in node.software)]
     labels = {event.label for event in plan.events}
     guarantees = {d.guarantee.name for flow in plan.flows for d in flow.deliveries}
     return {
@@ -47,14 +49,18 @@ def _names(plan: Plan) -> dict[str, set[str]]:
         "group": groups,
         "capture": {point.name for point in plan.captures},
         "flow": {flow.name for flow in plan.flows},
-        "log": groups | {node.name for node in plan.nodes},
+        "log": {name for node in writers for name in (node.name, node.group)},
         "during": labels,
         "after": labels,
         "event": labels | set(STEPS),
     }
 
 
-_CALLED = {"during": "event of the timeline", "after": "event of the timeline", "log": "node or group"}
+_CALLED = {
+    "during": "event of the timeline",
+    "after": "event of the timeline",
+    "log": "node or group with programs that write logs",
+}
 
 
 def _unknown(document: Document, place: Path, one: Expect, names: dict[str, set[str]]) -> Iterator[Problem]:

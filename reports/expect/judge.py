@@ -3,28 +3,20 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
-
-import polars as pl
 
 from contract.metrics import PERCENTILES
-from contract.plan import DELIVERED, Bounds, Expectation
+from contract.plan import Bounds, Expectation
 from contract.verdict import FAILS, HOLDS, OPEN, Verdict
 from reports.cell import Cell
 from reports.claims.verdict import Judgement
+from reports.expect import observed
 from reports.expect.series import Moments, series
-from reports.expect.span import first_ns, narrowed, span_of, whole_ns
 from reports.expect.values import Value, values
 from reports.metrics.stats import t_interval
 from reports.numbers import plain
-from reports.rundir import Run
 
-LOGS = "raw/logs"
 MOST_REASONS = 5  # of the parts of an expectation
-SHOWN = 100  # characters of a line of a log
-LONGEST_LINE = 10_000  # characters of a log's line that are searched
 
 
 def of_run(cell: Cell, one: Expectation) -> Judgement:
@@ -33,11 +25,11 @@ def of_run(cell: Cell, one: Expectation) -> Judgement:
     if state != "complete":
         return Judgement(OPEN, f"the run is not complete ({state or 'no end is recorded'})")
     if one.subject == "delivered":
-        return _delivered(cell.run, one)
+        return observed.delivered(cell.run, one)
     if one.subject == "log":
-        return _log(cell.run, one)
+        return observed.log(cell.run, one)
     if one.subject == "event":
-        return _event(cell.run, one)
+        return observed.event(cell.run, one)
     if one.mode != "value":
         found = series(cell.run, one)
         if isinstance(found, str):
@@ -176,96 +168,6 @@ def _eventually(found: Moments, places: list[bool], one: Expectation) -> Judgeme
 def _moment(found: Moments, index: int, unit: str) -> str:
     seconds = (found.ends_ns[index] - found.span.start_ns) / 1e9
     return f"{plain(found.values[index])} {unit} after {plain(seconds)} s"
-
-
-def _delivered(run: Run, one: Expectation) -> Judgement:
-    """Judges all messages that were sent, message by message, whatever their protocol guarantees."""
-    if one.during or one.after:
-        span = span_of(run, one)
-        if span is None:
-            return Judgement(OPEN, f"the event {one.during or one.after} did not happen in the hold")
-        run = narrowed(run, span)
-    table = run.table("messages")
-    if table is None:
-        return Judgement(OPEN, "no messages were recorded")
-    columns = {"traffic_class": "class", "guarantee": "guarantee"}
-    rows = table.filter(pl.lit(True), *(pl.col(columns[name]) == value for name, value in one.of.items()))
-    here = pl.col("received_ns").is_not_null() | pl.col("replied_ns").is_not_null()
-    due = rows.filter(pl.col("receiver").is_not_null() & ((pl.col("sent_ns").fill_null(0) > 0) | here))
-    if due.is_empty():
-        return Judgement(OPEN, "no message was sent to an expected receiver")
-    asked = pl.col("pattern") == "request"
-    missing = due.filter(~here | (asked & pl.col("replied_ns").is_null()))
-    flying = missing.filter(~pl.col("outcome").is_in(["settled", "sent"])).height
-    twice = due.filter((pl.col("copies") > 1) | (pl.col("replies") > 1)).height
-    lossless, single = DELIVERED[one.name]
-    lost = missing.height - flying
-    counts = [f"{lost:,} lost"] * bool(lossless and lost) + [f"{twice:,} twice"] * bool(single and twice)
-    of = f"of {due.height:,} deliveries"
-    if counts:
-        return Judgement(FAILS, f"{', '.join(counts)} {of}")
-    if lossless and flying:
-        return Judgement(
-            OPEN, f"{flying:,} {of} were not settled when the run ended; a longer drain would tell"
-        )
-    return Judgement(HOLDS, f"all {due.height:,} deliveries")
-
-
-def _log(run: Run, one: Expectation) -> Judgement:
-    nodes = [node.name for node in run.plan.nodes if one.name in (node.name, node.group)]
-    files = [file for node in nodes for file in sorted((run.path / LOGS).glob(f"{node}.*.log"))]
-    files = [file for file in files if file.is_file() and not file.is_symlink()]
-    if not files:
-        return Judgement(OPEN, f"there is no log of {one.name} in {LOGS}")
-    pattern = re.compile(one.pattern, re.IGNORECASE)
-    found = [(file, number, line) for file in files for number, line in _lines(file) if pattern.search(line)]
-    if not found:
-        word = HOLDS if one.mode == "never" else FAILS
-        return Judgement(word, f"no line of {len(files)} log{'s' * (len(files) > 1)} has it")
-    file, number, line = found[0]
-    word = FAILS if one.mode == "never" else HOLDS
-    more = f" and {len(found) - 1:,} more" if len(found) > 1 else ""
-    return Judgement(word, f"{LOGS}/{file.name}:{number}: {line.strip()[:SHOWN]}{more}")
-
-
-def _lines(file: Path) -> Iterator[tuple[int, str]]:
-    with file.open(encoding="utf-8", errors="replace") as opened:
-        for number, line in enumerate(opened, 1):
-            yield number, line[:LONGEST_LINE]
-
-
-def _event(run: Run, one: Expectation) -> Judgement:
-    """Judges whether an event of the timeline was applied, or a step of a session happened."""
-    span = span_of(run, one) if one.during or one.after else whole_ns(run)
-    if span is None:
-        return Judgement(OPEN, f"the event {one.during or one.after} did not happen in the hold")
-    labels = {event.label for event in run.plan.events}
-    times = _labelled(run, one.name) if one.name in labels else _steps(run, one.name)
-    if times is None:
-        return Judgement(OPEN, "no events were recorded")
-    inside = times.filter((times >= span.start_ns) & (times <= span.end_ns)).sort()
-    if inside.is_empty():
-        short = one.within_ns is not None and span.end_ns < span.start_ns + one.within_ns
-        word = HOLDS if one.mode == "never" else OPEN if short else FAILS
-        return Judgement(word, "has not happened" + (", but the time ended early" if short else ""))
-    after_ns = int(inside[0]) - span.start_ns
-    often = "once" if inside.len() == 1 else f"{inside.len():,} times, first"
-    said = f"{often} after {plain(after_ns / 1e9)} s"
-    if one.mode == "never":
-        return Judgement(FAILS, said)
-    return Judgement(HOLDS if one.within_ns is None or after_ns <= one.within_ns else FAILS, said)
-
-
-def _labelled(run: Run, label: str) -> pl.Series | None:
-    events = run.table("events")
-    if events is None or first_ns(events, label) is None:
-        return None if events is None else pl.Series([], dtype=pl.Int64)
-    return events.filter((pl.col("label") == label) & pl.col("ok")).get_column("t_ns")
-
-
-def _steps(run: Run, what: str) -> pl.Series | None:
-    sessions = run.table("sessions")
-    return None if sessions is None else sessions.filter(pl.col("what") == what).get_column("t_ns")
 
 
 def together(parts: Sequence[tuple[str, Judgement]]) -> Judgement:

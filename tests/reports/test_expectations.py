@@ -179,6 +179,10 @@ def test_logs(run: Cell) -> None:
     assert verdict(run, **log, mode="never", pattern="panic") == "holds"
     assert verdict(run, **log, mode="eventually", pattern="^start") == "holds"
     assert verdict(run, **log, mode="eventually", pattern="ready") == "fails"
+    none = log | {"name": "client1"}
+    assert judgement(run, **none, mode="eventually", pattern="x") == (
+        "cannot tell", "there is no log of client1 in raw/logs",
+    )  # fmt: skip
 
 
 def test_events(run: Cell) -> None:

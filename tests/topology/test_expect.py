@@ -88,6 +88,7 @@ MISTAKES = {
         '[0].during: "rain": no event of the timeline is called that', f"{LABEL}",
     ),
     "{log: brokr, never: error}": ('[0].log: "brokr": no node or group', 'did you mean "broker"?'),
+    "{log: client, never: error}": ('[0].log: "client": no node or group with programs', "broker"),
     "{event: disconected, never: true}": ('[0].event: "disconected"', 'did you mean "disconnected"?'),
     "{metric: latency_p99, below: 5 Mbit/s}": ('[0].below: "5 Mbit/s"', "20 ms"),
     "{metric: latency_p99, below: 5}": ("[0].below: 5: has no unit", "5 ms"),
