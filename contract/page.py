@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, NotRequired, Union, get_args, get_origin, get_type_hints
 
 from . import manifest
-from .plan import flows, hosts, network, plan, queues, software, tolerance, traces
+from .plan import expectations, flows, hosts, network, plan, queues, software, tolerance, traces
 from .tables import TABLES, Column, Table
 
 PAGES = Path(__file__).resolve().parents[1] / "docs" / "contracts"
@@ -60,7 +60,7 @@ Written by reports: `report/index.html`, `report/figures/*.svg|vl.json`, `report
 
 def pages() -> dict[str, str]:
     """Returns the Markdown of each page, by the page's name."""
-    parts = (plan, network, flows, software, queues, traces, hosts, tolerance)
+    parts = (plan, network, flows, software, queues, traces, hosts, tolerance, expectations)
     made = [kind for part in parts for kind in vars(part).values() if _own(kind, part)]
     return {
         "plan.md": PLAN + "\n" + "\n".join(entry(kind.__name__, kind, fields(kind)) for kind in made),

@@ -17,7 +17,7 @@ from contract.verdict import Verdict
 
 NAME = "verdicts.json"
 FORMAT = 1
-Subject = Literal["proof", "guarantee", "check", "claim"]
+Subject = Literal["proof", "guarantee", "check", "claim", "expectation"]
 Counts = dict[str, dict[str, int]]  # {"proof": {"holds": 6}}
 
 
@@ -89,6 +89,29 @@ def known(directory: Path) -> Counts:
         }
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return {}
+
+
+def unmet(judged: Counts) -> Verdict:
+    """The worst verdict on the expectations; `holds` without any."""
+    words = judged.get("expectation", {})
+    return next((word for word in verdict.ORDER if words.get(word)), verdict.HOLDS)
+
+
+def answer(found: Sequence[Judged]) -> str:
+    """The verdicts on the expectations in one sentence: "2 of 7 expectations fail, 1 cannot be told"; empty
+    without any.
+    """
+    words = Counter(one.verdict for one in found if one.of == "expectation")
+    total, failed, open_ = words.total(), words[verdict.FAILS], words[verdict.OPEN]
+    if not total:
+        return ""
+    named = f"{total} expectation{'s' if total > 1 else ''}"
+    if not failed and not open_:
+        return f"All {named} hold" if total > 1 else "The expectation holds"
+    parts = [f"{failed} of {named} fail{'s' if failed == 1 else ''}"] if failed else []
+    if open_:
+        parts.append(f"{open_}{'' if failed else f' of {named}'} cannot be told")
+    return ", ".join(parts)
 
 
 def untold(judged: Counts) -> int:

@@ -1,8 +1,8 @@
 """Writes the verdicts of a run or a campaign as a JUnit file, which continuous integration shows.
 
-A case passes only if its verdict is `holds`. A guarantee, proof or claim that fails is a failure. A run that
-failed or is suspect is an error, because its figures cannot be trusted. A case that was not run, or whose
-verdict is `cannot tell`, is skipped, with the reason.
+A case passes only if its verdict is `holds`. An expectation, guarantee, proof or claim that fails is a
+failure. A run that failed or is suspect is an error, because its figures cannot be trusted. A case that was
+not run, or whose verdict is `cannot tell`, is skipped, with the reason.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ WORDS: dict[str, Word] = {HOLDS: "passed", GIVEN: "passed", FAILS: "failure"}
 class Case:
     """One JUnit case: the subject of a verdict, its name, the result and the reason."""
 
-    of: str  # run, proof, guarantee, check, claim
+    of: str  # run, expectation, proof, guarantee, check, claim
     name: str
     word: Word
     reason: str = ""
@@ -36,7 +36,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Suite:
-    """One JUnit suite: the verdicts of one run, or the claims of a campaign as a whole."""
+    """One JUnit suite: the verdicts of one run, or those of a campaign as a whole."""
 
     name: str
     cases: tuple[Case, ...]
@@ -101,13 +101,13 @@ def _legal(text: str) -> str:
 
 
 def _of_study(study: Study) -> Iterator[Suite]:
-    judged, of_works = read_or_made(study)
-    claims = tuple(map(_case_of, of_works))
+    judged, of_whole = read_or_made(study)
+    whole = tuple(map(_case_of, of_whole))
     for cell in study.cells:
-        cases = (*_run(cell), *map(_case_of, judged[cell.name]), *(claims if study.single else ()))
+        cases = (*_run(cell), *map(_case_of, judged[cell.name]), *(whole if study.single else ()))
         yield Suite(cell.run.lab if study.single else cell.name, cases, _properties(cell))
-    if not study.single and claims:
-        yield Suite(study.title, claims)
+    if not study.single and whole:
+        yield Suite(study.title, whole)
 
 
 def _of_campaign(directory: Path) -> Iterator[Suite]:

@@ -94,6 +94,17 @@ class Study:
         return f"{scenario}, {series}"
 
     @property
+    def absent(self) -> list[str]:
+        """The names of the planned or failed runs of a campaign that are not complete, or cannot be read."""
+        known = {cell.name for cell in self.cells}
+        names = [str(line.get("cell")) for line in self.failed]
+        if not self.single:
+            names += [
+                str(cell.get("cell")) for cell in _about(self.root / "campaign.json").get("cells") or ()
+            ]
+        return [name for name in dict.fromkeys(names) if name not in known]
+
+    @property
     def repetitions(self) -> int:
         return max((c.repetition for c in self.cells), default=1)
 

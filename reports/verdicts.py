@@ -7,18 +7,23 @@ version, is judged when its verdicts are needed, with its old words translated.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from contract import findings, regular, verdict
+from contract.plan import Expectation, Plan
 from reports import judged
 from reports.cell import Cell
+from reports.expect import judge
 from reports.judged import Judged
 from reports.papers import paper_of
 from reports.sections.validation import guarantees
 from reports.study import Study, study_of_campaign, study_of_run
+
+MOST_NAMED = 5  # of runs that are not complete
+Planned = Callable[[Plan], tuple[Expectation, ...]]
 
 
 def of_cell(cell: Cell, guaranteed: Iterable[dict[str, Any]]) -> Iterator[Judged]:
@@ -38,6 +43,43 @@ def of_cell(cell: Cell, guaranteed: Iterable[dict[str, Any]]) -> Iterator[Judged
         )
 
 
+def _stated(plan: Plan) -> tuple[Expectation, ...]:
+    """The expectations of the file that a plan was made from."""
+    return plan.expectations
+
+
+def expected(cells: Sequence[Cell], planned: Planned = _stated) -> Iterator[Judged]:
+    """Yields the verdicts on the expectations over the repetitions of one condition."""
+    for one in planned(cells[0].run.plan):
+        found = judge.of_repetitions(cells, one)
+        yield Judged("expectation", one.text, found.verdict, found.reason)
+
+
+def on_conditions(study: Study, planned: Planned | None = None) -> Iterator[Judged]:
+    """Yields the verdicts on the expectations of a study: in each condition, over its repetitions; and one
+    that cannot be told if runs are not complete. `planned` gives other expectations than those of the file.
+    """
+    conditions: dict[tuple[str, str], list[Cell]] = {}
+    for cell in study.cells:
+        conditions.setdefault((cell.scenario, cell.series), []).append(cell)
+    for condition, cells in conditions.items():
+        prefix = f"{study.named(*condition)}: " if len(conditions) > 1 else ""
+        for one in expected(cells, planned or _stated):
+            yield replace(one, name=f"{prefix}{one.name}")
+    stated = any((planned or _stated)(cell.run.plan) for cell in study.cells)
+    if stated and (absent := study.absent):
+        named = ", ".join(absent[:MOST_NAMED]) + (" and others" if len(absent) > MOST_NAMED else "")
+        text = f"{len(absent)} of {len(absent) + len(study.cells)} runs are not complete: {named}"
+        yield Judged("expectation", "all runs of the campaign", verdict.OPEN, text)
+
+
+def of_study(study: Study) -> Iterator[Judged]:
+    """Yields the verdicts on the study as a whole: claims and, of a campaign, expectations."""
+    if not study.single:
+        yield from on_conditions(study)
+    yield from of_claims(study)
+
+
 def of_claims(study: Study) -> Iterator[Judged]:
     """Yields the verdicts on the claims of the paper that the study repeats; none without a paper."""
     paper = paper_of(study)
@@ -50,17 +92,23 @@ def by_cell(study: Study) -> dict[str, tuple[Judged, ...]]:
     rows: dict[str, list[dict[str, Any]]] = {}
     for row in guarantees(study).to_dicts():
         rows.setdefault(str(row["cell"]), []).append(row)
-    return {cell.name: tuple(of_cell(cell, rows.get(cell.name, ()))) for cell in study.cells}
+    return {
+        cell.name: (
+            *(expected([cell]) if study.single else ()),  # of a campaign: over its repetitions
+            *of_cell(cell, rows.get(cell.name, ())),
+        )
+        for cell in study.cells
+    }
 
 
 def write(study: Study) -> None:
-    """Writes verdicts.json: the verdicts (of a run its own and its paper's claims; of a campaign the claims),
-    the counts of all verdicts, and why each suspect run is suspect.
+    """Writes verdicts.json: the verdicts (of a run its own and its paper's claims; of a campaign its
+    expectations and claims), the counts of all verdicts, and why each suspect run is suspect.
     """
     own = by_cell(study)
-    claims = list(of_claims(study))
-    found = [*(own[study.cells[0].name] if study.single else ()), *claims]
-    counted = judged.counts([*claims, *(one for of in own.values() for one in of)])
+    whole = list(of_study(study))
+    found = [*(own[study.cells[0].name] if study.single else ()), *whole]
+    counted = judged.counts([*whole, *(one for of in own.values() for one in of)])
     suspect = {cell.name: findings.why(cell.run.manifest) for cell in study.cells}
     data = {
         "format": judged.FORMAT,
@@ -72,8 +120,8 @@ def write(study: Study) -> None:
 
 
 def read_or_made(study: Study) -> tuple[dict[str, tuple[Judged, ...]], tuple[Judged, ...]]:
-    """The verdicts on each run, and those on the study's claims: from verdicts.json, or judged now if it is
-    missing.
+    """The verdicts on each run, and those on the study as a whole: from verdicts.json, or judged now if it is
+    missing. Of a campaign, expectations stand only among the latter.
     """
     written = {cell.name: judged.read(cell.run.path) for cell in study.cells}
     made = by_cell(study) if any(found is None for found in written.values()) else {}
@@ -81,8 +129,12 @@ def read_or_made(study: Study) -> tuple[dict[str, tuple[Judged, ...]], tuple[Jud
         name: made[name] if found is None else tuple(one for one in found if one.of != "claim")
         for name, found in written.items()
     }
-    claims = judged.of(study.root, "claim")
-    return own, tuple(of_claims(study) if claims is None else claims)
+    if not study.single:
+        own = {name: tuple(one for one in of if one.of != "expectation") for name, of in own.items()}
+    known = judged.read(study.root)
+    if known is None:
+        return own, tuple(of_study(study))
+    return own, tuple(one for one in known if one.of == "claim" or not study.single)
 
 
 def counted(directory: Path) -> judged.Counts:
@@ -96,5 +148,5 @@ def counted(directory: Path) -> judged.Counts:
     if written.exists() and written.stat().st_mtime_ns >= ended.stat().st_mtime_ns:
         return judged.known(directory)
     study = study_of_campaign(directory) if campaign else study_of_run(directory)
-    own, claims = read_or_made(study)
-    return judged.counts([*claims, *(one for of in own.values() for one in of)])
+    own, whole = read_or_made(study)
+    return judged.counts([*whole, *(one for of in own.values() for one in of)])

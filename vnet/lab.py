@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .run import Run
 
 UNABLE = 4  # docs/contracts/exit-statuses.md: this machine cannot carry the lab
+UNMET, UNTOLD = 7, 8  # an expectation fails, or it cannot be told whether it holds; the answer says which
 SHOWN = 20  # lines of a command's output in a failure
 
 
@@ -297,6 +298,23 @@ class Lab:
         if failed:
             raise LabError("\n".join(["links that fail their proof:", *failed]))
 
+    def expect(self, *conditions: str) -> None:
+        """Raises LabError unless every condition holds in the run of the scenario; with the reason, also if
+        one cannot be told. A condition is a line as in a topology's `expect`, such as
+        `"latency_p99[class=a] < 5 ms"`; without one, the file's own expectations count.
+        """
+        __tracebackhide__ = True
+        path = self.run.path
+        answer = self._vnet("expect", str(path), "--json", "--", *conditions)
+        wrong = [one for one in answer["expectations"] if one["verdict"] != "holds"]
+        if wrong:
+            lines = [f"  {one['verdict']}: {one['expectation']}: {one['reason']}" for one in wrong]
+            raise LabError(
+                "\n".join(
+                    [f"{len(wrong)} of {len(answer['expectations'])} expectations do not hold:", *lines]
+                )
+            )
+
     def ask(self, command: str, *words: str, may_fail: bool = False) -> Any:
         """Runs one `vnet` command on the lab and returns its answer; LabError if the lab is not up."""
         __tracebackhide__ = True
@@ -316,7 +334,8 @@ class Lab:
             text=True,
             stdin=subprocess.DEVNULL,
         )
-        if done.returncode and not (may_fail and done.returncode == 1 and done.stdout):
+        answered = (1, UNMET, UNTOLD) if may_fail else (UNMET, UNTOLD)
+        if done.returncode and not (done.returncode in answered and "--json" in words and done.stdout):
             said = done.stderr.strip() or f"exit status {done.returncode}"
             if done.returncode == UNABLE:
                 raise UnableError(said)

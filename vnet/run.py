@@ -58,9 +58,9 @@ class Run:
 
     @cached_property
     def verdicts(self) -> pl.DataFrame:
-        """One row for each verdict: of (proof, guarantee, check or claim), name, verdict (holds, fails,
-        cannot tell; for claims also by construction), reason. LoadError for a run of an earlier version that
-        `vnet report` has not yet judged.
+        """One row for each verdict: of (expectation, proof, guarantee, check or claim), name, verdict
+        (holds, fails, cannot tell; for claims also by construction), reason. LoadError for a run of an
+        earlier version that `vnet report` has not yet judged.
         """
         found = files.read_json(self.path / "verdicts.json", JUDGE)["verdicts"]
         return files.rows(_in_todays_words(retired.judged(found)))

@@ -85,6 +85,13 @@ class Topology:
         self._data.setdefault("timeline", []).append(_plain_keys({"at": at} | keys))
         return self
 
+    def expect(self, *lines: str, **keys: Any) -> Self:
+        """Add expectations: lines such as `"latency_p99[class=a] < 5 ms"`, or one as keys of the file:
+        `metric="latency_p99", class_="a", below="5 ms"`.
+        """
+        self._data.setdefault("expect", []).extend([*lines, *([_plain_keys(keys)] if keys else [])])
+        return self
+
     def phases(self, **keys: Any) -> Self:
         """Set keys of the file's `run`, the lengths of the phases: `hold="20 s"`, `drain`,
         `connect_interval`.

@@ -1,5 +1,6 @@
 """Defines the plan: data that describe a lab before it is made. Imports the standard library only."""
 
+from .expectations import DELIVERED, Bounds, Expectation
 from .flows import Delivery, Flow, Guarantee, Pattern, Payload, Rate, Schedule, Spread
 from .hosts import Host, Tunnel
 from .network import WAYS, Capture, Direction, Impairment, Interface, Link, Neighbour, Route, Segment, Slot
@@ -9,18 +10,21 @@ from .software import REFLECT_DSCP, File, Probe, Process, Program, Session, Soft
 from .traces import State, Trace
 
 __all__ = [
+    "DELIVERED",
     "NO_PLAN",
     "PHASES",
     "PLAN_FORMAT",
     "REFLECT_DSCP",
     "WAYS",
     "Band",
+    "Bounds",
     "Cake",
     "Capture",
     "Delivery",
     "Direction",
     "Discipline",
     "Event",
+    "Expectation",
     "Fifo",
     "File",
     "Flow",

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 from ..codec import build
+from .expectations import Expectation
 from .flows import Flow
 from .hosts import Host, Tunnel
 from .network import WAYS, Capture, Impairment, Interface, Link, Neighbour, Route, Segment
@@ -154,6 +155,7 @@ class Plan:
     proof: ProofSettings = field(default_factory=ProofSettings)
     hosts: tuple[Host, ...] = ()  # that carry the lab together; none: it is whole on one machine
     tunnels: tuple[Tunnel, ...] = ()  # between hosts
+    expectations: tuple[Expectation, ...] = ()  # that reports judge
     format: int = PLAN_FORMAT
 
     def sessions(self) -> Iterator[tuple[Node, Software, Session]]:

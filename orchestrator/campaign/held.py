@@ -124,12 +124,19 @@ def _held(path: Path, kind: str) -> Entry | None:
     marks = sorted(path.rglob(manifest.NAME)) if kind == CAMPAIGN else [path / manifest.NAME]
     runs = [mark.parent for mark in marks if mark.is_file() or kind == RUN]
     words = [_word(run) for run in runs]
+    words += _expected(path)  # of a campaign over its repetitions
     if kind == CAMPAIGN and _is_locked(path):
         words.append(RUNNING)
     size, captures = _sizes(path)
     times = [m.stat().st_mtime for m in (*marks, path / "campaign.json", path / "plan.json") if m.is_file()]
     word = next((w for w in WORDS if w in words), NO_VERDICT)
     return Entry(path, kind, len(runs), size, captures, max(times, default=0.0), word)
+
+
+def _expected(path: Path) -> list[str]:
+    """The worst verdict on the expectations of a run or campaign; none without any."""
+    counted = judged.known(path)
+    return [judged.unmet(counted)] if counted.get("expectation") else []
 
 
 def _word(run: Path) -> str:

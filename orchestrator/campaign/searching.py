@@ -6,11 +6,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from contract.verdict import HOLDS
 from orchestrator.campaign import journal
+from orchestrator.plan.expectations import planned
 from orchestrator.topology import Campaign, Cell
-from orchestrator.topology.search import Bound, Trial, next_values
+from orchestrator.topology.search import Bound, Search, Trial, next_values
 
 if TYPE_CHECKING:
+    from reports.cell import Cell as RunCell
     from reports.metrics.metric import Metric
 
 
@@ -21,8 +24,7 @@ def further(campaign: Campaign, directory: Path) -> list[Trial]:
     """
     if not campaign.searches:
         return []
-    from reports.metrics.summary import measured  # imported here: most campaigns have no search
-    from reports.rundir import read_run
+    from reports.study import study_of_run  # imported here: most campaigns have no search
 
     done = journal.latest(directory)
     found = []
@@ -31,10 +33,10 @@ def further(campaign: Campaign, directory: Path) -> list[Trial]:
             continue
         tried: dict[str, dict[int, bool]] = {name: {} for name in campaign.searches}
         for cell in cells:
-            metrics = measured(read_run(directory / done[cell.name]["run_dir"]))
+            (run,) = study_of_run(directory / done[cell.name]["run_dir"]).cells
             for name, search in campaign.searches.items():
                 value = cell.levels[name]
-                tried[name][value] = tried[name].get(value, True) and holds(search.holds, metrics)
+                tried[name][value] = tried[name].get(value, True) and _passed(search, run)
         if (values := next_values(campaign.searches, tried)) is not None:
             number = 1 + max(cell.point.number for cell in cells if cell.point)
             levels = {name: level for name, level in cells[0].levels.items() if name not in campaign.searches}
@@ -49,6 +51,14 @@ def _combinations(campaign: Campaign) -> Iterator[Sequence[Cell]]:
         levels = {name: str(level) for name, level in cell.levels.items() if name not in campaign.searches}
         groups.setdefault((cell.topology, *sorted(levels.items())), []).append(cell)
     yield from groups.values()
+
+
+def _passed(search: Search, run: RunCell) -> bool:
+    """Whether a run keeps all that a search wants."""
+    from reports.expect.judge import of_run
+
+    kept = all(of_run(run, planned(one)).verdict == HOLDS for one in search.expect)
+    return kept and holds(search.holds, run.metrics)
 
 
 def holds(bounds: Iterable[Bound], metrics: Sequence[Metric]) -> bool:

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from orchestrator.cli.dataset import dataset_command
-from orchestrator.cli.errors import DONE, FAILED, INTERRUPTED, REFUSED, USAGE, CliError
+from orchestrator.cli.errors import FAILED, INTERRUPTED, REFUSED, USAGE, CliError
 from orchestrator.cli.fetch import fetch_command
 from orchestrator.cli.jobs import JobsView
 from orchestrator.cli.junit import judged, junit_option
 from orchestrator.cli.output import json_option, note, print_json, say
-from orchestrator.cli.run import failures, strict_option, strictly
+from orchestrator.cli.run import expectations, failures, judged_status, strict_option
 from orchestrator.cli.topologies import (
     RESULTS,
     Place,
@@ -138,7 +138,7 @@ def status_of(summary: Summary, strict: bool, directory: Path) -> int:
         return INTERRUPTED
     if summary.failed:
         return FAILED
-    return strictly(suspect=bool(summary.suspect), directory=directory) if strict else DONE
+    return judged_status(directory, suspect=bool(summary.suspect), strict=strict)
 
 
 @campaign_command.command("status")
@@ -350,6 +350,7 @@ def as_data(directory: Path, summary: Summary) -> dict[str, Any]:
         **asdict(summary),
         "directory": str(directory),
         "page": str(summary.page) if summary.page else None,
+        "expectations": expectations(directory),
     }
 
 

@@ -9,8 +9,8 @@ REFUSED = 3  # the topology or its parameters are wrong; nothing was made
 UNABLE = 4  # this machine cannot run the lab or build the image
 SUSPECT = 5  # complete but suspect, under --strict
 UNKNOWN = 6  # the atlas has no measurement near enough
-UNMET = 7  # an expectation that the file states fails
-UNTOLD = 8  # a verdict is `cannot tell`, under --strict
+UNMET = 7  # an expectation fails
+UNTOLD = 8  # an expectation is `cannot tell`; under --strict also a link or guarantee
 INTERRUPTED = 130
 
 

@@ -29,6 +29,8 @@ def show(directory: Path, page: Path | None, *, failures: bool = True) -> None:
     from reports.headline import headline
 
     out = console()
+    for line, style in expectations(directory):
+        out.print(Text(line, style=style))
     rows = [list(row) for row in headline(directory)]
     if len(rows) > 1:
         shown = fitting(rows, out.width)
@@ -40,6 +42,20 @@ def show(directory: Path, page: Path | None, *, failures: bool = True) -> None:
         out.print(Text(line, style=style))
     if page is not None:
         out.print(Text.assemble(("report: ", "bold"), str(page)), soft_wrap=True)
+
+
+def expectations(directory: Path) -> list[tuple[str, str]]:
+    """Lines with their colours: how the expectations came out, then each that does not hold."""
+    from reports import judged
+
+    found = judged.of(directory, "expectation") or []
+    if not found:
+        return []
+    counted = Counter(str(one.verdict) for one in found)
+    lines = [(f"{judged.answer(found)}.", _colour(counted))]
+    for word, colour in ((verdict.FAILS, "red"), (verdict.OPEN, "yellow")):
+        lines += [(f"  {word}: {one.name}: {one.reason}", colour) for one in found if one.verdict == word]
+    return lines
 
 
 def fitting(rows: list[list[str]], width: int) -> int:
@@ -112,7 +128,7 @@ def others(directory: Path) -> list[tuple[str, str]]:
 
     lines = []
     for of, found in judged.known(directory).items():
-        if of != "proof":
+        if of not in ("proof", "expectation"):
             counted = Counter(found)
             lines.append((f"{SUBJECTS.get(of, f'{of}s')}: {_counted(counted)}", _colour(counted)))
     return lines

@@ -19,7 +19,7 @@ def junit_option(command: F) -> F:
     return click.option(
         "--junit",
         type=click.Path(path_type=Path, dir_okay=False),
-        help="Write link checks, delivery guarantees and claims there as JUnit test cases.",
+        help="Write expectations, link checks, guarantees and claims there as JUnit test cases.",
     )(command)
 
 

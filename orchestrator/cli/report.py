@@ -7,11 +7,12 @@ from pathlib import Path
 
 import click
 
-from orchestrator.cli.errors import DONE, SUSPECT, CliError
+from orchestrator.cli.errors import CliError
 from orchestrator.cli.headlines import show
 from orchestrator.cli.junit import judged, junit_option
 from orchestrator.cli.output import json_option, note, print_json
 from orchestrator.cli.quantities import DURATION, RATE
+from orchestrator.cli.run import expectations, judged_status, strict_option
 
 
 @click.command("report")
@@ -25,7 +26,7 @@ from orchestrator.cli.quantities import DURATION, RATE
 @click.option(
     "--machine-rate", type=RATE, help="Rate of links without one, for the bounds, such as '1 Gbit/s'."
 )
-@click.option("--strict", is_flag=True, help="Exit status 5 where a run is suspect.")
+@strict_option
 @junit_option
 @json_option
 def report_command(
@@ -51,14 +52,21 @@ def report_command(
             judge(directory)
             suspect = doubted(directory)
             if as_json:
-                print_json({"directory": str(directory), "page": str(page), "suspect": bool(suspect)})
+                print_json(
+                    {
+                        "directory": str(directory),
+                        "page": str(page),
+                        "suspect": bool(suspect),
+                        "expectations": expectations(directory),
+                    }
+                )
             else:
                 show(directory, page)
                 for line in suspect:
                     note(line)
     except RunDirectoryError as error:
         raise CliError(str(error)) from error
-    return SUSPECT if strict and suspect else DONE
+    return judged_status(directory, suspect=bool(suspect), strict=strict)
 
 
 def doubted(directory: Path) -> list[str]:

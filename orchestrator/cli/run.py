@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from orchestrator.cli.errors import DONE, FAILED, INTERRUPTED, SUSPECT, UNABLE, UNTOLD, USAGE, CliError
+from orchestrator.cli.errors import DONE, FAILED, INTERRUPTED, SUSPECT, UNABLE, UNMET, UNTOLD, USAGE, CliError
 from orchestrator.cli.junit import judged, junit_option
 from orchestrator.cli.output import json_option, note, print_json
 from orchestrator.cli.topologies import (
@@ -30,13 +30,22 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def strict_option(command: F) -> F:
     """Adds the option `--strict` to a command."""
-    text = "Exit status 5 where a run is suspect, 8 where a verdict is `cannot tell`."
+    text = "Exit status 5 where a run is suspect, 8 where a verdict on a link or guarantee is `cannot tell`."
     return click.option("--strict", is_flag=True, help=text)(command)
+
+
+def fail_if_option(command: F) -> F:
+    """`--fail-if CONDITION`, any number of times."""
+    text = (
+        "End with status 7 if this comes true: 'latency_p99[class=control] > 500 ms'; 8 if it cannot be told."
+    )
+    return click.option("--fail-if", multiple=True, metavar="CONDITION", help=text)(command)
 
 
 @click.command("run")
 @lab_options
 @click.option("--keep", is_flag=True, help="Leave the lab up afterwards, for a closer look.")
+@fail_if_option
 @click.option("--raw", is_flag=True, help="Only measure: `vnet report DIR` makes tables and page, anywhere.")
 @junit_option
 @strict_option
@@ -51,6 +60,7 @@ def run_command(
     lab: str | None,
     hosts: tuple[str, ...],
     keep: bool,
+    fail_if: tuple[str, ...],
     raw: bool,
     junit: Path | None,
     strict: bool,
@@ -66,8 +76,9 @@ def run_command(
     if keep:
         refuse_to_stay(time_mode, "--keep")
     refuse_host_clock(time_mode, kernel)
-    if raw and junit:
-        raise CliError("--raw --junit: verdicts need the tables; leave out one of the two", USAGE)
+    for other, given in (("--junit", junit), ("--fail-if", fail_if)):
+        if raw and given:
+            raise CliError(f"--raw {other}: verdicts need the tables; leave out one of the two", USAGE)
     from orchestrator.kernel.ahead import look_ahead
 
     look_ahead(kernel if time_mode == "real" else "")
@@ -76,8 +87,9 @@ def run_command(
     from orchestrator.run.prepare import Request, prepare
     from orchestrator.run.run import execute
 
+    request = Request(file, parameters, seed, kernel, lab, time_mode, hosts=hosts, fail_if=fail_if)
     with judged(junit, file) as judge, failures():
-        prepared = prepare(Request(file, parameters, seed, kernel, lab, time_mode, hosts=hosts), place.disk)
+        prepared = prepare(request, place.disk)
         free(prepared.plan.lab)
         run_dir = place.run_dir(prepared.plan.lab)
         introduce(prepared, run_dir)
@@ -171,15 +183,24 @@ def status_of(outcome: Outcome, strict: bool) -> int:
         return INTERRUPTED
     if outcome.state != "complete":
         return FAILED
-    return strictly(suspect=outcome.suspect, directory=outcome.run_dir) if strict else DONE
+    judged = outcome.page is not None  # not with --raw
+    return (
+        judged_status(outcome.run_dir, suspect=outcome.suspect, strict=strict) if judged or strict else DONE
+    )
 
 
-def strictly(*, suspect: bool, directory: Path) -> int:
-    """Returns the exit status under `--strict` of a complete run or campaign: SUSPECT, UNTOLD or DONE."""
-    from reports.judged import untold
+def judged_status(directory: Path, *, suspect: bool, strict: bool) -> int:
+    """Returns the exit status of a complete run or campaign: SUSPECT, UNMET, UNTOLD or DONE."""
+    from contract.verdict import FAILS, OPEN
+    from reports.judged import NAME, unmet, untold
     from reports.verdicts import counted
 
-    return SUSPECT if suspect else UNTOLD if untold(counted(directory)) else DONE
+    if strict and suspect:
+        return SUSPECT
+    found = counted(directory) if strict or (directory / NAME).exists() else {}
+    if unmet(found) == FAILS:
+        return UNMET
+    return UNTOLD if unmet(found) == OPEN or (strict and untold(found)) else DONE
 
 
 def as_data(outcome: Outcome) -> dict[str, object]:
@@ -191,4 +212,15 @@ def as_data(outcome: Outcome) -> dict[str, object]:
         "error": outcome.error,
         "warnings": list(outcome.warnings),
         "page": str(outcome.page) if outcome.page else None,
+        "expectations": expectations(outcome.run_dir),
     }
+
+
+def expectations(directory: Path) -> list[dict[str, str]]:
+    """The verdicts on the expectations of a run or campaign, for scripts."""
+    from reports.judged import of
+
+    return [
+        {"expectation": one.name, "verdict": one.verdict, "reason": one.reason}
+        for one in of(directory, "expectation") or []
+    ]

@@ -13,11 +13,13 @@ from ..language.scalars import LONGEST_NAME, NAME_PATTERN
 from ..software.kind import SoftwareError
 from ..software.scene import Scene
 from ..topology.expansion import Expansion
+from ..topology.expect import Stated
 from ..topology.loading import Topology
 from ..topology.network import Capture as FileCapture
 from .bursts import crowded
 from .capture_point import capture_point
 from .deadlines import late
+from .expectations import plan_expectations
 from .naming import core_netns, node_cgroup, node_netns
 from .neighbours import known
 from .network import Network, move_netem_into_vms, plan_network
@@ -109,7 +111,13 @@ def make_plan(
         *_openings(nodes),
         *(host_notes(plan, model.underlay) if over else ()),
     )
-    plan = dataclasses.replace(plan, notes=notes)
+    own = Stated(topology.document, tuple((("expect", n), one) for n, one in enumerate(model.expect)))
+    expected = plan_expectations(own, plan)
+    if topology.conditions is not None:
+        expected += plan_expectations(topology.conditions, plan)
+    if topology.goals is not None:
+        plan_expectations(topology.goals, plan)
+    plan = dataclasses.replace(plan, notes=notes, expectations=expected)
     predicted = predictions(plan) + (tuple(host_predictions(plan, over.placement)) if over else ())
     return dataclasses.replace(plan, predictions=predicted)
 

@@ -23,6 +23,7 @@ from orchestrator.plan.graph import GraphError, graph
 from orchestrator.project import AGENT, BUILD_AGENT
 from orchestrator.run import filters
 from orchestrator.topology import Problem, Topology, TopologyError, load
+from orchestrator.topology.conditions import failing
 
 _KEPT: dict[str, list[LabKernel]] = {}  # kind of time -> its kernels; kept while many plans are checked
 
@@ -43,6 +44,7 @@ class Request:
     state: str | None = None  # name of the state directory; None: the lab's name
     snapshots: Path | None = None  # where cells of a campaign share booted virtual machines
     hosts: tuple[str, ...] = ()  # of a multi-host lab
+    fail_if: tuple[str, ...] = ()  # conditions that must not come true, beside the file's expectations
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,7 @@ def prepare(request: Request, out: Path, topology: Topology | None = None) -> Pr
     the machine lacks a kernel or the agent.
     """
     topology = topology or load(request.file, request.parameters, request.hosts)
+    topology = replace(topology, conditions=failing(request.fail_if))
     plan = make_plan(topology, request.lab, request.seed)
     return prepare_plan(request, plan, lambda: bridged_plan(request, topology), out)
 

@@ -16,8 +16,10 @@ from pydantic import ValidationError
 
 from ..language.problem import Problem, TopologyError, shown
 from ..language.source import Document, Path, read_document
+from .conditions import goals
 from .design import KEYS, TOPOLOGY, Point, points_of
 from .document import CampaignBlock, CampaignFile
+from .expect import Stated
 from .loading import Topology, load, parse, read_bytes
 from .search import Search, Trial
 from .validation import problems_of
@@ -79,6 +81,7 @@ class _Source:
     topologies: tuple[str, ...]
     points: tuple[Point, ...] = ()
     trials: tuple[Trial, ...] = ()
+    goals: Stated | None = None  # of its searches
 
 
 @dataclass(frozen=True)
@@ -135,6 +138,9 @@ def _checked(path: str | os.PathLike[str], overrides: Mapping[str, Any]) -> _Sou
     source = _source(os.fspath(path), read_bytes(path), overrides)
     points, wrong = points_of(source.block, source.document)
     source = replace(source, points=tuple(points))
+    aims, impossible = goals(source.block.search or {}, source.document)
+    source = replace(source, goals=aims)
+    wrong += impossible
     wrong += [*_clashes(source, overrides), *_repeated(source), *_too_many(source)]
     if wrong:
         raise TopologyError(wrong)
@@ -235,7 +241,8 @@ def _topologies(source: _Source, point: Point | None) -> tuple[str, ...]:
 
 
 def _load(source: _Source, overrides: Mapping[str, Any], planned: _Planned) -> Topology:
-    return load(planned.topology, {**source.block.parameters, **overrides, **planned.levels})
+    loaded = load(planned.topology, {**source.block.parameters, **overrides, **planned.levels})
+    return replace(loaded, goals=source.goals)
 
 
 def _loaded(source: _Source, overrides: Mapping[str, Any]) -> tuple[list[Topology], list[Problem]]:

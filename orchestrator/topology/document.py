@@ -21,6 +21,7 @@ from ..language.scalars import (
     When,
     text,
 )
+from .expect import Line, or_lines
 from .hosts import Host, HostName, Underlay, hosts_value, or_names
 from .impairments import Impairment
 from .network import Capture, Link, Segment
@@ -238,6 +239,12 @@ class File(Base):
     run: Run = Field(default_factory=lambda: Run.model_validate({}), description="Length of the phases.")
     proof: Proof = Field(
         default_factory=lambda: Proof.model_validate({}), description="How tight the links' proof is."
+    )
+    expect: list[Line] = Field(
+        default_factory=list,
+        description="What the run has to meet, judged after it: exit status 7 if one fails, 8 if one cannot "
+        "be told. Each is a mapping, or one line: `latency_p99[class=control] < 500 ms`.",
+        json_schema_extra=or_lines,
     )
     campaign: CampaignBlock | None = Field(None, description="The matrix that `vnet campaign run` runs.")
 

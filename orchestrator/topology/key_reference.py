@@ -87,6 +87,8 @@ _REST = {
     "Capture": "captures.NAME",
     "Event": "timeline[]",
     "Run": "run",
+    "Expect": "expect[]",
+    "Series": "expect[].always, eventually, never",
     "Reference": "reference",
     "CampaignBlock": "campaign",
     "Design": "campaign.design",

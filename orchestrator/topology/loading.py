@@ -20,6 +20,7 @@ from . import containers, delays, files, inventory, profiles, retired, tracing
 from .checks import check
 from .document import CampaignBlock, File, Reference
 from .expansion import Expansion
+from .expect import Stated
 from .parameters import Substitution, declared, resolve
 from .phases import Phases
 from .validation import place_of, problems_of
@@ -44,6 +45,8 @@ class Topology:
     document: Document = field(repr=False)
     tables: delays.Tables = field(default_factory=dict, repr=False)  # netem's, by name
     images: containers.Images = field(default_factory=dict, repr=False)  # of light nodes, by text in the file
+    conditions: Stated | None = None  # beside the expectations of the file
+    goals: Stated | None = None  # of a campaign's searches: the plan checks them and does not hold them
     notes: tuple[Note, ...] = ()  # retired keys that the file uses
 
     @property
@@ -106,7 +109,9 @@ def parse(
     if problems := problems + checked.problems:
         raise TopologyError(problems)
     renewed = tuple(dict.fromkeys(notes))
-    return Topology(file, model, checked.names, checked.lengths, values, document, tables, images, renewed)
+    return Topology(
+        file, model, checked.names, checked.lengths, values, document, tables, images, notes=renewed
+    )
 
 
 def read_bytes(path: str | os.PathLike[str]) -> bytes:
@@ -165,9 +170,10 @@ def _without(data: dict[str, Any], places: list[Path]) -> dict[str, Any]:
         elif isinstance(section, str):
             kept.pop(section, None)
     kept.setdefault("name", "unnamed")
-    if isinstance(data.get("timeline"), list) and ("timeline",) not in places:
-        wrong = {place[1] for place in places if place[:1] == ("timeline",)}
-        kept["timeline"] = [event for index, event in enumerate(data["timeline"]) if index not in wrong]
+    for listed in ("timeline", "expect"):
+        if isinstance(data.get(listed), list) and (listed,) not in places:
+            wrong = {place[1] for place in places if place[:1] == (listed,)}
+            kept[listed] = [item for index, item in enumerate(data[listed]) if index not in wrong]
     return kept
 
 

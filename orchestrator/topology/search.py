@@ -17,6 +17,7 @@ from pydantic import Field
 from ..language.problem import Problem
 from ..language.scalars import Base, Positive, Share, text
 from ..language.source import Document
+from .expect import Line, or_lines
 
 
 class Bound(Base):
@@ -35,7 +36,12 @@ class Search(Base):
     resolution: Share = Field(
         text("5 %"), gt=0, lt=1, description="The search ends when it knows the value so well."
     )
-    holds: list[Bound] = Field(min_length=1, description="What a run must keep, all of it.")
+    holds: list[Bound] = Field(default_factory=list, description="Largest values that a run must keep.")
+    expect: list[Line] = Field(
+        default_factory=list,
+        description="What a run must keep, as in `expect` of a topology; a run that cannot tell does not.",
+        json_schema_extra=or_lines,
+    )
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from reports.sections import (
     claims,
     connections,
     differences,
+    expect,
     headline,
     hosts,
     interruptions,
@@ -34,6 +35,7 @@ from reports.sections.section import Section
 
 # The verdict and the answer first, then what changed, then what is busiest, then the evidence.
 SECTIONS: tuple[Section, ...] = (
+    expect.section,
     trust.section,
     headline.section,
     trials.section,

@@ -30,13 +30,17 @@ name: fastest
 campaign:
   topologies: [pair.yaml]
   factors: {hold: [1 s, 2 s]}
-  search: {rate: {from: 10, to: 30, resolution: 30 %, holds: [{metric: late, classes: [up], at_most: 5}]}}
+  search: {rate: {from: 10, to: 30, resolution: 30 %, WANTED}}
 """
+WANTED = {
+    "bounds": "holds: [{metric: messages_unsent, classes: [up], at_most: 5}]",
+    "expectations": 'expect: ["messages_unsent[class=up] <= 5"]',
+}
 LIMITS = {"1 s": 15, "2 s": 1000}  # rates up to which runs hold
 
 
 def late(value: float) -> Metric:
-    return Metric("late", Of(traffic_class="up"), value, "ms", 1, None, None, "count")
+    return Metric("messages_unsent", Of(traffic_class="up"), value, "messages", 1, None, None, "count")
 
 
 def run(tmp_path: Path, stop_after: int = 100) -> Summary:
@@ -52,16 +56,16 @@ def run(tmp_path: Path, stop_after: int = 100) -> Summary:
     return run_campaign(settings, tmp_path / "out", observe, page=False)
 
 
-@pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+@pytest.fixture(params=WANTED)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Path:
     def measured(found: Run) -> list[Metric]:
         said = found.manifest["parameters"]
         return [late(5.0 if said["rate"] <= LIMITS[said["hold"]] else 5.1)]
 
-    monkeypatch.setattr("reports.metrics.summary.measured", measured)
+    monkeypatch.setattr("reports.study.measured", measured)
     monkeypatch.setenv("VNET_STATE_DIR", str(tmp_path / "state"))
     (tmp_path / "pair.yaml").write_text(TOPOLOGY)
-    (tmp_path / "fastest.yaml").write_text(CAMPAIGN)
+    (tmp_path / "fastest.yaml").write_text(CAMPAIGN.replace("WANTED", WANTED[request.param]))
     return tmp_path
 
 
@@ -93,9 +97,9 @@ def test_stopped_between_rounds_it_goes_on_where_it_was(place: Path) -> None:
 
 
 def test_what_was_not_measured_is_not_kept() -> None:
-    bound = Bound(metric="late", classes=["up"], at_most=5)
+    bound = Bound(metric="messages_unsent", classes=["up"], at_most=5)
     assert holds([bound], [late(5)]) and not holds([bound], [late(5.1)])
     assert not holds([bound], []) and not holds(
         [bound, Bound(metric="lost", classes=["up"], at_most=0)], [late(1)]
     )
-    assert not holds([Bound(metric="late", classes=["up", "down"], at_most=5)], [late(1)])
+    assert not holds([Bound(metric="messages_unsent", classes=["up", "down"], at_most=5)], [late(1)])

@@ -14,7 +14,7 @@ from synthetic_shape import Shape
 import vnet
 from contract import seal, verdict
 from orchestrator.cli.headlines import others, verdicts
-from orchestrator.cli.run import strictly
+from orchestrator.cli.run import judged_status
 from reports.judged import NAME, known, untold
 from reports.junit import junit
 from reports.report import campaign_report, report
@@ -132,11 +132,11 @@ def test_strict_tells_suspect_before_what_cannot_be_told(run: Path, tmp_path: Pa
     _earlier(run)
     report(run)
     assert untold(known(run)) >= 1
-    assert strictly(suspect=True, directory=run) == 5
-    assert strictly(suspect=False, directory=run) == 8
-    assert strictly(suspect=False, directory=tmp_path / "nothing") == 0
+    assert judged_status(run, suspect=True, strict=True) == 5
+    assert judged_status(run, suspect=False, strict=True) == 8
+    assert judged_status(tmp_path / "nothing", suspect=False, strict=True) == 0
     (run / NAME).unlink()
-    assert strictly(suspect=False, directory=run) == 8, "a run without a page is judged all the same"
+    assert judged_status(run, suspect=False, strict=True) == 8, "a run without a page is judged all the same"
 
 
 def loaded(run: Path) -> vnet.Run:
@@ -175,7 +175,7 @@ def test_nobody_else_judges(run: Path, subject: str, monkeypatch: pytest.MonkeyP
     assert case.find("skipped") is not None
     lines = dict([*verdicts(run), *others(run)])
     assert any("cannot tell" in text and colour == "yellow" for text, colour in lines.items())
-    assert strictly(suspect=False, directory=run) == (0 if subject == "check" else 8)
+    assert judged_status(run, suspect=False, strict=True) == (0 if subject == "check" else 8)
     found = loaded(run).verdicts.filter(of=subject)["verdict"].unique().to_list()
     assert found == ["cannot tell"]
 

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from malformed import BASE
 
+from orchestrator.plan.build import make_plan
 from orchestrator.topology import TopologyError, load_campaign
 from orchestrator.topology.search import Search, Trial, following, largest, next_values
 
@@ -86,7 +87,9 @@ def test_a_campaign_begins_with_one_run_of_each_combination_and_is_given_more(tm
         (f"search: {{clients: {{from: 9, to: 9, {HOLDS}}}}}", "campaign.search.clients: 9 to 9: is no range"),
         (f"points: [{{clients: 2}}]\n  search: {GOOD}", "conflicts with `points`"),
         (f"factors: {{clients: [2]}}\n  search: {GOOD}", "and by `factors` too"),
-        ("search: {clients: {from: 2, to: 9, holds: []}}", "campaign.search.clients.holds"),
+        ("search: {clients: {from: 2, to: 9, holds: []}}", "campaign.search.clients: has no condition"),
+        ("search: {clients: {from: 2, to: 9, expect: [latency_p9 < 5 ms]}}", "expect[0].metric"),
+        (f"search: {GOOD[:-1].replace('p99', 'p9')}}}", 'did you mean "latency_p99"?'),
         (f"search: {{clients: {{from: 0, to: 9, {HOLDS}}}}}", "campaign.search.clients.from: 0"),
         (f"search: {{people: {{from: 2, to: 9, {HOLDS}}}}}", "people"),
         (f"search: {{clients: {{from: 2, to: 9, resolution: 0 %, {HOLDS}}}}}", "resolution"),
@@ -96,3 +99,15 @@ def test_a_search_that_cannot_be_made_is_refused(tmp_path: Path, block: str, sai
     with pytest.raises(TopologyError) as refused:
         load_campaign(campaign(tmp_path, f"  {block}"))
     assert said in str(refused.value)
+
+
+def test_classes_of_a_search_are_checked_before_its_first_run(tmp_path: Path) -> None:
+    wanted = 'expect: ["latency_p99[class=client.pup] < 100 ms"]'
+    (cell,) = load_campaign(campaign(tmp_path, f"  search: {{clients: {{from: 2, to: 9, {wanted}}}}}")).cells
+    with pytest.raises(TopologyError) as refused:
+        make_plan(cell.loaded)
+    said = str(refused.value)
+    assert "campaign.search.clients.expect[0].class" in said and 'did you mean "client.pub"?' in said
+    right = wanted.replace("pup", "pub")
+    (cell,) = load_campaign(campaign(tmp_path, f"  search: {{clients: {{from: 2, to: 9, {right}}}}}")).cells
+    assert make_plan(cell.loaded).expectations == (), "a run of a search may fail them"

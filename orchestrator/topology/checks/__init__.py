@@ -7,6 +7,7 @@ from ..document import File
 from . import (
     campaign,
     captures,
+    expect,
     half_duplex,
     hosts,
     impairments,
@@ -41,6 +42,7 @@ _CHECKS = (
     captures.check,
     timeline.check,
     campaign.check,
+    expect.check,
 )
 
 

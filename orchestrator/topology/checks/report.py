@@ -64,9 +64,13 @@ class Report:
         """Returns, for each event of the model, its index in the file (invalid events are
         not in the model).
         """
-        wrong = {int(m[1]) for path in self.refused if (m := re.match(r"timeline\[(\d+)\]", path))}
-        count = len(self.model.timeline) + len(wrong)
-        return [index for index in range(count) if index not in wrong][: len(self.model.timeline)]
+        return self.places("timeline", len(self.model.timeline))
+
+    def places(self, listed: str, valid: int) -> list[int]:
+        """Returns the index in the file of each of the `valid` items that the model has of a list."""
+        pattern = rf"{listed}\[(\d+)\]"
+        wrong = {int(m[1]) for path in self.refused if (m := re.match(pattern, path))}
+        return [index for index in range(valid + len(wrong)) if index not in wrong][:valid]
 
     def broken(self, section: str) -> set[str]:
         """Returns the names in a section whose part is missing from the model, since it is invalid; checks

@@ -1,0 +1,46 @@
+"""Defines expectations: conditions on a run that the file states and that reports judge.
+
+Imports the standard library only. Numbers are in the unit of the metric in summary.json, times nanoseconds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+Subject = Literal["metric", "delivered", "log", "event"]
+Mode = Literal["value", "always", "eventually", "never"]
+# What `delivered` may state: whether no message is lost, and whether none comes twice.
+DELIVERED: dict[str, tuple[bool, bool]] = {
+    "at-most-once": (False, True),
+    "at-least-once": (True, False),
+    "exactly-once": (True, True),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """The range of a value; None is no bound."""
+
+    above: float | None = None
+    at_least: float | None = None
+    below: float | None = None
+    at_most: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """One expectation. `text` states it in words and is its name in verdicts.json."""
+
+    text: str
+    subject: Subject
+    name: str  # metric; word of DELIVERED; node whose logs are read; label or step of a session
+    of: dict[str, str] = field(default_factory=dict)  # columns of summary.json that must have these values
+    mode: Mode = "value"
+    bounds: Bounds = field(default_factory=Bounds)
+    unit: str = ""  # of the bounds
+    pattern: str = ""  # of a log: the regular expression that is looked for
+    within_ns: int | None = None  # eventually: the longest time until it is reached
+    every_ns: int = 1_000_000_000  # always, eventually, never: length of the intervals of a series
+    during: str = ""  # label of the timeline: from that event to its end, or to the end of the hold
+    after: str = ""  # label of the timeline: from that event to the end of the hold

@@ -1,0 +1,144 @@
+"""Reads conditions: an expectation in one line of text, and amounts in the unit of a metric.
+
+    latency_p99[class=site-a] < 500 ms
+    throughput[link=wan] >= 9 Mbit/s during rain
+    messages_received[class=site-a] > 100 eventually within 20 s
+    delivered exactly-once [class=orders]
+    log broker never "error"
+
+A line becomes the mapping that a topology file has for the same expectation.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from . import units
+
+OPERATORS = {"<": "below", "<=": "at_most", ">": "above", ">=": "at_least"}
+OPPOSITE = {"below": "at_least", "at_least": "below", "above": "at_most", "at_most": "above"}
+EXAMPLE = 'write for example "latency_p99[class=control] < 500 ms"'
+_SUBJECT = re.compile(r"\s*(delivered|log|event)\s+(\"[^\"]*\"|[^\s\[]+)\s*|\s*([a-z][a-z0-9_.]*)\s*")
+_OF = re.compile(r"\[([^\]]*)\]\s*")
+_CLAUSES = "during|after|within|every|always|eventually|never"
+_BOUND = re.compile(rf"(<=|>=|<|>)\s*([-+]?[0-9.]+(?:\s*(?!(?:{_CLAUSES})\b)[a-zA-Z%/]+)?)\s*")
+_CLAUSE = re.compile(rf"({_CLAUSES})\b\s*")
+_WORD = re.compile(r"(\"[^\"]*\"|[^\s\[]+)\s*")
+_DURATION = re.compile(r"([0-9.]+\s*[a-z]+)\s*")
+_NUMBER_UNIT = re.compile(r"\s*([-+]?[0-9]+(?:\.[0-9]*)?|[-+]?\.[0-9]+)\s*(.*?)\s*")
+
+
+def mapping(text: str) -> dict[str, Any]:
+    """Returns the expectation in a line of text as a topology file writes it; UnitError if it is none."""
+    found = _SUBJECT.match(text)
+    if found is None:
+        raise units.UnitError("is no condition", EXAMPLE)
+    data: dict[str, Any] = {found[1]: _bare(found[2])} if found[1] else {"metric": found[3]}
+    rest = text[found.end() :]
+    bounds: dict[str, Any] = {}
+    modes: dict[str, Any] = {}
+    while rest:
+        rest = _part(rest, data, bounds, modes)
+    within = modes.pop("within", None)
+    if within is not None and "eventually" not in modes:
+        raise units.UnitError("`within` belongs to `eventually`", 'write "eventually within 20 s"')
+    for mode, pattern in modes.items():
+        inside = pattern if pattern is not None else bounds or (None if within is None else {})
+        data[mode] = {**inside, "within": within} if isinstance(inside, dict) and within else inside or True
+    return data if modes else data | bounds
+
+
+def _part(rest: str, data: dict[str, Any], bounds: dict[str, Any], modes: dict[str, Any]) -> str:
+    """Reads one part of a line into the mappings; returns what is left of the line."""
+    if found := _OF.match(rest):
+        for key, name in _subjects(found[1]):
+            _add(data, key, name)
+    elif found := _BOUND.match(rest):
+        _add(bounds, OPERATORS[found[1]], " ".join(found[2].split()))
+    elif found := _CLAUSE.match(rest):
+        word, rest = found[1], rest[found.end() :]
+        if word in ("always", "eventually", "never"):
+            pattern = _WORD.match(rest) if rest.startswith('"') or "log" in data else None
+            _add(modes, word, _bare(pattern[1]) if pattern else None)
+            return rest[pattern.end() :] if pattern else rest
+        given = (_DURATION if word in ("within", "every") else _WORD).match(rest)
+        if given is None:
+            raise units.UnitError(f"nothing follows `{word}`", EXAMPLE)
+        _add(modes if word == "within" else data, word, _bare(given[1]))
+        return rest[given.end() :]
+    else:
+        raise units.UnitError(f'"{rest.strip()[:30]}" is not understood', EXAMPLE)
+    return rest[found.end() :]
+
+
+def _add(data: dict[str, Any], key: str, value: Any) -> None:
+    if key in data:
+        raise units.UnitError(f"`{key}` stands twice", "leave out one of them, or write two conditions")
+    data[key] = value
+
+
+def _subjects(text: str) -> Iterator[tuple[str, Any]]:
+    """Yields the keys and names of `class=site-a, qos=1`."""
+    for part in text.split(","):
+        key, equals, value = part.partition("=")
+        if not equals or not key.strip() or not value.strip():
+            raise units.UnitError(f'"{part.strip()}" is no KEY=NAME', 'write for example "[class=control]"')
+        name = _bare(value.strip())
+        yield key.strip(), int(name) if key.strip() in ("qos", "frame_bytes") and name.isdigit() else name
+
+
+def _bare(word: str) -> str:
+    return word[1:-1] if word.startswith('"') else word
+
+
+def negated(data: dict[str, Any]) -> dict[str, Any]:
+    """Returns the expectation that a condition of `--fail-if` does not come true; UnitError if it is no
+    single bound on a value.
+    """
+    bounds = [key for key in OPPOSITE if key in data]
+    if "metric" not in data or len(bounds) != 1 or {"always", "eventually", "never"} & data.keys():
+        raise units.UnitError("--fail-if has one bound on a metric", EXAMPLE)
+    (bound,) = bounds
+    kept = {key: value for key, value in data.items() if key != bound}
+    return kept | {OPPOSITE[bound]: data[bound]}
+
+
+def amount(unit: str, value: Any) -> float:
+    """Returns a bound in the unit of a metric of summary.json; UnitError if it has another unit.
+
+    A time, a rate and a size need their unit; a percentage is written with or without "%", a count as a bare
+    number.
+    """
+    kind = _KINDS.get(unit)
+    if kind is not None:
+        quantity, factor = kind
+        return float(units.parse(quantity, value)) / factor
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise units.UnitError("is no number", f'write for example "{_example(unit)}"')
+    found = _NUMBER_UNIT.fullmatch(str(value))
+    if found is None:
+        raise units.UnitError("is no number", f'write for example "{_example(unit)}"')
+    own = {"", unit, unit.split()[0]}
+    if found[2] not in own:
+        raise units.UnitError(
+            f'is in "{found[2]}", the metric in {unit}', f'write for example "{_example(unit)}"'
+        )
+    return float(found[1])
+
+
+def _example(unit: str) -> str:
+    return f"5 {unit.split()[0]}" if unit.startswith("%") else "5"
+
+
+# Unit of a metric: the quantity in which a bound is written, and the size of the unit in that quantity's own.
+_KINDS = {
+    "us": (units.DURATION, 1e3),
+    "ms": (units.DURATION, 1e6),
+    "s": (units.DURATION, 1e9),
+    "Mbit/s": (units.RATE, 1e6),
+    "kB/s": (units.RATE, 8e3),
+    "MB": (units.SIZE, 1e6),
+    "bytes": (units.SIZE, 1.0),
+}

@@ -1,0 +1,180 @@
+"""Defines the keys of `expect`: conditions on metrics, deliveries, logs and events that a run has to meet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, WithJsonSchema
+
+from ..language import condition, units
+from ..language.scalars import Base, Span, fail, reader, text
+from ..language.source import Document, Path
+
+
+def _amount(value: Any) -> str | int | float | None:
+    """Reads a bound as written; its metric tells its unit."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float | None):
+        raise units.UnitError("is no amount", 'write for example "500 ms", or 5 for a count')
+    return value
+
+
+Amount = Annotated[
+    Any,
+    reader(_amount),
+    WithJsonSchema({"title": "amount", "anyOf": [{"type": "string"}, {"type": "number"}]}),
+]
+
+
+def _bound(meaning: str) -> Any:
+    return Field(None, description=meaning)
+
+
+def _series(value: Any) -> Any:
+    """Reads `never: "error"` as `{text: "error"}`, and `eventually: true` as `{}`."""
+    if isinstance(value, str):
+        return {"text": value}
+    return {} if value is True else value
+
+
+def _or_short(schema: dict[str, Any]) -> None:
+    schema["anyOf"] += [{"type": "string"}, {"type": "boolean"}]
+
+
+def line(value: Any) -> Any:
+    """Reads an expectation that is one line of text as the mapping it stands for."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return condition.mapping(value)
+    except units.UnitError as error:
+        raise fail(error.rule, error.remedy) from None
+
+
+class Series(Base):
+    """What holds always, eventually or never: bounds of a series, or a text that a log has. A text alone
+    stands for `{text: TEXT}`, `true` for an event for `{}`.
+    """
+
+    above: Amount = _bound("More than this, in the unit of the metric; times and rates with theirs.")
+    at_least: Amount = _bound("This or more.")
+    below: Amount = _bound("Less than this.")
+    at_most: Amount = _bound("This or less.")
+    within: Span | None = Field(None, description="eventually: the longest time until it is reached.")
+    text: str | None = Field(
+        None, min_length=1, description="Of a log: a regular expression; case does not matter."
+    )
+
+
+Short = BeforeValidator(_series)
+
+
+class Expect(Base):
+    """One expectation, with exactly one of `metric`, `delivered`, `log` and `event`. The keys from `class` on
+    choose the values that it is about; without them it is about all, and each of them must meet it.
+    """
+
+    metric: str | None = Field(
+        None,
+        description="Name in summary.json; also `throughput` of a `link` (of its busier direction, unless "
+        "`direction` names one) and `recovery`, the time from the event of `after` to the end of the pause "
+        "that it caused.",
+    )
+    delivered: Literal["at-most-once", "at-least-once", "exactly-once"] | None = Field(
+        None, description="Of all messages that were sent: none is lost, none comes twice, or both."
+    )
+    log: str | None = Field(None, description="Node or group, whose programs' logs are read.")
+    event: str | None = Field(
+        None,
+        description="Label of the timeline, or a step of a session: connecting, connected, subscribed, "
+        "listening, disconnected, failed.",
+    )
+    above: Amount = _bound("More than this, in the unit of the metric; times and rates with theirs.")
+    at_least: Amount = _bound("This or more.")
+    below: Amount = _bound("Less than this.")
+    at_most: Amount = _bound("This or less.")
+    always: Annotated[Series | None, Short] = Field(
+        None, description="The bounds hold in each interval of the time.", json_schema_extra=_or_short
+    )
+    eventually: Annotated[Series | None, Short] = Field(
+        None,
+        description="The bounds hold in an interval, the log has the text, or the event happens.",
+        json_schema_extra=_or_short,
+    )
+    never: Annotated[Series | None, Short] = Field(
+        None,
+        description="The bounds hold in no interval, the log has the text nowhere, or the event does not "
+        "happen.",
+        json_schema_extra=_or_short,
+    )
+    during: str | None = Field(
+        None, description="Label of the timeline: from that event to its end, or to that of the hold."
+    )
+    after: str | None = Field(
+        None, description="Label of the timeline: from that event to the end of the hold."
+    )
+    every: Span = Field(
+        text("1 s"), ge=10**6, description="always, eventually, never: the length of the intervals."
+    )
+    traffic_class: str | None = Field(None, alias="class", description="Traffic class.")
+    qos: int | None = Field(None, ge=0, le=2, description="MQTT: short for `guarantee: QoS N`.")
+    guarantee: str | None = Field(None, description="Delivery guarantee, as the report names it.")
+    link: str | None = Field(None, description="Link.")
+    direction: Literal["forward", "reverse", "both"] | None = Field(None, description="Of the link.")
+    queue_class: str | None = Field(None, description="Band, class or tin of the link's queue.")
+    nodes: Literal["broker", "server", "sender", "receiver", "client"] | None = Field(
+        None, description="Nodes by what they do."
+    )
+    group: str | None = Field(None, description="Group, or a single node.")
+    role: str | None = Field(None, description="Of the group's software.")
+    machine: str | None = Field(None, description="Machine that carries the lab.")
+    capture: str | None = Field(None, description="Capture point.")
+    protocol: str | None = Field(None, description='Path of protocols in a capture: "eth:ip:tcp".')
+    layer: str | None = Field(None, description="Layer of frames.")
+    bin: str | None = Field(None, description='Packet lengths: "640-1279".')
+    flow: str | None = Field(None, description="One bulk transfer.")
+    stream: str | None = Field(None, description="Of trials after RFC 2544.")
+    frame_bytes: int | None = Field(None, description="Of those trials.")
+
+
+@dataclass(frozen=True)
+class Stated:
+    """Expectations with their places in the document that states them."""
+
+    document: Document
+    written: tuple[tuple[Path, Expect], ...]
+
+
+Line = Annotated[Expect, BeforeValidator(line)]
+
+
+def or_lines(schema: dict[str, Any]) -> None:
+    """Lets the JSON Schema of a list of expectations take lines, too."""
+    schema["items"] = {"anyOf": [schema["items"], {"type": "string"}]}
+
+
+SUBJECTS = ("metric", "delivered", "log", "event")
+BOUNDS = ("above", "at_least", "below", "at_most")
+MODES = ("always", "eventually", "never")
+# Keys that choose values by a column of summary.json: key in the file -> column.
+COLUMNS = {
+    "class": "traffic_class",
+    **{
+        name: name
+        for name in (
+            "guarantee", "link", "direction", "queue_class", "nodes", "group", "role", "machine", "capture",
+            "protocol", "layer", "bin", "flow", "stream", "frame_bytes",
+        )
+    },
+}  # fmt: skip
+
+
+def given(one: Expect) -> Iterator[tuple[str, str, str]]:
+    """Yields (key in the file, column, value) of each key that chooses values."""
+    for key, column in COLUMNS.items():
+        value = getattr(one, column)
+        if value is not None:
+            yield key, column, str(value)
+    if one.qos is not None:
+        yield "qos", "guarantee", f"QoS {one.qos}"

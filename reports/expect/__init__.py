@@ -1,0 +1,1 @@
+"""Judges expectations, the conditions that a topology file states, on runs and campaigns."""

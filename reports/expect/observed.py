@@ -1,0 +1,118 @@
+"""Judges what a run observed as it is: deliveries, lines of logs and events need no interval."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import polars as pl
+
+from contract.plan import DELIVERED, Expectation
+from contract.verdict import FAILS, HOLDS, OPEN
+from reports.claims.verdict import Judgement
+from reports.expect.span import first_ns, narrowed, span_of, whole_ns
+from reports.numbers import plain
+from reports.rundir import Run
+
+LOGS = "raw/logs"
+SHOWN = 100  # characters of a line of a log
+LONGEST_LINE = 10_000  # characters of a log's line that are searched
+MOST_NAMED = 5  # nodes without a log
+
+
+def delivered(run: Run, one: Expectation) -> Judgement:
+    """Judges all messages that were sent, message by message, whatever their protocol guarantees."""
+    if one.during or one.after:
+        span = span_of(run, one)
+        if span is None:
+            return Judgement(OPEN, f"the event {one.during or one.after} did not happen in the hold")
+        run = narrowed(run, span)
+    table = run.table("messages")
+    if table is None:
+        return Judgement(OPEN, "no messages were recorded")
+    columns = {"traffic_class": "class", "guarantee": "guarantee"}
+    rows = table.filter(pl.lit(True), *(pl.col(columns[name]) == value for name, value in one.of.items()))
+    here = pl.col("received_ns").is_not_null() | pl.col("replied_ns").is_not_null()
+    due = rows.filter(pl.col("receiver").is_not_null() & ((pl.col("sent_ns").fill_null(0) > 0) | here))
+    if due.is_empty():
+        return Judgement(OPEN, "no message was sent to an expected receiver")
+    asked = pl.col("pattern") == "request"
+    missing = due.filter(~here | (asked & pl.col("replied_ns").is_null()))
+    flying = missing.filter(~pl.col("outcome").is_in(["settled", "sent"])).height
+    twice = due.filter((pl.col("copies") > 1) | (pl.col("replies") > 1)).height
+    lossless, single = DELIVERED[one.name]
+    lost = missing.height - flying
+    counts = [f"{lost:,} lost"] * bool(lossless and lost) + [f"{twice:,} twice"] * bool(single and twice)
+    of = f"of {due.height:,} deliveries"
+    if counts:
+        return Judgement(FAILS, f"{', '.join(counts)} {of}")
+    if lossless and flying:
+        return Judgement(
+            OPEN, f"{flying:,} {of} were not settled when the run ended; a longer drain would tell"
+        )
+    return Judgement(HOLDS, f"all {due.height:,} deliveries")
+
+
+def log(run: Run, one: Expectation) -> Judgement:
+    nodes = [node for node in run.plan.nodes if one.name in (node.name, node.group)]
+    of_nodes = {node.name: _files(run.path / LOGS, node.name) for node in nodes}
+    files = [file for found in of_nodes.values() for file in found]
+    writers = [node.name for node in nodes if any(software.process for software in node.software)]
+    absent = [name for name in writers if not of_nodes[name]]
+    pattern = re.compile(one.pattern, re.IGNORECASE)
+    found = [(file, number, line) for file in files for number, line in _lines(file) if pattern.search(line)]
+    if not found and (absent or not files):
+        return Judgement(OPEN, f"there is no log of {', '.join(absent[:MOST_NAMED]) or one.name} in {LOGS}")
+    if not found:
+        word = HOLDS if one.mode == "never" else FAILS
+        return Judgement(word, f"no line of {len(files)} log{'s' * (len(files) > 1)} has it")
+    file, number, line = found[0]
+    word = FAILS if one.mode == "never" else HOLDS
+    more = f" and {len(found) - 1:,} more" if len(found) > 1 else ""
+    return Judgement(word, f"{LOGS}/{file.name}:{number}: {line.strip()[:SHOWN]}{more}")
+
+
+def _files(logs: Path, node: str) -> list[Path]:
+    """The logs of a node's programs, without links that lead elsewhere."""
+    return [file for file in sorted(logs.glob(f"{node}.*.log")) if file.is_file() and not file.is_symlink()]
+
+
+def _lines(file: Path) -> Iterator[tuple[int, str]]:
+    with file.open(encoding="utf-8", errors="replace") as opened:
+        for number, line in enumerate(opened, 1):
+            yield number, line[:LONGEST_LINE]
+
+
+def event(run: Run, one: Expectation) -> Judgement:
+    """Judges whether an event of the timeline was applied, or a step of a session happened."""
+    span = span_of(run, one) if one.during or one.after else whole_ns(run)
+    if span is None:
+        return Judgement(OPEN, f"the event {one.during or one.after} did not happen in the hold")
+    labels = {event.label for event in run.plan.events}
+    times = _labelled(run, one.name) if one.name in labels else _steps(run, one.name)
+    if times is None:
+        return Judgement(OPEN, "no events were recorded")
+    inside = times.filter((times >= span.start_ns) & (times <= span.end_ns)).sort()
+    if inside.is_empty():
+        short = one.within_ns is not None and span.end_ns < span.start_ns + one.within_ns
+        word = HOLDS if one.mode == "never" else OPEN if short else FAILS
+        return Judgement(word, "has not happened" + (", but the time ended early" if short else ""))
+    after_ns = int(inside[0]) - span.start_ns
+    often = "once" if inside.len() == 1 else f"{inside.len():,} times, first"
+    said = f"{often} after {plain(after_ns / 1e9)} s"
+    if one.mode == "never":
+        return Judgement(FAILS, said)
+    return Judgement(HOLDS if one.within_ns is None or after_ns <= one.within_ns else FAILS, said)
+
+
+def _labelled(run: Run, label: str) -> pl.Series | None:
+    events = run.table("events")
+    if events is None or first_ns(events, label) is None:
+        return None if events is None else pl.Series([], dtype=pl.Int64)
+    return events.filter((pl.col("label") == label) & pl.col("ok")).get_column("t_ns")
+
+
+def _steps(run: Run, what: str) -> pl.Series | None:
+    sessions = run.table("sessions")
+    return None if sessions is None else sessions.filter(pl.col("what") == what).get_column("t_ns")

@@ -1,0 +1,156 @@
+"""Computes the values of one run that an expectation on a metric is about, with their intervals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+
+import numpy as np
+import polars as pl
+
+from contract.metrics import LINK_RATE, METRICS, PERCENTILES, RECOVERY
+from contract.plan import Expectation
+from reports.expect import bootstrap
+from reports.expect.span import narrowed, span_of
+from reports.metrics.groups import group_metrics
+from reports.metrics.interruptions import TIMES, interruption_metrics
+from reports.metrics.links import link_metrics
+from reports.metrics.load import load_metrics
+from reports.metrics.messages import by_guarantee, held_messages, latency_metrics, message_metrics
+from reports.metrics.metric import Metric, Of
+from reports.metrics.stats import Estimate
+from reports.metrics.summary import summarise
+from reports.rundir import Run
+
+Make = Callable[[Run], list[Metric]]
+# First words of names: what computes these metrics, so that a narrowed run need not compute all.
+MAKERS: dict[str, tuple[Make, ...]] = {
+    "latency": (latency_metrics,),
+    "round": (latency_metrics,),
+    "messages": (message_metrics,),
+    "link": (link_metrics,),
+    "queue": (link_metrics,),
+    "cpu": (load_metrics, group_metrics),
+    "memory": (load_metrics, group_metrics),
+    "received": (load_metrics, group_metrics),
+    "sent": (load_metrics, group_metrics),
+}
+# Counts of messages that say nothing where none was sent.
+OF_SENT = tuple(f"messages_{fate}" for fate in ("lost", "duplicated", "reordered", "late", "unanswered"))
+
+
+@dataclass(frozen=True)
+class Value:
+    """A value of a run; `low` and `high` bound its interval, None without one. `exact`: counted, not
+    estimated, so it needs none.
+    """
+
+    of: str
+    value: float
+    low: float | None
+    high: float | None
+    unit: str
+    exact: bool
+    n: int
+    method: str
+
+
+def values(
+    run: Run, metrics: Sequence[Metric], one: Expectation, *, intervals: bool = True
+) -> list[Value] | str:
+    """The values, or why there are none. `metrics` are those of the run's summary.json. Without `intervals`,
+    values of messages have those of summary.json, which neglect correlation.
+    """
+    if one.name == RECOVERY:
+        return _recoveries(run, one)
+    of_event = "event" in METRICS[name_of(one)].of
+    if (one.during or one.after) and not of_event:
+        span = span_of(run, one)
+        if span is None:
+            return f"the event {one.during or one.after} did not happen in the hold"
+        run = narrowed(run, span)
+        makers = MAKERS.get(name_of(one).split("_")[0], (summarise,))
+        metrics = [found for make in makers for found in make(run)]
+    wanted = {**one.of, **({"event": one.after} if of_event and one.after else {})}
+    found = [m for m in metrics if m.name == name_of(one) and m.unit == one.unit and fits(m.of, wanted)]
+    if not found:
+        return f"no {one.name} was measured"
+    if name_of(one) != one.name and "direction" not in one.of:  # throughput: of the busier direction
+        busier = max(found, key=lambda m: m.value)
+        return [replace(_value(run, busier, intervals), of=one.of["link"])]
+    silent = {m.of for m in metrics if m.name == "messages_sent" and not m.value}
+    return [_none(m) if m.name in OF_SENT and m.of in silent else _value(run, m, intervals) for m in found]
+
+
+def _none(m: Metric) -> Value:
+    """A count that says nothing, because its class sent no message."""
+    return Value(m.of.words, m.value, None, None, m.unit, False, 0, "no message was sent")
+
+
+def name_of(one: Expectation) -> str:
+    """The name in summary.json of the metric of an expectation."""
+    if one.name == RECOVERY:
+        return "interruption_until"
+    return "link_carried" if one.name == LINK_RATE and "link" in one.of else one.name
+
+
+def fits(of: Of, wanted: dict[str, str]) -> bool:
+    """Whether a value is of all that is wanted."""
+    known = asdict(of)
+    return all(str(known[column]) == value for column, value in wanted.items())
+
+
+def _value(run: Run, m: Metric, intervals: bool) -> Value:
+    if METRICS[m.name].known == "exact":
+        return Value(m.of.words, m.value, m.value, m.value, m.unit, True, m.n, m.method)
+    quantile = _of_messages(m)
+    if quantile is None or not intervals:
+        return Value(m.of.words, m.value, m.low, m.high, m.unit, False, m.n, m.method)
+    made = _interval(run, m, quantile or None)
+    low, high = (None if border is None else border * 1e-6 for border in (made.low, made.high))
+    return Value(m.of.words, m.value, low, high, m.unit, False, made.n, made.method)
+
+
+def _of_messages(m: Metric) -> float | None:
+    """The quantile of a latency or round trip, 0 for its mean; None of other metrics."""
+    name, _, last = m.name.rpartition("_")
+    if name not in ("latency", "round_trip") or m.of.traffic_class is None:
+        return None
+    return 0.0 if last == "mean" else PERCENTILES.get(last)
+
+
+def _interval(run: Run, m: Metric, q: float | None) -> Estimate:
+    """The mean or quantile in ns of the times that a metric of messages is computed from."""
+    table = held_messages(run)
+    assert table is not None, "the metric was computed from it"
+    rows = next(rows for of, rows in by_guarantee(table) if of == m.of)
+    column = f"{m.name.rpartition('_')[0]}_ns"
+    known = rows.drop_nulls(column).sort("scheduled_ns", "flow", "seq")
+    times = known.get_column(column).to_numpy().astype(np.float64)
+    flows = known.select(pl.struct("flow", "receiver").n_unique()).item()
+    events = run.table("events")
+    happened = [] if events is None else events.filter("ok").get_column("t_ns").to_list()
+    borders = np.searchsorted(known.get_column("scheduled_ns").to_numpy(), happened).tolist()
+    return bootstrap.interval(times, q, flows, borders)
+
+
+def _recoveries(run: Run, one: Expectation) -> list[Value] | str:
+    """The time from the event to the end of the pause that it caused, of each class: zero without a pause,
+    infinite if it did not end.
+    """
+    metrics = [m for m in interruption_metrics(run) if m.of.event == one.after and fits(m.of, one.of)]
+    by_class: dict[Of, dict[str, Metric]] = {}
+    for m in metrics:
+        by_class.setdefault(m.of, {})[m.name] = m
+    found = []
+    for of, named in by_class.items():
+        pause, usual, until = (
+            named.get(name) for name in ("interruption", "interruption_before", "interruption_until")
+        )
+        if pause is None:
+            continue
+        lasts = usual is None or pause.value > TIMES * usual.value
+        seconds = until.value if until else math.inf if lasts else 0.0
+        found.append(Value(of.words, seconds, seconds, seconds, "s", True, pause.n, pause.method))
+    return found or f"no messages were due around the event {one.after}, or it did not happen in the hold"
