@@ -30,7 +30,7 @@ REMEDY = "no program of a node may change its network in the run; put changes in
 LOOK = "see whether traffic takes another way or comes from another address because of them"
 OF_LINKS = ("link-down", "link-up")
 OF_NODES = ("start", "stop", "kill", "restart", "set", "add", "remove")
-_RUNS = re.compile(r"\b(ip|ifconfig|ifup|ifdown|route|arp|ethtool|bridge|nmcli)\b|\.sh\b")
+_RUNS = r"\b(ip|ifconfig|ifup|ifdown|route|arp|ethtool|bridge|nmcli)\b|\.sh\b"
 SO_ATTACH_FILTER = 26  # asm-generic/socket.h
 LOW = 0 if sys.byteorder == "little" else 1  # place of the low byte of a number of 16 bits
 # Neighbours change by themselves all the time. A program made the change if its port is known (a netlink
@@ -93,7 +93,7 @@ def _changed_by_lab(lab: Lab) -> Iterator[str]:
     for line in path.read_text().splitlines() if path.exists() else ():
         yield from _touched(json.loads(line), wires)
     for event in lab.plan.events:
-        if event.action == "run" and _RUNS.search(" ".join(event.args["argv"])):
+        if event.action == "run" and re.search(_RUNS, " ".join(event.args["argv"])):
             yield from event.targets
 
 

@@ -8,6 +8,7 @@ own queues, unless the timeline runs tc on the node.
 
 from __future__ import annotations
 
+import fcntl
 import re
 import socket
 import struct
@@ -17,12 +18,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from contract.plan import Node
 from orchestrator.lab import readback
 from orchestrator.lab.entering import enter
 from orchestrator.lab.lab import Lab
 from orchestrator.lab.probes import directions
 from orchestrator.lab.rtnetlink import NLMSG_ERROR, REQUEST, attributes
 
+SIOCGIFNAME = 0x8910  # linux/sockios.h
 RTM_GETQDISC = 38  # linux/rtnetlink.h
 DUMP, NLMSG_DONE = 0x300, 3  # linux/netlink.h
 TCA_KIND, TCA_OPTIONS = 1, 2
@@ -56,10 +59,15 @@ WHOLE = Part(_All(), _All())
 
 def look(lab: Lab, part: Part = WHOLE) -> Queues:
     """Returns the queues of all devices in light nodes' namespaces, except devices of links. Skips namespaces
-    that are gone or on another machine.
+    that are gone or on another machine, and under User-Mode Linux those in which only the agent ran: nobody
+    outside can enter them.
     """
     found: Queues = {}
-    places = [n.netns for n in lab.nodes.values() if n.vm is None and n.name in part.nodes]
+    sealed = lab.manifest.kernel.get("kind") == "uml"
+    places = [
+        n.netns for n in lab.nodes.values()
+        if n.vm is None and n.name in part.nodes and not (sealed and _agent_only(lab, n))
+    ]  # fmt: skip
     known = {(d.netns, device) for d in _ways(lab) for device in (d.carrier, d.device)}
 
     def inside() -> None:  # a thread of its own: it stays in the last namespace that it was in
@@ -110,6 +118,11 @@ def _links(
                 yield (name, way), one
 
 
+def _agent_only(lab: Lab, node: Node) -> bool:
+    """Returns whether no program, container image or command of the user has run on the node."""
+    return not node.image and node.name not in lab.entered and all(s.process is None for s in node.software)
+
+
 def _default() -> str:
     """Returns the queue that this kernel gives to new devices; empty if it cannot be read."""
     try:
@@ -155,8 +168,14 @@ def _queues() -> dict[str, tuple[Queue, ...]]:
             about = attributes(message[20:])
             kind = about.get(TCA_KIND, b"\0").rstrip(b"\0").decode()
             options = b"" if kind in COUNTING else about.get(TCA_OPTIONS, b"")
-            found.setdefault(socket.if_indextoname(index), []).append((kind, handle, parent, options))
+            found.setdefault(_name(kernel, index), []).append((kind, handle, parent, options))
     return {device: tuple(sorted(queues)) for device, queues in found.items()}
+
+
+def _name(kernel: socket.socket, index: int) -> str:
+    """Returns the name of a device; socket.if_indextoname opens and closes a socket of its own each time."""
+    wanted = struct.pack("=16si20x", b"", index)  # struct ifreq
+    return fcntl.ioctl(kernel.fileno(), SIOCGIFNAME, wanted)[:16].rstrip(b"\0").decode()
 
 
 def _messages(kernel: socket.socket) -> Iterator[bytes]:
