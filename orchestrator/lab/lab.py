@@ -55,6 +55,7 @@ class Lab:
     sampling: bool = False  # a scenario takes samples, until the lab ends
     watched: bool = False  # sampled only because a client of the control socket requested samples
     serving: bool = False  # the lab only serves requests
+    entered: set[str] = field(default_factory=set)  # nodes on which a command ran (`vnet exec`, `run:`)
     captures: dict[str, Running] = field(default_factory=dict)  # those that run now
     connected: tuple[int, int] = (0, 0)  # connected sessions now, and all sessions that connect
     on_added: Callable[[Iterable[Link]], None] = field(default=lambda _: None)  # for an added node

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from orchestrator.lab.cgroup import text_of
 from orchestrator.lab.lab import Lab
-from orchestrator.lab.processes import text_of
 
 FILE = "peaks.csv"  # in raw/
 HEADER = "t_ns,node,memory_bytes\n"
@@ -27,15 +27,15 @@ def _lines(lab: Lab) -> Iterator[str]:
     """
     for node in lab.nodes.values() if not lab.plan.hosts else ():
         file = lab.driver.counters(node)["memory"] if node.software else None
-        if file is not None and (peak := of_group(Path(file).parent)) is not None:
+        if file is not None and (peak := of_group(file.rpartition("/")[0])) is not None:
             yield f"{lab.loop.clock.now_ns()},{node.name},{peak}\n"
 
 
-def of_group(group: Path) -> int | None:
+def of_group(group: Path | str) -> int | None:
     """Returns the group's peak in bytes; None if the kernel records none, or the group is gone."""
     for name in PEAKS:
         try:
-            return int(text_of(group / name))
+            return int(text_of(f"{group}/{name}"))
         except (OSError, ValueError):
             continue
     return None

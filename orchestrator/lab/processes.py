@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from orchestrator.lab.cgroup import text_of
 from orchestrator.lab.lab import Lab
 
 FILE = "cpu.csv"  # in raw/
@@ -15,7 +16,6 @@ HEADER = "t_ns,node,group_ns,processes_ns\n"
 TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 TIMES = slice(11, 15)  # utime, stime, cutime, cstime of /proc/PID/stat (proc(5)), counted from the state
 V2 = "usage_usec"
-MOST_BYTES = 1 << 20  # of a counter file
 
 
 def write(lab: Lab) -> None:
@@ -33,12 +33,14 @@ def _lines(lab: Lab) -> Iterator[str]:
     """
     for node in lab.nodes.values() if not lab.plan.hosts else ():
         for file in lab.driver.counters(node)["cpu"] if node.software else ():
-            processes_ns = of_processes(Path(file).with_name("cgroup.procs"))  # first: it can only be less
-            if processes_ns is not None and (group_ns := of_group(Path(file))) is not None:
+            processes_ns = of_processes(
+                f"{file.rpartition('/')[0]}/cgroup.procs"
+            )  # first: it can only be less
+            if processes_ns is not None and (group_ns := of_group(file)) is not None:
                 yield f"{lab.loop.clock.now_ns()},{node.name},{group_ns},{processes_ns}\n"
 
 
-def of_processes(members: Path, proc: Path = Path("/proc")) -> int | None:
+def of_processes(members: Path | str, proc: Path | str = "/proc") -> int | None:
     """Returns the user and system time (ns) of a group's processes and of their ended children, in whole
     ticks rounded down; None if the group cannot be read.
     """
@@ -46,10 +48,10 @@ def of_processes(members: Path, proc: Path = Path("/proc")) -> int | None:
         pids = text_of(members).split()
     except OSError:
         return None
-    return TICK_NS * sum(sum(_times(proc / pid / "stat")) for pid in pids)
+    return TICK_NS * sum(sum(_times(f"{proc}/{pid}/stat")) for pid in pids)
 
 
-def _times(stat: Path) -> list[int]:
+def _times(stat: str) -> list[int]:
     """Returns the user and system times of a process and its ended children in ticks; empty if it has just
     ended.
     """
@@ -59,7 +61,7 @@ def _times(stat: Path) -> list[int]:
         return []
 
 
-def of_group(file: Path) -> int | None:
+def of_group(file: Path | str) -> int | None:
     """Returns the CPU time of a group in ns, from cpuacct.usage (version 1) or cpu.stat (version 2); None if
     unreadable.
     """
@@ -68,14 +70,3 @@ def of_group(file: Path) -> int | None:
         return int(words[words.index(V2) + 1]) * 1000 if V2 in words else int(words[0])
     except (OSError, ValueError, IndexError):
         return None
-
-
-def text_of(file: Path) -> str:
-    """Returns the text of a counter file of the kernel. It makes three system calls instead of the seven of
-    Path.read_text: there are four such files for each node, and a guest's system calls are slow.
-    """
-    opened = os.open(file, os.O_RDONLY)
-    try:
-        return os.read(opened, MOST_BYTES).decode(errors="replace")
-    finally:
-        os.close(opened)

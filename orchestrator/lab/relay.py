@@ -34,6 +34,7 @@ class Relay:
         if key in self._running:
             raise LabError(f"exec: id {number} is still running; take another id")
         node = self._lab.node(str(request.get("node"))).name
+        self._lab.entered.add(node)
         wanted = Exec(node, request["argv"], request.get("env") or {}, request.get("tty"))
 
         def answer(message: Message) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from contract.plan import Node
-from orchestrator.lab.cgroup import Groups
+from orchestrator.lab.cgroup import Groups, put, text_of
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.operations import Mounts, Sandbox
 
@@ -163,7 +163,7 @@ class NodeLimits:
         two = self._groups.layout.version == 2
         name = {"memory": "memory.max" if two else "memory.limit_in_bytes", "pids": "pids.max"}[controller]
         try:
-            (root / group / name).write_text(str(value))
+            put(f"{root}/{group}/{name}", str(value))
         except OSError as error:
             raise LabError(f"{group}/{name} = {value}: the kernel refuses ({error.strerror})") from error
 
@@ -172,7 +172,7 @@ class NodeLimits:
         two = self._groups.layout.version == 2
         name = {"memory": "memory.events" if two else "memory.oom_control", "pids": "pids.events"}[controller]
         try:
-            lines = (root / node.cgroup / name).read_text().splitlines() if root else []
+            lines = text_of(f"{root}/{node.cgroup}/{name}").splitlines() if root else []
         except OSError:
             return 0  # the node is gone
         return next((int(words[1]) for words in map(str.split, lines) if words[0] == key), 0)

@@ -10,10 +10,12 @@ from capture.tcpdump import SETTLE_NS
 from contract.plan import Impairment
 from orchestrator.lab import (
     admission,
+    announcements,
     at_events,
     evidence,
     heartbeat,
     netem_seeds,
+    network_watch,
     operations,
     peaks,
     power,
@@ -59,7 +61,8 @@ class Session:
         self._t0_ns = 0
         self._stacks: stacks.Counted = {}
         self._queues = at_events.ReadBacks(lab)
-        self._announced: queue_watch.Places = {}
+        self._announced: announcements.Places = {}
+        self._network: announcements.Places = {}
         self._seeds = netem_seeds.NetemSeeds(lab)
         self._hold_ns = lab.plan.hold_ns
         self._trials = bool(streams(lab))  # they show their own progress
@@ -80,6 +83,7 @@ class Session:
         self._seeds.sow(lab.links.values())
         lab.after_change = self._seeds.changed
         self._announced = queue_watch.begin(lab)
+        self._network = announcements.open_in(lab)
         self._await_fixed_start()
         self._measure()
         self._go()
@@ -124,6 +128,7 @@ class Session:
             self._attempt(f"capture {name}", lambda n=name: self._stop_capture(n))  # type: ignore[misc]
         self._attempt("bounds", self._tell_bounds)
         self._attempt("queues watched", lambda: queue_watch.end(self._lab, self._announced))
+        self._attempt("network watched", lambda: network_watch.end(self._lab, self._network))
         self._attempt("queues read back", self._queues.end)
         if self._t0_ns:
             self._attempt("CPU of processes", lambda: processes.write(lab))
@@ -183,6 +188,7 @@ class Session:
         if self._heartbeat is not None:
             self._heartbeat.start()
         lab.driver.call(operations.Go(self._t0_ns))
+        network_watch.listen(lab, self._network)
         lab.events.phase("ramp", 0, lab.plan.ramp_ns / SECOND, "sessions begin")
         lab.loop.sleep_until(self._t0_ns)
 

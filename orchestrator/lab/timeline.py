@@ -122,7 +122,7 @@ def _run(lab: Lab, node: str, event: Event) -> None:
             last = b"".join(errors).decode(errors="replace").strip().rpartition("\n")[2]
             _warn_of_failure(lab, node, event.label, str(error or f"status {status}"), last)
 
-    lab.node(node)
+    lab.entered.add(lab.node(node).name)
     lab.driver.submit(Exec(node, argv, {}, None), ended, said)
 
 

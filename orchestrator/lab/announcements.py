@@ -1,0 +1,95 @@
+"""Sockets in nodes' network namespaces that record what the kernel announces about the network (rtnetlink).
+
+They are read only after the scenario, to disturb nothing. Announcements beyond a socket's buffer are lost.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from orchestrator.lab.entering import enter
+from orchestrator.lab.lab import Lab
+
+MOST = 256  # most nodes that are watched, with a socket each
+HEADER = 16  # bytes of struct nlmsghdr
+Places = dict[str, socket.socket]  # sockets by namespace
+
+
+@dataclass(frozen=True, slots=True)
+class Announcement:
+    """A message of the kernel. sender: the netlink port of the program that requested the change; 0 is the
+    kernel itself, or a program that used an ioctl.
+    """
+
+    kind: int
+    flags: int
+    sender: int
+    body: bytes
+
+
+def open_in(lab: Lab) -> Places:
+    """Opens sockets in up to MOST nodes that run programs; skips namespaces that are gone."""
+    names = [] if lab.driver.name == "fake" else list(_namespaces(lab))[:MOST]
+    found: Places = {}
+
+    def inside(netns: str) -> None:
+        kernel = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)
+        kernel.setblocking(False)
+        found[netns] = kernel
+
+    in_each(names, inside)
+    return found
+
+
+def read(kernel: socket.socket) -> Iterator[Announcement]:
+    """Yields what the socket has recorded."""
+    while True:
+        try:
+            data = kernel.recv(1 << 18)
+        except BlockingIOError:
+            return
+        except OSError:  # ENOBUFS: some were lost
+            continue
+        yield from messages(data)
+
+
+def messages(data: bytes) -> Iterator[Announcement]:
+    """Splits what one read returned into its messages."""
+    while len(data) >= HEADER:
+        length, kind, flags, _, sender = struct.unpack_from("=IHHII", data)
+        yield Announcement(kind, flags, sender, data[HEADER:length])
+        data = data[(max(length, HEADER) + 3) & ~3 :]
+
+
+def device(index: int) -> str:
+    """Returns the name of a device in the thread's namespace."""
+    try:
+        return socket.if_indextoname(index)
+    except OSError:
+        return f"device {index}"
+
+
+def in_each(places: Iterable[str], work: Callable[[str], None]) -> None:
+    """Calls `work` in each namespace; skips those that are gone."""
+
+    def inside() -> None:  # a thread of its own: it stays in the last namespace that it was in
+        for netns in places:
+            try:
+                enter(netns)
+            except OSError:
+                continue
+            work(netns)
+
+    thread = threading.Thread(target=inside)
+    thread.start()
+    thread.join()
+
+
+def _namespaces(lab: Lab) -> Iterator[str]:
+    for node in lab.nodes.values():
+        if node.vm is None and not node.host and any(s.process is not None for s in node.software):
+            yield node.netns

@@ -1,0 +1,121 @@
+"""Names the changes that programs made to their node's network, from the kernel's announcements."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+import struct
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from contract.plan import Interface, Node
+from orchestrator.lab.announcements import Announcement
+from orchestrator.lab.rtnetlink import IFLA_IFNAME, attributes
+
+# linux/rtnetlink.h
+NEWLINK, DELLINK, NEWADDR, DELADDR, NEWROUTE, DELROUTE, NEWNEIGH, DELNEIGH = 16, 17, 20, 21, 24, 25, 28, 29
+REPLACES = 0x100  # NLM_F_REPLACE (linux/netlink.h)
+UP = 0x1  # IFF_UP
+IFLA_ADDRESS, IFLA_MTU, IFA_ADDRESS, IFA_LOCAL, RTA_DST, NDA_DST = 1, 4, 1, 2, 1, 1
+DISCARDS = {6: "blackhole", 7: "unreachable", 8: "prohibit"}  # RTN_*: routes that deliver nothing
+BY_KERNEL = 2  # RTPROT_KERNEL
+FAMILIES = {int(socket.AF_INET): "0.0.0.0", int(socket.AF_INET6): "::"}
+NameOf = Callable[[int], str]  # of a device, by its index
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a program did. adds: it only added an address or a route, as a VPN does."""
+
+    text: str
+    adds: bool = False
+
+
+def changes(node: Node, one: Announcement, name_of: NameOf) -> Iterator[Change]:
+    """Yields what an announcement shows, by comparison with the node's interfaces and routes."""
+    cards = {card.name: card for card in node.interfaces}
+    if one.kind in (NEWLINK, DELLINK) and one.body[0] == socket.AF_UNSPEC:  # else a bridge's view of a port
+        yield from _link(cards, one)
+    elif one.body[0] not in FAMILIES:
+        return
+    elif one.kind in (NEWADDR, DELADDR):
+        yield from _address(cards, one, name_of)
+    elif one.kind in (NEWROUTE, DELROUTE):
+        yield from _route(node, one)
+    elif one.kind in (NEWNEIGH, DELNEIGH) and (device := name_of(_number(one.body, 4))) in cards:
+        word = "set" if one.kind == NEWNEIGH else "removed"
+        yield Change(f"{device}: neighbour {_ip(attributes(one.body[12:]).get(NDA_DST, b''))} {word}")
+
+
+def _link(cards: dict[str, Interface], one: Announcement) -> Iterator[Change]:
+    flags, changed = struct.unpack_from("=II", one.body, 8)  # struct ifinfomsg
+    about = attributes(one.body[16:])
+    card = cards.get(about.get(IFLA_IFNAME, b"").rstrip(b"\0").decode())
+    if card is None:
+        return
+    if one.kind == DELLINK:
+        yield Change(f"{card.name} removed")
+        return
+    if changed & UP and not flags & UP:
+        yield Change(f"{card.name} set down")
+    if (mtu := _number(about.get(IFLA_MTU, b"") or struct.pack("=I", card.mtu), 0)) != card.mtu:
+        yield Change(f"{card.name}: MTU {mtu} instead of {card.mtu}")
+    mac = about.get(IFLA_ADDRESS, b"").hex(":")
+    if card.nic is None and mac and mac != card.mac.lower():
+        yield Change(f"{card.name}: hardware address {mac} instead of {card.mac}")
+
+
+def _address(cards: dict[str, Interface], one: Announcement, name_of: NameOf) -> Iterator[Change]:
+    about = attributes(one.body[8:])
+    device, address = name_of(_number(one.body, 4)), _ip(about.get(IFA_LOCAL) or about.get(IFA_ADDRESS, b""))
+    if device not in cards or not (one.sender or one.body[0] == socket.AF_INET):
+        return  # the kernel gives and takes IPv6 addresses by itself
+    own = _same(cards[device].address, address)
+    if one.kind == NEWADDR:
+        yield Change(f"{device}: address {address} added", adds=True)
+    elif own:
+        yield Change(f"{device}: address {address} removed")
+
+
+def _route(node: Node, one: Announcement) -> Iterator[Change]:
+    family, length, _, _, _, protocol, _, kind = one.body[:8]  # struct rtmsg
+    if not (one.sender or (family == socket.AF_INET and protocol != BY_KERNEL)):
+        return
+    to = attributes(one.body[12:]).get(RTA_DST)
+    target = f"{_ip(to) if to else FAMILIES[family]}/{length}"
+    planned = any(_same(target, known) for route in node.routes for known in route.to)
+    direct = any(_within(card, target) for card in node.interfaces)
+    if one.kind == DELROUTE:
+        if planned or direct:
+            yield Change(f"route to {target} removed")
+    elif kind in DISCARDS:
+        yield Change(f"{DISCARDS[kind]} route to {target}")
+    else:
+        replaced = planned and one.flags & REPLACES
+        yield Change(f"route to {target} {'replaced' if replaced else 'added'}", adds=not replaced)
+
+
+def _number(data: bytes, at: int) -> int:
+    (found,) = struct.unpack_from("=I", data, at)
+    return int(found)
+
+
+def _ip(data: bytes) -> str:
+    return str(ipaddress.ip_address(data)) if len(data) in (4, 16) else "unknown"
+
+
+def _same(one: str, other: str) -> bool:
+    """Whether two texts are the same network, or the same address."""
+    try:
+        return ipaddress.ip_network(one, strict=False) == ipaddress.ip_network(other, strict=False)
+    except ValueError:
+        return one == other
+
+
+def _within(card: Interface, target: str) -> bool:
+    """Whether a route leads to the subnet of an interface, or to a part of it."""
+    net, own = (
+        ipaddress.ip_network(target),
+        ipaddress.ip_network(f"{card.address}/{card.prefix}", strict=False),
+    )
+    return net.version == own.version and net.subnet_of(own)  # type: ignore[arg-type]

@@ -1,0 +1,107 @@
+"""Detects changes of the network by programs of nodes during a scenario: links set down, other MTUs and
+hardware addresses, addresses, routes and neighbours, even if the program restores them.
+
+The kernel announces each change. vNET's own changes (cuts, nodes that stop and start) are left out, and so
+are routes and neighbours of nodes with a routing daemon.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import re
+import socket
+import struct
+import sys
+from collections import Counter
+from collections.abc import Iterator
+
+from contract.plan import Link
+from orchestrator.lab import announcements
+from orchestrator.lab.announcements import Places
+from orchestrator.lab.events import Warning
+from orchestrator.lab.lab import Lab
+from orchestrator.lab.network_changes import DELNEIGH, NEWNEIGH, Change, changes
+
+GROUPS = 0x1 | 0x10 | 0x100  # RTMGRP_LINK, RTMGRP_IPV4_IFADDR, RTMGRP_IPV6_IFADDR (linux/rtnetlink.h)
+ROUTING = 0x4 | 0x40 | 0x400  # RTMGRP_NEIGH, RTMGRP_IPV4_ROUTE, RTMGRP_IPV6_ROUTE
+MOST_SHOWN = 8
+REMEDY = "no program of a node may change its network in the run; put changes into the timeline"
+LOOK = "see whether traffic takes another way or comes from another address because of them"
+OF_LINKS = ("link-down", "link-up")
+OF_NODES = ("start", "stop", "kill", "restart", "set", "add", "remove")
+_RUNS = r"\b(ip|ifconfig|ifup|ifdown|route|arp|ethtool|bridge|nmcli)\b|\.sh\b"
+SO_ATTACH_FILTER = 26  # asm-generic/socket.h
+LOW = 0 if sys.byteorder == "little" else 1  # place of the low byte of a number of 16 bits
+# Neighbours change by themselves all the time. A program made the change if its port is known (a netlink
+# socket), or if the entry is permanent (`arp -s`). Instructions of classic BPF: operation, jump if true, jump
+# if false, operand.
+FILTER = (
+    (0x30, 0, 0, 4 + LOW), (0x15, 1, 0, NEWNEIGH), (0x15, 0, 4, DELNEIGH),  # the message's kind
+    (0x20, 0, 0, 12), (0x15, 0, 2, 0),  # its sender's port
+    (0x30, 0, 0, 24 + LOW), (0x45, 0, 1, 0x80),  # ndm_state: NUD_PERMANENT
+    (0x06, 0, 0, 0xFFFFFFFF), (0x06, 0, 0, 0),  # keep, discard
+)  # fmt: skip
+
+
+def listen(lab: Lab, places: Places) -> None:
+    """Begins to record, at the start of the scenario: what programs set up before is no change."""
+    routers = {n.netns for n in lab.nodes.values() if any(s.role == "router" for s in n.software)}
+    code = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *one) for one in FILTER))
+    program = struct.pack("@HP", len(FILTER), ctypes.addressof(code))  # struct sock_fprog
+    for netns, kernel in places.items():
+        kernel.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, program)
+        kernel.bind((0, GROUPS if netns in routers else GROUPS | ROUTING))
+
+
+def end(lab: Lab, places: Places) -> None:
+    """Reads the sockets and warns of what programs changed: suspect, or a note if they only added."""
+    found = _changed(lab, places)
+    _warn(lab, [one for one in found if not one.adds], "the network of nodes", REMEDY, suspect=True)
+    _warn(lab, [one for one in found if one.adds], "addresses or routes of nodes", LOOK, suspect=False)
+
+
+def _warn(lab: Lab, found: list[Change], what: str, remedy: str, suspect: bool) -> None:
+    if found:
+        shown = [f"{one.text}{f' ({n} times)' if n > 1 else ''}" for one, n in Counter(found).items()]
+        more = f"; and {len(shown) - MOST_SHOWN} more" if len(shown) > MOST_SHOWN else ""
+        text = f"programs changed {what} in the run: {'; '.join(shown[:MOST_SHOWN])}{more}"
+        lab.events.warn(Warning("network-changed" if suspect else "network-added", text, remedy, suspect))
+
+
+def _changed(lab: Lab, places: Places) -> list[Change]:
+    own, found = set(_changed_by_lab(lab)), list[Change]()
+    nodes = {node.netns: node for node in lab.nodes.values() if node.name not in own}
+
+    def inside(netns: str) -> None:
+        for one in announcements.read(places[netns]) if netns in nodes else ():
+            found.extend(
+                Change(f"nodes.{nodes[netns].name}: {change.text}", change.adds)
+                for change in changes(nodes[netns], one, announcements.device)
+            )
+
+    announcements.in_each(places, inside)
+    for kernel in places.values():
+        kernel.close()
+    return found
+
+
+def _changed_by_lab(lab: Lab) -> Iterator[str]:
+    """Yields the nodes whose network an event of the timeline or of a client changes."""
+    wires = [link for link in (*lab.plan.links, *lab.links.values()) if link.kind == "nodes"]
+    path = lab.run_dir / "raw" / "events.jsonl"
+    for line in path.read_text().splitlines() if path.exists() else ():
+        yield from _touched(json.loads(line), wires)
+    for event in lab.plan.events:
+        if event.action == "run" and re.search(_RUNS, " ".join(event.args["argv"])):
+            yield from event.targets
+
+
+def _touched(event: dict[str, object], wires: list[Link]) -> Iterator[str]:
+    action, args, targets = event["action"], event["args"], event["targets"]
+    assert isinstance(args, dict) and isinstance(targets, list)
+    whole = action in OF_NODES and args.get("software") is None
+    yield from targets if whole else ()
+    for wire in wires if whole or action in OF_LINKS else ():
+        if wire.name in targets or (whole and {wire.a, wire.b} & set(targets)):
+            yield from (wire.a, wire.b)
