@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import base64
 import os
+import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -17,7 +18,7 @@ from orchestrator.lab.clock import SECOND
 from orchestrator.lab.driver import Bounded, CaptureProcess, Driver, DriverContext
 from orchestrator.lab.drivers import DRIVERS
 from orchestrator.lab.errors import LabError
-from orchestrator.lab.jsonlines import Message
+from orchestrator.lab.jsonlines import STRANGE, Message
 from orchestrator.lab.limits import this_clock_mhz
 from orchestrator.lab.loop import Loop
 from orchestrator.lab.manifest import host_facts
@@ -78,7 +79,7 @@ class Verbs:
 
     def carry_out(self, message: Message) -> None:
         """Carries out one request and answers it at once; a submitted operation is answered when its answer
-        arrives.
+        arrives. A request with another form than expected is refused, with a traceback in the part's log.
         """
         number, verb = int(message["id"]), str(message["verb"])
         if verb == "leave":
@@ -91,9 +92,14 @@ class Verbs:
                 value: Any = self.driver.call(decode_operation(message), patience_ns=message["patience_ns"])
                 self._part.answer(number, {"ok": True, **value})
                 return
+            if verb not in self._table:
+                raise LabError(f"{verb}: a part has no such verb; both sides need the same vNET")
             value = self._table[verb](message)
         except (LabError, OSError) as error:
             self._part.answer(number, {"ok": False, "error": str(error)})
+        except STRANGE as error:
+            traceback.print_exc()
+            self._part.answer(number, {"ok": False, "error": f"{verb}: {type(error).__name__}: {error}"})
         else:
             self._part.answer(number, {"ok": True, "value": value})
 
