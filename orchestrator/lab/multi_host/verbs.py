@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from contract.codec import build
 from contract.plan import Capture, Node, Plan, Step
 from orchestrator.lab import carriers, operations, tables
+from orchestrator.lab.captures import await_start
 from orchestrator.lab.clock import SECOND
 from orchestrator.lab.driver import Bounded, CaptureProcess, Driver, DriverContext
 from orchestrator.lab.drivers import DRIVERS
@@ -29,7 +30,6 @@ from orchestrator.lab.multi_host.underlay import Underlay
 from orchestrator.lab.state import State
 from orchestrator.project import AGENT
 
-LISTEN_NS = 20 * SECOND
 WIRES_NS = 10 * SECOND
 
 
@@ -167,9 +167,7 @@ class Verbs:
         return {node.name: self.driver.counters(node) for node in _nodes(message)}
 
     def _capture(self, message: Message) -> None:
-        """Starts a capture and waits until it captures; raises LabError if it ends before, TimedOut after 20
-        s.
-        """
+        """Starts a capture and waits until it captures; raises as `await_start`."""
         name, died = message["name"], list[str]()
 
         def ended(why: str) -> None:
@@ -178,10 +176,7 @@ class Verbs:
                 self._part.event({"event": "capture-died", "name": name, "why": why})
 
         process = self.driver.capture(build(Capture, message["capture"]), Path(message["file"]), ended)
-        deadline = self._part.loop.clock.now_ns() + LISTEN_NS
-        self._part.loop.until(deadline, f"capture {name}", lambda: bool(died) or process.listening)
-        if died:
-            raise LabError(died[0])
+        await_start(self._part.loop, name, process, died)
         self._captures[name] = process
 
     def _capture_stop(self, message: Message) -> dict[str, int]:
