@@ -8,6 +8,8 @@ own queues, unless the timeline runs tc on the node.
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 import socket
 import struct
@@ -19,12 +21,13 @@ from typing import Any
 
 from orchestrator.lab import readback
 from orchestrator.lab.entering import enter
+from orchestrator.lab.errors import LabError
 from orchestrator.lab.lab import Lab
 from orchestrator.lab.probes import directions
 from orchestrator.lab.rtnetlink import NLMSG_ERROR, REQUEST, attributes
 
 RTM_GETQDISC = 38  # linux/rtnetlink.h
-DUMP, NLMSG_DONE = 0x300, 3  # linux/netlink.h
+DUMP, NLMSG_DONE, HEADER = 0x300, 3, 16  # linux/netlink.h
 TCA_KIND, TCA_OPTIONS = 1, 2
 _TC = re.compile(r"\btc\b")
 MOVES = "least_bps"  # in the plan of a program (a gateway) that changes the rates of its link's classes
@@ -56,9 +59,10 @@ WHOLE = Part(_All(), _All())
 
 def look(lab: Lab, part: Part = WHOLE) -> Queues:
     """Returns the queues of all devices in light nodes' namespaces, except devices of links. Skips namespaces
-    that are gone or on another machine.
+    that are gone or on another machine; raises LabError if the kernel does not list a namespace's queues.
     """
     found: Queues = {}
+    failed: list[str] = []
     places = [n.netns for n in lab.nodes.values() if n.vm is None and n.name in part.nodes]
     known = {(d.netns, device) for d in _ways(lab) for device in (d.carrier, d.device)}
 
@@ -68,14 +72,19 @@ def look(lab: Lab, part: Part = WHOLE) -> Queues:
                 enter(netns)
             except OSError:
                 continue
-            for device, queues in _queues().items():
-                if (netns, device) not in known:
-                    found[netns, device] = queues
+            try:
+                there = _queues()
+            except OSError as error:
+                failed.append(f"{netns}: its queues cannot be read: {error.strerror}")
+                continue
+            found.update({(netns, device): q for device, q in there.items() if (netns, device) not in known})
 
     if lab.driver.name != "fake" and places:
         thread = threading.Thread(target=inside)
         thread.start()
         thread.join()
+    if failed:
+        raise LabError("; ".join(failed))
     return found
 
 
@@ -155,17 +164,29 @@ def _queues() -> dict[str, tuple[Queue, ...]]:
             about = attributes(message[20:])
             kind = about.get(TCA_KIND, b"\0").rstrip(b"\0").decode()
             options = b"" if kind in COUNTING else about.get(TCA_OPTIONS, b"")
-            found.setdefault(socket.if_indextoname(index), []).append((kind, handle, parent, options))
+            try:
+                device = socket.if_indextoname(index)
+            except OSError:  # a program of the node removed the device meanwhile
+                continue
+            found.setdefault(device, []).append((kind, handle, parent, options))
     return {device: tuple(sorted(queues)) for device, queues in found.items()}
 
 
 def _messages(kernel: socket.socket) -> Iterator[bytes]:
-    """Yields the bodies of a netlink dump's messages, to its end."""
+    """Yields the bodies of a netlink dump's messages, to its end. Raises OSError if the kernel ends the dump
+    with an error, or if a message's length is impossible.
+    """
     while True:
         data = kernel.recv(1 << 18)
-        while len(data) >= 16:
-            length, kind = struct.unpack_from("=IH", data)
+        while data:
+            length, kind = struct.unpack_from("=IH", data) if len(data) >= HEADER else (0, 0)
+            if not HEADER <= length <= len(data):
+                raise OSError(errno.EBADMSG, f"netlink: a message of {length} bytes in {len(data)}")
             if kind in (NLMSG_DONE, NLMSG_ERROR):
+                # Both begin with an error number, negative or 0 (struct nlmsgerr; net/netlink/af_netlink.c).
+                number = -struct.unpack_from("=i", data[:length].ljust(HEADER + 4, b"\0"), HEADER)[0]
+                if number:
+                    raise OSError(number, os.strerror(number))
                 return
-            yield data[16:length]
+            yield data[HEADER:length]
             data = data[(length + 3) & ~3 :]
