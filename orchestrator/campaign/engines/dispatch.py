@@ -13,6 +13,7 @@ import shutil
 import signal
 import socket
 import uuid
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -104,7 +105,7 @@ class _Spread:
         from orchestrator.campaign.engines.workers import FIRST_S
 
         self._client.subscribe_topic(topic(self._sitting), lambda event: self._arrived.put(("event", event)))
-        cells = iter(todo)
+        waiting = deque(todo)
         with _presses() as presses:
             patience_s = float("inf") if self._jobs else FIRST_S
             self._workers.wait(patience_s, lambda: self._over(presses))
@@ -112,11 +113,9 @@ class _Spread:
             while True:
                 if presses:
                     self._stop(presses.pop(0))
-                while not self._stopped and len(self._flights) < len(self._workers.admitted):
-                    if (following := next(cells, None)) is None:
-                        break
-                    self._submit(*following)
-                if not self._flights and (self._stopped or self._workers.admitted):
+                while waiting and not self._stopped and len(self._flights) < len(self._workers.admitted):
+                    self._submit(*waiting.popleft())
+                if not self._flights and (self._stopped or not waiting):
                     break
                 self._hear()
         if self._unfit and not self._stopped:
