@@ -7,11 +7,12 @@ from pathlib import Path
 
 import click
 
-from orchestrator.cli.errors import DONE, SUSPECT, CliError
+from orchestrator.cli.errors import DONE, CliError
 from orchestrator.cli.headlines import show
 from orchestrator.cli.junit import judged, junit_option
 from orchestrator.cli.output import json_option, note, print_json
 from orchestrator.cli.quantities import DURATION, RATE
+from orchestrator.cli.run import strict_option, strictly
 
 
 @click.command("report")
@@ -25,7 +26,7 @@ from orchestrator.cli.quantities import DURATION, RATE
 @click.option(
     "--machine-rate", type=RATE, help="Rate of links without one, for the bounds, such as '1 Gbit/s'."
 )
-@click.option("--strict", is_flag=True, help="Exit status 5 where a run is suspect.")
+@strict_option
 @junit_option
 @json_option
 def report_command(
@@ -58,7 +59,7 @@ def report_command(
                     note(line)
     except RunDirectoryError as error:
         raise CliError(str(error)) from error
-    return SUSPECT if strict and suspect else DONE
+    return strictly(suspect=bool(suspect), directory=directory) if strict else DONE
 
 
 def doubted(directory: Path) -> list[str]:
