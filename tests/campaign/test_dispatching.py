@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 pytest.importorskip("distributed")
-from orchestrator.campaign.engines.dispatch import _Spread
+from orchestrator.campaign.engines.dispatch import _Spread, _unpacked
+from orchestrator.campaign.engines.task import Result
+from orchestrator.campaign.engines.worker import pack
 
 
 class Sparse(_Spread):
@@ -46,3 +49,16 @@ def test_a_worker_that_leaves_after_the_last_cell_is_not_waited_for() -> None:
 def test_cells_that_are_left_wait_for_a_worker() -> None:
     spread = Sparse(stays=2)
     assert spread.run(CELLS) is True and spread.ran == [1, 2] and spread.waited == 3
+
+
+def test_a_cell_whose_files_come_damaged_fails_and_the_campaign_goes_on(tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there" / "manifest.json").write_text("{}" * 5000)
+    whole = pack(tmp_path / "there")
+    for packed in (b"", b"no archive", whole[: len(whole) // 2], whole[:40] + b"xxxxxxxx" + whole[48:]):
+        (here := tmp_path / str(len(packed))).mkdir()
+        result = _unpacked(Result("complete", None, 1.0, "far", "b", packed=packed), here)
+        assert result.state == "failed" and "its files from far cannot be unpacked" in str(result.error)
+    (here := tmp_path / "here").mkdir()
+    result = Result("complete", None, 1.0, "far", "b", packed=whole)
+    assert _unpacked(result, here) == result and (here / "manifest.json").read_text() == "{}" * 5000
