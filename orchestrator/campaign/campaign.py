@@ -57,7 +57,7 @@ def open_campaign(settings: Settings, directory: Path, trials: Sequence[Trial] =
         journal.insist_it_is_free(directory)
         journal.write_json(path, wanted)
         return campaign
-    before = journal.read_json(path)
+    before = journal.read_campaign(directory)
     if grown(before, wanted):
         journal.write_json(path, wanted)
         return campaign
@@ -190,7 +190,7 @@ def status(directory: Path, *, interrupted: bool = False, page: Path | None = No
     `interrupted` is copied to the result, and `page`, if None, is the page that exists. jobs: number of cells
     that run at a time, for the remaining time; 0: as many as are running now, or one.
     """
-    planned = journal.read_json(directory / "campaign.json")["cells"]
+    planned = journal.read_campaign(directory)["cells"]
     lines = journal.latest(directory)
     states = {name: line.get("state") for name, line in lines.items()}
     ended = {cell["cell"]: lines[cell["cell"]] for cell in planned if cell["cell"] in lines}
@@ -208,7 +208,8 @@ def status(directory: Path, *, interrupted: bool = False, page: Path | None = No
 
 def _left_s(directory: Path, left: int, jobs: int) -> float | None:
     """Returns the time of `left` cells, `jobs` at a time, each as long as the mean of the complete ones."""
-    took = [float(line["wall_s"]) for line in journal.lines(directory) if line.get("state") == "complete"]
+    complete = [line for line in journal.lines(directory) if line.get("state") == "complete"]
+    took = [float(line["wall_s"]) for line in complete if line.get("wall_s") is not None]
     return math.ceil(left / jobs) * sum(took) / len(took) if took else None
 
 
