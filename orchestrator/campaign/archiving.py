@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import shutil
+import stat
 import tarfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
@@ -20,8 +23,8 @@ def archive(held: Entry, to: Path) -> Path:
     """Packs a run into TO/LAB.RUN.tar.gz, a campaign into TO/NAME.tar.gz; then removes the directory.
 
     Returns the path of the file. Raises EntryError, and keeps the directory, if the run or campaign is
-    running, if the file exists or cannot be written, if `to` lies in the directory, or if a file differs from
-    the archive.
+    running, if the file exists or cannot be written, or is being written by another process, if `to` lies in
+    the directory, or if a file differs from the archive or came or went meanwhile.
     """
     insist_it_has_ended(held)
     target = to / f"{_name(held)}.tar.gz"
@@ -37,43 +40,65 @@ def archive(held: Entry, to: Path) -> Path:
         raise EntryError(f"{to}: lies in {held.path}, which is removed; name another directory with --to")
     part = target.with_name(target.name + ".part")
     try:
-        written = _write(held.path, part)
-        _compare(held.path, written, part)
+        with _locked(part) as file:
+            if target.exists():  # another process has just written it
+                raise EntryError(f"{target}: is there already; move it, or name another directory with --to")
+            before = _files(held.path)
+            written = _write(held.path, file)
+            _compare(held.path, written, part)
+            if changed := sorted(before ^ _files(held.path)):
+                raise _differs(held.path, len(changed), changed[0][0], "differs from what was packed")
+            part.rename(target)
+            _sync_directory(to)  # before the directory of the run is removed
     except OSError as error:
-        part.unlink(missing_ok=True)
         free = shutil.disk_usage(to).free / 1e6
         raise EntryError(
             f"{target}: cannot be written ({error.strerror or error}), {free:.0f} MB are free there; free "
             "some, or name another directory with --to; the run is as it was"
         ) from error
-    except EntryError:
-        part.unlink(missing_ok=True)
-        raise
-    part.rename(target)
     remove(held)
     return target
+
+
+@contextmanager
+def _locked(part: Path) -> Iterator[IO[bytes]]:
+    """Opens the unfinished archive `part` empty and locked; removes it if the context ends with an exception.
+
+    Replaces what a killed process left, which holds no lock. Raises EntryError if a process writes it now.
+    """
+    with part.open("ab") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise EntryError(
+                f"{part}: another process is writing it; wait, or name another directory with --to"
+            ) from None
+        if not part.exists() or not os.path.samestat(part.stat(), os.fstat(file.fileno())):
+            raise EntryError(f"{part}: another process has just finished it; list again")
+        file.truncate(0)
+        try:
+            yield file
+        except BaseException:  # Ctrl-C, too
+            part.unlink(missing_ok=True)
+            raise
 
 
 def _name(held: Entry) -> str:
     return held.path.name if held.kind == "campaign" else f"{held.path.parent.name}.{held.path.name}"
 
 
-def _write(directory: Path, part: Path) -> dict[str, str]:
-    """Writes the archive `part` and syncs it; returns name in the archive -> SHA-256 of the file on the disk.
-
-    Raises FileExistsError if `part` exists.
-    """
+def _write(directory: Path, file: IO[bytes]) -> dict[str, str]:
+    """Writes the archive and syncs it; returns name in the archive -> SHA-256 of the file on the disk."""
     hashes: dict[str, str] = {}
-    with part.open("xb") as file:
-        with tarfile.open(fileobj=file, mode="w:gz", compresslevel=LEVEL, format=tarfile.PAX_FORMAT) as tar:
-            for path in _below(directory):
-                name = str(Path(directory.name) / path.relative_to(directory))
-                tar.add(path, name, recursive=False)
-                if path.is_file() and not path.is_symlink():
-                    with path.open("rb") as content:
-                        hashes[name] = _hash(content)
-        file.flush()
-        os.fsync(file.fileno())
+    with tarfile.open(fileobj=file, mode="w:gz", compresslevel=LEVEL, format=tarfile.PAX_FORMAT) as tar:
+        for path in _below(directory):
+            name = str(Path(directory.name) / path.relative_to(directory))
+            tar.add(path, name, recursive=False)
+            if path.is_file() and not path.is_symlink():
+                with path.open("rb") as content:
+                    hashes[name] = _hash(content)
+    file.flush()
+    os.fsync(file.fileno())
     return hashes
 
 
@@ -87,10 +112,32 @@ def _compare(directory: Path, written: dict[str, str], part: Path) -> None:
                 found[member.name] = _hash(content)
     # A hard link to another file of the run is a member without content; runs have none.
     if wrong := sorted(n for n in written.keys() | found.keys() if written.get(n) != found.get(n)):
-        raise EntryError(
-            f"{directory}: {wrong[0]} differs in the archive from the file (of {len(wrong)}): it changed "
-            "meanwhile; is somebody writing there? The run is as it was"
-        )
+        raise _differs(directory, len(wrong), wrong[0], "differs in the archive from the file")
+
+
+def _differs(directory: Path, of: int, name: str, how: str) -> EntryError:
+    return EntryError(
+        f"{directory}: {name} {how} (of {of}): it changed meanwhile; is somebody writing there? The run is "
+        "as it was"
+    )
+
+
+def _files(directory: Path) -> set[tuple[str, int, int]]:
+    """Returns path, size and time of change (ns) of everything below the directory but directories."""
+    found = set()
+    for path in _below(directory):
+        about = path.lstat()
+        if not stat.S_ISDIR(about.st_mode):
+            found.add((str(path.relative_to(directory)), about.st_size, about.st_mtime_ns))
+    return found
+
+
+def _sync_directory(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _below(directory: Path) -> Iterator[Path]:

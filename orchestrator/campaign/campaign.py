@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import math
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,8 +28,8 @@ FORMAT = 1
 class Summary:
     """The state of a campaign: number of cells in each state, and the estimated time of the remaining ones.
 
-    left_s: seconds if the remaining cells run one after the other; None before a cell is complete. page: the
-    path of the campaign's report, None if there is none.
+    left_s: seconds for the remaining cells if as many run at a time as now (`status` has the details); None
+    before a cell is complete. page: the path of the campaign's report, None if there is none.
     """
 
     cells: int
@@ -56,7 +57,7 @@ def open_campaign(settings: Settings, directory: Path, trials: Sequence[Trial] =
         journal.insist_it_is_free(directory)
         journal.write_json(path, wanted)
         return campaign
-    before = journal.read_json(path)
+    before = journal.read_campaign(directory)
     if grown(before, wanted):
         journal.write_json(path, wanted)
         return campaign
@@ -158,7 +159,8 @@ def run_campaign(
             trials += more
             campaign = open_campaign(settings, directory, trials)
         written = _report(directory, observe) if page else None
-        return status(directory, interrupted=interrupted, page=written)
+        jobs = engine.workers if engine else 1
+        return status(directory, interrupted=interrupted, page=written, jobs=jobs)
 
 
 def _run(
@@ -182,12 +184,13 @@ def _run(
     return spread(engine, settings, directory, todo, total, observe)
 
 
-def status(directory: Path, *, interrupted: bool = False, page: Path | None = None) -> Summary:
+def status(directory: Path, *, interrupted: bool = False, page: Path | None = None, jobs: int = 0) -> Summary:
     """Reads the state of the campaign in `directory`; raises CampaignError if it holds none.
 
-    `interrupted` is copied to the result, and `page`, if None, is the page that exists.
+    `interrupted` is copied to the result, and `page`, if None, is the page that exists. jobs: number of cells
+    that run at a time, for the remaining time; 0: as many as are running now, or one.
     """
-    planned = journal.read_json(directory / "campaign.json")["cells"]
+    planned = journal.read_campaign(directory)["cells"]
     lines = journal.latest(directory)
     states = {name: line.get("state") for name, line in lines.items()}
     ended = {cell["cell"]: lines[cell["cell"]] for cell in planned if cell["cell"] in lines}
@@ -199,13 +202,15 @@ def status(directory: Path, *, interrupted: bool = False, page: Path | None = No
     written = directory / "report" / "index.html"
     page = page or (written if written.exists() else None)
     suspect = {name: text for name, text in why.items() if text is not None}
-    left_s = _left_s(directory, left)
+    left_s = _left_s(directory, left, jobs or max(1, len(journal.in_flight(directory))))
     return Summary(len(planned), complete, failed, left, left_s, interrupted, page, suspect, errors)
 
 
-def _left_s(directory: Path, left: int) -> float | None:
-    took = [float(line["wall_s"]) for line in journal.lines(directory) if line.get("state") == "complete"]
-    return left * sum(took) / len(took) if took else None
+def _left_s(directory: Path, left: int, jobs: int) -> float | None:
+    """Returns the time of `left` cells, `jobs` at a time, each as long as the mean of the complete ones."""
+    complete = [line for line in journal.lines(directory) if line.get("state") == "complete"]
+    took = [float(line["wall_s"]) for line in complete if line.get("wall_s") is not None]
+    return math.ceil(left / jobs) * sum(took) / len(took) if took else None
 
 
 def _report(directory: Path, observe: Observe) -> Path | None:

@@ -126,11 +126,14 @@ def recover(directory: Path) -> None:
 
 
 def _recover(directory: Path, line: Json) -> None:
-    if any(ended["run_dir"] == line["run_dir"] for ended in journal.lines(directory)):
+    if any(ended.get("run_dir") == line["run_dir"] for ended in journal.lines(directory)):
         journal.forget(directory, line)  # killed after it wrote the cell's end: only this note is left
         return
-    lab = line.pop("lab")
-    if line.get("machine") in (None, socket.gethostname()):  # another machine's worker has ended its lab
+    lab = line.pop("lab", None)
+    if lab is not None and line.get("machine") in (
+        None,
+        socket.gethostname(),
+    ):  # another machine's worker has ended its lab
         take_down(lab, politely=False)
     run_dir = directory / line["run_dir"]
     if run_dir.is_dir() and manifest.read(run_dir).get("state") not in ENDED:

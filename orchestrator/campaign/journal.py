@@ -9,10 +9,12 @@ from __future__ import annotations
 import ctypes
 import fcntl
 import json
+import math
 import os
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from contract import findings, manifest
@@ -97,22 +99,35 @@ def append(directory: Path, line: Mapping[str, Any]) -> None:
     _sync_directory(directory)
 
 
+def read_campaign(directory: Path) -> Json:
+    """Reads campaign.json; raises CampaignError as `read_json`, or if it does not list cells by name."""
+    path = directory / "campaign.json"
+    value, remedy = read_json(path), "undo the change, or begin anew with another --out"
+    if not isinstance(value, dict) or not isinstance(value.get("cells"), list):
+        raise CampaignError(f"{path}: was changed: cells: is no list; {remedy}")
+    if not isinstance(value.get("files", {}), dict):
+        raise CampaignError(f"{path}: was changed: files: is no mapping; {remedy}")
+    for number, cell in enumerate(value["cells"]):
+        insist(f"{path}: cells[{number}]", cell, ("cell",), remedy)
+    return value
+
+
 def lines(directory: Path) -> list[Json]:
-    """Returns all lines of cells.jsonl in order, without truncated ones; empty if there is no such file."""
+    """Returns all lines of cells.jsonl in order, without truncated ones; empty if there is no such file.
+
+    A truncated line (kill -9) is no JSON, and its cell counts as running. Raises CampaignError for a line
+    that was changed.
+    """
     path = directory / "cells.jsonl"
-    return (
-        [parsed for text in path.read_text().splitlines() if (parsed := _whole(text))]
-        if path.exists()
-        else []
-    )
-
-
-def _whole(text: str) -> Json | None:
-    try:
-        parsed = json.loads(text)
-    except json.JSONDecodeError:
-        return None  # truncated by kill -9; its cell counts as running
-    return parsed if isinstance(parsed, dict) else None
+    found = []
+    remedy = "undo the change, or remove the line: then its cell is run again"
+    for number, text in enumerate(path.read_bytes().splitlines() if path.exists() else (), 1):
+        try:
+            parsed = json.loads(text)
+        except (ValueError, RecursionError):
+            continue
+        found.append(insist(f"{path}:{number}", parsed, ("cell",), remedy))
+    return found
 
 
 def latest(directory: Path) -> dict[str, Json]:
@@ -123,9 +138,60 @@ def latest(directory: Path) -> dict[str, Json]:
 def in_flight(directory: Path) -> list[Json]:
     """Returns the notes {cell, run_dir, lab, ...} of cells that have begun and not ended.
 
-    A killed campaign leaves such notes.
+    A killed campaign leaves such notes. Raises CampaignError for one that was changed.
     """
-    return [read_json(path) for path in sorted(directory.glob("running*.json"))]
+    remedy = "end its lab (`vnet ls`) and remove this file: then its cell is run again"
+    return [
+        insist(str(path), read_json(path), ("cell", "run_dir"), remedy)
+        for path in sorted(directory.glob("running*.json"))
+    ]
+
+
+def insist(place: str, value: Any, needed: tuple[str, ...], remedy: str) -> Json:
+    """Returns a line of the journal, a note or a planned cell. Raises CampaignError, which begins with
+    `place`, if it lacks a field of `needed` or a field is not of the form that this program writes.
+    """
+    if not isinstance(value, dict):
+        raise CampaignError(f"{place}: was changed: {_shown(value)} is no mapping; {remedy}")
+    if missing := [name for name in needed if name not in value]:
+        raise CampaignError(f"{place}: was changed: has no {missing[0]}; {remedy}")
+    for name, (form, rule) in FORMS.items():
+        if name in value and not form(value[name]):
+            raise CampaignError(f"{place}: was changed: {name}: {_shown(value[name])} {rule}; {remedy}")
+    return value
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and NAME.fullmatch(value) is not None
+
+
+def _is_cell(value: Any) -> bool:
+    return isinstance(value, str) and value not in ("", ".", "..") and not set(value) & set("/\0")
+
+
+def _is_below(value: Any) -> bool:
+    return isinstance(value, str) and not PurePath(value).is_absolute() and ".." not in PurePath(value).parts
+
+
+def _is_seconds(value: Any) -> bool:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return value is None or (number and 0 <= value < math.inf)
+
+
+def _shown(value: Any) -> str:
+    return json.dumps(value)[:80]
+
+
+# These become parts of paths. A cell's name has the levels of its factors, any text without a slash.
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
+FORMS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "cell": (_is_cell, "is no name of a cell"),
+    "lab": (_is_name, "is no name of a lab"),
+    "slot": (_is_name, "is no number of a cell"),
+    "state": (lambda value: isinstance(value, str), "is no text"),
+    "run_dir": (_is_below, "is no path below the campaign's directory"),
+    "wall_s": (_is_seconds, "is no time in seconds"),
+}
 
 
 def begin(directory: Path, line: Mapping[str, Any]) -> None:

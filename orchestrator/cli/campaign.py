@@ -219,10 +219,15 @@ def refused() -> Iterator[None]:
 
 
 def _begun(directory: Path, parameters: dict[str, str], seed: int | None) -> tuple[Any, Path]:
-    from orchestrator.campaign.journal import read_json
+    from orchestrator.campaign.journal import CampaignError, read_campaign
     from orchestrator.campaign.settings import Settings
 
-    kept = read_json(directory / "campaign.json")
+    kept = read_campaign(directory)
+    if missing := [name for name in ("file", "parameters", "kernel", "lab") if name not in kept]:
+        raise CampaignError(
+            f"{directory / 'campaign.json'}: was changed: has no {missing[0]}; undo the change, or name the "
+            "campaign's file"
+        )
     settings = Settings(
         Path(kept["file"]),
         parameters or kept["parameters"],

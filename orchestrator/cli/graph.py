@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from orchestrator.cli.errors import UNABLE, CliError
+from orchestrator.cli.errors import UNABLE, USAGE, CliError
 from orchestrator.cli.output import document, note
 from orchestrator.cli.topologies import file_argument, parameters_option, refusals
 
@@ -32,7 +32,7 @@ def graph_command(file: Path, parameters: dict[str, str], output: Path | None) -
 
     form = output.suffix[1:].lower() if output else "svg"
     if form not in FORMATS:
-        raise CliError(f"-o {output}: its ending names no format; end it in .svg, .png or .pdf")
+        raise CliError(f"-o {output}: its ending names no format; end it in .svg, .png or .pdf", USAGE)
     with refusals():
         plan = make_plan(load(file, parameters))
     try:

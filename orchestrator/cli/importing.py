@@ -41,7 +41,7 @@ def graphml_command(file: Path, output: Path | None, hosts: bool) -> None:
     if output is None:
         document(text, nl=False)
     else:
-        output.write_text(text)
+        write_new(output, text)
 
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import ipaddress
 import secrets
 import signal
 import socket
@@ -19,6 +20,7 @@ from orchestrator.cli.output import note
 
 PORT = 8350
 HOST = "127.0.0.1"
+PORTS = {"http": 80, "https": 443}  # which browsers leave out of addresses
 
 
 @click.command("serve")
@@ -35,7 +37,7 @@ HOST = "127.0.0.1"
     default=HOST,
     show_default=True,
     metavar="ADDRESS",
-    help="Address to listen on; any other than the default needs TLS.",
+    help="Address to listen on; one that other machines reach needs TLS.",
 )
 @click.option("--name", "called", multiple=True, help="Another name by which browsers reach the server.")
 @click.option("--tls-cert", type=click.Path(path_type=Path), help="Certificate chain, PEM; with --tls-key.")
@@ -69,7 +71,7 @@ def serve_command(
         raise CliError(f"--results {results}: no such directory; run something first, or name another")
     tls = _tls(tls_cert, tls_key)
     front = _front(proxy)
-    if host != HOST and not (tls or front):
+    if not _is_loopback(host) and not (tls or front):
         raise CliError(
             f"--host {host}: the token would cross the network in the clear; give --tls-cert and --tls-key, "
             "or --proxy https://... of a proxy that terminates TLS, or forward the port with ssh",
@@ -87,13 +89,12 @@ def serve_command(
     listener = _listener(host, port)
     port = listener.getsockname()[1]
     token = secrets.token_urlsafe(32)
-    own = frozenset(f"{name}:{port}" for name in (HOST, "localhost", host, *called))
+    scheme = "https" if tls else "http"
+    own = frozenset(authority(name, port, scheme) for name in (HOST, "localhost", host, *called))
     hosts, secure = own | ({front} if front else set()), own if tls else frozenset({front} if front else ())
     root, only = single(results or Path("results"))
     app, _ = application(Settings(token, hosts, root, only, read_only, secure=secure))
-    address = (
-        f"https://{front}" if front else f"{'https' if tls else 'http'}://{(called or (host,))[0]}:{port}"
-    )
+    address = f"https://{front}" if front else f"{scheme}://{authority((called or (host,))[0], port, scheme)}"
     note(f"live page: {address}/?token={token}\nCtrl-C ends the server; labs keep running")
     config = uvicorn.Config(
         app, log_level="warning", access_log=False, lifespan="off", server_header=False, proxy_headers=False,
@@ -103,6 +104,25 @@ def serve_command(
     signal.signal(signal.SIGINT, signal.default_int_handler)
     with contextlib.suppress(KeyboardInterrupt):  # the user ends the server
         uvicorn.Server(config).run(sockets=[listener])
+
+
+def authority(name: str, port: int, scheme: str) -> str:
+    """Returns name and port as browsers write them in `Host` (RFC 3986, 3.2; RFC 5952): an IPv6 address in
+    brackets and in its shortest form, names in small letters, without the port that is the scheme's own.
+    """
+    try:
+        found = ipaddress.ip_address(name.strip("[]"))
+        name = f"[{found}]" if found.version == 6 else str(found)
+    except ValueError:  # a name
+        name = name.lower()
+    return name if port == PORTS[scheme] else f"{name}:{port}"
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:  # a name may lead anywhere
+        return False
 
 
 def _tls(cert: Path | None, key: Path | None) -> dict[str, Any]:
@@ -125,7 +145,10 @@ def _front(proxy: str | None) -> str:
     found = urlsplit(proxy)
     if found.scheme != "https" or not found.netloc or found.path not in ("", "/") or found.query:
         raise CliError(f"--proxy {proxy}: write https://NAME or https://NAME:PORT: TLS, and no path", USAGE)
-    return found.netloc
+    try:
+        return authority(found.hostname or "", found.port or PORTS["https"], "https")
+    except ValueError as error:
+        raise CliError(f"--proxy {proxy}: {error}; write https://NAME or https://NAME:PORT", USAGE) from None
 
 
 def _listener(host: str, port: int) -> socket.socket:

@@ -54,8 +54,13 @@ class ReadBacks:
         """Compares all queues after the measurement, when that disturbs nothing; then warns of all
         differences of the run.
         """
-        for one in queue_readback.changed(self._lab):
-            self._found.setdefault(one, "")
+        try:
+            for one in queue_readback.changed(self._lab):
+                self._found.setdefault(one, "")
+        finally:
+            self._warn()
+
+    def _warn(self) -> None:
         if self._found:
             shown = [f"{one}{when}" for one, when in self._found.items()]
             more = f"; and {len(shown) - MOST_SHOWN} more" if len(shown) > MOST_SHOWN else ""

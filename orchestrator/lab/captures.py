@@ -5,15 +5,18 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from capture import tcpdump
 from contract.plan import Capture
 from orchestrator.lab.clock import SECOND
-from orchestrator.lab.errors import LabError
+from orchestrator.lab.driver import CaptureProcess
+from orchestrator.lab.errors import LabError, TimedOut
 from orchestrator.lab.loop import Loop
 
+START_NS = 20 * SECOND
 STOP_NS = 10 * SECOND
 
 
@@ -34,6 +37,21 @@ def counts(said: str) -> dict[str, int]:
         "packets": found.packets, "received": found.received, "dropped_kernel": found.dropped_kernel,
         "dropped_interface": found.dropped_interface,
     }  # fmt: skip
+
+
+def await_start(loop: Loop, name: str, process: CaptureProcess, died: Sequence[str]) -> None:
+    """Waits until a capture captures. Raises LabError if it ends before (`died` then has the reason); raises
+    TimedOut after 20 s, or what interrupts the wait, and ends the capture first.
+    """
+    deadline = loop.clock.now_ns() + START_NS
+    try:
+        loop.until(deadline, f"capture {name}", lambda: bool(died) or process.listening)
+    except BaseException:
+        with suppress(LabError):  # the first error counts: a capture that never began has no counts
+            process.stop()
+        raise
+    if died:
+        raise LabError(died[0])
 
 
 class TcpdumpCapture:
@@ -64,15 +82,18 @@ class TcpdumpCapture:
         return tcpdump.listening(self._text)
 
     def stop(self) -> dict[str, int]:
-        """Ends tcpdump and returns its counts of packets and drops; raises TimedOut if it does not end within
-        10 s. The capture file stays.
+        """Ends tcpdump and returns its counts of packets and drops; kills it and raises TimedOut if it does
+        not end within 10 s. The capture file stays.
         """
         self._stopping = True
         if not self._ended:
             self._process.send_signal(signal.SIGINT)
-            self._loop.until(
-                self._loop.clock.now_ns() + STOP_NS, f"capture {self._name} to end", lambda: self._ended
-            )
+            deadline = self._loop.clock.now_ns() + STOP_NS
+            try:
+                self._loop.until(deadline, f"capture {self._name} to end", lambda: self._ended)
+            except TimedOut:
+                self._process.kill()
+                raise
         return counts(self._text)
 
     @property

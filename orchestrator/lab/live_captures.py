@@ -8,6 +8,7 @@ from typing import Any
 
 from capture import tcpdump
 from contract.plan import Capture
+from orchestrator.lab.captures import await_start
 from orchestrator.lab.clock import SECOND
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.events import Warning
@@ -22,7 +23,6 @@ SNAPLEN = 1600
 LARGEST = 262_144
 MOST_BYTES = 1 << 30  # of a live capture, so that a forgotten one does not fill the disk
 MOST = 16  # live captures at a time
-START_NS = 20 * SECOND
 
 
 def capture(lab: Lab, request: Message) -> dict[str, Any]:
@@ -76,11 +76,11 @@ def _begin(lab: Lab, point: Capture) -> None:
 
     file = _file(lab, point.name)
     process = lab.driver.capture(point, file, ended)
-    deadline = lab.loop.clock.now_ns() + START_NS
-    lab.loop.until(deadline, f"capture {point.name}", lambda: bool(died) or process.listening)
-    if died:
-        file.unlink(missing_ok=True)
-        raise LabError(died[0])
+    try:
+        await_start(lab.loop, point.name, process, died)
+    except BaseException:
+        file.unlink(missing_ok=True)  # its name is free again
+        raise
     lab.captures[point.name] = Running(point, process, file, live=True)
     _bound(lab, point.name)
 

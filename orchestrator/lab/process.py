@@ -227,10 +227,18 @@ def tear_down(lab: Lab) -> None:
 
 
 def end_captures(lab: Lab) -> None:
-    """Ends the captures that clients started; the scenario has ended its own."""
+    """Ends the captures that clients started; the scenario has ended its own. Raises LabError with the
+    errors of all that did not end properly.
+    """
+    errors = []
     for running in [*lab.captures.values()]:
-        running.process.stop()
+        try:
+            running.process.stop()
+        except (LabError, OSError) as error:
+            errors.append(str(error))
     lab.captures.clear()
+    if errors:
+        raise LabError("; ".join(errors))
 
 
 def left_behind(lab: str, driver: str) -> list[str]:

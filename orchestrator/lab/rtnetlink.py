@@ -4,6 +4,7 @@ linux/rtnetlink.h and linux/if_link.h.
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 import struct
@@ -35,20 +36,28 @@ def attributes(data: bytes) -> dict[int, bytes]:
 
 
 def qdiscs(kernel: socket.socket) -> Iterator[bytes]:
-    """Yields the messages on all queues in the socket's namespace: `struct tcmsg` and attributes. Raises
-    OSError if the kernel refuses or its answer is cut.
+    """Yields the messages on all queues in the socket's namespace: `struct tcmsg` and attributes; raises as
+    `answers`.
     """
     kernel.send(struct.pack("=IHHII", HEADER + TCMSG, RTM_GETQDISC, REQUEST | DUMP, 1, 0) + bytes(TCMSG))
+    return answers(kernel)
+
+
+def answers(kernel: socket.socket) -> Iterator[bytes]:
+    """Yields the bodies of a dump's messages, to its end. Raises OSError if the kernel ends the dump with an
+    error, or if a message's length is impossible.
+    """
     while True:
         data = kernel.recv(1 << 18)
         while data:
-            length, kind = struct.unpack_from("=IH", data)
-            if kind == NLMSG_DONE:
-                return
-            if kind == NLMSG_ERROR:
-                number = -struct.unpack_from("=i", data, HEADER)[0]
-                raise OSError(number, os.strerror(number))
+            length, kind = struct.unpack_from("=IH", data) if len(data) >= HEADER else (0, 0)
             if not HEADER <= length <= len(data):
-                raise OSError(f"netlink: a message of {length} bytes in an answer of {len(data)}")
+                raise OSError(errno.EBADMSG, f"netlink: a message of {length} bytes in {len(data)}")
+            if kind in (NLMSG_DONE, NLMSG_ERROR):
+                # Both begin with an error number, negative or 0 (struct nlmsgerr; net/netlink/af_netlink.c).
+                number = -struct.unpack_from("=i", data[:length].ljust(HEADER + 4, b"\0"), HEADER)[0]
+                if number:
+                    raise OSError(number, os.strerror(number))
+                return
             yield data[HEADER:length]
             data = data[(length + 3) & ~3 :]

@@ -6,6 +6,7 @@ shows its address.
 
 from __future__ import annotations
 
+import itertools
 import select
 import socket
 import struct
@@ -13,6 +14,7 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 
 from contract.plan.family import family
 from orchestrator.lab.clock import MILLISECOND, SECOND
@@ -24,6 +26,7 @@ ROUNDS = 4  # a lost packet is sent again
 SPACING_S = 0.002  # the kernel answers at most 1,000 such packets a second (net.ipv4.icmp_msgs_per_sec)
 ECHOES = 5
 FIRST_ECHO = 1000  # numbers of those that measure the time; below, the number is the time to live
+IDENTITIES = 1 << 16  # of echo requests
 FRAME_BYTES = 14 + 20 + 8 + 22  # by IPv4; IPv6 has 20 more
 
 
@@ -59,6 +62,7 @@ _V4 = _Dialect(socket.AF_INET, socket.IPPROTO_ICMP, 8, 0, 11, socket.IPPROTO_IP,
 _V6 = _Dialect(
     socket.AF_INET6, socket.IPPROTO_ICMPV6, 128, 129, 3, socket.IPPROTO_IPV6, socket.IPV6_UNICAST_HOPS
 )
+_identities = itertools.count()  # of this process: a late answer to an earlier path is none to a later one
 Place = tuple[str, _Dialect]  # namespace and family
 Sockets = dict[Place, socket.socket]
 
@@ -84,15 +88,19 @@ class Traceroute:
 
 @dataclass
 class TracerouteResult:
-    """The answering router by time to live, and the round trips of the whole path."""
+    """The answering router by time to live, and the round trips of the whole path.
+
+    identity: of the path's echo requests.
+    """
 
     hops: dict[int, str] = field(default_factory=dict)
     round_trips_ns: list[int] = field(default_factory=list)
+    identity: int = 0
 
 
 def traceroute(ways: Sequence[Traceroute]) -> list[TracerouteResult]:
     """Measures all paths in parallel; takes a few times the longest round trip."""
-    found = [TracerouteResult() for _ in ways]
+    found = [TracerouteResult(identity=next(_identities) % IDENTITIES) for _ in ways]
     places = dict.fromkeys((way.netns, _dialect(way.address)) for way in ways)
     sockets = {(netns, dialect): _socket_in(netns, dialect) for netns, dialect in places}
     try:
@@ -135,35 +143,43 @@ def _once(
         sock.setsockopt(dialect.level, dialect.hop_limit, number if number < FIRST_ECHO else 64)
         sent[i, number] = time.time_ns()
         try:
-            sock.sendto(_echo(dialect, i, number), (way.address, 0))
+            sock.sendto(_echo(dialect, found[i].identity, number), (way.address, 0))
         except OSError:
             waiting.discard((i, number))  # no route: said by the answer that is missing
-        _take(sockets, SPACING_S, sent, waiting, found)
+        _take(ways, sockets, SPACING_S, sent, waiting, found)
         alone = time.monotonic_ns() + way.alone_ns
         while (i, number) in waiting and time.monotonic_ns() < alone:
-            _take(sockets, (alone - time.monotonic_ns()) / SECOND, sent, waiting, found)
+            _take(ways, sockets, (alone - time.monotonic_ns()) / SECOND, sent, waiting, found)
     deadline = time.monotonic_ns() + max((ways[i].patience_ns for i, _ in probes), default=0)
     while waiting and time.monotonic_ns() < deadline:
-        _take(sockets, 10 * MILLISECOND / SECOND, sent, waiting, found)
+        _take(ways, sockets, 10 * MILLISECOND / SECOND, sent, waiting, found)
 
 
 def _take(
-    sockets: Sockets, timeout_s: float, sent: dict[tuple[int, int], int],
+    ways: Sequence[Traceroute], sockets: Sockets, timeout_s: float, sent: dict[tuple[int, int], int],
     waiting: set[tuple[int, int]], found: list[TracerouteResult],
 ) -> None:  # fmt: skip
+    """Receives answers for up to `timeout_s`; ignores those to other requests. Only the end of a path answers
+    an echo that measures the time.
+    """
+    of = {result.identity: i for i, result in enumerate(found)}
     by_socket = {sock: dialect for (_, dialect), sock in sockets.items()}
     ready, _, _ = select.select(list(by_socket), [], [], timeout_s)
     for sock in ready:
         data, ancillary, _, sender = sock.recvmsg(2048, 256)
         key = by_socket[sock].key(data)
-        if key is None or key not in sent:
+        if key is None or key[0] not in of:
             continue
-        waiting.discard(key)
-        i, number = key
+        i, number = of[key[0]], key[1]
+        if (i, number) not in sent:
+            continue
+        if number >= FIRST_ECHO and ip_address(sender[0]) != ip_address(ways[i].address):
+            continue
+        waiting.discard((i, number))
         if number < FIRST_ECHO:
             found[i].hops[number] = sender[0]
         else:
-            found[i].round_trips_ns.append(_stamp(ancillary) - sent[key])
+            found[i].round_trips_ns.append(_stamp(ancillary) - sent[i, number])
 
 
 def _socket_in(netns: str, dialect: _Dialect) -> socket.socket:

@@ -186,7 +186,97 @@ def test_an_archive_that_cannot_be_written_leaves_the_run(
 def test_a_file_that_changes_while_it_is_packed_is_noticed(top: Path, tmp_path: Path) -> None:
     (one,) = held.chosen(top, held.Choice(larger_bytes=2_000_000))
     part = tmp_path / "x.part"
-    written = archiving._write(one.path, part)
+    with part.open("wb") as file:
+        written = archiving._write(one.path, file)
     name = next(n for n in written if n.endswith("wan.pcap"))
     with pytest.raises(held.EntryError, match=r"wan.pcap differs in the archive from the file \(of 1\)"):
         archiving._compare(one.path, {**written, name: "another"}, part)
+
+
+def packed_while(monkeypatch: pytest.MonkeyPatch, act: Any) -> None:
+    """Makes `archive` call `act` between writing the archive and comparing it."""
+    compare = archiving._compare
+
+    def acting(directory: Path, written: dict[str, str], part: Path) -> None:
+        act()
+        compare(directory, written, part)
+
+    monkeypatch.setattr(archiving, "_compare", acting)
+
+
+@pytest.mark.parametrize("what", ["a page that is written meanwhile", "a link", "a file that goes"])
+def test_what_comes_or_goes_after_packing_is_not_lost(
+    top: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    (one,) = held.chosen(top, held.Choice(larger_bytes=2_000_000))
+    new = one.path / "report.html"
+    acts = {
+        "a page that is written meanwhile": lambda: new.write_text("page"),
+        "a link": lambda: new.symlink_to("manifest.json"),
+        "a file that goes": lambda: (one.path / "pcap" / "wan.pcap").unlink(),
+    }
+    packed_while(monkeypatch, acts[what])
+    with pytest.raises(held.EntryError, match=r"(report.html|wan.pcap) differs from what was packed"):
+        archiving.archive(one, tmp_path / "kept")
+    assert one.path.is_dir() and list((tmp_path / "kept").iterdir()) == []
+
+
+def test_ctrl_c_leaves_the_run_and_no_unfinished_archive(
+    top: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (one,) = held.chosen(top, held.Choice(larger_bytes=2_000_000))
+
+    def pressed(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(archiving, "_compare", pressed)
+    with pytest.raises(KeyboardInterrupt):
+        archiving.archive(one, tmp_path / "kept")
+    assert one.path.is_dir() and list((tmp_path / "kept").iterdir()) == []
+
+
+def test_two_archives_of_one_run_do_not_meet(
+    top: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second says that the first is under way, and leaves its file."""
+    (one,) = held.chosen(top, held.Choice(larger_bytes=2_000_000))
+    said: list[str] = []
+
+    def again() -> None:
+        with pytest.raises(held.EntryError) as raised:
+            archiving.archive(one, tmp_path / "kept")
+        said.append(str(raised.value))
+
+    packed_while(monkeypatch, again)
+    made = archiving.archive(one, tmp_path / "kept")
+    assert "another process is writing it" in said[0]
+    assert not one.path.exists() and [p.name for p in (tmp_path / "kept").iterdir()] == [made.name]
+    with tarfile.open(made) as tar:
+        assert "bad/manifest.json" in tar.getnames()
+
+
+def test_an_archive_that_came_meanwhile_is_not_replaced(
+    top: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (one,) = held.chosen(top, held.Choice(larger_bytes=2_000_000))
+    locked, made = archiving._locked, tmp_path / "kept" / "pair.bad.tar.gz"
+
+    def late(part: Path) -> Any:
+        made.write_text("of another process")
+        return locked(part)
+
+    monkeypatch.setattr(archiving, "_locked", late)
+    with pytest.raises(held.EntryError, match="is there already"):
+        archiving.archive(one, tmp_path / "kept")
+    assert made.read_text() == "of another process" and one.path.is_dir()
+    assert list((tmp_path / "kept").iterdir()) == [made]
+
+
+def test_what_a_killed_archive_left_is_replaced(top: Path, tmp_path: Path) -> None:
+    (one,) = held.chosen(top, held.Choice(larger_bytes=2_000_000))
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "kept" / "pair.bad.tar.gz.part").write_bytes(os.urandom(100_000))
+    made = archiving.archive(one, tmp_path / "kept")
+    with tarfile.open(made) as tar:
+        assert "bad/pcap/wan.pcap" in tar.getnames()
+    assert [p.name for p in (tmp_path / "kept").iterdir()] == [made.name]

@@ -201,3 +201,14 @@ def test_a_seed_of_the_command_line_is_the_first_repetitions(settings: Settings)
     wanted = campaign.described(replace(settings, seed=41), campaign_)
     assert wanted["seed"] == 41 and wanted["command"].endswith("--seed 41")
     assert campaign.compared(wanted, campaign.described(settings, campaign_)) == "seed: was 41, is None"
+
+
+def test_the_time_left_is_of_as_many_cells_at_a_time_as_run(tmp_path: Path) -> None:
+    done = {"cell": "c0", "state": "complete", "wall_s": 10.0, "suspect": None}
+    journal.write_json(tmp_path / "campaign.json", {"cells": [{"cell": f"c{n}"} for n in range(6)]})
+    assert status(tmp_path, jobs=2).left_s is None, "no cell is complete"
+    journal.append(tmp_path, done)
+    assert [status(tmp_path, jobs=jobs).left_s for jobs in (0, 1, 2, 4, 9)] == [50.0, 50.0, 30.0, 20.0, 10.0]
+    for slot in ("a", "b"):
+        journal.begin(tmp_path, {"cell": "c1", "run_dir": "runs/c1", "slot": slot})
+    assert status(tmp_path).left_s == 30.0, "two are running"

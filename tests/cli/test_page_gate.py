@@ -20,7 +20,7 @@ from starlette.websockets import WebSocketDisconnect
 
 from orchestrator.cli.errors import CliError
 from orchestrator.cli.page.app import STATIC
-from orchestrator.cli.serve import serve_command
+from orchestrator.cli.serve import _front, authority, serve_command
 
 COOKIE = "vnet-8350"
 
@@ -193,6 +193,49 @@ def test_tls_by_the_certificate_that_is_given(vnet: CommandLine) -> None:
         urllib.request.HTTPSHandler(context=trusted), urllib.request.HTTPCookieProcessor()
     )
     with opener.open(address, timeout=60) as answer:
+        assert b"Labs on this machine" in answer.read()
+    process.send_signal(signal.SIGINT)
+    assert process.wait(60) == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "port", "scheme", "host"),
+    [
+        ("127.0.0.1", 8350, "http", "127.0.0.1:8350"),
+        ("::1", 8350, "http", "[::1]:8350"),
+        ("0:0::1", 8350, "http", "[::1]:8350"),
+        ("[FD00::A]", 8350, "https", "[fd00::a]:8350"),
+        ("Lab7.example.org", 8350, "https", "lab7.example.org:8350"),
+        ("lab7.example.org", 443, "https", "lab7.example.org"),
+        ("lab7.example.org", 443, "http", "lab7.example.org:443"),
+        ("::1", 80, "http", "[::1]"),
+    ],
+)
+def test_names_are_written_as_browsers_do(name: str, port: int, scheme: str, host: str) -> None:
+    assert authority(name, port, scheme) == host
+
+
+@pytest.mark.parametrize(
+    ("proxy", "front"),
+    [
+        ("https://Labs.example.org/", "labs.example.org"),
+        ("https://labs.example.org:443", "labs.example.org"),
+        ("https://[fd00::1]:8443", "[fd00::1]:8443"),
+    ],
+)
+def test_a_proxy_is_named_as_browsers_do(proxy: str, front: str) -> None:
+    assert _front(proxy) == front
+
+
+@pytest.mark.skipif(not Path("/proc/net/if_inet6").exists(), reason="this machine has no IPv6")
+@pytest.mark.parametrize("address", ["::1", "127.0.0.2"])
+def test_an_address_of_this_machine_alone_needs_no_tls(vnet: CommandLine, address: str) -> None:
+    process = vnet.start("serve", "--port", "0", "--host", address)
+    assert process.stderr is not None
+    printed = process.stderr.readline().split()[-1]
+    assert printed.startswith("http://[::1]:" if ":" in address else f"http://{address}:")
+    opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+    with opener.open(printed, timeout=60) as answer:
         assert b"Labs on this machine" in answer.read()
     process.send_signal(signal.SIGINT)
     assert process.wait(60) == 0

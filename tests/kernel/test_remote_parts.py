@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import platform
+import random
 import tarfile
 from dataclasses import replace
 from pathlib import Path
@@ -220,6 +221,59 @@ def test_a_run_directory_comes_back_over_what_is_here(tmp_path: Path) -> None:
 def test_what_no_run_directory_holds_is_refused(tmp_path: Path, member: tuple[str, bytes | None]) -> None:
     with pytest.raises(KernelError, match="no run directory holds that"):
         unpack(packed(member), tmp_path / "run")
+
+
+def member(name: str, kind: bytes = tarfile.REGTYPE, **more: object) -> tarfile.TarInfo:
+    made = tarfile.TarInfo(name)
+    made.type = kind
+    for key, value in more.items():
+        setattr(made, key, value)
+    return made
+
+
+HOSTILE = {
+    "above": [member("../x")],
+    "above from below": [member("raw/../../x")],
+    "absolute": [member("/tmp/x")],
+    "symbolic link": [member("raw", tarfile.SYMTYPE, linkname="/tmp"), member("raw/x")],
+    "hard link": [member("x", tarfile.LNKTYPE, linkname="/etc/passwd")],
+    "device": [member("x", tarfile.CHRTYPE, devmajor=1, devminor=3)],
+    "disk": [member("x", tarfile.BLKTYPE, devmajor=8)],
+    "pipe": [member("x", tarfile.FIFOTYPE)],
+    "nul": [member("x", pax_headers={"path": "a\0b"})],
+    "sparse": [member("x", pax_headers={"GNU.sparse.map": "0,0", "GNU.sparse.size": str(1 << 50)})],
+    "the directory itself": [member(".")],
+    "a file in a file": [member("x"), member("x/y")],
+    "a file that is a directory": [member("x", tarfile.DIRTYPE), member("x")],
+    "a directory that is a file": [member("x"), member("x", tarfile.DIRTYPE)],
+}
+
+
+def hostile(what: str) -> io.BytesIO:
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w:gz", format=tarfile.PAX_FORMAT) as tar:
+        for one in HOSTILE[what]:
+            tar.addfile(one)
+    out.seek(0)
+    return out
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_a_hostile_archive_is_refused_with_the_reason(tmp_path: Path, what: str) -> None:
+    run_dir = tmp_path / "run"
+    run_dir.mkdir()
+    with pytest.raises(KernelError, match=r"no run directory holds that|is a file and a directory"):
+        unpack(hostile(what), run_dir)
+    assert list(tmp_path.iterdir()) == [run_dir]
+    assert all(path.is_dir() or path.stat().st_size == 0 for path in run_dir.rglob("*"))
+
+
+@pytest.mark.parametrize("at", [0, 5, 300, 600, 900])
+def test_an_archive_that_is_altered_is_an_error(tmp_path: Path, at: int) -> None:
+    whole = bytearray(packed(("./raw.csv", random.Random(1).randbytes(2000))).getvalue())
+    whole[at : at + 8] = bytes(b ^ 0xFF for b in whole[at : at + 8])
+    with pytest.raises((tarfile.TarError, EOFError, KernelError)):
+        unpack(io.BytesIO(whole), tmp_path)
 
 
 def test_what_was_cut_off_is_an_error(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from orchestrator.cli.errors import USAGE, CliError
 from orchestrator.cli.graph import graph_command
 from orchestrator.plan.build import make_plan
 from orchestrator.plan.graph import GraphError, graph
@@ -47,7 +48,8 @@ def test_the_ending_of_the_file_names_its_format(name: str, begin: bytes, tmp_pa
 @pytest.mark.parametrize("name", ["a.jpg", "a"])
 def test_another_ending_is_refused(name: str, tmp_path: Path) -> None:
     done = CliRunner().invoke(graph_command, [str(TOPOLOGIES / "pair.yaml"), "-o", str(tmp_path / name)])
-    assert "end it in .svg, .png or .pdf" in str(done.exception)
+    assert isinstance(done.exception, CliError) and done.exception.status == USAGE
+    assert "end it in .svg, .png or .pdf" in done.exception.text
     assert not (tmp_path / name).exists()
 
 

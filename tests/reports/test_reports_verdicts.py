@@ -8,11 +8,13 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from click.testing import CliRunner
 from synthetic import write_campaign, write_run
 from synthetic_shape import Shape
 
 import vnet
 from contract import seal, verdict
+from orchestrator.cli import report as report_module
 from orchestrator.cli.headlines import others, verdicts
 from orchestrator.cli.run import judged_status
 from reports.judged import NAME, known, untold
@@ -137,6 +139,20 @@ def test_strict_tells_suspect_before_what_cannot_be_told(run: Path, tmp_path: Pa
     assert judged_status(tmp_path / "nothing", suspect=False, strict=True) == 0
     (run / NAME).unlink()
     assert judged_status(run, suspect=False, strict=True) == 8, "a run without a page is judged all the same"
+
+
+def test_a_report_has_the_same_status(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _earlier(run)
+    monkeypatch.setattr(report_module, "write", lambda *_: run / "report" / "index.html")
+
+    def status(suspect: list[str], *options: str) -> int:
+        monkeypatch.setattr(report_module, "doubted", lambda _: suspect)
+        done = CliRunner().invoke(report_module.report_command, [str(run), *options], standalone_mode=False)
+        assert done.exception is None, done.exception
+        return int(done.return_value)
+
+    assert [status(doubts, "--strict") for doubts in ([], ["suspect: x"])] == [8, 5]
+    assert status(["suspect: x"]) == 0
 
 
 def loaded(run: Path) -> vnet.Run:

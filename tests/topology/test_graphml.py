@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import io
+from pathlib import Path
 
 import networkx
 import pytest
+from click.testing import CliRunner
 
+from orchestrator.cli.errors import USAGE, CliError
+from orchestrator.cli.importing import graphml_command
 from orchestrator.plan.build import make_plan
 from orchestrator.plan.paths import Paths
 from orchestrator.topology import TopologyError
@@ -99,3 +103,16 @@ def test_a_known_graph_of_126_nodes_keeps_its_distances() -> None:
     for number, far in networkx.single_source_shortest_path_length(graph, 0).items():
         found = paths.between(names[0], names[number])
         assert number == 0 or (found is not None and len(found.nodes) - 1 == far)
+
+
+def test_a_file_that_exists_is_not_overwritten(tmp_path: Path) -> None:
+    graph, output = tmp_path / "zoo.graphml", tmp_path / "zoo.yaml"
+    graph.write_bytes(graphml(node(0, "a"), node(1, "b"), edge(0, 1)))
+    arguments = [str(graph), "-o", str(output)]
+    assert CliRunner().invoke(graphml_command, arguments).exit_code == 0
+    output.write_text("name: mine\n")
+    done = CliRunner().invoke(graphml_command, arguments, standalone_mode=False)
+    assert isinstance(done.exception, CliError) and done.exception.status == USAGE
+    assert "exists already" in done.exception.text and output.read_text() == "name: mine\n"
+    done = CliRunner().invoke(graphml_command, [str(graph), "-o", str(tmp_path / "none" / "zoo.yaml")])
+    assert "cannot be written" in str(getattr(done.exception, "text", done.output))

@@ -5,6 +5,7 @@ ones.
 from __future__ import annotations
 
 import dataclasses
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -23,6 +24,7 @@ from orchestrator.lab.vm.boot import BootResult
 from orchestrator.lab.vm.guest import Guest
 from orchestrator.lab.vm.names import Names
 from orchestrator.lab.vm.restoring import Restoring
+from orchestrator.lab.vm.snapshots import Snapshots
 from orchestrator.lab.vm.startup import Startup
 from orchestrator.lab.vm.store import Store, key_of
 from orchestrator.lab.vm.watch import Watch
@@ -240,6 +242,9 @@ def test_one_that_does_not_boot_fails_and_the_others_are_kept(scene: Scene) -> N
     lambda place: (place / "kept.json").unlink(),
     lambda place: (place / "kept.json").write_text('{"boot_ns": 5'),
     lambda place: (place / "kept.json").write_text("[]"),
+    lambda place: (place / "kept.json").write_text('{"boot_ns": Infinity, "restore_ns": 1}'),
+    lambda place: (place / "kept.json").write_text('{"boot_ns": 2, "restore_ns": 1, "files": 3}'),
+    lambda place: (place / "kept.json").write_bytes(b"\xff"),
 ])  # fmt: skip
 def test_an_entry_that_is_not_whole_is_none(tmp_path: Path, spoil: Callable[[Path], None]) -> None:
     """Shows that an incomplete snapshot (the lab was killed while saving, or a file lost its end) counts as
@@ -254,6 +259,51 @@ def test_an_entry_that_is_not_whole_is_none(tmp_path: Path, spoil: Callable[[Pat
     spoil(tmp_path / "k")
     assert store.find("k") is None
     assert not (store.begin("k") / "memory").exists(), "begun anew without what was there"
+
+
+@pytest.mark.parametrize(
+    ("spoil", "why"),
+    [
+        (lambda file: file.write_text("cut"), "memory has 3 bytes, and had 15"),
+        (lambda file: file.write_text("another content"), "memory was changed after it was stored"),
+        (lambda file: file.unlink(), "memory is gone"),
+        (lambda file: (file.parent / "disk.qcow2").touch(), "disk.qcow2 is none of those that were stored"),
+    ],
+)
+def test_a_snapshot_that_was_changed_is_not_restored(
+    scene: Scene, spoil: Callable[[Path], None], why: str
+) -> None:
+    scene.lab(Machines(), scene.guests("a", "b"))
+    (memory,) = [f for f in scene.store.directory.glob("*/memory") if f.read_text().endswith(" a")]
+    spoil(memory)
+    os.utime(memory.parent)
+    machines = Machines()
+    came, how = scene.lab(machines, scene.guests("a", "b"))
+    assert came.read.keys() == {"a", "b"} and how == {"a": "kept", "b": "restored"}
+    assert scene.warnings() == [f"nodes.a: its snapshot is of no use: its file {why}"]
+    assert scene.lab(Machines(), scene.guests("a", "b"))[1] == {"a": "restored", "b": "restored"}
+
+
+@pytest.mark.parametrize(
+    ("spoil", "why"),
+    [
+        (lambda file: file.write_bytes(b""), "booted.memory has 0 bytes, and had 15"),
+        (lambda file: os.utime(file, ns=(1, 1)), "booted.memory was changed after it was stored"),
+        (lambda file: (file.parent / "booted.qcow2").touch(), "booted.qcow2 is none of those that were"),
+    ],
+)
+def test_a_revert_to_a_snapshot_that_was_changed_ends_no_machine(
+    tmp_path: Path, spoil: Callable[[Path], None], why: str
+) -> None:
+    guest, machines = guest_of(tmp_path), Machines()
+    guest.storage.mkdir(exist_ok=True)
+    taken = Snapshots(None, None, machines, None, None, set(), None)  # type: ignore[arg-type]
+    machines._begin = lambda *_: None  # type: ignore[method-assign]
+    taken._save(guest, "booted")
+    spoil(guest.storage / "booted.memory")
+    with pytest.raises(LabError, match="snapshot booted is of no use: its file ") as raised:
+        taken.revert([guest], "booted")
+    assert why in str(raised.value) and guest.domain == "domain", "it still runs"
 
 
 def test_a_key_is_of_the_domain_and_of_every_file_that_it_reads(tmp_path: Path) -> None:

@@ -12,10 +12,12 @@ import queue
 import shutil
 import signal
 import socket
+import tarfile
 import uuid
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +31,7 @@ from orchestrator.campaign.engines.opening import opened
 from orchestrator.campaign.engines.slurm import Jobs
 from orchestrator.campaign.engines.task import Result, Task
 from orchestrator.campaign.settings import Settings, request_of
+from orchestrator.kernel.protocol import KernelError
 from orchestrator.kernel.remote.home import unpack
 from orchestrator.language.kernels import apart
 from orchestrator.plan.build import make_plan
@@ -104,7 +107,7 @@ class _Spread:
         from orchestrator.campaign.engines.workers import FIRST_S
 
         self._client.subscribe_topic(topic(self._sitting), lambda event: self._arrived.put(("event", event)))
-        cells = iter(todo)
+        waiting = deque(todo)
         with _presses() as presses:
             patience_s = float("inf") if self._jobs else FIRST_S
             self._workers.wait(patience_s, lambda: self._over(presses))
@@ -112,11 +115,9 @@ class _Spread:
             while True:
                 if presses:
                     self._stop(presses.pop(0))
-                while not self._stopped and len(self._flights) < len(self._workers.admitted):
-                    if (following := next(cells, None)) is None:
-                        break
-                    self._submit(*following)
-                if not self._flights and (self._stopped or self._workers.admitted):
+                while waiting and not self._stopped and len(self._flights) < len(self._workers.admitted):
+                    self._submit(*waiting.popleft())
+                if not self._flights and (self._stopped or not waiting):
                     break
                 self._hear()
         if self._unfit and not self._stopped:
@@ -287,7 +288,7 @@ class _Spread:
             run = result.run_dir if result.packed is None else ""
             self._begun(flight, {"attempt": result.attempt, "machine": result.machine, "run": run})
         if result.packed is not None:
-            unpack(io.BytesIO(result.packed), self._directory / flight.line["run_dir"])
+            result = _unpacked(result, self._directory / flight.line["run_dir"])
             flight.line["there"] = result.there
         self._stragglers.took(result)
         line = {**_kept(flight.line), "state": result.state, "error": result.error, "wall_s": result.wall_s}
@@ -333,6 +334,17 @@ class _Spread:
 
 def _kept(line: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in line.items() if name != "lab"}
+
+
+def _unpacked(result: Result, run_dir: Path) -> Result:
+    """Unpacks the run directory that a worker sent. Returns the result, as failed if that is not possible."""
+    assert result.packed is not None
+    try:
+        unpack(io.BytesIO(result.packed), run_dir)
+    except (KernelError, tarfile.TarError, EOFError, OSError) as error:
+        why = f"its files from {result.machine} cannot be unpacked: {error}"
+        return replace(result, state="failed", error=why)
+    return result
 
 
 def _interrupted(run_dir: Path, why: str) -> None:

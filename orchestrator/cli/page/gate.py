@@ -44,7 +44,8 @@ class Gate:
     @property
     def cookie(self) -> str:
         """The name of the token's cookie; it has a port, since cookies do not distinguish ports."""
-        return "vnet-" + next(iter(sorted(self.hosts))).rpartition(":")[2]
+        ports = (port for host in sorted(self.hosts) if (port := host.rpartition(":")[2]).isdigit())
+        return "vnet-" + next(ports, "page")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):

@@ -178,7 +178,7 @@ def matrix(directory: Path) -> dict[str, Any]:
     from orchestrator.campaign.campaign import status
     from orchestrator.cli.page.campaigns import headline, how_it_runs
 
-    about = journal.read_json(directory / "campaign.json")
+    about = journal.read_campaign(directory)
     ended = {one["cell"]: one for one in cells_of(directory)}
     cells = []
     for planned in about.get("cells", []):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
 import shlex
 import shutil
 import subprocess
 import tarfile
+import zlib
 from pathlib import Path, PurePosixPath
 from typing import IO
 
@@ -18,6 +20,7 @@ from orchestrator.lab.state import forget_root, processes
 
 # Files that this side writes while the lab runs there, and keeps: the received events and the owner's log.
 OURS = frozenset({"raw/progress.jsonl", "raw/remote.log", "raw/remote-lab.json"})
+PIECE = 1 << 20
 DOWN_S = 180.0  # more than all deadlines of a teardown together
 
 
@@ -48,21 +51,45 @@ def fetch(connection: Connection, remote_lab: RemoteLab) -> None:
 
 
 def unpack(stream: IO[bytes], run_dir: Path) -> None:
-    """Unpacks files of a compressed tar below `run_dir`, except those that this side writes itself. Raises
-    KernelError for a member that is no plain file or directory below it.
+    """Unpacks files of a compressed tar below `run_dir`, except those that this side writes itself.
+
+    Raises KernelError for a member that is no plain file or directory below it, TarError or EOFError for an
+    archive that is damaged or cut: gzip's checksum is compared, which tarfile itself does not do.
     """
-    with tarfile.open(fileobj=stream, mode="r|gz") as tar:
-        for member in tar:
-            path = PurePosixPath(member.name)
-            if path.is_absolute() or ".." in path.parts or not (member.isfile() or member.isdir()):
-                raise KernelError(
-                    f"{run_dir}: {member.name}: no run directory holds that; nothing of it is kept"
-                )
-            target = run_dir / path
+    with gzip.GzipFile(fileobj=stream) as zipped:
+        try:
+            with tarfile.open(fileobj=zipped, mode="r|") as tar:
+                _unpack(tar, run_dir)
+            while zipped.read(PIECE):
+                pass  # the checksum is at the end
+        except (gzip.BadGzipFile, zlib.error) as error:
+            raise tarfile.ReadError(str(error)) from error
+
+
+def _unpack(tar: tarfile.TarFile, run_dir: Path) -> None:
+    for member in tar:
+        path = PurePosixPath(member.name)
+        if not _belongs(member, path):
+            raise KernelError(
+                f"{run_dir}: {member.name!r}: no run directory holds that; nothing of it is kept"
+            )
+        try:
             if member.isdir():
-                target.mkdir(parents=True, exist_ok=True)
+                (run_dir / path).mkdir(parents=True, exist_ok=True)
             elif str(path) not in OURS:
-                _write(tar, member, target)
+                _write(tar, member, run_dir / path)
+        except (NotADirectoryError, IsADirectoryError, FileExistsError) as error:
+            raise KernelError(
+                f"{run_dir}: {member.name!r}: is a file and a directory in one archive"
+            ) from error
+
+
+def _belongs(member: tarfile.TarInfo, path: PurePosixPath) -> bool:
+    """Whether a member may be in a run directory. A sparse file may be of any size without any content; the
+    other machine sends none.
+    """
+    below = not path.is_absolute() and ".." not in path.parts and "\0" not in member.name
+    return below and (member.isdir() or (member.isreg() and not member.issparse() and path.name != ""))
 
 
 def _write(tar: tarfile.TarFile, member: tarfile.TarInfo, target: Path) -> None:

@@ -54,7 +54,7 @@ class VirtualOwner:
             signal.signal(number, self._asked)
         with cores_for_a_lab() as cores:
             reason = self._guest(cores)
-        self._pass_on()
+        self._pass_on(ended=True)
         return self._report(reason)
 
     def _guest(self, cores: set[int]) -> str | None:
@@ -122,17 +122,23 @@ class VirtualOwner:
         except InterruptedError:
             return
 
-    def _pass_on(self) -> None:
+    def _pass_on(self, *, ended: bool = False) -> None:
+        """Passes on the lines that the guest has written since the last call; `ended`: it writes no more.
+
+        The guest writes whole pages to the host, so a file that still grows may have zeros where lines come
+        later. Until the guest has ended, reads up to the first zero and later from there again.
+        """
         path = self.raw / LINES
         if not path.exists() or path.stat().st_size <= self._read:
             return
         with path.open("rb") as lines:
             lines.seek(self._read)
             data = lines.read()
+        if not ended:
+            data = data.partition(b"\0")[0]
         self._read += len(data)
-        *whole, self._partial = (self._partial + data).split(b"\n")
+        *whole, self._partial = (self._partial + data.replace(b"\0", b"")).split(b"\n")
         for line in whole:
-            # A page is written to the host whole: a file that still grows may end in zeros.
             emit(line.decode(errors="replace"))
             self._ended = self._ended or b'"event":"end"' in line.replace(b" ", b"")
 
@@ -140,9 +146,8 @@ class VirtualOwner:
         text = self.console.read_text(errors="replace")
         for warning in warnings(text):
             emit(json.dumps({"event": "warning", **warning}))
-        status = self.raw / STATUS
-        if status.exists():
-            return int(status.read_text())
+        if (status := self._status()) is not None:
+            return status
         if self.asked is not None:
             said, number = f"interrupted ({self.asked.name})", INTERRUPTED
             self._mark(said, "asked")
@@ -154,6 +159,13 @@ class VirtualOwner:
         if not self._ended:
             emit_end(said, number)
         return number
+
+    def _status(self) -> int | None:
+        """Returns the lab process's exit status; None if the guest ended before it had written it whole."""
+        try:
+            return int((self.raw / STATUS).read_text())
+        except (FileNotFoundError, ValueError):
+            return None
 
     def _mark(self, why: str, by: str) -> None:
         """Records the end in the manifest if there is one, since the killed lab process could not."""

@@ -13,6 +13,7 @@ import itertools
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from contract.plan import Capture, Node, Plan, Step
 from orchestrator.lab import operations, readback
 from orchestrator.lab.clock import SECOND
 from orchestrator.lab.driver import PATIENCE_NS, CaptureProcess, DriverContext, OnMessage
-from orchestrator.lab.errors import LabError
+from orchestrator.lab.errors import LabError, TimedOut
 from orchestrator.lab.jsonlines import Message
 from orchestrator.lab.multi_host import crossing, host_commands, probing, tunnels
 from orchestrator.lab.multi_host.captures import HostCapture
@@ -66,8 +67,8 @@ class HostsDriver:
             lost = partial(self._lost, name)
             take = partial(self._part_events.take, name)
             part = HostPart(self._at.loop, self._at.run_dir, name, way.run, take, lost)
-            self._at.state.record(f"line to {name}", part.channel.pid)
             self._parts[name] = part
+            self._at.state.record(f"line to {name}", part.channel.pid)
         plan = self._at.plan
         told_each = {part: _begin(plan, part.name, self._at.run_dir) for part in self._parts.values()}
         answers = ask_all(self._at.loop, "begin", told_each)
@@ -181,6 +182,9 @@ class HostsDriver:
             return number
         asked = self._split(request)
         answers: list[Message] = []
+        if not asked:
+            loop = self._at.loop
+            loop.at(loop.clock.now_ns(), lambda: on_answer(self._as_one(request, answers)))
 
         def answered(message: Message) -> None:
             answers.append(message)
@@ -284,6 +288,8 @@ class HostsDriver:
     def _as_one(self, request: Operation[Any], answers: list[Message]) -> Message:
         if isinstance(request, operations.OfOneNode):
             return answers[0]
+        if not self._there() and not answers:
+            return {"ok": False, "error": f"{request.op}: no host of the lab is connected"}
         if isinstance(request, operations.Prove):
             return probing.joined(request, answers)
         return merge.joined(answers)
@@ -341,16 +347,17 @@ class HostsDriver:
         together(self._at.loop, "the hosts' files", FETCH_NS, dialogues)
 
     def _leave(self) -> dict[str, host_commands.Way]:
-        """Ends every part and waits for its answer; returns the commands for hosts that may still have
-        something of the lab.
+        """Ends every part and waits up to LEAVE_NS for its answer; returns the commands for hosts that may
+        still have something of the lab.
         """
         ways, left = host_commands.of_run(self._at.run_dir), dict[str, host_commands.Way]()
         answers: dict[str, Message] = {}
-        for part in self._there():
+        asked, loop = self._there(), self._at.loop
+        for part in asked:
             part.channel.expect_end()
             part.channel.ask("leave", {}, partial(answers.__setitem__, part.name))
-        asked, loop = len(self._there()), self._at.loop
-        loop.until(loop.clock.now_ns() + LEAVE_NS, "parts to end", lambda: len(answers) >= asked)
+        with suppress(TimedOut):  # a host without an answer gets the command that removes the lab's part
+            loop.until(loop.clock.now_ns() + LEAVE_NS, "parts to end", lambda: len(answers) >= len(asked))
         for name, part in self._parts.items():
             part.channel.close()
             self._at.state.forget(part.channel.pid)

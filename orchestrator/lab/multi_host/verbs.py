@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import base64
 import os
+import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -13,11 +14,12 @@ from typing import Any, Protocol
 from contract.codec import build
 from contract.plan import Capture, Node, Plan, Step
 from orchestrator.lab import carriers, operations, tables
+from orchestrator.lab.captures import await_start
 from orchestrator.lab.clock import SECOND
 from orchestrator.lab.driver import Bounded, CaptureProcess, Driver, DriverContext, Seeder
 from orchestrator.lab.drivers import DRIVERS
 from orchestrator.lab.errors import LabError
-from orchestrator.lab.jsonlines import Message
+from orchestrator.lab.jsonlines import STRANGE, Message
 from orchestrator.lab.limits import this_clock_mhz
 from orchestrator.lab.loop import Loop
 from orchestrator.lab.manifest import host_facts
@@ -28,7 +30,6 @@ from orchestrator.lab.multi_host.underlay import Underlay
 from orchestrator.lab.state import State
 from orchestrator.project import AGENT
 
-LISTEN_NS = 20 * SECOND
 WIRES_NS = 10 * SECOND
 
 
@@ -79,7 +80,7 @@ class Verbs:
 
     def carry_out(self, message: Message) -> None:
         """Carries out one request and answers it at once; a submitted operation is answered when its answer
-        arrives.
+        arrives. A request with another form than expected is refused, with a traceback in the part's log.
         """
         number, verb = int(message["id"]), str(message["verb"])
         if verb == "leave":
@@ -92,9 +93,14 @@ class Verbs:
                 value: Any = self.driver.call(decode_operation(message), patience_ns=message["patience_ns"])
                 self._part.answer(number, {"ok": True, **value})
                 return
+            if verb not in self._table:
+                raise LabError(f"{verb}: a part has no such verb; both sides need the same vNET")
             value = self._table[verb](message)
         except (LabError, OSError) as error:
             self._part.answer(number, {"ok": False, "error": str(error)})
+        except STRANGE as error:
+            traceback.print_exc()
+            self._part.answer(number, {"ok": False, "error": f"{verb}: {type(error).__name__}: {error}"})
         else:
             self._part.answer(number, {"ok": True, "value": value})
 
@@ -166,9 +172,7 @@ class Verbs:
         return {node.name: self.driver.counters(node) for node in _nodes(message)}
 
     def _capture(self, message: Message) -> None:
-        """Starts a capture and waits until it captures; raises LabError if it ends before, TimedOut after 20
-        s.
-        """
+        """Starts a capture and waits until it captures; raises as `await_start`."""
         name, died = message["name"], list[str]()
 
         def ended(why: str) -> None:
@@ -177,10 +181,7 @@ class Verbs:
                 self._part.event({"event": "capture-died", "name": name, "why": why})
 
         process = self.driver.capture(build(Capture, message["capture"]), Path(message["file"]), ended)
-        deadline = self._part.loop.clock.now_ns() + LISTEN_NS
-        self._part.loop.until(deadline, f"capture {name}", lambda: bool(died) or process.listening)
-        if died:
-            raise LabError(died[0])
+        await_start(self._part.loop, name, process, died)
         self._captures[name] = process
 
     def _capture_stop(self, message: Message) -> dict[str, int]:

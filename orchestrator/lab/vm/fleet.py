@@ -15,6 +15,7 @@ from orchestrator.lab.operations import Finish
 from orchestrator.lab.vm import clocks
 from orchestrator.lab.vm.collector import Collector
 from orchestrator.lab.vm.connection import Connection
+from orchestrator.lab.vm.consoles import Consoles
 from orchestrator.lab.vm.dialogue import Dialogue, ask, together
 from orchestrator.lab.vm.guest import Guest
 from orchestrator.lab.vm.guest_channel import GuestChannel
@@ -54,6 +55,7 @@ class Fleet:
         self._workers = Workers(at.loop, THREADS, netns)
         self._pauses = Pauses(at.loop, guests, silence, resuming(self._workers.submit, self.libvirt))
         self._pauses.listen(self.libvirt, connection.handle)
+        self._consoles = Consoles(at.loop, guests, watch.warn)
         self._startup = Startup(at, machines, bounds, self._workers, watch, self._connect, self._meant, names)
 
     def bring_up(self, guests: Sequence[Guest]) -> dict[str, Any]:
@@ -187,6 +189,7 @@ class Fleet:
 
     def close(self) -> None:
         self._pauses.close()
+        self._consoles.close()
         self._workers.close()
         self._machines.close()
         self._connection.close()

@@ -40,6 +40,8 @@ class Guest:
     down: set[str] = field(default_factory=set)  # ports without a carrier
     software: dict[str, SoftwareState] = field(default_factory=dict)  # as last seen, for when it is off
     logs: dict[str, Path] = field(default_factory=dict)  # the guest's log files -> ours
+    # Of each snapshot by name: its files with size and time of change (store.stamps).
+    snapshots: dict[str, dict[str, list[int]]] = field(default_factory=dict)
 
     @property
     def name(self) -> str:

@@ -22,7 +22,7 @@ from orchestrator.lab.vm.machines import Machines
 from orchestrator.lab.vm.resume import resumed
 from orchestrator.lab.vm.starts import BOOTED, KEPT, RESTORED, Starts
 from orchestrator.lab.vm.startup import Startup
-from orchestrator.lab.vm.store import Store, key_of
+from orchestrator.lab.vm.store import Kept, Store, key_of
 from orchestrator.lab.vm.watch import Watch
 from orchestrator.lab.vm.workers import Workers
 
@@ -42,7 +42,7 @@ class Restoring:
     def bring_up(self, guests: Sequence[Guest]) -> BootResult:
         """Restores stored machines, boots and stores new ones, boots the rest."""
         keys = self._keys([g for g in guests if not any(i.pci for i in g.node.interfaces)])
-        found = {name: self._store.find(key) for name, key in keys.items()}
+        found = {name: self._whole(name, key) for name, key in keys.items()}
         kept = {name: entry.directory for name, entry in found.items() if entry and entry.faster}
         fresh = [g for g in guests if g.name in keys and found[g.name] is None]
         if fresh and not self._room(fresh):
@@ -51,6 +51,14 @@ class Restoring:
         came = joined(came, self._keep(fresh, keys))
         rest = [g for g in guests if g.name not in came.read and g.name not in came.failed]
         return joined(came, self._boot(rest))
+
+    def _whole(self, name: str, key: str) -> Kept | None:
+        """Returns the stored machine; None if there is none, or with a warning if its files were changed."""
+        entry = self._store.find(key)
+        if entry is None or entry.damage is None:
+            return entry
+        self._useless(name, entry.damage)
+        return None
 
     def _keys(self, guests: Sequence[Guest]) -> dict[str, str]:
         """Returns the store's keys by node.
@@ -159,10 +167,11 @@ class Restoring:
         self._startup.end(guest)
         self._store.drop(key)
         (guest.storage / "disk.qcow2").unlink(missing_ok=True)
-        self._watch.warn(
-            "snapshots", f"nodes.{guest.name}: its snapshot is of no use: {why}", "it was booted",
-            suspect=False,
-        )  # fmt: skip
+        self._useless(guest.name, why)
+
+    def _useless(self, name: str, why: str) -> None:
+        text = f"nodes.{name}: its snapshot is of no use: {why}"
+        self._watch.warn("snapshots", text, "it was booted", suspect=False)
 
 
 def _hello_is_enough(_: Guest) -> Dialogue[dict[str, Any]]:

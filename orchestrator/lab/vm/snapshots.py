@@ -21,6 +21,7 @@ from orchestrator.lab.vm.guest import Guest
 from orchestrator.lab.vm.machines import Machines
 from orchestrator.lab.vm.resume import resumed
 from orchestrator.lab.vm.storage import VARIABLE, resident_bytes
+from orchestrator.lab.vm.store import difference, stamps
 from orchestrator.lab.vm.watch import Watch
 from orchestrator.lab.vm.workers import Workers
 
@@ -56,6 +57,11 @@ class Snapshots:
             raise LabError(
                 f"revert: nodes.{missing[0]}: has no snapshot {name}; take one with `vnet snapshot`"
             )
+        for guest in guests:  # before the first machine ends
+            if why := difference(guest.snapshots.get(name, {}), _stamps(guest, name)):
+                raise LabError(
+                    f"revert: nodes.{guest.name}: snapshot {name} is of no use: {why}; take another one"
+                )
         self._each(guests, f"return to {name}", lambda g: self._return(g, name))
 
     def _each(self, guests: Sequence[Guest], subject: str, work: Callable[[Guest], None]) -> None:
@@ -103,6 +109,7 @@ class Snapshots:
             memory.unlink()
             _disk(guest, name).unlink(missing_ok=True)
             raise LabError(f"nodes.{guest.name}: its disk cannot be copied: {error}") from error
+        guest.snapshots[name] = _stamps(guest, name)
         guest.domain = self._machines.restore(guest, memory)
 
     def _return(self, guest: Guest, name: str) -> None:
@@ -140,6 +147,11 @@ def _memory(guest: Guest, name: str) -> Path:
 
 def _disk(guest: Guest, name: str) -> Path:
     return guest.storage / f"{name}.qcow2"
+
+
+def _stamps(guest: Guest, name: str) -> dict[str, list[int]]:
+    files = {_memory(guest, name).name, _disk(guest, name).name}
+    return {file: stamp for file, stamp in stamps(guest.storage).items() if file in files}
 
 
 def _copy(source: Path, target: Path) -> None:

@@ -9,29 +9,52 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from orchestrator.lab.jsonlines import STRANGE
 from orchestrator.lab.state import replace
 
+KEPT = "kept.json"
 MARGIN_BYTES = 256 << 20  # left free for what else is written there
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
     """A stored machine; its times are the mean per machine of the group in which it was first booted and
-    restored.
+    restored. damage: how its files differ from those that were stored; None if they do not.
     """
 
     directory: Path
     boot_ns: int
     restore_ns: int
+    damage: str | None = None
 
     @property
     def faster(self) -> bool:
         """Whether restoring was faster than booting."""
         return self.restore_ns < self.boot_ns
+
+
+def stamps(place: Path) -> dict[str, list[int]]:
+    """Returns the size and the time of change (ns) of each file of an entry but KEPT, by name."""
+    found = ((path.name, path.stat()) for path in sorted(place.iterdir()) if path.name != KEPT)
+    return {name: [about.st_size, about.st_mtime_ns] for name, about in found}
+
+
+def difference(then: Mapping[str, Sequence[int]], now: Mapping[str, Sequence[int]]) -> str | None:
+    """Describes the first file that differs between two results of `stamps`; None if none does."""
+    for name in sorted(then.keys() | now.keys()):
+        if name not in now:
+            return f"its file {name} is gone"
+        if name not in then:
+            return f"its file {name} is none of those that were stored"
+        if then[name][0] != now[name][0]:
+            return f"its file {name} has {now[name][0]} bytes, and had {then[name][0]}"
+        if then[name][1] != now[name][1]:
+            return f"its file {name} was changed after it was stored"
+    return None
 
 
 def key_of(xml: str, inputs: Iterable[Path], seed: bytes = b"") -> str:
@@ -56,9 +79,10 @@ class Store:
         """Returns the entry of that key; None if it is absent or incomplete."""
         place = self.directory / key
         try:
-            about = json.loads((place / "kept.json").read_text())
-            return Kept(place, int(about["boot_ns"]), int(about["restore_ns"]))
-        except (FileNotFoundError, ValueError, KeyError, TypeError):
+            about = json.loads((place / KEPT).read_text())
+            damage = difference(about.get("files", {}), stamps(place))
+            return Kept(place, int(about["boot_ns"]), int(about["restore_ns"]), damage)
+        except (FileNotFoundError, NotADirectoryError, *STRANGE):
             return None
 
     def begin(self, key: str) -> Path:
@@ -76,12 +100,13 @@ class Store:
         if not Kept(place, boot_ns, restore_ns).faster:
             for file in place.iterdir():
                 file.unlink()
-        replace(place / "kept.json", json.dumps({"boot_ns": boot_ns, "restore_ns": restore_ns}) + "\n")
+        about = {"boot_ns": boot_ns, "restore_ns": restore_ns, "files": stamps(place)}
+        replace(place / KEPT, json.dumps(about) + "\n")
 
     def drop(self, key: str) -> None:
         """Removes the entry of the key, with everything in its directory."""
         place = self.directory / key
-        (place / "kept.json").unlink(missing_ok=True)
+        (place / KEPT).unlink(missing_ok=True)
         if place.exists():
             shutil.rmtree(place)
 

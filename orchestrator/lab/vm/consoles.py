@@ -1,0 +1,68 @@
+"""Bounds the files of machines' consoles, to which a machine can write as fast as QEMU emulates its line.
+
+QEMU opens such a file for appending (`append` in the domain), so it goes on after the file was shortened.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from orchestrator.lab.clock import SECOND
+from orchestrator.lab.loop import Loop
+from orchestrator.lab.vm.guest import Guest
+
+PERIOD_NS = SECOND
+MOST_BYTES = 64 << 20  # a boot prints some 50 KiB
+KEPT_BYTES = 1 << 20  # of the beginning and of the end
+REMEDY = "see what the machine prints there: `vnet console LAB NODE --log`; a log belongs on its disk"
+Warn = Callable[[str, str, str, bool], None]  # code, text, remedy, whether the run is suspect
+
+
+class Consoles:
+    """Looks at the consoles of the machines in `guests`, the driver's own table, once a second; shortens a
+    file beyond MOST_BYTES, with one warning for each machine.
+    """
+
+    def __init__(self, loop: Loop, guests: Mapping[str, Guest], warn: Warn) -> None:
+        self._guests, self._warn = guests, warn
+        self._told: set[str] = set()
+        self._timer = loop.every(PERIOD_NS, self.look)
+
+    def look(self) -> None:
+        for guest in list(self._guests.values()):
+            try:
+                too_long = guest.console_log.stat().st_size > MOST_BYTES
+            except FileNotFoundError:  # it has not started yet
+                continue
+            if too_long:
+                self._shorten(guest)
+
+    def close(self) -> None:
+        self._timer.cancelled = True
+
+    def _shorten(self, guest: Guest) -> None:
+        try:
+            shorten(guest.console_log)
+            text = f"its console printed more than {MOST_BYTES >> 20} MiB; the middle of its log is removed"
+        except OSError as error:
+            text = f"its console's log is longer than {MOST_BYTES >> 20} MiB and stays so: {error}"
+        if guest.name not in self._told:
+            self._told.add(guest.name)
+            self._warn("console", f"nodes.{guest.name}: {text}", REMEDY, False)
+
+
+def shorten(log: Path) -> None:
+    """Removes all of a file but KEPT_BYTES of its beginning and of its end, and writes between them how many
+    bytes are gone. Bytes that are appended meanwhile may be lost.
+    """
+    descriptor = os.open(log, os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "r+b") as file:
+        size = os.fstat(descriptor).st_size
+        head = file.read(KEPT_BYTES)
+        file.seek(size - KEPT_BYTES)
+        tail = file.read()
+        gone = size - len(head) - KEPT_BYTES
+        file.truncate(0)
+        file.write(head + f"\n[vNET removed {gone} bytes here]\n".encode() + tail)
