@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any, Literal, TypedDict, cast
+from typing import Any, Literal, TypedDict
 
 from contract import regular
 
@@ -37,43 +37,68 @@ class Kernel(TypedDict, total=False):
     syscall_ns: int
 
 
-class Contents(TypedDict, total=False):
-    """Everything that a manifest says; what each means: docs/contracts/run-directory.md."""
+Contents = dict[str, Any]  # of the file, with the keys that any version wrote
 
-    lab: str
-    run: str
-    driver: str
-    state: str
-    error: str | None
-    ended_by: str
-    topology: str
-    reference: str | None
-    scenario: str | None
-    parameters: dict[str, Any]
-    seed: int
-    kernel: Kernel
-    time: Time
-    versions: dict[str, str]
-    host: dict[str, Any]
-    machine: dict[str, Any]
-    inputs: dict[str, str]
-    hashes: dict[str, str]
-    t0_ns: int | None
-    phases: dict[str, list[int]]  # [start, end], ns
-    warnings: list[dict[str, Any]]  # fields of Warned
-    suspect: bool
-    nodes: dict[str, str]  # end states
-    captures: dict[str, dict[str, Any]]
-    limits: dict[str, dict[str, Any]]
-    deadlines_missed: list[dict[str, Any]]
-    checks: list[dict[str, Any]]  # name, verdict (holds, fails, cannot tell), text, numbers
-    sealed: bool  # a reduction sealed the run: from then on it has to have its seal
-    foreign: int  # messages that came to roles of the agent and belonged to no flow
-    totals: dict[str, int]  # messages, as the roles of the agent counted them
-    clocks: dict[str, Any]
-    hosts: dict[str, Any]
-    underlay: list[dict[str, Any]]
-    starts: dict[str, Any]
+
+@dataclass(frozen=True, kw_only=True)
+class Manifest:
+    """What a manifest says to its readers; what is absent, or of another kind than it should be, is empty."""
+
+    lab: str = ""
+    run: str = ""
+    driver: str = ""
+    state: str = ""  # running, complete, interrupted, failed
+    error: str | None = None
+    ended_by: str = ""
+    topology: str = ""
+    reference: str | None = None
+    scenario: str | None = None
+    parameters: dict[str, Any] = field(default_factory=dict)
+    seed: int | None = None
+    kernel: Kernel = field(default_factory=lambda: Kernel())
+    time: str = ""  # real, virtual
+    versions: dict[str, str] = field(default_factory=dict)
+    host: dict[str, Any] = field(default_factory=dict)
+    machine: dict[str, Any] = field(default_factory=dict)
+    inputs: dict[str, str] = field(default_factory=dict)
+    hashes: dict[str, str] = field(default_factory=dict)
+    t0_ns: int | None = None
+    phases: dict[str, list[int]] = field(default_factory=dict)  # [start, end], ns
+    warnings: list[dict[str, Any]] = field(default_factory=list)  # fields of Warned
+    suspect: bool = False
+    nodes: dict[str, str] = field(default_factory=dict)  # end states
+    captures: dict[str, dict[str, Any]] = field(default_factory=dict)
+    limits: dict[str, dict[str, Any]] = field(default_factory=dict)
+    deadlines_missed: list[dict[str, Any]] = field(default_factory=list)
+    checks: list[dict[str, Any]] = field(default_factory=list)  # name, verdict, text, numbers
+    sealed: bool = False  # a reduction sealed the run: from then on it has to have its seal
+    foreign: int | None = None  # messages that came to roles of the agent and belonged to no flow
+    totals: dict[str, int] | None = None  # messages, as the roles of the agent counted them
+    clocks: dict[str, Any] = field(default_factory=dict)
+    hosts: dict[str, Any] = field(default_factory=dict)
+    underlay: list[dict[str, Any]] = field(default_factory=list)
+    starts: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, found: object) -> Manifest:
+        """Returns the manifest with this content."""
+        known = found if isinstance(found, dict) else {}
+        kinds = ((one.name, KINDS[one.type.partition("[")[0].split()[0]]) for one in fields(cls))
+        return cls(**{name: known[name] for name, kind in kinds if isinstance(known.get(name), kind)})
+
+    @property
+    def virtual(self) -> bool:
+        """Whether the run was in virtual time."""
+        return self.time == "virtual"
+
+    @property
+    def over(self) -> bool:
+        """Whether the run has ended, and the end was written."""
+        return self.state in ENDED
+
+
+ENDED = (COMPLETE, "interrupted", "failed")
+KINDS = {"str": str, "int": int, "bool": bool, "dict": dict, "list": list, "Kernel": dict}
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +147,7 @@ class Record:
         """Returns the manifest's content with these warnings, without `suspect`, which `write` adds."""
         known = {one.name: getattr(self, one.name) for one in fields(Record)}
         said = {name: value for name, value in known.items() if value is not None or name not in OPTIONAL}
-        return cast(Contents, said | {"warnings": warnings})
+        return said | {"warnings": warnings}
 
 
 OPTIONAL = ("foreign", "totals", "clocks", "hosts", "underlay", "starts")
@@ -133,6 +158,11 @@ def read(run_dir: Path) -> Contents:
     path = run_dir / NAME
     found: Contents = json.loads(path.read_text()) if path.exists() else {}
     return found
+
+
+def load(run_dir: Path) -> Manifest:
+    """Returns the manifest for a reader."""
+    return Manifest.of(read(run_dir))
 
 
 def write(run_dir: Path, data: Contents) -> Contents:
@@ -160,7 +190,7 @@ def doubtful(data: Contents) -> bool:
     return data.get("state") != COMPLETE or any(w.get("suspect") for w in data.get("warnings", ()))
 
 
-def ended(run_dir: Path, state: str, error: str | None, by: str | None = None) -> Contents:
+def ended(run_dir: Path, state: str, error: str | None, by: str | None = None) -> Manifest:
     """Writes the end of a run that its lab process could not write; `by` is what ended it,
     None if unknown.
     """
@@ -168,7 +198,7 @@ def ended(run_dir: Path, state: str, error: str | None, by: str | None = None) -
     known |= {"state": state, "error": error}
     if by:
         known["ended_by"] = by
-    return write(run_dir, known)
+    return Manifest.of(write(run_dir, known))
 
 
 def outside(run_dir: Path, why: str, machine: dict[str, Any], inputs: dict[str, str]) -> None:

@@ -31,28 +31,28 @@ def provenance(study: Study) -> list[Pair]:
 def facts(run: Run) -> list[Pair]:
     """The facts of one run, from its manifest and plan; empty ones are left out."""
     m, plan = run.manifest, run.plan
-    kernel, host = m.get("kernel") or {}, m.get("host") or {}
+    kernel, host = m.kernel, m.host
     pairs: list[Pair] = [
         ("topology", plan.topology),
         ("lab", run.lab),
-        ("seed", str(m.get("seed", plan.seed if run.planned else ""))),
+        ("seed", str(run.seed)),
         ("lab kernel", _kernel(kernel)),
         ("machine", _machine(kernel, host)),
         ("time", _time(run)),
         ("host", _host(host)),
-        ("made on", _host(m.get("machine") or {})),
+        ("made on", _host(m.machine)),
         ("nodes", str(len(plan.nodes) or "")),
-        ("start of virtual machines", _starts(m.get("starts") or {})),
-        ("state", str(m.get("state") or "unknown: the manifest is missing")),
+        ("start of virtual machines", _starts(m.starts)),
+        ("state", m.state or "unknown: the manifest is missing"),
     ]
-    parameters = m.get("parameters") or plan.parameters
+    parameters = m.parameters or plan.parameters
     pairs += [(f"parameter {name}", str(value)) for name, value in sorted(parameters.items())]
-    pairs += [(f"version of {name}", str(v)) for name, v in sorted((m.get("versions") or {}).items())]
+    pairs += [(f"version of {name}", str(v)) for name, v in sorted(m.versions.items())]
     return [(name, value) for name, value in pairs if value]
 
 
 def _time(run: Run) -> str:
-    time = str(run.manifest.get("time") or "")
+    time = run.manifest.time
     return f"{time}, {syscall_ns(run)} ns for each system call of a node" if run.virtual else time
 
 
@@ -97,12 +97,12 @@ def command(run: Run) -> str:
     virtual time.
     """
     words = ["vnet", "run", run.plan.topology or "FILE"]
-    parameters = run.manifest.get("parameters") or run.plan.parameters
+    parameters = run.manifest.parameters or run.plan.parameters
     for name, value in sorted(parameters.items()):
         words += ["-p", f"{name}={value}"]
-    words += ["--seed", str(run.manifest.get("seed", run.plan.seed))]
+    words += ["--seed", str(run.seed)]
     if run.virtual:
         return shlex.join([*words, "--time", "virtual"])
-    kernel = run.manifest.get("kernel") or {}
+    kernel = run.manifest.kernel
     kind = kernel.get("machine") or kernel.get("kind")
     return shlex.join(words + (["--kernel", str(kind)] if kind else []))

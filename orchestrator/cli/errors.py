@@ -1,4 +1,4 @@
-"""Defines the exit statuses of `vnet`, and the exception that carries a text and a status to the user."""
+"""The exit statuses of `vnet`, and the failures whose text goes to the user as it is."""
 
 from __future__ import annotations
 
@@ -21,3 +21,26 @@ class CliError(Exception):
         super().__init__(text)
         self.text = text
         self.status = status
+
+
+# Exceptions that explain themselves to the user, by their classes, so that none need be loaded to name it.
+EXPECTED = {
+    "contract.rundir.UnreadableError": FAILED,
+    "orchestrator.language.problem.TopologyError": REFUSED,
+    "orchestrator.kernel.protocol.NoKernel": UNABLE,
+    "orchestrator.kernel.protocol.KernelError": FAILED,
+    "orchestrator.lab.errors.LabError": FAILED,
+    "orchestrator.run.directories.RunError": FAILED,
+    "orchestrator.run.teardown.TeardownError": FAILED,
+    "capture.errors.CaptureError": FAILED,
+    "reports.errors.RunDirectoryError": FAILED,
+}
+
+
+def expected(error: BaseException) -> CliError | None:
+    """The text and status of an expected failure; None for any other exception."""
+    if isinstance(error, CliError):
+        return error
+    names = (f"{kind.__module__}.{kind.__qualname__}" for kind in type(error).__mro__)
+    status = next((EXPECTED[name] for name in names if name in EXPECTED), None)
+    return None if status is None else CliError(str(error), status)

@@ -61,7 +61,7 @@ class Manifest(manifest.Record):
         """
         ours = [asdict(w) for w in events.warnings]
         before = self._ours
-        there = [] if before is None else manifest.read(self._run_dir).get("warnings", [])
+        there = [] if before is None else manifest.load(self._run_dir).warnings
         others = [w for w in there if w not in (before or ()) and w not in ours]
         self._ours = ours
         manifest.write(self._run_dir, self.contents(ours + others))

@@ -11,12 +11,10 @@ CAPTURES = "pcap"  # directory of a run's captures, which stay on the worker's m
 
 @dataclass(frozen=True)
 class Task:
-    """Everything that a worker needs to run one cell; it reads no file of the campaign.
+    """One cell, planned: a worker needs no file of the campaign.
 
-    sitting: identifies the command that runs the campaign. campaign: name of the campaign's directory on a
-    worker that does not see `directory`. state: name of the lab's state directory. topology: content of the
-    topology file. plan, bridged: plans as JSON; bridged is for a kernel without netem, None if the lab has no
-    virtual machines.
+    sitting: one command that runs the campaign; campaign: its directory's name on a worker that does not see
+    `directory`. state: name of the lab's state directory.
     """
 
     cell: str
@@ -28,7 +26,6 @@ class Task:
     request: Mapping[str, Any]
     topology: bytes
     plan: str
-    bridged: str | None = None
 
 
 @dataclass(frozen=True)
