@@ -206,7 +206,7 @@ def outside(run_dir: Path, why: str, machine: dict[str, Any], inputs: dict[str, 
     inputs.
     """
     known = read(run_dir)
-    kernel: Kernel = {**known.get("kernel", {}), "why": why}
+    kernel = {**known.get("kernel", {}), "why": why}
     write(run_dir, known | {"kernel": kernel, "run": run_dir.name, "machine": machine, "inputs": inputs})
 
 

@@ -8,6 +8,7 @@ import shlex
 from collections import Counter
 from typing import Any
 
+from contract.manifest import Kernel
 from reports.rundir import Run
 from reports.study import Study
 from reports.virtual import syscall_ns
@@ -69,12 +70,12 @@ def _starts(starts: dict[str, Any]) -> str:
     return ", ".join(f"{ways.count(way)} {words}" for way, words in STARTS.items() if way in ways)
 
 
-def _kernel(kernel: dict[str, Any]) -> str:
-    text = " ".join(str(kernel[k]) for k in ("kind", "release") if kernel.get(k))
+def _kernel(kernel: Kernel) -> str:
+    text = " ".join(str(part) for part in (kernel.get("kind"), kernel.get("release")) if part)
     return f"{text} ({kernel['why']})" if kernel.get("why") else text
 
 
-def _machine(kernel: dict[str, Any], host: dict[str, Any]) -> str:
+def _machine(kernel: Kernel, host: dict[str, Any]) -> str:
     """The name and URL of a remote machine; empty if the lab ran on the machine of the command."""
     return f"{host.get('name', 'unnamed')} ({kernel['machine']})" if kernel.get("machine") else ""
 

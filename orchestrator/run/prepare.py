@@ -86,10 +86,7 @@ def prepare(request: Request, out: Path, topology: Topology | None = None) -> Pr
 
 
 def prepare_plan(request: Request, plan: Plan, out: Path) -> Prepared:
-    """As `prepare`, for a plan that exists, for example one that a worker received.
-
-    `bridged` makes the plan for a kernel without netem, if the choice needs it.
-    """
+    """As `prepare`, for a plan that exists, for example one that a worker received."""
     if any(point.filter for point in plan.captures) and (wrong := filters.planned(plan)):
         raise TopologyError(wrong)
     choice = choose(plan, Wish(request.kernel, request.time, out, agent_binary))
