@@ -37,12 +37,12 @@ class Kernel(TypedDict, total=False):
     syscall_ns: int
 
 
-Contents = dict[str, Any]  # of the file, with the keys that any version wrote
+Contents = dict[str, Any]  # content of the file, also of one that another version wrote
 
 
 @dataclass(frozen=True, kw_only=True)
 class Manifest:
-    """What a manifest says to its readers; what is absent, or of another kind than it should be, is empty."""
+    """The content of a manifest for readers. A field is empty if it is absent or of another type there."""
 
     lab: str = ""
     run: str = ""
@@ -81,7 +81,7 @@ class Manifest:
 
     @classmethod
     def of(cls, found: object) -> Manifest:
-        """Returns the manifest with this content."""
+        """Returns the manifest with the content of the file, `found`."""
         known = found if isinstance(found, dict) else {}
         kinds = ((one.name, KINDS[one.type.partition("[")[0].split()[0]]) for one in fields(cls))
         return cls(**{name: known[name] for name, kind in kinds if isinstance(known.get(name), kind)})
@@ -93,7 +93,7 @@ class Manifest:
 
     @property
     def over(self) -> bool:
-        """Whether the run has ended, and the end was written."""
+        """Whether the manifest records the end of the run."""
         return self.state in ENDED
 
 
@@ -161,7 +161,7 @@ def read(run_dir: Path) -> Contents:
 
 
 def load(run_dir: Path) -> Manifest:
-    """Returns the manifest for a reader."""
+    """Reads the manifest of a run into its type."""
     return Manifest.of(read(run_dir))
 
 

@@ -1,5 +1,5 @@
-"""Names the files of a run directory, reads its plan, and reads and writes proof.json, summary.json and
-verdicts.json, which are read in today's words (docs/contracts/run-directory.md).
+"""Names the files of a run directory; reads and writes its plan, proof.json, summary.json and verdicts.json
+(docs/contracts/run-directory.md). Words of earlier versions are translated.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def read_plan(run_dir: Path) -> Plan:
 
 
 def write_plan(run_dir: Path, plan: Plan) -> None:
-    """Writes the plan of a run, whose directory is made if it is not there."""
+    """Writes the plan of a run; makes the directory if it does not exist."""
     run_dir.mkdir(parents=True, exist_ok=True)
     (run_dir / PLAN).write_text(to_json(plan))
 
@@ -69,8 +69,8 @@ def _made_by(run_dir: Path) -> str:
 
 
 def read_proof(run_dir: Path) -> Rows:
-    """Returns the checks of the links. This and the functions below raise OSError for a file that cannot be
-    read, and ValueError for one that is damaged.
+    """Returns the checks of the links. Raises OSError for a file that cannot be read, ValueError for a
+    damaged one; so do the other functions that read.
     """
     return retired.objects(PROOF, _rows(run_dir / PROOF))
 
@@ -86,7 +86,7 @@ def read_verdicts(directory: Path) -> Rows:
 
 
 def read_counts(directory: Path) -> dict[str, dict[str, int]]:
-    """Returns the number of verdicts by subject and word; of a campaign, over all its runs."""
+    """Returns the number of verdicts by subject and word; for a campaign, over all its runs."""
     counts = _verdicts(directory).get("counts")
     if not isinstance(counts, dict) or not all(isinstance(words, dict) for words in counts.values()):
         raise ValueError(f"{directory / VERDICTS}: holds no numbers of verdicts")
@@ -109,7 +109,7 @@ def write_verdicts(
     counts: Mapping[str, Mapping[str, int]],
     suspect: Mapping[str, str],
 ) -> None:
-    """Writes verdicts and their numbers; `suspect`: why runs are, by the names of their cells."""
+    """Writes verdicts and their numbers. suspect: name of a cell -> why its run is suspect."""
     data = {"suspect": suspect, "counts": counts, "verdicts": list(verdicts)}
     _write(directory / VERDICTS, {"format": VERDICTS_FORMAT, **data})
 

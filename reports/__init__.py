@@ -1,7 +1,7 @@
 """Reads runs and campaigns, judges them and writes their pages, from the tables of the reduction.
 
-Its import checks that enough threads can be created, because polars panics
-or hangs if it cannot create its own.
+Its import checks that enough threads can be created, because polars panics or hangs if it cannot create its
+own.
 """
 
 from __future__ import annotations

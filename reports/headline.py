@@ -25,7 +25,7 @@ def headline(directory: Path) -> list[Row]:
 
 
 def result(directory: Path) -> tuple[list[Row], Summary]:
-    """What the terminal shows of a run or campaign: the headline table and the verdicts."""
+    """The headline table and the verdicts of a run or campaign, as the terminal shows them."""
     return headline(directory), summary(directory)
 
 

@@ -86,7 +86,7 @@ def known(directory: Path) -> Counts:
 
 @dataclass(frozen=True)
 class Summary:
-    """All verdicts of a directory in numbers, and the rows of proof.json with theirs; of a campaign none."""
+    """The numbers of a directory's verdicts, and the rows of its proof.json; a campaign has no such rows."""
 
     counts: Counts
     proof: Sequence[dict[str, Any]] = ()
@@ -94,7 +94,7 @@ class Summary:
 
 
 def summary(directory: Path) -> Summary:
-    """The verdicts as the terminal shows them."""
+    """The verdicts of a run or campaign, as the terminal shows them."""
     counted = known(directory)
     try:
         rows = rundir.read_proof(directory) if counted.get("proof") else []

@@ -28,7 +28,7 @@ def read_json(path: Path, remedy: str = NOT_REDUCED) -> Any:
 
 
 def read_by(read: Callable[[Path], T], path: Path, remedy: str = NOT_REDUCED) -> T:
-    """What `read` makes of the file's directory; LoadError as `read_json`."""
+    """What `read` returns for the directory of the file; LoadError as for `read_json`."""
     try:
         return read(path.parent)
     except FileNotFoundError:

@@ -1,8 +1,9 @@
-"""One cell of a campaign in a process of its own: `python -m orchestrator.campaign.cell`.
+"""Runs one cell of a campaign in a process of its own: `python -m orchestrator.campaign.cell`.
 
-The first line of standard input says what to run: {request, plan, directory, run_dir}. Events go to
-standard output, one JSON line each; the last is `cell-result` {state, error}. End of file on standard input
-means that the client has ended, and acts as Ctrl-C. A cell that this machine cannot carry ends as `unfit`.
+The first line of standard input is a JSON object {request, plan, directory, run_dir}. The process writes
+events to standard output, one JSON line each; the last is `cell-result` {state, error}. The state is `unfit`
+if this machine cannot carry the cell. End of file on standard input means that the client has ended; it acts
+as Ctrl-C.
 """
 
 from __future__ import annotations

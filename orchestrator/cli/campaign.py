@@ -1,4 +1,4 @@
-"""`vnet campaign run` and `vnet campaign status`; `dataset`; `fetch` is listed here."""
+"""Implements `vnet campaign run`, `status` and `dataset`; registers `fetch` from its module."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The exit statuses of `vnet`, and the failures whose text goes to the user as it is."""
+"""Defines the exit statuses of `vnet`, and the exceptions whose text and status go to the user."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class CliError(Exception):
         self.status = status
 
 
-# Exceptions that explain themselves to the user, by their classes, so that none need be loaded to name it.
+# Name of a class of exceptions whose text is for the user -> exit status; by name, to import none of them.
 EXPECTED = {
     "contract.rundir.UnreadableError": FAILED,
     "orchestrator.language.problem.TopologyError": REFUSED,
@@ -38,7 +38,7 @@ EXPECTED = {
 
 
 def expected(error: BaseException) -> CliError | None:
-    """The text and status of an expected failure; None for any other exception."""
+    """Returns the text and status for the user; None for an exception that is not in EXPECTED."""
     if isinstance(error, CliError):
         return error
     names = (f"{kind.__module__}.{kind.__qualname__}" for kind in type(error).__mro__)

@@ -33,8 +33,9 @@ def show(directory: Path, page: Path | None, *, failures: bool = True) -> None:
 
 
 def verdicts(judged: Summary, *, failures: bool = True) -> list[tuple[str, str]]:
-    """Lines with their colours: the checks of the links and, with `failures`, those that failed. The
-    tolerances are in proof.json.
+    """Returns (line, colour) pairs on the link checks; empty if there are none.
+
+    failures: also list the failed ones.
     """
     counted = Counter(judged.counts.get("proof", {}))
     if not counted:

@@ -1,5 +1,5 @@
-"""Shows the runs of a campaign: one after the other each with its progress; parallel ones as lines, with the
-start and end of each, and every 10 s the phase of all.
+"""Shows the runs of a campaign: the progress of one run after the other, or, if they are parallel, a line for
+the start and end of each and every 10 s the phases of all.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class CellView:
 
         self._make = view
         self._progress = Progress
-        self._display = ExitStack()  # of the cell that runs
+        self._display = ExitStack()  # closes the progress display of the running cell
         self._shown: View | None = None
         self._why = ""
         self._left = 0

@@ -82,7 +82,7 @@ def table(
 
 
 def print_result(rows: list[list[str]], lines: Iterable[tuple[str, str]], last: str) -> None:
-    """A table whose first row is its head, as far as it fits, then lines with their styles, then the last."""
+    """Prints a table (head first, as many columns as fit), lines with their styles, and a last line."""
     from rich.text import Text
 
     out = console()

@@ -1,5 +1,5 @@
-"""The state of a running lab or run, folded from its events, with its words and how long it still takes; no
-output, no clock.
+"""Computes the progress of a running lab or run from its events, estimates how long it still takes, and puts
+both into words; prints nothing.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ def duration(seconds: float) -> str:
 
 
 def line(before: Progress, after: Progress, event: Mapping[str, Any], now_s: float) -> str:
-    """The line for an event that led from `before` to `after`; empty where it is only time that passed."""
+    """Returns the line for an event that changes `before` to `after`; empty if the event needs none."""
     kind = event.get("event")
     if kind == "warning":
         return f"warning: {warning_text(event)}"
@@ -192,7 +192,7 @@ def line(before: Progress, after: Progress, event: Mapping[str, Any], now_s: flo
 
 
 def status(progress: Progress, now_s: float) -> str:
-    """The phase under way in one line; empty if there is none."""
+    """Returns a line on the current phase; empty if there is none."""
     phase = progress.current
     if phase is None:
         return ""

@@ -89,7 +89,7 @@ def run_command(
 
 
 def introduction(prepared: Prepared, run_dir: Path) -> str:
-    """The lab, its kernel with the reason for it, and the run directory."""
+    """Returns lines on the lab, its seed and parameters, its kernel with the reason, and the run directory."""
     plan = prepared.plan
     values = " ".join(f"{name}={value}" for name, value in plan.parameters.items())
     nodes = f"{len(plan.nodes)} node{'s' * (len(plan.nodes) != 1)}"
@@ -98,7 +98,7 @@ def introduction(prepared: Prepared, run_dir: Path) -> str:
 
 
 def conclusion(outcome: Outcome, keep: bool, lab: str, shown: Progress) -> str:
-    """What `shown` has not printed of warnings and errors, and how the run ended unless it is complete."""
+    """Returns lines on how the run ended, with the warnings and errors that `shown` has not printed."""
     from orchestrator.cli.progress import warning_text
 
     texts = dict.fromkeys(map(warning_text, outcome.warnings))

@@ -23,7 +23,7 @@ file_argument = click.argument("file", type=click.Path(path_type=Path))
 
 
 def read_by(name: str, read: Callable[[Any], Any]) -> Callable[[F], F]:
-    """Gives the command the value of its option `name` as `read` returns it."""
+    """Returns a decorator that passes the value of the option `name` through `read`."""
 
     def decorate(command: F) -> F:
         @functools.wraps(command)

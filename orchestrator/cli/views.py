@@ -1,4 +1,4 @@
-"""Chooses the progress display, on stderr: live on a terminal, in a pipe plain lines with a time."""
+"""Chooses the progress display on standard error: live on a terminal, plain lines with a time in a pipe."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ EVERY_S = 5.0
 
 
 class View(Protocol):
-    """Shows events and lines."""
+    """A progress display: shows the events that it is called with, and lines."""
 
     progress: Progress
 
@@ -48,7 +48,10 @@ class PlainView:
         self._last = float("-inf")
 
     def __call__(self, event: Mapping[str, Any]) -> None:
-        """Take one event of the lab."""
+        """Updates the progress by an event of the lab.
+
+        Writes a line if the event needs one, and the current phase after EVERY_S without a line.
+        """
         now = self._clock() - self._began
         before, self.progress = self.progress, fold(self.progress, event, now)
         text = line(before, self.progress, event, now)

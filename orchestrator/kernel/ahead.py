@@ -96,9 +96,9 @@ def take(
 
 
 def load_reports() -> None:
-    """Loads what reduces a run and reports on it: that takes a second of a core, which a scenario would
-    notice, and the end of a lab does not. Raises what loading raises, since a second import
-    of a half-loaded library raises another error.
+    """Imports the modules that reduce a run and report on it; raises the error of the import.
+
+    The import takes a second of a core, which would disturb a scenario, but not the end of a lab.
     """
     for name in ("capture.reduce", "reports.report"):
         importlib.import_module(name)

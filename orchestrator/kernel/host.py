@@ -1,4 +1,6 @@
-"""Lab kernel `host`: the machine's own, for root, if it meets the plan's needs; and `fake`, for tests."""
+"""Lab kernels on this machine: `host`, the machine's own kernel, for root, if it meets the plan's needs; and
+`fake`, for tests.
+"""
 
 from __future__ import annotations
 
@@ -96,8 +98,8 @@ class HostKernel(LabKernel):
 
 
 class FakeKernel(HostKernel):
-    """The kernel `fake`: the real lab process with a driver that makes nothing, to test everything around a
-    lab. It must be requested: the figures of its runs are invented, and the manifest records that.
+    """The kernel `fake`: runs the real lab process with a driver that creates nothing, to test everything
+    around a lab. It is used only on request: the figures of its runs are invented, and the manifest says so.
     """
 
     name = "fake"

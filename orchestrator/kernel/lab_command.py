@@ -1,5 +1,5 @@
-"""Builds the arguments and the environment of the lab process, the same under every kernel, with the facts of
-the real machine for its manifest.
+"""Builds the arguments and the environment of the lab process, the same under every kernel, and finds the
+facts of the real machine for the manifest.
 """
 
 from __future__ import annotations
@@ -65,8 +65,10 @@ def environment(
     facts: Mapping[str, Any] | None = None,
     url: str = "",
 ) -> dict[str, str]:
-    """The environment of the lab process (docs/contracts.md). `facts`: of its machine, by default this one.
-    `url`: this machine's URL, if the user is on another machine; then the manifest has its name, too.
+    """Returns the environment of the lab process (docs/contracts.md), with the listed variables of `base`.
+
+    facts: of the real machine; None: of this one. url: this machine's URL if the user is on another machine;
+    then the manifest also records this machine's name.
     """
     facts = machine() if facts is None else facts
     if url:

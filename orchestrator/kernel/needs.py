@@ -54,7 +54,7 @@ def netem_placed(plan: Plan, lacks: Callable[[str], str | None]) -> Plan:
         return plan
     if lacks("netem") is None:
         return plan
-    from orchestrator.plan.bridge_vms import with_bridge_vms  # here: a machine of a remote lab cannot load it
+    from orchestrator.plan.bridge_vms import with_bridge_vms  # here: remote machines cannot import it
 
     return with_bridge_vms(plan)
 

@@ -43,10 +43,11 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What is wanted of a kernel: its name or `auto`, the lab's time, and where the run will write (`out`).
+    """The user's request for a kernel: its name or `auto`, the lab's time, and the directory that the run
+    writes to (`out`).
 
-    `agent`: finds the nodes' agent; None for a command that makes no lab. `carried`: the plan is of
-    another machine, which has placed netem and brings images later, so that these are not examined.
+    agent: finds the nodes' agent; None for a command that starts no lab. carried: another machine sent the
+    plan; it has placed netem and copies images later, so a kernel does neither place it nor check for them.
     """
 
     kernel: str = "auto"

@@ -136,9 +136,10 @@ def labs(root: Path | None = None) -> list[str]:
 
 
 def running_labs() -> list[str]:
-    """Labs of this user that have left anything here, running or not; for root, also remains of crashes.
+    """Returns the names of this user's labs: those with a state directory, running or not.
 
-    With VNET_STATE_DIR, only labs below it, since other namespaces may belong to other labs.
+    For root, also those of which only other remains are left, unless VNET_STATE_DIR is set: such remains may
+    belong to labs with another state directory.
     """
     if os.geteuid() == 0 and "VNET_STATE_DIR" not in os.environ:
         return labs()

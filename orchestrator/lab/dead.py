@@ -40,7 +40,7 @@ class Owner:
 
 
 def note_owner(run_dir: Path, pid: int) -> Owned:
-    """Records the process that owns the run, and returns it; LabError if it has ended already."""
+    """Records the process that owns the run, and returns it; raises LabError if it does not exist."""
     process = owned("lab", pid)
     owner = Owner(socket.gethostname(), _boot(), pid, process.start_ticks)
     (run_dir / OWNER).write_text(json.dumps(asdict(owner)) + "\n", encoding="utf-8")

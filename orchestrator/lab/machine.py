@@ -1,4 +1,4 @@
-"""This machine's limits on a lab: memory, disk, processes, open files; and the memory that machines need."""
+"""Finds this machine's limits for a lab, and checks the free memory before virtual machines are created."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def facts(kernel: str, out: Path) -> MachineFacts:
 
 
 def free_bytes(path: Path) -> int:
-    """Free bytes where the path is, or will be."""
+    """Returns the free bytes of the file system where the path is or will be."""
     return shutil.disk_usage(_existing(path)).free
 
 

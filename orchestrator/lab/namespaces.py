@@ -127,9 +127,9 @@ done
 
 
 def bypass_netfilter(netns: str) -> dict[str, int]:
-    """Makes bridged frames bypass netfilter: br_netfilter, if loaded, passes every frame of a bridge to
-    iptables. Returns the values read back, empty without br_netfilter.
+    """Disables netfilter for the namespace's bridges; returns the values read back, {} without br_netfilter.
 
+    br_netfilter, if loaded, passes every frame of a bridge to iptables in each network namespace. Raises
     LabError if the kernel refuses or the read-back differs, since a firewall could drop the lab's frames.
     """
     done = subprocess.run(

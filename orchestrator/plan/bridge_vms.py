@@ -1,4 +1,4 @@
-"""Moves the netem of a finished plan into bridge VMs, for a machine whose kernel has none."""
+"""Moves netem of a finished plan into bridge VMs, for a host whose kernel has no netem."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ GROUP = "netem"  # of the bridge VMs, in tables and figures
 
 
 def with_bridge_vms(plan: Plan) -> Plan:
-    """Returns the plan with a bridge VM in every link that needs netem; all else stays as it was planned.
+    """Returns the plan with a bridge VM in every link that needs netem, and otherwise unchanged.
 
     Access links of light nodes, and links between two light nodes, stay as they are: their ends are inside
     the lab's own kernel. Raises TopologyError for a multi-host plan, and for a link that needs a delay table.
@@ -64,7 +64,9 @@ def _moved(plan: Plan) -> tuple[tuple[Link, ...], list[Node]]:
 
 
 def _insist_on_no_tables(plan: Plan, links: Iterable[Link]) -> None:
-    """Raises TopologyError if a link through a bridge VM needs a delay table: a VM's tc has only its own."""
+    """Raises TopologyError if a link with netem in a bridge VM needs a delay table: a VM's tc has only
+    its own tables.
+    """
     for link in links:
         ways = (link.forward, link.reverse)
         if any(d.enter is not None and d.impairment.tables & plan.tables.keys() for d in ways):

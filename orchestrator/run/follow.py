@@ -19,17 +19,18 @@ Event = dict[str, Any]
 Observe = Callable[[Event], None]
 Arrived = queue.SimpleQueue[Event | BaseException | None]
 TICK_S = 0.5
-COLLECT = "collect"  # the phase after the load
+COLLECT = "collect"  # first phase without load
 STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @dataclass
 class Followed:
-    """How a lab ended: by itself, `interrupted` by a signal, or `killed` by a second one, so that it could
-    not tear itself down.
+    """How a lab ended: by itself, `interrupted` by a signal, or also `killed` by a second one, so that it
+    could not tear itself down.
 
-    `errors` are the texts of the lab's error events; `last` is the event at which following stopped,
-    if that was before the lab's process ended. `failure`: of what was to run beside its end.
+    `errors` holds the texts of the lab's error events. `last` is the event for which `until` held and at
+    which `follow` returned while the lab goes on; None if the lab's process has ended. `failure` is the
+    exception that `beside` raised.
     """
 
     interrupted: bool = False
@@ -45,10 +46,11 @@ def follow(
     until: Callable[[Event], bool] | None = None,
     beside: Callable[[], None] | None = None,
 ) -> Followed:
-    """Starts a lab and passes every event to `observe`, and `{"event": "tick"}` while nothing happens.
+    """Starts a lab; passes its events to `observe`, and `{"event": "tick"}` after TICK_S without one.
 
-    Ends when the lab's process has ended or an event for which `until` holds has come. `beside` runs in a
-    thread from the end of the load on, and has ended when this returns. Raises what `start` raises.
+    Signals become events, too, and end the lab. Returns how the lab ended, once its process has ended or an
+    event has arrived for which `until` holds. `beside` runs in a thread from the phase `collect` on, and has
+    ended when `follow` returns. Raises what `start` and the lab's events raise.
     """
     arrived: Arrived = queue.SimpleQueue()
     followed = Followed()
@@ -73,7 +75,7 @@ def _run(beside: Callable[[], None] | None, followed: Followed) -> None:
     try:
         if beside is not None:
             beside()
-    except BaseException as failure:  # carried to the thread that follows
+    except BaseException as failure:  # the caller of `follow` raises it
         followed.failure = failure
 
 

@@ -53,19 +53,19 @@ class Prepared:
     kernel: LabKernel
     why: str
     agent: Path
-    time: Time  # the lab's; the fake kernel has none of its own
-    state_dir: Path  # by its name `vnet ls` and `vnet down` know the lab
+    time: Time  # the lab's; always real under the fake kernel
+    state_dir: Path  # has the name by which `vnet ls` and `vnet down` find the lab
 
     @classmethod
     def of(cls, request: Request, plan: Plan, kernel: LabKernel, why: str) -> Prepared:
-        """The run of a plan in the kernel that was chosen for it."""
+        """Returns the run of a plan in the chosen kernel."""
         time: Time = "virtual" if request.time == "virtual" and request.kernel != "fake" else "real"
         state_dir = state_root() / (request.state or plan.lab)
         return cls(request, plan, kernel, why, agent_binary(), time, state_dir)
 
 
 def begin(request: Request, place: Place) -> tuple[Prepared, Path]:
-    """As `prepare`, and makes the directory of the run; RunError where a lab of its name runs already."""
+    """Prepares a run as `prepare` does, and makes its directory; RunError if a lab of that name runs here."""
     prepared = prepare(request, place.out or place.results)
     lab = prepared.plan.lab
     if lab in running_labs():

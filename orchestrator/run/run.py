@@ -78,7 +78,11 @@ def execute(
 
 
 def _launch(prepared: Prepared, run_dir: Path, *, scenario: bool, keep: bool = False) -> Launch:
-    """The lab of a plan, writing to `run_dir` (made, empty), which is given the inputs first."""
+    """Returns what a kernel needs to start the lab, which writes to the empty directory `run_dir`.
+
+    Copies the topology file to `run_dir`, and unpacks container images. scenario: the lab runs its scenario.
+    keep: the lab stays up afterwards. Raises TopologyError if an image is refused.
+    """
     (run_dir / "topology.yaml").write_bytes(prepared.request.file.read_bytes())
     kept, plan = prepared.request.snapshots, prepared.plan
     if prepared.kernel.name != "fake" and any(node.image for node in plan.nodes):
@@ -88,14 +92,14 @@ def _launch(prepared: Prepared, run_dir: Path, *, scenario: bool, keep: bool = F
 
 
 def _drawing(plan: Plan, run_dir: Path) -> threading.Thread:
-    """Begins to draw the topology into `run_dir` while the lab is made; join it to have it whole."""
+    """Starts and returns a thread that draws the topology to `run_dir`/topology.svg."""
 
     def draw() -> None:
         path = run_dir / "topology.svg"
         try:
             path.write_bytes(graph(plan))
         except (GraphError, OSError):
-            path.unlink(missing_ok=True)  # `vnet graph` says what is missing
+            path.unlink(missing_ok=True)  # a run does not need the drawing; `vnet graph` reports the error
 
     drawing = threading.Thread(target=draw)
     drawing.start()
@@ -117,8 +121,10 @@ def bring_up(prepared: Prepared, run_dir: Path, observe: Observe) -> Followed:
 def _evaluated(
     run_dir: Path, ended: Manifest, failure: BaseException | None, observe: Observe, *, page: bool
 ) -> Path | None:
-    """`evaluate`; where the run had failed before, its error comes first, as the likely cause. `failure`: of
-    loading what it needs.
+    """Calls `evaluate`, unless its modules could not be imported (`failure`); returns its result.
+
+    If it fails for a run that is not complete, raises RunError with the run's error first, as the likely
+    cause.
     """
     try:
         if failure is not None:
@@ -160,10 +166,10 @@ def scenario_over(event: Event) -> bool:
 
 
 def close(prepared: Prepared, run_dir: Path, ended: Manifest) -> Manifest:
-    """Completes the manifest, and seals the run if there is something to reduce."""
+    """Completes the manifest after the lab's end; seals the run if its scenario had begun."""
     if prepared.time == "virtual":
         complete_manifest(run_dir, prepared)
-    if measured(run_dir, ended):  # what is changed before the first reduction is seen by it
+    if measured(run_dir, ended):  # the first reduction finds later changes by the seal
         seal.seal(run_dir, records=ended.state != "running")
     return ended
 

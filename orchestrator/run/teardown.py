@@ -37,9 +37,11 @@ def tear_down(
     *,
     ended: bool,
 ) -> None:
-    """Takes away what a lab that has ended left, if it was killed.
+    """Removes what the run's lab left behind, if its process was killed or ended without a teardown; warns if
+    that fails.
 
-    `ended`: it wrote its end itself, and what it could not remove. Another lab of its name is left alone.
+    ended: the lab recorded its end, and so tore itself down. Leaves alone another run's lab of that name, and
+    labs on other machines.
     """
     lab = state_dir.name
     if followed.killed:

@@ -11,10 +11,11 @@ CAPTURES = "pcap"  # directory of a run's captures, which stay on the worker's m
 
 @dataclass(frozen=True)
 class Task:
-    """One cell, planned: a worker needs no file of the campaign.
+    """Everything that a worker needs to run one cell; it reads no file of the campaign.
 
-    sitting: one command that runs the campaign; campaign: its directory's name on a worker that does not see
-    `directory`. state: name of the lab's state directory.
+    sitting: identifies the command that runs the campaign. campaign: name of the campaign's directory on a
+    worker that does not see `directory`. state: name of the lab's state directory. topology: content of the
+    topology file. plan: the plan as JSON.
     """
 
     cell: str

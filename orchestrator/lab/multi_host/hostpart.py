@@ -106,9 +106,7 @@ CAPTURE_STOP_NS = 30 * SECOND
 
 
 class HostCapture:
-    """A capture on another host; it listens already, since the part answers only then, and its packets are
-    fetched when it has ended.
-    """
+    """A running capture on another host; it captures from the beginning, since the part answers only then."""
 
     listening = True
 

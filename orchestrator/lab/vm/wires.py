@@ -1,5 +1,5 @@
-"""The wires of virtual machines: devices in the core namespace whose carrier a step changes or whose machine
-has ended, and the carrier that a guest sees.
+"""Finds devices of machines in the core namespace: those whose carrier a step changes, and those of ended
+machines. Connects or disconnects the wires of a running machine.
 """
 
 from __future__ import annotations
