@@ -89,7 +89,7 @@ def run_command(
 
 
 def introduction(prepared: Prepared, run_dir: Path) -> str:
-    """Returns lines on the lab, its seed and parameters, its kernel with the reason, and the run directory."""
+    """Returns lines on lab, seed, parameters, kernel with the reason for it, and run directory."""
     plan = prepared.plan
     values = " ".join(f"{name}={value}" for name, value in plan.parameters.items())
     nodes = f"{len(plan.nodes)} node{'s' * (len(plan.nodes) != 1)}"

@@ -109,7 +109,7 @@ def parse(
 
 
 def problem_in(file: str, path: Path, value: str, rule: str, remedy: str) -> Problem:
-    """Returns a mistake in a topology file, with its line; with line 0 if the file is not readable any more."""
+    """Returns a mistake in a topology file, with its line; with 0 if the file is not readable any more."""
     try:
         return read_document(file, read_bytes(file)).problem(path, value, rule, remedy)
     except TopologyError:
