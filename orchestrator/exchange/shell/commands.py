@@ -11,8 +11,8 @@ from .tests import test
 from .values import NOT_KNOWN, UNKNOWN, Answer, known, status_of
 
 HARMLESS = frozenset({
-    "echo", "printf", "sleep", "true", ":", "wait", "set", "shopt", "ulimit", "umask", "trap", "exit", "return",
-    "break", "continue", "local",
+    "echo", "printf", "sleep", "true", ":", "wait", "set", "shopt", "ulimit", "umask", "trap", "exit",
+    "return", "break", "continue", "local",
 })  # fmt: skip
 FILE_TESTS = ("-e", "-f", "-d", "-r", "-w", "-x", "-s", "-L", "-h", "-b", "-c", "-p", "-S", "-v")
 
