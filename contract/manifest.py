@@ -40,16 +40,16 @@ class Kernel(TypedDict, total=False):
 Contents = dict[str, Any]  # content of the file, also of one that another version wrote
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class Manifest:
-    """The content of a manifest for readers. A field is empty if it is absent or of another type there."""
+    """The content of a manifest: the lab process fills it in and writes `contents`; others load it.
+
+    A field is empty if it is absent from the file, or of another type there.
+    """
 
     lab: str = ""
     run: str = ""
     driver: str = ""
-    state: str = ""  # running, complete, interrupted, failed
-    error: str | None = None
-    ended_by: str = ""
     topology: str = ""
     reference: str | None = None
     scenario: str | None = None
@@ -57,27 +57,30 @@ class Manifest:
     seed: int | None = None
     kernel: Kernel = field(default_factory=lambda: Kernel())
     time: str = ""  # real, virtual
-    versions: dict[str, str] = field(default_factory=dict)
     host: dict[str, Any] = field(default_factory=dict)
-    machine: dict[str, Any] = field(default_factory=dict)
-    inputs: dict[str, str] = field(default_factory=dict)
-    hashes: dict[str, str] = field(default_factory=dict)
+    state: str = ""  # running, complete, interrupted, failed
+    error: str | None = None
+    versions: dict[str, str] = field(default_factory=dict)
     t0_ns: int | None = None
     phases: dict[str, list[int]] = field(default_factory=dict)  # [start, end], ns
-    warnings: list[dict[str, Any]] = field(default_factory=list)  # fields of Warned
-    suspect: bool = False
     nodes: dict[str, str] = field(default_factory=dict)  # end states
     captures: dict[str, dict[str, Any]] = field(default_factory=dict)
     limits: dict[str, dict[str, Any]] = field(default_factory=dict)
     deadlines_missed: list[dict[str, Any]] = field(default_factory=list)
-    checks: list[dict[str, Any]] = field(default_factory=list)  # name, verdict, text, numbers
-    sealed: bool = False  # a reduction sealed the run: from then on it has to have its seal
     foreign: int | None = None  # messages that came to roles of the agent and belonged to no flow
     totals: dict[str, int] | None = None  # messages, as the roles of the agent counted them
     clocks: dict[str, Any] = field(default_factory=dict)
     hosts: dict[str, Any] = field(default_factory=dict)
     underlay: list[dict[str, Any]] = field(default_factory=list)
     starts: dict[str, Any] = field(default_factory=dict)
+    warnings: list[dict[str, Any]] = field(default_factory=list)  # fields of Warned
+    suspect: bool = False
+    ended_by: str = ""
+    machine: dict[str, Any] = field(default_factory=dict)
+    inputs: dict[str, str] = field(default_factory=dict)
+    hashes: dict[str, str] = field(default_factory=dict)
+    checks: list[dict[str, Any]] = field(default_factory=list)  # name, verdict, text, numbers
+    sealed: bool = False  # a reduction sealed the run: from then on it has to have its seal
 
     @classmethod
     def of(cls, found: object) -> Manifest:
@@ -91,10 +94,13 @@ class Manifest:
         """Whether the run was in virtual time."""
         return self.time == "virtual"
 
-    @property
-    def over(self) -> bool:
-        """Whether the manifest records the end of the run."""
-        return self.state in ENDED
+    def contents(self, warnings: list[dict[str, Any]]) -> Contents:
+        """Returns the content of the file with these warnings, without `suspect`, which `write` adds."""
+        empty, names = Manifest(), [one.name for one in fields(Manifest)]
+        left_out = {
+            name for name in names[names.index("foreign") :] if getattr(self, name) == getattr(empty, name)
+        }
+        return {name: getattr(self, name) for name in names if name not in left_out} | {"warnings": warnings}
 
 
 ENDED = (COMPLETE, "interrupted", "failed")
@@ -109,48 +115,6 @@ class Warned:
     text: str
     remedy: str
     suspect: bool = False
-
-
-@dataclass(kw_only=True)
-class Record:
-    """The manifest of a run in progress: its lab process fills it in and writes `contents`."""
-
-    lab: str
-    run: str
-    driver: str
-    topology: str
-    reference: str | None
-    scenario: str | None
-    parameters: dict[str, Any]
-    seed: int
-    kernel: Kernel
-    time: Time
-    host: dict[str, Any]
-    state: str = "running"
-    error: str | None = None
-    versions: dict[str, str] = field(default_factory=dict)
-    t0_ns: int | None = None
-    phases: dict[str, list[int]] = field(default_factory=dict)
-    nodes: dict[str, str] = field(default_factory=dict)
-    captures: dict[str, dict[str, Any]] = field(default_factory=dict)
-    limits: dict[str, dict[str, Any]] = field(default_factory=dict)
-    deadlines_missed: list[dict[str, Any]] = field(default_factory=list)
-    # Left out where nothing is known of it.
-    foreign: int | None = None
-    totals: dict[str, int] | None = None
-    clocks: dict[str, Any] | None = None
-    hosts: dict[str, Any] | None = None
-    underlay: list[dict[str, Any]] | None = None
-    starts: dict[str, Any] | None = None
-
-    def contents(self, warnings: list[dict[str, Any]]) -> Contents:
-        """Returns the manifest's content with these warnings, without `suspect`, which `write` adds."""
-        known = {one.name: getattr(self, one.name) for one in fields(Record)}
-        said = {name: value for name, value in known.items() if value is not None or name not in OPTIONAL}
-        return said | {"warnings": warnings}
-
-
-OPTIONAL = ("foreign", "totals", "clocks", "hosts", "underlay", "starts")
 
 
 def read(run_dir: Path) -> Contents:
