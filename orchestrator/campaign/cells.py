@@ -133,7 +133,7 @@ def _recover(directory: Path, line: Json) -> None:
     if line.get("machine") in (None, socket.gethostname()):  # another machine's worker has ended its lab
         take_down(lab, politely=False)
     run_dir = directory / line["run_dir"]
-    if run_dir.is_dir() and not manifest.load(run_dir).over:
+    if run_dir.is_dir() and manifest.load(run_dir).state not in manifest.ENDED:
         manifest.ended(run_dir, "interrupted", "the campaign was killed in this run; its cell was run again")
     journal.end(
         directory, {**line, "state": "interrupted", "error": "the campaign was killed", "wall_s": None}

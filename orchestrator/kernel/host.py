@@ -68,7 +68,7 @@ class HostKernel(LabKernel):
         """Returns whether this machine's kernel can carry the plan, with netem in bridge VMs if the kernel
         has none.
         """
-        placed = plan if wish.carried else netem_placed(plan, self.facts.lacks)
+        placed = netem_placed(plan, wish.bridged, self.facts.lacks)
         return limits.fit(placed, self.can(placed), self.name, wish.out)
 
     def can(self, plan: Plan) -> list[Missing]:

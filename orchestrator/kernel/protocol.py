@@ -46,13 +46,15 @@ class Wish:
     """The user's request for a kernel: its name or `auto`, the lab's time, and the directory that the run
     writes to (`out`).
 
-    agent: finds the nodes' agent; None for a command that starts no lab. carried: another machine sent the
-    plan; it has placed netem and copies images later, so a kernel does neither place it nor check for them.
+    bridged: moves the netem of a plan into bridge VMs, for a kernel without netem. agent: finds the nodes'
+    agent; None for a command that starts no lab. carried: images are copied to this machine later, so a
+    kernel does not check for them.
     """
 
     kernel: str = "auto"
     time: str = "real"
     out: Path = Path()
+    bridged: Callable[[Plan], Plan] | None = None
     agent: Callable[[], Path] | None = None
     carried: bool = False
 

@@ -17,6 +17,7 @@ from orchestrator.kernel.registry import choose, machine_of, made
 from orchestrator.lab.cleanup import running_labs
 from orchestrator.lab.state import state_root
 from orchestrator.language.kernels import HERE
+from orchestrator.plan.bridge_vms import with_bridge_vms
 from orchestrator.plan.build import make_plan
 from orchestrator.project import AGENT, BUILD_AGENT
 from orchestrator.run import filters
@@ -89,7 +90,7 @@ def prepare_plan(request: Request, plan: Plan, out: Path) -> Prepared:
     """As `prepare`, for a plan that exists, for example one that a worker received."""
     if any(point.filter for point in plan.captures) and (wrong := filters.planned(plan)):
         raise TopologyError(wrong)
-    choice = choose(plan, Wish(request.kernel, request.time, out, agent_binary))
+    choice = choose(plan, Wish(request.kernel, request.time, out, with_bridge_vms, agent_binary))
     if choice.fit.problems:
         raise TopologyError(list(choice.fit.problems))
     return Prepared.of(request, choice.fit.plan, choice.kernel, choice.why)

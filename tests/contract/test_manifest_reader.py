@@ -13,7 +13,7 @@ def test_each_field_has_its_value() -> None:
     found = Manifest.of(
         {"state": "complete", "seed": 3, "phases": {"hold": [1, 2]}, "kernel": {"kind": "uml"}}
     )
-    assert (found.state, found.seed, found.phases, found.over) == ("complete", 3, {"hold": [1, 2]}, True)
+    assert (found.state, found.seed, found.phases) == ("complete", 3, {"hold": [1, 2]})
     assert found.kernel.get("kind") == "uml" and not found.virtual
 
 

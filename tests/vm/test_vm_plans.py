@@ -107,7 +107,7 @@ def test_netem_moves_into_bridge_vms_where_the_host_has_none(file: Path) -> None
 
 def test_a_kernel_without_netem_places_it_in_the_plan_that_there_is(file: Path) -> None:
     plan, host = make_plan(load(file)), HostKernel(HostFacts("6.1", root=True, namespaces=None, kinds={}))
-    assert host.examine(plan, Wish()).plan == with_bridge_vms(plan)
+    assert host.examine(plan, Wish(bridged=with_bridge_vms)).plan == with_bridge_vms(plan)
     assert host.examine(plan, Wish(carried=True)).plan == plan, "another machine has placed it"
 
 

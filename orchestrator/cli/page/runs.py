@@ -108,7 +108,7 @@ def _run(directory: Path) -> dict[str, Any]:
         return {**about, "lab": directory.parent.name, "state": "unreadable", "run": directory.name}
     found = Manifest.of(said)
     return {
-        **about, "lab": found.lab, "run": directory.name, "state": found.state,
+        **about, "lab": found.lab, "run": directory.name, "state": found.state or "unknown",
         "time": found.time or "real", "suspect": suspect(directory),
         "kernel": str(found.kernel.get("kind", "")), "warnings": len(found.warnings),
         "error": found.error or None,

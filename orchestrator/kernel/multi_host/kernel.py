@@ -78,7 +78,7 @@ class HostsKernel(LabKernel):
         """Returns the plan as it runs on the hosts and the limits that it exceeds; raises NoKernel, with
         everything that is missing, if a host cannot carry its part.
         """
-        plan = netem_placed(plan, self.ask(plan).lacks)
+        plan = netem_placed(plan, wish.bridged, self.ask(plan).lacks)
         if missing := self.can(plan):
             needs = "".join(f"\n  needs {one}" for one in missing)
             raise NoKernel(f"{plan.topology}: its hosts cannot run lab {plan.lab}{needs}")

@@ -94,7 +94,7 @@ class RemoteKernel(LabKernel):
         """Returns the plan as it runs there and the limits that it exceeds, there and on the disk here;
         raises NoKernel, with everything that is missing, if the machine cannot carry it.
         """
-        plan = netem_placed(plan, self.ask(plan).lacks)
+        plan = netem_placed(plan, wish.bridged, self.ask(plan).lacks)
         why = self._choose(plan)
         found = [*self.ask(plan).problems, *limits.of_disk(plan, wish.out)]
         return Fit(self.plan_there(plan), (), found, why)
