@@ -9,7 +9,6 @@ import click
 
 from orchestrator.cli.errors import DONE, UNMET, UNTOLD, USAGE, CliError
 from orchestrator.cli.output import console, json_option, print_json, table
-from orchestrator.cli.topologies import refusals
 
 if TYPE_CHECKING:
     from contract.plan import Expectation, Plan
@@ -41,7 +40,7 @@ def expect_command(
     from reports.rundir import RunDirectoryError
 
     try:
-        with told(directory), refusals():
+        with told(directory):
             found = _judged(directory, conditions, fail_if)
     except RunDirectoryError as error:
         raise CliError(str(error)) from error

@@ -325,7 +325,7 @@ def test_everybody_says_the_same(
     assert judged_status(run, suspect=True, strict=True) == 5
     written = [
         one["verdict"]
-        for one in json.loads((run / judged.NAME).read_text())["verdicts"]
+        for one in json.loads((run / rundir.VERDICTS).read_text())["verdicts"]
         if one["of"] == "expectation"
     ]
     cases = [

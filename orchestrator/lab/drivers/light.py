@@ -17,8 +17,8 @@ from orchestrator.lab import (
     carriers,
     cgroup,
     etc_hosts,
+    namespaces,
     netem_generator,
-    netfilter,
     node_config,
     operations,
     sandbox,
@@ -102,7 +102,7 @@ class LightDriver:
             pids |= begun(PATIENCE_NS)["pids"]
         self._pids |= pids
         if core is not None:
-            netfilter.bypass(core)
+            namespaces.bypass_netfilter(core)
         return pids
 
     def _wanted(self, node: Node) -> operations.NewNode:
