@@ -89,14 +89,14 @@ def side_of(letter: str, name: str, study: Study) -> Side:
 def sample(cell: Cell) -> Sample:
     """The sample of one cell."""
     run = cell.run
-    known = dict(run.manifest.get("parameters") or run.plan.parameters)
+    known = dict(run.manifest.parameters or run.plan.parameters)
     facts = {name: value for name, value in provenance.facts(run) if name not in OWN}
     if cell.machine:
         facts["machine of the campaign"] = cell.machine
     return Sample(
         cell.name or run.path.name,
         {name: str(level) for name, level in {"topology": run.lab, **known, **cell.levels}.items()},
-        str(run.manifest.get("seed", run.plan.seed)),
+        str(run.plan.seed if run.manifest.seed is None else run.manifest.seed),
         schedule(run.plan) if run.planned else "",
         facts,
         keyed(cell.metrics),

@@ -21,7 +21,7 @@ MOST_REASONS = 5  # of the parts of an expectation
 
 def of_run(cell: Cell, one: Expectation) -> Judgement:
     """The verdict on one expectation in one run; `cannot tell` if the run did not come to its end."""
-    state = cell.run.manifest.get("state")
+    state = cell.run.manifest.state
     if state != "complete":
         return Judgement(OPEN, f"the run is not complete ({state or 'no end is recorded'})")
     if one.subject == "delivered":

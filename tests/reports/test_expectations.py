@@ -16,7 +16,7 @@ from synthetic_shape import CLASS, Shape
 
 from contract.codec import to_json
 from contract.plan import Bounds, Expectation
-from contract.rundir import read_plan
+from contract.rundir import VERDICTS, read_plan
 from orchestrator.cli.headlines import expectations
 from orchestrator.cli.run import judged_status
 from reports import judged, verdicts
@@ -325,7 +325,7 @@ def test_everybody_says_the_same(
     assert judged_status(run, suspect=True, strict=True) == 5
     written = [
         one["verdict"]
-        for one in json.loads((run / rundir.VERDICTS).read_text())["verdicts"]
+        for one in json.loads((run / VERDICTS).read_text())["verdicts"]
         if one["of"] == "expectation"
     ]
     cases = [
