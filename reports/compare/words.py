@@ -99,7 +99,7 @@ def method(one: Comparison) -> str:
             f"; the chance that any of the differences is false is at most {FALSE_ALARM * 100:g} % "
             f"(Holm's correction for {one.family} figure{'s' if one.family > 1 else ''})"
         )
-    if any(row.difference.known and row.difference.single for row in one.rows):
+    if any(row.difference.error and row.difference.single for row in one.rows):
         said += "; one pair of runs shows how these two runs differ, not whether runs with other seeds would"
     return said
 
