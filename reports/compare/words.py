@@ -67,7 +67,11 @@ def _remedy(row: Row) -> str:
     if row.difference.single:
         return f"{_so_far(row)} of one pair of runs; more repetitions would"
     if row.more is None:
-        what = "the figure is zero in A" if row.difference.a <= 0 else f"more than {MOST:,} repetitions would"
+        what = (
+            f"the figure is zero in {row.a}"
+            if row.difference.a <= 0
+            else f"more than {MOST:,} repetitions would"
+        )
         return f"{_so_far(row)}; {what}"
     if row.more == 0:  # narrow enough, but on the edge of the margin or of the corrected level
         return f"{_so_far(row)}; the difference is near the limit, so more repetitions would"
