@@ -67,7 +67,11 @@ def _remedy(row: Row) -> str:
     if row.difference.single:
         return f"{_so_far(row)} of one pair of runs; more repetitions would"
     if row.more is None:
-        what = "the figure is zero in A" if row.difference.a <= 0 else f"more than {MOST:,} repetitions would"
+        what = (
+            f"the figure is zero in {row.a}"
+            if row.difference.a <= 0
+            else f"more than {MOST:,} repetitions would"
+        )
         return f"{_so_far(row)}; {what}"
     if row.more == 0:  # narrow enough, but on the edge of the margin or of the corrected level
         return f"{_so_far(row)}; the difference is near the limit, so more repetitions would"
@@ -99,7 +103,7 @@ def method(one: Comparison) -> str:
             f"; the chance that any of the differences is false is at most {FALSE_ALARM * 100:g} % "
             f"(Holm's correction for {one.family} figure{'s' if one.family > 1 else ''})"
         )
-    if any(row.difference.known and row.difference.single for row in one.rows):
+    if any(row.difference.error and row.difference.single for row in one.rows):
         said += "; one pair of runs shows how these two runs differ, not whether runs with other seeds would"
     return said
 
