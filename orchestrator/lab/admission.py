@@ -67,8 +67,7 @@ def faults(found: Mapping[str, str], barred: frozenset[str]) -> list[str]:
         if reason and endpoint not in barred:
             refused.setdefault(reason, []).append(endpoint)
     sentences = [
-        f"{_named(clients)}: no attempt to connect succeeded: {reason}"
-        for reason, clients in refused.items()
+        f"{_named(clients)}: no attempt to connect succeeded: {reason}" for reason, clients in refused.items()
     ]
     admitted = [endpoint for endpoint in sorted(barred) if not found.get(endpoint, "")]
     if admitted:
