@@ -1,4 +1,4 @@
-"""Enters commands in the registry: their description for readers and their costs."""
+"""Enters commands in the registry: their checks, their description for readers and their costs."""
 
 from __future__ import annotations
 
@@ -6,14 +6,41 @@ from collections.abc import Sequence
 
 from contract.plan import Flow, Software
 
+from ...language.source import Path
 from ..accounting import numbered
+from ..checking import Checks, Here
 from ..kind import Costs, Kind
+from ..program_texts import check_env, check_files, check_word
 from ..sending import rate_words
-from .checks import check
-from .file import Command
+from .accounts import check_flow
+from .file import Command, Ready
 from .planning import plan
 
 MEMORY_BYTES = 10_000_000  # a guess: the program is unknown
+
+
+def _check(report: Checks, here: Here, command: Command) -> None:
+    """Reports the mistakes in the settings of one program."""
+    path = here.path
+    if command.ready is not None:
+        _ready(report, command.ready, (*path, "ready"))
+    for word in command.command:
+        check_word(report, (*path, "command"), word)
+    check_env(report, (*path, "env"), command.env)
+    if command.workdir is not None and (not command.workdir.startswith("/") or "\0" in command.workdir):
+        report.add((*path, "workdir"), command.workdir, "is not an absolute path", "write for example /srv")
+    check_files(report, (*path, "files"), command.files)
+    for name, flow in command.flows.items():
+        check_flow(report, here, flow, (*path, "flows", name))
+
+
+def _ready(report: Checks, ready: Ready, path: Path) -> None:
+    subjects = [key for key in ("tcp", "log", "command") if getattr(ready, key) is not None]
+    if len(subjects) != 1:
+        rule = "has exactly one of the keys tcp, log and command"
+        report.add(path, None, rule, "keep one, or leave `ready` out")
+    if ready.within == 0:
+        report.add((*path, "within"), "0 s", "is not above zero", 'write for example "10 s"')
 
 
 def _words(software: Software, flows: Sequence[Flow]) -> str:
@@ -35,7 +62,7 @@ KIND = Kind(
     model=Command,
     what="a command",
     example="command: [iperf3, -s]",
-    check=check,
+    check=_check,
     plan=plan,
     words=_words,
     costs=_costs,

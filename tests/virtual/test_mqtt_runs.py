@@ -1,0 +1,119 @@
+"""MQTT clients with TLS, logins, wills and kept sessions in virtual time; tshark reads what they say."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from virtual_place import PROJECT, Place
+
+from orchestrator.kernel.facts import find_tool
+
+NEEDS_TSHARK = pytest.mark.skipif(find_tool("tshark") is None, reason="no tshark (make setup installs it)")
+# The wan cuts the meter off for longer than its keep-alive and the delay of its will.
+FIVE = """\
+name: five
+seed: 5
+segments: {site: {subnet: 10.1.0.0/24}, centre: {subnet: 10.1.0.0/24}}
+nodes:
+  broker: {segment: centre, software: {b: {broker: mosquitto, users: {u: p}, allow_anonymous: true}}}
+  reader:
+    segment: centre
+    software:
+      r:
+        mqtt:
+          broker: broker
+          version: 5
+          receive_maximum: 700
+          subscribe: [{topic: "#", qos: 2, no_local: true, retained: new}]
+  meter:
+    segment: site
+    software:
+      m:
+        mqtt:
+          broker: broker
+          version: 5
+          client_id: "m-{node}"
+          user: u
+          password: p
+          keepalive: 2 s
+          session_expiry: 40 s
+          backoff: {factor: 2, limit: 4 s}
+          will: {topic: state/m, payload: gone, qos: 1, delay: 2 s}
+          publish:
+            topic: meter/1
+            qos: 2
+            rate: 5 /s
+            json: '{"n": {seq}}'
+            retain: true
+            user_properties: {unit: kWh}
+            message_expiry: 60 s
+links: {wan: {between: [site, centre], both: {delay: 20 ms}}}
+captures: {broker: {at: node broker}}
+run: {hold: 16 s, drain: 10 s}
+timeline:
+  - {at: hold + 2 s, link-down: wan, for: 9 s}
+"""
+
+
+def lines(run_dir: Path, kind: str) -> list[list[str]]:
+    text = (run_dir / "raw" / "messages.csv").read_text()
+    return [line.split(",") for line in text.splitlines() if line.startswith(f"{kind},")]
+
+
+def records(run_dir: Path, endpoint: str) -> list[tuple[str, str]]:
+    return [(row[2], row[4]) for row in lines(run_dir, "C") if row[1] == endpoint]
+
+
+def delivered(run_dir: Path) -> int:
+    """Returns the number of messages, after checking that each of them arrived, once."""
+    sent, received = (sorted((row[1], row[2]) for row in lines(run_dir, kind)) for kind in "SR")
+    assert sent == received
+    return len(sent)
+
+
+def packets(run_dir: Path, wanted: str, *fields: str) -> list[list[str]]:
+    """Returns what tshark reads of the packets that match a display filter."""
+    options = [word for field in fields for word in ("-e", field)]
+    done = subprocess.run(
+        ["tshark", "-r", run_dir / "pcap" / "broker.pcap", "-Y", wanted, "-T", "fields", *options],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return [line.split("\t") for line in done.stdout.splitlines()]
+
+
+@NEEDS_TSHARK
+def test_a_cut_brings_the_will_and_the_session_continues_as_tshark_reads_it(place: Place) -> None:
+    (place.cwd / "five.yaml").write_text(FIVE)
+    run = place.run(file="five.yaml")
+    said = records(run.run_dir, "meter")
+    assert ("connected", "new session") in said and ("connected", "session present") in said, said
+    assert records(run.run_dir, "reader").count(("will", "state/m")) == 1
+    assert delivered(run.run_dir) > 70
+
+    connects = packets(
+        run.run_dir, "mqtt.msgtype == 1 && mqtt.username == u", "mqtt.clientid", "mqtt.willtopic",
+        "mqtt.kalive", "mqtt.conflag.cleansess", "mqtt.prop_number",
+    )  # fmt: skip
+    # Properties: the session's expiry of 40 s, the will's delay of 2 s. Only the first connect starts clean.
+    assert connects[0] == ["m-meter", "state/m", "2", "1", "40,2"]
+    assert connects[-1] == ["m-meter", "state/m", "2", "0", "40,2"]
+    own = packets(run.run_dir, "mqtt.msgtype == 3 && tcp.dstport == 1883", "mqtt.retain", "mqtt.prop_key")
+    assert own and all(re.fullmatch(r"(1,?)+", row[0]) and "unit" in row[1] for row in own)
+    (subscription,) = packets(run.run_dir, "mqtt.msgtype == 8", "mqtt.subscription_options_nl",
+                              "mqtt.subscription_options_retain")  # fmt: skip
+    assert subscription == ["1", "1"]
+
+
+def test_three_sites_over_tls_lose_nothing_and_an_intruder_stays_out(place: Place) -> None:
+    file = PROJECT / "topologies" / "mqtt-validation.yaml"
+    run = place.run("--raw", "-p", "devices=2", "-p", "hold=40s", "-p", "rate=2 /s", file=str(file))
+    assert delivered(run.run_dir) > 200
+    wills = {detail for what, detail in records(run.run_dir, "reader") if what == "will"}
+    assert wills == {"state/north/1", "state/north/2"}
+    north = records(run.run_dir, "north1")
+    assert [detail.split()[-1] for what, detail in north if what == "tls"] == ["handshake", "resumed"]
+    intruder = {(what, detail) for what, detail in records(run.run_dir, "intruder") if what != "tls"}
+    assert intruder == {("connecting", ""), ("failed", "refused: NotAuthorized")}
