@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from orchestrator.cli.errors import DONE, UNMET, UNTOLD, USAGE, CliError
-from orchestrator.cli.output import console, json_option, print_json, table
+from orchestrator.cli.output import console, json_option, note, print_json, table
+from orchestrator.cli.report import doubted
 
 if TYPE_CHECKING:
     from contract.plan import Expectation, Plan
@@ -42,6 +43,7 @@ def expect_command(
     try:
         with told(directory):
             found = _judged(directory, conditions, fail_if)
+            suspect = doubted(directory)
     except RunDirectoryError as error:
         raise CliError(str(error)) from error
     if not found:
@@ -49,7 +51,7 @@ def expect_command(
         raise CliError(f"{directory}: {rule}, for example 'latency_p99[class=control] < 500 ms'", USAGE)
     if as_json:
         rows = [{"expectation": one.name, "verdict": one.verdict, "reason": one.reason} for one in found]
-        print_json({"directory": str(directory), "expectations": rows})
+        print_json({"directory": str(directory), "suspect": bool(suspect), "expectations": rows})
     else:
         out = console()
         out.print(f"{answer(found)}.")
@@ -58,6 +60,8 @@ def expect_command(
                 ["expectation", "verdict", "reason"], [(one.name, one.verdict, one.reason) for one in found]
             )
         )
+        for line in suspect:
+            note(line)
     words = {one.verdict for one in found}
     return UNMET if FAILS in words else UNTOLD if OPEN in words else DONE
 

@@ -55,6 +55,10 @@ def interval(values: Values, q: float | None, flows: int = 1, borders: Sequence[
         steady = [part for part in parts if len(part.values) // part.block >= FEWEST_BLOCKS]
         if steady and (len(steady) == len(parts) or q is not None):
             return _estimate(values, value, q, steady, between=len(parts) > 1)
+    return _correlated(value, n)
+
+
+def _correlated(value: float, n: int) -> Estimate:
     method = f"messages are correlated over more than {n // FEWEST_BLOCKS} of {n}, too many for an interval"
     return Estimate(value, n, None, None, method)
 
@@ -76,6 +80,8 @@ def _estimate(values: Values, value: float, q: float | None, steady: list[Part],
     ranks = of_ranks(np.sort(values), q)
     least = None if ranks.low is None or math.isinf(low) else min(low, ranks.low)
     most = None if ranks.high is None or math.isinf(high) else max(high, ranks.high)
+    if least is None and most is None:
+        return _correlated(value, n)
     return Estimate(value, n, least, most, f"{method}, with order statistics")
 
 

@@ -16,6 +16,7 @@ from reports.expect.values import Value, values
 from reports.metrics.stats import t_interval
 from reports.numbers import plain
 
+UNBOUNDED = "does not bound it"  # of a repetition and its percentile
 MOST_REASONS = 5  # of the parts of an expectation
 
 
@@ -77,7 +78,7 @@ def _over_seeds(found: Mapping[int, Value], one: Expectation) -> Judgement:
         low = None if any(value.low is None for value in several) else low
         high = None if any(value.high is None for value in several) else high
         if (mean.low, mean.high) != (low, high):
-            method += f"; a repetition of {min(value.n for value in several):,} messages does not bound it"
+            method += f"; a repetition of {min(value.n for value in several):,} messages {UNBOUNDED}"
     return of_value(Value(first.of, mean.value, low, high, first.unit, False, mean.n, method), one.bounds)
 
 
@@ -117,7 +118,8 @@ def _said(value: Value, word: Verdict) -> str:
         return f"{text}; a longer hold would tell"
     low, high = ("unknown" if border is None else plain(border) for border in (value.low, value.high))
     text = f"{_amount(value)} (95 %: {low} to {high}; {value.method}; n = {value.n:,})"
-    return f"{text}; more messages or repetitions would tell" if word == OPEN else text
+    more = "messages in each repetition" if UNBOUNDED in value.method else "messages or repetitions"
+    return f"{text}; more {more} would tell" if word == OPEN else text
 
 
 def _amount(value: Value) -> str:

@@ -77,20 +77,30 @@ def test_good(lab):
     assert lab.flow("left.sender").received == lab.flow("left.sender").expected > 0
     lab.assert_proven()
     lab.assert_trusted()
+    lab.expect("messages_lost <= 0", "messages_received[class=left.sender] > 0")
 
 def test_too_slow(lab):
     assert lab.flow("left.sender").latency_p99 < "1 ns"
+
+def test_too_few(lab):
+    lab.expect("messages_lost <= 0", "messages_received > 1000000")
+
+def test_no_class(lab):
+    lab.expect("messages_lost[class=left.sendr] <= 0")
 
 def test_unknown(lab):
     lab.flow("nobody")
 """
     )
     done = inner.runpytest_subprocess()
-    done.assert_outcomes(passed=1, failed=2)
+    done.assert_outcomes(passed=1, failed=4)
     done.stdout.re_match_lines(
         [
             r"E .*assert .* ms \(latency p99 of flow left.sender, \d+ messages\) < '1 ns'",
             r"run directory, kept: .*vnet-kept/pair-t\d+-1",
+            r"E .*1 of 2 expectations do not hold:",
+            r"E +fails: messages_received above 1000000: \d+ messages",
+            r"E .*expect\[0\].class: .*did you mean \"left.sender\"\?",
             r".*none of that name or class; there are: left.sender",
         ]
     )
