@@ -11,8 +11,9 @@ from itertools import pairwise
 
 from .linux.commands import act, bare
 from .network import Machine
+from .shell.commands import HARMLESS
 from .shell.parsing import ShellError
-from .shell.script import HARMLESS, Shell
+from .shell.script import Shell
 from .shell.values import NOT_KNOWN, UNKNOWN, Answer, known
 
 LONGEST = 100  # characters of a command that a line of the list shows

@@ -1,0 +1,82 @@
+"""Follows redirections and pipes: what a command reads, and where its output goes."""
+
+from __future__ import annotations
+
+from tree_sitter import Node
+
+from . import commands, flow
+from .parsing import line_of, text_of
+from .state import Interpreter
+from .values import UNKNOWN, Answer
+
+
+def redirected(shell: Interpreter, node: Node) -> Answer:
+    """Follows a command with redirected input or output."""
+    body, stdin = node.child_by_field_name("body"), ""
+    targets: list[tuple[str, str]] = []
+    for redirect in node.children_by_field_name("redirect"):
+        if redirect.type == "heredoc_redirect":
+            stdin = _heredoc(shell, redirect)
+            targets += [
+                (one.children[0].type, shell.words.text(place))
+                for one in redirect.named_children
+                if one.type == "file_redirect" and (place := one.child_by_field_name("destination"))
+            ]
+        elif redirect.type == "herestring_redirect":
+            stdin = "".join(shell.words.text(one) for one in redirect.named_children) + "\n"
+        elif (place := redirect.child_by_field_name("destination")) is not None:
+            numbers = [text_of(one) for one in redirect.children if one.type == "file_descriptor"]
+            sign = next(one.type for one in redirect.children if not one.is_named)
+            if numbers in ([], ["1"]) or sign == "<":
+                targets.append((sign, shell.words.text(place)))
+    for sign, place_text in targets:
+        if sign == "<":
+            stdin = shell.files.get(place_text, UNKNOWN)
+    answer = _fed(shell, body, stdin) if body is not None else Answer()
+    for sign, place_text in targets:
+        if sign in (">", ">>", ">|", "&>", "&>>"):
+            answer = commands.write(shell, place_text, sign, answer, line_of(node))
+    return answer
+
+
+def _heredoc(shell: Interpreter, node: Node) -> str:
+    start = next((text_of(one) for one in node.children if one.type == "heredoc_start"), "")
+    body = next((one for one in node.children if one.type == "heredoc_body"), None)
+    if body is None:
+        return ""
+    text = _heredoc_text(shell, body, quoted=any(c in start for c in "'\"\\"))
+    if any(one.type == "<<-" for one in node.children):
+        text = "\n".join(line.lstrip("\t") for line in text.split("\n"))
+    return text
+
+
+def _heredoc_text(shell: Interpreter, body: Node, quoted: bool) -> str:
+    content, at, found = body.text or b"", 0, ""
+    if not quoted and b"`" in content:
+        return UNKNOWN
+    for child in [] if quoted else body.named_children:
+        if child.type != "heredoc_content":
+            found += content[at : child.start_byte - body.start_byte].decode("utf-8", "replace")
+            found += shell.words.text(child)
+            at = child.end_byte - body.start_byte
+    return found + content[at:].decode("utf-8", "replace")
+
+
+def _fed(shell: Interpreter, node: Node, stdin: str) -> Answer:
+    if node.type == "command":
+        return commands.command(shell, node, stdin)
+    if node.type == "while_statement" and stdin:
+        return flow.while_statement(shell, node, stdin)
+    return shell.statement(node)
+
+
+def pipeline(shell: Interpreter, node: Node) -> Answer:
+    """Follows a pipeline, whose commands run in subshells."""
+    answer = Answer()
+    with shell.own_variables():
+        for number, child in enumerate(node.named_children):
+            if child.type == "redirected_statement" and number:
+                answer = shell.statement(child)  # its input is a file's
+            else:
+                answer = _fed(shell, child, answer.output) if number else shell.statement(child)
+    return answer

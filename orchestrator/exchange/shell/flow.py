@@ -1,0 +1,262 @@
+"""Follows conditions and loops. If the result of a condition is unknown, it follows both branches without
+acting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tree_sitter import Node
+
+from . import commands
+from .arithmetic import arithmetic
+from .parsing import line_of, text_of
+from .state import Interpreter, LeaveError
+from .tests import opposite, test
+from .values import NOT_KNOWN, UNKNOWN, Answer, known, matches, status_of
+
+
+def and_or(shell: Interpreter, node: Node) -> Answer:
+    """Follows `&&` and `||`."""
+    left, right = node.named_children[0], node.named_children[-1]
+    sign = next(child.type for child in node.children if child.type in ("&&", "||"))
+    first = shell.statement(left)
+    if first.status is None:
+        return _after_unknown(shell, left, sign, right, first)
+    if (first.status == 0) != (sign == "&&"):
+        return first
+    second = shell.statement(right)
+    return Answer(second.status, first.output + second.output)
+
+
+def _after_unknown(shell: Interpreter, left: Node, sign: str, right: Node, first: Answer) -> Answer:
+    """Follows `&&` and `||` after an unknown status: a program counts as successful, a test makes the
+    rest doubtful.
+    """
+    if left.type in ("command", "list", "redirected_statement", "pipeline") and not _is_test(left):
+        if sign == "||":
+            with shell.in_doubt():
+                shell.statement(right)
+            return Answer(None, first.output)
+        if shell.assumed is not None and not shell.doubtful:
+            shell.assumed(line_of(left), [text_of(left)])
+        return shell.statement(right)
+    with shell.in_doubt():
+        shell.statement(right)
+    return NOT_KNOWN
+
+
+def negated(shell: Interpreter, node: Node) -> Answer:
+    """Follows `!`."""
+    answer = shell.statement(node.named_children[-1])
+    return status_of(None if answer.status is None else answer.status != 0)
+
+
+def condition(shell: Interpreter, node: Node) -> Answer:
+    """Follows `[ ]`, `[[ ]]` and `(( ))`."""
+    if text_of(node).startswith("(("):
+        value = arithmetic(text_of(node)[2:-2], shell.variables, line_of(node))
+        return status_of(value != "0" if known(value) else None)
+    inner = [child for child in node.children if child.is_named]
+    return status_of(_holds(shell, inner[0], text_of(node).startswith("[[")) if inner else False)
+
+
+def _holds(shell: Interpreter, node: Node, patterns: bool) -> bool | None:
+    match node.type:
+        case "unary_expression" if node.children[0].type == "!":
+            return opposite(_holds(shell, node.children[-1], patterns))
+        case "parenthesized_expression":
+            return _holds(shell, node.named_children[0], patterns)
+        case "binary_expression":
+            return _binary(shell, node, patterns)
+        case "unary_expression":
+            words = [text_of(node.children[0]), shell.words.text(node.children[-1])]
+            return commands.file_test(shell, words) if words[0] in commands.FILE_TESTS else test(words)
+        case "negated_command" | "test_command" | "command":
+            answer = shell.statement(node)
+            return None if answer.status is None else answer.status == 0
+    return test([shell.words.text(node)])
+
+
+def _binary(shell: Interpreter, node: Node, patterns: bool) -> bool | None:
+    left, sign, right = node.children[0], text_of(node.children[1]), node.children[-1]
+    if sign in ("&&", "||", "-a", "-o"):
+        a, b = _holds(shell, left, patterns), _holds(shell, right, patterns)
+        return test([_word(a), sign, _word(b)]) if None not in (a, b) else _mixed(a, b, sign)
+    if patterns and right.type in ("string", "raw_string"):
+        patterns = False
+    return test([shell.words.text(left), sign, shell.words.text(right)], patterns)
+
+
+def if_statement(shell: Interpreter, node: Node) -> Answer:
+    """Follows `if`; both branches without acting if the condition is unknown."""
+    condition, body, rest = _parts(node)
+    answer = shell.block(condition)
+    if answer.status is None:
+        for branch in [body, *[one.children for one in rest]]:
+            with shell.in_doubt():
+                shell.block(branch)
+        return NOT_KNOWN
+    if answer.status == 0:
+        return shell.block(body)
+    for number, clause in enumerate(rest):
+        if clause.type == "else_clause":
+            return shell.block(clause.children)
+        inner_condition, inner_body, _ = _parts(clause)
+        inner = shell.block(inner_condition)
+        if inner.status == 0:
+            return shell.block(inner_body)
+        if inner.status is None:
+            for branch in [inner_body, *[one.children for one in rest[number + 1 :]]]:
+                with shell.in_doubt():
+                    shell.block(branch)
+            return NOT_KNOWN
+    return Answer()
+
+
+def case_statement(shell: Interpreter, node: Node) -> Answer:
+    """Follows `case`."""
+    value_node = node.child_by_field_name("value")
+    value = shell.words.text(value_node) if value_node is not None else ""
+    undecided = False
+    for item in [child for child in node.named_children if child.type == "case_item"]:
+        patterns = item.children_by_field_name("value")
+        found = [matches(value, shell.words.text(one)) for one in patterns]
+        body = [child for child in item.named_children if child not in patterns]
+        if True in found and not undecided:
+            return shell.block(body)
+        if True in found or None in found:
+            undecided = True
+            with shell.in_doubt():
+                shell.block(body)
+    return NOT_KNOWN if undecided else Answer()
+
+
+def for_statement(shell: Interpreter, node: Node) -> Answer:
+    """Follows `for NAME in WORDS`."""
+    variable, body = node.child_by_field_name("variable"), node.child_by_field_name("body")
+    name, given = text_of(variable) if variable is not None else "", node.children_by_field_name("value")
+    listed = any(child.type == "in" for child in node.children)
+    values = [w for one in given for w in shell.words.fields(one)] if listed else shell.words.arguments[1:]
+    if not all(map(known, values)):
+        shell.variables[name] = UNKNOWN
+        with shell.in_doubt():
+            shell.block(body.children if body is not None else [])
+        return NOT_KNOWN
+    return _rounds(shell, body, lambda: bool(values) and _next(shell, name, values), "")
+
+
+def _next(shell: Interpreter, name: str, values: list[str]) -> bool:
+    shell.variables[name] = values.pop(0)
+    return True
+
+
+def while_statement(shell: Interpreter, node: Node, stdin: str = "") -> Answer:
+    """Follows `while` and `until`; `stdin` is the text that `read` takes its lines from."""
+    until = node.children[0].type == "until"
+    condition, body = node.children_by_field_name("condition"), node.child_by_field_name("body")
+    words = [text_of(one) for one in condition if one.is_named]
+    if words in (["true"], [":"], ["1"]) or (until and words == ["false"]):
+        with shell.in_doubt():  # it goes on beside the lab, or ends by what nothing here knows
+            shell.block(body.children if body is not None else [])
+        return NOT_KNOWN
+    if stdin:
+        return _reading(shell, condition, body, stdin)
+
+    def again() -> bool | None:
+        status = shell.block(condition).status
+        return None if status is None else (status == 0) != until
+
+    return _rounds(shell, body, again, "")
+
+
+def _reading(shell: Interpreter, condition: list[Node], body: Node | None, stdin: str) -> Answer:
+    """Follows `while read NAME` over the lines of known text."""
+    command = next((one for one in condition if one.type == "command"), None)
+    if command is None or not text_of(command).startswith("read") or not known(stdin):
+        with shell.in_doubt():
+            shell.block(body.children if body is not None else [])
+        return NOT_KNOWN
+    lines = stdin.splitlines()
+
+    def again() -> bool:
+        return bool(lines) and commands.command(shell, command, lines.pop(0) + "\n") is not None
+
+    return _rounds(shell, body, again, "")
+
+
+def _rounds(shell: Interpreter, body: Node | None, again: Callable[[], bool | None], output: str) -> Answer:
+    children = body.children if body is not None else []
+    while goes := again():
+        try:
+            output += shell.block(children).output
+        except LeaveError as left:
+            if left.word == "break":
+                break
+            if left.word != "continue":
+                raise
+    if goes is None:
+        with shell.in_doubt():
+            shell.block(children)
+        return NOT_KNOWN
+    return Answer(0, output)
+
+
+def c_style_for(shell: Interpreter, node: Node) -> Answer:
+    """Follows `for ((...; ...; ...))`."""
+    parts = [node.child_by_field_name(key) for key in ("initializer", "condition", "update", "body")]
+    first, condition, update, body = parts
+    line = line_of(node)
+    if first is not None:
+        arithmetic(text_of(first), shell.variables, line)
+    started = False
+
+    def again() -> bool | None:
+        nonlocal started
+        if started and update is not None:
+            arithmetic(text_of(update), shell.variables, line)
+        started = True
+        value = arithmetic(text_of(condition), shell.variables, line) if condition is not None else "1"
+        return value != "0" if known(value) else None
+
+    return _rounds(shell, body, again, "")
+
+
+def group(shell: Interpreter, node: Node) -> Answer:
+    """Follows `{ }` and `(( ))`."""
+    if text_of(node).startswith("(("):
+        return condition(shell, node)
+    return shell.block(node.children)
+
+
+def subshell(shell: Interpreter, node: Node) -> Answer:
+    """Follows `( )`, whose variables are its own."""
+    with shell.own_variables():
+        try:
+            return shell.block(node.children)
+        except LeaveError as left:
+            return left.answer
+
+
+def _parts(node: Node) -> tuple[list[Node], list[Node], list[Node]]:
+    """Returns the condition, the body and the following clauses of an `if` or `elif`."""
+    children = list(node.children)
+    then = next(i for i, child in enumerate(children) if child.type == "then")
+    clauses = [child for child in children if child.type in ("elif_clause", "else_clause")]
+    body = [child for child in children[then + 1 :] if child not in clauses]
+    return children[1:then], body, clauses
+
+
+def _is_test(node: Node) -> bool:
+    while node.type in ("list", "redirected_statement") and node.named_children:
+        node = node.named_children[-1 if node.type == "list" else 0]
+    return node.type == "test_command" or text_of(node).split(None, 1)[:1] in (["test"], ["["])
+
+
+def _word(holds: bool | None) -> str:
+    return "1" if holds else ""
+
+
+def _mixed(a: bool | None, b: bool | None, sign: str) -> bool | None:
+    decided = sign in ("||", "-o")
+    return decided if decided in (a, b) else None
