@@ -71,7 +71,7 @@ class Flows:
     _since_ns: int | None = None  # messages scheduled before may have skipped arrivals
 
     def skipped(self) -> None:
-        """Notes that records were skipped: messages that were scheduled before are not judged as lost."""
+        """Notes that records were skipped: messages that were scheduled before are not counted as lost."""
         self._since_ns = None
 
     def feed(self, lines: Iterable[str]) -> dict[str, dict[str, Any]]:
