@@ -21,7 +21,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "agent")]
 
 from agent_launcher import Launcher  # noqa: E402
 
-from orchestrator.lab import netfilter  # noqa: E402
+from orchestrator.lab import namespaces  # noqa: E402
 
 SIZES = (64, 512, 1518)
 COUNT, TURNS = 200_000, 5
@@ -86,7 +86,7 @@ def main() -> None:
         launcher = Launcher(Path(directory), f"bench{os.getpid()}")
         try:
             launcher.lab_up(["a", "b"])
-            netfilter.bypass(launcher.core)  # as every lab has it
+            namespaces.bypass_netfilter(launcher.core)  # as every lab has it
             json.dump(rows(launcher, Path(directory)), sys.stdout)
         finally:
             launcher.close()

@@ -89,7 +89,7 @@ def bare(plan: Plan) -> Plan:
 def proven(lab: Lab, out: Path, mode: str, kernel: str) -> list[dict[str, Any]]:
     """The rows of proof.json of one lab; KernelError or TopologyError if it cannot be set up."""
     request = Request(lab.file, {}, time=mode, kernel=kernel)
-    prepared = prepare_plan(request, lab.plan, lambda: lab.plan, out)
+    prepared = prepare_plan(request, lab.plan, out)
     run_dir = make_dir(out / lab.plan.lab, "proof")
     outcome = execute(prepared, run_dir, lambda _event: None, tables=False)
     if outcome.state != "complete":

@@ -25,7 +25,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "agent")]
 from agent_launcher import Launcher  # noqa: E402
 from agent_roles import SECOND, item, records  # noqa: E402
 
-from orchestrator.lab import netfilter  # noqa: E402
+from orchestrator.lab import namespaces  # noqa: E402
 
 RATE, STREAMS, TURNS = 60_000, 2, 3  # more than a core can send; late frames are sent all the same
 REAL_RATE, REAL_SECONDS = 4800, 5
@@ -189,7 +189,7 @@ def main() -> None:
         try:
             pid = launcher.create(["a", "b"])["a"]
             launcher.wire(["a", "b"])
-            netfilter.bypass(launcher.core)  # as every lab has it
+            namespaces.bypass_netfilter(launcher.core)  # as every lab has it
             json.dump(rows(launcher, pid), sys.stdout)
         finally:
             launcher.close()

@@ -8,18 +8,18 @@ from collections.abc import Callable, Iterable, Mapping
 
 import polars as pl
 
-from contract.manifest import Contents
+from contract.manifest import Manifest
 from contract.plan import Node, Plan
 
 
-def known_ns(messages: pl.DataFrame, plan: Plan, manifest: Contents) -> pl.Series:
+def known_ns(messages: pl.DataFrame, plan: Plan, manifest: Manifest) -> pl.Series:
     """Returns for each message the clock error of its latency in ns, from the manifest's `clocks`.
 
     It is 0 if both ends share one clock; else the sum of the errors of both hosts, if they differ, and of
     both ends that are machines.
     """
-    errors = {name: int(one.get("error_ns") or 0) for name, one in (manifest.get("clocks") or {}).items()}
-    hosts = {name: errors.get(name, 0) for name in manifest.get("hosts") or {}}
+    errors = {name: int(one.get("error_ns") or 0) for name, one in manifest.clocks.items()}
+    hosts = {name: errors.get(name, 0) for name in manifest.hosts}
     nodes = plan.nodes
     known = _sum(_by_end(nodes, lambda node: node.host), hosts)
     if any(node.kind == "vm" for node in nodes):

@@ -18,7 +18,7 @@ import polars as pl
 from capture import trials
 from capture.rawfile import INTEGER, OPTIONAL
 from contract import retired
-from contract.manifest import TRUST, Contents, Warned
+from contract.manifest import TRUST, Manifest, Warned
 from contract.plan import Plan
 
 SECOND = 1_000_000_000
@@ -193,7 +193,7 @@ OF_TRIALS = ("stalls", "run-queue", "core-busy")  # a generator of frames takes 
 Judged = tuple[list[Warned], list[dict[str, Any]]]
 
 
-def judge(run_dir: Path, manifest: Contents, plan: Plan) -> Judged:
+def judge(run_dir: Path, manifest: Manifest, plan: Plan) -> Judged:
     """Returns the findings, and every check with its verdict; both empty for a run without heartbeats, as
     in virtual time.
     """
@@ -231,11 +231,11 @@ def _answer(rule: Any, s: Disturbance) -> tuple[str, str]:
     return ("holds", said) if finding is None else ("fails", finding)
 
 
-def _rules(where: str, manifest: Contents, plan: Plan) -> Iterator[tuple[str, Any]]:
+def _rules(where: str, manifest: Manifest, plan: Plan) -> Iterator[tuple[str, Any]]:
     """Yields the rules that apply to one heartbeat thread; in a guest only those on heartbeats and stopped
     processes, because the guest's counters are not the machine's.
     """
-    inside = manifest.get("kernel", {}).get("kind") == "uml"
+    inside = manifest.kernel.get("kind") == "uml"
     if where == "outer" and not inside:
         return
     seen = ("stalls", STOPPED) if inside else tuple(RULES)
@@ -253,8 +253,8 @@ def _stops(plan: Plan) -> bool:
     return any(STOP.search(" ".join(map(str, event.args.get("argv", ())))) for event in runs)
 
 
-def _of(run_dir: Path, table: pl.DataFrame, manifest: Contents, where: str) -> Disturbance:
-    phases = manifest.get("phases") or {}
+def _of(run_dir: Path, table: pl.DataFrame, manifest: Manifest, where: str) -> Disturbance:
+    phases = manifest.phases
     rows = table.filter(pl.col("where") == where)
     begin, end = 0, 0
     if phases:
@@ -265,7 +265,7 @@ def _of(run_dir: Path, table: pl.DataFrame, manifest: Contents, where: str) -> D
         begin, end = rows["t_ns"][0], rows["t_ns"][-1]
     reasons = retired.there(run_dir / "raw" / Path(FILES[where]).with_suffix(".json"))
     unmade = retired.named("disturbance", json.loads(reasons.read_text()) if reasons else {})
-    cores = int((manifest.get("machine") or manifest.get("host") or {}).get("cores") or 0)
+    cores = int((manifest.machine or manifest.host).get("cores") or 0)
     return Disturbance(
         where, rows, rows.filter(pl.col("t_ns") >= begin + SECOND - EDGE_NS), end - begin, cores, unmade
     )

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import polars as pl
 
-from contract.manifest import TRUST, Contents, Warned
+from contract.manifest import TRUST, Manifest, Warned
 
 COUNTERS = {  # of each table; what counts bytes is also held against MOST_BPS
     "nodes": ("cpu_ns", "rx_bytes", "rx_packets", "tx_bytes", "tx_packets", "memory_bytes"),
@@ -22,7 +22,7 @@ BESIDE_NS = 86_400 * 10**9  # a lab may serve for some time after its scenario
 REMEDY = "figures made of these are wrong: see the raw file (docs/contracts/run-directory.md), repeat the run"
 
 
-def judge(run_dir: Path, manifest: Contents) -> list[Warned]:
+def judge(run_dir: Path, manifest: Manifest) -> list[Warned]:
     """Returns a warning for each table of counters with impossible values."""
     found = []
     for name, counters in COUNTERS.items():
@@ -35,7 +35,7 @@ def judge(run_dir: Path, manifest: Contents) -> list[Warned]:
 
 
 def _said(
-    table: pl.DataFrame, counters: tuple[str, ...], of: tuple[str, ...], manifest: Contents
+    table: pl.DataFrame, counters: tuple[str, ...], of: tuple[str, ...], manifest: Manifest
 ) -> Iterator[str]:
     for counter in counters:
         below = table.filter(pl.col(counter) < 0)
@@ -49,7 +49,7 @@ def _said(
         fast = steps.filter(pl.col("grown").abs() > MOST_BPS * pl.max_horizontal("passed", 1.0))
         if fast.height:
             yield f"{counter} jumps {fast.height} times by more than any machine moves, of {_first(fast, of)}"
-    if phases := manifest.get("phases"):
+    if phases := manifest.phases:
         begin, end = min(b for b, _ in phases.values()), max(e for _, e in phases.values())
         inside = pl.col("t_ns").is_between(begin - BESIDE_NS, end + BESIDE_NS)
         if (beside := table.filter(~inside)).height:

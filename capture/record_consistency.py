@@ -14,7 +14,7 @@ import polars as pl
 
 from capture import clocks
 from capture.records import Records
-from contract.manifest import TRUST, Contents, Warned
+from contract.manifest import COMPLETE, TRUST, Manifest, Warned
 from contract.plan import Flow, Plan
 
 SECOND = 1_000_000_000
@@ -60,7 +60,7 @@ class Run:
     duplicates: bool
 
 
-def check(records: Records, table: pl.DataFrame, plan: Plan, manifest: Contents) -> list[Warned]:
+def check(records: Records, table: pl.DataFrame, plan: Plan, manifest: Manifest) -> list[Warned]:
     """Returns a warning for each kind of contradiction, with class, number and the first example."""
     run = _run(records, table, plan, manifest)
     sent = records.sent.join(run.flows, on="flow", how="left").sort(MESSAGE, maintain_order=True)
@@ -74,25 +74,25 @@ def check(records: Records, table: pl.DataFrame, plan: Plan, manifest: Contents)
     ] + [*_lost_records(unsent), *_unrecorded(run)]
 
 
-def _run(records: Records, table: pl.DataFrame, plan: Plan, manifest: Contents) -> Run:
-    phases = manifest.get("phases") or {}
-    t0_ns = manifest.get("t0_ns") or min((begin for begin, _ in phases.values()), default=None)
+def _run(records: Records, table: pl.DataFrame, plan: Plan, manifest: Manifest) -> Run:
+    phases = manifest.phases
+    t0_ns = manifest.t0_ns or min((begin for begin, _ in phases.values()), default=None)
     end_ns = max((end for _, end in phases.values()), default=None)
     asked = [one for _, _, one in plan.impairments()]
-    known = clocks.known_ns(table, plan, manifest) if manifest.get("hosts") else pl.lit(0)
+    known = clocks.known_ns(table, plan, manifest) if manifest.hosts else pl.lit(0)
     return Run(
         records,
         table.with_columns(known_ns=known).select(*USED, "known_ns"),
         _flows(plan, manifest),
         t0_ns,
         None if end_ns is None else end_ns + COLLECTED_NS,
-        STAMPED_NS["virtual" if manifest.get("time") == "virtual" else "real"],
+        STAMPED_NS["virtual" if manifest.virtual else "real"],
         corrupts=any(one.corrupt for one in asked),
         duplicates=any(one.duplicate for one in asked),
     )
 
 
-def _flows(plan: Plan, manifest: Contents) -> pl.DataFrame:
+def _flows(plan: Plan, manifest: Manifest) -> pl.DataFrame:
     """Returns one row for each flow; `away` marks flows whose sender's node ended during the run, so that
     records may be missing.
     """
@@ -117,12 +117,12 @@ def _receivers(flow: Flow, plan: Plan) -> int:
     return len({name for one in flow.deliveries for name in plan.receivers[one.receivers]})
 
 
-def _away(plan: Plan, manifest: Contents) -> set[str]:
+def _away(plan: Plan, manifest: Manifest) -> set[str]:
     """Returns the endpoints of nodes that the timeline stops or that failed, whose last records are lost."""
     ended = {"stop", "kill", "restart"}
     nodes = {target for event in plan.events if event.action in ended for target in event.targets}
-    nodes |= {n for n, state in (manifest.get("nodes") or {}).items() if state.startswith("failed")}
-    every = manifest.get("state", "complete") != "complete"
+    nodes |= {n for n, state in manifest.nodes.items() if state.startswith("failed")}
+    every = manifest.state not in ("", COMPLETE)
     return {session.endpoint for node, _, session in plan.sessions() if every or node.name in nodes}
 
 

@@ -92,7 +92,7 @@ def reduce_run(run_dir: Path) -> Reduced:
         _trials(done, run_dir / "raw")
     for capture in plan.captures:
         _capture(done, capture, _apps(plan))
-    said = manifest.read(run_dir)
+    said = manifest.load(run_dir)
     done.warnings += [*trust.judge(run_dir, plan, said), *possible.judge(run_dir, said)]
     disturbances, checks = disturbance.judge(run_dir, said, plan)
     conserved = registry.of_tables(
@@ -100,7 +100,7 @@ def reduce_run(run_dir: Path) -> Reduced:
     )
     done.warnings += [*disturbances, *registry.findings(conserved)]
     manifest.reduced(run_dir, done.warnings, [*checks, *map(asdict, conserved)])
-    seal.seal(run_dir, records=said.get("state") != "running")
+    seal.seal(run_dir, records=said.state != "running")
     return done
 
 
@@ -198,7 +198,7 @@ def _messages(done: Reduced, path: Path, plan: Plan) -> None:
     replies = found.received.filter(pl.col("leg") == records.BACK).height
     left_out = bool(misfits) or any(w.code != "reduce-cut" for w in found.warnings)
     done.recorded = Recorded(found.sent.height, found.received.height - replies, replies, left_out)
-    done.warnings += record_consistency.check(found, table, plan, manifest.read(done.run_dir))
+    done.warnings += record_consistency.check(found, table, plan, manifest.load(done.run_dir))
     done.write("messages", table)
     done.write("sessions", found.sessions.sort("t_ns", maintain_order=True))
     done.write("transfers", transfers.table(found.progress, plan))

@@ -11,7 +11,7 @@ from pathlib import Path
 import polars as pl
 
 from capture import clocks, delivery, late, trials
-from contract.manifest import TRUST, Contents, Warned
+from contract.manifest import TRUST, Manifest, Warned
 from contract.plan import WAYS, Plan
 
 BUSY, BUSY_TIME = 0.9, 0.05  # a machine is overloaded if it is so busy for so much of the scenario
@@ -23,20 +23,20 @@ TICK_NS = 10_000_000  # of Debian's user-mode-linux (HZ=100)
 KERNELS = {"lab": "the lab's kernel", "outer": "the machine outside"}
 
 
-def judge(run_dir: Path, plan: Plan, manifest: Contents) -> list[Warned]:
+def judge(run_dir: Path, plan: Plan, manifest: Manifest) -> list[Warned]:
     """Returns all warnings that the run's tables give; an absent table gives none."""
     names = ("host", "messages", "nodes", "findings", "sessions", "events")
     host, messages, nodes, findings, sessions, events = (_table(run_dir, name) for name in names)
     found: list[Warned] = []
     if host is not None:
-        modelled = manifest.get("time") == "virtual"
+        modelled = manifest.virtual
         look = _core if modelled else _machine
         found += look(_within(host, manifest), trials.planned(plan))
     if messages is not None:
         known = messages.with_columns(known_ns=clocks.known_ns(messages, plan, manifest))
         found += [*_early(known, plan), *_known(known)]
         found += _guarantees(messages, plan)
-        if manifest.get("time") != "virtual":  # where a modelled core makes programs late, not the machine
+        if not manifest.virtual:  # where a modelled core makes programs late, not the machine
             gaps = late.gaps(messages, plan, sessions, events)
             text = late.finding(gaps, _length_ns(messages, manifest))
             found += [_suspect("sender", text, "repeat it when the machine is idle")] if text else []
@@ -52,20 +52,20 @@ def _table(run_dir: Path, name: str) -> pl.DataFrame | None:
     return pl.read_parquet(path) if path.exists() else None
 
 
-def _within(host: pl.DataFrame, manifest: Contents) -> pl.DataFrame:
+def _within(host: pl.DataFrame, manifest: Manifest) -> pl.DataFrame:
     """Returns the samples of the scenario; all samples if its times are not known."""
-    phases = manifest.get("phases") or {}
+    phases = manifest.phases
     if not phases:
         return host
     begin, end = min(b for b, _ in phases.values()), max(e for _, e in phases.values())
     return host.filter(pl.col("t_ns").is_between(begin, end))
 
 
-def _length_ns(messages: pl.DataFrame, manifest: Contents) -> int:
+def _length_ns(messages: pl.DataFrame, manifest: Manifest) -> int:
     """Returns the scenario's length in ns; if its times are not known, the time over which messages were
     due.
     """
-    if phases := manifest.get("phases"):
+    if phases := manifest.phases:
         return max(e for _, e in phases.values()) - min(b for b, _ in phases.values())
     due = messages["scheduled_ns"].drop_nulls()
     return int(due[-1]) - int(due[0]) if due.len() > 1 else 1
@@ -193,8 +193,8 @@ def _tester(findings: pl.DataFrame, plan: Plan) -> Iterator[Warned]:
         yield Warned(f"{TRUST}tester", text, "an idle machine, more cores, or a line rate within its reach")
 
 
-def _captures(manifest: Contents) -> Iterator[Warned]:
-    for name, counts in (manifest.get("captures") or {}).items():
+def _captures(manifest: Manifest) -> Iterator[Warned]:
+    for name, counts in manifest.captures.items():
         lost = sum(int(counts.get(k) or 0) for k in ("dropped_kernel", "dropped_interface"))
         if lost:
             text = f"capture {name} lost {lost:,} packets that are in no figure ({counts['packets']:,} kept)"

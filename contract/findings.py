@@ -13,15 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from contract import manifest, seal
-from contract.manifest import Contents, Warned
+from contract.manifest import Contents, Manifest, Warned
 
 SEAL, DAMAGED = "seal", "damaged"
 ALTERED = "tables: `vnet report --reduce` makes them again; plan, manifest and proof come only from a new run"
 
 
-def read(run_dir: Path) -> Contents:
+def read(run_dir: Path) -> Manifest:
     """Returns the manifest, with an added finding for each file that was changed after it had been sealed."""
-    return known(manifest.read(run_dir), seal.altered(run_dir))
+    return Manifest.of(known(manifest.read(run_dir), seal.altered(run_dir)))
 
 
 def known(found: Contents, altered: tuple[str, ...]) -> Contents:
@@ -53,18 +53,18 @@ def _warnings(found: Mapping[str, Any]) -> tuple[list[dict[str, Any]], bool]:
     return said, len(said) == len(listed)
 
 
-def reasons(found: Mapping[str, Any]) -> list[str]:
+def reasons(found: Manifest) -> list[str]:
     """Returns why the run is suspect, one sentence each; empty if it is not."""
-    if not found:
+    if found == Manifest():
         return [f"{manifest.NAME} is not there"]
-    state = found.get("state", "unknown")
-    why = f": {found['error']}" if found.get("error") else ""
+    why = f": {found.error}" if found.error else ""
+    state = found.state or "unknown"
     ended = [] if state == manifest.COMPLETE else [f"the run's state is {state!r}{why}"]
-    said = [str(w.get("text", "")) for w in found.get("warnings", ()) if w.get("suspect")]
-    unsaid = ["the manifest marks it, without a reason"] if found.get("suspect") else []
+    said = [str(w.get("text", "")) for w in found.warnings if w.get("suspect")]
+    unsaid = ["the manifest marks it, without a reason"] if found.suspect else []
     return ended + said or unsaid
 
 
-def why(found: Mapping[str, Any]) -> str | None:
+def why(found: Manifest) -> str | None:
     """Returns the first reason why the run is suspect; None if it is not."""
     return next(iter(reasons(found)), None)

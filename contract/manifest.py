@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any, Literal, TypedDict, cast
+from typing import Any, Literal, TypedDict
 
 from contract import regular
 
@@ -37,43 +37,74 @@ class Kernel(TypedDict, total=False):
     syscall_ns: int
 
 
-class Contents(TypedDict, total=False):
-    """Everything that a manifest says; what each means: docs/contracts/run-directory.md."""
+Contents = dict[str, Any]  # content of the file, also of one that another version wrote
 
-    lab: str
-    run: str
-    driver: str
-    state: str
-    error: str | None
-    ended_by: str
-    topology: str
-    reference: str | None
-    scenario: str | None
-    parameters: dict[str, Any]
-    seed: int
-    kernel: Kernel
-    time: Time
-    versions: dict[str, str]
-    host: dict[str, Any]
-    machine: dict[str, Any]
-    inputs: dict[str, str]
-    hashes: dict[str, str]
-    t0_ns: int | None
-    phases: dict[str, list[int]]  # [start, end], ns
-    warnings: list[dict[str, Any]]  # fields of Warned
-    suspect: bool
-    nodes: dict[str, str]  # end states
-    captures: dict[str, dict[str, Any]]
-    limits: dict[str, dict[str, Any]]
-    deadlines_missed: list[dict[str, Any]]
-    checks: list[dict[str, Any]]  # name, verdict (holds, fails, cannot tell), text, numbers
-    sealed: bool  # a reduction sealed the run: from then on it has to have its seal
-    foreign: int  # messages that came to roles of the agent and belonged to no flow
-    totals: dict[str, int]  # messages, as the roles of the agent counted them
-    clocks: dict[str, Any]
-    hosts: dict[str, Any]
-    underlay: list[dict[str, Any]]
-    starts: dict[str, Any]
+
+@dataclass(kw_only=True)
+class Manifest:
+    """The content of a manifest: the lab process fills it in and writes `contents`; others load it.
+
+    A field is empty if it is absent from the file, or of another type there.
+    """
+
+    lab: str = ""
+    run: str = ""
+    driver: str = ""
+    topology: str = ""
+    reference: str | None = None
+    scenario: str | None = None
+    parameters: dict[str, Any] = field(default_factory=dict)
+    seed: int | None = None
+    kernel: Kernel = field(default_factory=lambda: Kernel())
+    time: str = ""  # real, virtual
+    host: dict[str, Any] = field(default_factory=dict)
+    state: str = ""  # running, complete, interrupted, failed
+    error: str | None = None
+    versions: dict[str, str] = field(default_factory=dict)
+    t0_ns: int | None = None
+    phases: dict[str, list[int]] = field(default_factory=dict)  # [start, end], ns
+    nodes: dict[str, str] = field(default_factory=dict)  # end states
+    captures: dict[str, dict[str, Any]] = field(default_factory=dict)
+    limits: dict[str, dict[str, Any]] = field(default_factory=dict)
+    deadlines_missed: list[dict[str, Any]] = field(default_factory=list)
+    foreign: int | None = None  # messages that came to roles of the agent and belonged to no flow
+    totals: dict[str, int] | None = None  # messages, as the roles of the agent counted them
+    clocks: dict[str, Any] = field(default_factory=dict)
+    hosts: dict[str, Any] = field(default_factory=dict)
+    underlay: list[dict[str, Any]] = field(default_factory=list)
+    starts: dict[str, Any] = field(default_factory=dict)
+    warnings: list[dict[str, Any]] = field(default_factory=list)  # fields of Warned
+    suspect: bool = False
+    ended_by: str = ""
+    machine: dict[str, Any] = field(default_factory=dict)
+    inputs: dict[str, str] = field(default_factory=dict)
+    hashes: dict[str, str] = field(default_factory=dict)
+    checks: list[dict[str, Any]] = field(default_factory=list)  # name, verdict, text, numbers
+    sealed: bool = False  # a reduction sealed the run: from then on it has to have its seal
+
+    @classmethod
+    def of(cls, found: object) -> Manifest:
+        """Returns the manifest with the content of the file, `found`."""
+        known = found if isinstance(found, dict) else {}
+        kinds = ((one.name, KINDS[one.type.partition("[")[0].split()[0]]) for one in fields(cls))
+        return cls(**{name: known[name] for name, kind in kinds if isinstance(known.get(name), kind)})
+
+    @property
+    def virtual(self) -> bool:
+        """Whether the run was in virtual time."""
+        return self.time == "virtual"
+
+    def contents(self, warnings: list[dict[str, Any]]) -> Contents:
+        """Returns the content of the file with these warnings, without `suspect`, which `write` adds."""
+        empty, names = Manifest(), [one.name for one in fields(Manifest)]
+        left_out = {
+            name for name in names[names.index("foreign") :] if getattr(self, name) == getattr(empty, name)
+        }
+        return {name: getattr(self, name) for name in names if name not in left_out} | {"warnings": warnings}
+
+
+ENDED = (COMPLETE, "interrupted", "failed")
+KINDS = {"str": str, "int": int, "bool": bool, "dict": dict, "list": list, "Kernel": dict}
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,53 +117,16 @@ class Warned:
     suspect: bool = False
 
 
-@dataclass(kw_only=True)
-class Record:
-    """The manifest of a run in progress: its lab process fills it in and writes `contents`."""
-
-    lab: str
-    run: str
-    driver: str
-    topology: str
-    reference: str | None
-    scenario: str | None
-    parameters: dict[str, Any]
-    seed: int
-    kernel: Kernel
-    time: Time
-    host: dict[str, Any]
-    state: str = "running"
-    error: str | None = None
-    versions: dict[str, str] = field(default_factory=dict)
-    t0_ns: int | None = None
-    phases: dict[str, list[int]] = field(default_factory=dict)
-    nodes: dict[str, str] = field(default_factory=dict)
-    captures: dict[str, dict[str, Any]] = field(default_factory=dict)
-    limits: dict[str, dict[str, Any]] = field(default_factory=dict)
-    deadlines_missed: list[dict[str, Any]] = field(default_factory=list)
-    # Left out where nothing is known of it.
-    foreign: int | None = None
-    totals: dict[str, int] | None = None
-    clocks: dict[str, Any] | None = None
-    hosts: dict[str, Any] | None = None
-    underlay: list[dict[str, Any]] | None = None
-    starts: dict[str, Any] | None = None
-
-    def contents(self, warnings: list[dict[str, Any]]) -> Contents:
-        """Returns the manifest's content with these warnings, without `suspect`, which `write` adds."""
-        known = {one.name: getattr(self, one.name) for one in fields(Record)}
-        said = {name: value for name, value in known.items() if value is not None or name not in OPTIONAL}
-        return cast(Contents, said | {"warnings": warnings})
-
-
-OPTIONAL = ("foreign", "totals", "clocks", "hosts", "underlay", "starts")
-
-
 def read(run_dir: Path) -> Contents:
     """Returns the manifest's content; empty if there is none yet."""
     path = run_dir / NAME
     found: Contents = json.loads(path.read_text()) if path.exists() else {}
     return found
+
+
+def load(run_dir: Path) -> Manifest:
+    """Reads the manifest of a run into its type."""
+    return Manifest.of(read(run_dir))
 
 
 def write(run_dir: Path, data: Contents) -> Contents:
@@ -160,7 +154,7 @@ def doubtful(data: Contents) -> bool:
     return data.get("state") != COMPLETE or any(w.get("suspect") for w in data.get("warnings", ()))
 
 
-def ended(run_dir: Path, state: str, error: str | None, by: str | None = None) -> Contents:
+def ended(run_dir: Path, state: str, error: str | None, by: str | None = None) -> Manifest:
     """Writes the end of a run that its lab process could not write; `by` is what ended it,
     None if unknown.
     """
@@ -168,7 +162,7 @@ def ended(run_dir: Path, state: str, error: str | None, by: str | None = None) -
     known |= {"state": state, "error": error}
     if by:
         known["ended_by"] = by
-    return write(run_dir, known)
+    return Manifest.of(write(run_dir, known))
 
 
 def outside(run_dir: Path, why: str, machine: dict[str, Any], inputs: dict[str, str]) -> None:
@@ -176,7 +170,7 @@ def outside(run_dir: Path, why: str, machine: dict[str, Any], inputs: dict[str, 
     inputs.
     """
     known = read(run_dir)
-    kernel: Kernel = {**known.get("kernel", {}), "why": why}
+    kernel = {**known.get("kernel", {}), "why": why}
     write(run_dir, known | {"kernel": kernel, "run": run_dir.name, "machine": machine, "inputs": inputs})
 
 

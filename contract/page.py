@@ -68,7 +68,7 @@ def pages() -> dict[str, str]:
         + "\n"
         + "\n".join(
             entry(kind.__name__, kind, fields(kind))
-            for kind in (manifest.Contents, manifest.Kernel, manifest.Warned)
+            for kind in (manifest.Manifest, manifest.Kernel, manifest.Warned)
         ),
         "tables.md": TABLES_INTRO + "".join(map(_table, TABLES.values())),
     }

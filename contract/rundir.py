@@ -1,17 +1,25 @@
-"""Names the files of a run directory, and reads its plan (docs/contracts/run-directory.md)."""
+"""Names the files of a run directory; reads and writes its plan, proof.json, summary.json and verdicts.json
+(docs/contracts/run-directory.md). Words of earlier versions are translated.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
-from . import manifest
-from .codec import build
+from . import manifest, regular, retired
+from .codec import build, to_json
 from .plan import PLAN_FORMAT, Plan
 
 PLAN, MANIFEST, PROOF, SUMMARY, VERDICTS = (
     "plan.json", manifest.NAME, "proof.json", "summary.json", "verdicts.json",
 )  # fmt: skip
+
+
+VERDICTS_FORMAT = 1
+Rows = list[dict[str, Any]]
 
 
 class UnreadableError(Exception):
@@ -46,9 +54,86 @@ def read_plan(run_dir: Path) -> Plan:
         ) from error
 
 
+def write_plan(run_dir: Path, plan: Plan) -> None:
+    """Writes the plan of a run; makes the directory if it does not exist."""
+    run_dir.mkdir(parents=True, exist_ok=True)
+    (run_dir / PLAN).write_text(to_json(plan))
+
+
 def _made_by(run_dir: Path) -> str:
     """Returns the version in the run's manifest as text, or why there is none."""
     try:
         return f"vnet {manifest.read(run_dir)['versions']['vnet']}"
     except (OSError, ValueError, LookupError, TypeError):
         return "its manifest.json does not tell which"
+
+
+def read_proof(run_dir: Path) -> Rows:
+    """Returns the checks of the links. Raises OSError for a file that cannot be read, ValueError for a
+    damaged one; so do the other functions that read.
+    """
+    return retired.objects(PROOF, _rows(run_dir / PROOF))
+
+
+def read_summary(directory: Path) -> Rows:
+    """Returns the figures of a run or campaign."""
+    return retired.figures(_rows(directory / SUMMARY))
+
+
+def read_verdicts(directory: Path) -> Rows:
+    """Returns the verdicts on a run, or on the claims of a campaign."""
+    return retired.judged(_objects(directory / VERDICTS, _verdicts(directory).get("verdicts")))
+
+
+def read_counts(directory: Path) -> dict[str, dict[str, int]]:
+    """Returns the number of verdicts by subject and word; for a campaign, over all its runs."""
+    counts = _verdicts(directory).get("counts")
+    if not isinstance(counts, dict) or not all(isinstance(words, dict) for words in counts.values()):
+        raise ValueError(f"{directory / VERDICTS}: holds no numbers of verdicts")
+    return {retired.SUBJECTS.get(of, of): dict(words) for of, words in counts.items()}
+
+
+def write_proof(run_dir: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Writes the checks of the links."""
+    _write(run_dir / PROOF, list(rows))
+
+
+def write_summary(directory: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Writes the figures of a run or campaign."""
+    _write(directory / SUMMARY, list(rows))
+
+
+def write_verdicts(
+    directory: Path,
+    verdicts: Iterable[Mapping[str, Any]],
+    counts: Mapping[str, Mapping[str, int]],
+    suspect: Mapping[str, str],
+) -> None:
+    """Writes verdicts and their numbers. suspect: name of a cell -> why its run is suspect."""
+    data = {"suspect": suspect, "counts": counts, "verdicts": list(verdicts)}
+    _write(directory / VERDICTS, {"format": VERDICTS_FORMAT, **data})
+
+
+def _rows(path: Path) -> Rows:
+    return _objects(path, _json(path))
+
+
+def _objects(path: Path, found: Any) -> Rows:
+    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+        raise ValueError(f"{path}: has no list of objects")
+    return found
+
+
+def _verdicts(directory: Path) -> dict[str, Any]:
+    found = _json(path := directory / VERDICTS)
+    if not isinstance(found, dict):
+        raise ValueError(f"{path}: is no object")
+    return found
+
+
+def _json(path: Path) -> Any:
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def _write(path: Path, data: Any) -> None:
+    regular.write(path, json.dumps(data, indent=1) + "\n")

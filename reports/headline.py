@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 
 from contract.verdict import FAILS, HOLDS
+from reports.judged import Summary, summary
 from reports.lines import lines
 from reports.metrics.compare import called
 from reports.numbers import FEW, measured
@@ -21,6 +22,11 @@ def headline(directory: Path) -> list[Row]:
     """The headline table of a run or campaign directory; the first row is the header."""
     campaign = (directory / "cells.jsonl").exists()
     return headline_rows(study_of_campaign(directory) if campaign else study_of_run(directory))
+
+
+def result(directory: Path) -> tuple[list[Row], Summary]:
+    """The headline table and the verdicts of a run or campaign, as the terminal shows them."""
+    return headline(directory), summary(directory)
 
 
 def headline_rows(study: Study) -> list[Row]:

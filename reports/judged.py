@@ -5,18 +5,15 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from contract import retired, verdict
+from contract import rundir, verdict
 from contract.verdict import Verdict
 
-NAME = "verdicts.json"
-FORMAT = 1
 Subject = Literal["proof", "guarantee", "check", "claim"]
 Counts = dict[str, dict[str, int]]  # {"proof": {"holds": 6}}
 
@@ -34,7 +31,6 @@ class Judged:
 def read(directory: Path) -> tuple[Judged, ...] | None:
     """The verdicts of a run or campaign directory; None if verdicts.json is missing or damaged."""
     try:
-        listed: list[dict[str, Any]] = _contents(directory)["verdicts"]
         return tuple(
             Judged(
                 cast(Subject, str(one["of"])),
@@ -42,9 +38,9 @@ def read(directory: Path) -> tuple[Judged, ...] | None:
                 verdict.word(one["verdict"]),
                 str(one.get("reason") or ""),
             )
-            for one in retired.judged(listed)
+            for one in rundir.read_verdicts(directory)
         )
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
@@ -83,12 +79,30 @@ def known(directory: Path) -> Counts:
     damaged.
     """
     try:
-        return {
-            retired.SUBJECTS.get(str(of), str(of)): dict(words)
-            for of, words in _contents(directory)["counts"].items()
-        }
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return rundir.read_counts(directory)
+    except (OSError, ValueError):
         return {}
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The numbers of a directory's verdicts, and the rows of its proof.json; a campaign has no such rows."""
+
+    counts: Counts
+    proof: Sequence[dict[str, Any]] = ()
+    unreadable: str = ""  # why proof.json cannot be read
+
+
+def summary(directory: Path) -> Summary:
+    """The verdicts of a run or campaign, as the terminal shows them."""
+    counted = known(directory)
+    try:
+        rows = rundir.read_proof(directory) if counted.get("proof") else []
+    except FileNotFoundError:  # the directory of a campaign, whose runs have it
+        rows = []
+    except (OSError, ValueError) as error:
+        return Summary(counted, unreadable=str(error))
+    return Summary(counted, said(directory, "proof", rows, "reason"))
 
 
 def untold(judged: Counts) -> int:
@@ -97,8 +111,3 @@ def untold(judged: Counts) -> int:
     Claims need many runs, and a check that could not be made is only a note, so neither counts.
     """
     return sum(words.get(verdict.OPEN, 0) for of, words in judged.items() if of in ("proof", "guarantee"))
-
-
-def _contents(directory: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((directory / NAME).read_text(encoding="utf-8"))
-    return found

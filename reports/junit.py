@@ -132,15 +132,15 @@ def _not_run(name: str) -> Suite:
 def _run(cell: Cell) -> Iterator[Case]:
     """Yields two cases: whether the run is complete and, if it is, whether its figures can be trusted."""
     manifest = cell.run.manifest
-    state = manifest.get("state")
+    state = manifest.state
     if state != "complete":
-        why = "no end is recorded" if state in (None, "running") else "asked to stop"
-        yield Case("run", "complete", "error", f"{state}: {manifest.get('error') or why}")
+        why = "no end is recorded" if state in ("", "running") else "asked to stop"
+        yield Case("run", "complete", "error", f"{state or None}: {manifest.error or why}")
         return
     yield Case("run", "complete", "passed")
-    doubts = [w for w in manifest.get("warnings", []) if w.get("suspect")]
+    doubts = [w for w in manifest.warnings if w.get("suspect")]
     reason = "\n".join(f"{w.get('text')}; {w.get('remedy')}" for w in doubts)
-    yield Case("run", "not suspect", "error" if manifest.get("suspect") else "passed", reason)
+    yield Case("run", "not suspect", "error" if manifest.suspect else "passed", reason)
 
 
 def _case_of(one: Judged) -> Case:
@@ -149,5 +149,5 @@ def _case_of(one: Judged) -> Case:
 
 def _properties(cell: Cell) -> tuple[tuple[str, str], ...]:
     manifest = cell.run.manifest
-    given = {"run_dir": cell.run.path, "seed": manifest.get("seed"), "suspect": manifest.get("suspect")}
+    given = {"run_dir": cell.run.path, "seed": manifest.seed, "suspect": manifest.suspect}
     return tuple((key, str(value)) for key, value in given.items() if value is not None)

@@ -8,6 +8,7 @@ import shlex
 from collections import Counter
 from typing import Any
 
+from contract.manifest import Kernel
 from reports.rundir import Run
 from reports.study import Study
 from reports.virtual import syscall_ns
@@ -31,28 +32,28 @@ def provenance(study: Study) -> list[Pair]:
 def facts(run: Run) -> list[Pair]:
     """The facts of one run, from its manifest and plan; empty ones are left out."""
     m, plan = run.manifest, run.plan
-    kernel, host = m.get("kernel") or {}, m.get("host") or {}
+    kernel, host = m.kernel, m.host
     pairs: list[Pair] = [
         ("topology", plan.topology),
         ("lab", run.lab),
-        ("seed", str(m.get("seed", plan.seed if run.planned else ""))),
+        ("seed", str(run.seed)),
         ("lab kernel", _kernel(kernel)),
         ("machine", _machine(kernel, host)),
         ("time", _time(run)),
         ("host", _host(host)),
-        ("made on", _host(m.get("machine") or {})),
+        ("made on", _host(m.machine)),
         ("nodes", str(len(plan.nodes) or "")),
-        ("start of virtual machines", _starts(m.get("starts") or {})),
-        ("state", str(m.get("state") or "unknown: the manifest is missing")),
+        ("start of virtual machines", _starts(m.starts)),
+        ("state", m.state or "unknown: the manifest is missing"),
     ]
-    parameters = m.get("parameters") or plan.parameters
+    parameters = m.parameters or plan.parameters
     pairs += [(f"parameter {name}", str(value)) for name, value in sorted(parameters.items())]
-    pairs += [(f"version of {name}", str(v)) for name, v in sorted((m.get("versions") or {}).items())]
+    pairs += [(f"version of {name}", str(v)) for name, v in sorted(m.versions.items())]
     return [(name, value) for name, value in pairs if value]
 
 
 def _time(run: Run) -> str:
-    time = str(run.manifest.get("time") or "")
+    time = run.manifest.time
     return f"{time}, {syscall_ns(run)} ns for each system call of a node" if run.virtual else time
 
 
@@ -69,12 +70,12 @@ def _starts(starts: dict[str, Any]) -> str:
     return ", ".join(f"{ways.count(way)} {words}" for way, words in STARTS.items() if way in ways)
 
 
-def _kernel(kernel: dict[str, Any]) -> str:
-    text = " ".join(str(kernel[k]) for k in ("kind", "release") if kernel.get(k))
+def _kernel(kernel: Kernel) -> str:
+    text = " ".join(str(part) for part in (kernel.get("kind"), kernel.get("release")) if part)
     return f"{text} ({kernel['why']})" if kernel.get("why") else text
 
 
-def _machine(kernel: dict[str, Any], host: dict[str, Any]) -> str:
+def _machine(kernel: Kernel, host: dict[str, Any]) -> str:
     """The name and URL of a remote machine; empty if the lab ran on the machine of the command."""
     return f"{host.get('name', 'unnamed')} ({kernel['machine']})" if kernel.get("machine") else ""
 
@@ -97,12 +98,12 @@ def command(run: Run) -> str:
     virtual time.
     """
     words = ["vnet", "run", run.plan.topology or "FILE"]
-    parameters = run.manifest.get("parameters") or run.plan.parameters
+    parameters = run.manifest.parameters or run.plan.parameters
     for name, value in sorted(parameters.items()):
         words += ["-p", f"{name}={value}"]
-    words += ["--seed", str(run.manifest.get("seed", run.plan.seed))]
+    words += ["--seed", str(run.seed)]
     if run.virtual:
         return shlex.join([*words, "--time", "virtual"])
-    kernel = run.manifest.get("kernel") or {}
+    kernel = run.manifest.kernel
     kind = kernel.get("machine") or kernel.get("kind")
     return shlex.join(words + (["--kernel", str(kind)] if kind else []))

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from dataclasses import asdict
 from pathlib import Path
-from typing import cast
 
 from capture.conservation import registry
 from capture.conservation.evidence import Evidence
-from contract import manifest, regular, seal
-from contract.manifest import Contents
-from reports import judged, verdicts
+from contract import manifest, regular, rundir, seal
+from reports import verdicts
 from reports.damage import told
-from reports.metrics.metric import write
+from reports.metrics.metric import flat
 from reports.page import Tell, render
 from reports.rundir import Run
 from reports.sections.section import Page
@@ -37,12 +34,12 @@ def report(run_dir: Path, tell: Tell = _silent) -> Path:
     """
     with told(run_dir):
         study = study_of_run(run_dir, again=True)
-        write(study.cells[0].metrics, run_dir / "summary.json")
-        seal.renew(run_dir, ["summary.json"])
+        rundir.write_summary(run_dir, map(flat, study.cells[0].metrics))
+        seal.renew(run_dir, [rundir.SUMMARY])
         if _check(study.cells[0].run):
             study = study_of_run(run_dir)  # the manifest has new findings
         verdicts.write(study)
-        seal.renew(run_dir, [judged.NAME])
+        seal.renew(run_dir, [rundir.VERDICTS])
         return _write(study, {}, tell)
 
 
@@ -50,7 +47,7 @@ def _check(run: Run) -> bool:
     """Checks summary.json against the tables and records the findings; returns whether the manifest has
     changed.
     """
-    checks = registry.of_summary(Evidence(run.path, run.plan, cast(Contents, run.manifest)))
+    checks = registry.of_summary(Evidence(run.path, run.plan, run.manifest))
     return manifest.checked(run.path, registry.findings(checks, manifest.CHECK), map(asdict, checks))
 
 
@@ -60,8 +57,7 @@ def campaign_report(campaign_dir: Path) -> Path:
     """
     with told(campaign_dir):
         study = study_of_campaign(campaign_dir)
-        rows = json.dumps(study.compared.to_dicts(), indent=1)
-        regular.write(study.root / "summary.json", rows + "\n")
+        rundir.write_summary(study.root, study.compared.to_dicts())
         links = _links(study)
         verdicts.write(study)
         return _write(study, links, _silent)

@@ -99,8 +99,8 @@ def phases(run: Run) -> dict[str, Span]:
     The manifest of a killed run has planned ends, so its phases end with the last sample at the latest.
     """
     spans: dict[str, Span] = {}
-    over = _last_sample_ns(run) if run.manifest.get("state") == "running" else None
-    for name, bounds in (run.manifest.get("phases") or {}).items():
+    over = _last_sample_ns(run) if run.manifest.state == "running" else None
+    for name, bounds in run.manifest.phases.items():
         if bounds and len(bounds) == 2 and all(bounds):
             end = bounds[1] if over is None else min(bounds[1], over)
             if end > bounds[0]:
@@ -119,5 +119,5 @@ def origin_ns(run: Run) -> int | None:
     """Time zero of all plots in Unix ns: the start of the scenario, else of the first phase; None if neither
     is known.
     """
-    t0 = run.manifest.get("t0_ns")
+    t0 = run.manifest.t0_ns
     return int(t0) if t0 else next((s.start_ns for s in phases(run).values()), None)

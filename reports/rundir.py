@@ -16,6 +16,7 @@ import polars as pl
 
 from capture import trials, trust
 from contract import findings, regular, retired, rundir, seal, verdict
+from contract.manifest import Manifest
 from contract.plan import NO_PLAN, Plan
 from reports.errors import RunDirectoryError as RunDirectoryError
 from reports.shelf import Shelf, Tables
@@ -61,9 +62,15 @@ class Run:
         return self.plan is not NO_PLAN
 
     @property
-    def manifest(self) -> dict[str, Any]:
+    def manifest(self) -> Manifest:
         """The manifest of the run; empty if it cannot be read."""
-        return self.read_manifest()
+        return Manifest.of(self.read_manifest())
+
+    @property
+    def seed(self) -> int | str:
+        """The seed by manifest or plan; "" if neither can be read."""
+        seed = self.manifest.seed
+        return seed if seed is not None else self.plan.seed if self.planned else ""
 
     @property
     def proof(self) -> list[dict[str, Any]]:
@@ -86,7 +93,7 @@ class Run:
     @property
     def virtual(self) -> bool:
         """Whether the run was in virtual time."""
-        return self.manifest.get("time") == "virtual"
+        return self.manifest.virtual
 
     @cached_property
     def ticked(self) -> bool:

@@ -15,7 +15,7 @@ Levels = dict[str, Any]
 
 def parameters(run: Run) -> Levels:
     """The parameters of the run, from its manifest or else its plan."""
-    return dict(run.manifest.get("parameters") or run.plan.parameters)
+    return dict(run.manifest.parameters or run.plan.parameters)
 
 
 def by_number(name: str) -> list[tuple[str, float]]:

@@ -161,9 +161,9 @@ def _differing(line: dict[str, Any], run: Run, levels: Levels) -> list[str]:
     """A sentence with the parameters and the seed in which a cell's line and its run's manifest differ; empty
     if they agree.
     """
-    known = run.manifest.get("parameters") or {}
+    known = run.manifest.parameters
     found = [name for name, level in levels.items() if name in known and str(known[name]) != str(level)]
-    if "seed" in line and run.manifest.get("seed") not in (None, line["seed"]):
+    if "seed" in line and run.manifest.seed not in (None, line["seed"]):
         found.append("seed")
     place = f"cell {line.get('cell')}: cells.jsonl"
     return [f"{place} and the run's manifest.json differ in: {', '.join(found)}"] if found else []
@@ -234,8 +234,8 @@ def _name(run: Run, run_dir: Path) -> str:
     """The name of a single run: its seed in virtual time, where the seed repeats it, else the name of its
     directory.
     """
-    virtual = run.manifest.get("time") == "virtual"
-    return f"seed {run.manifest.get('seed')} in virtual time" if virtual else run_dir.name
+    virtual = run.manifest.virtual
+    return f"seed {run.manifest.seed} in virtual time" if virtual else run_dir.name
 
 
 def _about(path: Path) -> dict[str, Any]:

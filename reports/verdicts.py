@@ -6,13 +6,12 @@ version, is judged when its verdicts are needed, with its old words translated.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from contract import findings, regular, verdict
+from contract import findings, rundir, verdict
 from reports import judged
 from reports.cell import Cell
 from reports.judged import Judged
@@ -31,7 +30,7 @@ def of_cell(cell: Cell, guaranteed: Iterable[dict[str, Any]]) -> Iterator[Judged
     for row in guaranteed:
         reason = ": ".join(part for part in (row["rule"], row["reason"]) if part)
         yield Judged("guarantee", f"{row['class']}: {row['guarantee']}", verdict.word(row["verdict"]), reason)
-    checks: list[dict[str, Any]] = cell.run.manifest.get("checks") or []
+    checks: list[dict[str, Any]] = cell.run.manifest.checks
     for check in checks:
         yield Judged(
             "check", str(check.get("name")), verdict.word(check.get("verdict")), str(check.get("text", ""))
@@ -62,13 +61,8 @@ def write(study: Study) -> None:
     found = [*(own[study.cells[0].name] if study.single else ()), *claims]
     counted = judged.counts([*claims, *(one for of in own.values() for one in of)])
     suspect = {cell.name: findings.why(cell.run.manifest) for cell in study.cells}
-    data = {
-        "format": judged.FORMAT,
-        "suspect": {name: why for name, why in suspect.items() if why is not None},
-        "counts": counted,
-        "verdicts": [asdict(one) for one in found],
-    }
-    regular.write(study.root / judged.NAME, json.dumps(data, indent=1) + "\n")
+    doubted = {name: why for name, why in suspect.items() if why is not None}
+    rundir.write_verdicts(study.root, map(asdict, found), counted, doubted)
 
 
 def read_or_made(study: Study) -> tuple[dict[str, tuple[Judged, ...]], tuple[Judged, ...]]:
@@ -90,7 +84,7 @@ def counted(directory: Path) -> judged.Counts:
     now; empty before a run has ended.
     """
     campaign = (directory / "campaign.json").exists()
-    written, ended = directory / judged.NAME, directory / ("cells.jsonl" if campaign else "plan.json")
+    written, ended = directory / rundir.VERDICTS, directory / ("cells.jsonl" if campaign else "plan.json")
     if not ended.exists():
         return {}  # no run has ended yet
     if written.exists() and written.stat().st_mtime_ns >= ended.stat().st_mtime_ns:

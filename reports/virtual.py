@@ -27,4 +27,4 @@ def syscall_ns(run: Run) -> int:
     """The modelled CPU time of a system call in ns, the only constant of virtual time's cost model; 0 if it
     is not recorded.
     """
-    return int((run.manifest.get("kernel") or {}).get("syscall_ns") or 0)
+    return int(run.manifest.kernel.get("syscall_ns") or 0)

@@ -80,12 +80,12 @@ def _said(effect: Effect) -> str:
 def _of_cell(cell: Cell, place: str) -> Iterator[Notice]:
     """Yields the findings in manifest and seal, which the terminal and the exit status also use."""
     m = cell.run.manifest
-    if m.get("state") not in (None, "complete"):
-        why = f": {m['error']}" if m.get("error") else ""
-        level: Level = "suspect" if m.get("suspect") else "warning"
-        text = f"the run's state is {m['state']!r}{why}"
+    if m.state not in ("", "complete"):
+        why = f": {m.error}" if m.error else ""
+        level: Level = "suspect" if m.suspect else "warning"
+        text = f"the run's state is {m.state!r}{why}"
         yield Notice(level, place, text, "figures cover only what was measured")
-    for warning in m.get("warnings") or []:
+    for warning in m.warnings:
         level = "suspect" if warning.get("suspect") else "warning"
         yield Notice(level, place, str(warning.get("text", "")), str(warning.get("remedy") or ""))
     if cell.run.virtual:  # in real time nothing bounds the machine's own delays

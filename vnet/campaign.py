@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from contract import retired
+from contract import rundir
 
 from . import files
 from .errors import LoadError
@@ -60,7 +60,7 @@ class Campaign:
     @cached_property
     def summary(self) -> pl.DataFrame:
         """The figures of the campaign's summary.json, computed over all repetitions."""
-        return files.rows(retired.figures(files.read_json(self.path / "summary.json")))
+        return files.rows(files.read_by(rundir.read_summary, self.path / rundir.SUMMARY))
 
     def table(self, name: str) -> pl.LazyFrame:
         """Joins the table `name` of all runs that have it, with the columns `cell`, `repetition`,

@@ -5,14 +5,17 @@ the remedy.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import polars as pl
 
 from contract import retired
 
 from .errors import LoadError
+
+T = TypeVar("T")
 
 NOT_REDUCED = "the run was not reduced, or ended before that: `vnet report --reduce DIR` makes the tables"
 
@@ -21,8 +24,13 @@ def read_json(path: Path, remedy: str = NOT_REDUCED) -> Any:
     """The content of a JSON file; LoadError if the file is missing (the error then ends with `remedy`) or
     unreadable.
     """
+    return read_by(lambda _: json.loads(path.read_text(encoding="utf-8")), path, remedy)
+
+
+def read_by(read: Callable[[Path], T], path: Path, remedy: str = NOT_REDUCED) -> T:
+    """What `read` returns for the directory of the file; LoadError as for `read_json`."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return read(path.parent)
     except FileNotFoundError:
         raise LoadError(f"{path}: is not there; {remedy}") from None
     except (OSError, ValueError) as error:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from contract import findings
+from contract.manifest import Manifest
 
 from .measured import Measured
 
@@ -283,7 +284,7 @@ class Lab:
         __tracebackhide__ = True
         manifest = self.run.manifest
         if manifest["suspect"]:
-            why = [f"  {reason}" for reason in findings.reasons(manifest)]
+            why = [f"  {reason}" for reason in findings.reasons(Manifest.of(manifest))]
             raise LabError("\n".join([f"the run is suspect: {self.run_dir}", *why]))
 
     def assert_proven(self) -> None:

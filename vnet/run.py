@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from contract import findings, retired, rundir, seal, verdict
+from contract import findings, rundir, seal, verdict
 from contract.manifest import Contents
 from contract.plan import Plan
 
@@ -47,14 +47,12 @@ class Run:
         """One row for each metric of summary.json: name, its subject (a column for each part), value, unit,
         n, low, high, method.
         """
-        return files.rows(retired.figures(files.read_json(self.path / "summary.json")))
+        return files.rows(files.read_by(rundir.read_summary, self.path / rundir.SUMMARY))
 
     @cached_property
     def proof(self) -> pl.DataFrame:
         """One row for each quantity of a link: requested, measured and the verdict of the link proof."""
-        return files.rows(
-            _in_todays_words(retired.objects("proof.json", files.read_json(self.path / "proof.json")))
-        )
+        return files.rows(_in_todays_words(files.read_by(rundir.read_proof, self.path / rundir.PROOF)))
 
     @cached_property
     def verdicts(self) -> pl.DataFrame:
@@ -62,8 +60,8 @@ class Run:
         cannot tell; for claims also by construction), reason. LoadError for a run of an earlier version that
         `vnet report` has not yet judged.
         """
-        found = files.read_json(self.path / "verdicts.json", JUDGE)["verdicts"]
-        return files.rows(_in_todays_words(retired.judged(found)))
+        found = files.read_by(rundir.read_verdicts, self.path / rundir.VERDICTS, JUDGE)
+        return files.rows(_in_todays_words(found))
 
     @property
     def tables(self) -> list[str]:

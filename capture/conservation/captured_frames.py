@@ -146,7 +146,7 @@ def _held_against(e: Evidence, name: str, stretches: pl.DataFrame) -> Iterator[C
 
 def _lost(e: Evidence, name: str, packets: pl.LazyFrame) -> dict[str, int]:
     """Returns the packets that tcpdump reports as lost, and the most bytes that these can have."""
-    said = (e.manifest.get("captures") or {}).get(name) or {}
+    said = e.manifest.captures.get(name) or {}
     lost = sum(int(said.get(k) or 0) for k in ("dropped_kernel", "dropped_interface"))
     longest = packets.select(pl.col("wire_bytes").max()).collect().item() if lost else 0
     return {"packets": lost, "bytes": lost * int(longest or 0)}

@@ -55,7 +55,7 @@ def table_has_packets(e: Evidence) -> Found:
     compared, left_out = [], []
     for capture in e.plan.captures:
         name = capture.name
-        packets, said = e.packets(name), (e.manifest.get("captures") or {}).get(name)
+        packets, said = e.packets(name), e.manifest.captures.get(name)
         if packets is None or said is None:
             left_out.append("no packets, or tcpdump did not say how many it captured")
             continue
@@ -81,7 +81,7 @@ def filter_matches(e: Evidence) -> Found:
     filter again to the pcap file. Leaves a capture out if the numbers differ and frames were cut or carry
     VLAN tags.
     """
-    if e.manifest.get("driver") == "fake":
+    if e.manifest.driver == "fake":
         return Found(left_out=[e.unsuitable])
     compared, left_out = [], []
     for capture in e.plan.captures:
@@ -109,7 +109,7 @@ def kernel_has_packets(e: Evidence) -> Found:
     compared, left_out = [], []
     for capture in e.plan.captures:
         name = capture.name
-        packets, said = e.packets(name), (e.manifest.get("captures") or {}).get(name) or {}
+        packets, said = e.packets(name), e.manifest.captures.get(name) or {}
         if packets is None or said.get("received") is None:
             left_out.append("no packets, or the kernel's count of them was not recorded")
             continue

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,8 +12,8 @@ import polars as pl
 
 from capture import rawfile
 from capture.rawfile import INTEGER, NAME
-from contract import retired
-from contract.manifest import Contents
+from contract import rundir
+from contract.manifest import Manifest
 from contract.plan import Plan
 
 Span = tuple[int, int]
@@ -46,7 +45,7 @@ class Evidence:
 
     run_dir: Path
     plan: Plan
-    manifest: Contents
+    manifest: Manifest
     recorded: Recorded | None = None
     pcap_bytes: Mapping[str, int] = field(default_factory=dict)
     matching: Mapping[str, int] = field(default_factory=dict)
@@ -57,12 +56,12 @@ class Evidence:
         """Whether the run was in virtual time, where all samples are taken at one moment and counters agree
         exactly.
         """
-        return self.manifest.get("time") == "virtual"
+        return self.manifest.virtual
 
     @cached_property
     def unsuitable(self) -> str:
         """The reason why no counters of this run can be compared; "" if they can."""
-        if self.manifest.get("driver") == "fake":
+        if self.manifest.driver == "fake":
             return "the fake driver's figures are invented"
         if self.plan.hosts:
             return "the lab is over several hosts, whose counters are not read at one time"
@@ -71,7 +70,7 @@ class Evidence:
     @cached_property
     def scenario(self) -> Span | None:
         """The begin of the first phase and the end of the last, in ns; None if the run has no phases."""
-        phases = self.manifest.get("phases") or {}
+        phases = self.manifest.phases
         return (min(b for b, _ in phases.values()), max(e for _, e in phases.values())) if phases else None
 
     @cached_property
@@ -116,11 +115,9 @@ class Evidence:
     def proof(self) -> list[dict[str, Any]]:
         """The measurements of the link proof; empty if there is no readable proof.json."""
         try:
-            found = json.loads((self.run_dir / "proof.json").read_text(encoding="utf-8"))
+            return rundir.read_proof(self.run_dir)
         except (OSError, ValueError):
             return []
-        rows = [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
-        return retired.objects("proof.json", rows)
 
     @cached_property
     def peaks(self) -> pl.DataFrame | None:

@@ -60,7 +60,7 @@ def _packets(e: Evidence, rows: list[Row]) -> Iterator[Compared]:
     """Compares the number and bytes of each capture's packets in the hold, or in the whole capture if the run
     records no hold.
     """
-    hold = (e.manifest.get("phases") or {}).get("hold")
+    hold = e.manifest.phases.get("hold")
     for point, known in _by(rows, "capture", "").items():
         packets = e.packets(point)
         if packets is None or "packets" not in known:

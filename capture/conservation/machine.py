@@ -105,7 +105,7 @@ def nodes_fit_memory(e: Evidence) -> Found:
     """Checks that in no sample all light nodes together use more memory than the lab's kernel has."""
     if e.unsuitable:
         return Found(left_out=[e.unsuitable])
-    there = (e.manifest.get("host") or {}).get("memory_bytes")
+    there = e.manifest.host.get("memory_bytes")
     if e.nodes is None or not there:
         return Found(left_out=["no samples of nodes, or the manifest does not tell the kernel's memory"])
     names = [node.name for node in light_nodes(e.plan)]

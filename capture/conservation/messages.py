@@ -50,7 +50,7 @@ def table_has_records(e: Evidence) -> Found:
 
 def records_are_counted(e: Evidence) -> Found:
     """Compares the recorded messages, arrivals and replies with the totals that the agents' roles counted."""
-    totals = e.manifest.get("totals")
+    totals = e.manifest.totals
     if totals is None:
         return Found(left_out=["the run does not say what its programs counted"])
     if e.recorded is None:

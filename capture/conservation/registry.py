@@ -4,7 +4,6 @@ explains each.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable
 
 from capture.conservation import (
@@ -32,6 +31,7 @@ from capture.conservation import (
 )
 from capture.conservation.check import Check, Found, Rule, judge
 from capture.conservation.evidence import Evidence
+from contract import rundir
 from contract.manifest import TRUST, Warned
 
 TABLES: dict[Rule, Callable[[Evidence], Found]] = {
@@ -95,7 +95,7 @@ def of_tables(evidence: Evidence) -> list[Check]:
 
 def of_summary(evidence: Evidence) -> list[Check]:
     """Runs every check of the run's summary.json."""
-    rows = json.loads((evidence.run_dir / "summary.json").read_text(encoding="utf-8"))
+    rows = rundir.read_summary(evidence.run_dir)
     return [judge(rule, compare(evidence, rows)) for rule, compare in SUMMARY.items()]
 
 

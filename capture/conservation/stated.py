@@ -48,7 +48,7 @@ def events_are_planned(e: Evidence) -> Found:
     """Checks, for a complete run, that each planned event has a line and was carried out, that none came
     early, and that as many are late as the lab reported.
     """
-    if e.manifest.get("state") != COMPLETE or not e.manifest.get("phases"):
+    if e.manifest.state != COMPLETE or not e.manifest.phases:
         return Found(left_out=["the run has not come to its end"])
     planned = len(e.plan.events)
     if e.events is None:
@@ -56,7 +56,7 @@ def events_are_planned(e: Evidence) -> Found:
     other = pl.col("label").str.starts_with(BY_HAND).fill_null(False) | (pl.col("action") == PLAYED)
     rows = e.events.filter(~other)
     late = (pl.col("t_ns") - pl.col("planned_ns")) > LATE_NS
-    missed = len(e.manifest.get("deadlines_missed") or ())
+    missed = len(e.manifest.deadlines_missed)
     early = pl.col("t_ns") < pl.col("planned_ns")
     return Found([
         Compared("events", rows.height, planned, "events"),
@@ -70,8 +70,8 @@ def phases_are_planned(e: Evidence) -> Found:
     """Checks, for a complete run, that ramp and hold last as planned and that the phases follow each other.
     Runs with trials are left out, because trials determine the hold.
     """
-    phases = e.manifest.get("phases") or {}
-    if e.manifest.get("state") != COMPLETE or not {"ramp", "hold", "drain"} <= phases.keys():
+    phases = e.manifest.phases
+    if e.manifest.state != COMPLETE or not {"ramp", "hold", "drain"} <= phases.keys():
         return Found(left_out=["the run has not come to its end"])
     if trials.planned(e.plan):
         return Found(left_out=["trials make the hold as long as they need"])
@@ -81,7 +81,7 @@ def phases_are_planned(e: Evidence) -> Found:
         Compared("hold", hold[1] - hold[0], e.plan.hold_ns, "ns"),
         Compared("the hold's begin", hold[0], ramp[1], "ns"),
         Compared("the drain's begin", drain[0], hold[1], "ns"),
-        Compared("the beginning", ramp[0], int(e.manifest.get("t0_ns") or 0), "ns"),
+        Compared("the beginning", ramp[0], int(e.manifest.t0_ns or 0), "ns"),
     ])  # fmt: skip
 
 

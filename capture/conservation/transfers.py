@@ -46,9 +46,7 @@ def ends_agree(e: Evidence) -> Found:
     took = last.filter(leg=1).group_by("name").agg(pl.col("bytes", "t_ns").max(), ends=pl.len())
     both = took.filter(ends=1).join(gave, on="name", suffix="_sent").drop_nulls().sort("name")
     broken = (
-        e.overrun
-        or e.manifest.get("state") != COMPLETE
-        or any(event.action in BREAKING for event in e.plan.events)
+        e.overrun or e.manifest.state != COMPLETE or any(event.action in BREAKING for event in e.plan.events)
     )
     end_ns = 0 if broken or e.scenario is None else e.scenario[1] - OVER_NS
     tcp = {name for name, role in _senders(e.plan).items() if role.spec.get("protocol", "tcp") == "tcp"}

@@ -1,9 +1,9 @@
 """Runs one cell of a campaign in a process of its own: `python -m orchestrator.campaign.cell`.
 
-The first line of standard input is a JSON object {request, plan, bridged, directory, run_dir}. The process
-writes events to standard output, one JSON line each; the last is `cell-result` {state, error}. The state is
-`unfit` if this machine cannot carry the cell. End of file on standard input means that the client has ended;
-it acts as Ctrl-C.
+The first line of standard input is a JSON object {request, plan, directory, run_dir}. The process writes
+events to standard output, one JSON line each; the last is `cell-result` {state, error}. The state is `unfit`
+if this machine cannot carry the cell. End of file on standard input means that the client has ended; it acts
+as Ctrl-C.
 """
 
 from __future__ import annotations
@@ -63,13 +63,7 @@ def _run(told: dict[str, Any]) -> tuple[str, str | None]:
 
 def _prepared(told: dict[str, Any]) -> Prepared:
     request = Request(**{**told["request"], "file": Path(told["request"]["file"])})
-    bridged = told["bridged"] or told["plan"]
-    return prepare_plan(
-        request,
-        codec.from_json(Plan, told["plan"]),
-        lambda: codec.from_json(Plan, bridged),
-        Path(told["directory"]),
-    )
+    return prepare_plan(request, codec.from_json(Plan, told["plan"]), Path(told["directory"]))
 
 
 def tell(event: dict[str, Any]) -> None:

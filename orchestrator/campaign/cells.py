@@ -18,7 +18,7 @@ from orchestrator.lab.state import NAME_IN_USE, in_use, state_root
 from orchestrator.run.directories import RunError, make_dir
 from orchestrator.run.prepare import Prepared, Request, prepare
 from orchestrator.run.run import Observe, execute
-from orchestrator.run.teardown import ENDED, take_down
+from orchestrator.run.teardown import take_down
 from orchestrator.topology import Cell
 
 LOOK_S = 0.5  # interval of checks whether a lab's name is free
@@ -46,8 +46,8 @@ def _run_cell(request: Request, directory: Path, cell: Cell, observe: Observe) -
     """Runs one cell and returns its end state; first waits until no other lab uses its name."""
     prepared = prepare(request, directory, cell.loaded)
     while True:
-        _wait_for_name(prepared.state, observe)
-        line = _begun(directory, cell, prepared.state)
+        _wait_for_name(prepared.state_dir.name, observe)
+        line = _begun(directory, cell, prepared.state_dir.name)
         began = time.monotonic()
         state, error = _executed(prepared, request, directory / line["run_dir"], observe)
         if state != "failed" or NAME_IN_USE not in (error or ""):
@@ -133,7 +133,7 @@ def _recover(directory: Path, line: Json) -> None:
     if line.get("machine") in (None, socket.gethostname()):  # another machine's worker has ended its lab
         take_down(lab, politely=False)
     run_dir = directory / line["run_dir"]
-    if run_dir.is_dir() and manifest.read(run_dir).get("state") not in ENDED:
+    if run_dir.is_dir() and manifest.load(run_dir).state not in manifest.ENDED:
         manifest.ended(run_dir, "interrupted", "the campaign was killed in this run; its cell was run again")
     journal.end(
         directory, {**line, "state": "interrupted", "error": "the campaign was killed", "wall_s": None}

@@ -136,13 +136,13 @@ def _word(run: Path) -> str:
     """Returns the word of WORDS for a run, by its manifest, and by its verdicts if it is complete."""
     dead.settle(run)
     try:
-        known = manifest.read(run)
+        known = manifest.load(run)
     except (OSError, ValueError):
         return SUSPECT
-    state = str(known.get("state", "interrupted"))
+    state = known.state or "interrupted"
     if state in (RUNNING, "failed", "interrupted"):
         return state
-    if known.get("suspect"):
+    if known.suspect:
         return SUSPECT
     counted = judged.known(run)
     of_run = [counted.get(of, {}) for of in ("proof", "guarantee", "check")]

@@ -154,7 +154,7 @@ def suspect(directory: Path, line: Mapping[str, Any]) -> str | None:
         return None if line["suspect"] is None else str(line["suspect"])
     try:
         found = manifest.read(directory / str(line.get("run_dir", "")))
-        return findings.why(findings.known(found, ()))
+        return findings.why(manifest.Manifest.of(findings.known(found, ())))
     except (OSError, ValueError) as error:
         return f"{manifest.NAME} cannot be read: {error}"
 

@@ -1,9 +1,8 @@
-"""Implements `vnet campaign run` and `status`; registers `dataset` and `fetch` from their modules."""
+"""Implements `vnet campaign run`, `status` and `dataset`; registers `fetch` from its module."""
 
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -12,16 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from orchestrator.cli.dataset import dataset_command
 from orchestrator.cli.errors import DONE, FAILED, INTERRUPTED, REFUSED, USAGE, CliError
 from orchestrator.cli.fetch import fetch_command
-from orchestrator.cli.jobs import JobsView
+from orchestrator.cli.jobs import CellView, JobsView
 from orchestrator.cli.junit import judged, junit_option
 from orchestrator.cli.output import json_option, note, print_json, say
-from orchestrator.cli.run import failures, strict_option, strictly
+from orchestrator.cli.run import strict_option, strictly
 from orchestrator.cli.topologies import (
     RESULTS,
-    Place,
     file_argument,
     kernel_option,
     lab_option,
@@ -31,6 +28,7 @@ from orchestrator.cli.topologies import (
     seed_option,
     time_option,
 )
+from orchestrator.run.directories import Place
 
 if TYPE_CHECKING:
     from orchestrator.campaign.campaign import Summary
@@ -45,7 +43,6 @@ def campaign_command() -> None:
     """A campaign runs a topology at every combination of its factors' levels, several times."""
 
 
-campaign_command.add_command(dataset_command)
 campaign_command.add_command(fetch_command)
 
 
@@ -112,7 +109,7 @@ def run_command(
     from orchestrator.campaign.campaign import run_campaign
     from orchestrator.campaign.settings import Settings
 
-    with judged(junit, file) as judge, failures(), refused():
+    with judged(junit, file) as judge, refused():
         settings, directory = Settings(file, parameters, kernel, lab, time_mode, seed), place.out
         if file.is_dir():
             settings, directory = _begun(file, parameters, seed)
@@ -240,85 +237,6 @@ def _name(file: Path, parameters: dict[str, str]) -> str:
     return load_campaign(file, parameters).name
 
 
-class CellView:
-    """Shows the progress of cells that run one after another, below a line with the name of each."""
-
-    def __init__(self) -> None:
-        from orchestrator.cli.progress import Progress
-        from orchestrator.cli.views import View, view
-
-        self._make = view
-        self._progress = Progress
-        self._shown: View | None = None
-        self._why = ""
-        self._left = 0
-        self._began = 0.0
-        self._took: list[float] = []  # seconds that each complete cell took since this command began
-        self.printed: set[str] = set()  # cells whose error or reason for doubt was printed
-
-    def __call__(self, event: dict[str, Any]) -> None:
-        """Shows an event of the campaign or of the running cell."""
-        kind = event.get("event")
-        if kind == "cell":
-            self._left = event["total"] - event["number"] + 1
-            note(f"[{event['number']}/{event['total']}] {event['cell']}")
-        elif kind == "waits":
-            note(event["text"])
-        elif kind == "plan":
-            self._open(event)
-        elif kind == "cell-end":
-            errors = self._close()
-            note(self._ended(event, errors))
-        elif self._shown is not None:
-            self._shown(event)
-
-    def _open(self, event: dict[str, Any]) -> None:
-        from orchestrator.cli.progress import duration, planned
-
-        expected = planned(event["plan"], event.get("time", "real"), "reduce")
-        if event["why"] != self._why:
-            self._why = event["why"]
-            note(f"kernel: {self._why}")
-        if self._each_s is None:  # other phases are known after the first run
-            least = duration(self._left * sum(expected.length_s.values()))
-            note(f"{self._left} runs, at least {least} if all are like this one")
-        self._began = time.monotonic()
-        self._shown = self._make(expected, transient=True).__enter__()
-
-    def _ended(self, event: dict[str, Any], errors: tuple[str, ...]) -> str:
-        """Returns a line on how a cell ended and how long the others will take.
-
-        `errors` are the errors of the cell that were printed; if they are its reason, the line leaves it out.
-        """
-        from orchestrator.cli.progress import duration
-
-        took = time.monotonic() - self._began
-        if event["state"] != "complete" or event.get("suspect"):
-            self.printed.add(event["cell"])
-        if event["state"] != "complete":
-            why = event["error"] or "stopped by the user"
-            reason = "" if errors and why == "; ".join(errors) else f": {why}"
-            return f"  {event['state']} after {duration(took)}{reason}"
-        self._took.append(took)
-        left = self._left - 1
-        rest = f"; {left} left, about {duration(left * self._each_s)}" if left and self._each_s else ""
-        suspect = f"\n  suspect: {event['suspect']}" if event.get("suspect") else ""
-        return f"  complete in {duration(took)}{rest}{suspect}"
-
-    @property
-    def _each_s(self) -> float | None:
-        return sum(self._took) / len(self._took) if self._took else None
-
-    def _close(self) -> tuple[str, ...]:
-        """Ends the cell's progress display; returns the errors that it printed."""
-        if self._shown is None:
-            return ()
-        self._shown.__exit__(None, None, None)
-        errors = self._shown.progress.errors
-        self._shown = None
-        return errors
-
-
 def said(summary: Summary) -> str:
     """Returns the state of a campaign in words, such as `8 of 10 runs complete, 2 left, about 40 s`."""
     from orchestrator.cli.progress import duration
@@ -361,3 +279,31 @@ def _conclude(directory: Path, summary: Summary, printed: Collection[str]) -> No
     note("\n".join([f"{directory}: {said(summary)}", *doubts(summary, printed)]))
     if summary.interrupted:
         note(f"`vnet campaign run {directory}` resumes it")
+
+
+@campaign_command.command("dataset")
+@click.argument("directory", type=click.Path(path_type=Path))
+@click.option("--out", type=click.Path(path_type=Path), help="The data set; by default DIRECTORY/dataset.")
+@click.option("--copy", is_flag=True, help="Copy the tables instead of linking them.")
+@json_option
+def dataset_command(directory: Path, out: Path | None, copy: bool, as_json: bool) -> None:
+    """Write the tables of all complete runs of the campaign in DIRECTORY as one data set.
+
+    It has hive partitions by cell, repetition and levels; polars and DuckDB read it lazily. Writing it again
+    adds runs that are complete by then.
+
+    \b
+    Example:  vnet campaign dataset results/udp-request
+    """
+    from reports.dataset import write_dataset
+    from reports.errors import RunDirectoryError
+
+    try:
+        made = write_dataset(directory, out or directory / "dataset", copy=copy)
+    except RunDirectoryError as error:
+        raise CliError(str(error), REFUSED) from error
+    if as_json:
+        print_json({**asdict(made), "path": str(made.path)})
+    else:
+        tables = ", ".join(made.tables)
+        say(f"{made.path}: {made.runs} runs, tables: {tables}")

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 def labs(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
     """Returns the names of running labs that begin with `begun`."""
-    from orchestrator.cli.running import names
+    from orchestrator.lab.cleanup import running_labs
 
-    return _beginning(begun, names())
+    return _beginning(begun, running_labs())
 
 
 def nodes(context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:

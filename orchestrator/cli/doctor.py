@@ -8,7 +8,7 @@ import click
 
 from orchestrator.cli.errors import DONE, UNABLE
 from orchestrator.cli.output import console, json_option, print_json
-from orchestrator.cli.topologies import named_hosts, refusals
+from orchestrator.cli.topologies import named_hosts
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -51,8 +51,7 @@ def _of_hosts(hosts: tuple[str, ...], as_json: bool) -> int:
     from orchestrator.topology.hosts import LOCAL
     from orchestrator.topology.inventory import machines
 
-    with refusals():
-        asked = machines(hosts)
+    asked = machines(hosts)
     far = {name: kernel_machine(url) for name, url in asked.items() if url != LOCAL}
     found = examine_all(far, agent_binary()) if far else {}
     found = {name: found[name] if name in far else examine() for name in asked}

@@ -7,7 +7,6 @@ import click
 from orchestrator.cli import completing
 from orchestrator.cli.errors import DONE, FAILED, USAGE, CliError
 from orchestrator.cli.output import json_option, note, print_json
-from orchestrator.cli.running import names
 
 
 @click.command("down")
@@ -22,7 +21,9 @@ def down_command(labs: tuple[str, ...], everything: bool, as_json: bool) -> int:
     """
     if bool(labs) == everything:
         raise CliError("down: name the labs, or write --all", USAGE)
-    there = names()
+    from orchestrator.lab.cleanup import running_labs
+
+    there = running_labs()
     asked = there if everything else list(dict.fromkeys(labs))
     answers = [_down(lab, there) for lab in asked]
     if as_json:

@@ -1,4 +1,4 @@
-"""Defines the exit statuses of `vnet`, and the exception that carries a text and a status to the user."""
+"""Defines the exit statuses of `vnet`, and the exceptions whose text and status go to the user."""
 
 from __future__ import annotations
 
@@ -21,3 +21,26 @@ class CliError(Exception):
         super().__init__(text)
         self.text = text
         self.status = status
+
+
+# Name of a class of exceptions whose text is for the user -> exit status; by name, to import none of them.
+EXPECTED = {
+    "contract.rundir.UnreadableError": FAILED,
+    "orchestrator.language.problem.TopologyError": REFUSED,
+    "orchestrator.kernel.protocol.NoKernel": UNABLE,
+    "orchestrator.kernel.protocol.KernelError": FAILED,
+    "orchestrator.lab.errors.LabError": FAILED,
+    "orchestrator.run.directories.RunError": FAILED,
+    "orchestrator.run.teardown.TeardownError": FAILED,
+    "capture.errors.CaptureError": FAILED,
+    "reports.errors.RunDirectoryError": FAILED,
+}
+
+
+def expected(error: BaseException) -> CliError | None:
+    """Returns the text and status for the user; None for an exception that is not in EXPECTED."""
+    if isinstance(error, CliError):
+        return error
+    names = (f"{kind.__module__}.{kind.__qualname__}" for kind in type(error).__mro__)
+    status = next((EXPECTED[name] for name in names if name in EXPECTED), None)
+    return None if status is None else CliError(str(error), status)

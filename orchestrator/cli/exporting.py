@@ -11,7 +11,7 @@ import click
 from orchestrator.cli.errors import REFUSED, CliError
 from orchestrator.cli.new import write_new
 from orchestrator.cli.output import document, note
-from orchestrator.cli.topologies import file_argument, parameters_option, refusals
+from orchestrator.cli.topologies import file_argument, parameters_option
 
 if TYPE_CHECKING:
     from contract.plan import Plan
@@ -84,8 +84,7 @@ def _exported(
     from orchestrator.topology import load
 
     try:
-        with refusals():
-            written = export(make_plan(load(file, parameters)))
+        written = export(make_plan(load(file, parameters)))
     except ExportError as error:
         raise CliError(f"{file}: {error}", REFUSED) from error
     if output is None:

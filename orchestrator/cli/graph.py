@@ -8,7 +8,7 @@ import click
 
 from orchestrator.cli.errors import UNABLE, CliError
 from orchestrator.cli.output import document, note
-from orchestrator.cli.topologies import file_argument, parameters_option, refusals
+from orchestrator.cli.topologies import file_argument, parameters_option
 
 
 @click.command("graph")
@@ -33,8 +33,7 @@ def graph_command(file: Path, parameters: dict[str, str], output: Path | None) -
     form = output.suffix[1:].lower() if output else "svg"
     if form not in FORMATS:
         raise CliError(f"-o {output}: its ending names no format; end it in .svg, .png or .pdf")
-    with refusals():
-        plan = make_plan(load(file, parameters))
+    plan = make_plan(load(file, parameters))
     try:
         drawn = graph(plan, form)
     except GraphError as error:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from contract import retired, verdict
-from orchestrator.cli.output import console, table
+from contract import verdict
+from orchestrator.cli.output import print_result
 from orchestrator.lab import judgement
 
+if TYPE_CHECKING:
+    from reports.judged import Summary
+
 MOST_FAILED = 5  # most failed verdicts, and most reasons for open ones, that are listed
-NAMES = 24  # most characters of the first column; longer names wrap
-BETWEEN = 3  # characters between columns
 SUBJECTS = {"guarantee": "delivery guarantees", "check": "checks of the run"}  # subject -> its words
 MOST_NAMED = 2  # most links that are listed with one reason
 
@@ -24,65 +24,44 @@ def show(directory: Path, page: Path | None, *, failures: bool = True) -> None:
 
     failures: also list the failed link checks; leave them out if warnings have listed them.
     """
-    from rich.text import Text
+    from reports.headline import result
 
-    from reports.headline import headline
-
-    out = console()
-    rows = [list(row) for row in headline(directory)]
-    if len(rows) > 1:
-        shown = fitting(rows, out.width)
-        narrow = [row[:shown] for row in rows]
-        out.print(table(narrow[0], narrow[1:], right=narrow[0][1:]))
-        if more := len(rows[0]) - shown:
-            out.print(Text(f"the report has {more} more columns", style="dim"))
-    for line, style in (*verdicts(directory, failures=failures), *others(directory)):
-        out.print(Text(line, style=style))
-    if page is not None:
-        out.print(Text.assemble(("report: ", "bold"), str(page)), soft_wrap=True)
+    table, judged = result(directory)
+    rows = [list(row) for row in table]
+    lines = [*verdicts(judged, failures=failures), *others(judged)]
+    print_result(rows if len(rows) > 1 else [], lines, f"report: {page}" if page is not None else "")
 
 
-def fitting(rows: list[list[str]], width: int) -> int:
-    """Returns how many columns fit `width` characters without a broken word or figure; two or more."""
-    taken = min(NAMES, max(len(row[0]) for row in rows)) + BETWEEN
-    for number, column in enumerate(list(zip(*rows, strict=True))[1:], 1):
-        taken += max((len(word) for cell in column for word in cell.split()), default=0) + BETWEEN
-        if taken > width and number > 1:
-            return number
-    return len(rows[0])
+def verdicts(judged: Summary, *, failures: bool = True) -> list[tuple[str, str]]:
+    """Returns (line, colour) pairs on the link checks; empty if there are none.
 
-
-def verdicts(directory: Path, *, failures: bool = True) -> list[tuple[str, str]]:
-    """Returns (line, colour) pairs on the link checks; empty if the directory has none.
-
-    The counts come from verdicts.json. Tolerances, reasons of open checks and, with `failures`, failed checks
-    come from proof.json, which each run of a campaign has for itself.
+    failures: also list the failed ones.
     """
-    from reports import judged
-
-    counted = Counter(judged.known(directory).get("proof", {}))
+    counted = Counter(judged.counts.get("proof", {}))
     if not counted:
         return []
-    lines = [(f"link checks: {_counted(counted)}", _colour(counted))]
-    try:
-        proof: list[dict[str, Any]] = retired.objects(
-            "proof.json", json.loads((directory / "proof.json").read_text())
-        )
-    except FileNotFoundError:  # the directory of a campaign, whose runs have it
-        return lines
-    except (OSError, ValueError) as error:
-        return [*lines, (f"  proof.json cannot be read: {error}", "red")]
-    proof = judged.said(directory, "proof", proof, "reason")
+    lines, proof = [(f"link checks: {_counted(counted)}", _colour(counted))], judged.proof
+    if judged.unreadable:
+        return [*lines, (f"  proof.json cannot be read: {judged.unreadable}", "red")]
     lines += [(f"  {line}", "dim") for line in _tolerances(proof)]
     lines += [(f"  {line}", "yellow") for line in _open(proof)]
     failed = [one for one in proof if one["verdict"] == verdict.FAILS][: MOST_FAILED if failures else 0]
-    lines += [
+    return lines + [
         (f"  {one['link']} {one['direction']} {one['quantity']}: {one['reason']}", "red") for one in failed
     ]
-    return lines
 
 
-def _open(proof: list[dict[str, Any]]) -> list[str]:
+def others(judged: Summary) -> list[tuple[str, str]]:
+    """Returns (line, colour) pairs with the numbers of verdicts on guarantees, checks of the run, claims."""
+    return [
+        (f"{SUBJECTS.get(of, f'{of}s')}: {_counted(counted)}", _colour(counted))
+        for of, found in judged.counts.items()
+        if of != "proof"
+        for counted in [Counter(found)]
+    ]
+
+
+def _open(proof: Sequence[dict[str, Any]]) -> list[str]:
     """Returns a line for each reason of verdicts `cannot tell`, with the links; MOST_FAILED lines at most."""
     links: dict[str, list[str]] = {}
     for one in proof:
@@ -106,19 +85,7 @@ def _colour(counted: Counter[str]) -> str:
     return "red" if counted[verdict.FAILS] else "yellow" if counted[verdict.OPEN] else "green"
 
 
-def others(directory: Path) -> list[tuple[str, str]]:
-    """Returns (line, colour) pairs with the numbers of verdicts on guarantees, checks of the run, claims."""
-    from reports import judged
-
-    lines = []
-    for of, found in judged.known(directory).items():
-        if of != "proof":
-            counted = Counter(found)
-            lines.append((f"{SUBJECTS.get(of, f'{of}s')}: {_counted(counted)}", _colour(counted)))
-    return lines
-
-
-def _tolerances(proof: list[dict[str, Any]]) -> list[str]:
+def _tolerances(proof: Sequence[dict[str, Any]]) -> list[str]:
     """Returns a line with the tolerances of each checked quantity: `delay: 4 holds; tolerance 200 us`."""
     found = []
     for quantity in dict.fromkeys(one["quantity"] for one in proof if one.get("tolerance") is not None):

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from orchestrator.cli.errors import DONE, CliError
+from orchestrator.cli.errors import DONE
 from orchestrator.cli.new import write_new
 from orchestrator.cli.output import document, note
-from orchestrator.cli.topologies import refusals
 
 if TYPE_CHECKING:
     from orchestrator.exchange.network import Network
@@ -35,9 +34,8 @@ def graphml_command(file: Path, output: Path | None, hosts: bool) -> None:
     from orchestrator.topology.graphml import topology_text
     from orchestrator.topology.loading import parse, read_bytes
 
-    with refusals():
-        text = topology_text(file.name, read_bytes(file), _lab_name(file), hosts=hosts)
-        parse(str(output or file), text.encode())
+    text = topology_text(file.name, read_bytes(file), _lab_name(file), hosts=hosts)
+    parse(str(output or file), text.encode())
     if output is None:
         document(text, nl=False)
     else:
@@ -72,8 +70,7 @@ def containerlab_command(file: Path, output: Path | None, then_run: bool, stand_
     """
     from orchestrator.exchange.containerlab import read
 
-    with refusals():
-        network = read(file, stand_ins)
+    network = read(file, stand_ins)
     return imported(network, output, then_run)
 
 
@@ -102,8 +99,7 @@ def mininet_command(
     """
     from orchestrator.exchange.mininet import read
 
-    with refusals():
-        network = read(file, arguments, stop_at_start, not no_sandbox)
+    network = read(file, arguments, stop_at_start, not no_sandbox)
     return imported(network, output, then_run)
 
 
@@ -118,8 +114,7 @@ def kathara_command(lab: Path, output: Path | None, then_run: bool) -> int:
     """
     from orchestrator.exchange.kathara import read
 
-    with refusals():
-        network = read(lab)
+    network = read(lab)
     return imported(network, output, then_run)
 
 
@@ -134,8 +129,7 @@ def core_command(file: Path, output: Path | None, then_run: bool) -> int:
     """
     from orchestrator.exchange.core import read
 
-    with refusals():
-        network = read(file)
+    network = read(file)
     return imported(network, output, then_run)
 
 
@@ -152,8 +146,7 @@ def gns3_command(file: Path, output: Path | None, then_run: bool, stand_ins: boo
     """
     from orchestrator.exchange.gns3 import read
 
-    with refusals():
-        network = read(file, stand_ins)
+    network = read(file, stand_ins)
     return imported(network, output, then_run)
 
 
@@ -170,8 +163,7 @@ def netlab_command(file: Path, output: Path | None, then_run: bool, stand_ins: b
     """
     from orchestrator.exchange.netlab import read
 
-    with refusals():
-        network = read(file, stand_ins)
+    network = read(file, stand_ins)
     return imported(network, output, then_run)
 
 
@@ -191,8 +183,7 @@ def compose_command(
     """
     from orchestrator.exchange.compose import read
 
-    with refusals():
-        network = read(file, images, runtime)
+    network = read(file, images, runtime)
     return imported(network, output, then_run)
 
 
@@ -207,8 +198,7 @@ def mahimahi_command(file: Path, output: Path | None, then_run: bool) -> int:
     """
     from orchestrator.exchange.mahimahi import read
 
-    with refusals():
-        network = read(file)
+    network = read(file)
     return imported(network, output, then_run)
 
 
@@ -222,18 +212,16 @@ def imported(network: Network, output: Path | None, then_run: bool) -> int:
 
     file = output or Path(f"{network.name}.yaml")
     try:
-        with refusals():
-            written = write(network, str(file))
-    except CliError:
+        written = write(network, str(file))
+    except TopologyError:
         _listed(network.left, network.changed)
         raise
     write_new(file, written.text)
     joined = len(network.wires) + len(network.lans) + len(network.lines)
     note(f"{file}: {len(network.machines)} nodes, {joined} links and segments from {network.tool}")
     _listed(network.left, written.changed)
-    with refusals():
-        if written.problems:
-            raise TopologyError(written.problems)
+    if written.problems:
+        raise TopologyError(written.problems)
     if not then_run:
         note(f"`vnet run {file}` runs it, `vnet up {file}` keeps it up")
         return DONE

@@ -13,7 +13,7 @@ from orchestrator.cli import completing
 from orchestrator.cli.control import payload
 from orchestrator.cli.errors import USAGE, CliError
 from orchestrator.cli.output import print_json
-from orchestrator.cli.running import asked, connect, find, names
+from orchestrator.cli.running import asked, connect, find
 
 TEMPLATES = ("{{", "{%", "{#")
 
@@ -47,7 +47,9 @@ def inventory_command(lab: str | None, _list: bool, node: str | None) -> None:
 
 def _only() -> str:
     """Returns the name of the running lab; CliError unless exactly one runs."""
-    running = names()
+    from orchestrator.lab.cleanup import running_labs
+
+    running = running_labs()
     if len(running) == 1:
         return running[0]
     if not running:

@@ -1,9 +1,12 @@
-"""Prints the progress of parallel runs: start and end of each run, and every 10 s the phase of all."""
+"""Shows the runs of a campaign: the progress of one run after the other, or, if they are parallel, a line for
+the start and end of each and every 10 s the phases of all.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from types import SimpleNamespace
 from typing import Any
 
@@ -98,3 +101,82 @@ class JobsView:
 
     def _say(self, text: str) -> None:
         self._write(f"{duration(self._clock() - self._began):>12}  {text}")
+
+
+class CellView:
+    """Shows the progress of cells that run one after another, below a line with the name of each."""
+
+    def __init__(self) -> None:
+        from orchestrator.cli.progress import Progress
+        from orchestrator.cli.views import View, view
+
+        self._make = view
+        self._progress = Progress
+        self._display = ExitStack()  # closes the progress display of the running cell
+        self._shown: View | None = None
+        self._why = ""
+        self._left = 0
+        self._began = 0.0
+        self._took: list[float] = []  # seconds that each complete cell took since this command began
+        self.printed: set[str] = set()  # cells whose error or reason for doubt was printed
+
+    def __call__(self, event: dict[str, Any]) -> None:
+        """Shows an event of the campaign or of the running cell."""
+        kind = event.get("event")
+        if kind == "cell":
+            self._left = event["total"] - event["number"] + 1
+            note(f"[{event['number']}/{event['total']}] {event['cell']}")
+        elif kind == "waits":
+            note(event["text"])
+        elif kind == "plan":
+            self._open(event)
+        elif kind == "cell-end":
+            errors = self._close()
+            note(self._ended(event, errors))
+        elif self._shown is not None:
+            self._shown(event)
+
+    def _open(self, event: dict[str, Any]) -> None:
+        from orchestrator.cli.progress import duration, planned
+
+        expected = planned(event["plan"], event.get("time", "real"), "reduce")
+        if event["why"] != self._why:
+            self._why = event["why"]
+            note(f"kernel: {self._why}")
+        if self._each_s is None:  # other phases are known after the first run
+            least = duration(self._left * sum(expected.length_s.values()))
+            note(f"{self._left} runs, at least {least} if all are like this one")
+        self._began = time.monotonic()
+        self._shown = self._display.enter_context(self._make(expected, transient=True))
+
+    def _ended(self, event: dict[str, Any], errors: tuple[str, ...]) -> str:
+        """Returns a line on how a cell ended and how long the others will take.
+
+        `errors` are the errors of the cell that were printed; if they are its reason, the line leaves it out.
+        """
+        from orchestrator.cli.progress import duration
+
+        took = time.monotonic() - self._began
+        if event["state"] != "complete" or event.get("suspect"):
+            self.printed.add(event["cell"])
+        if event["state"] != "complete":
+            why = event["error"] or "stopped by the user"
+            reason = "" if errors and why == "; ".join(errors) else f": {why}"
+            return f"  {event['state']} after {duration(took)}{reason}"
+        self._took.append(took)
+        left = self._left - 1
+        rest = f"; {left} left, about {duration(left * self._each_s)}" if left and self._each_s else ""
+        suspect = f"\n  suspect: {event['suspect']}" if event.get("suspect") else ""
+        return f"  complete in {duration(took)}{rest}{suspect}"
+
+    @property
+    def _each_s(self) -> float | None:
+        return sum(self._took) / len(self._took) if self._took else None
+
+    def _close(self) -> tuple[str, ...]:
+        """Ends the cell's progress display; returns the errors that it printed."""
+        if self._shown is None:
+            return ()
+        self._display.close()
+        errors, self._shown = self._shown.progress.errors, None
+        return errors

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-from orchestrator.cli.errors import CliError
+from orchestrator.cli.errors import CliError, expected
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -38,8 +38,9 @@ def judged(junit: Path | None, topology: Path) -> Iterator[Callable[[Path], None
     _put(junit, unfinished(topology.stem, "has not come to its end"))
     try:
         yield lambda directory: _put(junit, _verdicts(directory, topology))
-    except CliError as error:
-        _put(junit, unfinished(topology.stem, error.text))
+    except Exception as error:
+        known = expected(error)
+        _put(junit, unfinished(topology.stem, known.text if known else str(error)))
         raise
 
 

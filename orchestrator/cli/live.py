@@ -20,12 +20,12 @@ from orchestrator.cli.progress import (
     duration,
     event_text,
     fold,
+    left_words,
     share,
     signal_text,
     traffic,
     warning_text,
 )
-from orchestrator.cli.remaining import left_words
 
 
 class LiveView:

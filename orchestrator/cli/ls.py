@@ -9,7 +9,6 @@ import click
 
 from orchestrator.cli.control import Control, ControlError
 from orchestrator.cli.output import console, json_option, note, print_json, table
-from orchestrator.cli.running import names
 
 
 @click.command("ls")
@@ -20,7 +19,9 @@ def ls_command(as_json: bool) -> None:
     \b
     Example:  vnet ls
     """
-    found = [about(name) for name in names()]
+    from orchestrator.lab.cleanup import running_labs
+
+    found = [about(name) for name in running_labs()]
     if as_json:
         print_json(found)
     elif not found:
@@ -61,5 +62,5 @@ def _state(answer: dict[str, Any]) -> str:
 
     if not answer["ready"]:
         return "starting"
-    measuring = answer["state"] == "running" and manifest.read(Path(answer["run_dir"])).get("t0_ns")
+    measuring = answer["state"] == "running" and manifest.load(Path(answer["run_dir"])).t0_ns
     return f"running: {answer['phase']}" if measuring else "up"

@@ -18,7 +18,7 @@ import traceback
 import click
 from click.shell_completion import CompletionItem
 
-from orchestrator.cli.errors import DONE, FAILED, INTERRUPTED, CliError
+from orchestrator.cli.errors import DONE, FAILED, INTERRUPTED, CliError, expected
 from orchestrator.cli.output import say
 from orchestrator.project import keep_others_out
 
@@ -190,9 +190,9 @@ def _failed(error: Exception) -> int:
     if isinstance(error, click.ClickException):
         error.show()
         return error.exit_code
-    if isinstance(error, CliError):
-        say(error.text, err=True)
-        return error.status
+    if (known := expected(error)) is not None:
+        say(known.text, err=True)
+        return known.status
     if isinstance(error, OSError) and error.strerror and (error.filename or error.errno == errno.ENOSPC):
         remedy = (REMEDIES | SHORT).get(error.errno or 0)
         said = f"{error.filename or 'standard output'}: {error.strerror}"
@@ -200,6 +200,9 @@ def _failed(error: Exception) -> int:
         return FAILED
     if (short := _short_of(error)) in SHORT:
         say(f"this machine: {os.strerror(short)}; {SHORT[short]}", err=True)
+        return FAILED
+    if isinstance(error, OSError) and error.strerror:
+        say(f"vnet: {error.strerror}", err=True)
         return FAILED
     return _internal(error)
 

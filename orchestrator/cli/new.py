@@ -9,7 +9,6 @@ import click
 
 from orchestrator.cli.errors import USAGE, CliError
 from orchestrator.cli.output import note
-from orchestrator.cli.topologies import refusals
 
 TRAFFIC = click.Choice(["request", "transfer", "ping"])
 
@@ -45,8 +44,7 @@ def new_command(
     )
     file = output or Path(f"{asked.name}.yaml")
     text = first_topology(asked)
-    with refusals():
-        make_plan(parse(str(file), text.encode()))
+    make_plan(parse(str(file), text.encode()))
     write_new(file, text)
     note(f"{file}: written; `vnet run {file}` runs it, `vnet explain KEY` explains its keys")
 

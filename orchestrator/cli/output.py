@@ -12,10 +12,13 @@ import click
 from orchestrator.language.terminal import escaped, printable
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.console import Console, ConsoleOptions, RenderableType
+    from rich.segment import Segment
     from rich.table import Table
     from rich.text import Text
 
+NAMES = 24  # most characters of the first column; longer names wrap
+BETWEEN = 3  # characters between two columns
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON.")
 
 
@@ -36,7 +39,20 @@ def document(text: str, *, nl: bool = True) -> None:
 
 def console(*, stderr: bool = False) -> Console:
     """Returns a rich console; in a pipe it is 200 characters wide, so that tables fit."""
-    from orchestrator.cli.plain_words import PlainWords
+    from rich.console import Console
+
+    class PlainWords(Console):
+        """A rich console that escapes control characters of texts, but keeps those of its own styles."""
+
+        def render(
+            self, renderable: RenderableType, options: ConsoleOptions | None = None
+        ) -> Iterable[Segment]:
+            for segment in super().render(renderable, options):
+                yield segment if segment.control else segment._replace(text=printable(segment.text))
+
+        def on_broken_pipe(self) -> None:
+            """Raises BrokenPipeError, which main.py handles; rich would end the process."""
+            raise BrokenPipeError
 
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() else 200
@@ -63,6 +79,34 @@ def table(
     for row in rows:
         made.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
     return made
+
+
+def print_result(rows: list[list[str]], lines: Iterable[tuple[str, str]], last: str) -> None:
+    """Prints a table (head first, as many columns as fit), lines with their styles, and a last line."""
+    from rich.text import Text
+
+    out = console()
+    if rows:
+        shown = fitting(rows, out.width)
+        narrow = [row[:shown] for row in rows]
+        out.print(table(narrow[0], narrow[1:], right=narrow[0][1:]))
+        if more := len(rows[0]) - shown:
+            out.print(Text(f"the report has {more} more columns", style="dim"))
+    for line, style in lines:
+        out.print(Text(line, style=style))
+    if last:
+        name, colon, value = last.partition(": ")
+        out.print(Text.assemble((name + colon, "bold"), value), soft_wrap=True)
+
+
+def fitting(rows: list[list[str]], width: int) -> int:
+    """Returns how many columns fit `width` characters without a broken word or figure; two or more."""
+    taken = min(NAMES, max(len(row[0]) for row in rows)) + BETWEEN
+    for number, column in enumerate(list(zip(*rows, strict=True))[1:], 1):
+        taken += max((len(word) for cell in column for word in cell.split()), default=0) + BETWEEN
+        if taken > width and number > 1:
+            return number
+    return len(rows[0])
 
 
 def note(text: str) -> None:

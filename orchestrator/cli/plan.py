@@ -14,7 +14,6 @@ from orchestrator.cli.topologies import (
     hosts_option,
     lab_option,
     parameters_option,
-    refusals,
     seed_option,
     time_option,
 )
@@ -65,9 +64,8 @@ def plan_command(
     from orchestrator.plan.render import render
     from orchestrator.topology import load
 
-    with refusals():
-        plan = make_plan(load(file, parameters, hosts), lab, seed)
-        fits_in(time_mode)(plan)
+    plan = make_plan(load(file, parameters, hosts), lab, seed)
+    fits_in(time_mode)(plan)
     if bounds:
         _bounds(
             plan,

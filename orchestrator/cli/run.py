@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from orchestrator.cli.errors import DONE, FAILED, INTERRUPTED, SUSPECT, UNABLE, UNTOLD, USAGE, CliError
+from orchestrator.cli.errors import DONE, FAILED, INTERRUPTED, SUSPECT, UNTOLD, USAGE, CliError
 from orchestrator.cli.junit import judged, junit_option
 from orchestrator.cli.output import json_option, note, print_json
-from orchestrator.cli.topologies import (
-    Place,
-    lab_options,
-    refusals,
-    refuse_host_clock,
-    refuse_to_stay,
-)
+from orchestrator.cli.topologies import lab_options, refuse_to_stay
+from orchestrator.run.directories import Place
 
 if TYPE_CHECKING:
     from orchestrator.cli.progress import Progress
@@ -65,96 +60,56 @@ def run_command(
     """
     if keep:
         refuse_to_stay(time_mode, "--keep")
-    refuse_host_clock(time_mode, kernel)
     if raw and junit:
         raise CliError("--raw --junit: verdicts need the tables; leave out one of the two", USAGE)
     from orchestrator.kernel.ahead import look_ahead
 
     look_ahead(kernel if time_mode == "real" else "")
+    from orchestrator.cli.headlines import show
     from orchestrator.cli.progress import planned
     from orchestrator.cli.views import view
-    from orchestrator.run.prepare import Request, prepare
+    from orchestrator.run.prepare import Request, begin
     from orchestrator.run.run import execute
 
-    with judged(junit, file) as judge, failures():
-        prepared = prepare(Request(file, parameters, seed, kernel, lab, time_mode, hosts=hosts), place.disk)
-        free(prepared.plan.lab)
-        run_dir = place.run_dir(prepared.plan.lab)
-        introduce(prepared, run_dir)
+    with judged(junit, file) if junit else nullcontext() as judge:
+        prepared, run_dir = begin(Request(file, parameters, seed, kernel, lab, time_mode, hosts=hosts), place)
+        note(introduction(prepared, run_dir))
         with view(planned(prepared.plan, time_mode, "teardown" if raw else "report")) as shown:
             outcome = execute(prepared, run_dir, shown, keep=keep, tables=not raw)
-        judge(outcome.run_dir)
+        if judge:
+            judge(outcome.run_dir)
     if as_json:
         print_json(as_data(outcome))
     else:
-        conclude(outcome, keep, prepared.plan.lab, shown.progress)
+        if outcome.page is not None:
+            show(outcome.run_dir, outcome.page, failures=False)
+        if said := conclusion(outcome, keep, prepared.plan.lab, shown.progress):
+            note(said)
     return status_of(outcome, strict)
 
 
-def expected() -> tuple[type[Exception], ...]:
-    """Returns the exceptions whose text is for the user; call it after a failure, since it imports much."""
-    from capture.errors import CaptureError
-    from orchestrator.kernel.protocol import KernelError
-    from orchestrator.lab.errors import LabError
-    from orchestrator.run.directories import RunError
-    from orchestrator.run.teardown import TeardownError
-    from reports.errors import RunDirectoryError
-
-    return KernelError, LabError, RunError, TeardownError, CaptureError, RunDirectoryError
-
-
-@contextmanager
-def failures() -> Iterator[None]:
-    """Turns expected failures of preparing and running a lab into a CliError with its exit status."""
-    from orchestrator.kernel.protocol import NoKernel
-
-    try:
-        with refusals():
-            yield
-    except NoKernel as error:
-        raise CliError(str(error), UNABLE) from error
-    except OSError as error:
-        raise CliError(f"{error.filename or 'vnet'}: {error.strerror or error}") from error
-    except expected() as error:
-        raise CliError(str(error)) from error
-
-
-def free(lab: str) -> None:
-    """Raises CliError if a lab of that name runs here; to be called before a run directory is made."""
-    from orchestrator.cli.running import names
-
-    if lab in names():
-        raise CliError(
-            f"lab {lab}: runs already; `vnet down {lab}` ends it, --lab NAME gives this one another name"
-        )
-
-
-def introduce(prepared: Prepared, run_dir: Path) -> None:
-    """Prints the lab with its seed and parameters, its kernel with the reason, and the run directory."""
+def introduction(prepared: Prepared, run_dir: Path) -> str:
+    """Returns lines on lab, seed, parameters, kernel with the reason for it, and run directory."""
     plan = prepared.plan
     values = " ".join(f"{name}={value}" for name, value in plan.parameters.items())
     nodes = f"{len(plan.nodes)} node{'s' * (len(plan.nodes) != 1)}"
-    note(f"{plan.lab}: {nodes}, seed {plan.seed}{', ' + values if values else ''}")
-    note(f"kernel: {prepared.why}")
-    note(f"run: {run_dir}")
+    lab = f"{plan.lab}: {nodes}, seed {plan.seed}{', ' + values if values else ''}"
+    return f"{lab}\nkernel: {prepared.why}\nrun: {run_dir}"
 
 
-def conclude(outcome: Outcome, keep: bool, lab: str, shown: Progress) -> None:
-    """Prints the results of a run, and the warnings and errors that `shown` has not printed."""
-    from orchestrator.cli.headlines import show
+def conclusion(outcome: Outcome, keep: bool, lab: str, shown: Progress) -> str:
+    """Returns lines on how the run ended, with the warnings and errors that `shown` has not printed."""
     from orchestrator.cli.progress import warning_text
 
-    if outcome.page is not None:
-        show(outcome.run_dir, outcome.page, failures=False)
-    for text in dict.fromkeys(map(warning_text, outcome.warnings)):
-        if text not in shown.warnings:
-            note(f"warning: {text}")
+    texts = dict.fromkeys(map(warning_text, outcome.warnings))
+    lines = [f"warning: {text}" for text in texts if text not in shown.warnings]
     if outcome.suspect:
-        note("suspect: look at the warnings before you trust these figures")
+        lines.append("suspect: look at the warnings before you trust these figures")
     if outcome.state != "complete":
-        note(f"{ending(outcome, shown.errors)}\nall that was written is in {outcome.run_dir}")
+        lines += [ending(outcome, shown.errors), f"all that was written is in {outcome.run_dir}"]
     elif keep:
-        note(f"lab {lab} stays up: `vnet shell {lab} NODE` looks in, `vnet down {lab}` ends it")
+        lines.append(f"lab {lab} stays up: `vnet shell {lab} NODE` looks in, `vnet down {lab}` ends it")
+    return "\n".join(lines)
 
 
 def ending(outcome: Outcome, errors: tuple[str, ...]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import getpass
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,28 +25,14 @@ class Running:
         return self.state_dir / "control.sock"
 
 
-def names() -> list[str]:
-    """Returns the names of this user's labs: those with a state directory, running or not.
-
-    For root, also those of which only other remains are left, unless VNET_STATE_DIR is set: such remains may
-    belong to labs with another state directory.
-    """
-    from orchestrator.lab.cleanup import labs
-    from orchestrator.lab.state import is_state, state_root
-
-    if os.geteuid() == 0 and "VNET_STATE_DIR" not in os.environ:
-        return labs()
-    root = state_root()  # labs of ordinary users leave nothing outside this directory
-    return sorted(d.name for d in root.iterdir() if is_state(d)) if root.is_dir() else []
-
-
 def find(lab: str) -> Running:
     """Returns the lab of that name; raises CliError with the names of all labs if it does not exist."""
+    from orchestrator.lab.cleanup import running_labs
     from orchestrator.lab.state import state_root
 
     running = Running(lab, state_root() / lab)
     if not (running.state_dir / "lab.json").exists():
-        there = ", ".join(names())
+        there = ", ".join(running_labs())
         raise CliError(
             f"lab {lab}: no such lab runs here; "
             + (f"running: {there}" if there else "`vnet up FILE` starts one")

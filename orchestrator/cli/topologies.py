@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
-from orchestrator.cli.errors import REFUSED, USAGE, CliError
+from orchestrator.cli.errors import USAGE, CliError
 from orchestrator.language.kernels import LISTED, NAMES, WORDS
+from orchestrator.run.directories import Place
 
 if TYPE_CHECKING:
     from contract.plan import Plan
@@ -23,6 +22,19 @@ RESULTS = "results"
 file_argument = click.argument("file", type=click.Path(path_type=Path))
 
 
+def read_by(name: str, read: Callable[[Any], Any]) -> Callable[[F], F]:
+    """Returns a decorator that passes the value of the option `name` through `read`."""
+
+    def decorate(command: F) -> F:
+        @functools.wraps(command)
+        def called(*arguments: Any, **named: Any) -> Any:
+            return command(*arguments, **{**named, name: read(named[name])})
+
+        return cast(F, called)
+
+    return decorate
+
+
 def parameters_option(command: F) -> F:
     """Adds the option `-p NAME=VALUE`, which may be repeated; the command gets a dictionary `parameters`."""
     option = click.option(
@@ -31,10 +43,9 @@ def parameters_option(command: F) -> F:
         "parameters",
         multiple=True,
         metavar="NAME=VALUE",
-        callback=_pairs,
         help="Set a parameter of the file; may be given several times.",
     )
-    return option(command)
+    return option(read_by("parameters", pairs_of)(command))
 
 
 def seed_option(command: F) -> F:
@@ -56,23 +67,24 @@ def hosts_option(command: F) -> F:
 
 def named_hosts(what: str) -> Callable[[F], F]:
     """Returns a decorator that adds the option `--hosts` with the help `what`; empty tuple without it."""
-    return click.option(
+    option = click.option(
         "--hosts",
         metavar="NAME,NAME...",
         default="",
-        callback=_hosts,
         help=f"{what}: names of inventory/hosts.yml ($VNET_INVENTORY), or all.",
     )
+    return lambda command: option(read_by("hosts", _hosts)(command))
 
 
-def _hosts(_context: click.Context, _option: click.Parameter, given: str) -> tuple[str, ...]:
+def _hosts(given: str) -> tuple[str, ...]:
     names = [name.strip() for name in given.split(",")] if given else []
     if not all(names) or len(set(names)) < len(names):
         raise CliError(f'--hosts "{given}": names hosts once each, for example --hosts lab1,lab2', USAGE)
     return tuple(names)
 
 
-def _pairs(_context: click.Context, _option: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
+def pairs_of(given: tuple[str, ...]) -> dict[str, str]:
+    """Returns the names and values of NAME=VALUE texts; CliError for a text of another form."""
     pairs: dict[str, str] = {}
     for text in given:
         name, sign, value = text.partition("=")
@@ -86,29 +98,18 @@ def _pairs(_context: click.Context, _option: click.Parameter, given: tuple[str, 
     return pairs
 
 
-@contextmanager
-def refusals() -> Iterator[None]:
-    """Turns TopologyError into a CliError that lists the mistakes, with exit status 3 (REFUSED)."""
-    from orchestrator.topology import TopologyError
-
-    try:
-        yield
-    except TopologyError as error:
-        raise CliError("\n".join(str(problem) for problem in error.problems), REFUSED) from error
-
-
 def kernel_option(command: F) -> F:
     """Adds the option `--kernel`; its help does not list the kernel `fake`, which is for tests."""
     return click.option(
         "--kernel",
         default="auto",
         metavar=f"[{'|'.join(LISTED)}|ssh://[USER@]HOST[:PORT]]",
-        callback=_kernel,
         help="Kernel that the lab runs in; auto: the first that can; ssh: that machine's.",
-    )(command)
+    )(read_by("kernel", known_kernel)(command))
 
 
-def _kernel(_context: click.Context, _option: click.Parameter, given: str) -> str:
+def known_kernel(given: str) -> str:
+    """Returns the kernel that `--kernel` names; CliError if there is none of that name."""
     if given.startswith("ssh:"):
         return _machine(given)
     if given not in NAMES:
@@ -169,25 +170,6 @@ def refuse_host_clock(time_mode: str, kernel: str) -> None:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """The place of a run or campaign: the directory `out` or, if that is None, a new one below `results`."""
-
-    out: Path | None
-    results: Path
-
-    @property
-    def disk(self) -> Path:
-        """A path on the file system that the run or campaign writes to."""
-        return self.out or self.results
-
-    def run_dir(self, lab: str) -> Path:
-        """Makes the directory of a new run of the lab and returns it; RunError if it cannot be made."""
-        from orchestrator.run.directories import named_run_dir, new_run_dir
-
-        return named_run_dir(self.out) if self.out else new_run_dir(self.results / lab)
-
-
 def place_options(below: str) -> Callable[[F], F]:
     """Returns a decorator that adds `--out` and `--results`; the command receives a Place.
 
@@ -215,9 +197,16 @@ def place_options(below: str) -> Callable[[F], F]:
 
 def lab_options(command: F) -> F:
     """Adds the argument FILE and the options that all commands that make a lab have."""
+
+    @functools.wraps(command)
+    def called(*arguments: Any, time_mode: str, kernel: str, **named: Any) -> Any:
+        refuse_host_clock(time_mode, kernel)
+        return command(*arguments, time_mode=time_mode, kernel=kernel, **named)
+
+    made = cast(F, called)
     for option in (
         hosts_option, lab_option, place_options("LAB/TIME"), time_option, kernel_option, seed_option,
         parameters_option, file_argument,
     ):  # fmt: skip
-        command = option(command)
-    return command
+        made = option(made)
+    return made

@@ -8,12 +8,9 @@ import click
 
 from orchestrator.cli.errors import DONE, FAILED, INTERRUPTED
 from orchestrator.cli.output import json_option, note, print_json
-from orchestrator.cli.run import failures, free, introduce
-from orchestrator.cli.topologies import (
-    Place,
-    lab_options,
-    refuse_to_stay,
-)
+from orchestrator.cli.run import introduction
+from orchestrator.cli.topologies import lab_options, refuse_to_stay
+from orchestrator.run.directories import Place
 
 
 @click.command("up")
@@ -41,17 +38,14 @@ def up_command(
     look_ahead(kernel)
     from orchestrator.cli.progress import rising
     from orchestrator.cli.views import view
-    from orchestrator.run.prepare import Request, prepare
+    from orchestrator.run.prepare import Request, begin
     from orchestrator.run.run import bring_up
 
-    with failures():
-        prepared = prepare(Request(file, parameters, seed, kernel, lab, hosts=hosts), place.disk)
-        name = prepared.plan.lab
-        free(name)
-        run_dir = place.run_dir(name)
-        introduce(prepared, run_dir)
-        with view(rising(prepared.plan)) as shown:
-            followed = bring_up(prepared, run_dir, shown)
+    prepared, run_dir = begin(Request(file, parameters, seed, kernel, lab, hosts=hosts), place)
+    name = prepared.plan.lab
+    note(introduction(prepared, run_dir))
+    with view(rising(prepared.plan)) as shown:
+        followed = bring_up(prepared, run_dir, shown)
     up, error = followed.last is not None, "; ".join(followed.errors) or None
     printed = "failed to come up" if shown.progress.errors else error  # the view has printed the lab's errors
     if as_json:

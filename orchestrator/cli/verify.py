@@ -9,7 +9,6 @@ import click
 
 from orchestrator.cli.errors import DONE, FAILED, CliError
 from orchestrator.cli.output import json_option, note, print_json, say
-from orchestrator.cli.run import failures
 
 if TYPE_CHECKING:
     from orchestrator.verify.verify import Comparison
@@ -30,22 +29,20 @@ def verify_command(directory: Path, as_json: bool) -> int:
     \b
     Example:  vnet verify results/pair/20260131T120000
     """
-    from contract.codec import from_json
-    from contract.plan import Plan
+    from contract.rundir import read_plan
     from orchestrator.cli.progress import planned
     from orchestrator.cli.views import view
     from orchestrator.verify.verify import VerifyError, recorded, verify
 
-    with failures():
-        try:
-            if not repeats(directory):
-                return _of_seal(directory, as_json)
-            recorded(directory)
-            plan = from_json(Plan, (directory / "plan.json").read_text())
-            with view(planned(plan, "virtual", "reduce"), transient=True) as shown:
-                verdict = verify(directory.resolve(), shown, _inputs)
-        except VerifyError as error:
-            raise CliError(str(error)) from error
+    try:
+        if not repeats(directory):
+            return _of_seal(directory, as_json)
+        recorded(directory)
+        plan = read_plan(directory)
+        with view(planned(plan, "virtual", "reduce"), transient=True) as shown:
+            verdict = verify(directory.resolve(), shown, _inputs)
+    except VerifyError as error:
+        raise CliError(str(error)) from error
     if as_json:
         print_json(as_data(directory, verdict))
     else:
@@ -88,7 +85,7 @@ def repeats(directory: Path) -> bool:
     """Whether the run was in virtual time; also True without a manifest, which `recorded` then refuses."""
     from contract import manifest
 
-    return manifest.read(directory).get("time", "virtual") == "virtual"
+    return manifest.load(directory).time in ("", "virtual")
 
 
 def _of_seal(directory: Path, as_json: bool) -> int:

@@ -1,31 +1,68 @@
-"""Chooses the progress display on standard error: live on a terminal, plain lines in a pipe."""
+"""Chooses the progress display on standard error: live on a terminal, plain lines with a time in a pipe."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
-from typing import Any, Protocol, Self
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Protocol
 
-from orchestrator.cli.output import console, say
-from orchestrator.cli.plain import PlainView
-from orchestrator.cli.progress import Progress
+from orchestrator.cli.output import console, note
+from orchestrator.cli.progress import Progress, fold, line, status
+
+EVERY_S = 5.0
 
 
 class View(Protocol):
-    """A progress display: shows the events that it is called with, and lines, while its context lasts."""
+    """A progress display: shows the events that it is called with, and lines."""
 
     progress: Progress
 
-    def __enter__(self) -> Self: ...
-    def __exit__(self, *_: object) -> None: ...
     def __call__(self, event: Mapping[str, Any]) -> None: ...
     def say(self, text: str) -> None: ...
 
 
-def view(progress: Progress, *, transient: bool = False) -> View:
+@contextmanager
+def view(progress: Progress, *, transient: bool = False) -> Iterator[View]:
     """Returns the progress display for standard error; `transient`: a live one is removed at its end."""
-    if sys.stderr.isatty():
-        from orchestrator.cli.live import LiveView
+    if not sys.stderr.isatty():
+        yield PlainView(progress, note)
+        return
+    from orchestrator.cli.live import LiveView
 
-        return LiveView(progress, console(stderr=True), transient=transient)
-    return PlainView(progress, lambda line: say(line, err=True))
+    with LiveView(progress, console(stderr=True), transient=transient) as shown:
+        yield shown
+
+
+class PlainView:
+    """Passes lines on the progress of a lab to `write`; `clock` gives seconds."""
+
+    def __init__(
+        self, progress: Progress, write: Callable[[str], None], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.progress = progress
+        self._write = write
+        self._clock = clock
+        self._began = clock()
+        self._last = float("-inf")
+
+    def __call__(self, event: Mapping[str, Any]) -> None:
+        """Updates the progress by an event of the lab.
+
+        Writes a line if the event needs one, and the current phase after EVERY_S without a line.
+        """
+        now = self._clock() - self._began
+        before, self.progress = self.progress, fold(self.progress, event, now)
+        text = line(before, self.progress, event, now)
+        if not text and now - self._last >= EVERY_S:
+            text = status(self.progress, now)
+        if text:
+            self._last = now
+            self.say(text)
+
+    def say(self, text: str) -> None:
+        """Writes the text with the seconds since the start before its first line."""
+        first, *rest = text.splitlines() or [""]
+        stamp = f"{self._clock() - self._began:8.1f} s  "
+        self._write("\n".join([stamp + first, *(" " * len(stamp) + line for line in rest)]))

@@ -15,10 +15,10 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import IO, Any
+from typing import IO
 
 from orchestrator.kernel.facts import host_facts
 from orchestrator.kernel.lab_command import LIGHT, environment
@@ -95,45 +95,13 @@ def take(
     return None
 
 
-class Loading:
-    """Passes events on to `observe` and, in the phase `collect`, begins to import the modules that reduce a
-    run and report on it.
+def load_reports() -> None:
+    """Imports the modules that reduce a run and report on it; raises the error of the import.
 
-    The import takes a second of a core, which would disturb a scenario; in this phase the load has ended.
+    The import takes a second of a core, which would disturb a scenario, but not the end of a lab.
     """
-
-    def __init__(self, observe: Callable[[dict[str, Any]], None]) -> None:
-        self._observe = observe
-        self._thread: threading.Thread | None = None
-        self._failure: BaseException | None = None
-
-    def __call__(self, event: dict[str, Any]) -> None:
-        if event.get("phase") == "collect" and self._thread is None:
-            self._thread = threading.Thread(target=self._load)
-            self._thread.start()
-        self._observe(event)
-
-    def join(self) -> None:
-        """Waits for the importing thread, because two threads that import the same modules may each get a
-        half-loaded one.
-        """
-        if self._thread is not None:
-            self._thread.join()
-
-    def check(self) -> None:
-        """Raises the error of the import if it failed, since another import of the half-loaded library would
-        raise a misleading one.
-        """
-        if self._failure is not None:
-            raise self._failure
-
-    def _load(self) -> None:
-        try:
-            for name in ("capture.reduce", "reports.report"):
-                importlib.import_module(name)
-        except BaseException as failure:
-            self._failure = failure
-            return
-        # An error here (a panic of a library, too) occurs again where its result is needed: reported there.
-        with suppress(BaseException):
-            importlib.import_module("reports.figures.drawing").wake()
+    for name in ("capture.reduce", "reports.report"):
+        importlib.import_module(name)
+    # An error here (a panic of a library, too) occurs again where its result is needed: reported there.
+    with suppress(BaseException):
+        importlib.import_module("reports.figures.drawing").wake()

@@ -16,7 +16,7 @@ from orchestrator.kernel import ahead
 from orchestrator.kernel.process import send
 from orchestrator.kernel.protocol import KernelError
 from orchestrator.lab import dead
-from orchestrator.lab.state import owned
+from orchestrator.lab.state import Owned
 
 POLL_S = 0.02
 LOG_LINES = 20
@@ -29,13 +29,14 @@ class DetachedLab:
     def __init__(
         self,
         process: subprocess.Popen[bytes],
+        identity: Owned,
         output: IO[bytes],
         control: Path,
         logs: Sequence[Path],
         kill: Callable[[int], None] | None = None,
     ) -> None:
         self.process = process
-        self.identity = owned("lab", process.pid)
+        self.identity = identity
         self._output = output
         self._control = control
         self._kill = kill
@@ -160,6 +161,6 @@ def spawn(
             start_new_session=True,
             cwd="/",
         )
-    dead.note_owner(run_dir, process.pid)
+    identity = dead.note_owner(run_dir, process.pid)
     reader = (raw / "progress.jsonl").open("rb", buffering=0)
-    return DetachedLab(process, reader, control, [raw / log for log in logs], kill)
+    return DetachedLab(process, identity, reader, control, [raw / log for log in logs], kill)

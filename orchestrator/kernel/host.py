@@ -1,4 +1,6 @@
-"""Lab kernel `host`: the machine's own kernel, for root, if it meets the plan's needs."""
+"""Lab kernels on this machine: `host`, the machine's own kernel, for root, if it meets the plan's needs; and
+`fake`, for tests.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +10,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Self
 
-from contract import codec
+from contract import rundir
 from contract.plan import Plan
 from orchestrator.kernel import detached, lab_command, limits, virtual_machines
 from orchestrator.kernel.facts import HostFacts, host_facts
-from orchestrator.kernel.machine import machine
 from orchestrator.kernel.needs import Needs, needs_of, netem_placed
 from orchestrator.kernel.protocol import Fit, LabKernel, Launch, Missing, Wish
+from orchestrator.plan.nics import uses_nics
 
 ROOT_REMEDY = "run as root"
 MODULE_REMEDY = "install a kernel that has it (linux-image-amd64 of Debian does)"
@@ -47,6 +49,7 @@ class HostKernel(LabKernel):
         images: Callable[[Plan], list[Missing]] = virtual_machines.missing_images,
     ) -> None:
         self.facts = host_facts() if facts is None else facts
+        self.described = f"host (Linux {self.facts.kernel})"
         self.payload = payload
         self.why = why
         self.images = images
@@ -79,24 +82,43 @@ class HostKernel(LabKernel):
         found = missing_for(self.facts, needs_of(plan)) + virtual_machines.missing(plan)
         return found + self.images(plan)
 
-    def describe(self) -> str:
-        """Returns the kernel's name and Linux release."""
-        return f"host (Linux {self.facts.kernel})"
-
     def start(self, launch: Launch) -> detached.DetachedLab:
         """Starts the lab process in a session of its own and returns its handle."""
         control = detached.control_socket(launch.state_dir)
-        launch.run_dir.mkdir(parents=True, exist_ok=True)
-        (launch.run_dir / "plan.json").write_text(codec.to_json(launch.plan))
+        rundir.write_plan(launch.run_dir, launch.plan)
         kernel = {"kind": self.name, "release": self.facts.kernel, "why": self.why}
         return detached.spawn(
             [sys.executable, *self.payload(launch, launch.state_dir)],
             launch.run_dir,
             control,
             logs=["lab.log"],
-            env=lab_command.environment(os.environ, kernel, machine(), launch.machine),
+            env=lab_command.environment(os.environ, kernel, url=launch.machine),
             lifeline=False,
         )
+
+
+class FakeKernel(HostKernel):
+    """The kernel `fake`: runs the real lab process with a driver that creates nothing, to test everything
+    around a lab. It is used only on request: the figures of its runs are invented, and the manifest says so.
+    """
+
+    name = "fake"
+
+    def __init__(self) -> None:
+        super().__init__(HostFacts("none", root=False, namespaces=None), _fake_lab)
+        self.described = "fake (no kernel; figures are invented)"
+
+    def examine(self, plan: Plan, wish: Wish) -> Fit:
+        """Returns whether this machine is large enough for the plan; link impairments need no netem here."""
+        return limits.fit(plan, self.can(plan), self.name, wish.out)
+
+    def can(self, plan: Plan) -> list[Missing]:
+        """Returns what the plan needs and this kernel lacks: only real NICs, since it creates nothing."""
+        return [Missing("NICs of the machine", "it has none", "", "host")] * uses_nics(plan)
+
+
+def _fake_lab(launch: Launch, state_dir: Path) -> Sequence[str]:
+    return [*lab_on_host(launch, state_dir), "--driver", "fake"]
 
 
 def missing_for(facts: HostFacts, needs: Needs) -> list[Missing]:

@@ -1,9 +1,12 @@
-"""Builds the arguments and the environment of the lab process, the same under every kernel."""
+"""Builds the arguments and the environment of the lab process, the same under every kernel, and finds the
+facts of the real machine for the manifest.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -57,15 +60,19 @@ def images_of(plan: Plan) -> Path | None:
 
 
 def environment(
-    base: Mapping[str, str], kernel: Mapping[str, str], machine: Mapping[str, Any], url: str = ""
+    base: Mapping[str, str],
+    kernel: Mapping[str, str],
+    facts: Mapping[str, Any] | None = None,
+    url: str = "",
 ) -> dict[str, str]:
     """Returns the environment of the lab process (docs/contracts.md), with the listed variables of `base`.
 
-    url: this machine's URL if the user is on another machine; then the manifest also records this machine's
-    name.
+    facts: of the real machine; None: of this one. url: this machine's URL if the user is on another machine;
+    then the manifest also records this machine's name.
     """
+    facts = machine() if facts is None else facts
     if url:
-        kernel, machine = {**kernel, "machine": url}, {"name": os.uname().nodename, **machine}
+        kernel, facts = {**kernel, "machine": url}, {"name": os.uname().nodename, **facts}
     path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
     # SSH_CONNECTION: the NIC of the user's session is no lab's; XDG_CACHE_HOME: where images are
     names = ("HOME", "TZ", "TERM", "LANG", "SSH_CONNECTION", "XDG_CACHE_HOME", "VNET_SILENCE_S")
@@ -74,5 +81,34 @@ def environment(
         "PATH": path,
         "PYTHONPATH": os.fspath(CODE_ROOT),
         "VNET_KERNEL": json.dumps(dict(kernel)),
-        "VNET_MACHINE": json.dumps(dict(machine)),
+        "VNET_MACHINE": json.dumps(dict(facts)),
     }
+
+
+def machine(cpuinfo: str | None = None) -> dict[str, Any]:
+    """Returns cpu (model), cores, mhz (highest known rate of core 0), memory_bytes and kernel (release)."""
+    cpuinfo = Path("/proc/cpuinfo").read_text() if cpuinfo is None else cpuinfo
+    pages, page = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
+    return {
+        "cpu": _field(cpuinfo, "model name") or "unknown",
+        "cores": os.cpu_count(),
+        "mhz": max_mhz(cpuinfo),
+        "memory_bytes": pages * page,
+        "kernel": os.uname().release,
+    }
+
+
+def max_mhz(cpuinfo: str) -> float | None:
+    """Returns the highest clock rate of core 0 in MHz from cpufreq, else the present one of /proc/cpuinfo;
+    None if neither has it.
+    """
+    cpufreq = Path("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq")
+    if cpufreq.exists():
+        return int(cpufreq.read_text()) / 1000  # kHz
+    shown = _field(cpuinfo, "cpu MHz")
+    return float(shown) if shown else None
+
+
+def _field(cpuinfo: str, name: str) -> str | None:
+    found = re.search(rf"^{re.escape(name)}\s*:\s*(.*)$", cpuinfo, re.MULTILINE)
+    return found.group(1).strip() if found else None

@@ -46,13 +46,15 @@ def needs_of(plan: Plan) -> Needs:
     return Needs(_kinds(plan), _controllers(plan.nodes) | _limited(plan), tools)
 
 
-def netem_placed(plan: Plan, bridged: Callable[[], Plan] | None, lacks: Callable[[str], str | None]) -> Plan:
+def netem_placed(
+    plan: Plan, bridged: Callable[[Plan], Plan] | None, lacks: Callable[[str], str | None]
+) -> Plan:
     """Returns the plan with netem in bridge VMs if it has virtual machines and the kernel has no netem; else
     the plan as it is.
     """
     if bridged is None or not any(node.kind == "vm" for node in plan.nodes):
         return plan
-    return bridged() if "netem" in needs_of(plan).kinds and lacks("netem") is not None else plan
+    return bridged(plan) if "netem" in needs_of(plan).kinds and lacks("netem") is not None else plan
 
 
 def _from_disk(image: str) -> bool:

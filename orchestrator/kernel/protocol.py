@@ -46,15 +46,15 @@ class Wish:
     """The user's request for a kernel: its name or `auto`, the lab's time, and the directory that the run
     writes to (`out`).
 
-    bridged: makes the plan whose links of virtual machines run through bridge VMs, for a kernel without
-    netem. agent: finds the nodes' agent; None for a command that starts no lab. carried: images are copied to
-    this machine later, so a kernel does not check for them.
+    bridged: moves the netem of a plan into bridge VMs, for a kernel without netem. agent: finds the nodes'
+    agent; None for a command that starts no lab. carried: images are copied to this machine later, so a
+    kernel does not check for them.
     """
 
     kernel: str = "auto"
     time: str = "real"
     out: Path = Path()
-    bridged: Callable[[], Plan] | None = None
+    bridged: Callable[[Plan], Plan] | None = None
     agent: Callable[[], Path] | None = None
     carried: bool = False
 
@@ -130,6 +130,7 @@ class LabKernel(Protocol):
 
     name: str
     why: str  # the reason for choosing it, for the user and the manifest
+    described: str  # kind and release in a few words, for the user and the manifest
 
     @classmethod
     def of(cls, plan: Plan, wish: Wish) -> Self:  # overridden by kernels that are made for one machine
@@ -147,10 +148,6 @@ class LabKernel(Protocol):
 
     def examine(self, plan: Plan, wish: Wish) -> Fit:
         """Returns whether the kernel can carry `plan`, and how; creates nothing."""
-        ...
-
-    def describe(self) -> str:
-        """Returns kind and release in a few words, for the user and the manifest."""
         ...
 
     def start(self, launch: Launch) -> LabHandle:

@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 
 from contract.plan import Plan
-from orchestrator.kernel.place import machine_of
 from orchestrator.kernel.protocol import Fit, KernelError, LabKernel, NoKernel, Wish
 from orchestrator.language.kernels import HERE, HOSTS, KERNELS, THERE, WORDS
+from orchestrator.language.problem import Problem, TopologyError
+from orchestrator.language.uris import RemoteMachine, kernel_machine, libvirt_machine
 
 Refused = Sequence[tuple[LabKernel, Fit]]
 AUTO = Wish()
@@ -89,7 +90,7 @@ def _named(kernels: Sequence[LabKernel], wanted: str) -> list[LabKernel]:
 
 
 def _chosen(kernel: LabKernel, fit: Fit, wish: Wish, refused: Refused) -> Choice:
-    kernel.why = fit.why or f"{kernel.describe()}: {_reason(wish, refused)}"
+    kernel.why = fit.why or f"{kernel.described}: {_reason(wish, refused)}"
     return Choice(kernel, fit, kernel.why)
 
 
@@ -112,3 +113,28 @@ def _nobody(plan: Plan, refused: Refused) -> str:
         apart = [replace(one, other="") if one.other in names else one for one in fit.missing]
         lines += [f"  {kernel.name}: needs {one}" for one in apart]
     return "\n".join(lines)
+
+
+def machine_of(plan: Plan, kernel: str = "auto") -> RemoteMachine | None:
+    """Returns the other machine that runs the lab; None for this one. Raises TopologyError if the file and
+    `--kernel` contradict.
+
+    The libvirt URI counts only if the plan has virtual machines.
+    """
+    asked = kernel_machine(kernel) if kernel.startswith("ssh:") else None
+    vms = any(node.kind == "vm" for node in plan.nodes)
+    named = libvirt_machine(plan.libvirt) if vms and kernel != "fake" else None
+    if named is None:
+        return asked
+    if asked is None and kernel != "auto":
+        raise TopologyError([_contradiction(plan, f"--kernel {kernel} means this one")])
+    if asked is None:
+        return named
+    if (asked.host, asked.user, asked.port) != (named.host, named.user, named.port):
+        raise TopologyError([_contradiction(plan, f"--kernel {kernel} means another one")])
+    return replace(named, kernel=asked.kernel)
+
+
+def _contradiction(plan: Plan, other: str) -> Problem:
+    rule = f"the whole lab runs on the machine of its libvirt daemon, and {other}"
+    return Problem(plan.topology, 0, "libvirt", f'"{plan.libvirt}"', rule, "leave out one of the two")

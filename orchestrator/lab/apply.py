@@ -4,10 +4,10 @@ proof.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from contract import rundir
 from contract.plan import Link, Node, Step
 from orchestrator import queueing
 from orchestrator.lab import carriers, nics, path_proof, proof, readback, tables
@@ -17,7 +17,6 @@ from orchestrator.lab.events import Warning
 from orchestrator.lab.lab import Lab
 from orchestrator.lab.links import ports as all_ports
 from orchestrator.lab.probes import directions
-from orchestrator.lab.state import replace
 from orchestrator.plan.half_duplex import MEDIUM, ports
 from orchestrator.queueing import half_duplex
 
@@ -221,9 +220,8 @@ def prove(lab: Lab, links: Sequence[Link]) -> None:
     if not lab.ready and isinstance(lab.driver, Tracer):
         lab.events.phase("prove", ways, ways, "paths")
         judgements += path_proof.prove(lab.plan, lab.driver, tolerances.delay)
-    path = lab.run_dir / "proof.json"
-    before = json.loads(path.read_text()) if lab.ready else []
-    replace(path, json.dumps(before + proof.to_json(judgements), indent=1) + "\n")
+    before = rundir.read_proof(lab.run_dir) if lab.ready else []
+    rundir.write_proof(lab.run_dir, before + proof.to_json(judgements))
     failed = [j for j in judgements if j.verdict == "fails"]
     for j in failed[:20]:
         what = "" if j.direction == "path" else "link "

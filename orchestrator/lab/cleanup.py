@@ -135,6 +135,18 @@ def labs(root: Path | None = None) -> list[str]:
     return sorted(found | namespaces.labs() | cgroup.labs(cgroup.this_machine()))
 
 
+def running_labs() -> list[str]:
+    """Returns the names of this user's labs: those with a state directory, running or not.
+
+    For root, also those of which only other remains are left, unless VNET_STATE_DIR is set: such remains may
+    belong to labs with another state directory.
+    """
+    if os.geteuid() == 0 and "VNET_STATE_DIR" not in os.environ:
+        return labs()
+    root = state_root()  # labs of ordinary users leave nothing outside this directory
+    return sorted(d.name for d in root.iterdir() if is_state(d)) if root.is_dir() else []
+
+
 def _end_processes(lab: str, state_dir: Path, removed: Removed) -> None:
     """Kills the lab's processes until none is left, since a process may fork between two scans; notes an
     error for those that do not end. The lab process comes first, because it starts others.

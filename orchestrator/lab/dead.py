@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from contract import manifest
-from orchestrator.lab.state import start_ticks
+from orchestrator.lab.state import Owned, owned, start_ticks
 
 OWNER = "raw/owner.json"
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
@@ -39,11 +39,12 @@ class Owner:
         return here and (_boot() != self.boot or start_ticks(self.pid) != self.start_ticks)
 
 
-def note_owner(run_dir: Path, pid: int) -> None:
-    """Records the process that owns the run; does nothing if that process has ended already."""
-    if (ticks := start_ticks(pid)) is not None:
-        owner = Owner(socket.gethostname(), _boot(), pid, ticks)
-        (run_dir / OWNER).write_text(json.dumps(asdict(owner)) + "\n", encoding="utf-8")
+def note_owner(run_dir: Path, pid: int) -> Owned:
+    """Records the process that owns the run, and returns it; raises LabError if it does not exist."""
+    process = owned("lab", pid)
+    owner = Owner(socket.gethostname(), _boot(), pid, process.start_ticks)
+    (run_dir / OWNER).write_text(json.dumps(asdict(owner)) + "\n", encoding="utf-8")
+    return process
 
 
 def settle(run_dir: Path) -> bool:
@@ -60,7 +61,7 @@ def settle(run_dir: Path) -> bool:
 
 def interrupted(run_dir: Path, why: str) -> bool:
     """Records `interrupted` as the end of a run whose state is running; returns whether it did."""
-    if manifest.read(run_dir).get("state") != RUNNING:
+    if manifest.load(run_dir).state != RUNNING:
         return False
     manifest.ended(run_dir, "interrupted", why)
     return True

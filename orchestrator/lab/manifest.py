@@ -20,7 +20,7 @@ from orchestrator.lab.events import Events
 RESERVE_BYTES = 1 << 19  # given back before the last manifest is written: a full disk cannot swallow it
 
 
-class Manifest(manifest.Record):
+class Manifest(manifest.Manifest):
     """The manifest of the current run; `write` stores it on disk."""
 
     def __init__(
@@ -29,7 +29,7 @@ class Manifest(manifest.Record):
         super().__init__(
             lab=plan.lab, run=run_dir.name, driver=driver, topology=plan.topology, reference=plan.reference,
             scenario=plan.scenario, parameters=plan.parameters, seed=plan.seed, kernel=kernel,
-            time=kernel.get("time", "real"), host=host,
+            time=kernel.get("time", "real"), host=host, state="running",
         )  # fmt: skip
         self._run_dir = run_dir
         self._ours: list[dict[str, Any]] | None = None  # warnings as last written
@@ -61,7 +61,7 @@ class Manifest(manifest.Record):
         """
         ours = [asdict(w) for w in events.warnings]
         before = self._ours
-        there = [] if before is None else manifest.read(self._run_dir).get("warnings", [])
+        there = [] if before is None else manifest.load(self._run_dir).warnings
         others = [w for w in there if w not in (before or ()) and w not in ours]
         self._ours = ours
         manifest.write(self._run_dir, self.contents(ours + others))

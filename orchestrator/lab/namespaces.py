@@ -10,12 +10,15 @@ from __future__ import annotations
 import os
 import socket
 import struct
+import subprocess
 import threading
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from orchestrator.lab import mounts
 from orchestrator.lab.entering import enter
+from orchestrator.lab.errors import LabError
+from orchestrator.lab.readback import Difference, insist
 from orchestrator.lab.rtnetlink import IFLA_IFALIAS, REQUEST, RTM_GETLINK, attributes
 
 NETNS = Path("/run/netns")
@@ -112,3 +115,33 @@ def _alias() -> str:
         return (
             attributes(asked.recv(65536)[32:]).get(IFLA_IFALIAS, b"").rstrip(b"\0").decode(errors="replace")
         )
+
+
+# /proc/sys/net shows the namespace of the process that opens it, so a shell in the namespace opens it.
+_BYPASS = """
+for name in iptables ip6tables arptables; do
+    file=/proc/sys/net/bridge/bridge-nf-call-$name
+    [ ! -e $file ] || { echo 0 >$file && echo $name $(cat $file); } || exit 1
+done
+"""
+
+
+def bypass_netfilter(netns: str) -> dict[str, int]:
+    """Disables netfilter for the namespace's bridges; returns the values read back, {} without br_netfilter.
+
+    br_netfilter, if loaded, passes every frame of a bridge to iptables in each network namespace. Raises
+    LabError if the kernel refuses or the read-back differs, since a firewall could drop the lab's frames.
+    """
+    done = subprocess.run(
+        ["nsenter", f"--net=/run/netns/{netns}", "sh", "-c", _BYPASS],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if done.returncode != 0:
+        raise LabError(
+            f"{netns}: net.bridge.bridge-nf-call-*: cannot be set to 0 ({done.stderr.strip()}); unload "
+            "br_netfilter, or mount /proc/sys so that it can be written"
+        )
+    read = {name: int(value) for name, value in (line.split() for line in done.stdout.splitlines())}
+    place = f"{netns}.net.bridge.bridge-nf-call"
+    insist([Difference(f"{place}-{name}", 0, value) for name, value in read.items() if value])
+    return read

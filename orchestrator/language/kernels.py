@@ -30,7 +30,7 @@ KERNELS = (
     Kind("uml", "orchestrator.kernel.virtual.kernel:VirtualKernel", times=("virtual",), apart=True),
     Kind("host", "orchestrator.kernel.host:HostKernel"),
     Kind("uml", "orchestrator.kernel.uml.kernel:UmlKernel", apart=True),
-    Kind("fake", "orchestrator.kernel.fake:FakeKernel", times=("real", "virtual"), listed=False, apart=True),
+    Kind("fake", "orchestrator.kernel.host:FakeKernel", times=("real", "virtual"), listed=False, apart=True),
 )
 LOCAL = tuple(kind for kind in KERNELS if kind.where == HERE and "real" in kind.times)
 NAMES = ("auto", *(kind.name for kind in LOCAL))

@@ -6,7 +6,7 @@ import dataclasses
 import re
 from collections.abc import Sequence
 
-from contract.plan import Capture, Link, Node, Note, Plan, Route, Trace
+from contract.plan import Capture, Node, Note, Plan, Route, Trace
 
 from ..language.problem import Problem, TopologyError, shown
 from ..language.scalars import LONGEST_NAME, NAME_PATTERN
@@ -20,7 +20,7 @@ from .capture_point import capture_point
 from .deadlines import late
 from .naming import core_netns, node_cgroup, node_netns
 from .neighbours import known
-from .network import Network, move_netem_into_vms, plan_network
+from .network import Network, plan_network
 from .paths import Paths
 from .placement.loads import host_predictions
 from .placement.mtu import fitted
@@ -34,13 +34,10 @@ from .timeline import cut_nodes, plan_events
 from .vms import vm
 
 
-def make_plan(
-    topology: Topology, lab_name: str | None = None, seed: int | None = None, *, netem_in_vms: bool = False
-) -> Plan:
+def make_plan(topology: Topology, lab_name: str | None = None, seed: int | None = None) -> Plan:
     """Returns the plan of a topology; None for `lab_name` or `seed` takes the value of the file.
 
-    netem_in_vms: links that need netem run through bridge VMs, for a host whose kernel has no netem. Raises
-    TopologyError for an invalid lab name, and for templates that fail with the values of a node.
+    Raises TopologyError for an invalid lab name, and for templates that fail with the values of a node.
     """
     topology, lab = fitted(topology), _lab_name(topology, lab_name)
     seed = topology.seed if seed is None else seed
@@ -55,12 +52,8 @@ def make_plan(
     nodes = tuple(dataclasses.replace(node, software=programme.software[name]) for name, node in bare.items())
     over = None
     if model.hosts:
-        _netem_in_kernels(topology, netem_in_vms)
         over = over_hosts(topology, names, lab, network, nodes, programme, paths)
         nodes = over.nodes
-    elif netem_in_vms:
-        nodes += move_netem_into_vms(network, lab, events)
-        _no_tables_in_vms(topology, network.links)
     vms = {node.name for node in nodes if node.kind == "vm"}
     segments, interfaces = network.segments, network.interfaces
     steps = over.steps if over else network_steps(lab, segments, interfaces, network.links, vms)
@@ -129,29 +122,6 @@ def _traces(topology: Topology) -> dict[str, Trace]:
     ways = [way for li in topology.model.links.values() for way in (li.forward, li.reverse, li.both)]
     ways += [segment.medium for segment in topology.model.segments.values()]
     return {str(way.trace): way.trace.trace for way in ways if way is not None and way.trace is not None}
-
-
-def _no_tables_in_vms(topology: Topology, links: tuple[Link, ...]) -> None:
-    """Raises TopologyError if a link with netem in a bridge VM needs a delay table: a VM's tc has only its
-    own tables.
-    """
-    for link in links:
-        ways = (link.forward, link.reverse)
-        if any(d.enter is not None and d.impairment.tables & topology.tables.keys() for d in ways):
-            rule = (
-                "its `delays` need a table that the tc of a virtual machine, which carries its netem, has not"
-            )
-            remedy = "use --kernel uml, where all nodes are light, or delay and jitter"
-            raise TopologyError([topology.document.problem(("links", link.name), "", rule, remedy)])
-
-
-def _netem_in_kernels(topology: Topology, netem_in_vms: bool) -> None:
-    """Raises TopologyError if netem in bridge VMs is wanted for a multi-host topology, which cannot have
-    them.
-    """
-    if netem_in_vms:
-        rule = "need a kernel with netem each: bridge VMs in its place are not planned over hosts"
-        raise TopologyError([topology.document.problem(("hosts",), "", rule, "use hosts that have it")])
 
 
 def _lab_name(topology: Topology, wanted: str | None) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass, field
 
-from contract.plan import Direction, Event, Interface, Link, Node, Segment
+from contract.plan import Direction, Interface, Link, Segment
 from contract.plan.family import family, spoken_to
 
 from ..topology.document import File
@@ -18,7 +18,7 @@ from .half_duplex import medium, with_one_transmitter
 from .hardware import nics_of, with_nic
 from .naming import AddressPool, InterfaceNames, core_netns, node_mac, node_netns
 from .netem import direction
-from .vms import in_bridge_vm, needs_netem, own_link
+from .vms import own_link
 from .wires import Wires
 
 
@@ -69,31 +69,6 @@ def plan_network(model: File, names: Expansion, lab: str, cut: set[str]) -> Netw
 
 def _ipv6(segment: FileSegment, subnet: str) -> bool:
     return segment.ipv6 or family(subnet) == "IPv6"
-
-
-def move_netem_into_vms(network: Network, lab: str, events: tuple[Event, ...]) -> tuple[Node, ...]:
-    """Gives every link that needs netem a bridge VM, for a host whose kernel has no netem, and returns those
-    VMs.
-
-    Access links of light nodes, and links between two light nodes, stay as they are: their ends are inside
-    the lab's own kernel.
-    """
-    near = {(node, c.segment): c for node, cards in network.interfaces.items() for c in cards if c.bridge}
-    mtus = {s.name: s.mtu for s in network.segments}
-    nodes: list[Node] = []
-    links = list(network.links)
-    for place, link in enumerate(links):
-        card, far = near.get((link.a, link.b)), None
-        if link.through_core:
-            card, far = near[link.a, link.name], near[link.b, link.name]
-        between = link.kind == "segments" and link.nics is None  # a cable is not taken out for a bridge VM
-        if needs_netem(link, events) and (between or card is not None):
-            mtu = mtus[link.b] if far is None else far.mtu
-            links[place], node = in_bridge_vm(lab, len(nodes), link, card, mtu, far)
-            network.interfaces[node.name] = node.interfaces
-            nodes.append(node)
-    network.links = tuple(links)
-    return tuple(nodes)
 
 
 def _between_segments(model: File) -> list[str]:

@@ -4,12 +4,25 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 
 class RunError(Exception):
     """A run cannot get its directory, or failed after its start; the text names the place and the reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The place of a run or campaign: the directory `out` or, if that is None, a new one below `results`."""
+
+    out: Path | None
+    results: Path
+
+    def run_dir(self, lab: str) -> Path:
+        """Makes the directory of a new run of the lab and returns it; RunError if it cannot be made."""
+        return named_run_dir(self.out) if self.out else new_run_dir(self.results / lab)
 
 
 def new_run_dir(lab_dir: Path, now: datetime | None = None) -> Path:

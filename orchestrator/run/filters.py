@@ -7,9 +7,9 @@ from typing import Any
 
 from capture.tcpdump import fault
 from contract.plan import Plan
-from orchestrator.language.problem import Problem, TopologyError, shown
-from orchestrator.language.source import Document, read_document
-from orchestrator.topology.loading import read_bytes
+from orchestrator.language.problem import Problem, shown
+from orchestrator.language.source import Document
+from orchestrator.topology.loading import problem_in
 
 PARAMETER = "${"
 REMEDY = 'write a filter as pcap-filter(7) has it, for example "tcp port 1883"'
@@ -20,7 +20,7 @@ def planned(plan: Plan) -> list[Problem]:
     topology file; the line is 0 if that file cannot be read any more.
     """
     wrong = _refused((point.name, point.filter) for point in plan.captures)
-    return _problems(plan.topology, wrong) if wrong else []
+    return [problem_in(plan.topology, _path(name), *_words(*why)) for name, why in wrong.items()]
 
 
 def written(document: Document) -> list[Problem]:
@@ -36,7 +36,7 @@ def written(document: Document) -> list[Problem]:
         if isinstance(point, dict) and isinstance(text := point.get("filter"), str) and PARAMETER not in text
         and not text.startswith("-") and text.isprintable()  # the check of the file refuses others
     ]  # fmt: skip
-    return [_problem(document, name, *why) for name, why in _refused(filters).items()]
+    return [document.problem(_path(name), *_words(*why)) for name, why in _refused(filters).items()]
 
 
 def _refused(filters: Iterable[tuple[str, str]]) -> dict[str, tuple[str, str]]:
@@ -44,17 +44,8 @@ def _refused(filters: Iterable[tuple[str, str]]) -> dict[str, tuple[str, str]]:
     return {name: (text, why) for name, (text, why) in found.items() if why is not None}
 
 
-def _problems(file: str, wrong: dict[str, tuple[str, str]]) -> list[Problem]:
-    try:
-        document = read_document(file, read_bytes(file))
-    except TopologyError:  # the file may have been removed since the plan was made
-        found = {name: _words(*why) for name, why in wrong.items()}
-        return [Problem(file, 0, f"captures.{name}.filter", *words) for name, words in found.items()]
-    return [_problem(document, name, *why) for name, why in wrong.items()]
-
-
-def _problem(document: Document, name: str, text: str, why: str) -> Problem:
-    return document.problem(("captures", name, "filter"), *_words(text, why))
+def _path(name: str) -> tuple[str, str, str]:
+    return "captures", name, "filter"
 
 
 def _words(text: str, why: str) -> tuple[str, str, str]:

@@ -19,59 +19,70 @@ Event = dict[str, Any]
 Observe = Callable[[Event], None]
 Arrived = queue.SimpleQueue[Event | BaseException | None]
 TICK_S = 0.5
+COLLECT = "collect"  # first phase without load
 STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @dataclass
 class Followed:
-    """How a lab ended: by itself (`presses` is 0), after one signal (1), or by force after more (2, 3 ...).
+    """How a lab ended: by itself, `interrupted` by a signal, or also `killed` by a second one, so that it
+    could not tear itself down.
 
     `errors` holds the texts of the lab's error events. `last` is the event for which `until` held and at
-    which `follow` returned while the lab goes on; None if the lab's process has ended.
+    which `follow` returned while the lab goes on; None if the lab's process has ended. `failure` is the
+    exception that `beside` raised.
     """
 
-    presses: int = 0
+    interrupted: bool = False
+    killed: bool = False
     errors: tuple[str, ...] = ()
     last: Event | None = None
-
-    @property
-    def interrupted(self) -> bool:
-        """Whether at least one signal (Ctrl-C, SIGTERM, SIGHUP) arrived."""
-        return self.presses > 0
-
-    @property
-    def killed(self) -> bool:
-        """Whether a second signal killed the lab, so that it could not tear itself down."""
-        return self.presses > 1
+    failure: BaseException | None = None
 
 
 def follow(
-    start: Callable[[], LabHandle], observe: Observe, until: Callable[[Event], bool] | None = None
-) -> tuple[LabHandle, Followed]:
+    start: Callable[[], LabHandle],
+    observe: Observe,
+    until: Callable[[Event], bool] | None = None,
+    beside: Callable[[], None] | None = None,
+) -> Followed:
     """Starts a lab; passes its events to `observe`, and `{"event": "tick"}` after TICK_S without one.
 
-    Signals become events, too, and end the lab. Returns the lab's handle and how it ended, once the lab's
-    process has ended or an event has arrived for which `until` holds. Raises what `start` and the lab's
-    events raise.
+    Signals become events, too, and end the lab. Returns how the lab ended, once its process has ended or an
+    event has arrived for which `until` holds. `beside` runs in a thread from the phase `collect` on, and has
+    ended when `follow` returns. Raises what `start` and the lab's events raise.
     """
     arrived: Arrived = queue.SimpleQueue()
     followed = Followed()
+    thread = threading.Thread(target=_run, args=(beside, followed))
     with _signals(arrived):  # begins before the start: a Ctrl-C in between would leave the lab behind
         handle = start()
         threading.Thread(target=_pump, args=(handle, arrived), daemon=True).start()
         while (event := _next(arrived)) is not None:
             _act(event, handle, followed)
+            if event.get("phase") == COLLECT and thread.ident is None:
+                thread.start()
             observe(event)
             if until and until(event):
                 followed.last = event
                 break
-    return handle, followed
+    if thread.ident is not None:
+        thread.join()
+    return followed
+
+
+def _run(beside: Callable[[], None] | None, followed: Followed) -> None:
+    try:
+        if beside is not None:
+            beside()
+    except BaseException as failure:  # the caller of `follow` raises it
+        followed.failure = failure
 
 
 def _act(event: Event, handle: LabHandle, followed: Followed) -> None:
     if event["event"] == "signal":
-        followed.presses += 1
-        event["press"] = followed.presses
+        followed.killed, followed.interrupted = followed.interrupted, True
+        event["press"] = 2 if followed.killed else 1
         if followed.killed:
             handle.kill()
         else:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from contract import manifest
 from orchestrator.kernel.facts import find_tool
-from orchestrator.kernel.machine import machine
+from orchestrator.kernel.lab_command import machine
 from orchestrator.kernel.virtual.kernel import VirtualKernel
 from orchestrator.project import CODE_ROOT
 from orchestrator.run.prepare import Prepared
@@ -79,7 +79,7 @@ def inputs_of(prepared: Prepared) -> dict[str, str]:
 
 def record_hashes(run_dir: Path) -> None:
     """Adds the hashes of `identical_set` to the manifest; does nothing for a run in real time."""
-    if manifest.read(run_dir).get("time") == "virtual":
+    if manifest.load(run_dir).virtual:
         manifest.hashed(run_dir, identical_set(run_dir))
 
 

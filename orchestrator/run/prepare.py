@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,15 +12,16 @@ from typing import Any
 from contract.manifest import Time
 from contract.plan import Plan
 from orchestrator.kernel import limits
-from orchestrator.kernel.place import machine_of
-from orchestrator.kernel.protocol import KernelError, LabKernel, Launch, NoKernel, Wish
-from orchestrator.kernel.registry import choose, made
+from orchestrator.kernel.protocol import KernelError, LabKernel, NoKernel, Wish
+from orchestrator.kernel.registry import choose, machine_of, made
+from orchestrator.lab.cleanup import running_labs
 from orchestrator.lab.state import state_root
 from orchestrator.language.kernels import HERE
+from orchestrator.plan.bridge_vms import with_bridge_vms
 from orchestrator.plan.build import make_plan
-from orchestrator.plan.graph import GraphError, graph
 from orchestrator.project import AGENT, BUILD_AGENT
 from orchestrator.run import filters
+from orchestrator.run.directories import Place, RunError
 from orchestrator.topology import Problem, Topology, TopologyError, load
 
 _KEPT: dict[str, list[LabKernel]] = {}  # kind of time -> its kernels; kept while many plans are checked
@@ -54,35 +54,25 @@ class Prepared:
     kernel: LabKernel
     why: str
     agent: Path
+    time: Time  # the lab's; always real under the fake kernel
+    state_dir: Path  # has the name by which `vnet ls` and `vnet down` find the lab
 
-    @property
-    def time(self) -> Time:
-        """The lab's kind of time: `virtual` if requested, else `real`; `real` under the fake kernel."""
-        return "virtual" if self.request.time == "virtual" and self.request.kernel != "fake" else "real"
+    @classmethod
+    def of(cls, request: Request, plan: Plan, kernel: LabKernel, why: str) -> Prepared:
+        """Returns the run of a plan in the chosen kernel."""
+        time: Time = "virtual" if request.time == "virtual" and request.kernel != "fake" else "real"
+        state_dir = state_root() / (request.state or plan.lab)
+        return cls(request, plan, kernel, why, agent_binary(), time, state_dir)
 
-    @property
-    def state(self) -> str:
-        """Name of the lab's state directory, which `vnet ls` shows and `vnet down` takes."""
-        return self.request.state or self.plan.lab
 
-    def launch(self, run_dir: Path, *, scenario: bool, keep: bool = False) -> Launch:
-        """Returns what a kernel needs to start the lab, which writes to the empty directory `run_dir`.
-
-        Copies the topology file to `run_dir`, and unpacks container images. scenario: the lab runs its
-        scenario. keep: the lab stays up afterwards. Raises TopologyError if an image is refused.
-        """
-        (run_dir / "topology.yaml").write_bytes(self.request.file.read_bytes())
-        state = state_root() / self.state
-        kept = self.request.snapshots
-        snapshots = kept.resolve() if kept else None
-        plan = self.plan if self.kernel.name == "fake" else with_images(self.plan)
-        return Launch(plan, run_dir.resolve(), state, self.agent, scenario, keep, snapshots)
-
-    def draw(self, run_dir: Path) -> threading.Thread:
-        """Starts and returns a thread that draws the topology to `run_dir`/topology.svg."""
-        drawing = threading.Thread(target=_draw, args=(self.plan, run_dir / "topology.svg"))
-        drawing.start()
-        return drawing
+def begin(request: Request, place: Place) -> tuple[Prepared, Path]:
+    """Prepares a run as `prepare` does, and makes its directory; RunError if a lab of that name runs here."""
+    prepared = prepare(request, place.out or place.results)
+    lab = prepared.plan.lab
+    if lab in running_labs():
+        remedy = f"`vnet down {lab}` ends it, --lab NAME gives this one another name"
+        raise RunError(f"lab {lab}: runs already; {remedy}")
+    return prepared, place.run_dir(lab)
 
 
 def prepare(request: Request, out: Path, topology: Topology | None = None) -> Prepared:
@@ -93,26 +83,17 @@ def prepare(request: Request, out: Path, topology: Topology | None = None) -> Pr
     the machine lacks a kernel or the agent.
     """
     topology = topology or load(request.file, request.parameters, request.hosts)
-    plan = make_plan(topology, request.lab, request.seed)
-    return prepare_plan(request, plan, lambda: bridged_plan(request, topology), out)
+    return prepare_plan(request, make_plan(topology, request.lab, request.seed), out)
 
 
-def bridged_plan(request: Request, topology: Topology) -> Plan:
-    """Makes the plan for a machine without netem, where bridge VMs impair the links of virtual machines."""
-    return make_plan(topology, request.lab, request.seed, netem_in_vms=True)
-
-
-def prepare_plan(request: Request, plan: Plan, bridged: Callable[[], Plan], out: Path) -> Prepared:
-    """As `prepare`, for a plan that exists, for example one that a worker received.
-
-    `bridged` makes the plan for a kernel without netem, if the choice needs it.
-    """
-    if wrong := filters.planned(plan):
+def prepare_plan(request: Request, plan: Plan, out: Path) -> Prepared:
+    """As `prepare`, for a plan that exists, for example one that a worker received."""
+    if any(point.filter for point in plan.captures) and (wrong := filters.planned(plan)):
         raise TopologyError(wrong)
-    choice = choose(plan, Wish(request.kernel, request.time, out, bridged, agent_binary))
+    choice = choose(plan, Wish(request.kernel, request.time, out, with_bridge_vms, agent_binary))
     if choice.fit.problems:
         raise TopologyError(list(choice.fit.problems))
-    return Prepared(request, choice.fit.plan, choice.kernel, choice.why, agent_binary())
+    return Prepared.of(request, choice.fit.plan, choice.kernel, choice.why)
 
 
 def insist_it_fits(plan: Plan, time: str = "real", out: Path = Path()) -> None:
@@ -158,13 +139,6 @@ def with_images(plan: Plan) -> Plan:
             raise TopologyError([problem]) from None
     nodes = tuple(replace(node, image_root=roots[node.image]) for node in plan.nodes)
     return replace(plan, nodes=nodes)
-
-
-def _draw(plan: Plan, path: Path) -> None:
-    try:
-        path.write_bytes(graph(plan))
-    except (GraphError, OSError):
-        path.unlink(missing_ok=True)  # a run does not need the drawing; `vnet graph` reports the error
 
 
 def agent_binary() -> Path:

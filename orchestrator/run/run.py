@@ -7,20 +7,26 @@ Prints nothing, and passes events to `observe` (docs/contracts.md): those of the
 from __future__ import annotations
 
 import shlex
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from capture.errors import CaptureError
 from contract import manifest, seal
-from orchestrator.kernel.ahead import Loading
+from contract.manifest import Manifest
+from contract.plan import Plan
+from orchestrator.kernel.ahead import load_reports
+from orchestrator.kernel.protocol import Launch
 from orchestrator.plan.bounds.record import record_bounds
+from orchestrator.plan.graph import GraphError, graph
 from orchestrator.run.directories import RunError
 from orchestrator.run.follow import Followed, follow
 from orchestrator.run.identity import complete_manifest, record_hashes
-from orchestrator.run.prepare import Prepared
-from orchestrator.run.teardown import ENDED, reap, take_down, tear_down
+from orchestrator.run.prepare import Prepared, with_images
+from orchestrator.run.teardown import take_down, tear_down
 
 Event = dict[str, Any]
 Observe = Callable[[Event], None]
@@ -54,50 +60,83 @@ def execute(
     write the report then. Raises KernelError if the lab does not start, RunError or CaptureError if the
     results cannot be evaluated.
     """
-    launch = prepared.launch(run_dir, scenario=True, keep=keep)
+    launch = _launch(prepared, run_dir, scenario=True, keep=keep)
     record_bounds(run_dir, prepared.plan, prepared.time)
-    drawing, loading = prepared.draw(run_dir), Loading(observe)
-    watch = loading if tables else observe
-    handle, followed = follow(lambda: prepared.kernel.start(launch), watch, scenario_over if keep else None)
-    tear_down(prepared.state, run_dir, handle, followed, observe)
+    drawing = _drawing(prepared.plan, run_dir)
+    until, beside = scenario_over if keep else None, load_reports if tables else None
+    followed = follow(partial(prepared.kernel.start, launch), observe, until, beside)
+    found = manifest.load(run_dir)
+    tear_down(prepared.state_dir, run_dir, followed, observe, ended=found.state in manifest.ENDED)
     drawing.join()
-    loading.join()
-    ended = close(prepared, run_dir, followed)
-    written = _evaluated(run_dir, ended, loading, page=page) if tables and measured(run_dir) else None
-    record_hashes(run_dir)
-    return outcome(run_dir, written)
+    found = close(prepared, run_dir, settle(run_dir, manifest.load(run_dir), followed))
+    written = None
+    if tables and measured(run_dir, found):
+        written = _evaluated(run_dir, found, followed.failure, observe, page=page)
+    if prepared.time == "virtual":
+        record_hashes(run_dir)
+    return outcome(run_dir, manifest.load(run_dir), written)
+
+
+def _launch(prepared: Prepared, run_dir: Path, *, scenario: bool, keep: bool = False) -> Launch:
+    """Returns what a kernel needs to start the lab, which writes to the empty directory `run_dir`.
+
+    Copies the topology file to `run_dir`, and unpacks container images. scenario: the lab runs its scenario.
+    keep: the lab stays up afterwards. Raises TopologyError if an image is refused.
+    """
+    (run_dir / "topology.yaml").write_bytes(prepared.request.file.read_bytes())
+    kept, plan = prepared.request.snapshots, prepared.plan
+    if prepared.kernel.name != "fake" and any(node.image for node in plan.nodes):
+        plan = with_images(plan)
+    snapshots = kept.resolve() if kept else None
+    return Launch(plan, run_dir.resolve(), prepared.state_dir, prepared.agent, scenario, keep, snapshots)
+
+
+def _drawing(plan: Plan, run_dir: Path) -> threading.Thread:
+    """Starts and returns a thread that draws the topology to `run_dir`/topology.svg."""
+
+    def draw() -> None:
+        path = run_dir / "topology.svg"
+        try:
+            path.write_bytes(graph(plan))
+        except (GraphError, OSError):
+            path.unlink(missing_ok=True)  # a run does not need the drawing; `vnet graph` reports the error
+
+    drawing = threading.Thread(target=draw)
+    drawing.start()
+    return drawing
 
 
 def bring_up(prepared: Prepared, run_dir: Path, observe: Observe) -> Followed:
     """Starts a lab without its scenario and leaves it running; it is up if `last` of the result is set."""
-    launch = prepared.launch(run_dir, scenario=False)
-    prepared.draw(run_dir)
-    handle, followed = follow(lambda: prepared.kernel.start(launch), observe, scenario_over)
+    launch = _launch(prepared, run_dir, scenario=False)
+    _drawing(prepared.plan, run_dir)
+    followed = follow(partial(prepared.kernel.start, launch), observe, scenario_over)
     if followed.killed:
-        take_down(prepared.state, politely=False)
-    if followed.last is None:
-        reap(handle)
-        if not followed.errors:
-            followed.errors = ("interrupted" if followed.interrupted else last_words(run_dir),)
+        take_down(prepared.state_dir.name, politely=False)
+    if followed.last is None and not followed.errors:
+        followed.errors = ("interrupted" if followed.interrupted else last_words(run_dir),)
     return followed
 
 
-def _evaluated(run_dir: Path, ended: manifest.Contents, loading: Loading, *, page: bool) -> Path | None:
-    """Calls `evaluate`; returns its result.
+def _evaluated(
+    run_dir: Path, ended: Manifest, failure: BaseException | None, observe: Observe, *, page: bool
+) -> Path | None:
+    """Calls `evaluate`, unless its modules could not be imported (`failure`); returns its result.
 
     If it fails for a run that is not complete, raises RunError with the run's error first, as the likely
     cause.
     """
     try:
-        loading.check()
-        return evaluate(run_dir, loading, page=page)
-    except (OSError, CaptureError, ValueError) as failure:
-        if ended.get("state") == "complete":
+        if failure is not None:
+            raise failure
+        return evaluate(run_dir, observe, page=page)
+    except (OSError, CaptureError, ValueError) as error:
+        if ended.state == "complete":
             raise
         raise RunError(
-            f"{ended.get('state')}: {ended.get('error')}; and its tables cannot be written ({failure}): mend "
+            f"{ended.state}: {ended.error}; and its tables cannot be written ({error}): mend "
             f"that, then `vnet report --reduce {shlex.quote(str(run_dir))}`"
-        ) from failure
+        ) from error
 
 
 def evaluate(run_dir: Path, observe: Observe, *, page: bool) -> Path | None:
@@ -108,16 +147,16 @@ def evaluate(run_dir: Path, observe: Observe, *, page: bool) -> Path | None:
     from capture.reduce import reduce_run
     from reports.report import report
 
-    def reporting(done: int, total: int) -> Event:
-        return {"event": "phase", "phase": "report", "done": done, "total": total}
+    def tell(event: str, **fields: Any) -> None:
+        observe({"event": event, **fields})
 
-    observe({"event": "phase", "phase": "reduce"})
+    tell("phase", phase="reduce")
     reduce_run(run_dir)
     if not page:
         return None
-    observe(reporting(0, 0))
-    written = report(run_dir, lambda done, total: observe(reporting(done, total)))
-    observe({"event": "end", "status": 0})
+    tell("phase", phase="report", done=0, total=0)
+    written = report(run_dir, lambda done, total: tell("phase", phase="report", done=done, total=total))
+    tell("end", status=0)
     return written
 
 
@@ -126,22 +165,21 @@ def scenario_over(event: Event) -> bool:
     return event.get("event") == "phase" and event.get("serving") is True
 
 
-def close(prepared: Prepared, run_dir: Path, followed: Followed) -> manifest.Contents:
-    """Completes and returns the manifest after the lab's end; seals the run if its scenario had begun."""
-    ended = settle(run_dir, followed)
-    complete_manifest(run_dir, prepared)
-    if measured(run_dir):  # the first reduction finds later changes by the seal
-        seal.seal(run_dir, records=ended.get("state") != "running")
+def close(prepared: Prepared, run_dir: Path, ended: Manifest) -> Manifest:
+    """Completes the manifest after the lab's end; seals the run if its scenario had begun."""
+    if prepared.time == "virtual":
+        complete_manifest(run_dir, prepared)
+    if measured(run_dir, ended):  # the first reduction finds later changes by the seal
+        seal.seal(run_dir, records=ended.state != "running")
     return ended
 
 
-def settle(run_dir: Path, followed: Followed) -> manifest.Contents:
+def settle(run_dir: Path, found: Manifest, followed: Followed) -> Manifest:
     """Returns the manifest of a run whose lab has ended or stays up.
 
     If the lab ended without writing its end state, writes `interrupted` or `failed` there with the reason.
     """
-    found = manifest.read(run_dir)
-    if found.get("state") in ENDED or (followed.last is not None and found):
+    if found.state in manifest.ENDED or (followed.last is not None and found.state):
         return found
     state = "interrupted" if followed.interrupted else "failed"
     return manifest.ended(run_dir, state, "; ".join(followed.errors) or last_words(run_dir))
@@ -158,20 +196,19 @@ def last_words(run_dir: Path) -> str:
     return f"the lab process ended without an error; {run_dir / 'raw'} holds what it left"
 
 
-def measured(run_dir: Path) -> bool:
+def measured(run_dir: Path, found: Manifest) -> bool:
     """Whether the run has begun its scenario and has a plan, so that there are records to reduce."""
-    return bool(manifest.read(run_dir).get("t0_ns")) and (run_dir / "plan.json").exists()
+    return bool(found.t0_ns) and (run_dir / "plan.json").exists()
 
 
-def outcome(run_dir: Path, page: Path | None) -> Outcome:
+def outcome(run_dir: Path, found: Manifest, page: Path | None) -> Outcome:
     """Reads the outcome of a run from its manifest, with the warnings that the reduction added."""
-    found = manifest.read(run_dir)
     return Outcome(
         run_dir,
-        str(found["state"]),
-        bool(found["suspect"]),
-        found["error"],
-        tuple(found.get("warnings", ())),
+        found.state,
+        found.suspect,
+        found.error,
+        tuple(found.warnings),
         page,
-        found.get("ended_by") == "watchdog",
+        found.ended_by == "watchdog",
     )

@@ -12,18 +12,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from contract import manifest
-from orchestrator.kernel.protocol import KernelError, LabHandle
+from orchestrator.kernel.protocol import KernelError
 from orchestrator.kernel.registry import recorded
 from orchestrator.lab import dead
 from orchestrator.lab.cleanup import Removed, destroy
 from orchestrator.lab.multi_host import host_commands
 from orchestrator.lab.state import Owned, processes, read_lab, state_root
-from orchestrator.run.directories import RunError
 from orchestrator.run.follow import Followed
 
-ENDED = ("complete", "interrupted", "failed")
-EXIT_S = 30.0  # longest wait for the end of the lab process after its last event
 ASKED_S = 20.0  # longest wait after a request: a lab of 1,000 nodes needs less
 FETCHED_S = 600.0  # longest wait for a lab elsewhere, whose owner fetches the run first
 POLL_S = 0.02
@@ -34,42 +30,32 @@ class TeardownError(Exception):
 
 
 def tear_down(
-    lab: str, run_dir: Path, handle: LabHandle, followed: Followed, observe: Callable[[dict[str, Any]], None]
+    state_dir: Path,
+    run_dir: Path,
+    followed: Followed,
+    observe: Callable[[dict[str, Any]], None],
+    *,
+    ended: bool,
 ) -> None:
-    """Waits for the end of a lab that does not stay up, and removes what a killed one left behind."""
+    """Removes what the run's lab left behind, if its process was killed or ended without a teardown; warns if
+    that fails.
+
+    ended: the lab recorded its end, and so tore itself down. Leaves alone another run's lab of that name, and
+    labs on other machines.
+    """
+    lab = state_dir.name
     if followed.killed:
         take_down(lab, politely=False)
-    if followed.last is None:
-        reap(handle)
-        clear(lab, run_dir, observe)
-
-
-def clear(lab: str, run_dir: Path, observe: Callable[[dict[str, Any]], None]) -> None:
-    """Removes what the run's lab left behind, if its process ended without a teardown; warns if that fails.
-
-    Leaves alone another run's lab of that name, and labs on other machines.
-    """
-    about = read_lab(state_root() / lab)
+    if followed.last is not None:
+        return
+    about = {} if ended else read_lab(state_dir)
     if about.get("run_dir") != str(run_dir.absolute()) or str(about.get("kernel")).startswith("ssh://"):
         return
-    if manifest.read(run_dir).get("state") in ENDED:
-        return  # it tore itself down, and reported what it could not remove
     try:
         take_down(lab, politely=False)
     except TeardownError as error:
         remedy = f"vnet down {lab}"
         observe({"event": "warning", "code": "teardown", "text": str(error), "remedy": remedy})
-
-
-def reap(handle: LabHandle) -> int:
-    """Waits for a lab process that has sent its last event; returns its exit status.
-
-    Raises RunError after EXIT_S seconds.
-    """
-    try:
-        return handle.wait(EXIT_S)
-    except TimeoutError as error:
-        raise RunError(f"{error}; `vnet down` ends it") from error
 
 
 def take_down(lab: str, *, politely: bool = True) -> Removed:

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from contract.plan import Note
 
 from ..language.problem import Problem, TopologyError, shown
-from ..language.source import LARGEST_FILE, Document, Path, read_document
+from ..language.source import LARGEST_FILE, Document, Path, dotted, read_document
 from . import containers, delays, inventory, profiles, retired, tracing
 from .checks import check
 from .document import CampaignBlock, File, Reference
@@ -106,6 +106,14 @@ def parse(
         raise TopologyError(problems)
     renewed = tuple(dict.fromkeys(notes))
     return Topology(file, model, checked.names, checked.lengths, values, document, tables, images, renewed)
+
+
+def problem_in(file: str, path: Path, value: str, rule: str, remedy: str) -> Problem:
+    """Returns a mistake in a topology file, with its line; with 0 if the file is not readable any more."""
+    try:
+        return read_document(file, read_bytes(file)).problem(path, value, rule, remedy)
+    except TopologyError:
+        return Problem(file, 0, dotted(path), value, rule, remedy)
 
 
 def read_bytes(path: str | os.PathLike[str]) -> bytes:

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from contract import codec, regular, seal
-from contract.plan import Plan
+from contract import regular, rundir, seal
+from contract.manifest import COMPLETE, Manifest
 from orchestrator.kernel.protocol import NoKernel
 from orchestrator.kernel.uml.binaries import UmlBinary, find_binaries
 from orchestrator.kernel.virtual.kernel import VirtualKernel, is_ours
 from orchestrator.project import BUILD_KERNEL
 from orchestrator.run.identity import digest, identical_set, inputs_of
-from orchestrator.run.prepare import Prepared, Request, agent_binary
+from orchestrator.run.prepare import Prepared, Request
 from orchestrator.run.run import execute
 from orchestrator.verify.difference import Difference, first_difference
 
@@ -74,7 +74,7 @@ def verify(
     prepared = again(run_dir, manifest)
     other = differing_inputs(manifest, inputs_of(prepared))
     told(other)
-    page = any(name.startswith("report/") for name in manifest["hashes"])
+    page = any(name.startswith("report/") for name in manifest.hashes)
     with tempfile.TemporaryDirectory(prefix=".verify-", dir=run_dir.parent) as place:
         fresh = Path(place) / run_dir.name
         fresh.mkdir()
@@ -84,14 +84,14 @@ def verify(
 
 def compare(
     run_dir: Path,
-    manifest: dict[str, Any],
+    manifest: Manifest,
     fresh: Path,
     other: Inputs,
     state: str = "complete",
     error: str | None = None,
 ) -> Comparison:
     """Compares the recorded run in `run_dir` with the new one in `fresh`."""
-    then, now = manifest["hashes"], identical_set(fresh)
+    then, now = manifest.hashes, identical_set(fresh)
     here = {name: digest(run_dir / name) for name in then if (run_dir / name).exists()}
     touched = [*seal.altered(run_dir), *seal.altered_records(run_dir)]
     changed = sorted({*touched, *(name for name in then if here.get(name) != then[name])})
@@ -104,50 +104,48 @@ def compare(
     return Comparison(not differing, len(then), tuple(changed), tuple(differing), first, other, state, error)
 
 
-def recorded(run_dir: Path) -> dict[str, Any]:
+def recorded(run_dir: Path) -> Manifest:
     """Returns the manifest of a complete run in virtual time; VerifyError for anything else."""
     if run_dir.is_dir() and (other := regular.other_entry(run_dir)):
         raise VerifyError(f"{run_dir}: {other}; a run has regular files and directories only; remove it")
     try:
-        manifest: dict[str, Any] = json.loads((run_dir / "manifest.json").read_text())
+        manifest = Manifest.of(json.loads((run_dir / "manifest.json").read_text()))
     except (OSError, ValueError) as error:
         raise VerifyError(
             f"{run_dir}: no readable manifest.json ({error}); give the directory of a run"
         ) from error
-    if manifest.get("time") != "virtual":
+    if not manifest.virtual:
         raise VerifyError(
             f"{run_dir}: a run in real time does not repeat; `vnet run --time virtual` makes one that does"
         )
-    if manifest.get("state") != "complete" or not manifest.get("hashes"):
-        raise VerifyError(
-            f"{run_dir}: the run is {manifest.get('state')}: only a complete one can be run again"
-        )
+    if manifest.state != COMPLETE or not manifest.hashes:
+        raise VerifyError(f"{run_dir}: the run is {manifest.state}: only a complete one can be run again")
     return manifest
 
 
-def again(run_dir: Path, manifest: dict[str, Any]) -> Prepared:
+def again(run_dir: Path, manifest: Manifest) -> Prepared:
     """Prepares the same plan with the same system call cost and, if this machine has it, the identical
     kernel; else the first one found. Raises NoKernel if none can run it.
     """
-    plan = codec.from_json(Plan, (run_dir / "plan.json").read_text())
-    kernel = VirtualKernel([_kernel(manifest)], int(manifest["kernel"]["syscall_ns"]))
+    plan = rundir.read_plan(run_dir)
+    kernel = VirtualKernel([_kernel(manifest)], int(manifest.kernel["syscall_ns"]))
     if missing := kernel.can(plan):
         raise NoKernel("\n".join(str(one) for one in missing))
     request = Request(run_dir / "topology.yaml", {}, time="virtual", state=f"{plan.lab}-verify")
-    return Prepared(request, plan, kernel, str(manifest["kernel"].get("why", "")), agent_binary())
+    return Prepared.of(request, plan, kernel, str(manifest.kernel.get("why", "")))
 
 
-def _kernel(manifest: dict[str, Any]) -> UmlBinary:
+def _kernel(manifest: Manifest) -> UmlBinary:
     found = [binary for binary in find_binaries() if is_ours(binary.path)]
     if not found:
         raise NoKernel(f"virtual time: the lab's own kernel is not built; {BUILD_KERNEL} builds it (no root)")
-    wanted = manifest.get("inputs", {}).get("kernel")
+    wanted = manifest.inputs.get("kernel")
     return next((binary for binary in found if digest(binary.path) == wanted), found[0])
 
 
-def differing_inputs(manifest: dict[str, Any], now: dict[str, str]) -> Inputs:
+def differing_inputs(manifest: Manifest, now: dict[str, str]) -> Inputs:
     """Returns name -> (then, now) for every input that has changed; "absent" for a missing one."""
-    then = manifest.get("inputs", {})
+    then = manifest.inputs
     names = sorted(then.keys() | now.keys())
     return {n: (then.get(n, "absent"), now.get(n, "absent")) for n in names if then.get(n) != now.get(n)}
 

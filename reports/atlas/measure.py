@@ -34,13 +34,13 @@ def row_of(run_dir: Path, levels: dict[str, Any], point: int, wall_s: float | No
             f"{run_dir}: holds no messages, or no captures {FIELD} and {CENTRE}; the atlas reads runs of "
             "topologies/atlas/*.yaml"
         )
-    asked = run.manifest["parameters"]
+    asked = run.manifest.parameters
     receivers, updates = int(asked["receivers"]), int(messages["seq"].n_unique())
     begin_ns = int(messages.select(pl.col("scheduled_ns").min()).item())
     return {
         "model": model(str(levels["topology"]), levels, asked),
         "point": point,
-        "seed": int(run.manifest["seed"]),
+        "seed": int(run.seed),
         "loss": _number(asked["loss"]),
         "rate_bps": _number(asked["rate"]),
         "delay_s": _number(asked["delay"]),
@@ -53,13 +53,13 @@ def row_of(run_dir: Path, levels: dict[str, Any], point: int, wall_s: float | No
         "lab_s": _lab_s(run),
         "patience_s": _patience_s(run, messages),
         "wall_s": wall_s,
-        "suspect": bool(run.manifest["suspect"]),
-        "warnings": sorted({str(w["code"]) for w in run.manifest.get("warnings", ())}),
-        "code": str(run.manifest.get("inputs", {}).get("code", "")),
-        "agent": str(run.manifest.get("inputs", {}).get("agent", "")),
-        "kernel": str(run.manifest["kernel"]["release"]),
-        "version": str(run.manifest["versions"]["vnet"]),
-        "time": str(run.manifest.get("time", "real")),
+        "suspect": run.manifest.suspect,
+        "warnings": sorted({str(w["code"]) for w in run.manifest.warnings}),
+        "code": str(run.manifest.inputs.get("code", "")),
+        "agent": str(run.manifest.inputs.get("agent", "")),
+        "kernel": run.manifest.kernel["release"],
+        "version": str(run.manifest.versions["vnet"]),
+        "time": run.manifest.time or "real",
         "parameters": json.dumps(asked, sort_keys=True),
     }
 
@@ -132,7 +132,7 @@ def _wire(run: Run, begin_ns: int, owed: int) -> dict[str, Any]:
         "retransmissions": again,
         "bytes_per_update": total_bytes / owed,
         "captures_dropped": sum(
-            int(c["dropped_kernel"]) + int(c["dropped_interface"]) for c in run.manifest["captures"].values()
+            int(c["dropped_kernel"]) + int(c["dropped_interface"]) for c in run.manifest.captures.values()
         ),
     }
 
@@ -141,10 +141,10 @@ def _patience_s(run: Run, messages: pl.DataFrame) -> float:
     """The seconds from the scheduled time of the last update to the planned end of the drain."""
     last_ns = int(messages.select(pl.col("scheduled_ns").max()).item())
     planned_ns = run.plan.ramp_ns + run.plan.hold_ns + run.plan.drain_ns
-    return (int(run.manifest["t0_ns"]) + planned_ns - last_ns) / SECOND
+    return (int(run.manifest.t0_ns or 0) + planned_ns - last_ns) / SECOND
 
 
 def _lab_s(run: Run) -> float:
     """The seconds from the start of the ramp to the end of the drain, in lab time."""
-    phases = run.manifest["phases"]
+    phases = run.manifest.phases
     return float(phases["drain"][1] - phases["ramp"][0]) / SECOND

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import asdict, astuple, dataclass, fields
 from functools import cache
@@ -10,7 +9,7 @@ from pathlib import Path
 from sys import intern
 from typing import Any
 
-from contract import regular, retired
+from contract import rundir
 from reports.metrics.stats import Estimate
 
 
@@ -87,11 +86,10 @@ def flat(one: Metric) -> dict[str, Any]:
     return {"name": row.pop("name"), **row.pop("of"), **row}
 
 
-def read(path: Path) -> list[Metric] | None:
-    """The metrics in a summary.json; None if the file is missing or not readable as metrics."""
+def read(run_dir: Path) -> list[Metric] | None:
+    """The metrics in the run's summary.json; None if it is missing or not readable as metrics."""
     try:
-        rows = json.loads(path.read_text(encoding="utf-8"))
-        return [_metric(row) for row in retired.figures(rows)]
+        return [_metric(row) for row in rundir.read_summary(run_dir)]
     except (OSError, ValueError, TypeError, KeyError):
         return None
 
@@ -104,8 +102,3 @@ def _metric(row: dict[str, Any]) -> Metric:
 
 
 _of = cache(Of)
-
-
-def write(metrics: list[Metric], path: Path) -> None:
-    """Writes the metrics as a summary.json."""
-    regular.write(path, json.dumps([flat(m) for m in metrics], indent=1) + "\n")

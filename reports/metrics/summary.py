@@ -30,7 +30,7 @@ def measured(run: Run) -> list[Metric]:
     if path.exists() and "summary.json" not in run.altered:
         made = path.stat().st_mtime_ns
         if all(file.stat().st_mtime_ns <= made for pattern in TABLES for file in run.path.glob(pattern)):
-            found = read(path)
+            found = read(run.path)
             if found is not None:
                 return found
     return summarise(run)

@@ -16,7 +16,7 @@ def section(page: Page) -> Part | None:
     rows = [
         {"run": "" if page.study.single else cell.name, **check}
         for cell in page.study.cells
-        for check in said(cell.run.path, "check", cell.run.manifest.get("checks") or (), "text")
+        for check in said(cell.run.path, "check", cell.run.manifest.checks, "text")
     ]
     if not rows:
         return None

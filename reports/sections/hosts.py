@@ -21,11 +21,11 @@ def section(page: Page) -> Part | None:
     if not page.study.single:
         return None
     manifest = page.study.cells[0].run.manifest
-    hosts, between = manifest.get("hosts") or {}, manifest.get("underlay") or []
+    hosts, between = manifest.hosts, manifest.underlay
     if not hosts:
         return None
     file = page.write("underlay", "Network between the hosts", pl.DataFrame(between)) if between else None
-    clocks = manifest.get("clocks") or {}
+    clocks = manifest.clocks
     return page.part(
         "hosts", "Hosts", hosts=_hosts(hosts, clocks).cut(), underlay=_underlay(between).cut(), file=file
     )

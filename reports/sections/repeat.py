@@ -23,9 +23,9 @@ def _cells(page: Page) -> list[dict[str, Any]]:
             "scenario": c.scenario,
             "series": c.series,
             "repetition": c.repetition,
-            "seed": c.run.manifest.get("seed", c.run.plan.seed if c.run.planned else ""),
-            "state": c.run.manifest.get("state") or "unknown",
-            "suspect": bool(c.run.manifest.get("suspect")),
+            "seed": c.run.seed,
+            "state": c.run.manifest.state or "unknown",
+            "suspect": bool(c.run.manifest.suspect),
             "link": page.links.get(c.name, ""),
             "command": command(c.run),
         }

@@ -73,7 +73,7 @@ class Page:
     def suspect(self) -> bool:
         """Whether a manifest or a broken seal makes a run suspect; the option --strict uses the same rule."""
         return any(n.level == "suspect" for n in self.notices) or any(
-            cell.run.manifest.get("suspect") for cell in self.study.cells
+            cell.run.manifest.suspect for cell in self.study.cells
         )
 
     @cached_property

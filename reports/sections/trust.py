@@ -27,7 +27,7 @@ def section(page: Page) -> Part:
     """The section; every page has it, also if nothing questions the numbers."""
     found = proven(page.study)
     shown, folded = _parted(page.notices)
-    suspects = sum(bool(cell.run.manifest.get("suspect")) for cell in page.study.cells)
+    suspects = sum(bool(cell.run.manifest.suspect) for cell in page.study.cells)
     return page.part(
         "trust",
         "Verdict",

@@ -6,6 +6,7 @@ import errno
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -17,6 +18,7 @@ from orchestrator.campaign.cells import recover
 from orchestrator.campaign.settings import Settings
 from orchestrator.cli.campaign import doubts, said, status_of
 from orchestrator.kernel import ahead
+from orchestrator.run.follow import follow
 from orchestrator.run.run import Outcome
 from orchestrator.topology import load_campaign
 
@@ -141,13 +143,12 @@ def test_what_could_not_be_loaded_beside_a_lab_is_told_and_not_what_it_breaks_la
         raise OSError(errno.ENOMEM, "Cannot allocate memory", "polars")
 
     monkeypatch.setattr(ahead.importlib, "import_module", short)
+    event = {"event": "phase", "phase": "collect"}
+    lab = SimpleNamespace(events=lambda: iter([event]))
     told: list[object] = []
-    loading = ahead.Loading(told.append)
-    loading({"event": "phase", "phase": "collect"})
-    loading.join()
-    assert told == [{"event": "phase", "phase": "collect"}]
-    with pytest.raises(OSError, match="Cannot allocate memory: 'polars'"):
-        loading.check()
+    followed = follow(lambda: lab, told.append, beside=ahead.load_reports)  # type: ignore[arg-type]
+    assert told == [event]
+    assert str(followed.failure) == "[Errno 12] Cannot allocate memory: 'polars'"
 
 
 def test_suspect_and_failed_cells_are_named_by_the_status(

@@ -55,7 +55,7 @@ def run(tmp_path: Path, stop_after: int = 100) -> Summary:
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     def measured(found: Run) -> list[Metric]:
-        said = found.manifest["parameters"]
+        said = found.manifest.parameters
         return [late(5.0 if said["rate"] <= LIMITS[said["hold"]] else 5.1)]
 
     monkeypatch.setattr("reports.metrics.summary.measured", measured)

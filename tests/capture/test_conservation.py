@@ -289,7 +289,7 @@ def test_a_cut_table_and_a_cut_pcap_are_found(tmp_path: Path) -> None:
     assert failing(run) == {"capture-rows"}
     pcap = run / "pcap" / "b.pcap"
     size = pcap.stat().st_size
-    evidence = Evidence(run, rundir.read_plan(run), manifest.read(run))
+    evidence = Evidence(run, rundir.read_plan(run), manifest.load(run))
     short = Evidence(run, evidence.plan, evidence.manifest, pcap_bytes={"b": size - SIZE})
     assert {c.name for c in registry.of_tables(short) if c.verdict == "fails"} == {
         "capture-rows",
@@ -340,7 +340,7 @@ def test_records_that_no_table_has_are_found(tmp_path: Path) -> None:
     table = pl.read_parquet(run / "messages.parquet")
     table.head(-2).write_parquet(run / "messages.parquet")
     known = Recorded(50, 50, 0)
-    evidence = Evidence(run, rundir.read_plan(run), manifest.read(run), known)
+    evidence = Evidence(run, rundir.read_plan(run), manifest.load(run), known)
     assert {c.name for c in registry.of_tables(evidence) if c.verdict == "fails"} == {"message-rows"}
 
 

@@ -11,11 +11,11 @@ from rundirs import whole
 
 import vnet
 from capture import disturbance, rawfile
-from contract import codec, retired
+from contract import codec, retired, rundir
 from contract.plan import Delivery, Guarantee, Plan
 from orchestrator.cli.headlines import verdicts
 from reports import judged
-from reports.judged import FORMAT
+from reports.judged import summary
 from reports.metrics.metric import Metric, Of, flat, read
 from reports.roles import guarantees
 from reports.rundir import read_run
@@ -44,7 +44,7 @@ def old(tmp_path: Path) -> Path:
     proven = {"of": "proof", "name": "wan forward delay", "verdict": "holds"}
     delivered = {"of": "promise", "name": "meter: QoS 1", "verdict": "cannot tell"}
     counts = {"proof": {"holds": 1}, "promise": {"cannot tell": 1}}
-    verdict = {"format": FORMAT, "counts": counts, "verdicts": [proven, delivered]}
+    verdict = {"format": rundir.VERDICTS_FORMAT, "counts": counts, "verdicts": [proven, delivered]}
     (tmp_path / "verdicts.json").write_text(json.dumps(verdict))
     pl.DataFrame({"t_ns": [1], "asked_bps": [7.0], "bps": [6.0]}).write_parquet(tmp_path / "links.parquet")
     pl.DataFrame({"seq": [1], "promise": ["QoS 1"]}).write_parquet(tmp_path / "messages.parquet")
@@ -59,7 +59,7 @@ def test_reports_see_the_present_names(old: Path) -> None:
     (one,) = read_run(old).proof
     assert PRESENT.items() <= one.items() and not {"asked", "realised", "slack"} & one.keys()
     assert Shelf().table(old / "links.parquet").columns == ["t_ns", "requested_bps", "bps"]
-    assert "delay: 1 holds; tolerance 200 us" in str(verdicts(old))
+    assert "delay: 1 holds; tolerance 200 us" in str(verdicts(summary(old)))
 
 
 def test_the_python_api_sees_the_present_names(old: Path) -> None:
@@ -84,7 +84,7 @@ def test_a_promise_of_an_old_run_is_a_delivery_guarantee(old: Path) -> None:
     assert loaded.verdicts["of"].to_list() == ["proof", "guarantee"]
     assert loaded.summary["guarantee"].to_list() == ["QoS 1"]
     assert loaded.summary["name"].to_list() == ["guarantee_held"]
-    (one,) = read(old / "summary.json") or ()
+    (one,) = read(old) or ()
     assert (one.name, one.of) == ("guarantee_held", Of(guarantee="QoS 1"))
 
 

@@ -289,7 +289,7 @@ def _left(case: Case) -> str:
         return f"left running: {names}"
     if state.is_dir() and any(state.iterdir()):
         return f"left: {[str(p) for p in state.iterdir()]}"
-    if cleanup.leftovers(case.lab, state):  # what the run itself could not take away; see cli.running.names
+    if cleanup.leftovers(case.lab, state):  # which the run could not take away; see cleanup.running_labs
         case.vnet("down", case.lab, under=("env", "-u", "VNET_STATE_DIR"))
     there = cleanup.leftovers(case.lab, state)
     return f"left: {there}" if there else ""

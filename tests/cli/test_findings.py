@@ -14,6 +14,7 @@ from command_line import TOPOLOGIES, CommandLine
 
 import vnet as api
 from contract import findings
+from contract.manifest import Manifest
 from vnet.lab import Lab, LabError, Spec
 
 PAIR = str(TOPOLOGIES / "pair.yaml")
@@ -126,6 +127,6 @@ def test_a_run_of_a_machine_that_cannot_be_asked_stays_running_and_is_suspect(
 )
 def test_a_run_is_suspect_unless_its_whole_manifest_speaks_for_it(found: Any, why: str | None) -> None:
     known = findings.known(found, ())
-    told = findings.why(known)
+    told = findings.why(Manifest.of(known))
     assert told is None if why is None else str(told).startswith(why)
     assert bool(known.get("suspect")) is (why is not None) or not known

@@ -72,7 +72,7 @@ def test_runs_are_listed_whatever_stands_in_them(tmp_path: Path) -> None:
     assert {r["path"]: r["state"] for r in found["runs"]} == {
         "a/1": "unreadable",
         "b/1": "unreadable",
-        "c/1": "None",
+        "c/1": "unknown",
         "d/1": "complete",
         "e/1": "complete",
     }

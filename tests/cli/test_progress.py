@@ -8,9 +8,18 @@ from types import SimpleNamespace
 
 import pytest
 
-from orchestrator.cli.plain import PlainView
-from orchestrator.cli.progress import Progress, duration, fold, planned, share
-from orchestrator.cli.remaining import AFTER, ORDER, left_s, left_words
+from orchestrator.cli.progress import (
+    AFTER,
+    ORDER,
+    Progress,
+    duration,
+    fold,
+    left_s,
+    left_words,
+    planned,
+    share,
+)
+from orchestrator.cli.views import PlainView
 
 PLAN = SimpleNamespace(
     ramp_ns=70_000_000_000, hold_ns=60_000_000_000, nodes=(), links=(), proof=SimpleNamespace(at_most_ns=None)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from contract.manifest import Manifest
 from orchestrator.verify import verify
 
 
@@ -13,6 +14,6 @@ def test_a_sealed_file_that_is_not_compared_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(verify.seal, "altered", lambda _: ("verdicts.json",))
-    found = verify.compare(tmp_path, {"hashes": {}}, tmp_path, {})
+    found = verify.compare(tmp_path, Manifest(), tmp_path, {})
     assert found.identical
     assert found.changed == ("verdicts.json",)

@@ -12,8 +12,7 @@ from kernel_plans import ALL_KINDS, DELAYED, facts, link, node, plan
 
 from contract.plan import Event, Host, Step
 from orchestrator.kernel import registry
-from orchestrator.kernel.fake import FakeKernel
-from orchestrator.kernel.host import HostKernel
+from orchestrator.kernel.host import FakeKernel, HostKernel
 from orchestrator.kernel.needs import needs_of
 from orchestrator.kernel.protocol import KernelError, NoKernel, Wish
 from orchestrator.kernel.registry import choose
@@ -133,7 +132,7 @@ def test_a_new_kernel_is_one_class_and_one_line(monkeypatch):
     line = Kind("own", f"{Own.__module__}:Own", listed=False)
     monkeypatch.setattr(registry, "KERNELS", (*KERNELS, line))
     choice = choose(plan(), Wish("own"))
-    assert (choice.kernel.name, choice.why) == ("own", f"{Own().describe()}: asked for")
+    assert (choice.kernel.name, choice.why) == ("own", f"{Own().described}: asked for")
     assert registry.recorded("own") is Own
 
 

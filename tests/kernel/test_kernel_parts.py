@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.kernel.lab_command import max_mhz
 from orchestrator.kernel.lines import LineStream
-from orchestrator.kernel.machine import max_mhz
 from orchestrator.kernel.process import end, session_members
 from orchestrator.kernel.protocol import KernelError
 from orchestrator.kernel.relay import GuestRelay, HostRelay

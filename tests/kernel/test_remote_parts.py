@@ -13,8 +13,8 @@ import pytest
 from kernel_plans import node, plan
 
 from contract.plan import Plan, Vm
-from orchestrator.kernel.place import machine_of
 from orchestrator.kernel.protocol import KernelError
+from orchestrator.kernel.registry import machine_of
 from orchestrator.kernel.remote import stage
 from orchestrator.kernel.remote.account import Account
 from orchestrator.kernel.remote.home import unpack

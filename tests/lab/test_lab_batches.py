@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 from lab_plans import make_plan, node
 
-from orchestrator.lab import netfilter, operations
+from orchestrator.lab import namespaces, operations
 from orchestrator.lab.drivers import light
 
 
@@ -23,7 +23,7 @@ def test_all_nodes_are_made_once_in_their_order(count: int, monkeypatch: pytest.
         return lambda patience_ns: {"pids": {one["name"]: 100 + len(asked) for one in request.nodes}}
 
     monkeypatch.setattr(light, "BATCH", 2)
-    monkeypatch.setattr(netfilter, "bypass", lambda core: {})
+    monkeypatch.setattr(namespaces, "bypass_netfilter", lambda core: {})
     driver = object.__new__(light.LightDriver)
     vars(driver).update(
         _limits=SimpleNamespace(need=lambda nodes: None),

@@ -17,7 +17,7 @@ from lab_plans import MS, SECOND, make_plan, mqtt_plan, node, own, program
 from lab_running import Control, Running, needs_light, served
 
 from contract.plan import Event, Plan, Probe
-from orchestrator.lab import cleanup, namespaces, netfilter
+from orchestrator.lab import cleanup, namespaces
 from orchestrator.lab.cgroup import remove_tree, this_machine
 
 pytestmark = [needs_light, pytest.mark.root]
@@ -339,7 +339,11 @@ def test_bridged_frames_bypass_netfilter_in_the_lab_and_nowhere_else() -> None:
     try:
         one = "echo 1 >/proc/sys/net/bridge/bridge-nf-call-iptables"
         subprocess.run([*inside, one], check=True)
-        assert netfilter.bypass(own("vnet-filtered")) == {"iptables": 0, "ip6tables": 0, "arptables": 0}
+        assert namespaces.bypass_netfilter(own("vnet-filtered")) == {
+            "iptables": 0,
+            "ip6tables": 0,
+            "arptables": 0,
+        }
         read = subprocess.run([*inside, "cat /proc/sys/net/bridge/bridge-nf-call-*"], capture_output=True)
         assert read.stdout.split() == [b"0"] * 3
         assert Path("/proc/sys/net/bridge/bridge-nf-call-iptables").read_text() == outside

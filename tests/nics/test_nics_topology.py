@@ -12,7 +12,7 @@ import pytest
 from contract.codec import from_json, to_json
 from contract.plan import Plan
 from orchestrator.kernel.limits import nic_problems
-from orchestrator.kernel.place import machine_of
+from orchestrator.kernel.registry import machine_of
 from orchestrator.plan.build import make_plan
 from orchestrator.plan.nics import nic_uses
 from orchestrator.run.prepare import insist_it_fits

@@ -126,7 +126,7 @@ def test_marks_are_in_seconds_since_the_start(one: Study) -> None:
     run = one.cells[0].run
     assert phase_rows(run).rows() == [(0.0, 30.0, "ramp"), (30.0, 90.0, "hold"), (90.0, 95.0, "drain")]
     assert event_rows(run)["time"].to_list() == [50.0, 60.0]
-    assert run.manifest["t0_ns"] == T0 and run.plan.ramp_ns == 30 * S
+    assert run.manifest.t0_ns == T0 and run.plan.ramp_ns == 30 * S
 
 
 def test_published_value_stands_in_figure_15(several: Study) -> None:

@@ -45,9 +45,9 @@ def test_page_and_exit_status_never_differ(
 ) -> None:
     run = shutil.copytree(whole, tmp_path / "run", ignore=shutil.ignore_patterns(manifest.NAME))
     manifest.write(run, manifest.read(whole) | {"error": None} | known)
-    manifest.reduced(run, trust.judge(run, rundir.read_plan(run), manifest.read(run)))
+    manifest.reduced(run, trust.judge(run, rundir.read_plan(run), manifest.load(run)))
     seal.seal(run)
-    ended = outcome(run, None)
+    ended = outcome(run, manifest.load(run), None)
     assert (status_of(ended, strict=True), ended.suspect) == (strict, suspect)
     for study in (study_of_run(run), study_of_runs("one", tmp_path, [run])):
         assert ("<strong>Suspect.</strong>" in section(Page(study, tmp_path)).body) is suspect

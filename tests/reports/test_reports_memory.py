@@ -13,12 +13,12 @@ import pytest
 from synthetic import write_campaign
 from synthetic_shape import Shape
 
-from contract import seal
+from contract import rundir, seal
 from reports.cell import Cell
 from reports.figures.latency import LATENCIES
 from reports.figures.proof import proof_data
 from reports.metrics.messages import held_messages
-from reports.metrics.metric import Of, count, write
+from reports.metrics.metric import Of, count, flat
 from reports.metrics.pooled import Pooled
 from reports.proofs import failures_first, proven
 from reports.shelf import Shelf
@@ -95,7 +95,7 @@ def test_what_a_run_more_costs(campaign: Path) -> None:
         manifest = json.loads((run / "manifest.json").read_text())
         far = {"underlay": [{"from": f"lab{n}", "rate": float(n)} for n in range(1000)]}
         (run / "manifest.json").write_text(json.dumps(manifest | far))
-        write(figures, run / "summary.json")
+        rundir.write_summary(run, map(flat, figures))
         seal.seal(run)
     held = []
     for times in (1, 11):

@@ -6,12 +6,12 @@ import threading
 
 import pytest
 
-from reports import threads
+from reports import insist_on_threads
 
 
 def test_threads_that_can_be_made_end_again() -> None:
     before = threading.active_count()
-    threads.insist()
+    insist_on_threads()
     assert threading.active_count() == before
 
 
@@ -26,5 +26,5 @@ def test_too_few_are_told_and_end(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(threading.Thread, "start", third_fails)
     with pytest.raises(RuntimeError, match="start new thread"):
-        threads.insist()
+        insist_on_threads()
     assert threading.active_count() == before and not any(thread.is_alive() for thread in begun)

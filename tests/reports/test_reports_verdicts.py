@@ -13,9 +13,10 @@ from synthetic_shape import Shape
 
 import vnet
 from contract import seal, verdict
+from contract.rundir import VERDICTS
 from orchestrator.cli.headlines import others, verdicts
 from orchestrator.cli.run import strictly
-from reports.judged import NAME, known, untold
+from reports.judged import known, summary, untold
 from reports.junit import junit
 from reports.report import campaign_report, report
 from reports.rundir import read_run
@@ -99,11 +100,11 @@ def test_a_run_of_an_earlier_version_is_reported_in_todays_words(run: Path) -> N
     assert "cannot tell" in page and not RETIRED.findall(
         re.sub("<style.*?</style>", "", page, flags=re.DOTALL)
     )
-    assert not RETIRED.findall(junit(run)) and "cannot tell" in (run / NAME).read_text()
-    tables = [*(run / "report").rglob("*.csv"), run / "summary.json", run / NAME]
+    assert not RETIRED.findall(junit(run)) and "cannot tell" in (run / VERDICTS).read_text()
+    tables = [*(run / "report").rglob("*.csv"), run / "summary.json", run / VERDICTS]
     assert not [f.name for f in tables if RETIRED.search(f.read_text())]
     assert {one["verdict"] for one in read_run(run).proof} <= set(verdict.ORDER)
-    assert not any("not judged" in text for text, _ in verdicts(run))
+    assert not any("not judged" in text for text, _ in verdicts(summary(run)))
 
 
 def test_verdicts_are_written_once_and_read_by_all(run: Path) -> None:
@@ -112,7 +113,7 @@ def test_verdicts_are_written_once_and_read_by_all(run: Path) -> None:
     check = {"name": "bytes", "verdict": "fails", "text": "node 0 beside link 6 Mbit/s", "numbers": {}}
     (run / "manifest.json").write_text(json.dumps(manifest | {"checks": [check]}))
     report(run)
-    written = json.loads((run / NAME).read_text())
+    written = json.loads((run / VERDICTS).read_text())
     assert set(written) == {"format", "suspect", "counts", "verdicts"}
     assert {one["verdict"] for one in written["verdicts"]} <= set(verdict.ORDER)
     proofs = [one for one in written["verdicts"] if one["of"] == "proof"]
@@ -120,12 +121,12 @@ def test_verdicts_are_written_once_and_read_by_all(run: Path) -> None:
     of_bytes = [one for one in written["verdicts"] if (one["of"], one["name"]) == ("check", "bytes")]
     assert [one["verdict"] for one in of_bytes] == ["fails"], "beside those that the report itself makes"
     assert known(run)["check"]["fails"] == 1 and known(run)["proof"]["cannot tell"] == 1
-    assert any("1 fails" in text and colour == "red" for text, colour in others(run))
+    assert any("1 fails" in text and colour == "red" for text, colour in others(summary(run)))
     assert 'name="bytes"' in junit(run)
     seal.seal(run)
     assert not read_run(run).altered
-    (run / NAME).write_text((run / NAME).read_text().replace("fails", "holds"))
-    assert read_run(run).altered == (NAME,), "whoever changes a verdict is seen"
+    (run / VERDICTS).write_text((run / VERDICTS).read_text().replace("fails", "holds"))
+    assert read_run(run).altered == (VERDICTS,), "whoever changes a verdict is seen"
 
 
 def test_strict_tells_suspect_before_what_cannot_be_told(run: Path, tmp_path: Path) -> None:
@@ -135,7 +136,7 @@ def test_strict_tells_suspect_before_what_cannot_be_told(run: Path, tmp_path: Pa
     assert strictly(suspect=True, directory=run) == 5
     assert strictly(suspect=False, directory=run) == 8
     assert strictly(suspect=False, directory=tmp_path / "nothing") == 0
-    (run / NAME).unlink()
+    (run / VERDICTS).unlink()
     assert strictly(suspect=False, directory=run) == 8, "a run without a page is judged all the same"
 
 
@@ -147,12 +148,12 @@ def loaded(run: Path) -> vnet.Run:
 
 def _changed(directory: Path, subject: str, now: str) -> str:
     """Every verdict on the subject is another one in verdicts.json; the name of the first."""
-    data = json.loads((directory / NAME).read_text())
+    data = json.loads((directory / VERDICTS).read_text())
     changed = [one for one in data["verdicts"] if one["of"] == subject]
     for one in changed:
         one |= {"verdict": now, "reason": f"{subject} as the file says"}
     data["counts"][subject] = {now: len(changed)}
-    (directory / NAME).write_text(json.dumps(data))
+    (directory / VERDICTS).write_text(json.dumps(data))
     return str(changed[0]["name"])
 
 
@@ -173,7 +174,7 @@ def test_nobody_else_judges(run: Path, subject: str, monkeypatch: pytest.MonkeyP
         c for c in ElementTree.fromstring(junit(run).encode()).iter("testcase") if c.get("name") == name
     )
     assert case.find("skipped") is not None
-    lines = dict([*verdicts(run), *others(run)])
+    lines = dict([*verdicts(summary(run)), *others(summary(run))])
     assert any("cannot tell" in text and colour == "yellow" for text, colour in lines.items())
     assert strictly(suspect=False, directory=run) == (0 if subject == "check" else 8)
     found = loaded(run).verdicts.filter(of=subject)["verdict"].unique().to_list()
@@ -190,7 +191,7 @@ def test_a_campaign_reads_the_files_of_its_runs(tmp_path: Path) -> None:
     name = _changed(cells[0], "proof", "fails")
     cases = list(ElementTree.fromstring(junit(directory).encode()).iter("testcase"))
     assert [c.find("failure") is not None for c in cases if c.get("name") == name].count(True) == 1
-    (directory / NAME).unlink()
+    (directory / VERDICTS).unlink()
     assert counted(directory)["proof"]["fails"] == known(cells[0])["proof"]["fails"]
 
 
@@ -206,5 +207,5 @@ def test_python_speaks_todays_words(run: Path) -> None:
 
 @pytest.mark.parametrize("text", ["", "[]", '{"counts": 3}', "{"])
 def test_a_file_that_is_damaged_tells_nothing(tmp_path: Path, text: str) -> None:
-    (tmp_path / NAME).write_text(text)
+    (tmp_path / VERDICTS).write_text(text)
     assert known(tmp_path) == {}

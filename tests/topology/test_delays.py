@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrator.lab import shape
+from orchestrator.plan.bridge_vms import with_bridge_vms
 from orchestrator.plan.build import make_plan
 from orchestrator.topology import TopologyError
 from orchestrator.topology.delays import SCALE, DelaysError, read
@@ -100,7 +101,7 @@ def test_netem_inside_a_virtual_machine_has_no_such_table(tmp_path: Path) -> Non
     (tmp_path / "x.yaml").write_text(LINK)
     (tmp_path / "own.csv").write_text("delay_ms\n1\n2\n")
     with pytest.raises(TopologyError) as caught:
-        make_plan(load(tmp_path / "x.yaml"), netem_in_vms=True)
+        with_bridge_vms(make_plan(load(tmp_path / "x.yaml")))
     assert "x.yaml:4: links.wan: its `delays` need a table" in str(caught.value.problems[0])
 
 

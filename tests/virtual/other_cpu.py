@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "goldens"))
 import golden_labs as golden
 
 from orchestrator.images import cpio, kernel, packages
-from orchestrator.kernel.machine import machine
+from orchestrator.kernel.lab_command import machine
 from orchestrator.kernel.uml.binaries import cache_dir
 from orchestrator.kernel.virtual.kernel import VirtualKernel
 from orchestrator.verify.verify import compare

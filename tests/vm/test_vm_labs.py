@@ -23,9 +23,10 @@ from vm_talking import execute
 from contract.codec import to_json
 from contract.plan import Direction, Impairment, Link, Segment
 from orchestrator.lab import cgroup
+from orchestrator.plan.bridge_vms import in_bridge_vm
 from orchestrator.plan.naming import InterfaceNames
 from orchestrator.plan.steps import impair_steps, network_steps
-from orchestrator.plan.vms import in_bridge_vm, own_link
+from orchestrator.plan.vms import own_link
 
 pytestmark = [needs_vm, pytest.mark.root, pytest.mark.slow]
 

@@ -18,8 +18,9 @@ from contract.plan import Direction, Impairment, Link
 from orchestrator.lab.clock import MonotonicClock
 from orchestrator.lab.launcher import Launcher
 from orchestrator.lab.loop import Loop
+from orchestrator.lab.machine import insist_on_memory
 from orchestrator.lab.operations import Configure, Operation, Pending, Start, Workload
-from orchestrator.lab.vm import carry, connection, dialogue, memory, merge
+from orchestrator.lab.vm import carry, connection, dialogue, merge
 from orchestrator.lab.vm.boot import Booting
 from orchestrator.lab.vm.clocks import Estimate, GuestClock, estimate
 from orchestrator.lab.vm.counters import Rising, ports, together
@@ -186,11 +187,11 @@ def test_machines_that_the_memory_does_not_hold_are_refused_before_they_are_made
     from orchestrator.lab.errors import LabError
 
     nodes = (machine(node("x", 0, "a"), memory_mib=96), node("x", 1, "light"), machine(node("x", 2, "b")))
-    memory.insist(nodes, "MemTotal: 900000 kB\nMemAvailable: 400000 kB\n")
-    memory.insist(nodes[1:2], "MemAvailable: 1 kB\n")
-    memory.insist(nodes, "")
+    insist_on_memory(nodes, "MemTotal: 900000 kB\nMemAvailable: 400000 kB\n")
+    insist_on_memory(nodes[1:2], "MemAvailable: 1 kB\n")
+    insist_on_memory(nodes, "")
     with pytest.raises(LabError, match=r"nodes.a: 2 virtual machine\(s\) need about .* 256 MB are free; "):
-        memory.insist(nodes, "MemAvailable: 250000 kB\n")
+        insist_on_memory(nodes, "MemAvailable: 250000 kB\n")
 
 
 def test_boots_are_bounded_and_each_failure_says_why(tmp_path: Path, loop: Loop) -> None:

@@ -11,9 +11,12 @@ from contract.codec import from_json, to_json
 from contract.plan import Plan
 from orchestrator.images.recipe import recipes
 from orchestrator.kernel import lab_command, needs, virtual_machines
-from orchestrator.kernel.protocol import Launch
+from orchestrator.kernel.facts import HostFacts
+from orchestrator.kernel.host import HostKernel
+from orchestrator.kernel.protocol import Launch, Wish
 from orchestrator.lab.probes import spaced_probes
 from orchestrator.plan import vms
+from orchestrator.plan.bridge_vms import with_bridge_vms
 from orchestrator.plan.build import make_plan
 from orchestrator.plan.capacity import DISK_BYTES, MEMORY_SHARE, VM_BYTES, MachineFacts, problems
 from orchestrator.plan.clone import CloneError, clones
@@ -84,7 +87,7 @@ def test_a_machines_own_link_stands_in_the_core_where_it_can_be_proven(file: Pat
 
 
 def test_netem_moves_into_bridge_vms_where_the_host_has_none(file: Path) -> None:
-    plan = make_plan(load(file), netem_in_vms=True)
+    plan = with_bridge_vms(make_plan(load(file)))
     names = [n.name for n in plan.nodes if n.vm is not None and n.vm.netem]
     assert names == ["netem-wan", "netem-access-client1", "netem-access-client2"]
     assert "netem" in needs.needs_of(make_plan(load(file))).kinds
@@ -100,6 +103,12 @@ def test_netem_moves_into_bridge_vms_where_the_host_has_none(file: Path) -> None
     card = next(n for n in plan.nodes if n.name == "client1").interfaces[0]
     near = next(n for n in plan.nodes if n.name == "netem-access-client1").interfaces[0]
     assert near.bridge == card.bridge
+
+
+def test_a_kernel_without_netem_places_it_in_the_plan_that_there_is(file: Path) -> None:
+    plan, host = make_plan(load(file)), HostKernel(HostFacts("6.1", root=True, namespaces=None, kinds={}))
+    assert host.examine(plan, Wish(bridged=with_bridge_vms)).plan == with_bridge_vms(plan)
+    assert host.examine(plan, Wish(carried=True)).plan == plan, "another machine has placed it"
 
 
 WIRES = """
@@ -130,7 +139,7 @@ def test_links_between_nodes_that_are_machines_lie_in_the_core(file: Path) -> No
 
 def test_a_bridge_vm_carries_the_netem_of_a_link_between_nodes(file: Path) -> None:
     file.write_text(WIRES)
-    plan = make_plan(load(file), netem_in_vms=True)
+    plan = with_bridge_vms(make_plan(load(file)))
     (between,) = (n for n in plan.nodes if n.vm is not None and n.vm.netem)
     cards = {(n.name, c.segment): c for n in plan.nodes if n is not between for c in n.interfaces}
     made, sides = lines(plan), between.interfaces
@@ -145,14 +154,14 @@ def test_a_bridge_vm_carries_the_netem_of_a_link_between_nodes(file: Path) -> No
 
 
 def test_no_two_devices_or_addresses_are_the_same(file: Path) -> None:
-    plan = make_plan(load(file), netem_in_vms=True)
+    plan = with_bridge_vms(make_plan(load(file)))
     made = [li.split()[3] for li in lines(plan) if li.startswith(("link add name", "tuntap add dev"))]
     macs = [card.mac for node in plan.nodes for card in node.interfaces]
     assert len(made) == len(set(made)) and len(macs) == len(set(macs))
 
 
 def test_the_plan_survives_its_own_text(file: Path) -> None:
-    plan = make_plan(load(file), netem_in_vms=True)
+    plan = with_bridge_vms(make_plan(load(file)))
     assert from_json(Plan, to_json(plan)) == plan
 
 
@@ -273,4 +282,4 @@ def test_a_clone_of_a_machine_has_wires_of_its_own(file: Path) -> None:
     assert {link.forward.device, link.reverse.device}.isdisjoint(taken)
     assert "loss random 1%" in text
     with pytest.raises(CloneError, match="runs through a bridge VM"):
-        clones(make_plan(load(file), netem_in_vms=True), now, "client", 1)
+        clones(with_bridge_vms(make_plan(load(file))), now, "client", 1)

@@ -34,7 +34,6 @@ from orchestrator.language.kernels import apart
 from orchestrator.plan.build import make_plan
 from orchestrator.run.directories import make_dir
 from orchestrator.run.follow import STOPS
-from orchestrator.run.prepare import bridged_plan
 from orchestrator.run.run import Observe
 from orchestrator.topology import Cell
 
@@ -189,7 +188,6 @@ class _Spread:
         state = f"{lab}-{self._key}-{number}" if apart(settings.kernel, settings.time) else lab
         request = request_of(settings, cell, state)
         plan = make_plan(cell.loaded, request.lab, request.seed)
-        vms = any(node.kind == "vm" for node in plan.nodes)
         return Task(
             cell.name,
             number,
@@ -200,7 +198,6 @@ class _Spread:
             {**asdict(request), "file": str(request.file), "snapshots": None},
             request.file.read_bytes(),
             codec.to_json(plan),
-            codec.to_json(bridged_plan(request, cell.loaded)) if vms else None,
         )
 
     def _hear(self) -> None:
@@ -336,7 +333,7 @@ def _kept(line: dict[str, Any]) -> dict[str, Any]:
 
 
 def _interrupted(run_dir: Path, why: str) -> None:
-    if manifest.read(run_dir).get("state") not in (None, "complete", "interrupted", "failed"):
+    if manifest.load(run_dir).state not in ("", *manifest.ENDED):
         manifest.ended(run_dir, "interrupted", why)
 
 

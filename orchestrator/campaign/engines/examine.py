@@ -15,7 +15,7 @@ from orchestrator.kernel.facts import host_facts
 from orchestrator.kernel.protocol import KernelError
 from orchestrator.kernel.uml.binaries import find_binaries
 from orchestrator.kernel.virtual.kernel import is_ours
-from orchestrator.lab.meminfo import available_bytes
+from orchestrator.lab.machine import available_bytes
 from orchestrator.nics.facts import look
 from orchestrator.project import CODE_ROOT, programs_digest
 from orchestrator.run.identity import digest, inputs

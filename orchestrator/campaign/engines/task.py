@@ -15,8 +15,7 @@ class Task:
 
     sitting: identifies the command that runs the campaign. campaign: name of the campaign's directory on a
     worker that does not see `directory`. state: name of the lab's state directory. topology: content of the
-    topology file. plan, bridged: plans as JSON; bridged is for a kernel without netem, None if the lab has no
-    virtual machines.
+    topology file. plan: the plan as JSON.
     """
 
     cell: str
@@ -28,7 +27,6 @@ class Task:
     request: Mapping[str, Any]
     topology: bytes
     plan: str
-    bridged: str | None = None
 
 
 @dataclass(frozen=True)

@@ -93,10 +93,10 @@ def _place(task: Task) -> Path:
 def _run(task: Task, place: Path, run_dir: Path, begun: Note) -> Note:
     (run_dir / "topology.yaml").write_bytes(task.topology)
     request = {**task.request, "file": str(run_dir / "topology.yaml")}
-    plans = {"plan": task.plan, "bridged": task.bridged}
     began = time.monotonic()
     try:
-        job = Job({**plans, "request": request, "directory": str(place), "run_dir": str(run_dir)}, run_dir)
+        told = {"plan": task.plan, "request": request, "directory": str(place), "run_dir": str(run_dir)}
+        job = Job(told, run_dir)
     except (LabError, OSError) as failure:
         return begun.ended("failed", f"its process did not begin: {failure}", time.monotonic() - began)
     write_note(place, task.cell, begun.of(job.owned))

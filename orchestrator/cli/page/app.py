@@ -31,7 +31,7 @@ from orchestrator.cli.page.runs import TYPES, allowed, matrix, runs
 from orchestrator.cli.page.source import Source, source
 from orchestrator.cli.page.terminal import console, terminal
 from orchestrator.cli.page.watch import Scrapes, Watches
-from orchestrator.cli.running import names
+from orchestrator.lab.cleanup import running_labs
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.state import state_root
 
@@ -112,7 +112,7 @@ class Pages:
 
     async def metrics(self, request: Request) -> Response:
         """Returns metrics of all running labs for Prometheus, as OpenMetrics if the scraper accepts it."""
-        labs = [name for name in await asyncio.to_thread(names) if NAME.fullmatch(name)]
+        labs = [name for name in await asyncio.to_thread(running_labs) if NAME.fullmatch(name)]
         found = await self._scrapes.facts(labs)
         openmetrics = "application/openmetrics-text" in request.headers.get("accept", "")
         text = exposition(found, openmetrics=openmetrics)
@@ -121,7 +121,7 @@ class Pages:
     async def overview(self, _: Request) -> Response:
         """Returns this user's labs, and the runs and campaigns below the results directory, as JSON."""
         found = await asyncio.to_thread(runs, self._settings.results, self._settings.only)
-        labs = await asyncio.to_thread(lambda: [about(name) for name in names()])
+        labs = await asyncio.to_thread(lambda: [about(name) for name in running_labs()])
         shown = self._settings.results / self._settings.only
         more = {
             "results": str(shown), "read_only": self._settings.read_only, "only": self._settings.only,

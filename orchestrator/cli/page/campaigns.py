@@ -17,6 +17,7 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
 
+from contract import rundir
 from orchestrator.campaign import journal
 from orchestrator.lab.state import Owned, owned
 from orchestrator.language.kernels import NAMES
@@ -156,7 +157,7 @@ def headline(run_dir: Path) -> str:
     Each is the value of the first class, flow or group that has one.
     """
     try:
-        rows = json.loads((run_dir / "summary.json").read_bytes())
+        rows = rundir.read_summary(run_dir)
         first: dict[str, Json] = {}
         for row in rows:
             if row["value"] is not None:

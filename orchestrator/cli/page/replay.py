@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 
 from contract import rundir
+from contract.manifest import Manifest
 from contract.plan import Plan
 from orchestrator.cli.page import network
 from orchestrator.cli.page.flows import COUNTED
@@ -29,7 +30,7 @@ def about(run_dir: Path, unfolded: Container[str] = ()) -> Json:
     from_ns: time of the first sample. frames: number of frames. unfolded: groups to unfold in the drawing.
     Raises ReplayError if the run has no tables or cannot be read.
     """
-    manifest, plan = _json(run_dir / "manifest.json"), _plan(run_dir)
+    manifest, plan = Manifest.of(_json(run_dir / "manifest.json")), _plan(run_dir)
     found, forward = network.planned(plan), network.routers(plan)
     shown = network.network(found, forward)
     if unfolded:
@@ -37,10 +38,10 @@ def about(run_dir: Path, unfolded: Container[str] = ()) -> Json:
     first, last = _span(run_dir)
     known = ("lab", "kernel", "driver", "state", "time", "seed", "t0_ns", "phases", "topology")
     return {
-        "status": {"ready": True, "phase": manifest.get("state"), **{k: manifest.get(k) for k in known}},
+        "status": {"ready": True, "phase": manifest.state, **{k: getattr(manifest, k) for k in known}},
         "plan": network.timeline(plan),
         "network": shown,
-        "warnings": manifest.get("warnings") or [],
+        "warnings": manifest.warnings,
         "events": _events(run_dir),
         "captures": sorted(path.name for path in (run_dir / "pcap").glob("*.pcap*") if path.is_file()),
         "from_ns": first,

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from contract import findings, seal
+from contract.manifest import Manifest
 
 MOST = 400  # most runs, and most campaigns, that are listed: the newest
 DEEP = 5  # levels of directories that are searched
@@ -105,13 +106,12 @@ def _run(directory: Path) -> dict[str, Any]:
     said = _read(directory / "manifest.json")
     if said is None:
         return {**about, "lab": directory.parent.name, "state": "unreadable", "run": directory.name}
-    warnings, kernel = said.get("warnings"), said.get("kernel")
+    found = Manifest.of(said)
     return {
-        **about, "lab": str(said.get("lab")), "run": directory.name, "state": str(said.get("state")),
-        "time": str(said.get("time", "real")), "suspect": suspect(directory),
-        "kernel": str(kernel.get("kind")) if isinstance(kernel, dict) else "",
-        "warnings": len(warnings) if isinstance(warnings, list) else 0,
-        "error": str(said["error"]) if said.get("error") else None,
+        **about, "lab": found.lab, "run": directory.name, "state": found.state or "unknown",
+        "time": found.time or "real", "suspect": suspect(directory),
+        "kernel": str(found.kernel.get("kind", "")), "warnings": len(found.warnings),
+        "error": found.error or None,
     }  # fmt: skip
 
 

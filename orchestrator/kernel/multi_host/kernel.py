@@ -16,11 +16,10 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Self
 
-from contract import codec
+from contract import rundir
 from contract.plan import Host, Plan
 from orchestrator.kernel import detached, lab_command, limits
 from orchestrator.kernel.host import HostKernel
-from orchestrator.kernel.machine import machine
 from orchestrator.kernel.needs import netem_placed
 from orchestrator.kernel.protocol import Fit, KernelError, LabKernel, Launch, Missing, NoKernel, Wish
 from orchestrator.kernel.remote import kernel as remote
@@ -55,6 +54,7 @@ class HostsKernel(LabKernel):
     """The kernels of several hosts. agent: path of the nodes' agent here, which is copied to the hosts."""
 
     name = "hosts"
+    described = "that of each host"
 
     def __init__(self, agent: Path) -> None:
         self.agent = agent
@@ -120,10 +120,6 @@ class HostsKernel(LabKernel):
                 )
         return found + _left_out(plan)
 
-    def describe(self) -> str:
-        """Returns a few words for the user: each host uses its own kernel."""
-        return "that of each host"
-
     def plan_there(self, plan: Plan) -> Plan:
         """Returns the plan with the paths that the users' disks have on each host."""
         found = {node.name: node for node in plan.nodes}
@@ -140,7 +136,7 @@ class HostsKernel(LabKernel):
         answers = self._last[1] if self._last else self.ask(launch.plan)
         raw = launch.run_dir / "raw"
         raw.mkdir(parents=True, exist_ok=True)
-        (launch.run_dir / "plan.json").write_text(codec.to_json(launch.plan))
+        rundir.write_plan(launch.run_dir, launch.plan)
         self._carry(launch.plan, answers)
         mark = f"{launch.state_dir.name}-{uuid.uuid4().hex[:12]}"
         ways = {host.name: _way(host, answers, f"{mark}-{host.name}") for host in launch.plan.hosts}
@@ -151,7 +147,7 @@ class HostsKernel(LabKernel):
             launch.run_dir,
             control,
             logs=["lab.log"],
-            env=lab_command.environment(os.environ, kernel, machine()),
+            env=lab_command.environment(os.environ, kernel),
             lifeline=False,
         )
 

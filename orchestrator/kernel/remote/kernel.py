@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from contract import codec
+from contract import codec, rundir
 from contract.plan import Plan
 from orchestrator.kernel import detached, limits
 from orchestrator.kernel.needs import netem_placed
-from orchestrator.kernel.place import machine_of
 from orchestrator.kernel.protocol import Fit, KernelError, LabKernel, Launch, Missing, NoKernel, Wish
+from orchestrator.kernel.registry import machine_of
 from orchestrator.kernel.remote import stage
 from orchestrator.kernel.remote.account import PREPARE, Account, account
 from orchestrator.kernel.remote.home import cleanup_remote
@@ -65,6 +65,7 @@ class RemoteKernel(LabKernel):
 
     def __init__(self, machine: RemoteMachine, agent: Path) -> None:
         self.machine = machine
+        self.described = machine.url
         self.agent = agent
         self.why = "asked for"
         self._last: tuple[Plan, Answer] | None = None
@@ -147,10 +148,6 @@ class RemoteKernel(LabKernel):
             raise NoKernel(f"{plan.topology}: {answer.account.name} cannot run lab {plan.lab}{needs}{root}")
         return f"{answer.why}; on {answer.account.name} ({self.machine.url})"
 
-    def describe(self) -> str:
-        """Returns the machine's URL."""
-        return self.machine.url
-
     def plan_there(self, plan: Plan) -> Plan:
         """Returns the plan with the libvirt URI that is valid on that machine."""
         if libvirt_machine(plan.libvirt) is None:
@@ -162,7 +159,7 @@ class RemoteKernel(LabKernel):
         control = detached.control_socket(launch.state_dir)
         raw = launch.run_dir / "raw"
         raw.mkdir(parents=True, exist_ok=True)
-        (launch.run_dir / "plan.json").write_text(codec.to_json(launch.plan))
+        rundir.write_plan(launch.run_dir, launch.plan)
         remote_lab = self._remote_lab(launch)
         (raw / "remote-lab.json").write_text(codec.to_json(remote_lab))
         return detached.spawn(

@@ -17,8 +17,7 @@ import signal
 import sys
 from pathlib import Path
 
-from contract import codec
-from contract.plan import Plan
+from contract import codec, rundir
 from orchestrator.kernel.owning import ENDINGS, emit, emit_end
 from orchestrator.kernel.protocol import KernelError
 from orchestrator.kernel.remote import stage
@@ -65,7 +64,7 @@ class RemoteOwner:
 
     def _carry(self) -> None:
         """Copies to the other machine everything that the lab needs, the start file last."""
-        remote_lab, plan = self.remote_lab, codec.from_json(Plan, (self.run_dir / "plan.json").read_text())
+        remote_lab, plan = self.remote_lab, rundir.read_plan(self.run_dir)
         self._phase("stage", f"to {remote_lab.account.name}")
         self.state.record("ssh", self.connection.open())
         for upload in stage.images(remote_lab.account, plan):

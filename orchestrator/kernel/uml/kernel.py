@@ -10,10 +10,9 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from contract import codec
+from contract import rundir
 from contract.plan import Plan
 from orchestrator.kernel import detached, lab_command, limits
-from orchestrator.kernel.machine import machine
 from orchestrator.kernel.process import end, session_members
 from orchestrator.kernel.protocol import Fit, KernelError, LabKernel, Launch, Missing, Wish
 from orchestrator.kernel.uml import boot, needs
@@ -53,6 +52,7 @@ class UmlKernel(LabKernel):
         self.payload = payload
         self.deadline_s = deadline_s
         self.why = why
+        self.described = f"uml ({self.binaries[0].describe()})" if self.binaries else "uml (none)"
 
     @classmethod
     def clean(cls, state_dir: Path) -> bool:
@@ -76,10 +76,6 @@ class UmlKernel(LabKernel):
         if uses_nics(plan):
             missing.append(Missing("NICs of the machine", "a guest kernel has none", "", "host"))
         return missing + needs.missing(plan)
-
-    def describe(self) -> str:
-        """Returns the kernel that would boot, or that there is none."""
-        return f"uml ({self.binaries[0].describe()})" if self.binaries else "uml (none)"
 
     def start(self, launch: Launch) -> detached.DetachedLab:
         """Starts the owner process, which boots the guest and lives as long as the guest."""
@@ -112,11 +108,11 @@ class UmlKernel(LabKernel):
         raw.mkdir(parents=True, exist_ok=True)
         images = lab_command.images_of(launch.plan)
         plan = lab_command.with_images_at(launch.plan, f"/host{images}")
-        (launch.run_dir / "plan.json").write_text(codec.to_json(plan))
+        rundir.write_plan(launch.run_dir, plan)
         binary = self.binaries[0]
         guest_state = Path("/run/vnet") / launch.plan.lab
         kernel = {"kind": "uml", "release": binary.release, "why": self.why}
-        env = lab_command.environment(os.environ, kernel, machine(), launch.machine)
+        env = lab_command.environment(os.environ, kernel, url=launch.machine)
         boot.write_settings(
             raw,
             binary,

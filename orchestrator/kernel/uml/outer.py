@@ -6,7 +6,7 @@ import os
 import time
 from pathlib import Path
 
-from orchestrator.lab import meminfo
+from orchestrator.lab import machine
 
 HEADER = (
     "t_ns,user_ns,nice_ns,system_ns,idle_ns,iowait_ns,irq_ns,softirq_ns,steal_ns,"
@@ -51,7 +51,7 @@ def available_bytes() -> int:
     """Returns the bytes of memory that programs can still get; raises OSError if the kernel does not report
     them.
     """
-    available = meminfo.available_bytes()
+    available = machine.available_bytes()
     if available is None:
-        raise OSError(f"{meminfo.MEMINFO} has no MemAvailable: it needs Linux 3.14 or later")
+        raise OSError(f"{machine.MEMINFO} has no MemAvailable: it needs Linux 3.14 or later")
     return available

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from contract import codec
+from contract import rundir
 from contract.plan import Plan
 from orchestrator.images import cpio
 from orchestrator.images.cpio import Entry
@@ -96,6 +96,8 @@ class VirtualKernel(LabKernel):
         self.kept = Kept()
         self._root: tuple[object, ClosedRoot] | None = None  # the closed root of the plan examined last
         self.why = "asked for"
+        release = self.binary.describe() if self.binary else "none"
+        self.described = f"uml in virtual time ({release}; {self.syscall_ns} ns a system call)"
 
     def examine(self, plan: Plan, wish: Wish) -> Fit:
         """Returns whether the plan can run in virtual time; finds the files that its programs need now, not
@@ -128,11 +130,6 @@ class VirtualKernel(LabKernel):
             missing.append(Missing("NICs of the machine", "they run in real time", "use --time real"))
         return missing + closed.missing(Database()) + needs.missing_xsave() + needs.missing(plan)
 
-    def describe(self) -> str:
-        """Returns the kernel that would boot and its cost of a system call."""
-        release = self.binary.describe() if self.binary else "none"
-        return f"uml in virtual time ({release}; {self.syscall_ns} ns a system call)"
-
     def root(self, plan: Plan, agent: Path | None) -> ClosedRoot:
         """Returns the closed root of the plan's lab, the last one from memory; raises Unclosed if there is
         none.
@@ -159,7 +156,7 @@ class VirtualKernel(LabKernel):
         raw = launch.run_dir / "raw"
         raw.mkdir(parents=True, exist_ok=True)
         plan = lab_command.with_images_at(launch.plan, "/vnet/images")
-        (launch.run_dir / "plan.json").write_text(codec.to_json(plan))
+        rundir.write_plan(launch.run_dir, plan)
         (raw / "boot.json").write_text(json.dumps(dataclasses.asdict(self._boot(launch))))
         return detached.spawn(
             [sys.executable, "-s", "-m", "orchestrator.kernel.virtual.owner", str(raw / "boot.json")],

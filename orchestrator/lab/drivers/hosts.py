@@ -24,9 +24,8 @@ from orchestrator.lab.driver import PATIENCE_NS, CaptureProcess, DriverContext, 
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.jsonlines import Message
 from orchestrator.lab.multi_host import crossing, host_commands, probing, tunnels
-from orchestrator.lab.multi_host.captures import HostCapture
 from orchestrator.lab.multi_host.encoding import encode_operation, fields, silence_s
-from orchestrator.lab.multi_host.hostpart import FETCH_NS, HostPart, ask_all
+from orchestrator.lab.multi_host.hostpart import FETCH_NS, HostCapture, HostPart, ask_all
 from orchestrator.lab.multi_host.part_events import PartEvents
 from orchestrator.lab.multi_host.parting import of_host
 from orchestrator.lab.multi_host.places import Places

@@ -13,7 +13,7 @@ from typing import Any
 
 from contract.plan import Capture, Node, Step
 from contract.plan.family import speaks_ipv6
-from orchestrator.lab import carriers, cgroup, etc_hosts, netfilter, node_config, operations, sandbox, tools
+from orchestrator.lab import carriers, cgroup, etc_hosts, namespaces, node_config, operations, sandbox, tools
 from orchestrator.lab.captures import TcpdumpCapture
 from orchestrator.lab.changer import Changers
 from orchestrator.lab.clock import SECOND
@@ -92,7 +92,7 @@ class LightDriver:
             pids |= begun(PATIENCE_NS)["pids"]
         self._pids |= pids
         if core is not None:
-            netfilter.bypass(core)
+            namespaces.bypass_netfilter(core)
         return pids
 
     def _wanted(self, node: Node) -> operations.NewNode:

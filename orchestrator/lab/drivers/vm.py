@@ -20,9 +20,10 @@ from orchestrator.lab.driver import PATIENCE_NS, DriverContext, OnMessage
 from orchestrator.lab.drivers.light import LightDriver
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.jsonlines import Message
+from orchestrator.lab.machine import insist_on_memory
 from orchestrator.lab.operations import Answer, Operation
 from orchestrator.lab.traceroute import Traceroute, TracerouteResult
-from orchestrator.lab.vm import accel, account, carry, memory, pages, storage, wires
+from orchestrator.lab.vm import accel, account, carry, storage, wires
 from orchestrator.lab.vm.connection import Connection
 from orchestrator.lab.vm.dispatcher import Dispatcher
 from orchestrator.lab.vm.fleet import Fleet
@@ -84,7 +85,7 @@ class VmDriver:
         first = next(n for n in self._at.plan.nodes if n.vm is not None)
         found = accel.verdict(self._image(first), self._account, self._shown.image)
         if not found.kvm:
-            pages.small_only()
+            accel.no_huge_pages()
             self._watch.warn(
                 "tcg", f"no KVM: {found.why}; the virtual machines are emulated by TCG",
                 "CPU figures and latencies are not those of real machines; run it on a host with KVM",
@@ -101,7 +102,7 @@ class VmDriver:
         """Creates the light nodes, whose pids it returns, and defines the machines, which boot in
         `configure`.
         """
-        memory.insist(nodes)
+        insist_on_memory(nodes)
         storage.insist([n for n in nodes if self._has_disk(n)], storage.of_lab(self._at.state.directory))
         self._light.know(n for n in nodes if n.vm is not None)
         pids = self._light.create([n for n in nodes if n.vm is None], core)

@@ -100,3 +100,26 @@ def ask_all(
             said = str(answer.get("error"))
             raise LabError(said if said.startswith("host ") else f"host {name}: {said}")
     return answers
+
+
+CAPTURE_STOP_NS = 30 * SECOND
+
+
+class HostCapture:
+    """A running capture on another host; it captures from the beginning, since the part answers only then."""
+
+    listening = True
+
+    def __init__(self, loop: Loop, part: HostPart, name: str, run_dir: Path, file: Path) -> None:
+        self._loop, self._part, self._name, self._run_dir, self._file = loop, part, name, run_dir, file
+
+    def stop(self) -> dict[str, int]:
+        """Ends the capture, fetches its file, and returns its counts of packets and drops."""
+        answer = ask_all(self._loop, "capture-stop", {self._part: {"name": self._name}}, CAPTURE_STOP_NS)
+        packets = files.Packets(self._file, self._part.clock.to_lab)
+        try:
+            self._part.fetch(str(self._file.relative_to(self._run_dir)), packets.take)
+        finally:
+            packets.close()
+        counts: dict[str, int] = answer[self._part.name]["value"]
+        return counts

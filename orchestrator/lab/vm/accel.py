@@ -7,6 +7,7 @@ a whole guest until its agent answers.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import json
 import os
 import socket
@@ -24,6 +25,8 @@ from orchestrator.lab.vm import kvm_probe
 from orchestrator.lab.vm.account import Account
 from orchestrator.lab.vm.connection import cache_directory
 from orchestrator.lab.vm.domain import EMULATOR
+
+PR_SET_THP_DISABLE = 41  # linux/prctl.h
 
 KVM = Path("/dev/kvm")
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
@@ -134,3 +137,15 @@ def _answers(path: str, guest: subprocess.Popen[bytes]) -> bool:
             return b'"ok":true' in connection.recv(4096).replace(b" ", b"")
         time.sleep(POLL_S)  # the subject is QEMU's socket, the deadline stands above
     return False
+
+
+def no_huge_pages() -> None:
+    """Disables transparent huge pages for this process and those it starts later (prctl(2)), so that memory
+    which a guest gives back stays with the host; OSError if refused. khugepaged makes a huge page of one
+    small page and 511 that a guest gave back, so machines grow up to all of their memory. Emulation does not
+    gain from huge pages; KVM does, so callers omit this with KVM.
+    """
+    library = ctypes.CDLL(None, use_errno=True)
+    if library.prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number), "prctl(PR_SET_THP_DISABLE)")

@@ -16,11 +16,11 @@ from orchestrator.lab.errors import LabError
 from orchestrator.lab.operations import Quit
 from orchestrator.lab.vm import files, handover, limits
 from orchestrator.lab.vm.account import Account
-from orchestrator.lab.vm.carrier import set_carrier
 from orchestrator.lab.vm.connection import Connection, said
 from orchestrator.lab.vm.domain import QBOOT, Card, Disk, Domain, render
 from orchestrator.lab.vm.guest import Guest
 from orchestrator.lab.vm.limits import VmLimits
+from orchestrator.lab.vm.wires import set_carrier
 from orchestrator.nics import explain
 
 GONE_S = 10.0

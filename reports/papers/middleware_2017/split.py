@@ -100,7 +100,7 @@ def pauses(study: Study) -> pl.DataFrame:
     rows = []
     for cell in study.cells:
         spans, said = cell.run.table("spans"), parameters(cell.run) | cell.levels
-        hold = cell.run.manifest.get("phases", {}).get("hold")
+        hold = cell.run.manifest.phases.get("hold")
         if spans is None or "use" not in said or not hold:
             continue
         begin_ns, end_ns = hold

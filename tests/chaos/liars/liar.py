@@ -14,13 +14,13 @@ from capture.conservation import registry
 from capture.conservation.evidence import Evidence
 from capture.errors import CaptureError
 from capture.reduce import reduce_run
-from contract import findings, manifest, seal
+from contract import findings, manifest, rundir, seal
 from contract.rundir import read_plan
 from liars.figures import Figures, figures, wrong
 from orchestrator.plan.bounds.record import record_bounds
 from reports.damage import told as told_of
 from reports.errors import RunDirectoryError
-from reports.metrics.metric import write
+from reports.metrics.metric import flat
 from reports.metrics.summary import summarise
 from reports.rundir import read_run
 from reports.study import study_of_run
@@ -131,16 +131,16 @@ def evaluate(run_dir: Path, *, reduced: bool) -> None:
     with told_of(run_dir):
         if reduced:
             reduce_run(run_dir)
-        record_bounds(run_dir, read_plan(run_dir), str(manifest.read(run_dir).get("time", "real")))
+        record_bounds(run_dir, read_plan(run_dir), str(manifest.load(run_dir).time or "real"))
         run = read_run(run_dir)
-        write(summarise(run), run_dir / "summary.json")
+        rundir.write_summary(run_dir, map(flat, summarise(run)))
         seal.renew(run_dir, ["summary.json"])
-        checks = registry.of_summary(Evidence(run.path, run.plan, manifest.read(run_dir)))
+        checks = registry.of_summary(Evidence(run.path, run.plan, manifest.load(run_dir)))
         manifest.checked(run_dir, registry.findings(checks, manifest.CHECK), map(asdict, checks))
 
 
 def marks(run_dir: Path) -> set[str]:
     """All lines at the top of the run's page, with their codes: `trust-records: messages ...`."""
-    codes = {str(w["text"]): str(w["code"]) for w in findings.read(run_dir).get("warnings", ())}
+    codes = {str(w["text"]): str(w["code"]) for w in findings.read(run_dir).warnings}
     found = notices(study_of_run(run_dir))
     return {f"{codes.get(one.text, 'page')}: {one.text}" for one in found if one.level != "missing"}

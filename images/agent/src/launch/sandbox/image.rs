@@ -37,7 +37,7 @@ pub fn mount_root(files: &OwnedFd, place: &Path) -> io::Result<OwnedFd> {
         work.display()
     );
     tree::mount("overlay", &root, libc::MS_NODEV, &options)?;
-    super::path_only(&root)
+    paths::path_only(&root)
 }
 
 /// Makes `root` the root directory of this process, and unmounts the old root with the host's files. Attaches

@@ -3,7 +3,7 @@
 //! The launcher does this late because each mounted file system makes each memory control group larger, and
 //! most nodes of a large lab run no program.
 
-use super::tree;
+use super::{paths, tree};
 use crate::os::{self, Res};
 use std::fs::File;
 use std::io;
@@ -17,7 +17,7 @@ use std::path::Path;
 pub fn in_mount_ns<T>(pid: i32, work: impl FnOnce() -> Res<T>) -> Res<T> {
     let fail = |what: &'static str| move |e: io::Error| format!("sandbox: {what}: {e}");
     let open = |path: String| File::open(path).map_err(fail("mounts"));
-    let path_only = |path: &str| super::path_only(Path::new(path)).map_err(fail(""));
+    let path_only = |path: &str| paths::path_only(Path::new(path)).map_err(fail(""));
     let (there, home) = (
         open(format!("/proc/{pid}/ns/mnt"))?,
         open("/proc/self/ns/mnt".to_owned())?,

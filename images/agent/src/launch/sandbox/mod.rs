@@ -4,6 +4,7 @@
 mod accounts;
 mod devices;
 mod hidden;
+mod host_files;
 mod image;
 mod kernel_files;
 mod lazy_mounts;
@@ -17,12 +18,13 @@ mod tree;
 use crate::os::{self, Res};
 use crate::proto::{Mounts, SandboxSpec};
 pub use accounts::own_user;
+use host_files::HostFiles;
 use kernel_files::KernelFiles;
+use paths::path_only;
 use root_template::RootTemplate;
 use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// The sandbox of one lab: a root template for each distinct set of mounts, and the seccomp filter.
@@ -32,18 +34,6 @@ pub struct Sandbox {
     host: HostFiles,
     logs: Option<PathBuf>,
     disk_bytes: u64,
-}
-
-/// Files of the host that no node of the lab sees, or sees replaced.
-struct HostFiles {
-    /// Paths that the lab hides from its nodes, in addition to those of `hidden::find`.
-    hidden: Vec<PathBuf>,
-    /// Path on the host -> file of the lab that nodes see there.
-    replaced: BTreeMap<PathBuf, PathBuf>,
-    /// The directory with one directory for each node; its parent directory belongs to the lab and is hidden.
-    nodes: PathBuf,
-    /// The kernel's files that only root of the machine may read.
-    kernel: KernelFiles,
 }
 
 /// The user whom the kernel charges for what a node uses of its limits per user.
@@ -67,15 +57,6 @@ impl Charged {
         }
         .map_err(|e| format!("sandbox: the node's user: {e}"))
     }
-}
-
-/// Opens a path with O_PATH: the descriptor names the file, but cannot read or write it.
-pub fn path_only(path: &Path) -> io::Result<OwnedFd> {
-    std::fs::OpenOptions::new()
-        .read(true)
-        .custom_flags(libc::O_PATH)
-        .open(path)
-        .map(OwnedFd::from)
 }
 
 impl Sandbox {

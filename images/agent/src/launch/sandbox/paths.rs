@@ -2,7 +2,8 @@
 
 use std::fs::{self, OpenOptions, Permissions};
 use std::io;
-use std::os::unix::fs::PermissionsExt;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// The directory of the root template with the shared paths that lie below a private directory, until the
@@ -50,4 +51,13 @@ pub fn make_mount_point(path: &Path, directory: bool) -> io::Result<()> {
 pub fn make(path: &Path, mode: u32) -> io::Result<()> {
     fs::create_dir(path)?;
     fs::set_permissions(path, Permissions::from_mode(mode))
+}
+
+/// Opens a path with O_PATH: the descriptor names the file, but cannot read or write it.
+pub fn path_only(path: &Path) -> io::Result<OwnedFd> {
+    OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_PATH)
+        .open(path)
+        .map(OwnedFd::from)
 }

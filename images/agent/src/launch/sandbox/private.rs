@@ -2,9 +2,10 @@
 //! mounts /dev/pts and one tmpfs of limited size for /tmp, /run, /var/tmp, /dev/shm and the node's own
 //! directory.
 
+use super::host_files::HostFiles;
 use super::paths::{self, make};
 use super::root_template::RootTemplate;
-use super::{HostFiles, image, tree};
+use super::{image, tree};
 use crate::os::Res;
 use std::fs;
 use std::os::fd::{AsRawFd, OwnedFd};

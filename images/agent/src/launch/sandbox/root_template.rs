@@ -2,8 +2,9 @@
 //! makes a copy.
 
 use super::hidden::{self, FRESH};
+use super::host_files::HostFiles;
 use super::paths::{self, IMAGE, SMALL, make_mount_point};
-use super::{HostFiles, devices, image, tree};
+use super::{devices, image, tree};
 use crate::os::{self, Res};
 use crate::proto::Mounts;
 use std::collections::BTreeMap;
@@ -89,7 +90,7 @@ fn open_namespace(pid: i32, socket: &mut UnixStream) -> Res<(OwnedFd, OwnedFd)> 
     }
     let fail = |e: std::io::Error| format!("sandbox: {e}");
     let mount_ns = fs::File::open(format!("/proc/{pid}/ns/mnt")).map_err(fail)?;
-    let root = super::path_only(Path::new(&format!("/proc/{pid}/root"))).map_err(fail)?;
+    let root = paths::path_only(Path::new(&format!("/proc/{pid}/root"))).map_err(fail)?;
     Ok((mount_ns.into(), root))
 }
 
