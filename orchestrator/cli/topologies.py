@@ -45,7 +45,7 @@ def parameters_option(command: F) -> F:
         metavar="NAME=VALUE",
         help="Set a parameter of the file; may be given several times.",
     )
-    return option(read_by("parameters", _pairs)(command))
+    return option(read_by("parameters", pairs_of)(command))
 
 
 def seed_option(command: F) -> F:
@@ -83,7 +83,8 @@ def _hosts(given: str) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _pairs(given: tuple[str, ...]) -> dict[str, str]:
+def pairs_of(given: tuple[str, ...]) -> dict[str, str]:
+    """Returns the names and values of NAME=VALUE texts; CliError for a text of another form."""
     pairs: dict[str, str] = {}
     for text in given:
         name, sign, value = text.partition("=")
@@ -104,10 +105,11 @@ def kernel_option(command: F) -> F:
         default="auto",
         metavar=f"[{'|'.join(LISTED)}|ssh://[USER@]HOST[:PORT]]",
         help="Kernel that the lab runs in; auto: the first that can; ssh: that machine's.",
-    )(read_by("kernel", _kernel)(command))
+    )(read_by("kernel", known_kernel)(command))
 
 
-def _kernel(given: str) -> str:
+def known_kernel(given: str) -> str:
+    """Returns the kernel that `--kernel` names; CliError if there is none of that name."""
     if given.startswith("ssh:"):
         return _machine(given)
     if given not in NAMES:

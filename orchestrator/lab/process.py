@@ -90,7 +90,8 @@ def _prepare(options: argparse.Namespace, events: Events, plan: Plan, state: Sta
     if options.plan.absolute() != run_dir / "plan.json":
         replace(run_dir / "plan.json", to_json(plan, indent=1))
     host = host_facts(Path("/proc/cpuinfo").read_text(), Path("/proc/meminfo").read_text())
-    manifest = Manifest(plan, run_dir, kernel_facts(), host, options.driver)
+    kernel = kernel_facts()
+    manifest = Manifest(plan, run_dir, kernel, host, options.driver)
     manifest.write(events)
     loop = Loop(JumpingClock() if options.driver == "fake" else MonotonicClock())
     launcher_events = LauncherEvents()
@@ -98,7 +99,8 @@ def _prepare(options: argparse.Namespace, events: Events, plan: Plan, state: Sta
         plan, loop, state, run_dir, options.agent, host.get("mhz") or this_clock_mhz(), launcher_events.take,
         lambda why: loop.interrupt(LabError(why)), options.snapshots,
     )  # fmt: skip
-    lab = Lab(plan, run_dir, loop, events, state, manifest, DRIVERS[options.driver](context), manifest.time)
+    driver, time = DRIVERS[options.driver](context), kernel.get("time", "real")
+    lab = Lab(plan, run_dir, loop, events, state, manifest, driver, time)
     launcher_events.lab = lab
     return lab
 

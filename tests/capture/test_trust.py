@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -152,5 +151,5 @@ def test_an_end_that_others_write_puts_the_run_in_doubt(tmp_path: Path) -> None:
     manifest.reduced(run, [Warned("reduce-x", "x", "y")])
     assert manifest.read(run) == {}, "no manifest is made of a reduction alone"
     found = manifest.ended(run, "interrupted", "killed", by="watchdog")
-    assert (found["lab"], found["run"], found["suspect"]) == ("lab", "run", True)
-    assert json.loads((run / "manifest.json").read_text()) == found and found["ended_by"] == "watchdog"
+    assert (found.lab, found.run, found.suspect, found.ended_by) == ("lab", "run", True, "watchdog")
+    assert manifest.load(run) == found

@@ -23,6 +23,7 @@ sys.path.insert(0, str(ROOT / "tests/virtual"))
 from virtual_place import kernel_missing
 
 from orchestrator.cli.main import vnet
+from orchestrator.cli.topologies import known_kernel, pairs_of
 from orchestrator.topology import load, load_campaign
 
 TYPED = ("docs/tutorial/", "docs/how-to/")  # test_tutorial.py types their blocks of ```console
@@ -108,8 +109,9 @@ def test_every_command_line_has_who_checks_it() -> None:
 def test_a_line_of_vnet_is_taken(where: str, line: str) -> None:
     context = parsed(line)
     file = context.params.get("file")
+    given = pairs_of(context.params.get("parameters") or ())
+    known_kernel(context.params.get("kernel") or "auto")
     if isinstance(file, Path) and file.parts[0] == "topologies" and where.split(":")[0] != GALLERY:
-        given = dict(context.params.get("parameters") or {})
         if not context.command_path.startswith("vnet campaign"):
             load(ROOT / file, given)
         elif given:  # all its cells are read: seconds

@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 from synthetic import plan_of
 
+from contract.manifest import Manifest
 from reports.claims.verdict import FAILS, HOLDS
 from reports.figures.spec import CannotDrawError
 from reports.papers.middleware_2017 import MIDDLEWARE_2017
@@ -96,7 +97,7 @@ def run(rows: list[dict[str, Any]]) -> Run:
     }
     table = pl.DataFrame(rows, schema=columns)
     plan = plan_of({"flows": flows, "parameters": {"use": "ice", "serialiser": "kryo"}})
-    return cast(Run, SimpleNamespace(table=lambda _name: table, plan=plan, manifest={}))
+    return cast(Run, SimpleNamespace(table=lambda _name: table, plan=plan, manifest=Manifest()))
 
 
 def test_a_pairs_figures_are_counted_as_the_paper_did() -> None:
@@ -141,7 +142,9 @@ def test_a_roles_throughput_is_that_of_its_full_seconds() -> None:
         },
     )
     plan = plan_of({"flows": [flow], "scenario": "agents", "parameters": {}})
-    cell = SimpleNamespace(run=SimpleNamespace(table=lambda _name: table, plan=plan, manifest={}), levels={})
+    cell = SimpleNamespace(
+        run=SimpleNamespace(table=lambda _name: table, plan=plan, manifest=Manifest()), levels={}
+    )
     found = pairs(Study("crafted", Path("nowhere"), cast(Any, (cell,)), True))
     assert found.rows() == [("agent udp", "protobuf-protostuff", "push", THROUGHPUT, 10.0)]
 

@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 from synthetic import plan_of
 
+from contract.manifest import Manifest
 from reports.papers.middleware_2017 import stages, tables
 from reports.papers.middleware_2017.split import BETWEEN, READ, WIRE, WRITE, pauses, times, warming
 from reports.study import Study
@@ -48,7 +49,7 @@ def study(tmp_path: Path, messages: list[tuple[int, int, int]], spans: list[tupl
     ]
     run = SimpleNamespace(
         plan=plan_of({"nodes": nodes, "parameters": {"use": "ice", "serialiser": "kryo"}}),
-        manifest={"phases": {"hold": [0, 10 * SECOND]}},
+        manifest=Manifest(phases={"hold": [0, 10 * SECOND]}),
         captures={
             "client": packets(tmp_path / "client.parquet", sent + acks),
             "server": packets(tmp_path / "server.parquet", came + acks),
