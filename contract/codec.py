@@ -21,7 +21,7 @@ def to_json(value: Any, *, indent: int | None = None) -> str:
 
 def _fields(value: Any) -> dict[str, Any]:
     """Returns a dataclass as a mapping for json, without the copies of `dataclasses.asdict`."""
-    return {name: getattr(value, name) for name in _names(type(value))}
+    return {name: getattr(value, name) for name in _names(type(value))}  # type: ignore[arg-type]  # classes are hashable
 
 
 @functools.cache
