@@ -21,7 +21,12 @@ def to_json(value: Any, *, indent: int | None = None) -> str:
 
 def _fields(value: Any) -> dict[str, Any]:
     """Returns a dataclass as a mapping for json, without the copies of `dataclasses.asdict`."""
-    return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    return {name: getattr(value, name) for name in _names(type(value))}  # type: ignore[arg-type]  # classes are hashable
+
+
+@functools.cache
+def _names(cls: Any) -> tuple[str, ...]:
+    return tuple(field.name for field in dataclasses.fields(cls))
 
 
 def from_json(cls: type[T], text: str) -> T:
@@ -42,25 +47,30 @@ def _builder(hint: Any) -> Callable[[Any], Any]:
     origin, args = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
         inner = _builder(next(a for a in args if a is not type(None)))
-        return lambda data: None if data is None else inner(data)
+        return inner if inner is _unchanged else lambda data: None if data is None else inner(data)
     if origin is tuple:
         if len(args) == 2 and args[1] is Ellipsis:
             item = _builder(args[0])
-            return lambda data: tuple(item(d) for d in data)
+            return tuple if item is _unchanged else lambda data: tuple(map(item, data))
         items = [_builder(a) for a in args]
         return lambda data: tuple(b(d) for b, d in zip(items, data, strict=True))
     if origin is dict:
         value = _builder(args[1])
         return lambda data: {key: value(one) for key, one in data.items()}
     if origin is Literal or hint in (Any, str, int, float, bool):
-        return lambda data: data
+        return _unchanged
     raise TypeError(f"no JSON form for {hint!r}")
+
+
+def _unchanged(data: Any) -> Any:
+    """Builds what JSON has as it is. Most fields of a plan are such: they cost no call of this function."""
+    return data
 
 
 def _dataclass_builder(cls: Any) -> Callable[[Any], Any]:
     hints = get_type_hints(cls)
-    names = {f.name for f in dataclasses.fields(cls)}
-    builders = {name: _builder(hints[name]) for name in names}
+    names = set(_names(cls))
+    builders = {name: make for name in names if (make := _builder(hints[name])) is not _unchanged}
     retired: dict[str, str] = getattr(cls, "RETIRED", {})  # names of fields in files of earlier versions
 
     def build_one(data: Any) -> Any:
@@ -68,6 +78,7 @@ def _dataclass_builder(cls: Any) -> Callable[[Any], Any]:
             data = {retired.get(key, key): value for key, value in data.items()}
         if unknown := data.keys() - names:
             raise TypeError(f"{cls.__name__} has no field {', '.join(sorted(unknown))}")
-        return cls(**{key: builders[key](value) for key, value in data.items()})
+        made = {key: make(data[key]) for key, make in builders.items() if key in data}
+        return cls(**{**data, **made})
 
     return build_one

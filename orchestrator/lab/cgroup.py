@@ -90,13 +90,14 @@ class Groups:
             _make(root / "vnet" / self.lab)
             if self.layout.version == 2:
                 self._delegate(root)
-        for cgroup in cgroups:
+        for cgroup in cgroups:  # by text: joining paths costs more than making the group
             for root in roots:
-                (root / cgroup).mkdir(exist_ok=True)
+                with contextlib.suppress(FileExistsError):
+                    os.mkdir(f"{root}/{cgroup}")  # noqa: PTH102
 
     def procs(self, cgroup: str) -> list[str]:
         """Returns the files to which a process writes its pid to join a group, one for each tree."""
-        return [str(root / cgroup / "cgroup.procs") for root in self.layout.roots(self.controllers)]
+        return [f"{root}/{cgroup}/cgroup.procs" for root in self.layout.roots(self.controllers)]
 
     def cpu_files(self, cgroup: str) -> list[str]:
         """Returns the file that holds the CPU time of a group, in a list; empty if no controller
@@ -104,12 +105,12 @@ class Groups:
         """
         root = self.layout.mounts.get("cpuacct")
         name = "cpu.stat" if self.layout.version == 2 else "cpuacct.usage"
-        return [str(root / cgroup / name)] if root else []
+        return [f"{root}/{cgroup}/{name}"] if root else []
 
     def memory_file(self, cgroup: str) -> str | None:
         root = self.layout.mounts.get("memory")
         name = "memory.current" if self.layout.version == 2 else "memory.usage_in_bytes"
-        return str(root / cgroup / name) if root else None
+        return f"{root}/{cgroup}/{name}" if root else None
 
     def adopt(self, cgroup: str) -> None:
         """Moves a group's processes also into trees that were added later (version 1 has several)."""
@@ -207,6 +208,7 @@ def remove_tree(top: Path, timeout_s: float = EMPTY_S) -> None:
     after `timeout_s`.
     """
     deadline = time.monotonic() + timeout_s
+    _remove_empty(top)
     for directory, _, _ in os.walk(top, topdown=False):
         group = Path(directory)
         while not _removed(group):
@@ -217,6 +219,16 @@ def remove_tree(top: Path, timeout_s: float = EMPTY_S) -> None:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
             time.sleep(POLL_S)  # the subject is an empty group, the probe is rmdir, the deadline stands above
+
+
+def _remove_empty(top: Path) -> None:
+    """Removes the groups below `top` that have neither processes nor groups, which are most, without reading
+    their directories.
+    """
+    with contextlib.suppress(OSError):
+        for group in [entry.path for entry in os.scandir(top) if entry.is_dir(follow_symlinks=False)]:
+            with contextlib.suppress(OSError):
+                os.rmdir(group)  # noqa: PTH106
 
 
 def _removed(group: Path) -> bool:

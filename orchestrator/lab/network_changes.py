@@ -84,7 +84,7 @@ def _route(node: Node, one: Announcement) -> Iterator[Change]:
     to = attributes(one.body[12:]).get(RTA_DST)
     target = f"{_ip(to) if to else FAMILIES[family]}/{length}"
     planned = any(_same(target, known) for route in node.routes for known in route.to)
-    direct = any(_within(card, target) for card in node.interfaces)
+    direct = any(_same(target, f"{card.address}/{card.prefix}") for card in node.interfaces)
     if one.kind == DELROUTE:
         if planned or direct:
             yield Change(f"route to {target} removed")
@@ -110,12 +110,3 @@ def _same(one: str, other: str) -> bool:
         return ipaddress.ip_network(one, strict=False) == ipaddress.ip_network(other, strict=False)
     except ValueError:
         return one == other
-
-
-def _within(card: Interface, target: str) -> bool:
-    """Whether a route leads to the subnet of an interface, or to a part of it."""
-    net, own = (
-        ipaddress.ip_network(target),
-        ipaddress.ip_network(f"{card.address}/{card.prefix}", strict=False),
-    )
-    return net.version == own.version and net.subnet_of(own)  # type: ignore[arg-type]

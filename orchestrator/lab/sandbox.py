@@ -118,14 +118,14 @@ class NodeLimits:
         """Sets the limits of the lab and, unless the topology sets them, of these nodes, before anything runs
         in the groups; raises LabError if the kernel refuses.
         """
-        lab = Path("vnet") / self._groups.lab
+        lab = f"vnet/{self._groups.lab}"
         self._write("memory", lab, self.limits.lab_memory_bytes)
         self._write("pids", lab, self.limits.lab_processes)
         for node in nodes:
             if node.memory_limit_bytes is None:
-                self._write("memory", Path(node.cgroup), self.limits.memory_bytes)
+                self._write("memory", node.cgroup, self.limits.memory_bytes)
             if node.process_limit is None:
-                self._write("pids", Path(node.cgroup), self.limits.processes)
+                self._write("pids", node.cgroup, self.limits.processes)
 
     def disk_bytes(self, node: Node) -> int:
         """Returns the most bytes that all files of a node may take together."""
@@ -157,7 +157,7 @@ class NodeLimits:
             return node.memory_limit_bytes, "the most that it may have"
         return self.limits.memory_bytes, "half of the machine's"
 
-    def _write(self, controller: str, group: Path, value: int) -> None:
+    def _write(self, controller: str, group: str, value: int) -> None:
         if (root := self._groups.layout.mounts.get(controller)) is None:
             return  # `vnet doctor` reports a kernel without this controller
         two = self._groups.layout.version == 2

@@ -93,6 +93,7 @@ def test_a_neighbour_that_a_program_sets_is_named(kind: int, word: str) -> None:
     (DELADDR, address("fd00::7", 3), 0),  # the kernel: the interface went down
     (NEWADDR, address("10.8.0.1", 9), PROGRAM),  # on a device of its own
     (DELROUTE, route("10.97.0.0", 16, kind=6), PROGRAM),  # its own, put back
+    (DELROUTE, route("10.94.0.1", 32, kind=6), PROGRAM),  # also in a subnet of the node
     (NEWROUTE, route("10.94.0.0", 24, KERNEL), 0),  # comes with an address
     (NEWROUTE, route("fd00::", 64, KERNEL), 0),
 ])  # fmt: skip

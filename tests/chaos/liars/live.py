@@ -143,6 +143,18 @@ LIARS = (
         "a program lowers the MTU of its node below the messages' size for 2 s",
         b="sleep 3; ip link set eth0 mtu 600 && sleep 2 && ip link set eth0 mtu 1500 && echo lied",
     ),
+    Live(
+        "route-discards",
+        "a program discards what its node sends to its peer by a blackhole route for 2 s",
+        a="sleep 3; p=$(ip -4 neigh show dev eth0 | cut -d' ' -f1); "
+        "ip route add blackhole $p/32 && sleep 2 && ip route del blackhole $p/32 && echo lied",
+    ),
+    Live(
+        "address-removed",
+        "a program takes its node's address away for 2 s",
+        b="sleep 3; i=$(ip -4 -o addr show dev eth0 | cut -d' ' -f7); "
+        "ip addr del $i dev eth0 && sleep 2 && ip addr add $i dev eth0 && echo lied",
+    ),
     Live("broker-drops", "a broker acknowledges every 10th message and hands it to nobody", mode="drop"),
     Live("broker-doubles", "a broker hands every 10th message on twice", mode="twice"),
 )
