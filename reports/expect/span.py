@@ -45,7 +45,7 @@ def whole_ns(run: Run) -> Span | None:
 
 def narrowed(run: Run, span: Span) -> Run:
     """The run as if `span` were its hold, with only the messages that were scheduled in it."""
-    known = replace(run.manifest, phases={"hold": [span.start_ns, span.end_ns]})
+    known = {**run.read_manifest(), "phases": {"hold": [span.start_ns, span.end_ns]}}
     return replace(run, read_manifest=lambda: known, tables=_Narrowed(run.tables, span))
 
 
