@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..scene import Scene
-from .certificates import Authority, Identity
 from .file import ClientTls, Tls
+
+if TYPE_CHECKING:  # loaded where a lab has TLS only: importing cryptography takes 50 ms
+    from .certificates import Authority, Identity
 
 
 def authority(scene: Scene) -> Authority:
     """Returns the lab's certificate authority; equal seeds give the same."""
+    from .certificates import Authority
+
     return Authority(scene.seed_for("tls").to_bytes(8, "big"), f"vNET {scene.lab}")
 
 
@@ -32,6 +36,8 @@ def trusted(scene: Scene, tls: Tls) -> str:
 
 def server_identity(scene: Scene, node: str, tls: Tls) -> Identity:
     """Returns the identity of a server on `node`, for the node's name, localhost and its addresses."""
+    from .certificates import Identity
+
     if tls.cert is not None:
         return Identity(tls.cert.text, tls.key.text)
     addresses = tuple(dict.fromkeys(card.address for card in scene.interfaces[node] if card.address))
