@@ -64,14 +64,31 @@ def test_a_file_that_continues_gets_a_warning_that_makes_the_run_suspect(tmp_pat
 
 def test_a_refusal_that_the_file_expects_must_happen(tmp_path: Path) -> None:
     assert admission.unwelcome(plan()) == {"bad"}
-    with pytest.raises(LabError, match=r"^bad: not refused, though the file has `admission: refused`"):
+    with pytest.raises(LabError, match=r"^bad: admitted, though the file has .*; leave `admission: ref"):
         judge(tmp_path, "C,good,connected,1,\nC,bad,connected,1,\n", plan(), connected=True)
+
+
+def test_a_client_without_an_answer_was_neither_admitted_nor_refused(tmp_path: Path) -> None:
+    late = "C,good,connected,1,\nC,bad,failed,1,no CONNACK in time\n"
+    with pytest.raises(LabError, match=r"^bad: not refused: no attempt to connect had an answer"):
+        judge(tmp_path, late, plan(), connected=True)
+
+
+def test_all_faults_are_told_at_once_each_with_its_remedy(tmp_path: Path) -> None:
+    with pytest.raises(LabError) as raised:
+        judge(tmp_path, REFUSED + "C,bad,connected,1,\n", plan())
+    wanted = ("good: no", admission.EXPECT, "bad: admitted", admission.ADMIT)
+    assert all(text in str(raised.value) for text in wanted)
+
+
+def test_a_last_line_that_was_cut_short_is_no_fault(tmp_path: Path) -> None:
+    assert judge(tmp_path, f"C,good,connected,1,\n{BAD}C,goo", plan()).warnings == []
 
 
 def test_several_clients_of_one_reason_are_one_sentence() -> None:
     found = {"a": "TLS: x", "b": "TLS: x", "c": "refused: y", "d": ""}
-    assert admission.faults(found, frozenset()) == [
-        "a and 1 more clients: no attempt to connect succeeded: TLS: x",
+    assert [text for text, _ in admission.faults(found, frozenset())] == [
+        "a and 1 more client: no attempt to connect succeeded: TLS: x",
         "c: no attempt to connect succeeded: refused: y",
     ]
 
