@@ -30,6 +30,9 @@ def check_session(report: Checks, here: Here, mqtt: MqttOptions, service: Servic
         _seconds(report, (*path, "session_expiry"), mqtt.session_expiry)
     if mqtt.publish is not None and mqtt.publish.message_expiry is not None:
         _seconds(report, (*path, "publish", "message_expiry"), mqtt.publish.message_expiry)
+    for name, value in mqtt.publish.user_properties.items() if mqtt.publish is not None else ():
+        for text in (name, value):
+            _string(report, (*path, "publish", "user_properties", name), text, "a user property")
     for index, wanted in enumerate(mqtt.subscribe):
         if wanted.no_local and wanted.topic.startswith(SHARED):
             rule = "a shared subscription is for all messages (MQTT 5, 3.8.3.1)"
@@ -46,6 +49,10 @@ def check_text(report: Checks, where: Path, text: str, what: str = "a text of MQ
     """Reports placeholders that do not exist, and a text that MQTT cannot carry."""
     for name in unknown(text):
         report.add(where, text, f"no placeholder is called {{{name}}}", REMEDY)
+    _string(report, where, text, what)
+
+
+def _string(report: Checks, where: Path, text: str, what: str) -> None:
     if not text.isprintable() or longest(text) > LONGEST_TEXT:
         rule = f"{what} has at most {LONGEST_TEXT} bytes, and no control characters"
         report.add(where, text, rule, "write a shorter one, of letters and digits")
