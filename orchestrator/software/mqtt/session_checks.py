@@ -7,7 +7,7 @@ from ...language.units import text_ns
 from ..brokers import Service
 from ..checking import Checks, Here
 from ..placeholders import REMEDY, fill, longest, unknown
-from ..tls.checks import check_both_ends, check_tls
+from ..tls.checks import check_authorities, check_both_ends, check_tls
 from .file import NEVER_S, MqttOptions, Will
 from .topics import SHARED
 
@@ -24,6 +24,8 @@ def check_session(report: Checks, here: Here, mqtt: MqttOptions, service: Servic
     accepted = mqtt.admission == "accepted"
     if service is not None and accepted:
         check_both_ends(report, path, mqtt.tls, service.tls, mqtt.broker)
+        if mqtt.tls is not None and service.tls is not None and not service.own_config:
+            check_authorities(report, path, mqtt.tls, service.tls, mqtt.broker)
     if mqtt.version == "3.1.1":
         _needs_version_5(report, mqtt, path)
     if mqtt.session_expiry is not None:
