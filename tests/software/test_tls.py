@@ -13,6 +13,7 @@ from mistakes import problems, refused
 
 from contract.plan import Plan
 from orchestrator.plan.build import make_plan
+from orchestrator.software.registry import KINDS
 from orchestrator.software.tls.certificates import Authority
 from orchestrator.topology import TopologyError
 from orchestrator.topology.loading import parse
@@ -102,6 +103,24 @@ def test_a_user_with_the_brokers_name_has_a_certificate_of_its_own() -> None:
     assert len(serials) == 2
 
 
+@pytest.mark.parametrize("name", ["server", "b.example", "10.1.0.1", "fd00::1"])
+def test_a_server_is_a_host_or_an_address(name: str) -> None:
+    plan = planned(FILE.replace(MUTUAL, f"tls: {{mutual: true, server_name: '{name}'}}, publish"))
+    assert specs(plan)["meter1"]["tls"]["server_name"] == name
+
+
+def test_what_tls_and_properties_add_is_in_the_costs() -> None:
+    def longest(text: str) -> int:
+        plan = planned(text)
+        costs = KINDS["mqtt"].costs(plan.nodes[1].software[0], plan.flows[:1])
+        return max(length for _, length in costs.packets)
+
+    plain = longest(FILE.replace(", tls: {mutual: true}", ""))
+    assert longest(FILE) == plain + 29
+    more = "version: 5, tls: {mutual: true}, publish: {user_properties: {unit: kWh}, message_expiry: 9 s, "
+    assert longest(FILE.replace("tls: {mutual: true}, publish: {", more)) == plain + 29 + 12 + 5
+
+
 def test_without_mutual_nobody_shows_a_certificate() -> None:
     plan = planned(FILE.replace("{mutual: true}", "lab"))
     assert "key" not in specs(plan)["meter1"]["tls"]
@@ -133,6 +152,7 @@ def test_files_beside_the_topology_are_in_the_plan(tmp_path: Path) -> None:
         ("tls: {mutual: true}}}", "tls: {ca: no.pem}}}", f"{BROKER}.tls.ca", "cannot be read"),
         (MUTUAL, "tls: {versions: ['1.1']}, publish", f"{CLIENT}.tls.versions[0]", ""),
         (MUTUAL, "tls: other, publish", f"{CLIENT}.tls", ""),
+        (MUTUAL, "tls: {server_name: 'a b'}, publish", f"{CLIENT}.tls.server_name", "neither a host's name"),
     ],
 )  # fmt: skip
 def test_mistakes_are_named(old: str, new: str, place: str, rule: str) -> None:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import ipaddress
+import re
+
 from ...language.source import Path
 from ..checking import Checks
 from .file import ClientTls, Tls
+
+_HOST = re.compile(r"(?=.{1,253}$)[A-Za-z0-9_-]{1,63}(\.[A-Za-z0-9_-]{1,63})*")  # RFC 1123, section 2.1
 
 
 def check_tls(report: Checks, path: Path, tls: Tls) -> None:
@@ -22,6 +27,18 @@ def check_tls(report: Checks, path: Path, tls: Tls) -> None:
         elif f"{label}-----" not in file.text:
             rule = f"holds no {label.lower()} in PEM"
             report.add((*path, name), str(file), rule, f"name a file with -----BEGIN {label}-----")
+    name = tls.server_name if isinstance(tls, ClientTls) else None
+    if name is not None and not _HOST.fullmatch(name) and not _is_address(name):
+        rule = "is neither a host's name nor an IP address"
+        report.add((*path, "server_name"), name, rule, "write for example broker.example")
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
 
 
 def check_both_ends(
