@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from orchestrator.lab.entering import enter
 from orchestrator.lab.events import Warning
 from orchestrator.lab.lab import Lab
+from orchestrator.lab.rtnetlink import HEADER
 
 MOST = 256  # most nodes that are watched, with a socket each
 MOST_SHOWN = 5
 OVERRUN = 4  # NLMSG_OVERRUN (linux/netlink.h): messages were lost
 UNTOLD = "whether a program changed them there is not known; see docs/checks.md"
-HEADER = 16  # bytes of struct nlmsghdr
 Places = dict[str, socket.socket]  # sockets by namespace
 
 
