@@ -69,17 +69,17 @@ def faults(found: Mapping[str, str], barred: frozenset[str]) -> list[Fault]:
     for endpoint, reason in found.items():
         if reason and endpoint not in barred:
             refused.setdefault(reason, []).append(endpoint)
-    faults = [
+    told = [
         (f"{_named(clients)}: no attempt to connect succeeded: {reason}", EXPECT)
         for reason, clients in refused.items()
     ]
     admitted = [endpoint for endpoint in sorted(barred) if found.get(endpoint) == ""]
     silent = sorted(barred - found.keys())
     if admitted:
-        faults.append((f"{_named(admitted)}: admitted, though the file has `admission: refused`", ADMIT))
+        told.append((f"{_named(admitted)}: admitted, though the file has `admission: refused`", ADMIT))
     if silent:
-        faults.append((f"{_named(silent)}: not refused: no attempt to connect had an answer", REACH))
-    return faults
+        told.append((f"{_named(silent)}: not refused: no attempt to connect had an answer", REACH))
+    return told
 
 
 def _named(clients: list[str]) -> str:

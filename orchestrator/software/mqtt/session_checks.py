@@ -8,7 +8,7 @@ from ..brokers import Service
 from ..checking import Checks, Here
 from ..placeholders import REMEDY, fill, longest, unknown
 from ..tls.checks import check_authorities, check_both_ends, check_tls
-from .file import NEVER_S, MqttOptions, Will
+from .file import NEVER_S, MqttOptions, Publish, Will
 from .topics import SHARED
 
 LONGEST_TEXT = 65535  # bytes; MQTT 3.1.1 section 1.5.3
@@ -30,11 +30,8 @@ def check_session(report: Checks, here: Here, mqtt: MqttOptions, service: Servic
         _needs_version_5(report, mqtt, path)
     if mqtt.session_expiry is not None:
         _seconds(report, (*path, "session_expiry"), mqtt.session_expiry)
-    if mqtt.publish is not None and mqtt.publish.message_expiry is not None:
-        _seconds(report, (*path, "publish", "message_expiry"), mqtt.publish.message_expiry)
-    for name, value in mqtt.publish.user_properties.items() if mqtt.publish is not None else ():
-        for text in (name, value):
-            _string(report, (*path, "publish", "user_properties", name), text, "a user property")
+    if mqtt.publish is not None:
+        _properties(report, mqtt.publish, (*path, "publish"))
     for index, wanted in enumerate(mqtt.subscribe):
         if wanted.no_local and wanted.topic.startswith(SHARED):
             rule = "a shared subscription is for all messages (MQTT 5, 3.8.3.1)"
@@ -97,6 +94,14 @@ def _seconds(report: Checks, where: Path, span_ns: int) -> None:
     if span_ns % 10**9 or span_ns // 10**9 > NEVER_S:
         rule = f"must be whole seconds, at most {NEVER_S}"
         report.add(where, text_ns(span_ns), rule, 'write for example "60 s"')
+
+
+def _properties(report: Checks, publish: Publish, path: Path) -> None:
+    if publish.message_expiry is not None:
+        _seconds(report, (*path, "message_expiry"), publish.message_expiry)
+    for name, value in publish.user_properties.items():
+        for text in (name, value):
+            _string(report, (*path, "user_properties", name), text, "a user property")
 
 
 def _will(report: Checks, will: Will, path: Path) -> None:
