@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from contract.plan import Plan
 from orchestrator.lab.errors import LabError
@@ -27,7 +28,8 @@ def insist(lab: Lab, all_connected: bool) -> None:
     records = lab.run_dir / "raw" / "messages.csv"
     if (all_connected and not barred) or not records.exists():
         return
-    found = faults(admissions(records), barred)
+    clients = _clients(lab.plan)
+    found = faults({name: why for name, why in admissions(records).items() if name in clients}, barred)
     if found and lab.plan.on_node_failure == "abort":
         raise LabError("; ".join(f"{text}; {remedy}" for text, remedy in found))
     for text, remedy in found:
@@ -36,12 +38,17 @@ def insist(lab: Lab, all_connected: bool) -> None:
 
 def unwelcome(plan: Plan) -> frozenset[str]:
     """Returns the sessions that the topology expects to be refused."""
-    return frozenset(
-        software.session.endpoint
+    return frozenset(name for name, spec in _clients(plan).items() if spec.get("admission") == "refused")
+
+
+def _clients(plan: Plan) -> dict[str, dict[str, Any]]:
+    """Returns the settings of each MQTT client, by its session: other kinds have no key `admission`."""
+    return {
+        software.session.endpoint: software.spec
         for node in plan.nodes
         for software in node.software
-        if software.session is not None and software.spec.get("admission") == "refused"
-    )
+        if software.session is not None and software.kind == "mqtt"
+    }
 
 
 def admissions(records: Path) -> dict[str, str]:

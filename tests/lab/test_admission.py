@@ -10,6 +10,7 @@ import pytest
 
 from contract.plan import Plan
 from orchestrator.lab import admission
+from orchestrator.lab.drivers.fake_traffic import Traffic
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.events import Events
 from orchestrator.plan.build import make_plan
@@ -83,6 +84,19 @@ def test_all_faults_are_told_at_once_each_with_its_remedy(tmp_path: Path) -> Non
 
 def test_a_last_line_that_was_cut_short_is_no_fault(tmp_path: Path) -> None:
     assert judge(tmp_path, f"C,good,connected,1,\n{BAD}C,goo", plan()).warnings == []
+
+
+def test_records_of_a_users_program_are_no_login(tmp_path: Path) -> None:
+    records = f"C,good,connected,1,\n{BAD}C,own-program,failed,2,refused: no token\n"
+    assert judge(tmp_path, records, plan()).warnings == []
+
+
+def test_the_fake_driver_refuses_whom_the_file_expects_to_be_refused(tmp_path: Path) -> None:
+    made = plan(more=", publish: {topic: a, rate: 1 /s}")
+    traffic = Traffic(made, t0_ns=0, end_ns=5 * 10**9, delay_ns=0)
+    records = "\n".join(traffic.records(traffic.messages())) + "\n"
+    assert "C,good,connected," in records and "S,0,0," in records
+    assert judge(tmp_path, records, made).warnings == []
 
 
 def test_several_clients_of_one_reason_are_one_sentence() -> None:
