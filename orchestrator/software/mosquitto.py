@@ -103,10 +103,13 @@ def _check(report: Checks, here: Here, broker: Broker) -> None:
 
 
 def _users(report: Checks, here: Here, broker: Broker) -> None:
+    """Reports names that mosquitto does not read as they are: it skips lines that begin with #, and removes
+    blanks around a name (src/security_default.c, pwfile__parse).
+    """
     for name in broker.users:
-        if not name or ":" in name or not name.isprintable():
+        if not name or name != name.strip() or name[0] == "#" or ":" in name or not name.isprintable():
             rule = "is no user name: mosquitto's password file has one user a line, NAME:HASH"
-            report.add((*here.path, "users", name), name, rule, "write a name without a colon")
+            report.add((*here.path, "users", name), name, rule, "write a name without colon, # and blanks")
 
 
 def _own_config(report: Checks, here: Here, broker: Broker, config: str) -> None:
