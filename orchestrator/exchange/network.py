@@ -101,7 +101,10 @@ class Network:
     source: str = ""  # the file that was read
 
     def join(self, wire: Wire) -> None:
-        """Adds a wire; if one end is on a LAN, makes the other end a member of the LAN instead."""
+        """Adds a wire between two machines to `wires`. If an end is a LAN, makes the machine at the other
+        end a member of the LAN instead, and keeps the wire in `lines` only if it joins two LANs, has
+        impairments or is down.
+        """
         lans = [end for end in wire.ends if end[0] in self.lans]
         if not lans:
             self.wires.append(wire)
@@ -113,7 +116,9 @@ class Network:
 
 
 def name_of(label: str, taken: set[str]) -> str:
-    """Returns a valid node name made from a label, with a number if the name is taken."""
+    """Returns a valid node name made from a label: in lower case, with "-" for other characters, shortened,
+    with "n" before a digit, and with a number from 2 on if the name is in `taken`, which stays as it is.
+    """
     stem = re.sub(r"[^a-z0-9]+", "-", label.lower()).strip("-")
     stem = (stem if stem[:1].isalpha() else f"n{stem}")[: LONGEST_NAME - 8].rstrip("-")
     name, number = stem, 1

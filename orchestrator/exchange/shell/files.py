@@ -11,7 +11,9 @@ from .values import UNKNOWN, Answer
 
 
 def redirected(shell: Interpreter, node: Node) -> Answer:
-    """Follows a command with redirected input or output."""
+    """Follows a command with redirected input or output. Input from a file that the script did not write is
+    unknown; a redirection of the standard error alone has no effect.
+    """
     body, stdin = node.child_by_field_name("body"), ""
     targets: list[tuple[str, str]] = []
     for redirect in node.children_by_field_name("redirect"):

@@ -27,12 +27,14 @@ def known(text: str) -> bool:
 
 
 def matches(text: str, pattern: str) -> bool | None:
-    """Returns whether a text matches a shell pattern; None if either is unknown."""
+    """Returns whether a text matches a shell pattern; None if either is unknown, but True for "*"."""
     if pattern == "*":
         return True
     return fnmatch.fnmatchcase(text, pattern) if known(text) and known(pattern) else None
 
 
 def status_of(holds: bool | None) -> Answer:
-    """Returns the answer of a test with this result."""
+    """Returns the answer of a test with this result: status 0 for True, 1 for False, None for None; no
+    output.
+    """
     return Answer(None if holds is None else int(not holds))
