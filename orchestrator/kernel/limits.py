@@ -22,8 +22,8 @@ def fit(plan: Plan, missing: Sequence[Missing], kernel: str, out: Path) -> Fit:
 
 
 def exceeded(plan: Plan, kernel: str, out: Path) -> list[Problem]:
-    """Returns problems of a plan under a kernel of this machine: unavailable NICs, exceeded limits, hidden
-    paths.
+    """Returns problems of a plan under a kernel of this machine: NICs that are not available (for `host`
+    only), exceeded limits, and paths that its nodes cannot see (not for `fake`).
     """
     nics = nic_problems(plan) if kernel == "host" else []
     unseen = visible.problems(plan, kernel) if kernel != "fake" else []

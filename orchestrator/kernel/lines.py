@@ -65,7 +65,9 @@ class LineStream:
         self.flush()
 
     def flush(self) -> None:
-        """Writes as many queued bytes as the descriptor takes now; sets `ended` on an error."""
+        """Writes as many queued bytes as the descriptor takes now and the window allows; on an error, sets
+        `ended` and drops the rest.
+        """
         try:
             while self._out and (allowed := self._allowed()):
                 written = os.write(self._out_fd, self._out[:allowed])

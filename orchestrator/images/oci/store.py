@@ -15,7 +15,7 @@ from orchestrator.images.oci.layers import Tree
 
 
 def store(env: Mapping[str, str] = os.environ) -> Path:
-    """Returns ~/.cache/vnet/oci, or vnet/oci below XDG_CACHE_HOME."""
+    """Returns vnet/oci below XDG_CACHE_HOME, or ~/.cache/vnet/oci if that variable is empty or not set."""
     return cache_dir(env).with_name("oci")
 
 

@@ -100,8 +100,8 @@ class RemoteKernel(LabKernel):
         return Fit(self.plan_there(plan), (), found, why)
 
     def ask(self, plan: Plan) -> Answer:
-        """Examines the machine, once for each plan. Raises KernelError if it does not answer, NoKernel if it
-        lacks what every lab needs.
+        """Copies vNET's code and the agent to the machine if they are not there, and examines it, once for
+        each plan. Raises KernelError if it does not answer, NoKernel if it lacks what every lab needs.
         """
         plan = self.plan_there(plan)
         if self._last is None or self._last[0] != plan:
