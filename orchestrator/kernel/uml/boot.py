@@ -134,7 +134,8 @@ def most(available: int) -> int:
 
 
 def memory_directory(wanted: int, candidates: Sequence[str] | None = None) -> Path:
-    """Returns a directory for the guest's memory file: not mounted noexec, with `wanted` bytes free. Raises
+    """Returns the first of `candidates` that can hold the guest's memory file: writable, not mounted
+    noexec, with `wanted` bytes free. Default: /dev/shm, $TMPDIR, /tmp, /var/tmp, the home directory. Raises
     KernelError if there is none.
     """
     if candidates is None:
