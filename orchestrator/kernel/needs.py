@@ -91,7 +91,9 @@ def _kinds_of(text: str) -> list[str]:
 
 
 def _in_guests(plan: Plan, event: Event, guests: set[str]) -> bool:
-    """Returns whether an event has links as targets and all of these have their qdiscs in virtual machines."""
+    """Returns whether an event has links among its targets and all of these have their qdiscs in virtual
+    machines.
+    """
     places = [link.forward.netns in guests for link in plan.links if link.name in event.targets]
     return bool(places) and all(places)
 

@@ -74,7 +74,9 @@ def network(lab: Lab, steps: Sequence[Step]) -> None:
 
 
 def configure(lab: Lab, nodes: Sequence[Node]) -> None:
-    """Sets addresses, host names and offloads, and compares what the nodes' agents read back."""
+    """Sets addresses, host names and offloads, and compares the values that the nodes' agents read back;
+    raises LabError if they differ. Applies the topology's policy to nodes that failed.
+    """
     lab.events.phase("configure", 0, len(nodes), "addresses")
     core = [port for node in nodes for port in all_ports(node)]
     read = lab.driver.configure(nodes, core)
@@ -108,8 +110,8 @@ def wait_for_ports(lab: Lab, ports: Sequence[str] | None) -> None:
 
 
 def wait_for_wires(lab: Lab) -> None:
-    """Waits until links between nodes forward frames; raises TimedOut with those that do not. Returns at once
-    for drivers without real interfaces.
+    """Waits until links between nodes that bypass the core namespace forward frames; raises TimedOut with
+    those that do not. Returns at once for drivers that are no Tracer, such as `fake`.
     """
     if not isinstance(lab.driver, Tracer):
         return
