@@ -85,8 +85,8 @@ class LauncherEvents:
         self.lab.events.warn(Warning("exited", text, f"see raw/logs/{node}.{file}.log"))
 
     def _has_done_its_work(self, node: str, name: str) -> bool:
-        """Returns whether a program's exit with status 0 is expected: from the drain on, for a program that
-        only sends.
+        """Returns whether a program's exit with status 0 is expected: in the phases drain and collect, for a
+        program with the role client or utility.
         """
         software = self.lab.started.get((node, name))
         sends = software is not None and software.role in ("client", "utility")

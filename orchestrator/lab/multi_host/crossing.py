@@ -44,8 +44,9 @@ class Crossing:
 
 
 def measure(loop: Loop, plan: Plan, parts: Mapping[str, HostPart]) -> list[Crossing]:
-    """Measures all pairs of hosts that a tunnel joins; raises LabError if no frame passes, or no
-    full frame.
+    """Measures all pairs of hosts that a tunnel joins, each over one tunnel; raises LabError for a pair
+    between which fewer than LEAST of PROBES small frames return, or fewer than two full frames arrive in a
+    direction.
     """
     pairs = dict(_pairs(plan))
     if not pairs:
