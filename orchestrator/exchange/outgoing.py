@@ -1,4 +1,6 @@
-"""Contains the common code of exports: commands for a node, and lists of what other tools cannot take."""
+"""Contains the common code of exports: commands that configure a node, checks of the plan, and lists of the
+parts of a plan that other tools cannot represent.
+"""
 
 from __future__ import annotations
 

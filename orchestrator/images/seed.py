@@ -1,4 +1,4 @@
-"""Makes the NoCloud seed of a node with a disk: its identity, the user's cloud-init settings, and our
+"""Makes the NoCloud seed of a node with a disk: its identity, the user's cloud-init settings, and vNET's
 agent.
 """
 

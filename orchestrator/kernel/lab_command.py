@@ -65,7 +65,9 @@ def environment(
     facts: Mapping[str, Any] | None = None,
     url: str = "",
 ) -> dict[str, str]:
-    """Returns the environment of the lab process (docs/contracts.md), with the listed variables of `base`.
+    """Returns the environment of the lab process (docs/contracts.md): a fixed PATH, vNET's code, `kernel` and
+    `facts` as JSON, and of `base` only the variables of the user's home, locale, time zone, terminal, ssh
+    connection, cache and VNET_SILENCE_S.
 
     facts: of the real machine; None: of this one. url: this machine's URL if the user is on another machine;
     then the manifest also records this machine's name.

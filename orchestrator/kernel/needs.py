@@ -24,8 +24,8 @@ LINK_WORDS = re.compile(r"^link add .*?\btype (\w+)", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What a plan needs of a kernel and machine; each mapping goes from a kind, controller or tool to the
-    reason.
+    """The needs of a plan for a kernel and machine: mappings from kinds of qdisc, filter or link, from cgroup
+    controllers, and from tools to the reason.
     """
 
     kinds: dict[str, str] = field(default_factory=dict)

@@ -100,7 +100,8 @@ class LauncherEvents:
         return f" ({'; '.join(reached)})" if reached else ""
 
     def _fatal(self, node: str, name: str, status: int | None) -> bool:
-        """Returns whether the end of a program ends the run.
+        """Returns whether the end of a program ends the run; if it is an agent, also marks its node as
+        failed.
 
         If the topology says abort, the run ends for an agent, and for a program without restart that is a
         broker or crashed during the scenario. A program that ended with status 0 has finished; the check at

@@ -68,7 +68,9 @@ def cores_of(node: Node, what: str, mhz: float | None) -> float | None:
 
 
 def quota(cores: float) -> Quota:
-    """Returns the quota that gives `cores`; raises LabError below 0.001 cores, the kernel's least."""
+    """Returns the quota that gives `cores`, in a period of 100 ms, or of 1 s below 0.01 cores; raises
+    LabError below 0.001 cores, the kernel's least.
+    """
     for period in (PERIOD_US, LONG_PERIOD_US):
         if (us := round(cores * period)) >= LEAST_QUOTA_US:
             return Quota(us, period)

@@ -28,7 +28,9 @@ class Expansion:
         self.variables, self.arguments, self._run = variables, [""], run
 
     def fields(self, node: Node) -> list[str]:
-        """Returns the fields into which one word of the script expands."""
+        """Returns the fields into which one word of the script expands: unquoted parts are split at blanks,
+        and braces are expanded; no field if it expands to nothing unquoted. File names are not matched.
+        """
         pieces = list(self._pieces(node))
         found, open_field = [""], False
         for text, quoted in pieces:

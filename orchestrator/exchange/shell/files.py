@@ -1,4 +1,6 @@
-"""Follows redirections and pipes: what a command reads, and where its output goes."""
+"""Follows redirections, here-documents and pipelines: finds a command's input, and writes its output to files
+or the next command.
+"""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ class Connection:
         what: str = "",
     ) -> bytes:
         """Runs a command, to which `write` writes the input, and returns its output. Raises KernelError with
-        its error text, under the name `what`, if it fails or takes longer than `timeout_s`.
+        its error text, under the name `what`, if it fails or takes longer than `timeout_s` (None: no limit).
         """
         process = self.popen(command, subprocess.PIPE, subprocess.PIPE, subprocess.PIPE)
         assert process.stdin is not None

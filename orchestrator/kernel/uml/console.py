@@ -1,4 +1,4 @@
-"""Finds in a guest's console output why the guest ended, and what helps."""
+"""Finds in a guest's console output why the guest ended, and states the remedy."""
 
 from __future__ import annotations
 

@@ -127,7 +127,9 @@ def _rate_bps(train: list[int] | None, size: int) -> int:
 
 
 def as_data(crossings: list[Crossing], clocks: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Returns the crossings for the manifest, each with the error between the two hosts' clocks."""
+    """Returns the crossings for the manifest, each with `clock_error_ns`: the sum of the errors of the two
+    hosts' clocks, where an unknown one counts as 0.
+    """
     return [
         {**asdict(c), "clock_error_ns": sum(int(clocks[n]["error_ns"]) for n in (c.a, c.b) if n in clocks)}
         for c in crossings

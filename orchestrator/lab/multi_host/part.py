@@ -153,7 +153,9 @@ class Part:
         return line.replace(here, home) if back else line.replace(home, here)
 
     def _remove(self) -> list[str]:
-        """Removes what the driver left, found by the lab's name, and HOME; returns the errors."""
+        """Removes everything that the driver left, found by the lab's name, and then HOME, which stays after
+        errors; returns the errors.
+        """
         claim, errors = self.home / CLAIM, list[str]()
         if claim.exists():
             lab = json.loads(claim.read_text())["lab"]
