@@ -16,7 +16,7 @@ End = tuple[str, str]  # machine, and its interface as their file calls it
 
 @dataclass(frozen=True)
 class Origin:
-    """The place in the other tool's file that something comes from."""
+    """The place in the other tool's file that a part of the network comes from; line 0: not known."""
 
     file: str
     line: int = 0

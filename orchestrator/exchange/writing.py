@@ -211,7 +211,9 @@ def _free(number: int) -> str:
 
 
 def _joined(network: Network) -> list[list[Lan]]:
-    """Returns groups of LANs that links join, each of which is one subnet."""
+    """Returns all LANs in groups: LANs that links join, directly or by other LANs, are one group and have one
+    subnet; any other LAN is a group by itself.
+    """
     group = {name: [lan] for name, lan in network.lans.items()}
     for line in network.lines:
         a, b = (group.get(node) for node, _ in line.ends)

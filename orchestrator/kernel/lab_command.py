@@ -21,8 +21,9 @@ LIGHT = ("-S", "-s", "-m", "orchestrator.lab")
 
 
 def arguments(launch: Launch, state_dir: Path, agent: Path, prefix: str = "") -> list[str]:
-    """Returns the arguments of the interpreter that start `python -m orchestrator.lab`; `prefix` precedes the
-    agent's path for a guest, which has the host's files under /host.
+    """Returns the arguments of the interpreter that start `python -m orchestrator.lab`: the plan in the run
+    directory, the directories, the agent, the driver (`hosts` or `vm` if the plan needs it), and the mode of
+    `launch`. `prefix` precedes the agent's path for a guest, which has the host's files under /host.
     """
     vms = any(node.kind == "vm" for node in launch.plan.nodes)
     start = LIGHT[1:] if vms else LIGHT  # virtual machines need libvirt and jinja2 of site-packages

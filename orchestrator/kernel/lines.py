@@ -6,8 +6,8 @@ import os
 
 
 class LineStream:
-    """Reads complete lines from and writes queued bytes to one non-blocking descriptor, or writes to another
-    (`out`).
+    """Reads complete lines from the descriptor `fd` and writes queued bytes to `out` (None: to `fd`); makes
+    both non-blocking.
 
     window: the most bytes that may be sent but not yet acknowledged by the other side (0: no limit).
     """

@@ -54,7 +54,10 @@ def choose(plan: Plan, wish: Wish = AUTO, kernels: Sequence[LabKernel] | None = 
 
 
 def meant(plan: Plan, wish: Wish) -> list[LabKernel]:
-    """Returns the kernels that the plan and the command line allow, in the order of preference."""
+    """Returns the kernels that the plan and the command line allow, in the order of preference: those for
+    several hosts if the plan has hosts, that of another machine if the plan or the wish names one in real
+    time, else those of this machine.
+    """
     if plan.hosts:
         return made(HOSTS, plan, wish)
     elsewhere = wish.time == "real" and machine_of(plan, wish.kernel) is not None
@@ -121,7 +124,7 @@ def machine_of(plan: Plan, kernel: str = "auto") -> RemoteMachine | None:
     """Returns the other machine that runs the lab; None for this one. Raises TopologyError if the file and
     `--kernel` contradict.
 
-    The libvirt URI counts only if the plan has virtual machines.
+    The plan's libvirt URI counts only if the plan has virtual machines and the kernel is not `fake`.
     """
     asked = kernel_machine(kernel) if kernel.startswith("ssh:") else None
     vms = any(node.kind == "vm" for node in plan.nodes)

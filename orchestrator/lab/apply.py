@@ -64,7 +64,9 @@ def tell_shared_cores(lab: Lab, without: Sequence[str]) -> None:
 
 
 def network(lab: Lab, steps: Sequence[Step]) -> None:
-    """Makes bridges and wires and reads them back from the core namespace."""
+    """Makes bridges and wires by the `ip` steps and reads them back from the core namespace; raises
+    LabError if they differ from the plan.
+    """
     wires = [s for s in steps if s.tool == "ip"]
     for done, step in enumerate(wires):
         lab.events.phase("network", done, len(wires), step.reason)
@@ -208,10 +210,11 @@ def _transmitters(
 
 
 def prove(lab: Lab, links: Sequence[Link]) -> None:
-    """Proves the links and, before the scenario, the paths; writes the results to proof.json.
+    """Proves the links and, before the scenario and with a driver that can trace, the paths; resets queues
+    that the proof's frames have changed; writes the results to proof.json.
 
-    For a node that is added later, the results are appended. A failed proof gives a warning and makes the run
-    suspect.
+    For a node that is added later, the results are appended. A failed proof gives a warning (20 at most)
+    and makes the run suspect.
     """
     ways = len(directions(links))
     lab.events.phase("prove", 0, ways, f"{ways} directions")

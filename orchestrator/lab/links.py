@@ -30,8 +30,8 @@ def impair(lab: Lab, name: str, direction: str, wanted: Impairment) -> None:
 
 
 def admit(lab: Lab, names: Iterable[str], mtu: int) -> None:
-    """Enlarges the token buckets of the links for frames of this MTU, since a token bucket drops frames
-    longer than its size.
+    """Enlarges the token buckets of those of the links that have a rate for frames of this MTU, since a token
+    bucket drops frames longer than its size; does not reduce them.
     """
     for name in names:
         for direction in ("forward", "reverse"):

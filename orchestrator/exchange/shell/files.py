@@ -75,7 +75,9 @@ def _fed(shell: Interpreter, node: Node, stdin: str) -> Answer:
 
 
 def pipeline(shell: Interpreter, node: Node) -> Answer:
-    """Follows a pipeline, whose commands run in subshells."""
+    """Follows a pipeline: each command gets the output of the one before as its input, and the variables that
+    they set are restored at the end. Returns the last command's answer.
+    """
     answer = Answer()
     with shell.own_variables():
         for number, child in enumerate(node.named_children):

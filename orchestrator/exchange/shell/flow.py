@@ -89,7 +89,9 @@ def _binary(shell: Interpreter, node: Node, patterns: bool) -> bool | None:
 
 
 def if_statement(shell: Interpreter, node: Node) -> Answer:
-    """Follows `if`; both branches without acting if the condition is unknown."""
+    """Follows `if` with `elif` and `else`. If a condition is unknown, follows its branch and all later ones
+    in doubt, without acting, and returns NOT_KNOWN.
+    """
     condition, body, rest = _parts(node)
     answer = shell.block(condition)
     if answer.status is None:

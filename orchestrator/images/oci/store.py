@@ -20,7 +20,8 @@ def store(env: Mapping[str, str] = os.environ) -> Path:
 
 
 def unpacked(archive: Archive, env: Mapping[str, str] = os.environ) -> Path:
-    """Returns the image's root directory; unpacks it if it is absent.
+    """Returns the image's root directory; unpacks it if it is absent. Processes that unpack the same image
+    wait for each other.
 
     Raises ImageError and leaves nothing if that fails.
     """

@@ -149,7 +149,9 @@ class RemoteKernel(LabKernel):
         return f"{answer.why}; on {answer.account.name} ({self.machine.url})"
 
     def plan_there(self, plan: Plan) -> Plan:
-        """Returns the plan with the libvirt URI that is valid on that machine."""
+        """Returns the plan with the libvirt URI that is valid on that machine, if its own URI names another
+        machine; else the plan as it is.
+        """
         if libvirt_machine(plan.libvirt) is None:
             return plan
         return dataclasses.replace(plan, libvirt=self.machine.libvirt)

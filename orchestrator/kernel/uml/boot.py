@@ -129,7 +129,7 @@ def memory_bytes(nodes: int, predicted: int = 0, available: int | None = None) -
 
 
 def most(available: int) -> int:
-    """Returns the bytes that a guest may take of the available ones: a quarter is left to the machine."""
+    """Returns three quarters of the available bytes, which a guest may take; the machine keeps a quarter."""
     return available * 3 // 4
 
 

@@ -1,4 +1,4 @@
-"""Lab kernel in virtual time: our User-Mode Linux, whose clock jumps to the next event when every process
+"""Lab kernel in virtual time: vNET's User-Mode Linux, whose clock jumps to the next event when every process
 waits.
 
 The same plan, seed, kernel, agent and programs give the same run to the bit. So nothing that differs between
@@ -73,7 +73,7 @@ class VirtualBoot:
 
 
 class VirtualKernel(LabKernel):
-    """Our User-Mode Linux in virtual time.
+    """vNET's User-Mode Linux in virtual time.
 
     syscall_ns: virtual time that a system call costs; stall_s: wall-clock seconds without progress of virtual
     time after which the watchdog ends the lab.
@@ -116,8 +116,8 @@ class VirtualKernel(LabKernel):
         return Fit(plan, missing, found)
 
     def can(self, plan: Plan) -> list[Missing]:
-        """Returns what the plan needs and is missing: our kernel, light nodes only, no NICs, or needs of this
-        machine.
+        """Returns the needs of the plan that are not met: vNET's own kernel, only light nodes, no NICs, and
+        the needs of a closed root and a guest on this machine.
         """
         missing = []
         if self.binary is None:

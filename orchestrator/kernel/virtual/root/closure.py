@@ -247,8 +247,8 @@ class _Closing:
 
     def _is_named(self, one: Wanted) -> bool:
         """Returns whether to add a path: it exists, the lab does not make it itself, and, without `one.must`,
-        it is a package's or a readable file outside system directories. Raises Unclosed for a top directory
-        such as /etc.
+        it is a package's, or a file that everybody can read, outside system directories (/usr/local is none)
+        and without a dotted part. Raises Unclosed for a top directory such as /etc with `one.must`.
         """
         if one.name in ("/", "/usr", "/etc", "/var", "/opt") and one.must:
             rule = "holds what is no input of a run in virtual time"

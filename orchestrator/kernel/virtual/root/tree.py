@@ -45,7 +45,8 @@ def of_packages(database: Database, closure: Closure) -> list[Source]:
 
 
 def of_paths(database: Database, closure: Closure, passed_over: str = "", library: str = "") -> list[Source]:
-    """Returns the sources of all named paths outside of packages; raises Unclosed for unreadable ones.
+    """Returns the sources of all named paths outside of packages, sorted by path, without __pycache__
+    directories; raises Unclosed for unreadable ones.
 
     passed_over: a path to skip; library: the library of the lab process's Python, of which BESIDE is left
     out.
