@@ -11,7 +11,7 @@ from typing import Any
 from ..language.scalars import LONGEST_NAME
 
 Impairments = dict[str, dict[str, Any]]  # both, forward, reverse
-End = tuple[str, str]  # machine, and its interface as their file calls it
+End = tuple[str, str]  # machine, and its interface's name in the other tool's file
 
 
 @dataclass(frozen=True)
@@ -47,11 +47,11 @@ class Machine:
     forward: bool = False
     routes: list[Route] = field(default_factory=list)
     addresses: dict[str, list[str]] = field(default_factory=dict)  # by interface: "10.1.0.1/24"
-    kind: str | None = None  # of our registry: what its program becomes
+    kind: str | None = None  # in software/registry.py: takes over its program
     config: str = ""
-    software: dict[str, Any] = field(default_factory=dict)  # by name, as our files say it
+    software: dict[str, Any] = field(default_factory=dict)  # by name, as in a topology file
     lan_ports: list[str] = field(default_factory=list)
-    keys: dict[str, Any] = field(default_factory=dict)  # of the node, as our files say them: cpu_limit, image
+    keys: dict[str, Any] = field(default_factory=dict)  # of the node in a topology file: cpu_limit, image
     bridges: dict[str, Bridge] = field(default_factory=dict)
     made: dict[str, str] = field(default_factory=dict)  # interfaces that it makes itself, and what they are
     mtus: dict[str, int] = field(default_factory=dict)
@@ -95,7 +95,7 @@ class Network:
     machines: dict[str, Machine] = field(default_factory=dict)
     wires: list[Wire] = field(default_factory=list)
     lans: dict[str, Lan] = field(default_factory=dict)
-    lines: list[Wire] = field(default_factory=list)  # of two LANs, or of a machine to one
+    lines: list[Wire] = field(default_factory=list)  # between two LANs, or a machine and a LAN
     left: list[str] = field(default_factory=list)
     changed: list[str] = field(default_factory=list)
     source: str = ""  # the file that was read

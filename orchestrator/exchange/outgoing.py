@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from contract.plan import Direction, Impairment, Link, Node, Plan
 
-UNITS = ("delay_ns", "jitter_ns", "loss", "rate_bps")  # what every tool has a word for
+UNITS = ("delay_ns", "jitter_ns", "loss", "rate_bps")  # impairments that every tool represents
 
 
 class ExportError(ValueError):

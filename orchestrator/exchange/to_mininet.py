@@ -54,7 +54,7 @@ def export(plan: Plan) -> Exported:
 
 
 def _machines(plan: Plan) -> Iterator[str]:
-    for number, segment in enumerate(plan.segments, 1):  # it takes an id from names like s1 only
+    for number, segment in enumerate(plan.segments, 1):  # Mininet derives an id only from names such as s1
         yield f"net.addSwitch({segment.name!r}, dpid={f'{number:x}'!r})"
     for node in plan.nodes:
         yield f"net.addHost({node.name!r}, ip=None)"

@@ -38,7 +38,7 @@ def test(words: Sequence[str], patterns: bool = False) -> bool | None:
             return opposite(test([one]))
         case [left, operator, right]:
             return _compared(left, operator, right, patterns)
-    return None  # of files, and of what else a machine has
+    return None  # a test of files or of other state of a machine
 
 
 def _compared(left: str, operator: str, right: str, patterns: bool) -> bool | None:

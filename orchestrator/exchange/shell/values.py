@@ -6,7 +6,7 @@ import fnmatch
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-UNKNOWN = "\ufdd0"  # stands in a text for output that nothing here knows; no Unicode text may hold it
+UNKNOWN = "\ufdd0"  # replaces unknown output in a text; a noncharacter, so that no text contains it
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,7 @@ class Answer:
     output: str = ""
 
 
-# What a command does in the lab: its words, the script's line, its standard input. None: not known there.
+# Applies a command to the lab: its words, the script's line, its standard input. None: the result is unknown.
 Act = Callable[[Sequence[str], int, str], Answer | None]
 NOT_KNOWN = Answer(None, UNKNOWN)
 

@@ -44,7 +44,9 @@ class Rows:
 
 
 class Packets:
-    """Writes a pcap file with each packet's time on the lab's clock. Format: pcap-savefile(5)."""
+    """Writes a pcap file with each packet's time on the lab's clock; `take` raises ValueError if the data
+    is no pcap. Format: pcap-savefile(5).
+    """
 
     def __init__(self, path: Path, to_lab: ToLab) -> None:
         self._to_lab = to_lab
