@@ -82,8 +82,8 @@ def build(disk: Disk, say: Callable[[str], None]) -> Image:
 
 def _install(root: Path, disk: Disk) -> None:
     """Installs the recipe's packages with apt in the new system, since debootstrap handles no virtual
-    packages; starts no service. Then locks root's password, masks units, and sets empty machine ID and host
-    name.
+    packages; starts no service. Then locks root's password, masks units, empties the machine ID, and sets the
+    host name `localhost`.
     """
     (root / "etc" / "apt" / "sources.list").write_text(one_line_sources())
     policy = root / "usr" / "sbin" / "policy-rc.d"

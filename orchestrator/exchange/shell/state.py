@@ -18,7 +18,7 @@ Report = Callable[[int, list[str]], None]
 
 
 class LeaveError(Exception):
-    """Raised for exit, return, break and continue (`word`), with the answer of what they end."""
+    """Raised for exit, return, break and continue (`word`), with an answer that has their status."""
 
     def __init__(self, word: str, answer: Answer) -> None:
         super().__init__(word)

@@ -187,8 +187,8 @@ def _way(host: Host, answers: Answers, home: str) -> host_commands.Way:
 
 
 def _left_out(plan: Plan) -> list[Missing]:
-    """Returns the features of the plan that multi-host labs do not support: a link with impairments between
-    VMs of two hosts, container images, NICs.
+    """Returns the features of the plan that multi-host labs do not support: a link between VMs of two
+    hosts whose qdisc is on a tunnel, container images, NICs.
     """
     tunnelled = {tunnel.device for tunnel in plan.tunnels}
     found = [
