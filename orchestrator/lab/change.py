@@ -23,8 +23,8 @@ def settings(lab: Lab, names: Sequence[str], wanted: dict[str, Any]) -> dict[str
     """Sets MTU, host name, CPU limits and CPU reservations of nodes; settings that are None stay. Returns
     {node: values read back}, also for nodes at the other ends of wires whose MTU changes.
 
-    Raises LabError for unknown settings, a host name for several nodes, an MTU that a link does not admit,
-    limits that are not above 0, or values that differ when read back.
+    Raises LabError for unknown settings, a host name for several nodes, limits that are not above 0, or
+    values that differ when read back.
     """
     known = {*LIMITS, "mtu", "hostname"}
     if unknown := {k for k, v in wanted.items() if v is not None} - known:
