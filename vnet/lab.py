@@ -50,7 +50,9 @@ class Spec:
 
     @property
     def options(self) -> list[str]:
-        """The parameters, kernel, time and seed as arguments of `vnet`."""
+        """The arguments of `vnet` for the parameters, the seed if there is one, and the kernel in real time
+        or else `--time`.
+        """
         words = [word for name, value in self.parameters for word in ("-p", f"{name}={value}")]
         words += ["--kernel", self.kernel] if self.time == "real" else ["--time", self.time]
         return [*words, *([] if self.seed is None else ["--seed", str(self.seed)])]

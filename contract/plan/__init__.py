@@ -4,12 +4,13 @@ from .expectations import DELIVERED, Bounds, Expectation
 from .flows import Delivery, Flow, Guarantee, Pattern, Payload, Rate, Schedule, Spread
 from .hosts import Host, Tunnel
 from .network import WAYS, Capture, Direction, Impairment, Interface, Link, Neighbour, Route, Segment, Slot
-from .plan import NO_PLAN, PHASES, PLAN_FORMAT, Event, Node, Note, Phase, Plan, Prediction, Step, Vm
+from .plan import CLOCK_NS, NO_PLAN, PHASES, PLAN_FORMAT, Event, Node, Note, Phase, Plan, Prediction, Step, Vm
 from .queues import Band, Cake, Discipline, Fifo, FqCodel, Htb, Prio, Red
 from .software import REFLECT_DSCP, File, Probe, Process, Program, Session, Software
 from .traces import State, Trace
 
 __all__ = [
+    "CLOCK_NS",
     "DELIVERED",
     "NO_PLAN",
     "PHASES",

@@ -94,6 +94,9 @@ class Event:
                 yield from ((link, way, build(Impairment, given)) for link in self.targets)
 
 
+CLOCK_NS = 1_767_225_600_000_000_000  # 2026-01-01T00:00:00Z
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
     """One step of building the lab: the exact text for `ip -batch` or `tc -batch`."""
@@ -156,6 +159,7 @@ class Plan:
     hosts: tuple[Host, ...] = ()  # that carry the lab together; none: it is whole on one machine
     tunnels: tuple[Tunnel, ...] = ()  # between hosts
     expectations: tuple[Expectation, ...] = ()  # that reports judge
+    clock_ns: int = CLOCK_NS  # where the lab's clock starts in virtual time, Unix ns
     format: int = PLAN_FORMAT
 
     def sessions(self) -> Iterator[tuple[Node, Software, Session]]:

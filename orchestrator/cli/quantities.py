@@ -60,6 +60,23 @@ class CpuType(click.ParamType["tuple[float | None, float | None]"]):
         return (amount.mhz, amount.cores)
 
 
+class DateType(click.ParamType["int"]):
+    """Converts a date, or a date and a time in UTC, to Unix ns."""
+
+    name = "date"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Returns the moment in Unix ns."""
+        from orchestrator.language.dates import date_ns
+        from orchestrator.language.units import UnitError
+
+        try:
+            return date_ns(value)
+        except UnitError as error:
+            self.fail(f'"{value}" {error}', param, ctx)
+
+
+DATE = DateType()
 DURATION = QuantityType("duration", whole=True)
 RATE = QuantityType("rate", whole=True)
 SHARE = QuantityType("share", whole=False)

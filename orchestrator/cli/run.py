@@ -12,6 +12,7 @@ import click
 from orchestrator.cli.errors import DONE, FAILED, INTERRUPTED, SUSPECT, UNMET, UNTOLD, USAGE, CliError
 from orchestrator.cli.junit import judged, junit_option
 from orchestrator.cli.output import json_option, note, print_json
+from orchestrator.cli.quantities import DATE
 from orchestrator.cli.topologies import lab_options, refuse_to_stay
 from orchestrator.run.directories import Place
 
@@ -41,6 +42,12 @@ def fail_if_option(command: F) -> F:
 @lab_options
 @click.option("--keep", is_flag=True, help="Leave the lab up afterwards, for a closer look.")
 @fail_if_option
+@click.option(
+    "--clock",
+    "clock_ns",
+    type=DATE,
+    help="Where the clock of a lab in virtual time starts, instead of the file's.",
+)
 @click.option("--raw", is_flag=True, help="Only measure: `vnet report DIR` makes tables and page, anywhere.")
 @junit_option
 @strict_option
@@ -56,6 +63,7 @@ def run_command(
     hosts: tuple[str, ...],
     keep: bool,
     fail_if: tuple[str, ...],
+    clock_ns: int | None,
     raw: bool,
     junit: Path | None,
     strict: bool,
@@ -82,7 +90,11 @@ def run_command(
     from orchestrator.run.prepare import Request, begin
     from orchestrator.run.run import execute
 
-    request = Request(file, parameters, seed, kernel, lab, time_mode, hosts=hosts, fail_if=fail_if)
+    if clock_ns is not None and time_mode != "virtual":
+        raise CliError("--clock: in real time the machine's clock counts; add --time virtual", USAGE)
+    request = Request(
+        file, parameters, seed, kernel, lab, time_mode, hosts=hosts, fail_if=fail_if, clock_ns=clock_ns
+    )
     with judged(junit, file) if junit else nullcontext() as judge:
         prepared, run_dir = begin(request, place)
         note(introduction(prepared, run_dir))

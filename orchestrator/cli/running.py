@@ -72,7 +72,7 @@ def ask(lab: str, op: str, **fields: Any) -> Message:
 
 
 def asked(control: Control, op: str, **fields: Any) -> Message:
-    """Sends one request on a connection returns the answer; CliError with the lab's text if it refuses."""
+    """Sends one request and returns the answer; CliError with the lab's text if it refuses."""
     try:
         return control.call(op, **fields)
     except ControlError as error:

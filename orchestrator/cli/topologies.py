@@ -66,7 +66,9 @@ def hosts_option(command: F) -> F:
 
 
 def named_hosts(what: str) -> Callable[[F], F]:
-    """Returns a decorator that adds the option `--hosts` with the help `what`; empty tuple without it."""
+    """Returns a decorator that adds `--hosts NAME,NAME...`; the command receives a tuple of names, empty
+    without the option; CliError for an empty or repeated name. what: the beginning of the option's help.
+    """
     option = click.option(
         "--hosts",
         metavar="NAME,NAME...",

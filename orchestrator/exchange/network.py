@@ -11,12 +11,12 @@ from typing import Any
 from ..language.scalars import LONGEST_NAME
 
 Impairments = dict[str, dict[str, Any]]  # both, forward, reverse
-End = tuple[str, str]  # machine, and its interface as their file calls it
+End = tuple[str, str]  # machine, and its interface's name in the other tool's file
 
 
 @dataclass(frozen=True)
 class Origin:
-    """The place in the other tool's file that something comes from."""
+    """The place in the other tool's file that a part of the network comes from; line 0: not known."""
 
     file: str
     line: int = 0
@@ -47,11 +47,11 @@ class Machine:
     forward: bool = False
     routes: list[Route] = field(default_factory=list)
     addresses: dict[str, list[str]] = field(default_factory=dict)  # by interface: "10.1.0.1/24"
-    kind: str | None = None  # of our registry: what its program becomes
+    kind: str | None = None  # in software/registry.py: takes over its program
     config: str = ""
-    software: dict[str, Any] = field(default_factory=dict)  # by name, as our files say it
+    software: dict[str, Any] = field(default_factory=dict)  # by name, as in a topology file
     lan_ports: list[str] = field(default_factory=list)
-    keys: dict[str, Any] = field(default_factory=dict)  # of the node, as our files say them: cpu_limit, image
+    keys: dict[str, Any] = field(default_factory=dict)  # of the node in a topology file: cpu_limit, image
     bridges: dict[str, Bridge] = field(default_factory=dict)
     made: dict[str, str] = field(default_factory=dict)  # interfaces that it makes itself, and what they are
     mtus: dict[str, int] = field(default_factory=dict)
@@ -95,13 +95,16 @@ class Network:
     machines: dict[str, Machine] = field(default_factory=dict)
     wires: list[Wire] = field(default_factory=list)
     lans: dict[str, Lan] = field(default_factory=dict)
-    lines: list[Wire] = field(default_factory=list)  # of two LANs, or of a machine to one
+    lines: list[Wire] = field(default_factory=list)  # between two LANs, or a machine and a LAN
     left: list[str] = field(default_factory=list)
     changed: list[str] = field(default_factory=list)
     source: str = ""  # the file that was read
 
     def join(self, wire: Wire) -> None:
-        """Adds a wire; if one end is on a LAN, makes the other end a member of the LAN instead."""
+        """Adds a wire between two machines to `wires`. If an end is a LAN, makes the machine at the other
+        end a member of the LAN instead, and keeps the wire in `lines` only if it joins two LANs, has
+        impairments or is down.
+        """
         lans = [end for end in wire.ends if end[0] in self.lans]
         if not lans:
             self.wires.append(wire)
@@ -113,7 +116,9 @@ class Network:
 
 
 def name_of(label: str, taken: set[str]) -> str:
-    """Returns a valid node name made from a label, with a number if the name is taken."""
+    """Returns a valid node name made from a label: in lower case, with "-" for other characters, shortened,
+    with "n" before a digit, and with a number from 2 on if the name is in `taken`, which stays as it is.
+    """
     stem = re.sub(r"[^a-z0-9]+", "-", label.lower()).strip("-")
     stem = (stem if stem[:1].isalpha() else f"n{stem}")[: LONGEST_NAME - 8].rstrip("-")
     name, number = stem, 1

@@ -1,4 +1,6 @@
-"""Contains the common code of exports: commands for a node, and lists of what other tools cannot take."""
+"""Contains the common code of exports: commands that configure a node, checks of the plan, and lists of the
+parts of a plan that other tools cannot represent.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,7 @@ from dataclasses import dataclass
 
 from contract.plan import Direction, Impairment, Link, Node, Plan
 
-UNITS = ("delay_ns", "jitter_ns", "loss", "rate_bps")  # what every tool has a word for
+UNITS = ("delay_ns", "jitter_ns", "loss", "rate_bps")  # impairments that every tool represents
 
 
 class ExportError(ValueError):
@@ -24,7 +26,7 @@ class Exported:
 
 def node_commands(node: Node, interfaces: dict[str, str]) -> Iterator[str]:
     """Yields commands that configure a Linux machine as the node: addresses, forwarding, routes;
-    `interfaces` maps our names to theirs.
+    `interfaces` maps vNET's interface names to those of the other tool.
     """
     for card in node.interfaces:
         yield f"ip addr add {card.address}/{card.prefix} dev {interfaces[card.name]}"
@@ -37,7 +39,9 @@ def node_commands(node: Node, interfaces: dict[str, str]) -> Iterator[str]:
 
 
 def insist_light(plan: Plan) -> None:
-    """Raises ExportError for a node or interface that other tools have no counterpart of, such as a VM."""
+    """Raises ExportError if a node of the plan is not a light node, or if an interface is a network card of
+    the machine (passthrough) or has a VLAN tag.
+    """
     for node in plan.nodes:
         if node.kind != "light":
             raise ExportError(
@@ -52,7 +56,9 @@ def insist_light(plan: Plan) -> None:
 
 
 def left_out(plan: Plan) -> Iterator[str]:
-    """Yields a line on each part of the plan outside the network, and on impairments that only vNET has."""
+    """Yields a line on each part of the plan that no export carries: software, captures, the timeline, half
+    duplex, traces, and impairments other than delay, jitter, loss and rate.
+    """
     for node in plan.nodes:
         for one in node.software:
             yield f"{node.name}: software {one.name}"
@@ -71,12 +77,14 @@ def left_out(plan: Plan) -> Iterator[str]:
 
 
 def sides(link: Link) -> tuple[tuple[str, Direction], tuple[str, Direction]]:
-    """Returns both directions of a link with their names."""
+    """Returns both directions of a link, each with its name, "forward" or "reverse"."""
     return ("forward", link.forward), ("reverse", link.reverse)
 
 
 def _more(impairment: Impairment) -> Iterator[str]:
-    """Yields the impairment's properties other than delay, jitter, loss and rate."""
+    """Yields the names of the impairment's properties that differ from the default, without delay, jitter,
+    loss, rate, and the properties that only size the queue.
+    """
     plain = Impairment()
     sized = {"limit_packets", "frame_bytes", "netem_stays", *UNITS}
     for name in Impairment.__dataclass_fields__:

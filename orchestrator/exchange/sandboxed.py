@@ -2,8 +2,9 @@
 
 The program has namespaces of its own (network, files, processes, and users unless root starts it). It sees
 the system's libraries, Python, and the given directories, all read-only, and an empty /tmp. It has no
-capability and can gain none, starts no process, and has limits of memory, CPU time and output. It is
-started by its path, in a process of its own: `sandboxed.py ROOT READ[:READ...] DIRECTORY ARGV...`.
+capability and can gain none, can start threads but no process (on x86-64 and ARM64), and has limits of
+memory, CPU time and file size. Usage of this file as a program, in a process of its own:
+`sandboxed.py ROOT READ[:READ...] DIRECTORY ARGV...`.
 """
 
 from __future__ import annotations
@@ -78,7 +79,9 @@ def _read_only(place: str) -> None:
 
 
 def _shown(root: Path, place: str) -> None:
-    """Mounts a file or directory read-only in the new root, at its own path; copies a link as a link."""
+    """Mounts a file or directory in the new root, at its own path, read-only unless it is in DEVICES;
+    copies a symbolic link outside /etc as a link. Skips a path that is missing, or already in the new root.
+    """
     source, target = Path(place), root / place.lstrip("/")
     if not source.exists() or target.exists():
         return
@@ -106,7 +109,9 @@ def _root(root: Path, shown: list[str]) -> None:
 
 
 def _weak() -> None:
-    """Drops every capability of the process for good."""
+    """Drops every capability of the process for good, and sets its limits: address space, CPU time, file
+    size, open files, no core dump. Raises OSError.
+    """
     for number in range(64):
         _libc.prctl(PR_CAPBSET_DROP, number, 0, 0, 0)
     header, data = struct.pack("Ii", 0x20080522, 0), bytes(24)  # _LINUX_CAPABILITY_VERSION_3
@@ -120,8 +125,8 @@ def _weak() -> None:
 
 
 def _alone() -> None:
-    """Forbids every system call that makes a process, by a seccomp filter that allows threads; does nothing
-    on an architecture that MACHINES does not list.
+    """Forbids every system call that makes a process, and all calls of another architecture, by a seccomp
+    filter that allows threads; does nothing on an architecture that MACHINES does not list.
     """
     if (known := MACHINES.get(platform.machine())) is None:
         return
@@ -143,7 +148,12 @@ def _alone() -> None:
 
 
 def main(root: str, shown: str, directory: str, *argv: str) -> int:
-    """Runs the program; returns its exit status, or that of the signal that ended it."""
+    """Runs the program `argv` in the sandbox, with `root` as an empty mount point, `shown` as the readable
+    paths with colons between them, and `directory` as its working directory.
+
+    Returns its exit status, or 256 less the signal that ended it. Returns UNAVAILABLE, with the error on
+    the standard error, if the sandbox cannot be made or the program cannot be started.
+    """
     _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     try:
         _own_namespaces()

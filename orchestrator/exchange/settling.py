@@ -8,8 +8,9 @@ from .network import End, Lan, Machine, Network, Wire
 
 
 def settle(network: Network) -> None:
-    """Moves queues, MTUs and states of machines' interfaces to their links; reports those without a link as
-    left out.
+    """Moves queues, MTUs and "down" states of machines' interfaces to their links, and clears them on the
+    machines. Reports in `network.left` those of interfaces on no network, and MTUs on a LAN; ignores MTUs and
+    states of `lo` and of bridges.
     """
     for machine in network.machines.values():
         for port, queue in machine.queues.items():
@@ -22,7 +23,9 @@ def settle(network: Network) -> None:
 
 
 def unplaced(network: Network) -> None:
-    """Removes, and reports, addresses of interfaces that are on no network."""
+    """Removes addresses of interfaces that are on no network, and reports in `network.left` each of them and
+    each interface on no network that a machine makes itself.
+    """
     for machine in network.machines.values():
         for port in [port for port in machine.addresses if not _is_used(network, (machine.name, port))]:
             what = f"{port} ({machine.made[port]})" if port in machine.made else port
@@ -48,7 +51,7 @@ def _lan(network: Network, end: End) -> Lan | None:
 
 
 def _line(network: Network, end: End, lan: Lan) -> Wire:
-    """Returns the machine's own link to a LAN; makes one if there is none."""
+    """Returns the link in `network.lines` from a machine's interface to a LAN; adds one if there is none."""
     for line in network.lines:
         if end in line.ends and any(node == lan.name for node, _ in line.ends):
             return line
@@ -58,7 +61,9 @@ def _line(network: Network, end: End, lan: Lan) -> Wire:
 
 
 def _place(network: Network, end: End) -> Wire | None:
-    """Returns the wire of an interface, or its own link to a LAN; None if it is on no network."""
+    """Returns the wire of an interface, or its own link to a LAN, which it adds if there is none; None if the
+    interface is on no network.
+    """
     if (wire := _wire(network, end)) is not None:
         return wire
     lan = _lan(network, end)

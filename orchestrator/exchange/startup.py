@@ -39,7 +39,9 @@ class Startup:
     files: dict[str, str] = field(default_factory=dict)
 
     def script(self, text: str, variables: Mapping[str, str] | None = None, name: str = "sh") -> None:
-        """Follows a shell script and applies its commands."""
+        """Follows a shell script, with `name` as its $0, and applies its commands; a ShellError becomes one
+        of `problems`.
+        """
         shell = Shell(self._act, self._doubt, {"HOSTNAME": self.hostname, **(variables or {})}, self.files)
         shell.assumed = self._assumed
         try:
@@ -50,7 +52,9 @@ class Startup:
     def command(
         self, words: Sequence[str], line: int = 0, variables: Mapping[str, str] | None = None
     ) -> None:
-        """Applies one command without a shell; `sh -c`, and a known script, run in one."""
+        """Applies one command without a shell; follows the text of `sh -c`, or of a file in `files`, as a
+        script. Reports and problems get `line`.
+        """
         shell = bare(words[0]) in ("sh", "bash", "ash", "dash")
         place, self.place = self.place, lambda _line: place(line)
         if shell and len(words) > 2 and words[1].startswith("-") and words[1].endswith("c"):
@@ -98,14 +102,16 @@ _MARK = "(?)"
 
 
 def shown(words: Sequence[str]) -> str:
-    """Returns a command as text for reports, shortened to a limit."""
+    """Returns a command as text for reports, with (?) for unknown text, shortened to LONGEST characters."""
     text = words[0] if len(words) == 1 else shlex.join(words)
     text = " ".join(text.replace(UNKNOWN, _MARK).split())
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
 
 
 def _tagged(words: Sequence[str]) -> bool:
-    """Returns whether a command sets VLANs on a bridge."""
+    """Returns whether a command sets VLANs on a bridge: by `bridge vlan` without `show` or `del`, by
+    `ovs-vsctl` with VLAN options, or by `vlan_filtering 1`.
+    """
     if bare(words[0]) == "bridge":
         return "vlan" in words and not {"show", "del"} & set(words)
     if bare(words[0]) == "ovs-vsctl":

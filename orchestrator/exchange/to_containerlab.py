@@ -13,7 +13,10 @@ IMAGE = "ghcr.io/srl-labs/network-multitool"
 
 
 def export(plan: Plan, image: str = IMAGE) -> Exported:
-    """Returns the topology file; ExportError for a plan that containerlab cannot have."""
+    """Returns the topology file, with a comment for each impaired direction, and lines on what is left out.
+
+    Raises ExportError for a plan with a VM node, passthrough or a VLAN tag.
+    """
     insist_light(plan)
     names = {node.name: _interfaces(node) for node in plan.nodes}
     nodes: dict[str, object] = {segment.name: {"kind": "bridge"} for segment in plan.segments}
@@ -36,7 +39,7 @@ def export(plan: Plan, image: str = IMAGE) -> Exported:
 
 
 def _interfaces(node: Node) -> dict[str, str]:
-    """Maps our interface names to theirs, from eth1, since eth0 is on the management network."""
+    """Maps vNET's interface names to containerlab's, from eth1, since eth0 is on the management network."""
     return {card.name: f"eth{number}" for number, card in enumerate(node.interfaces, 1)}
 
 
@@ -83,7 +86,9 @@ def _netem(plan: Plan, link: Link, names: dict[str, dict[str, str]]) -> list[str
 
 
 def words(impairment: Impairment) -> str:
-    """Returns the impairment as options of `containerlab tools netem set`."""
+    """Returns the delay, jitter, loss and rate that are not 0, as options of `containerlab tools netem
+    set`.
+    """
     given = [
         (impairment.delay_ns, f"--delay {impairment.delay_ns / 1e6:g}ms"),
         (impairment.jitter_ns, f"--jitter {impairment.jitter_ns / 1e6:g}ms"),

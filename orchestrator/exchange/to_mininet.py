@@ -32,7 +32,11 @@ net.stop()
 
 
 def export(plan: Plan) -> Exported:
-    """Returns the script; ExportError for a plan that Mininet cannot have."""
+    """Returns the script, with lines on what is left out.
+
+    Raises ExportError for a plan with a VM node, passthrough or a VLAN tag, or with a name of a node or
+    segment that has more than LONGEST characters.
+    """
     insist_light(plan)
     for name in [*(n.name for n in plan.nodes), *(s.name for s in plan.segments)]:
         if len(name) > LONGEST:
@@ -50,7 +54,7 @@ def export(plan: Plan) -> Exported:
 
 
 def _machines(plan: Plan) -> Iterator[str]:
-    for number, segment in enumerate(plan.segments, 1):  # it takes an id from names like s1 only
+    for number, segment in enumerate(plan.segments, 1):  # Mininet derives an id only from names such as s1
         yield f"net.addSwitch({segment.name!r}, dpid={f'{number:x}'!r})"
     for node in plan.nodes:
         yield f"net.addHost({node.name!r}, ip=None)"
@@ -90,8 +94,8 @@ def _link(a: str, b: str, link: Link | None, first: str = "", second: str = "") 
 
 
 def _params(impairment: Impairment) -> str:
-    """Returns the impairment as parameters of TCIntf, in megabits a second and percent, for what leaves
-    this end.
+    """Returns the rate, delay, jitter, loss and packet limit that are not 0, as the text of a dict of
+    TCIntf's parameters, in Mbit/s, ms and percent.
     """
     given: list[tuple[float, str, object]] = [
         (impairment.rate_bps, "bw", impairment.rate_bps / 1e6),

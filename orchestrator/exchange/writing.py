@@ -1,4 +1,6 @@
-"""Writes a topology file from an imported network; plans it once to know its names and addresses here."""
+"""Writes a topology file from an imported network; makes its plan to learn the interface names and addresses
+that vNET gives.
+"""
 
 from __future__ import annotations
 
@@ -32,9 +34,11 @@ class Written:
 
 
 def write(network: Network, file: str = "") -> Written:
-    """Returns the topology file; with problems if the network is no valid lab as it is.
+    """Returns the topology file; with problems, and as a draft without routes and software, if the network is
+    no valid lab as it is. Changes the network.
 
-    `file` is its future name, for the problems. TopologyError if there is nothing to write.
+    `file` is the file's future name, for the problems; "" stands for NAME.yaml. Raises TopologyError if no
+    machine is on a network, or if a machine has two interfaces on one LAN.
     """
     settle(network)
     bridged(network)
@@ -66,7 +70,9 @@ def _checked(network: Network, topology: Topology, file: str) -> Plan:
 
 
 def _planned(network: Network, bare: Topology, changed: list[str], file: str) -> Written:
-    """Returns the whole topology, with the names and addresses that the plan of the bare topology has."""
+    """Adds routes and software to the bare topology, with the names and addresses that its plan has, and
+    returns it. Adds lines to `changed`. Raises TopologyError if a plan cannot be made.
+    """
     plan = _checked(network, bare, file)
     names, addresses = _as_planned(network, plan)
     changed += [f"address {old} is {new} here" for old, new in addresses.items() if "/" not in old]
@@ -125,7 +131,9 @@ def _best(network: Network, changed: list[str]) -> None:
 
 
 def _topology(network: Network, subnets: dict[str, str]) -> Topology:
-    """Returns a topology of machines, wires and LANs, without software."""
+    """Returns a topology of machines, wires and LANs, without routes and software; a link that is down gets
+    an event that takes it down at the start of the hold.
+    """
     made = Topology(network.name, description=f"Imported from {network.tool}.")
     for lan in network.lans.values():
         made.segment(
@@ -181,7 +189,10 @@ def _named(network: Network) -> Iterator[tuple[str, Wire]]:
 
 
 def _subnets(network: Network, changed: list[str]) -> Iterator[tuple[str, str]]:
-    """Yields the subnet of each wire and LAN from its addresses; a LAN without addresses gets a free one."""
+    """Yields the name and subnet of each wire whose addresses are in one subnet of a valid size, and of each
+    LAN; LANs that links join have one subnet. A LAN without such addresses gets its own subnet from the file,
+    or one from 10.200.0.0 on. Adds lines on other subnets to `changed`.
+    """
     for name, wire in _named(network):
         if (subnet := _common(network, list(wire.ends), name, changed)) is not None:
             yield name, subnet
@@ -193,12 +204,16 @@ def _subnets(network: Network, changed: list[str]) -> Iterator[tuple[str, str]]:
 
 
 def _free(number: int) -> str:
-    """Returns a free subnet for the LAN of this number."""
+    """Returns the subnet for the group of LANs with this number, different for each number; does not check
+    whether other parts of the network use it.
+    """
     return f"10.{200 + number}.0.0/16" if number < 50 else f"10.{250 + number // 256}.{number % 256}.0/24"
 
 
 def _joined(network: Network) -> list[list[Lan]]:
-    """Returns groups of LANs that links join, each of which is one subnet."""
+    """Returns all LANs in groups: LANs that links join, directly or by other LANs, are one group and have one
+    subnet; any other LAN is a group by itself.
+    """
     group = {name: [lan] for name, lan in network.lans.items()}
     for line in network.lines:
         a, b = (group.get(node) for node, _ in line.ends)
@@ -209,7 +224,9 @@ def _joined(network: Network) -> list[list[Lan]]:
 
 
 def _ordered(network: Network, wire: Wire) -> None:
-    """Puts the end with the lower address first, because plans give out addresses from the lowest."""
+    """Puts the end with the lower address first, and swaps the directions of its impairments with it, because
+    plans give out addresses from the lowest. Does nothing if an end has no address.
+    """
     first, second = (_address(network, end) for end in wire.ends)
     if first and second and first.version == second.version and int(second.ip) < int(first.ip):
         wire.ends = (wire.ends[1], wire.ends[0])

@@ -36,7 +36,10 @@ def write_menu(root: Path, append: str) -> None:
 
 
 def make_bootable(raw: Path, size_mib: int, scratch: Path) -> None:
-    """Writes partition table and GRUB into a raw disk, before its partition. Raises ImageError."""
+    """Writes partition table and GRUB into a raw disk, before its only partition, which has `size_mib` MiB.
+
+    Raises ImageError if GRUB's core cannot be made or does not fit before the partition.
+    """
     core = scratch / "core.img"
     options: list[str | Path] = ["-O", "i386-pc", "-d", GRUB, "-p", "(,msdos1)/boot/grub", "-o", core]
     run(["grub-mkimage", *options, *MODULES], why="GRUB's core")

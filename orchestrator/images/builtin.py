@@ -1,4 +1,4 @@
-"""Builds the built-in images: a kernel (Debian's or our tiny one) and an initramfs of Debian packages."""
+"""Builds the built-in images: a kernel (Debian's or vNET's tiny one) and an initramfs of Debian packages."""
 
 from __future__ import annotations
 

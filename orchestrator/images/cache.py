@@ -19,13 +19,17 @@ _DIRECTORY = re.compile(r"(?P<name>[a-z][a-z0-9-]*)-(?P<hash>[0-9a-f]{16})")
 
 
 def cache_dir(env: Mapping[str, str] = os.environ) -> Path:
-    """Returns ~/.cache/vnet/images, or vnet/images below XDG_CACHE_HOME."""
+    """Returns vnet/images below XDG_CACHE_HOME, or ~/.cache/vnet/images if that variable is empty or not
+    set.
+    """
     base = env.get("XDG_CACHE_HOME") or str(Path(env.get("HOME") or "~").expanduser() / ".cache")
     return Path(base) / "vnet" / "images"
 
 
 def directories(name: str | None = None, root: Path | None = None) -> list[Path]:
-    """Returns the directories of the images, of one name or all, the newest of a name first."""
+    """Returns the directories NAME-HASH that hold an image.json, of one name or all (None), sorted by name,
+    the newest of a name first; nothing without a cache. `root` replaces the cache directory.
+    """
     root = root or cache_dir()
     found = []
     for path in root.iterdir() if root.is_dir() else ():
@@ -36,14 +40,14 @@ def directories(name: str | None = None, root: Path | None = None) -> list[Path]
 
 
 def images(root: Path | None = None) -> list[Image]:
-    """Reads and returns all images in the cache."""
+    """Reads and returns all images in the cache. Raises ImageError if one of them is broken."""
     return [read_image(path) for path in directories(root=root)]
 
 
 @contextmanager
 def publish(name: str, digest: str, root: Path | None = None) -> Iterator[Path]:
-    """Yields a directory to build in; it becomes NAME-HASH if the block succeeds, and is removed if it fails.
-    Raises ImageError for an OSError of the block.
+    """Yields a directory to build in; it becomes NAME-HASH if the block succeeds, in place of an older one,
+    and is removed if it fails. Raises ImageError for an OSError of the block.
 
     Builds of one name wait for each other; a build removes what an interrupted one left.
     """

@@ -81,7 +81,10 @@ def build(disk: Disk, say: Callable[[str], None]) -> Image:
 
 
 def _install(root: Path, disk: Disk) -> None:
-    """Installs with apt in the new system, which handles virtual packages (debootstrap does not)."""
+    """Installs the recipe's packages with apt in the new system, since debootstrap handles no virtual
+    packages; starts no service. Then locks root's password, masks units, empties the machine ID, and sets the
+    host name `localhost`.
+    """
     (root / "etc" / "apt" / "sources.list").write_text(one_line_sources())
     policy = root / "usr" / "sbin" / "policy-rc.d"
     policy.write_text("#!/bin/sh\nexit 101\n")
@@ -117,8 +120,8 @@ def _slim(root: Path) -> None:
 
 
 def _disk(root: Path, disk: Disk, scratch: Path, target: Path) -> None:
-    """Makes the disk from the root directory; mke2fs fills the file system, so no loop device or mount is
-    needed.
+    """Makes the bootable qcow2 disk `target` from the root directory, with GRUB and one ext4 partition;
+    mke2fs fills the file system, so no loop device or mount is needed.
     """
     raw, start = scratch / "disk.raw", bootloader.FIRST_MIB << 20
     bootloader.write_menu(root, disk.append)

@@ -25,8 +25,10 @@ OWN_DISK_MEMORY = 512 << 20
 
 
 def locate(name: str, agent: Path | None = None) -> Image:
-    """Returns the image of that name, with the present agent in its initrd; if `name` is a path, the user's
-    own disk. Raises ImageError with the remedy.
+    """Returns the built image of that name; if `name` is a path, the user's own disk. The initrd of an image
+    without a disk gets the agent at `agent`, or the one that `agent_binary` finds.
+
+    Raises ImageError with the remedy if the image or the agent is missing, outdated or not usable.
     """
     image = look(name)
     if image.kind == "disk" or image.initrd is None:
@@ -35,7 +37,9 @@ def locate(name: str, agent: Path | None = None) -> Image:
 
 
 def look(name: str) -> Image:
-    """Returns the image as it was built, without the present agent. Raises ImageError as `locate`."""
+    """Returns the image of that name or path as it was built, without the present agent. Raises ImageError
+    if it is not built, is outdated, or is no usable disk.
+    """
     if "/" in name or name.endswith((".qcow2", ".img")):
         return _own_disk(Path(name))
     found = cache.directories(name)
@@ -68,7 +72,7 @@ def _present(name: str, found: list[Path]) -> Image:
 def _own_disk(path: Path) -> Image:
     """Returns an image for a user's qcow2 cloud image, which boots itself and has cloud-init.
 
-    Raises ImageError.
+    Raises ImageError if the file cannot be read, is not qcow2, or has a backing file.
     """
     try:
         with path.open("rb") as stream:
@@ -99,7 +103,9 @@ def _own_disk(path: Path) -> Image:
 
 
 def rests_on(path: Path) -> str:
-    """Returns the backing file of a qcow2 disk (docs/interop/qcow2.rst of QEMU); "" if it has none."""
+    """Returns the backing file of a qcow2 disk (docs/interop/qcow2.rst of QEMU); "" if it has none, or is not
+    qcow2.
+    """
     with path.open("rb") as stream:
         head = stream.read(HEADER.size)
         if len(head) < HEADER.size or not head.startswith(QCOW2):
@@ -130,7 +136,9 @@ def agent_binary() -> Path:
 
 
 def _with_agent(initrd: Path, agent: Path) -> Path:
-    """Returns a copy of the initrd with the agent appended, stored beside it under the agent's hash."""
+    """Returns a copy of the initrd with the agent appended, stored beside it under the agent's hash; makes
+    it if it is missing, and then removes copies with other agents that are older than STALE_S seconds.
+    """
     binary = hashlib.sha256(agent.read_bytes()).hexdigest()[:16]
     whole = initrd.with_name(f"initrd-{binary}")
     if not whole.exists():

@@ -31,7 +31,9 @@ class Image:
 
 
 def read_image(directory: Path) -> Image:
-    """Returns the image in that directory. Raises ImageError if it holds none."""
+    """Returns the image that the directory's image.json describes. Raises ImageError if the description is
+    missing, broken or of another format, or if a file of the image is missing.
+    """
     file = directory / "image.json"
     try:
         raw: dict[str, Any] = json.loads(file.read_text())

@@ -51,7 +51,7 @@ def _state() -> Path:
 def resolve(wanted: Sequence[str], keep: Callable[[str], bool]) -> list[Package]:
     """Returns the wanted packages and those of their dependencies whose names `keep` accepts, sorted by name.
 
-    Packages that this machine has installed count as dependencies too. Errors: ImageError.
+    The result includes packages that this machine has installed already. Errors: ImageError.
     """
     require({"apt-get": "apt", "dpkg-deb": "dpkg"})
     state = _state()
@@ -121,7 +121,9 @@ def sources() -> tuple[str, str]:
 
 
 def one_line_sources() -> str:
-    """Returns a sources.list with the suite that `sources` finds and its other parts, such as security."""
+    """Returns a sources.list with the suite that `sources` finds and the suites whose names begin with its
+    name, such as its security suite, each with `main` only. Errors: as `sources`.
+    """
     release, _ = sources()
     suites = [(codename, site) for codename, site in _suites() if codename.startswith(release)]
     return "".join(f"deb {site} {codename} main\n" for codename, site in suites)

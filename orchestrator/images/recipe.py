@@ -48,7 +48,9 @@ class Contents:
 
 
 def contents(more: Sequence[str] = (), file: Path = RECIPES) -> Contents:
-    """Returns the contents of all built-in images, with those of the sections `more`."""
+    """Returns the contents that all built-in images have, with those of the sections `more`, from the
+    recipes' `file`. Raises KeyError for an unknown section.
+    """
     raw = tomllib.loads(file.read_text())["contents"]
     parts = [raw, *(raw[name] for name in more)]
     return Contents(

@@ -14,7 +14,9 @@ PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 def require(tools: Mapping[str, str]) -> None:
-    """Raises ImageError if a program is missing; `tools` maps programs to Debian packages."""
+    """Raises ImageError if a program is in none of the system's directories (PATH of this module); `tools`
+    maps programs to Debian packages.
+    """
     missing = {tool: package for tool, package in tools.items() if not shutil.which(tool, path=PATH)}
     if missing:
         packages = " ".join(sorted(set(missing.values())))
@@ -24,7 +26,10 @@ def require(tools: Mapping[str, str]) -> None:
 def run(
     argv: Sequence[str | Path], *, why: str, cwd: Path | None = None, env: Mapping[str, str] | None = None
 ) -> str:
-    """Returns the standard output of a tool; raises ImageError with its last lines if it fails."""
+    """Runs a tool to its end and returns its standard output; `env` adds to this process's environment.
+
+    Raises ImageError, which begins with `why`, if it cannot be started, or with its last lines if it fails.
+    """
     words = [str(word) for word in argv]
     try:
         done = subprocess.run(

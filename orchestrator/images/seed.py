@@ -1,4 +1,4 @@
-"""Makes the NoCloud seed of a node with a disk: its identity, the user's cloud-init settings, and our
+"""Makes the NoCloud seed of a node with a disk: its identity, the user's cloud-init settings, and vNET's
 agent.
 """
 
@@ -35,10 +35,12 @@ def write_seed(
     networks: Sequence[Mapping[str, Any]] = (),
     agent: Path | None = None,
 ) -> None:
-    """Writes the seed, an ISO 9660 image.
+    """Writes the seed to `path`: an ISO 9660 image with cloud-init's identity, user and network settings,
+    and with the agent, its libraries and the script that starts it.
 
-    `networks` has {mac, address, prefix} of interfaces that cloud-init configures. Raises ImageError if the
-    user's settings cannot be merged with ours.
+    `networks` has {mac, address, prefix} of interfaces that cloud-init configures; if empty, it configures
+    none. `agent`: None stands for the one that `agent_binary` finds. Raises ImageError if the user's
+    bootcmd is no list, or if the agent is missing or not a program of this machine.
     """
     files = {
         "meta-data": _json({"instance-id": f"{lab}.{node}", "local-hostname": hostname}),
@@ -56,7 +58,8 @@ def _json(value: Any) -> bytes:
 
 
 def merged(user_data: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the user's cloud-config with our commands before its bootcmd.
+    """Returns the user's cloud-config with the command that starts the agent before its bootcmd, and with
+    manage_etc_hosts false unless the user sets it.
 
     Raises ImageError if bootcmd is no list.
     """

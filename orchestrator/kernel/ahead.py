@@ -79,8 +79,10 @@ def begin() -> None:
 def take(
     argv: Sequence[str], env: Mapping[str, str], output: IO[bytes], errors: IO[bytes]
 ) -> subprocess.Popen[bytes] | None:
-    """Passes `argv`, environment and output files to the process that was started early and returns it; None
-    if there is none, or if it cannot take these arguments.
+    """Passes `argv`, environment and output files to the process that `begin` started and returns it. Returns
+    None if there is none, or if `argv` does not begin as that process does (this Python with LIGHT).
+
+    Also returns None, after the process has ended, if the message is too long or the process is gone.
     """
     start = [sys.executable, *LIGHT]
     if not _begun or list(argv[: len(start)]) != start:
@@ -96,7 +98,8 @@ def take(
 
 
 def load_reports() -> None:
-    """Imports the modules that reduce a run and report on it; raises the error of the import.
+    """Imports the modules that reduce a run and report on it, and loads the drawing library, whose errors it
+    ignores; raises the error of an import.
 
     The import takes a second of a core, which would disturb a scenario, but not the end of a lab.
     """

@@ -142,11 +142,12 @@ def spawn(
     lifeline: bool,
     kill: Callable[[int], None] | None = None,
 ) -> DetachedLab:
-    """Starts `argv` in a new session, or passes it to the process that was started early. Output goes to
+    """Starts `argv` in a new session, or without `lifeline` passes it to the process that was started early
+    if there is one; records the process in the run directory and returns its handle. Output goes to
     raw/progress.jsonl, errors to the first of `logs`.
 
-    With `lifeline`, the standard input is a pipe that only this process holds, so that the lab ends with this
-    process.
+    With `lifeline`, the standard input is a pipe that only this process holds, so that the lab ends with
+    this process. `kill` ends the other processes of the lab's kernel.
     """
     raw = run_dir / "raw"
     raw.mkdir(parents=True, exist_ok=True)

@@ -45,8 +45,8 @@ MATCHES = {
 
 @dataclass(frozen=True, slots=True)
 class HostFacts:
-    """What this machine's kernel supports. In `namespaces` and the values of `kinds`, None means that it
-    works; any other value is the error text.
+    """The features of this machine's kernel. In `namespaces` and the values of `kinds`, None means that the
+    feature works; any other value is the error text.
     """
 
     kernel: str
@@ -86,8 +86,9 @@ def _look() -> HostFacts:
 
 
 def find_tool(name: str) -> str | None:
-    """Returns the path of a program, a shared library or a file; None if it does not exist. Searches system
-    directories too, which PATH often lacks.
+    """Returns the path of a file; None if it does not exist. Looks up a name that begins with "/" as it is, a
+    name with ".so." in the directories of libraries, and any other as a program in PATH and in system
+    directories, which PATH often lacks.
     """
     if name.startswith("/"):
         return name if Path(name).is_file() else None  # a library of Python is no program

@@ -66,14 +66,14 @@ class HostKernel(LabKernel):
 
     def examine(self, plan: Plan, wish: Wish) -> Fit:
         """Returns whether this machine's kernel can carry the plan, with netem in bridge VMs if the kernel
-        has none.
+        has none and the plan has virtual machines.
         """
         placed = netem_placed(plan, wish.bridged, self.facts.lacks)
         return limits.fit(placed, self.can(placed), self.name, wish.out)
 
     def can(self, plan: Plan) -> list[Missing]:
-        """Returns the needs of `plan` that the machine lacks: root, namespaces, kinds of qdisc and link,
-        cgroup controllers, tools, images.
+        """Returns the needs of `plan` that the machine lacks: root alone without root, network namespaces
+        alone without these, else kinds of qdisc and link, cgroup controllers, tools, images.
         """
         if not self.facts.root:
             return [Missing("root", "namespaces, links and control groups are made", ROOT_REMEDY, OTHER)]
@@ -83,7 +83,9 @@ class HostKernel(LabKernel):
         return found + self.images(plan)
 
     def start(self, launch: Launch) -> detached.DetachedLab:
-        """Starts the lab process in a session of its own and returns its handle."""
+        """Writes the plan into the run directory, starts the lab process in a session of its own and returns
+        its handle. Raises KernelError if the control socket's path is too long.
+        """
         control = detached.control_socket(launch.state_dir)
         rundir.write_plan(launch.run_dir, launch.plan)
         kernel = {"kind": self.name, "release": self.facts.kernel, "why": self.why}

@@ -21,8 +21,9 @@ LIGHT = ("-S", "-s", "-m", "orchestrator.lab")
 
 
 def arguments(launch: Launch, state_dir: Path, agent: Path, prefix: str = "") -> list[str]:
-    """Returns the arguments of the interpreter that start `python -m orchestrator.lab`; `prefix` precedes the
-    agent's path for a guest, which has the host's files under /host.
+    """Returns the arguments of the interpreter that start `python -m orchestrator.lab`: the plan in the run
+    directory, the directories, the agent, the driver (`hosts` or `vm` if the plan needs it), and the mode of
+    `launch`. `prefix` precedes the agent's path for a guest, which has the host's files under /host.
     """
     vms = any(node.kind == "vm" for node in launch.plan.nodes)
     start = LIGHT[1:] if vms else LIGHT  # virtual machines need libvirt and jinja2 of site-packages
@@ -65,7 +66,9 @@ def environment(
     facts: Mapping[str, Any] | None = None,
     url: str = "",
 ) -> dict[str, str]:
-    """Returns the environment of the lab process (docs/contracts.md), with the listed variables of `base`.
+    """Returns the environment of the lab process (docs/contracts.md): a fixed PATH, vNET's code, `kernel` and
+    `facts` as JSON, and of `base` only the variables of the user's home, locale, time zone, terminal, ssh
+    connection, cache and VNET_SILENCE_S.
 
     facts: of the real machine; None: of this one. url: this machine's URL if the user is on another machine;
     then the manifest also records this machine's name.

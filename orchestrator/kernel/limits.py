@@ -22,8 +22,8 @@ def fit(plan: Plan, missing: Sequence[Missing], kernel: str, out: Path) -> Fit:
 
 
 def exceeded(plan: Plan, kernel: str, out: Path) -> list[Problem]:
-    """Returns problems of a plan under a kernel of this machine: unavailable NICs, exceeded limits, hidden
-    paths.
+    """Returns problems of a plan under a kernel of this machine: NICs that are not available (for `host`
+    only), exceeded limits, and paths that its nodes cannot see (not for `fake`).
     """
     nics = nic_problems(plan) if kernel == "host" else []
     unseen = visible.problems(plan, kernel) if kernel != "fake" else []
@@ -31,8 +31,8 @@ def exceeded(plan: Plan, kernel: str, out: Path) -> list[Problem]:
 
 
 def on_any(plan: Plan, out: Path) -> list[Problem]:
-    """Returns problems of a plan that no kernel of this machine can carry, as for a guest kernel (memory,
-    disk, cores, open files) and for NICs. The user may mean another machine.
+    """Returns problems of a plan when no kernel of this machine can carry it: NICs that are not available,
+    and limits that it exceeds as under a guest kernel (memory, disk, cores, open files).
     """
     return nic_problems(plan) + problems(plan, facts("uml", out))
 

@@ -6,8 +6,8 @@ import os
 
 
 class LineStream:
-    """Reads complete lines from and writes queued bytes to one non-blocking descriptor, or writes to another
-    (`out`).
+    """Reads complete lines from the descriptor `fd` and writes queued bytes to `out` (None: to `fd`); makes
+    both non-blocking.
 
     window: the most bytes that may be sent but not yet acknowledged by the other side (0: no limit).
     """
@@ -65,7 +65,9 @@ class LineStream:
         self.flush()
 
     def flush(self) -> None:
-        """Writes as many queued bytes as the descriptor takes now; sets `ended` on an error."""
+        """Writes as many queued bytes as the descriptor takes now and the window allows; on an error, sets
+        `ended` and drops the rest.
+        """
         try:
             while self._out and (allowed := self._allowed()):
                 written = os.write(self._out_fd, self._out[:allowed])

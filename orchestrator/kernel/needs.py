@@ -24,8 +24,8 @@ LINK_WORDS = re.compile(r"^link add .*?\btype (\w+)", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What a plan needs of a kernel and machine; each mapping goes from a kind, controller or tool to the
-    reason.
+    """The needs of a plan for a kernel and machine: mappings from kinds of qdisc, filter or link, from cgroup
+    controllers, and from tools to the reason.
     """
 
     kinds: dict[str, str] = field(default_factory=dict)
@@ -49,8 +49,8 @@ def needs_of(plan: Plan) -> Needs:
 def netem_placed(
     plan: Plan, bridged: Callable[[Plan], Plan] | None, lacks: Callable[[str], str | None]
 ) -> Plan:
-    """Returns the plan with netem in bridge VMs if it has virtual machines and the kernel has no netem; else
-    the plan as it is.
+    """Returns the plan with netem in bridge VMs (by `bridged`) if it has virtual machines and needs netem,
+    and the kernel has none; else the plan as it is, as also if `bridged` is None.
     """
     if bridged is None or not any(node.kind == "vm" for node in plan.nodes):
         return plan
@@ -91,7 +91,9 @@ def _kinds_of(text: str) -> list[str]:
 
 
 def _in_guests(plan: Plan, event: Event, guests: set[str]) -> bool:
-    """Returns whether an event impairs links and all of these have their qdiscs in virtual machines."""
+    """Returns whether an event has links among its targets and all of these have their qdiscs in virtual
+    machines.
+    """
     places = [link.forward.netns in guests for link in plan.links if link.name in event.targets]
     return bool(places) and all(places)
 

@@ -33,7 +33,7 @@ def end(processes: Sequence[Owned], timeout_s: float = 5.0) -> list[Owned]:
 
 
 def session_members(session: int, binary: str) -> list[Owned]:
-    """Returns the processes of one session that execute the file `binary`.
+    """Returns the processes of one session that execute the file `binary`, without ended ones (zombies).
 
     Linux reuses no process number while a session of that number has members. Session and file together
     therefore show that a process belongs to the kernel that was started as leader of the session.

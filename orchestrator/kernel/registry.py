@@ -32,9 +32,11 @@ class Choice:
 
 
 def choose(plan: Plan, wish: Wish = AUTO, kernels: Sequence[LabKernel] | None = None) -> Choice:
-    """Examines `kernels`, or those that plan and wish allow, and returns the first that can carry the plan.
+    """Examines `kernels`, or those that plan and wish allow, and returns the first that can carry the plan;
+    if none can, the first that lacks nothing but whose answer has problems.
 
-    Raises NoKernel with everything that is missing, or KernelError for an unknown name.
+    Raises NoKernel with everything that is missing if each lacks something, or KernelError for an unknown
+    name.
     """
     candidates = meant(plan, wish) if kernels is None else _named(kernels, wish.kernel)
     if not candidates:
@@ -52,7 +54,10 @@ def choose(plan: Plan, wish: Wish = AUTO, kernels: Sequence[LabKernel] | None = 
 
 
 def meant(plan: Plan, wish: Wish) -> list[LabKernel]:
-    """Returns the kernels that the plan and the command line allow, in the order of preference."""
+    """Returns the kernels that the plan and the command line allow, in the order of preference: those for
+    several hosts if the plan has hosts, that of another machine if the plan or the wish names one in real
+    time, else those of this machine.
+    """
     if plan.hosts:
         return made(HOSTS, plan, wish)
     elsewhere = wish.time == "real" and machine_of(plan, wish.kernel) is not None
@@ -60,8 +65,8 @@ def meant(plan: Plan, wish: Wish) -> list[LabKernel]:
 
 
 def made(where: str, plan: Plan, wish: Wish) -> list[LabKernel]:
-    """Returns the kernels of a place (here, another machine, hosts) that the wish allows; imports the modules
-    of these alone.
+    """Returns the kernels of a place (here, another machine, hosts) that the wish allows by its time and, on
+    this machine, its name; `auto` allows those that are listed. Imports the modules of these alone.
     """
     kinds = [kind for kind in KERNELS if kind.where == where and wish.time in kind.times]
     if where == HERE:
@@ -72,8 +77,8 @@ def made(where: str, plan: Plan, wish: Wish) -> list[LabKernel]:
 
 
 def recorded(kernel: str) -> type[LabKernel] | None:
-    """Returns the class of the kernel that a lab's record names, by its name or its machine's URL; None if
-    there is none.
+    """Returns the class of the kernel for real time that a lab's record names, by its name or its machine's
+    URL; None if there is none.
     """
     name = kernel.partition("://")[0]
     return next((_class(kind.place) for kind in KERNELS if kind.name == name and "real" in kind.times), None)
@@ -119,7 +124,7 @@ def machine_of(plan: Plan, kernel: str = "auto") -> RemoteMachine | None:
     """Returns the other machine that runs the lab; None for this one. Raises TopologyError if the file and
     `--kernel` contradict.
 
-    The libvirt URI counts only if the plan has virtual machines.
+    The plan's libvirt URI counts only if the plan has virtual machines and the kernel is not `fake`.
     """
     asked = kernel_machine(kernel) if kernel.startswith("ssh:") else None
     vms = any(node.kind == "vm" for node in plan.nodes)

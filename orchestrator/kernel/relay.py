@@ -41,7 +41,9 @@ class Relay:
             connection.close()
 
     def deliver(self, number: int, message: dict[str, Any]) -> None:
-        """Sends a client a line that arrived for it over the serial line."""
+        """Sends a client the line of a message that arrived over the serial line, or closes its connection if
+        the message has `eof`; does nothing if the client is gone.
+        """
         if number not in self.clients:
             return  # the client disconnected before the answer arrived
         if message.get("eof"):
@@ -79,7 +81,9 @@ class GuestRelay(Relay):
         self.control = control
 
     def from_host(self, message: dict[str, Any]) -> None:
-        """Passes one line of a client to the lab; connects first if the client is new."""
+        """Passes one line of a client to the lab, or its end; connects first if the client is new, and
+        answers with the connection's end if that fails.
+        """
         number = int(message["c"])
         if number not in self.clients and not message.get("eof") and not self._connect(number):
             self._send({"c": number, "eof": True})

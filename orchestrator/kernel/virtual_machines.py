@@ -58,7 +58,9 @@ def missing_images(plan: Plan) -> list[Missing]:
 
 
 def growing_disks(plan: Plan, place: Path) -> list[Missing]:
-    """Returns a need if the machines' disks can grow beyond the free space at `place`; else an empty list."""
+    """Returns a need if the machines' disks can grow beyond the free space at `place`; else an empty list.
+    Does not count machines whose image is missing or has no disk.
+    """
     from orchestrator.images import ImageError, look, virtual_bytes
 
     total, count = 0, 0

@@ -23,7 +23,7 @@ ELSEWHERE = "keep it in another directory, for example below /srv, or use --kern
 
 def problems(plan: Plan, kernel: str) -> list[Problem]:
     """Returns a problem for each path that light nodes of `plan` would not see under `kernel` (host or uml),
-    once per group.
+    once per group. Skips nodes with a container image and nodes of a host of a multi-host lab.
     """
     guest = kernel == "uml"
     found: dict[Problem, None] = {}
@@ -53,7 +53,7 @@ def _opened(node: Node, guest: bool) -> Iterator[Found]:
 
 
 def _named(node: Node, guest: bool) -> Iterator[Found]:
-    """Yields the hidden paths in commands, variables and probes."""
+    """Yields the hidden paths in commands, variables and probes, except those below a path in `mounts`."""
     open_ = [Path(path).resolve() for path in (*node.mounts_read, *node.mounts_write)]
     for software, path in paths_of(node):
         place, file = f"software.{software}", Path(path)
@@ -71,7 +71,10 @@ def _named(node: Node, guest: bool) -> Iterator[Found]:
 
 
 def _hidden(path: Path) -> bool:
-    """Returns whether the sandbox hides a path that a command names (images/agent/src/launch/sandbox)."""
+    """Returns whether the sandbox (images/agent/src/launch/sandbox) hides a path that a command names,
+    outside the system's directories and those that every node has of its own: a directory of more than two
+    levels, or a file that has a dotted part in its path or that not everybody can read.
+    """
     if _below(str(path), OF_NODE) or _below(str(path), SEEN):
         return False
     if path.is_dir():

@@ -22,7 +22,8 @@ Fault = tuple[str, str]  # sentence and remedy
 
 def insist(lab: Lab, all_connected: bool) -> None:
     """Raises LabError if a client was refused each time, or admitted against the file's `admission`; warns
-    instead if the file has `on_node_failure: continue`. `all_connected`: all clients were, at once.
+    instead if the file has `on_node_failure: continue`. Does nothing without records of messages, or if
+    `all_connected` (all clients were connected at one moment) and the file expects no refusal.
     """
     barred = unwelcome(lab.plan)
     records = lab.run_dir / "raw" / "messages.csv"
@@ -37,12 +38,12 @@ def insist(lab: Lab, all_connected: bool) -> None:
 
 
 def unwelcome(plan: Plan) -> frozenset[str]:
-    """Returns the sessions that the topology expects to be refused."""
+    """Returns the endpoints of the sessions that the topology expects to be refused."""
     return frozenset(name for name, spec in _clients(plan).items() if spec.get("admission") == "refused")
 
 
 def _clients(plan: Plan) -> dict[str, dict[str, Any]]:
-    """Returns the settings of each MQTT client, by its session: other kinds have no key `admission`."""
+    """Returns the settings of each MQTT client, by its endpoint: other kinds have no key `admission`."""
     return {
         software.session.endpoint: software.spec
         for node in plan.nodes
@@ -52,8 +53,8 @@ def _clients(plan: Plan) -> dict[str, dict[str, Any]]:
 
 
 def admissions(records: Path) -> dict[str, str]:
-    """Returns for each session the reason of its last refusal, and an empty text if it was ever admitted;
-    nothing for sessions that were neither.
+    """Reads the records of messages. Returns for each session, by its endpoint, the reason of its last
+    refusal, or an empty text if it was ever admitted; nothing for sessions that were neither.
     """
     found: dict[str, str] = {}
     with records.open(errors="replace") as lines:

@@ -38,7 +38,9 @@ class Announcement:
 
 
 def open_in(lab: Lab) -> Places:
-    """Opens sockets in up to MOST nodes that run programs; skips namespaces that are gone."""
+    """Opens a socket in each of the first MOST light nodes of this host that run programs; skips namespaces
+    that are gone. Returns none for the driver `fake`.
+    """
     names = [] if lab.driver.name == "fake" else list(_namespaces(lab))[:MOST]
     found: Places = {}
 
@@ -52,8 +54,8 @@ def open_in(lab: Lab) -> Places:
 
 
 def read(kernel: socket.socket) -> Iterator[Announcement]:
-    """Yields what the socket has recorded, and one of kind OVERRUN where some were lost. Raises OSError if
-    the socket cannot be read.
+    """Yields the announcements that the socket has recorded until now, and one of kind OVERRUN where some
+    were lost. Raises OSError if the socket cannot be read.
     """
     while True:
         try:
@@ -69,7 +71,7 @@ def read(kernel: socket.socket) -> Iterator[Announcement]:
 
 
 def messages(data: bytes) -> Iterator[Announcement]:
-    """Splits what one read returned into its messages."""
+    """Yields the messages in the data that one read of a socket returned."""
     while len(data) >= HEADER:
         length, kind, flags, _, sender = struct.unpack_from("=IHHII", data)
         yield Announcement(kind, flags, sender, data[HEADER:length])
@@ -77,7 +79,9 @@ def messages(data: bytes) -> Iterator[Announcement]:
 
 
 def device(index: int) -> str:
-    """Returns the name of a device in the thread's namespace."""
+    """Returns the name of a device in the thread's namespace, or `device INDEX` if it has none of that
+    index.
+    """
     try:
         return socket.if_indextoname(index)
     except OSError:
@@ -85,7 +89,9 @@ def device(index: int) -> str:
 
 
 def in_each(places: Iterable[str], work: Callable[[str], None]) -> list[str]:
-    """Calls `work` in each namespace; skips those that are gone. Returns where it failed, with the reason."""
+    """Calls `work` with the name of each namespace, in a thread that is inside it; skips those that are
+    gone. Returns the namespaces in which it failed, each with the reason.
+    """
     failed: list[str] = []
 
     def inside() -> None:  # a thread of its own: it stays in the last namespace that it was in

@@ -64,7 +64,9 @@ def tell_shared_cores(lab: Lab, without: Sequence[str]) -> None:
 
 
 def network(lab: Lab, steps: Sequence[Step]) -> None:
-    """Makes bridges and wires and reads them back from the core namespace."""
+    """Makes bridges and wires by the `ip` steps and reads them back from the core namespace; raises
+    LabError if they differ from the plan.
+    """
     wires = [s for s in steps if s.tool == "ip"]
     for done, step in enumerate(wires):
         lab.events.phase("network", done, len(wires), step.reason)
@@ -74,7 +76,9 @@ def network(lab: Lab, steps: Sequence[Step]) -> None:
 
 
 def configure(lab: Lab, nodes: Sequence[Node]) -> None:
-    """Sets addresses, host names and offloads, and compares what the nodes' agents read back."""
+    """Sets addresses, host names and offloads, and compares the values that the nodes' agents read back;
+    raises LabError if they differ. Applies the topology's policy to nodes that failed.
+    """
     lab.events.phase("configure", 0, len(nodes), "addresses")
     core = [port for node in nodes for port in all_ports(node)]
     read = lab.driver.configure(nodes, core)
@@ -108,8 +112,8 @@ def wait_for_ports(lab: Lab, ports: Sequence[str] | None) -> None:
 
 
 def wait_for_wires(lab: Lab) -> None:
-    """Waits until links between nodes forward frames; raises TimedOut with those that do not. Returns at once
-    for drivers without real interfaces.
+    """Waits until links between nodes that bypass the core namespace forward frames; raises TimedOut with
+    those that do not. Returns at once for drivers that are no Tracer, such as `fake`.
     """
     if not isinstance(lab.driver, Tracer):
         return
@@ -206,10 +210,11 @@ def _transmitters(
 
 
 def prove(lab: Lab, links: Sequence[Link]) -> None:
-    """Proves the links and, before the scenario, the paths; writes the results to proof.json.
+    """Proves the links and, before the scenario and with a driver that can trace, the paths; resets queues
+    that the proof's frames have changed; writes the results to proof.json.
 
-    For a node that is added later, the results are appended. A failed proof gives a warning and makes the run
-    suspect.
+    For a node that is added later, the results are appended. A failed proof gives a warning (20 at most)
+    and makes the run suspect.
     """
     ways = len(directions(links))
     lab.events.phase("prove", 0, ways, f"{ways} directions")

@@ -32,7 +32,9 @@ OPERSTATE_UP = 6  # RFC 2863
 
 
 def not_passing(wanted: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    """Returns the interfaces of `wanted` that do not forward frames yet, by namespace."""
+    """Returns the interfaces of `wanted` that do not forward frames yet, by namespace; namespaces without any
+    are left out. Raises LabError if a namespace cannot be entered or the kernel does not answer.
+    """
     found: dict[str, list[str]] = {}
     failed: list[OSError] = []
 

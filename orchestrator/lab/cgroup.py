@@ -84,7 +84,10 @@ class Groups:
             self.controllers.append(controller)
 
     def create(self, cgroups: Iterable[str]) -> None:
-        """Makes each group in every tree, with the lab's own group above; existing ones stay."""
+        """Makes the lab's own group and each of `cgroups` in every tree; existing ones stay. In version 2,
+        also enables the controllers for the groups. Raises LabError if the lab's group is another
+        program's.
+        """
         roots = self.layout.roots(self.controllers)
         for root in roots:
             _make(root / "vnet" / self.lab)

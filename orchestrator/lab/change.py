@@ -20,8 +20,11 @@ OTHER_UNIT = {
 
 
 def settings(lab: Lab, names: Sequence[str], wanted: dict[str, Any]) -> dict[str, Any]:
-    """Sets MTU, host name and CPU limits of nodes; returns {node: values read back}. Raises LabError for
-    unknown settings or values that differ when read back.
+    """Sets MTU, host name, CPU limits and CPU reservations of nodes; settings that are None stay. Returns
+    {node: values read back}, also for nodes at the other ends of wires whose MTU changes.
+
+    Raises LabError for unknown settings, a host name for several nodes, limits that are not above 0, or
+    values that differ when read back.
     """
     known = {*LIMITS, "mtu", "hostname"}
     if unknown := {k for k, v in wanted.items() if v is not None} - known:

@@ -49,7 +49,7 @@ def note_owner(run_dir: Path, pid: int) -> Owned:
 
 def settle(run_dir: Path) -> bool:
     """Records `interrupted` for a run whose state is running although its process is dead; returns whether it
-    did.
+    did. Returns False if raw/owner.json is missing or unreadable, or is of a machine of another name.
     """
     try:
         owner = Owner(**json.loads((run_dir / OWNER).read_text(encoding="utf-8")))

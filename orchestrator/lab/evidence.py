@@ -91,8 +91,8 @@ def sessions(connected_ever: int, expected: int) -> list[Warning]:
 
 
 def queue_drops(path: Path, lossy: set[tuple[str, str]]) -> list[Warning]:
-    """Returns a warning for each direction that dropped packets by links.csv although the topology requests
-    no loss (`lossy`: those with requested loss).
+    """Returns a warning for each direction that dropped packets by the last sample in links.csv although the
+    topology requests no loss (`lossy`: those with requested loss); none if the file is missing.
     """
     last: dict[tuple[str, str], int] = {}
     for line in path.read_text().splitlines() if path.exists() else ():

@@ -25,8 +25,9 @@ def judge(links: Sequence[Link], together: Results, tolerances: Tolerances) -> I
 
 
 def _rate(link: Link, trains: Sequence[Seen | None], tolerances: Tolerances) -> Judgement:
-    """Judges the rate of both directions together, from the arrivals while both were sending; "cannot tell"
-    with too few frames or slots.
+    """Judges the rate of both directions together, from the arrivals while both were sending. The verdict is
+    "cannot tell" if the link has slots, if too few frames arrived (in that time, too), or if the senders were
+    too slow.
     """
     requested = link.forward.impairment
     whole, expects = float(requested.rate_bps), expected.rate_bps(requested)

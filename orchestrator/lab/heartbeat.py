@@ -117,7 +117,8 @@ class Counters:
 
 class Heartbeat:
     """Writes `path` (CSV, fields BEATS, TAKEN and STOPPED) until it is stopped; without `counters` or
-    `stopped` their fields are empty.
+    `stopped` their fields are empty. At its end, writes a JSON file of the same name with the counters that
+    it could not read and the processes that were stopped, if there are any.
     """
 
     def __init__(
@@ -196,7 +197,7 @@ def _set_ns() -> int:
 
 
 def of_process(pid: int) -> Callable[[], list[int]]:
-    """Returns a function that lists this process and the caller's process."""
+    """Returns a function that lists two pids: `pid` and that of the process that calls it."""
     return lambda: [pid, os.getpid()]
 
 

@@ -105,17 +105,18 @@ def effective(n: int, correlation: float) -> float:
 
 
 def needed(n: int, half: float, tolerance: float) -> int | None:
-    """Returns the number of frames whose interval fits into the tolerance if the interval of n frames is +-
-    `half`; None without a tolerance.
+    """Returns the number of frames whose interval fills the share ROOM of the tolerance if the interval of n
+    frames is +- `half`; None if the tolerance is 0.
     """
     return math.ceil(n * (half / (ROOM * tolerance)) ** 2) if tolerance else None
 
 
 def more(n: int, half: float, tolerance: float, away: float, needs: int | None) -> int | None:
-    """Returns the number of frames for the next attempt: `needs` if it is far above n; else, as n frames
-    could not decide, a number by the distance of the middle to the tolerance's edge.
+    """Returns the number of frames for the next attempt, after n frames could not decide: `needs` (None or 0:
+    `needed`) if that is above AGAIN times n; else AGAIN to 4 times n, the more the closer the measured value
+    is to the tolerance's edge.
 
-    away: distance of the measured value from the expected one.
+    away: distance of the measured value from the expected one; half: half the interval of n frames.
     """
     before = needs or needed(n, half, tolerance) or 0
     if before > AGAIN * n:

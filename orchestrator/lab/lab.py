@@ -58,10 +58,10 @@ class Lab:
     entered: set[str] = field(default_factory=set)  # nodes on which a command ran (`vnet exec`, `run:`)
     captures: dict[str, Running] = field(default_factory=dict)  # those that run now
     connected: tuple[int, int] = (0, 0)  # connected sessions now, and all sessions that connect
-    on_added: Callable[[Iterable[Link]], None] = field(default=lambda _: None)  # for an added node
+    on_added: Callable[[Iterable[Link]], None] = field(default=lambda _: None)  # gets an added node's links
     before_change: Callable[[str, Iterable[str], str], None] = field(
         default=lambda *_: None
-    )  # as an event has it
+    )  # action, targets and label of an event
     after_change: Callable[[str, str], None] = field(default=lambda *_: None)  # of a link and direction
 
     def __post_init__(self) -> None:

@@ -47,7 +47,7 @@ class Launcher:
 
     def submit(self, request: Operation[Any], on_answer: OnMessage, on_event: OnMessage | None = None) -> int:
         """Sends a request; `on_answer` gets the answer (ok or not), `on_event` the request's events. Returns
-        the request's id, which later requests name as `target`.
+        the request's id, which later requests name as `target`. Raises LabError if the launcher has ended.
         """
         number, op = next(self._ids), request.op
         if self.lost:

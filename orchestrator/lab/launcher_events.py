@@ -85,8 +85,8 @@ class LauncherEvents:
         self.lab.events.warn(Warning("exited", text, f"see raw/logs/{node}.{file}.log"))
 
     def _has_done_its_work(self, node: str, name: str) -> bool:
-        """Returns whether a program's exit with status 0 is expected: from the drain on, for a program that
-        only sends.
+        """Returns whether a program's exit with status 0 is expected: in the phases drain and collect, for a
+        program with the role client or utility.
         """
         software = self.lab.started.get((node, name))
         sends = software is not None and software.role in ("client", "utility")
@@ -100,7 +100,8 @@ class LauncherEvents:
         return f" ({'; '.join(reached)})" if reached else ""
 
     def _fatal(self, node: str, name: str, status: int | None) -> bool:
-        """Returns whether the end of a program ends the run.
+        """Returns whether the end of a program ends the run; if it is an agent, also marks its node as
+        failed.
 
         If the topology says abort, the run ends for an agent, and for a program without restart that is a
         broker or crashed during the scenario. A program that ended with status 0 has finished; the check at

@@ -68,7 +68,9 @@ def cores_of(node: Node, what: str, mhz: float | None) -> float | None:
 
 
 def quota(cores: float) -> Quota:
-    """Returns the quota that gives `cores`; raises LabError below 0.001 cores, the kernel's least."""
+    """Returns the quota that gives `cores`, in a period of 100 ms, or of 1 s below 0.01 cores; raises
+    LabError below 0.001 cores, the kernel's least.
+    """
     for period in (PERIOD_US, LONG_PERIOD_US):
         if (us := round(cores * period)) >= LEAST_QUOTA_US:
             return Quota(us, period)
@@ -77,7 +79,8 @@ def quota(cores: float) -> Quota:
 
 def weights(reserved: dict[str, float | None], cores: int, scale: int, least: int) -> dict[str, int]:
     """Returns a weight for each node in proportion to its reservation, at least `least`; empty if no node has
-    one. Raises LabError if the reservations exceed `cores`.
+    one. Nodes without a reservation (None) share the remaining cores equally. Raises LabError if the
+    reservations exceed `cores`.
 
     scale: the weight of one core.
     """
@@ -103,7 +106,7 @@ class Limits:
 
     def need(self, nodes: Sequence[Node]) -> None:
         """Adds the controllers that the nodes' limits need, before their groups are made; raises LabError if
-        one is missing or a value is impossible.
+        one is missing, or if a value is in MHz and the clock rate is unknown.
         """
         for node in nodes:
             for what in ("limit", "reserve"):
@@ -115,7 +118,9 @@ class Limits:
                 self._groups.need("pids", f"nodes.{node.name}: process limit")
 
     def reserve(self, nodes: Sequence[Node]) -> dict[str, int]:
-        """Sets the weights of all nodes of the lab; returns the weights as read back."""
+        """Sets the weights of all nodes of the lab, if any of them has a reservation; returns the weights as
+        read back, by node.
+        """
         file = "cpu.weight" if self._groups.layout.version == 2 else "cpu.shares"
         by_name = {n.name: n for n in nodes}
         return {
@@ -132,7 +137,9 @@ class Limits:
         return weights(asked, self._cores, scale, least)
 
     def set(self, node: Node) -> dict[str, Any]:
-        """Sets a node's limits and reads them back; returns the applied values ({} if it has none)."""
+        """Sets a node's limits of CPU, memory and processes and reads them back; returns the applied values
+        ({} if it has none). Raises LabError if the kernel refuses one or reads back another value.
+        """
         applied: dict[str, Any] = {}
         if (cores := cores_of(node, "limit", self.mhz)) is not None:
             got = self._cpu(node, quota(cores))

@@ -22,14 +22,16 @@ FIELDS = {f.name for f in dataclasses.fields(Impairment)}
 
 
 def impair(lab: Lab, name: str, direction: str, wanted: Impairment) -> None:
-    """Replaces the impairment of one direction; raises LabError if the read-back differs."""
+    """Replaces the impairment of one direction, except its longest frame (`frame_bytes`), which stays; of a
+    half-duplex link, replaces that of both. Raises LabError if the read-back differs.
+    """
     before = lab.impairments[lab.link(name).name, direction]
     _set(lab, name, direction, dataclasses.replace(wanted, frame_bytes=before.frame_bytes))
 
 
 def admit(lab: Lab, names: Iterable[str], mtu: int) -> None:
-    """Enlarges the token buckets of the links for frames of this MTU, since a token bucket drops frames
-    longer than its size.
+    """Enlarges the token buckets of those of the links that have a rate for frames of this MTU, since a token
+    bucket drops frames longer than its size; does not reduce them.
     """
     for name in names:
         for direction in ("forward", "reverse"):

@@ -28,6 +28,9 @@ MOST = 16  # live captures at a time
 def capture(lab: Lab, request: Message) -> dict[str, Any]:
     """Carries out a request: {action: on, at, name?, snaplen?, filter?} starts a capture, {action: off, name}
     stops one. Returns name, point and path, with the packet counts after a stop.
+
+    Raises LabError for an invalid request, a filter that tcpdump refuses, a taken name, more than MOST live
+    captures, or a capture to stop that no client started.
     """
     action, by = request.get("action"), request.get("by")
     if action == "on":

@@ -32,9 +32,9 @@ def available_bytes(meminfo: str | None = None) -> int | None:
 
 
 def insist_on_memory(nodes: Sequence[Node], meminfo: str | None = None) -> None:
-    """Raises LabError if the machines among `nodes` need more memory, by the planner's figures, than is
-    free now. The planner checks a lab before it is built; other programs and added machines may use memory
-    later.
+    """Raises LabError if the virtual machines among `nodes` need more memory, by the planner's figures, than
+    MEMORY_SHARE of the memory that is available now. Does nothing if the kernel does not report that. The
+    planner checks a lab before it is built; other programs and added machines may use memory later.
     """
     machines = [node for node in nodes if node.vm is not None]
     needed = sum(VM_BYTES + node.vm.memory_bytes for node in machines if node.vm is not None)

@@ -51,7 +51,8 @@ def unmount(path: Path) -> None:
 
 
 def clear(path: Path) -> None:
-    """Removes every mount from this mount point; does nothing if there is none.
+    """Removes every mount from this mount point; does nothing if there is none, or no such path. Raises
+    OSError.
 
     It does not read the list of all mounts, which takes long with thousands of namespaces.
     """

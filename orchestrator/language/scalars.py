@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-from . import units, uris
+from . import dates, units, uris
 
 NAME_PATTERN = r"^[a-z]([a-z0-9-]*[a-z0-9])?$"
 LONGEST_NAME = 40  # leaves room for "vnet-LAB.NODE" and for a host name of 63 characters
@@ -73,6 +73,8 @@ Rate = Annotated[int, reader(lambda v: units.whole(units.RATE, v)), _schema(unit
 Size = Annotated[int, reader(lambda v: units.whole(units.SIZE, v)), _schema(units.SIZE)]
 Share = Annotated[float, reader(lambda v: units.real(units.SHARE, v)), _schema(units.SHARE)]
 Frequency = Annotated[float, reader(lambda v: units.real(units.FREQUENCY, v)), _schema(units.FREQUENCY)]
+_DATE_SCHEMA = WithJsonSchema({"type": "string", "title": "date", "examples": [dates.EXAMPLE]})
+Date = Annotated[int, reader(dates.date_ns), _DATE_SCHEMA]
 CpuAmount = Annotated[Any, reader(units.cpu), _CPU_SCHEMA]
 Name = Annotated[str, Field(pattern=NAME_PATTERN, max_length=LONGEST_NAME)]
 Port = Annotated[int, Field(ge=1, le=65535)]

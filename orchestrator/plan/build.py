@@ -6,7 +6,7 @@ import dataclasses
 import re
 from collections.abc import Sequence
 
-from contract.plan import Capture, Node, Note, Plan, Route, Trace
+from contract.plan import CLOCK_NS, Capture, Node, Note, Plan, Route, Trace
 
 from ..language.problem import Problem, TopologyError, shown
 from ..language.scalars import LONGEST_NAME, NAME_PATTERN
@@ -89,6 +89,7 @@ def make_plan(topology: Topology, lab_name: str | None = None, seed: int | None 
         tables=topology.tables,
         traces=_traces(topology),
         trace_late_ns=model.run.trace_late,
+        clock_ns=CLOCK_NS if model.run.clock is None else model.run.clock,
         hosts=over.hosts if over else (),
         tunnels=over.tunnels if over else (),
     )

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from contract.plan import Event, Node, Plan, Prediction
 
 from .. import queueing
+from ..language.dates import date_text
 from ..language.units import text_bps, text_bytes, text_ns, text_share
 from .nics import NicUse, nic_uses
 from .paths import Paths, pairs
@@ -52,6 +53,7 @@ def _head(plan: Plan) -> str:
         f"  parameters: {values}" if values else "",
         f"  phases: ramp {text_ns(plan.ramp_ns)}, hold {text_ns(plan.hold_ns)}, "
         f"drain up to {text_ns(plan.drain_ns)}",
+        f"  clock in virtual time: from {date_text(plan.clock_ns)}",
         f"  compared with: {plan.reference}, {plan.scenario}" if plan.reference else "",
     ]
     return "".join(f"{line}\n" for line in lines if line)

@@ -45,6 +45,7 @@ class Request:
     snapshots: Path | None = None  # where cells of a campaign share booted virtual machines
     hosts: tuple[str, ...] = ()  # of a multi-host lab
     fail_if: tuple[str, ...] = ()  # conditions that must not come true, beside the file's expectations
+    clock_ns: int | None = None  # where the lab's clock starts in virtual time; None: as the file says
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,10 @@ def prepare(request: Request, out: Path, topology: Topology | None = None) -> Pr
     """
     topology = topology or load(request.file, request.parameters, request.hosts)
     topology = replace(topology, conditions=failing(request.fail_if))
-    return prepare_plan(request, make_plan(topology, request.lab, request.seed), out)
+    plan = make_plan(topology, request.lab, request.seed)
+    if request.clock_ns is not None:
+        plan = replace(plan, clock_ns=request.clock_ns)
+    return prepare_plan(request, plan, out)
 
 
 def prepare_plan(request: Request, plan: Plan, out: Path) -> Prepared:

@@ -12,6 +12,7 @@ from ..language.scalars import (
     Argv,
     Base,
     CpuAmount,
+    Date,
     Duration,
     LibvirtUri,
     Name,
@@ -114,6 +115,12 @@ class Run(Base):
     )
     trace_late: Duration = Field(
         text("10 ms"), description="A trace's change that comes later than this makes the run suspect."
+    )
+    clock: Date | None = Field(
+        None,
+        description="The date, or the date and time in UTC, at which the lab's clock starts in virtual time "
+        "(2026-01-01), for example a day on which certificates are valid. In real time the machine's clock "
+        "counts.",
     )
 
 

@@ -112,8 +112,9 @@ impl Side {
         }
     }
 
-    /// Counts a duplicate ACK of this direction: a segment without data that repeats sequence number,
-    /// acknowledgement and window, and does not answer a keep-alive.
+    /// Counts `segment` if it is a duplicate ACK of this direction: no data, sequence number,
+    /// acknowledgement and window as before, a window above 0, and no answer to a keep-alive. The caller
+    /// passes no SYN, FIN, RST or zero-window probe.
     fn count_duplicate_ack(&mut self, reverse: &Side, segment: &Segment) {
         let repeats = segment.len == 0
             && Some(segment.window) == self.window

@@ -25,7 +25,12 @@ _CHANGE = re.compile(r"\s*(\w+)\s*(\+\+|--|(?:[-+*/%]?=)(?!=)\s*(.+))\s*", re.DO
 
 
 def arithmetic(source: str, variables: dict[str, str], line: int) -> str:
-    """Returns the value as text; UNKNOWN if a variable is unknown, or the expression has another form."""
+    """Returns the value of a shell's arithmetic expression as text, and sets the variable that it changes,
+    as in `i++` or `i += 2`. A variable without a value counts as 0.
+
+    Returns UNKNOWN if a variable is unknown or no integer, if the expression has a form that is not
+    supported, or if the value exceeds 64 bits. Raises ShellError with `line` for a division by zero.
+    """
     if found := _CHANGE.fullmatch(source):
         name, change = found[1], found[2]
         old = variables.get(name, "0") or "0"

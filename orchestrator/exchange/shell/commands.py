@@ -18,7 +18,9 @@ FILE_TESTS = ("-e", "-f", "-d", "-r", "-w", "-x", "-s", "-L", "-h", "-b", "-c", 
 
 
 def command(shell: Interpreter, node: Node, stdin: str = "") -> Answer:
-    """Follows a simple command of the script, with its assignments."""
+    """Follows a simple command of the script: makes its assignments, which stay, and then calls the command
+    with its expanded words; a here-string replaces `stdin`. Returns success if there are only assignments.
+    """
     words = [word for child in _words(node) for word in shell.words.fields(child)]
     given = [child for child in node.children if child.type == "variable_assignment"]
     for one in given:
@@ -30,7 +32,12 @@ def command(shell: Interpreter, node: Node, stdin: str = "") -> Answer:
 
 
 def call(shell: Interpreter, words: list[str], line: int, stdin: str) -> Answer:
-    """Applies a command with expanded words; raises LeaveError for exit, return, break and continue."""
+    """Follows a command with expanded words: a function, a nested script, a builtin, or a program with
+    known output; any other is passed to `shell.act`, or in doubt only reported to `shell.doubt`.
+
+    Returns its answer, NOT_KNOWN if that is not known. Raises LeaveError for exit, return, break and
+    continue.
+    """
     name, *rest = words
     line = shell.outer or line
     if name in ("sudo", "command", "builtin", "exec", "nohup", "eval", "time", "env") and rest:
@@ -71,12 +78,15 @@ def call(shell: Interpreter, words: list[str], line: int, stdin: str) -> Answer:
 
 
 def file_test(shell: Interpreter, words: list[str]) -> bool | None:
-    """Returns True for a test of a file that the script has written; None for any other."""
+    """Returns True for a test by -e, -f or -s of a file that the script has written; None for any other."""
     return True if len(words) == 2 and words[1] in shell.files and words[0] in ("-e", "-f", "-s") else None
 
 
 def _nested(shell: Interpreter, text: str, arguments: list[str], line: int) -> Answer:
-    """Follows the text of `sh -c` or `eval` as a script, whose lines count as the command's line."""
+    """Follows the text of `sh -c`, of `eval` or of a written file as a script, whose lines count as `line`,
+    and which `exit` and `return` end. Reports a text that is partly unknown as doubtful and does not follow
+    it.
+    """
     if not known(text):
         shell.doubt(line, [text])
         return NOT_KNOWN
@@ -105,7 +115,7 @@ def _function(shell: Interpreter, name: str, words: list[str]) -> Answer:
 
 
 def assign(shell: Interpreter, node: Node) -> Answer:
-    """Follows one assignment."""
+    """Follows one assignment, `NAME=VALUE` or `NAME+=VALUE`."""
     name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
     text = shell.words.text(value) if value is not None else ""
     key = text_of(name) if name is not None else ""
@@ -124,7 +134,7 @@ def assignments(shell: Interpreter, node: Node) -> Answer:
 
 
 def unset(shell: Interpreter, node: Node) -> Answer:
-    """Follows `unset`."""
+    """Follows `unset`: removes the variables that it names; functions stay."""
     for child in node.named_children:
         shell.variables.pop(text_of(child), None)
     return Answer()
@@ -139,7 +149,10 @@ def define(shell: Interpreter, node: Node) -> Answer:
 
 
 def write(shell: Interpreter, place: str, sign: str, answer: Answer, line: int) -> Answer:
-    """Writes output into a file; output to /proc/sys becomes a setting of the kernel."""
+    """Writes a command's output into the script's file `place`, after its content if `sign` has `>>`, and
+    returns the status without output. Discards output to /dev/null and the standard streams; output to
+    /proc/sys becomes a call of `sysctl -w`. In doubt, it reports the output, and the file becomes unknown.
+    """
     if place in ("/dev/null", "/dev/stderr", "/dev/stdout", "&2", "&1", "2"):
         return Answer(answer.status)
     if place.startswith("/proc/sys/"):

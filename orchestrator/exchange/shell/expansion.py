@@ -28,7 +28,9 @@ class Expansion:
         self.variables, self.arguments, self._run = variables, [""], run
 
     def fields(self, node: Node) -> list[str]:
-        """Returns the fields into which one word of the script expands."""
+        """Returns the fields into which one word of the script expands: unquoted parts are split at blanks,
+        and braces are expanded; no field if it expands to nothing unquoted. File names are not matched.
+        """
         pieces = list(self._pieces(node))
         found, open_field = [""], False
         for text, quoted in pieces:
@@ -107,7 +109,10 @@ class Expansion:
         return self.value(name)
 
     def value(self, name: str) -> str:
-        """Returns a variable's value, or an argument's by its number; "" if it is not set."""
+        """Returns a variable's value, an argument's by its number, all arguments for `@` or `*`, or their
+        number for `#`. If it is not set: UNKNOWN for a variable that each shell has, such as PWD, and ""
+        for others.
+        """
         if name.isdigit():
             return self.arguments[int(name)] if int(name) < len(self.arguments) else ""
         if name in ("@", "*"):
@@ -119,7 +124,9 @@ class Expansion:
         return self.variables.get(name, "")
 
     def _operated(self, node: Node, inside: str) -> str:
-        """Returns the expansion of `${NAME}` with an operator, such as `${NAME:-word}`."""
+        """Returns the expansion of `${NAME}` with or without an operator, such as `${NAME:-word}`; `=` also
+        sets the variable. Returns UNKNOWN for another form or an unknown value.
+        """
         if found := re.fullmatch(r"#(\w+)", inside):
             value = self.value(found[1])
             return str(len(value)) if known(value) else UNKNOWN
@@ -141,7 +148,9 @@ class Expansion:
         return _changed(value, operator, right) if known(value) and known(right) else UNKNOWN
 
     def _right(self, node: Node, rest: str) -> str:
-        """Returns the text behind the operator, expanded."""
+        """Returns the text behind the operator, expanded; UNKNOWN if a text with `$` or a backquote has
+        several parts.
+        """
         if "$" not in rest and "`" not in rest:
             return rest.strip("\"'")
         named = [child for child in node.named_children[1:] if child.type != "variable_name"]
@@ -154,7 +163,10 @@ def _unquoted(content: bytes) -> str:
 
 
 def _changed(value: str, operator: str, right: str) -> str:
-    """Returns the value with a prefix or suffix removed, or a part replaced."""
+    """Returns the value as the operator of `${NAME...}` changes it: a prefix or suffix removed, a part
+    replaced, upper or lower case, or a substring. Returns UNKNOWN for a replacement by a pattern with
+    wildcards, and for a substring whose bounds are no numbers.
+    """
     match operator[0]:
         case "%":
             ends = range(len(value), -1, -1) if operator == "%" else range(len(value) + 1)
@@ -180,7 +192,9 @@ def _changed(value: str, operator: str, right: str) -> str:
 
 
 def _braces(word: str, node: Node) -> list[str]:
-    """Expands braces: `a{1,2}` to a1 and a2, `{1..3}` to 1, 2 and 3."""
+    """Expands braces: `a{1,2}` to a1 and a2, `{1..3}` to 1, 2 and 3. Raises ShellError if there are more than
+    MOST_FIELDS words.
+    """
     waiting, found = [word], []
     while waiting:
         one = waiting.pop(0)

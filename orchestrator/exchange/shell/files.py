@@ -1,4 +1,6 @@
-"""Follows redirections and pipes: what a command reads, and where its output goes."""
+"""Follows redirections, here-documents and pipelines: finds a command's input, and writes its output to files
+or the next command.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ from .values import UNKNOWN, Answer
 
 
 def redirected(shell: Interpreter, node: Node) -> Answer:
-    """Follows a command with redirected input or output."""
+    """Follows a command with redirected input or output. Input from a file that the script did not write is
+    unknown; a redirection of the standard error alone has no effect.
+    """
     body, stdin = node.child_by_field_name("body"), ""
     targets: list[tuple[str, str]] = []
     for redirect in node.children_by_field_name("redirect"):
@@ -71,7 +75,9 @@ def _fed(shell: Interpreter, node: Node, stdin: str) -> Answer:
 
 
 def pipeline(shell: Interpreter, node: Node) -> Answer:
-    """Follows a pipeline, whose commands run in subshells."""
+    """Follows a pipeline: each command gets the output of the one before as its input, and the variables that
+    they set are restored at the end. Returns the last command's answer.
+    """
     answer = Answer()
     with shell.own_variables():
         for number, child in enumerate(node.named_children):

@@ -30,8 +30,8 @@ def and_or(shell: Interpreter, node: Node) -> Answer:
 
 
 def _after_unknown(shell: Interpreter, left: Node, sign: str, right: Node, first: Answer) -> Answer:
-    """Follows `&&` and `||` after an unknown status: a program counts as successful, a test makes the
-    rest doubtful.
+    """Follows `&&` and `||` after an unknown status. A program before `&&` counts as successful and is
+    reported as assumed; after a test, or before `||`, the right side is followed in doubt.
     """
     if left.type in ("command", "list", "redirected_statement", "pipeline") and not _is_test(left):
         if sign == "||":
@@ -89,7 +89,9 @@ def _binary(shell: Interpreter, node: Node, patterns: bool) -> bool | None:
 
 
 def if_statement(shell: Interpreter, node: Node) -> Answer:
-    """Follows `if`; both branches without acting if the condition is unknown."""
+    """Follows `if` with `elif` and `else`. If a condition is unknown, follows its branch and all later ones
+    in doubt, without acting, and returns NOT_KNOWN.
+    """
     condition, body, rest = _parts(node)
     answer = shell.block(condition)
     if answer.status is None:
@@ -115,7 +117,9 @@ def if_statement(shell: Interpreter, node: Node) -> Answer:
 
 
 def case_statement(shell: Interpreter, node: Node) -> Answer:
-    """Follows `case`."""
+    """Follows `case`: the body of the first item that matches. From the first item that may match on, follows
+    the bodies of all items that match or may match in doubt, and returns NOT_KNOWN.
+    """
     value_node = node.child_by_field_name("value")
     value = shell.words.text(value_node) if value_node is not None else ""
     undecided = False
@@ -133,7 +137,9 @@ def case_statement(shell: Interpreter, node: Node) -> Answer:
 
 
 def for_statement(shell: Interpreter, node: Node) -> Answer:
-    """Follows `for NAME in WORDS`."""
+    """Follows `for NAME in WORDS`, or over the arguments without `in`; if a word is unknown, follows the body
+    once in doubt and returns NOT_KNOWN.
+    """
     variable, body = node.child_by_field_name("variable"), node.child_by_field_name("body")
     name, given = text_of(variable) if variable is not None else "", node.children_by_field_name("value")
     listed = any(child.type == "in" for child in node.children)
@@ -152,12 +158,15 @@ def _next(shell: Interpreter, name: str, values: list[str]) -> bool:
 
 
 def while_statement(shell: Interpreter, node: Node, stdin: str = "") -> Answer:
-    """Follows `while` and `until`; `stdin` is the text that `read` takes its lines from."""
+    """Follows `while` and `until`; `stdin` is the text that `read` takes its lines from. Follows the body
+    of an endless loop, such as `while true`, once in doubt, and so also if the condition becomes unknown;
+    then returns NOT_KNOWN.
+    """
     until = node.children[0].type == "until"
     condition, body = node.children_by_field_name("condition"), node.child_by_field_name("body")
     words = [text_of(one) for one in condition if one.is_named]
     if words in (["true"], [":"], ["1"]) or (until and words == ["false"]):
-        with shell.in_doubt():  # it goes on beside the lab, or ends by what nothing here knows
+        with shell.in_doubt():  # it runs beside the lab, or ends by an unknown event
             shell.block(body.children if body is not None else [])
         return NOT_KNOWN
     if stdin:
@@ -171,7 +180,9 @@ def while_statement(shell: Interpreter, node: Node, stdin: str = "") -> Answer:
 
 
 def _reading(shell: Interpreter, condition: list[Node], body: Node | None, stdin: str) -> Answer:
-    """Follows `while read NAME` over the lines of known text."""
+    """Follows `while read NAME` over the lines of known text; for another condition or unknown text, follows
+    the body once in doubt.
+    """
     command = next((one for one in condition if one.type == "command"), None)
     if command is None or not text_of(command).startswith("read") or not known(stdin):
         with shell.in_doubt():
@@ -230,7 +241,7 @@ def group(shell: Interpreter, node: Node) -> Answer:
 
 
 def subshell(shell: Interpreter, node: Node) -> Answer:
-    """Follows `( )`, whose variables are its own."""
+    """Follows `( )`: variables get their old values back at its end, and `exit` ends only the subshell."""
     with shell.own_variables():
         try:
             return shell.block(node.children)

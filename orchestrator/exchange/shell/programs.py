@@ -1,5 +1,5 @@
-"""Computes the output of programs that depends only on their words: echo, seq, hostname, cat of files that
-the script wrote.
+"""Computes the output of programs that depends only on their words, their input and the files that the script
+wrote: echo, printf, seq, hostname, cat, tee, grep, cut, tr, basename.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ def program(
     words: Sequence[str], stdin: str, variables: Mapping[str, str], files: MutableMapping[str, str]
 ) -> Answer | None:
     """Returns the status and output of a program whose output depends only on its words, its input and the
-    script's files; None for any other program.
+    script's files; success without output for a program in QUIET; None for any other program. `tee` changes
+    `files`. The answer of a known program with other options is unknown.
     """
     name, *rest = words
     name = name.removeprefix("/usr").removeprefix("/bin/")
@@ -114,7 +115,9 @@ def _seq(words: Sequence[str], _stdin: str) -> Answer:
 
 
 def _grep(words: Sequence[str], stdin: str) -> Answer:
-    """Returns the answer of `grep [-q] WORD` on known text."""
+    """Returns the answer of `grep [-q] WORD` on known text; an unknown answer for a pattern or other
+    options.
+    """
     plain = [one for one in words if one not in ("-q", "-E", "-F")]
     if (
         len(plain) != 1
@@ -144,7 +147,9 @@ def _cut(words: Sequence[str], stdin: str) -> Answer:
 
 
 def _tr(words: Sequence[str], stdin: str) -> Answer:
-    """Returns the answer of `tr -d SET`, or of `tr` from one set to another of equal length."""
+    """Returns the answer of `tr -d SET`, of `tr -dc SET`, or of `tr` from one set to another of equal length;
+    otherwise, or for unknown input, an unknown answer.
+    """
     if not known(stdin):
         return Answer(None, UNKNOWN)
     sets = [

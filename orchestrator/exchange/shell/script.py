@@ -31,7 +31,7 @@ class Shell(Interpreter):
     """The shell of one machine, with the statements of the language."""
 
     def follow(self, node: Node) -> Answer:
-        """Follows one statement; a statement of an unknown kind is doubtful."""
+        """Follows one statement; reports a statement of an unknown kind as doubtful and returns NOT_KNOWN."""
         if (statement := _STATEMENTS.get(node.type)) is not None:
             return statement(self, node)
         self.doubt(line_of(node), [text_of(node)[:60]])

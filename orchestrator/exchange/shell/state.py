@@ -18,7 +18,7 @@ Report = Callable[[int, list[str]], None]
 
 
 class LeaveError(Exception):
-    """Raised by exit, return, break and continue."""
+    """Raised for exit, return, break and continue (`word`), with an answer that has their status."""
 
     def __init__(self, word: str, answer: Answer) -> None:
         super().__init__(word)
@@ -75,7 +75,7 @@ class Interpreter:
     @contextmanager
     def in_doubt(self) -> Iterator[None]:
         """Marks commands in the block as possibly not run: they have no effect, and variables that they set
-        become unknown.
+        become unknown. Suppresses a LeaveError, which ends the block.
         """
         was, before = self.doubtful, dict(self.variables)
         self.doubtful = True
@@ -100,7 +100,7 @@ class Interpreter:
         return Answer(answer.status, output)
 
     def statement(self, node: Node) -> Answer:
-        """Follows one statement within the limits of a script; ShellError beyond them."""
+        """Follows one statement; raises ShellError beyond MOST_STEPS statements or DEEPEST nested ones."""
         self._steps += 1
         if self._steps > MOST_STEPS:
             raise ShellError(line_of(node), f"runs more than {MOST_STEPS} commands")
@@ -113,5 +113,5 @@ class Interpreter:
             self._depth -= 1
 
     def follow(self, node: Node) -> Answer:
-        """Follows one statement, by its kind."""
+        """Follows one statement; subclasses implement it."""
         raise NotImplementedError

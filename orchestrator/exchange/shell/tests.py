@@ -13,9 +13,10 @@ NUMBERS: dict[str, Callable[[int, int], bool]] = {
 
 
 def test(words: Sequence[str], patterns: bool = False) -> bool | None:
-    """Returns whether a test holds; None if a value in it is unknown.
+    """Returns whether a test of texts or numbers holds; None if a value in it is unknown, and for any other
+    test, such as one of a file. Without words, returns False.
 
-    `patterns` selects the rules of [[ ]].
+    `patterns` selects the rules of [[ ]], where the right side of `=`, `==` and `!=` is a shell pattern.
     """
     words = list(words)
     for operator, decide in (("-o", _either), ("-a", _both), ("||", _either), ("&&", _both)):
@@ -37,7 +38,7 @@ def test(words: Sequence[str], patterns: bool = False) -> bool | None:
             return opposite(test([one]))
         case [left, operator, right]:
             return _compared(left, operator, right, patterns)
-    return None  # of files, and of what else a machine has
+    return None  # a test of files or of other state of a machine
 
 
 def _compared(left: str, operator: str, right: str, patterns: bool) -> bool | None:

@@ -6,7 +6,7 @@ import fnmatch
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-UNKNOWN = "\ufdd0"  # stands in a text for output that nothing here knows; no Unicode text may hold it
+UNKNOWN = "\ufdd0"  # replaces unknown output in a text; a noncharacter, so that no text contains it
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,7 @@ class Answer:
     output: str = ""
 
 
-# What a command does in the lab: its words, the script's line, its standard input. None: not known there.
+# Applies a command to the lab: its words, the script's line, its standard input. None: the result is unknown.
 Act = Callable[[Sequence[str], int, str], Answer | None]
 NOT_KNOWN = Answer(None, UNKNOWN)
 
@@ -27,12 +27,14 @@ def known(text: str) -> bool:
 
 
 def matches(text: str, pattern: str) -> bool | None:
-    """Returns whether a text matches a shell pattern; None if either is unknown."""
+    """Returns whether a text matches a shell pattern; None if either is unknown, but True for "*"."""
     if pattern == "*":
         return True
     return fnmatch.fnmatchcase(text, pattern) if known(text) and known(pattern) else None
 
 
 def status_of(holds: bool | None) -> Answer:
-    """Returns the answer of a test with this result."""
+    """Returns the answer of a test with this result: status 0 for True, 1 for False, None for None; no
+    output.
+    """
     return Answer(None if holds is None else int(not holds))

@@ -54,9 +54,11 @@ class Archive:
 
 
 def read(path: Path) -> Archive:
-    """Returns the one image of an archive (oci-archive or docker-archive).
+    """Returns the one image of an archive (oci-archive or docker-archive); of several in an OCI index, the
+    one for PLATFORM.
 
-    Raises ImageError with the remedy.
+    Raises ImageError with the remedy if the file is no such archive, is damaged, holds several images or
+    one for another platform, or has settings that vNET cannot use. Does not check the layers' content.
     """
     with opened(path) as tar:
         config_name, layer_names = _oci(tar) if _has(tar, "oci-layout") else _docker(tar)

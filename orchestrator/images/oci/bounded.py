@@ -10,7 +10,9 @@ MOST_AT_ONCE = 16 << 20  # of one read: a longer header is not valid
 
 
 class Bounded:
-    """A file for tarfile that raises ImageError for a read of more than MOST_AT_ONCE bytes."""
+    """A file for tarfile that raises ImageError for a read of more than MOST_AT_ONCE bytes or without a
+    size.
+    """
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file

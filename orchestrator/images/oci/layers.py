@@ -45,7 +45,10 @@ class Tree:
         self._owners = os.geteuid() == 0
 
     def add(self, compressed: IO[bytes], diff_id: str) -> None:
-        """Unpacks one layer; checks the SHA-256 of its uncompressed tar before it writes anything."""
+        """Unpacks one layer, plain or gzipped; compares the SHA-256 of its uncompressed tar with `diff_id`
+        before it changes the directory. Raises ImageError, after which the directory may hold a part of the
+        layer.
+        """
         try:
             self._expand(compressed, diff_id)
             with self._scratch.open("rb") as file:
@@ -64,7 +67,9 @@ class Tree:
             self._scratch.unlink(missing_ok=True)
 
     def finish(self) -> None:
-        """Sets the modes of directories after the last file, since a directory may be read only."""
+        """Sets the modes of directories, after the last layer: no file can be added to a read-only
+        directory.
+        """
         for parts, mode in sorted(self._modes.items(), key=lambda item: -len(item[0])):
             with contextlib.suppress(FileNotFoundError, NotADirectoryError), self._inside(parts) as directory:
                 os.fchmod(directory, mode)
@@ -187,7 +192,7 @@ class Tree:
             os.chown(name, member.uid, member.gid, dir_fd=directory, follow_symlinks=False)
 
     def _parents(self, parts: tuple[str, ...]) -> None:
-        """Makes the parent directories that a layer does not contain."""
+        """Makes the parent directories that are missing, with mode 755."""
         for depth in range(len(parts)):
             with self._inside(parts[:depth]) as directory, contextlib.suppress(FileExistsError):
                 os.mkdir(parts[depth], 0o755, dir_fd=directory)

@@ -15,12 +15,13 @@ from orchestrator.images.oci.layers import Tree
 
 
 def store(env: Mapping[str, str] = os.environ) -> Path:
-    """Returns ~/.cache/vnet/oci, or vnet/oci below XDG_CACHE_HOME."""
+    """Returns vnet/oci below XDG_CACHE_HOME, or ~/.cache/vnet/oci if that variable is empty or not set."""
     return cache_dir(env).with_name("oci")
 
 
 def unpacked(archive: Archive, env: Mapping[str, str] = os.environ) -> Path:
-    """Returns the image's root directory; unpacks it if it is absent.
+    """Returns the image's root directory; unpacks it if it is absent. Processes that unpack the same image
+    wait for each other.
 
     Raises ImageError and leaves nothing if that fails.
     """

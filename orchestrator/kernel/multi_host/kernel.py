@@ -187,7 +187,9 @@ def _way(host: Host, answers: Answers, home: str) -> host_commands.Way:
 
 
 def _left_out(plan: Plan) -> list[Missing]:
-    """Returns the features of the plan that multi-host labs do not support."""
+    """Returns the features of the plan that multi-host labs do not support: a link between VMs of two
+    hosts whose qdisc is on a tunnel, container images, NICs.
+    """
     tunnelled = {tunnel.device for tunnel in plan.tunnels}
     found = [
         Missing(

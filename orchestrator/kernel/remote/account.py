@@ -102,8 +102,8 @@ def account(connection: Connection) -> Account:
 
 
 def _rights(connection: Connection) -> tuple[bool, bool]:
-    """Returns whether the lab's processes run as root, and whether by sudo, which must not need a
-    password.
+    """Returns whether the lab's processes run as root, and whether by sudo, which must not need a password.
+    Does not use sudo if the user named the kernel `uml`, which needs no root.
     """
     said = connection.run(f"sh -c {shlex.quote(SUDO)}", what="looking at the account")
     words = said.decode(errors="replace").split()

@@ -116,15 +116,19 @@ def come_home(connection: Connection, remote_lab: RemoteLab) -> None:
 
 
 def blame(run_dir: Path, why: str) -> None:
-    """Records in the manifest that the lab was lost; the lab itself recorded only a request to end."""
+    """Records in the manifest that the run failed, with the reason `why`, in place of the lab's own record
+    that it was interrupted; does nothing if there is no manifest.
+    """
     if manifest.read(run_dir):
         manifest.ended(run_dir, "failed", why)
 
 
 def cleanup_remote(state_dir: Path) -> None:
-    """Fetches a lab's measurements into its run directory, then removes the lab on both machines.
+    """Kills the lab's processes here, fetches its measurements into its run directory, and removes the lab on
+    both machines; without a record of a remote lab, only removes the state directory.
 
-    Raises KernelError if the machine cannot be reached; everything then stays as it is, for another attempt.
+    Raises KernelError if a process does not end or the machine cannot be reached; the state directory and the
+    other machine's files then stay, for another attempt.
     """
     if left := end(processes(state_dir)):
         pids = ", ".join(f"{p.pid} ({p.role})" for p in left)

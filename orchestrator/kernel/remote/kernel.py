@@ -100,8 +100,8 @@ class RemoteKernel(LabKernel):
         return Fit(self.plan_there(plan), (), found, why)
 
     def ask(self, plan: Plan) -> Answer:
-        """Examines the machine, once for each plan. Raises KernelError if it does not answer, NoKernel if it
-        lacks what every lab needs.
+        """Copies vNET's code and the agent to the machine if they are not there, and examines it, once for
+        each plan. Raises KernelError if it does not answer, NoKernel if it lacks what every lab needs.
         """
         plan = self.plan_there(plan)
         if self._last is None or self._last[0] != plan:
@@ -149,7 +149,9 @@ class RemoteKernel(LabKernel):
         return f"{answer.why}; on {answer.account.name} ({self.machine.url})"
 
     def plan_there(self, plan: Plan) -> Plan:
-        """Returns the plan with the libvirt URI that is valid on that machine."""
+        """Returns the plan with the libvirt URI that is valid on that machine, if its own URI names another
+        machine; else the plan as it is.
+        """
         if libvirt_machine(plan.libvirt) is None:
             return plan
         return dataclasses.replace(plan, libvirt=self.machine.libvirt)

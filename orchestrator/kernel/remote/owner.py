@@ -108,8 +108,9 @@ class RemoteOwner:
         return f"{self.remote_lab.machine.url}: the lab's owner there ended with status {status}: {words}"
 
     def _salvage(self, why: Exception) -> None:
-        """Emits the error and fetches the results over a new connection; raises KernelError if that fails
-        too.
+        """Emits the error, ends the lab and fetches its results over a new connection; then records the
+        failure in the manifest, unless the lab was interrupted. Raises KernelError if the connection fails
+        again.
         """
         emit(json.dumps({"event": "error", "text": str(why)}))
         self._phase("fetch", "what was measured until then")

@@ -60,8 +60,8 @@ class Start:
 
 
 def read(state_dir: Path) -> RemoteLab | None:
-    """Returns the record of a lab of this user; None if there is none (yet). Raises KernelError if the file
-    is unreadable.
+    """Returns the record in a lab's state directory; None if it has none, as for a lab on this machine.
+    Raises KernelError if the file is unreadable.
     """
     path = state_dir / FILE
     if not path.exists():

@@ -89,7 +89,7 @@ class Connection:
             self._master = None
 
     def popen(self, command: str, stdin: Any, stdout: Any, stderr: Any) -> subprocess.Popen[bytes]:
-        """Starts a command in the other machine's shell."""
+        """Starts a command in the other machine's shell over the open connection; ssh fails without one."""
         # Without the connection, ssh would make a separate one, which this object does not control.
         through = ["-o", "ControlMaster=no", "-o", "ProxyCommand=false"]
         return self._start([*through, *self._target(), command], stdin, stdout, stderr)
@@ -102,7 +102,7 @@ class Connection:
         what: str = "",
     ) -> bytes:
         """Runs a command, to which `write` writes the input, and returns its output. Raises KernelError with
-        its error text, under the name `what`, if it fails or takes longer than `timeout_s`.
+        its error text, under the name `what`, if it fails or takes longer than `timeout_s` (None: no limit).
         """
         process = self.popen(command, subprocess.PIPE, subprocess.PIPE, subprocess.PIPE)
         assert process.stdin is not None
@@ -127,7 +127,9 @@ class Connection:
         return output
 
     def lost(self, words: str = "") -> str | None:
-        """Returns why the connection is gone; None while it exists. words: ssh's error text of a command."""
+        """Returns why the connection is gone; None if this object opened it and ssh still runs after GONE_S.
+        words: ssh's error text of a command.
+        """
         if self._master is not None:
             try:
                 self._master.wait(GONE_S)

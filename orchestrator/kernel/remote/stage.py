@@ -124,8 +124,8 @@ def _digest(files: Iterable[tuple[str, Path]]) -> str:
 
 @functools.cache
 def digest(path: Path, _changed_ns: int) -> str:
-    """Returns the SHA-256 of a file in hexadecimal; the result is kept until the file's time `_changed_ns`
-    changes.
+    """Returns the SHA-256 of a file in hexadecimal, and caches it for this path and this modification time
+    `_changed_ns`.
     """
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

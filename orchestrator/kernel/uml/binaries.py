@@ -83,7 +83,9 @@ def find_binaries(env: Mapping[str, str] = os.environ, cpuinfo: str | None = Non
 
 
 def too_old(env: Mapping[str, str] = os.environ, cpuinfo: str | None = None) -> list[UmlBinary]:
-    """Returns the kernels that have no room for this processor's registers."""
+    """Returns the kernels that have no room for this processor's registers (AMX), which `find_binaries`
+    leaves out.
+    """
     return [binary for binary in _found(env) if not binary.any_registers] if has_amx(cpuinfo) else []
 
 

@@ -129,12 +129,13 @@ def memory_bytes(nodes: int, predicted: int = 0, available: int | None = None) -
 
 
 def most(available: int) -> int:
-    """Returns the bytes that a guest may take of the available ones: a quarter is left to the machine."""
+    """Returns three quarters of the available bytes, which a guest may take; the machine keeps a quarter."""
     return available * 3 // 4
 
 
 def memory_directory(wanted: int, candidates: Sequence[str] | None = None) -> Path:
-    """Returns a directory for the guest's memory file: not mounted noexec, with `wanted` bytes free. Raises
+    """Returns the first of `candidates` that can hold the guest's memory file: writable, not mounted
+    noexec, with `wanted` bytes free. Default: /dev/shm, $TMPDIR, /tmp, /var/tmp, the home directory. Raises
     KernelError if there is none.
     """
     if candidates is None:

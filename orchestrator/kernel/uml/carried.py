@@ -37,8 +37,9 @@ class Carried:
 
 
 def export_kernel(target: Path, env: Mapping[str, str] = os.environ) -> Carried:
-    """Writes the best built kernel into a new file `target`, or into lab-kernel-NAME.tar.gz if `target` is a
-    directory. Raises KernelError if none is built or the file cannot be written.
+    """Writes the best built kernel into a new file `target`, or into lab-kernel-NAME.tar.gz if `target` is
+    a directory. Raises KernelError if none is built, if the kernel differs from its record, or if the file
+    exists or cannot be written.
     """
     built = [binary.path for binary in find_binaries(env) if binary.origin == "built"]
     if not built:

@@ -1,4 +1,4 @@
-"""Finds in a guest's console output why the guest ended, and what helps."""
+"""Finds in a guest's console output why the guest ended, and states the remedy."""
 
 from __future__ import annotations
 
@@ -55,7 +55,9 @@ def failure(console: str, reason: str | None, status: int | None, path: Path) ->
 
 
 def warnings(console: str) -> list[dict[str, str]]:
-    """Returns a warning about the run if the guest's kernel killed processes for lack of memory."""
+    """Returns one warning, with the number of cases, if the guest's kernel killed processes for lack of
+    memory; else an empty list.
+    """
     killed = [
         line
         for line in console.splitlines()
@@ -74,8 +76,8 @@ def warnings(console: str) -> list[dict[str, str]]:
 
 
 def _sign(console: str) -> tuple[str | None, str | None, int | None]:
-    """Returns meaning, remedy and line number of the first known sign on the console; three times None if
-    there is none.
+    """Returns meaning, remedy and line number of the first of SIGNS that the console has; three times None if
+    it has none.
 
     The line matters because a panic is followed by its stack, which tells little.
     """

@@ -3,7 +3,7 @@ control socket.
 
 It continues init.py and uses the standard library only. Over the serial line it sends JSON lines (see `Relay`
 in relay.py): `hello`, `out` (a line of the lab's standard output), `serving`, `beat`, `got` (bytes read so
-far), `exit`; it receives `signal`.
+far), `exit`, and the lab's lines to clients; it receives `signal` and the clients' lines.
 """
 
 from __future__ import annotations

@@ -54,8 +54,9 @@ def run(*words: str) -> None:
 
 
 def make_root(run_dir: str, state: str, modules: str) -> None:
-    """Builds the lab's root below /run/root and makes it /. The lab sees the host's files, except those of
-    /run, /tmp and the kernel's file systems.
+    """Builds the lab's root below /run/root and makes it /: an overlay over the host's files, whose changes
+    stay in memory, with own /run, /tmp and kernel file systems, the host's files read-only at /host, and
+    `run_dir`, where writes reach the host. Raises OSError.
     """
     mount("tmpfs", "/run", "size=90%,mode=755")
     for name in ("upper", "work", "root"):

@@ -56,7 +56,9 @@ class UmlKernel(LabKernel):
 
     @classmethod
     def clean(cls, state_dir: Path) -> bool:
-        """Ends the guest kernel of a dead lab and removes its state directory."""
+        """Ends the guest kernel of a dead lab and removes its state directory; returns False. Raises
+        KernelError if a process does not end.
+        """
         cleanup_uml(state_dir)
         return False
 
@@ -78,7 +80,10 @@ class UmlKernel(LabKernel):
         return missing + needs.missing(plan)
 
     def start(self, launch: Launch) -> detached.DetachedLab:
-        """Starts the owner process, which boots the guest and lives as long as the guest."""
+        """Writes the plan and the boot files into the run directory, and starts the owner process, which
+        boots the guest and lives as long as the guest. Raises KernelError if there is no kernel, or not
+        enough memory.
+        """
         control = detached.control_socket(launch.state_dir)
         if not self.binaries:
             raise KernelError(f"uml: needs {missing_kernel(self._passed_over())}")
@@ -148,7 +153,9 @@ def missing_kernel(old: Sequence[UmlBinary]) -> Missing:
 
 
 def modules_missing(binary: UmlBinary) -> str | None:
-    """Returns why a kernel cannot load its modules; None if it can or needs none."""
+    """Returns why a kernel cannot load its modules: overlay.ko or modprobe is missing; None if both are
+    there or the kernel has no modules.
+    """
     if binary.modules is None:
         return None
     overlay = binary.modules / "kernel/fs/overlayfs/overlay.ko"

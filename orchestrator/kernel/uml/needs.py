@@ -43,8 +43,8 @@ def missing_memory(plan: Plan) -> list[Missing]:
 
 
 def missing_xsave(cpuinfo: str | None = None) -> list[Missing]:
-    """Reports a missing need if the processor has no XSAVE, without which User-Mode Linux cannot intercept
-    system calls by seccomp.
+    """Reports a missing need if an x86-64 processor has no XSAVE, without which User-Mode Linux cannot
+    intercept system calls by seccomp. cpuinfo: the text of /proc/cpuinfo; None: this machine's.
     """
     text = Path("/proc/cpuinfo").read_text() if cpuinfo is None else cpuinfo
     if os.uname().machine != "x86_64" or " xsave" in text:

@@ -1,4 +1,4 @@
-"""Lab kernel in virtual time: our User-Mode Linux, whose clock jumps to the next event when every process
+"""Lab kernel in virtual time: vNET's User-Mode Linux, whose clock jumps to the next event when every process
 waits.
 
 The same plan, seed, kernel, agent and programs give the same run to the bit. So nothing that differs between
@@ -38,7 +38,6 @@ from orchestrator.language.units import DURATION, UnitError, whole
 from orchestrator.plan.nics import uses_nics
 from orchestrator.project import BUILD_KERNEL, CODE_ROOT, PROJECT
 
-START_NS = 1_767_225_600_000_000_000  # 2026-01-01T00:00:00Z: when every lab in virtual time boots
 # Virtual time of one system call of a node ($VNET_SYSCALL_COST); docs/virtual-time.md has the source.
 SYSCALL_NS = 5_000
 # Clock rate against which limits and reservations in MHz are held: a modelled core has none of its own.
@@ -74,7 +73,7 @@ class VirtualBoot:
 
 
 class VirtualKernel(LabKernel):
-    """Our User-Mode Linux in virtual time.
+    """vNET's User-Mode Linux in virtual time.
 
     syscall_ns: virtual time that a system call costs; stall_s: wall-clock seconds without progress of virtual
     time after which the watchdog ends the lab.
@@ -117,8 +116,8 @@ class VirtualKernel(LabKernel):
         return Fit(plan, missing, found)
 
     def can(self, plan: Plan) -> list[Missing]:
-        """Returns what the plan needs and is missing: our kernel, light nodes only, no NICs, or needs of this
-        machine.
+        """Returns the needs of the plan that are not met: vNET's own kernel, only light nodes, no NICs, and
+        the needs of a closed root and a guest on this machine.
         """
         missing = []
         if self.binary is None:
@@ -191,13 +190,13 @@ class VirtualKernel(LabKernel):
         stage = {"run": str(launch.run_dir)} | {f"{n}.cpio": str(path) for n, path in enumerate(archives)}
         return VirtualBoot(
             plan.lab,
-            command(self.binary.path, memory, self.syscall_ns, len(archives)),
+            command(self.binary.path, plan.clock_ns, memory, self.syscall_ns, len(archives)),
             outside,
             str(launch.run_dir),
             str(launch.state_dir),
             stage,
             self.stall_s,
-            START_NS + SETUP_NS + plan.ramp_ns + plan.hold_ns + plan.drain_ns,
+            plan.clock_ns + SETUP_NS + plan.ramp_ns + plan.hold_ns + plan.drain_ns,
         )
 
 
@@ -241,7 +240,7 @@ def is_ours(path: Path) -> bool:
     return MARK in path.read_bytes()
 
 
-def command(binary: Path, memory: int, syscall_ns: int, archives: int) -> tuple[str, ...]:
+def command(binary: Path, start_ns: int, memory: int, syscall_ns: int, archives: int) -> tuple[str, ...]:
     """Returns the kernel's command line: for one plan and cost the same text on every machine, except for
     argv[0].
 
@@ -256,7 +255,7 @@ def command(binary: Path, memory: int, syscall_ns: int, archives: int) -> tuple[
         "initramfs_async=0",
         "norandmaps",
         "time-travel=inf-cpu",
-        f"time-travel-start={START_NS}",
+        f"time-travel-start={start_ns}",
         f"tt-syscall-ns={syscall_ns}",
         "con=null",
         "con0=null,fd:1",
@@ -283,7 +282,7 @@ def supervised(plan: Plan, release: str, memory: int, syscall_ns: int) -> dict[s
         "/vnet/stage/agent", "--scenario",
     ]  # fmt: skip
     kernel: dict[str, Any] = {"kind": "uml", "release": release, "why": "virtual time", "time": "virtual"}
-    kernel |= {"start_ns": START_NS, "syscall_ns": syscall_ns}
+    kernel |= {"start_ns": plan.clock_ns, "syscall_ns": syscall_ns}
     machine = {"cpu": "modelled", "cores": 1, "mhz": CPU_MHZ, "memory_bytes": memory, "kernel": release}
     env = lab_command.environment({}, kernel, machine) | {
         "HOME": "/root",

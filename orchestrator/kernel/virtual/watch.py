@@ -64,8 +64,9 @@ class Watchdog:
         self._asked: Running | None = None
 
     def look(self) -> str | None:
-        """Returns why the guest must be ended; None as long as its clock moves or has not stood still for
-        `stall_s`.
+        """Returns why the guest must be ended: the lab time of its last sample is beyond `until_ns`, or its
+        clock has stood still for `stall_s`. Returns None otherwise, and if less than EVERY_S has passed since
+        the last look.
         """
         now = self._clock()
         if now < self._next:

@@ -178,8 +178,11 @@ def _marked(number: int, share: float) -> bool:
 
 
 def _through(i: Impairment, sent_ns: list[int], size: int, tables: Tables) -> list[int]:
-    """Returns the arrival times (ns) of frames: delayed, then sent one by one at the rate, in slots, as
-    sch_netem.c does.
+    """Returns one arrival time (ns) for each frame of `size` bytes, in sending order: delay, then the rate
+    one by one, then a slot.
+
+    Approximates sch_netem.c without random numbers: evenly spread values replace them, and reordered frames
+    wait for the rate, too.
     """
     transmission = size * 8 * SECOND // i.rate_bps if i.rate_bps else 0
     arrivals: list[int] = []

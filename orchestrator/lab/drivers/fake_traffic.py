@@ -121,8 +121,8 @@ def addresses(plan: Plan) -> Mapping[str, str]:
 
 
 def _times(flow: Flow, schedule: Schedule, end_ns: int) -> list[int]:
-    """Returns the sending times (ns after t0) of a flow: of its sender's schedule those that fall to this
-    flow, each repeated `burst` times.
+    """Returns the sending times (ns after t0) of a flow before `end_ns`: of its sender's schedule those that
+    fall to this flow, each repeated `burst` times; no more once there are MOST_MESSAGES.
     """
     ends_ns = [rate.from_ns for rate in schedule.rates[1:]] + [flow.stop_ns]
     found: list[int] = []

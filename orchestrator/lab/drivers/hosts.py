@@ -408,8 +408,8 @@ def _begin(plan: Plan, host: str, run_dir: Path) -> Message:
 
 
 def _wires(plan: Plan) -> dict[str, dict[str, list[str]]]:
-    """Returns the ends of the links between two nodes that bypass the core namespace, by host and
-    namespace.
+    """Returns the devices at the ends of links between two nodes that bypass the core namespace, by host and
+    namespace, without those in virtual machines.
     """
     found: dict[str, dict[str, list[str]]] = {}
     guests = {node.netns for node in plan.nodes if node.vm is not None}

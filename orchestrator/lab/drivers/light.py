@@ -84,8 +84,9 @@ class LightDriver:
         return self._launcher.call(operations.Hello())
 
     def create(self, nodes: Sequence[Node], core: str | None) -> dict[str, int]:
-        """Creates nodes in batches and returns their pids; while the launcher creates one batch, this process
-        makes the control groups of the next.
+        """Creates the core namespace (if `core` is not None) and the nodes, in batches, and returns the
+        nodes' pids; while the launcher creates one batch, this process makes the control groups of the
+        next.
         """
         self._limits.need(nodes)
         self._nodes |= {n.name: n for n in nodes}
@@ -127,11 +128,15 @@ class LightDriver:
         return etc_hosts.write(self._at.state.directory / "etc", self.known())
 
     def know(self, others: Iterable[Node]) -> None:
-        """Adds nodes of another driver to the names that light nodes resolve, from the next change on."""
+        """Adds nodes of another driver to the names that light nodes resolve, from the next creation or
+        removal of light nodes on.
+        """
         self._others |= {node.name: node for node in others}
 
     def forget(self, others: Iterable[Node]) -> None:
-        """Removes nodes of another driver from the names that light nodes resolve."""
+        """Removes nodes of another driver from the names that light nodes resolve, from the next creation or
+        removal of light nodes on.
+        """
         for node in others:
             self._others.pop(node.name, None)
 

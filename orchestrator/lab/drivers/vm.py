@@ -69,8 +69,8 @@ class VmDriver:
         )
 
     def open(self) -> operations.Greeting:
-        """Starts the light launcher and connects to libvirt; raises LabError for a wrong URI or a missing
-        image.
+        """Starts the launcher of light nodes and connects to libvirt; warns if the machines run without KVM.
+        Raises LabError for a wrong URI, a missing image, or a directory that QEMU's account cannot enter.
         """
         about, state = self._light.open(), self._at.state.directory
         account.insist_on_a_way(self._account, state, "state directory (VNET_STATE_DIR)")
@@ -100,7 +100,7 @@ class VmDriver:
 
     def create(self, nodes: Sequence[Node], core: str | None) -> dict[str, int]:
         """Creates the light nodes, whose pids it returns, and defines the machines, which boot in
-        `configure`.
+        `configure`. Raises LabError if the memory or the disk space for the machines is too small.
         """
         insist_on_memory(nodes)
         storage.insist([n for n in nodes if self._has_disk(n)], storage.of_lab(self._at.state.directory))
@@ -247,11 +247,15 @@ class VmDriver:
             self._light.close()
 
     def snapshot(self, nodes: Sequence[Node], name: str) -> None:
-        """Saves the machines' memory and disks under a name; the machines continue afterwards."""
+        """Saves the machines' memory and disks under a name; the machines continue afterwards. Raises
+        LabError for a light node.
+        """
         self._open_fleet.snapshot([self._machine(n) for n in nodes], name)
 
     def revert(self, nodes: Sequence[Node], name: str) -> None:
-        """Returns the machines to a snapshot."""
+        """Returns the machines to a snapshot and renews the names that they resolve. Raises LabError for a
+        light node.
+        """
         machines = [self._machine(n) for n in nodes]
         self._open_fleet.revert(machines, name)
         self._names.renew(machines)  # nodes may have come and gone since the snapshot

@@ -44,8 +44,9 @@ class Crossing:
 
 
 def measure(loop: Loop, plan: Plan, parts: Mapping[str, HostPart]) -> list[Crossing]:
-    """Measures all pairs of hosts that a tunnel joins; raises LabError if no frame passes, or no
-    full frame.
+    """Measures all pairs of hosts that a tunnel joins, each over one tunnel; raises LabError for a pair
+    between which fewer than LEAST of PROBES small frames return, or fewer than two full frames arrive in a
+    direction.
     """
     pairs = dict(_pairs(plan))
     if not pairs:
@@ -126,7 +127,9 @@ def _rate_bps(train: list[int] | None, size: int) -> int:
 
 
 def as_data(crossings: list[Crossing], clocks: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Returns the crossings for the manifest, each with the error between the two hosts' clocks."""
+    """Returns the crossings for the manifest, each with `clock_error_ns`: the sum of the errors of the two
+    hosts' clocks, where an unknown one counts as 0.
+    """
     return [
         {**asdict(c), "clock_error_ns": sum(int(clocks[n]["error_ns"]) for n in (c.a, c.b) if n in clocks)}
         for c in crossings
@@ -134,7 +137,7 @@ def as_data(crossings: list[Crossing], clocks: Mapping[str, Mapping[str, Any]]) 
 
 
 def below(plan: Plan, crossings: list[Crossing]) -> list[str]:
-    """Returns a text for each link that requests less delay than the underlay adds to its frames."""
+    """Returns a text for each link that requests a delay, but less than the underlay adds to its frames."""
     return [
         f"{name} asks for {asked / 1e6:.3g} ms, and {c.a} - {c.b} adds {c.delay_ns / 1e6:.3g} ms"
         for name, asked, c in _asked(plan, crossings, lambda c: c.delay_ns)
@@ -143,8 +146,8 @@ def below(plan: Plan, crossings: list[Crossing]) -> list[str]:
 
 
 def doubted(plan: Plan, crossings: list[Crossing], clocks: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Returns a text for each link whose requested delay is less than ten times the error between the hosts'
-    clocks.
+    """Returns a text for each link that requests a delay, but less than ten times the error between the
+    clocks of the hosts that its frames cross.
     """
     errors = {(d["a"], d["b"]): int(d["clock_error_ns"]) for d in as_data(crossings, clocks)}
     return [
@@ -158,8 +161,9 @@ def doubted(plan: Plan, crossings: list[Crossing], clocks: Mapping[str, Mapping[
 def _asked(
     plan: Plan, crossings: list[Crossing], worst: Callable[[Crossing], int]
 ) -> Iterator[tuple[str, int, Crossing]]:
-    """Yields each link that requests a delay, that delay, and the crossing with the largest `worst` that its
-    frames may take.
+    """Yields each link that requests a delay and whose frames may cross the underlay, the smaller of the
+    delays of its directions (without 0), and the crossing with the largest `worst` that its frames may
+    take.
     """
     ends = {tunnel.segment: set(tunnel.ends) for tunnel in plan.tunnels}
     for link in plan.links:

@@ -44,7 +44,9 @@ class Rows:
 
 
 class Packets:
-    """Writes a pcap file with each packet's time on the lab's clock. Format: pcap-savefile(5)."""
+    """Writes a pcap file with each packet's time on the lab's clock; `take` raises ValueError if the data
+    is no pcap. Format: pcap-savefile(5).
+    """
 
     def __init__(self, path: Path, to_lab: ToLab) -> None:
         self._to_lab = to_lab
@@ -95,8 +97,9 @@ def fetched(path: str, take: Callable[[bytes], None]) -> Fetched:
 
 
 def taker(run_dir: Path, name: str, host: str, to_lab: ToLab) -> Callable[[bytes], None]:
-    """Returns the function that stores a file of a host's run directory: rows of samples are merged, other
-    files are stored as they are.
+    """Returns the function that stores a file of a host's run directory: it appends rows of samples to the
+    lab's file of that name, the machine's samples to raw/host.HOST.csv, both with times on the lab's clock;
+    logs to the file of the same name; and any other file to raw/hosts/HOST.
     """
     top, _, last = name.rpartition("/")
     if top == "raw" and last in SAMPLES:

@@ -114,7 +114,9 @@ class HostCapture:
         self._loop, self._part, self._name, self._run_dir, self._file = loop, part, name, run_dir, file
 
     def stop(self) -> dict[str, int]:
-        """Ends the capture, fetches its file, and returns its counts of packets and drops."""
+        """Ends the capture, fetches its file, with the packets' times on the lab's clock, and returns its
+        counts of packets and drops. Raises LabError.
+        """
         answer = ask_all(self._loop, "capture-stop", {self._part: {"name": self._name}}, CAPTURE_STOP_NS)
         packets = files.Packets(self._file, self._part.clock.to_lab)
         try:

@@ -93,8 +93,9 @@ class Part:
         self._beats = self.loop.every(round(silence_s / BEATS * SECOND), self._beat)
 
     def claim(self, lab: str, run_dir: str) -> Path:
-        """Claims the lab's name on this host and returns its run directory here; raises LabError if the name
-        is taken.
+        """Claims the lab's name on this host: makes the run directory in HOME and records the claim there;
+        returns the directory. `run_dir` is its path at the lab process. Raises LabError if a namespace or
+        control group of that name exists.
         """
         groups = cgroup.lab_groups(cgroup.this_machine(), lab)
         if there := [*map(str, namespaces.of(lab)), *map(str, groups)]:
@@ -153,7 +154,9 @@ class Part:
         return line.replace(here, home) if back else line.replace(home, here)
 
     def _remove(self) -> list[str]:
-        """Removes what the driver left, found by the lab's name, and HOME; returns the errors."""
+        """Removes everything that the driver left, found by the lab's name, and then HOME, which stays after
+        errors; returns the errors.
+        """
         claim, errors = self.home / CLAIM, list[str]()
         if claim.exists():
             lab = json.loads(claim.read_text())["lab"]
@@ -186,7 +189,9 @@ def _destroy(lab: str, home: Path) -> list[str]:
 
 
 def down(home: Path) -> int:
-    """Ends a part that still runs, then removes what it left; returns 1 if something could not be removed."""
+    """Ends a part that still runs, by SIGTERM, and waits up to END_S for it; then removes everything that it
+    left, and HOME. Returns 1, and prints the errors, if something could not be removed.
+    """
     claim = home / CLAIM
     if claim.exists():
         told: dict[str, Any] = json.loads(claim.read_text())

@@ -1,4 +1,4 @@
-"""Checks links: valid ends, no bridge loop, no two links between the same ends."""
+"""Checks links: ends, directions, keys that fit the ends, duplicates, loops, names."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from .report import Report
 
 
 def check(report: Report) -> None:
-    """Checks ends, directions, duplicates, loops, and link names that would be equal after expansion."""
+    """Checks each link's ends, directions and keys, second links between the same ends, loops of segments
+    without `stp`, and names that after expansion equal another link's or a segment's.
+    """
     seen: dict[tuple[str, str], str] = {}
     for name, link in report.model.links.items():
         path = ("links", name, "between")

@@ -1,8 +1,8 @@
 //! Encodes and decodes the probe frame: probe, number, sending time, and a checksum over the whole frame.
 
 pub const ETHERTYPE: u16 = 0x88b5;
-/// Destination of probe frames: the nearest-bridge group address (802.1Q table 8-1), which bridges never
-/// forward.
+/// Destination of probe frames: the nearest-bridge group address (802.1Q table 8-1), which bridges do not
+/// forward, except vNET's own bridge in a guest (`group_fwd_mask` bit 14).
 pub const DESTINATION: [u8; 6] = [0x01, 0x80, 0xc2, 0x00, 0x00, 0x0e];
 const SOURCE: [u8; 6] = [0x02, 0, 0, 0, 0, 1];
 const HEADER: usize = 14;

@@ -17,10 +17,10 @@ ENVIRONMENT = {"PATH": "/usr/bin:/bin", "PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-
 
 
 def compiled(entries: Iterable[Entry], interpreter: str, kept: Path) -> list[Entry]:
-    """Returns the bytecode files for the __pycache__ of all `.py` entries. kept: directory that keeps them
-    for later roots.
+    """Returns entries in __pycache__ with the bytecode of all `.py` entries that have a source file, as the
+    Python `interpreter` compiles it. kept: directory that keeps the bytecode for later roots.
 
-    Leaves out files that do not compile.
+    Leaves out files that do not compile. Raises KernelError if the interpreter fails.
     """
     files = [entry for entry in entries if entry.path.endswith(".py")]
     if not files:

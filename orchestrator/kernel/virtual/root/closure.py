@@ -81,7 +81,8 @@ class _Closing:
 
     def package(self, name: str, chosen: bool = True) -> None:
         """Adds an installed package with its dependencies, and for a chosen development package also the
-        recommended ones. Does nothing if no installed package satisfies the name.
+        recommended ones. Does nothing if no installed package satisfies the name, or if that is one of
+        INSTALLERS.
         """
         satisfied = self._db.satisfied_by((name,))
         if satisfied is None or satisfied in self.closure.packages or satisfied in INSTALLERS:
@@ -171,8 +172,10 @@ class _Closing:
         self._take(Wanted(place, "program", key, must=True))
 
     def _program(self, one: Wanted) -> None:
-        """Adds a program by its path; raises Unclosed if it cannot run. Without `one.must` (the lab may never
-        start it), skips a missing one.
+        """Adds a program by its path; raises Unclosed if it cannot run, or is of a Python environment that
+        the topology does not name. Skips a path of the lab's own (below /proc, /sys, /dev), a missing one
+        below /run, /tmp and /var/tmp, and, without `one.must` (the lab may never start it), one that cannot
+        run.
         """
         made = _below(one.name, FRESH) and not present(self._db.real(one.name))  # by the lab
         why = self._places.fault(one.name)
@@ -244,8 +247,8 @@ class _Closing:
 
     def _is_named(self, one: Wanted) -> bool:
         """Returns whether to add a path: it exists, the lab does not make it itself, and, without `one.must`,
-        it is a package's or a readable file outside system directories. Raises Unclosed for a top directory
-        such as /etc.
+        it is a package's, or a file that everybody can read, outside system directories (/usr/local is none)
+        and without a dotted part. Raises Unclosed for a top directory such as /etc with `one.must`.
         """
         if one.name in ("/", "/usr", "/etc", "/var", "/opt") and one.must:
             rule = "holds what is no input of a run in virtual time"

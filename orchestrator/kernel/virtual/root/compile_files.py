@@ -13,7 +13,9 @@ from pathlib import Path
 
 
 def compile_one(source: str, target: str, shown: str) -> None:
-    """Compiles a file without a check of the source's time, because an archive does not keep that."""
+    """Compiles `source` into the bytecode file `target`, with `shown` as the path in tracebacks, and
+    without a check of the source's time, which an archive does not keep. Raises PyCompileError.
+    """
     mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
     py_compile.compile(source, f"{target}.{os.getpid()}", shown, doraise=True, invalidation_mode=mode)
     Path(f"{target}.{os.getpid()}").replace(target)

@@ -95,7 +95,9 @@ class Database:
         return found
 
     def satisfied_by(self, names: tuple[str, ...]) -> str | None:
-        """Returns the installed package that satisfies one dependency; None if none does."""
+        """Returns the installed package that satisfies one dependency: of the first name that is installed or
+        provided, that package, or of its providers the one of highest priority. None if none does.
+        """
         for name in names:
             if name in self.packages:
                 return name

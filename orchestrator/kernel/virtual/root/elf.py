@@ -14,7 +14,7 @@ _DT_NEEDED, _DT_STRTAB, _DT_RPATH, _DT_RUNPATH = 1, 5, 15, 29
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What a file needs to start.
+    """The needs of a file for its start.
 
     interpreter: words after `#!`, or the loader's path; libraries: names; searched: directories that the file
     itself names for them; elf: whether it is a program or library of machine code.

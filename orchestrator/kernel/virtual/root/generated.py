@@ -144,8 +144,8 @@ def merged(database: Database) -> list[Entry]:
 
 
 def alternatives(database: Database, there: Mapping[str, Entry]) -> Iterator[Entry]:
-    """Yields the links of each alternative of which a program is in the root: to the one of
-    highest priority.
+    """Yields the links of each alternative of which a program is in the root `there`: to the program of
+    highest priority among those in the root.
     """
     for one in database.alternatives.values():
         choices = sorted(one.choices, key=lambda choice: (-choice[1], choice[0]))

@@ -62,8 +62,9 @@ class Kept:
         self._write(f"{asked}.json", lambda to: to.write(json.dumps(asdict(root)).encode()))
 
     def archive(self, name: str, write: Callable[[BinaryIO], object]) -> Path:
-        """Returns the archive of that name, written by `write` if missing; a new one removes the least
-        recently used beyond MOST, except those used within the last hour.
+        """Returns the archive of that name, written by `write` if missing. A new one removes the least
+        recently used archives beyond MOST, and request files beyond ten times as many, except those used
+        within the last hour.
         """
         path = self.directory / name
         if not path.exists():

@@ -24,7 +24,9 @@ CODE, IMAGES = "vnet/code", "vnet/images"  # in the guest
 
 
 def code_archive(code: Path, project: Path, kept: Kept) -> Path:
-    """Returns the archive of vNET's code as it is now, with its bytecode and pyproject.toml."""
+    """Returns the archive of vNET's code as it is now: the files of PACKAGES with one of SUFFIXES, their
+    bytecode, and pyproject.toml. Makes it if the cache does not have it.
+    """
     files = [path for package in PACKAGES for path in sorted((code / package).rglob("*")) if _is_code(path)]
     name = _name(files, interpreter())
 

@@ -32,7 +32,9 @@ class Source:
 
 
 def of_packages(database: Database, closure: Closure) -> list[Source]:
-    """Returns the sources of all packages of a closure, by name."""
+    """Returns the sources of all packages of a closure, sorted by name, without documentation and
+    translations (LEFT_OUT) and without files that not every user can read.
+    """
     found = []
     for name in sorted(closure.packages):
         entries = tuple(_of_package(database, name, closure))
@@ -43,7 +45,8 @@ def of_packages(database: Database, closure: Closure) -> list[Source]:
 
 
 def of_paths(database: Database, closure: Closure, passed_over: str = "", library: str = "") -> list[Source]:
-    """Returns the sources of all named paths outside of packages; raises Unclosed for unreadable ones.
+    """Returns the sources of all named paths outside of packages, sorted by path, without __pycache__
+    directories; raises Unclosed for unreadable ones.
 
     passed_over: a path to skip; library: the library of the lab process's Python, of which BESIDE is left
     out.
@@ -92,7 +95,9 @@ def _hidden(database: Database, path: str) -> bool:
 
 
 def _of_path(database: Database, path: str, passed_over: tuple[str, ...]) -> Iterator[Entry]:
-    """Yields the entry of a path that the topology names and, for a directory, of everything below it."""
+    """Yields the entry of a path that the topology names and, for a directory, of everything below it except
+    directories whose name is in `passed_over`.
+    """
     real = database.real(path)
     first = _entry(real, path.lstrip("/"), named=True)
     if first is not None:
@@ -109,10 +114,10 @@ def _of_path(database: Database, path: str, passed_over: tuple[str, ...]) -> Ite
 
 
 def _entry(real: Path, place: str, named: bool = False) -> Entry | None:
-    """Returns the entry of one path; None if it does not exist, is not readable for everybody, or is neither
-    file, directory nor link.
+    """Returns the entry of one path; None if it does not exist, is a file that not everybody can read, or is
+    neither file, directory nor link.
 
-    named: the topology names the path, so it is included whatever its mode is.
+    named: the topology names the path, so a file is included whatever its mode is.
     """
     if not present(real):
         return None

@@ -24,7 +24,8 @@ pub struct Settings {
     /// Delay before a reconnection; 0: no reconnection.
     pub reconnect_ns: i64,
     pub queue: usize,
-    /// The most unanswered requests.
+    /// The most messages of one link that are in its output or, as requests, unanswered; `usize::MAX`: no
+    /// limit.
     pub inflight: usize,
 }
 
