@@ -27,10 +27,10 @@ def check_tls(report: Checks, path: Path, tls: Tls) -> None:
         elif f"{label}-----" not in file.text:
             rule = f"holds no {label.lower()} in PEM"
             report.add((*path, name), str(file), rule, f"name a file with -----BEGIN {label}-----")
-    name = tls.server_name if isinstance(tls, ClientTls) else None
-    if name is not None and not _HOST.fullmatch(name) and not _is_address(name):
+    server = tls.server_name if isinstance(tls, ClientTls) else None
+    if server is not None and not _HOST.fullmatch(server) and not _is_address(server):
         rule = "is neither a host's name nor an IP address"
-        report.add((*path, "server_name"), name, rule, "write for example broker.example")
+        report.add((*path, "server_name"), server, rule, "write for example broker.example")
 
 
 def _is_address(text: str) -> bool:
