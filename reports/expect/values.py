@@ -36,6 +36,8 @@ MAKERS: dict[str, tuple[Make, ...]] = {
     "received": (load_metrics, group_metrics),
     "sent": (load_metrics, group_metrics),
 }
+# Times of messages, and what did not happen to a message without one.
+TIMES_OF = {"latency": "messages arrived", "round_trip": "requests was answered"}
 # Counts of messages that say nothing where none was sent.
 OF_SENT = tuple(f"messages_{fate}" for fate in ("lost", "duplicated", "reordered", "late", "unanswered"))
 
@@ -74,18 +76,45 @@ def values(
         metrics = [found for make in makers for found in make(run)]
     wanted = {**one.of, **({"event": one.after} if of_event and one.after else {})}
     found = [m for m in metrics if m.name == name_of(one) and m.unit == one.unit and fits(m.of, wanted)]
-    if not found:
+    unheard = _unheard(run, one, wanted)
+    if not found and not unheard:
         return f"no {one.name} was measured"
     if name_of(one) != one.name and "direction" not in one.of:  # throughput: of the busier direction
         busier = max(found, key=lambda m: m.value)
         return [replace(_value(run, busier, intervals), of=one.of["link"])]
     silent = {m.of for m in metrics if m.name == "messages_sent" and not m.value}
-    return [_none(m) if m.name in OF_SENT and m.of in silent else _value(run, m, intervals) for m in found]
+    known = [_none(m) if m.name in OF_SENT and m.of in silent else _value(run, m, intervals) for m in found]
+    return known + unheard
 
 
 def _none(m: Metric) -> Value:
     """A count that says nothing, because its class sent no message."""
     return Value(m.of.words, m.value, None, None, m.unit, False, 0, "no message was sent")
+
+
+def _unheard(run: Run, one: Expectation, wanted: dict[str, str]) -> list[Value]:
+    """A value without an interval for each class of which no message arrived: it has no latency, and must not
+    meet a bound by that.
+    """
+    what, table = one.name.rpartition("_")[0], held_messages(run)
+    if what not in TIMES_OF or table is None:
+        return []
+    return [
+        Value(of.words, math.nan, None, None, one.unit, False, 0, why)
+        for of, rows in by_guarantee(table)
+        if fits(of, wanted) and (why := unheard(rows, what))
+    ]
+
+
+def unheard(rows: pl.DataFrame, what: str) -> str:
+    """Says that none of the messages of a class arrived, or none of its requests was answered; empty if one
+    was, or if the class has no such time.
+    """
+    asked = pl.col("pattern") == "request"
+    due = rows.filter(pl.col("receiver").is_not_null() & (asked if what == "round_trip" else ~asked))
+    if due.is_empty() or due.get_column(f"{what}_ns").count():
+        return ""
+    return f"none of {due.height:,} {TIMES_OF[what]}"
 
 
 def name_of(one: Expectation) -> str:
@@ -115,7 +144,7 @@ def _value(run: Run, m: Metric, intervals: bool) -> Value:
 def _of_messages(m: Metric) -> float | None:
     """The quantile of a latency or round trip, 0 for its mean; None of other metrics."""
     name, _, last = m.name.rpartition("_")
-    if name not in ("latency", "round_trip") or m.of.traffic_class is None:
+    if name not in TIMES_OF or m.of.traffic_class is None:
         return None
     return 0.0 if last == "mean" else PERCENTILES.get(last)
 

@@ -265,6 +265,10 @@ def test_where_nothing_was_sent_nothing_is_lost_or_kept(tmp_path: Path) -> None:
     run = altered(directory, sent_ns=none, received_ns=none, latency_ns=none)
     count = {"name": "messages_lost", "unit": "messages", "bounds": Bounds(at_most=0)}
     assert judgement(run, **count) == ("cannot tell", "no message was sent")
+    several = judge.of_repetitions(
+        [run, replace(run, repetition=2)], Expectation("x", "metric", of=OF, **count)
+    )
+    assert several.verdict == "cannot tell" and "no message was sent" in several.reason
     assert verdict(run, subject="delivered", name="exactly-once") == "cannot tell"
     assert verdict(run, **count | {"name": "messages_received", "bounds": Bounds(at_least=1)}) == "fails"
 
@@ -282,6 +286,38 @@ def test_an_interval_without_messages_is_no_good_one(tmp_path: Path) -> None:
     assert word == "cannot tell" and "of 10 intervals has a latency" in reason
     assert verdict(run, **latency, bounds=Bounds(below=10**6), every_ns=10**10) == "holds"
     assert verdict(run, **latency, bounds=Bounds(below=0.001)) == "fails"
+
+
+def test_a_class_that_lost_everything_has_no_good_latency(tmp_path: Path) -> None:
+    """The other class is within the bound, and that says nothing of this one."""
+    directory = write_run(tmp_path / "run", Shape(clients=3, ramp_s=3, hold_s=20))
+    gone = pl.int_range(pl.len()) % 2 == 0
+    columns = {
+        c: pl.when(gone).then(None).otherwise(pl.col(c)).alias(c) for c in ("received_ns", "latency_ns")
+    }
+    run = altered(directory, **{"class": pl.when(gone).then(pl.lit("dead")).otherwise("class")}, **columns)
+    latency = {"name": "latency_p50", "unit": "ms", "bounds": Bounds(below=10**6)}
+    assert verdict(run, **latency) == "holds"
+    for mode in ("value", "always", "eventually"):
+        word, reason = judgement(run, **latency, mode=mode, of={})
+        assert word == "cannot tell" and "none of" in reason and "messages arrived" in reason, mode
+    assert verdict(run, **latency | {"bounds": Bounds(below=0.001)}, of={}) == "fails"
+    several = judge.of_repetitions([run, replace(run, repetition=2)], Expectation("x", "metric", **latency))
+    assert several.verdict == "cannot tell" and "none of" in several.reason
+
+
+def test_nodes_without_samples_are_not_within_a_bound(run: Cell) -> None:
+    table = run.run.table("nodes")
+    assert table is not None
+    node = table.get_column("node")[0]
+    hold = run.run.read_manifest()["phases"]["hold"]
+    dead = (pl.col("node") == node) & (pl.col("t_ns") > hold[0])
+    tables = {**run.run.tables, "nodes": table.filter(~dead)}
+    cut = replace(run, run=replace(run.run, tables=tables))
+    cpu = {"name": "cpu", "unit": "% of a core", "of": {}, "mode": "always", "bounds": Bounds(below=10**6)}
+    assert verdict(run, **cpu) == "holds"
+    word, reason = judgement(cut, **cpu)
+    assert word == "cannot tell" and "no sample for" in reason
 
 
 def test_a_run_that_did_not_end_cannot_tell(tmp_path: Path) -> None:
@@ -320,7 +356,7 @@ def test_everybody_says_the_same(
     page = report(run).read_text()
     assert f'<p class="banner {banner}"><strong>{first}</strong>' in page
     assert page.index('id="expect"') < page.index('id="trust"'), "the answer comes first"
-    assert expectations(run)[0][0] == first
+    assert expectations(judged.summary(run))[0][0] == first
     assert judged_status(run, suspect=False, strict=False) == status
     assert judged_status(run, suspect=True, strict=True) == 5
     written = [
@@ -341,7 +377,7 @@ def test_everybody_says_the_same(
 def test_a_run_without_expectations_says_nothing_of_them(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", Shape(clients=3, ramp_s=3, hold_s=8))
     assert 'id="expect"' not in report(run).read_text()
-    assert expectations(run) == [] and judged_status(run, suspect=False, strict=False) == 0
+    assert expectations(judged.summary(run)) == [] and judged_status(run, suspect=False, strict=False) == 0
 
 
 def test_a_campaign_is_judged_over_its_seeds(tmp_path: Path) -> None:
