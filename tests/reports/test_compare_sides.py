@@ -130,10 +130,13 @@ def test_a_newer_and_a_damaged_baseline_are_refused(tmp_path: Path) -> None:
         CompareError, match=f"of format {FORMAT + 1}, and this version of vnet reads format {FORMAT}"
     ):
         read_side("A", file)
+    save(studies()[0], file)
+    assert read_baseline("A", file).samples, "saving again is the remedy that the error names"
     content["samples"][0]["values"].pop()
     file.write_text(json.dumps(content))
     with pytest.raises(CompareError, match="is damaged"):
         read_side("A", file)
+    save(studies()[0], file)
     file.write_text(json.dumps({MARK: FORMAT, "figures": [], "samples": []}))
     with pytest.raises(CompareError, match="has no samples"):
         read_side("A", file)
