@@ -166,6 +166,32 @@ def test_a_limit_is_judged_by_the_whole_interval(text: str, changes: tuple[float
     assert found.verdict == verdict
 
 
+def test_an_increase_from_zero_is_beyond_every_limit() -> None:
+    lost, few = ("messages_lost", "control"), ("messages_duplicated", "control")
+    a = side("A", [sample(seed, {lost: 0.0, few: 0.0, P99: 10.0 + seed}) for seed in range(4)])
+    b = side("B", [sample(seed, {lost: 900.0 + seed, few: 1.0, P99: 11.0}) for seed in range(4)])
+    limits = [
+        condition.parse(text)
+        for text in ("messages_lost > +10 %", "messages_lost < -10 %", "messages_duplicated > 10 %")
+    ]
+    found = condition.judge(limits, compare([a, b]))
+    assert [one.verdict for one in found] == [FAILS, HOLDS, CANNOT_TELL]
+    assert "messages lost of control: zero in A, and in B more by " in found[0].reason
+
+
+def test_a_limit_is_not_kept_by_a_figure_that_one_side_lacks() -> None:
+    """The class video lost all its messages in B, so it has no latency there."""
+    video = ("latency_p99", "video")
+    a = side("A", [sample(seed, {P99: 10.0 + seed, video: 9.0 + seed}) for seed in range(4)])
+    b = side("B", [sample(seed, {P99: 10.01 + seed}) for seed in range(4)])
+    whole, one = (condition.parse(f"latency_p99{of} > +10 %") for of in ("", "[class=video]"))
+    assert [found.verdict for found in condition.judge([whole], compare([a, b]))] == [HOLDS, CANNOT_TELL]
+    (found,) = condition.judge([one], compare([a, b]))
+    assert (found.verdict, found.reason) == (
+        CANNOT_TELL, "latency p99 of video: no interval (only A measured it)",
+    )  # fmt: skip
+
+
 def test_several_limits_hold_together() -> None:
     """Each further one widens the intervals: here one limit fails by itself, and not among thirty."""
     alone, found = condition.parse("latency_p99 > +1 %"), with_changes(0.04, 0.05, 0.06)
