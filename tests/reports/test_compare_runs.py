@@ -276,7 +276,7 @@ def test_times_of_zero_have_no_ratio() -> None:
     for _ in range(2):
         table = correlated(rng).cell.run.table("messages")  # type: ignore[union-attr]  # a cell is there
         assert table is not None
-        zero = pl.Series((rng.random(table.height) < 0.499).tolist())
+        zero = pl.Series((rng.permutation(table.height) < 0.49 * table.height).tolist())
         table = table.with_columns(latency_ns=pl.when(zero).then(0).otherwise("latency_ns"))
         run = run_of(manifest={"t0_ns": T0, "phases": {"hold": [T0, T0 + 60 * S]}}, messages=table)
         sides.append(Sample("made", {}, "1", "the same", {}, {}, cell=Cell(run, [], "", {}, "")))
