@@ -1,11 +1,12 @@
-"""Reads conditions on relative differences, such as `latency_p99[class=control] > +10 %`, and judges them."""
+"""Judges conditions on relative differences, such as `latency_p99[class=control] > +10 %`."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from contract.verdict import FAILS, HOLDS, OPEN, Verdict
 from reports.compare.comparison import FALSE_ALARM, Comparison, Row
@@ -17,10 +18,8 @@ from reports.metrics.metric import OF
 from reports.numbers import plain
 
 FORM = "METRIC[class=NAME] > +10 %"
-TEXT = re.compile(
-    r"\s*(?P<name>[a-z][\w.]*)\s*(?:\[(?P<subject>[^\]]*)\])?\s*(?P<sign>[<>])\s*"
-    r"(?P<number>[+-]?\d+(?:\.\d+)?)\s*%\s*"
-)
+SIGNS = ("above", "below")
+PERCENTAGE = re.compile(r"([+-]?\d+(?:\.\d+)?)\s*%")
 NAMES = {"class": "traffic_class", **{field: field for field in OF}}
 
 
@@ -51,22 +50,21 @@ class Outcome:
     reason: str
 
 
-def parse(text: str) -> Limit:
-    """The limit that a text states; CompareError if it is no condition."""
-    found = TEXT.fullmatch(text)
-    if found is None:
-        raise CompareError(f"--fail-if {text!r}: is no condition; write it as '{FORM}'")
-    subject = tuple(_part(text, part) for part in (found["subject"] or "").split(",") if part.strip())
-    return Limit(text.strip(), found["name"], subject, found["sign"] == ">", float(found["number"]) / 100)
+def limit(text: str, stated: Mapping[str, Any]) -> Limit:
+    """The limit that a condition states, given as the mapping that its text stands for in a topology file.
 
-
-def _part(text: str, part: str) -> tuple[str, str]:
-    name, equals, value = (word.strip() for word in part.partition("="))
-    if not equals or not value:
-        raise CompareError(f"--fail-if {text!r}: {part.strip()!r} names no subject; write it as class=NAME")
-    if name not in NAMES:
-        raise CompareError(f"--fail-if {text!r}: no subject is called {name!r}; {near(name, NAMES)}")
-    return NAMES[name], value
+    CompareError if it is not a percentage of one figure.
+    """
+    signs = [sign for sign in SIGNS if sign in stated]
+    found = PERCENTAGE.fullmatch(str(stated[signs[0]])) if len(signs) == 1 else None
+    if found is None or "metric" not in stated:
+        raise CompareError(f"--fail-if {text!r}: is no limit of a difference; write it as '{FORM}'")
+    subject = [(key, value) for key, value in stated.items() if key not in ("metric", *signs)]
+    for key, _ in subject:
+        if key not in NAMES:
+            raise CompareError(f"--fail-if {text!r}: no subject is called {key!r}; {near(key, NAMES)}")
+    named = tuple((NAMES[key], str(value)) for key, value in subject)
+    return Limit(text.strip(), stated["metric"], named, signs[0] == "above", float(found[1]) / 100)
 
 
 def judge(limits: Sequence[Limit], one: Comparison) -> list[Outcome]:
