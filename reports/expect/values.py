@@ -15,7 +15,7 @@ from reports.expect import bootstrap
 from reports.expect.span import narrowed, span_of
 from reports.metrics.groups import group_metrics
 from reports.metrics.interruptions import TIMES, interruption_metrics
-from reports.metrics.links import link_metrics
+from reports.metrics.links import MOST, link_metrics
 from reports.metrics.load import load_metrics
 from reports.metrics.messages import by_guarantee, held_messages, latency_metrics, message_metrics
 from reports.metrics.metric import Metric, Of
@@ -24,13 +24,20 @@ from reports.metrics.summary import summarise
 from reports.rundir import Run
 
 Make = Callable[[Run], list[Metric]]
+
+
+def _every_link(run: Run) -> list[Metric]:
+    """The metrics of all links, also of those that summary.json leaves out."""
+    return link_metrics(run, None)
+
+
 # First words of names: what computes these metrics, so that a narrowed run need not compute all.
 MAKERS: dict[str, tuple[Make, ...]] = {
     "latency": (latency_metrics,),
     "round": (latency_metrics,),
     "messages": (message_metrics,),
-    "link": (link_metrics,),
-    "queue": (link_metrics,),
+    "link": (_every_link,),
+    "queue": (_every_link,),
     "cpu": (load_metrics, group_metrics),
     "memory": (load_metrics, group_metrics),
     "received": (load_metrics, group_metrics),
@@ -74,6 +81,8 @@ def values(
         run = narrowed(run, span)
         makers = MAKERS.get(name_of(one).split("_")[0], (summarise,))
         metrics = [found for make in makers for found in make(run)]
+    elif "link" in METRICS[name_of(one)].of and len({m.of.link for m in metrics if m.of.link}) >= MOST:
+        metrics = _every_link(run)
     wanted = {**one.of, **({"event": one.after} if of_event and one.after else {})}
     found = [m for m in metrics if m.name == name_of(one) and m.unit == one.unit and fits(m.of, wanted)]
     unheard = _unheard(run, one, wanted)
@@ -178,6 +187,9 @@ def _recoveries(run: Run, one: Expectation) -> list[Value] | str:
             named.get(name) for name in ("interruption", "interruption_before", "interruption_until")
         )
         if pause is None:
+            if named["interruption_lost"].value:  # and no arrival after which they were missed
+                why = "messages were lost, and none arrived around the event"
+                found.append(Value(of.words, math.nan, None, None, "s", False, 0, why))
             continue
         lasts = usual is None or pause.value > TIMES * usual.value
         seconds = until.value if until else math.inf if lasts else 0.0

@@ -24,6 +24,7 @@ from reports.cell import Cell
 from reports.expect import bootstrap, judge
 from reports.expect.values import Value
 from reports.junit import junit
+from reports.metrics.links import link_metrics
 from reports.report import report
 from reports.study import study_of_campaign, study_of_run
 
@@ -318,6 +319,36 @@ def test_nodes_without_samples_are_not_within_a_bound(run: Cell) -> None:
     assert verdict(run, **cpu) == "holds"
     word, reason = judgement(cut, **cpu)
     assert word == "cannot tell" and "no sample for" in reason
+
+
+def test_a_link_that_carried_little_is_judged_too(run: Cell) -> None:
+    """summary.json has the twelve busiest links; here the quietest of fourteen drops packets."""
+    table = run.run.table("links")
+    assert table is not None
+    growing = pl.int_range(pl.len()).over("direction") * 5
+    table = table.with_columns(packets=growing, dropped=pl.lit(0, pl.Int64))
+    quiet = {"link": pl.lit("quiet"), "bps": pl.col("bps") * 0, "dropped": growing}
+    copies = [table, *(table.with_columns(link=pl.lit(f"copy{k}")) for k in range(12))]
+    many = pl.concat([*copies, table.with_columns(**quiet)], how="vertical_relaxed")
+    changed = replace(run.run, tables={**run.run.tables, "links": many})
+    cell = replace(run, run=changed, metrics=link_metrics(changed))
+    dropped = {"name": "link_dropped", "unit": "packets", "bounds": Bounds(at_most=0)}
+    assert "quiet" not in {m.of.link for m in cell.metrics}
+    assert judgement(cell, **dropped, of={"link": "copy1"}) [0] == "holds"
+    for of in ({"link": "quiet"}, {}):
+        assert verdict(cell, **dropped, of=of) == "fails"
+    assert verdict(cell, **dropped, of={}, after=DOWN) == "fails"
+
+
+def test_a_class_of_which_nothing_arrived_has_not_recovered(tmp_path: Path) -> None:
+    directory = write_run(tmp_path / "run", Shape(clients=3, ramp_s=3, hold_s=30))
+    none = pl.lit(None, pl.Int64)
+    run = altered(directory, received_ns=none, latency_ns=none)
+    labels = {event.label for event in run.run.plan.events}
+    recovery = {"name": "recovery", "unit": "s", "bounds": Bounds(below=99)}
+    words = [judgement(run, **recovery, after=label) for label in labels]
+    assert {word for word, _ in words} == {"cannot tell"}
+    assert any("messages were lost, and none arrived" in reason for _, reason in words)
 
 
 def test_a_run_that_did_not_end_cannot_tell(tmp_path: Path) -> None:
