@@ -102,7 +102,9 @@ def negated(data: dict[str, Any]) -> dict[str, Any]:
     """
     bounds = [key for key in OPPOSITE if key in data]
     if "metric" not in data or len(bounds) != 1 or {"always", "eventually", "never"} & data.keys():
-        raise units.UnitError("--fail-if has one bound on a metric", EXAMPLE)
+        raise units.UnitError(
+            "is not one bound on a metric", 'write for example "latency_p99[class=control] > 500 ms"'
+        )
     (bound,) = bounds
     kept = {key: value for key, value in data.items() if key != bound}
     return kept | {OPPOSITE[bound]: data[bound]}

@@ -120,8 +120,8 @@ def _said(value: Value, word: Verdict) -> str:
         return f"{text}; a longer hold would tell"
     low, high = ("unknown" if border is None else plain(border) for border in (value.low, value.high))
     text = f"{_amount(value)} (95 %: {low} to {high}; {value.method}; n = {value.n:,})"
-    more = "messages in each repetition" if UNBOUNDED in value.method else "messages or repetitions"
-    return f"{text}; more {more} would tell" if word == OPEN else text
+    more = "a longer hold" if UNBOUNDED in value.method else "a longer hold or more repetitions"
+    return f"{text}; {more} would tell" if word == OPEN else text
 
 
 def _amount(value: Value) -> str:

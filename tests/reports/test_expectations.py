@@ -63,7 +63,7 @@ def test_a_percentile_is_judged_by_its_interval(run: Cell) -> None:
     assert verdict(run, **latency, bounds=Bounds(below=10 * at)) == "holds"
     assert verdict(run, **latency, bounds=Bounds(below=at / 10)) == "fails"
     word, reason = judgement(run, **latency, bounds=Bounds(below=at * 1.0001))
-    assert word == "cannot tell" and "more messages or repetitions would tell" in reason
+    assert word == "cannot tell" and "a longer hold or more repetitions would tell" in reason
 
 
 @pytest.mark.parametrize(
