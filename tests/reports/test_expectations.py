@@ -334,7 +334,7 @@ def test_a_link_that_carried_little_is_judged_too(run: Cell) -> None:
     cell = replace(run, run=changed, metrics=link_metrics(changed))
     dropped = {"name": "link_dropped", "unit": "packets", "bounds": Bounds(at_most=0)}
     assert "quiet" not in {m.of.link for m in cell.metrics}
-    assert judgement(cell, **dropped, of={"link": "copy1"}) [0] == "holds"
+    assert verdict(cell, **dropped, of={"link": "copy1"}) == "holds"
     for of in ({"link": "quiet"}, {}):
         assert verdict(cell, **dropped, of=of) == "fails"
     assert verdict(cell, **dropped, of={}, after=DOWN) == "fails"
