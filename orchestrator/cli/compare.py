@@ -15,7 +15,7 @@ from orchestrator.cli.quantities import SHARE
 
 if TYPE_CHECKING:
     from reports.compare.comparison import Comparison
-    from reports.compare.condition import Outcome
+    from reports.compare.condition import Limit, Outcome
     from reports.compare.side import Side
 
 PLACE = Path("results") / "compare"
@@ -58,13 +58,13 @@ def compare_command(
     """
     from reports.compare import page
     from reports.compare.comparison import compare
-    from reports.compare.condition import judge, parse
+    from reports.compare.condition import judge
     from reports.compare.side import letters
 
     if len(sides) < 2:
         raise CliError("compare: one side has nothing to be compared with; name two or more", USAGE)
     with _refusals():
-        limits, place = [parse(text) for text in conditions], out or _place(sides)
+        limits, place = [limit(text) for text in conditions], out or _place(sides)
         page.insist_on_page(place)
         named = zip(letters(len(sides)), sides, strict=True)
         read = [_read(letter, path) for letter, path in named]
@@ -76,6 +76,19 @@ def compare_command(
     else:
         _say(found, outcomes, written)
     return _status(found, outcomes, strict)
+
+
+def limit(text: str) -> Limit:
+    """The limit of a `--fail-if`, in the grammar of expectations; CompareError if it is none."""
+    from orchestrator.language import condition, units
+    from reports.compare.condition import FORM
+    from reports.compare.condition import limit as stated
+    from reports.compare.errors import CompareError
+
+    try:
+        return stated(text, condition.mapping(text))
+    except units.UnitError as error:
+        raise CompareError(f"--fail-if {text!r}: {error.rule}; write it as '{FORM}'") from error
 
 
 @contextmanager

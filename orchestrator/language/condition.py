@@ -44,10 +44,13 @@ def mapping(text: str) -> dict[str, Any]:
     within = modes.pop("within", None)
     if within is not None and "eventually" not in modes:
         raise units.UnitError("`within` belongs to `eventually`", 'write "eventually within 20 s"')
+    whole = bounds | ({} if within is None else {"within": within})
     for mode, pattern in modes.items():
-        inside = pattern if pattern is not None else bounds or (None if within is None else {})
-        data[mode] = {**inside, "within": within} if isinstance(inside, dict) and within else inside or True
-    return data if modes else data | bounds
+        _add(data, mode, whole | ({} if pattern is None else {"text": pattern}) or True)
+    if not modes:
+        for key, bound in bounds.items():
+            _add(data, key, bound)
+    return data
 
 
 def _part(rest: str, data: dict[str, Any], bounds: dict[str, Any], modes: dict[str, Any]) -> str:
@@ -86,7 +89,7 @@ def _subjects(text: str) -> Iterator[tuple[str, Any]]:
         if not equals or not key.strip() or not value.strip():
             raise units.UnitError(f'"{part.strip()}" is no KEY=NAME', 'write for example "[class=control]"')
         name = _bare(value.strip())
-        yield key.strip(), int(name) if key.strip() in ("qos", "frame_bytes") and name.isdigit() else name
+        yield key.strip(), int(name) if key.strip() in ("qos", "frame_bytes") and name.isdecimal() else name
 
 
 def _bare(word: str) -> str:
@@ -99,7 +102,9 @@ def negated(data: dict[str, Any]) -> dict[str, Any]:
     """
     bounds = [key for key in OPPOSITE if key in data]
     if "metric" not in data or len(bounds) != 1 or {"always", "eventually", "never"} & data.keys():
-        raise units.UnitError("--fail-if has one bound on a metric", EXAMPLE)
+        raise units.UnitError(
+            "is not one bound on a metric", 'write for example "latency_p99[class=control] > 500 ms"'
+        )
     (bound,) = bounds
     kept = {key: value for key, value in data.items() if key != bound}
     return kept | {OPPOSITE[bound]: data[bound]}

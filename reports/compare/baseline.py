@@ -32,10 +32,11 @@ class Written:
 def save(side: Side, path: Path, also: Iterable[str] = ()) -> Written:
     """Writes a side as a baseline file; `also` names figures to keep beside those that are judged.
 
-    CompareError if such a figure does not exist in any run, or if the file exists and is no baseline.
+    CompareError if such a figure does not exist in any run, or if the file exists and is no baseline; one of
+    another format, or with damaged figures, is replaced.
     """
     if path.exists():
-        read_baseline("A", path)
+        _marked(path)
     keep = set(also)
     known = {key for one in side.samples for key in one.metrics}
     if absent := keep - {name for name, _ in known}:
@@ -78,14 +79,8 @@ def _rounded(value: float) -> float:
 
 def read_baseline(letter: str, path: Path) -> Side:
     """The side that a baseline file describes; CompareError if it is none, or of another format."""
-    try:
-        with regular.open_read(path) as file:
-            found = json.load(file)
-        number = found[MARK]
-    except (OSError, ValueError, LookupError, TypeError) as error:
-        raise CompareError(
-            f"{path}: is no baseline ({_short(error)}); `vnet baseline save` writes one of a run or campaign"
-        ) from error
+    found = _marked(path)
+    number = found[MARK]
     if number != FORMAT:
         raise CompareError(
             f"{path}: is a baseline of format {number}, and this version of vnet reads format {FORMAT}; "
@@ -99,6 +94,20 @@ def read_baseline(letter: str, path: Path) -> Side:
     if not samples:
         raise CompareError(f"{path}: is damaged (it has no samples); save the baseline again")
     return Side(letter, str(path), samples)
+
+
+def _marked(path: Path) -> dict[str, Any]:
+    """The content of a file that has the mark of baselines; CompareError without it."""
+    try:
+        with regular.open_read(path) as file:
+            found: dict[str, Any] = json.load(file)
+        found[MARK]
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        raise CompareError(
+            f"{path}: is no baseline ({_short(error)}); `vnet baseline save` writes one of a run or campaign "
+            "to a new file"
+        ) from error
+    return found
 
 
 def _key(row: dict[str, Any]) -> tuple[str, Of, str]:

@@ -32,7 +32,7 @@ Places = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 def bootstrapped(key: Key, a: Sample, b: Sample) -> Difference | None:
     """The difference of one latency or round trip between two runs; None if the figure is another one, a
-    side is a baseline, or the messages are too few.
+    side is a baseline, the messages are too few, or times are zero.
     """
     named = NAME.fullmatch(key[0])
     if named is None or a.cell is None or b.cell is None or named[2] not in ("mean", *PERCENTILES):
@@ -42,9 +42,9 @@ def bootstrapped(key: Key, a: Sample, b: Sample) -> Difference | None:
     if any(len(times) < _fewest(share) for times, _ in sides):
         return None
     values = [_value(times, share) for times, _ in sides]
-    if min(values) <= 0:
+    error = _error(sides, share) if min(values) > 0 else None
+    if error is None:
         return None
-    error = _error(sides, share)
     method = f"one pair of runs, bootstrap of {DRAWS} draws over {BLOCKS} blocks"
     return Difference(
         values[0], values[1], 1, math.log(values[1] / values[0]), error, BLOCKS - 1, True, method
@@ -55,8 +55,10 @@ def _fewest(share: float | None) -> int:
     return FEWEST if share is None else max(FEWEST, math.ceil(FEWEST_BEYOND / min(share, 1 - share)))
 
 
-def _error(sides: list[tuple[Times, Places]], share: float | None) -> float:
-    """The standard error of the logarithm of the ratio, over draws of blocks."""
+def _error(sides: list[tuple[Times, Places]], share: float | None) -> float | None:
+    """The standard error of the logarithm of the ratio, over draws of blocks; None if a draw has a value of
+    zero, which has no logarithm.
+    """
     rng = np.random.default_rng(SEED)
     cut = [[times[places == block] for block in range(BLOCKS)] for times, places in sides]
     found = []
@@ -65,6 +67,8 @@ def _error(sides: list[tuple[Times, Places]], share: float | None) -> float:
         pair = [np.concatenate([parts[block] for block in drawn]) for parts in cut]
         if all(len(times) for times in pair):
             first, second = (_value(times, share) for times in pair)
+            if min(first, second) <= 0:
+                return None
             found.append(math.log(second / first))
     return float(np.std(found, ddof=1))
 

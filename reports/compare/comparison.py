@@ -67,7 +67,7 @@ class Comparison:
     @property
     def family(self) -> int:
         """The number of figures for which the p-values are corrected."""
-        return sum(_tested(row.difference) for row in self.rows)
+        return sum(tested(row.difference) for row in self.rows)
 
 
 def compare(sides: Sequence[Side], margin: float = MARGIN, also: Iterable[str] = ()) -> Comparison:
@@ -150,8 +150,8 @@ def _values(samples: Sequence[Sample], key: Key) -> list[float]:
 
 def judged_rows(rows: Sequence[Row], margin: float) -> list[Row]:
     """The rows with their verdicts; differences come first, the largest before the others."""
-    tested = [row for row in rows if _tested(row.difference)]
-    p = dict(zip(map(id, tested), holm([row.difference.p for row in tested]), strict=True))
+    family = [row for row in rows if tested(row.difference)]
+    p = dict(zip(map(id, family), holm([row.difference.p for row in family]), strict=True))
     found = []
     for row in rows:
         finding = _finding(row.difference, p.get(id(row), 1.0), margin)
@@ -161,7 +161,7 @@ def judged_rows(rows: Sequence[Row], margin: float) -> list[Row]:
     return sorted(found, key=lambda row: (order.index(row.finding), -_size(row.difference)))
 
 
-def _tested(one: Difference) -> bool:
+def tested(one: Difference) -> bool:
     """Whether a figure can show a difference; one without an interval, or with equal values, never does."""
     return one.known and not (one.error == 0 and one.shift == 0)
 

@@ -1,22 +1,25 @@
-"""Reads conditions on relative differences, such as `latency_p99[class=control] > +10 %`, and judges them."""
+"""Judges conditions on relative differences, such as `latency_p99[class=control] > +10 %`."""
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from contract.verdict import FAILS, HOLDS, OPEN, Verdict
 from reports.compare.comparison import FALSE_ALARM, Comparison, Row
+from reports.compare.difference import Difference
 from reports.compare.errors import CompareError, near
+from reports.compare.figure import judged
 from reports.compare.words import percent
 from reports.metrics.metric import OF
+from reports.numbers import plain
 
 FORM = "METRIC[class=NAME] > +10 %"
-TEXT = re.compile(
-    r"\s*(?P<name>[a-z][\w.]*)\s*(?:\[(?P<subject>[^\]]*)\])?\s*(?P<sign>[<>])\s*"
-    r"(?P<number>[+-]?\d+(?:\.\d+)?)\s*%\s*"
-)
+SIGNS = ("above", "below")
+PERCENTAGE = re.compile(r"([+-]?\d+(?:\.\d+)?)\s*%")
 NAMES = {"class": "traffic_class", **{field: field for field in OF}}
 
 
@@ -47,22 +50,21 @@ class Outcome:
     reason: str
 
 
-def parse(text: str) -> Limit:
-    """The limit that a text states; CompareError if it is no condition."""
-    found = TEXT.fullmatch(text)
-    if found is None:
-        raise CompareError(f"--fail-if {text!r}: is no condition; write it as '{FORM}'")
-    subject = tuple(_part(text, part) for part in (found["subject"] or "").split(",") if part.strip())
-    return Limit(text.strip(), found["name"], subject, found["sign"] == ">", float(found["number"]) / 100)
+def limit(text: str, stated: Mapping[str, Any]) -> Limit:
+    """The limit that a condition states, given as the mapping that its text stands for in a topology file.
 
-
-def _part(text: str, part: str) -> tuple[str, str]:
-    name, equals, value = (word.strip() for word in part.partition("="))
-    if not equals or not value:
-        raise CompareError(f"--fail-if {text!r}: {part.strip()!r} names no subject; write it as class=NAME")
-    if name not in NAMES:
-        raise CompareError(f"--fail-if {text!r}: no subject is called {name!r}; {near(name, NAMES)}")
-    return NAMES[name], value
+    CompareError if it is not a percentage of one figure.
+    """
+    signs = [sign for sign in SIGNS if sign in stated]
+    found = PERCENTAGE.fullmatch(str(stated[signs[0]])) if len(signs) == 1 else None
+    if found is None or "metric" not in stated:
+        raise CompareError(f"--fail-if {text!r}: is no limit of a difference; write it as '{FORM}'")
+    subject = [(key, value) for key, value in stated.items() if key not in ("metric", *signs)]
+    for key, _ in subject:
+        if key not in NAMES:
+            raise CompareError(f"--fail-if {text!r}: no subject is called {key!r}; {near(key, NAMES)}")
+    named = tuple((NAMES[key], str(value)) for key, value in subject)
+    return Limit(text.strip(), stated["metric"], named, signs[0] == "above", float(found[1]) / 100)
 
 
 def judge(limits: Sequence[Limit], one: Comparison) -> list[Outcome]:
@@ -76,7 +78,7 @@ def judge(limits: Sequence[Limit], one: Comparison) -> list[Outcome]:
 
 
 def _selected(limit: Limit, one: Comparison) -> list[Row]:
-    named = [row for row in one.rows if row.key[0] == limit.name]
+    named = [row for row in (*one.rows, *_lonely(one)) if row.key[0] == limit.name]
     if not named:
         remedy = near(limit.name, {row.key[0] for row in one.rows})
         raise CompareError(f"--fail-if {limit.text!r}: no side measured {limit.name!r}; {remedy}")
@@ -92,6 +94,21 @@ def _selected(limit: Limit, one: Comparison) -> list[Row]:
     return found
 
 
+def _lonely(one: Comparison) -> Iterator[Row]:
+    """Yields a row without an interval for each judged figure that only one side of a condition measured,
+    such as the latency of a class that lost all its messages.
+    """
+    for match in one.matches:
+        units = [{key: m.unit for s in side for key, m in s.metrics.items()} for side in (match.a, match.b)]
+        for letter, here, there in zip(match.letters, units, reversed(units), strict=True):
+            for key in here:
+                if key not in there and judged(*key):
+                    none = Difference(
+                        math.nan, math.nan, 0, 0.0, None, 0, False, f"only {letter} measured it"
+                    )
+                    yield Row(key, here[key], match.name, *match.letters, none)
+
+
 def _called(field: str) -> str:
     """The first name of a field of a subject in conditions: class for traffic_class."""
     return next(name for name, known in NAMES.items() if known == field)
@@ -100,7 +117,7 @@ def _called(field: str) -> str:
 def _outcome(limit: Limit, row: Row, confidence: float) -> Outcome:
     changes = row.difference.changes(confidence)
     if changes is None:
-        return Outcome(limit, row, OPEN, f"{row.what}: no interval ({row.difference.method})")
+        return _without_percentage(limit, row, confidence)
     low, high = changes if limit.above else (-changes[1], -changes[0])
     bound = limit.change if limit.above else -limit.change
     verdict: Verdict = FAILS if low > bound else HOLDS if high <= bound else OPEN
@@ -108,3 +125,15 @@ def _outcome(limit: Limit, row: Row, confidence: float) -> Outcome:
     return Outcome(
         limit, row, verdict, f"{row.what}: {row.b} against {row.a}: {ends} % ({100 * confidence:.4g} %)"
     )
+
+
+def _without_percentage(limit: Limit, row: Row, confidence: float) -> Outcome:
+    """The verdict without a relative difference. An increase from zero is beyond every percentage."""
+    one = row.difference
+    found = one.interval(confidence)
+    if found is None or one.a != 0:
+        return Outcome(limit, row, OPEN, f"{row.what}: no interval ({one.method})")
+    low, high = found
+    verdict: Verdict = OPEN if low <= 0 else FAILS if limit.above else HOLDS
+    ends = f"{plain(low)} to {plain(high)} {row.unit} ({100 * confidence:.4g} %)"
+    return Outcome(limit, row, verdict, f"{row.what}: zero in {row.a}, and in {row.b} more by {ends}")

@@ -72,6 +72,8 @@ def _over_seeds(found: Mapping[int, Value], one: Expectation) -> Judgement:
     (first, *_), several = found.values(), found.values()
     if any(value.exact for value in several):
         return together([(f"repetition {n}", of_value(value, one.bounds)) for n, value in found.items()])
+    if silent := [f"repetition {n}: {value.method}" for n, value in found.items() if not value.n]:
+        return together([("", Judgement(OPEN, reason)) for reason in silent])
     mean = t_interval([value.value for value in several], "repetition")
     low, high, method = mean.low, mean.high, mean.method
     if one.name.rpartition("_")[2] in PERCENTILES:  # of few messages it is the largest, so always too small
@@ -111,15 +113,15 @@ def _said(value: Value, word: Verdict) -> str:
     """The value with its interval and, where that leaves the verdict open, what would tell."""
     if value.exact:
         return "has not recovered" if value.value == math.inf else _amount(value)
-    if not value.n and not value.exact:
+    if not value.n:
         return value.method
     if value.low is None and value.high is None:
         text = f"{_amount(value)}, without an interval ({value.method})"
         return f"{text}; a longer hold would tell"
     low, high = ("unknown" if border is None else plain(border) for border in (value.low, value.high))
     text = f"{_amount(value)} (95 %: {low} to {high}; {value.method}; n = {value.n:,})"
-    more = "messages in each repetition" if UNBOUNDED in value.method else "messages or repetitions"
-    return f"{text}; more {more} would tell" if word == OPEN else text
+    more = "a longer hold" if UNBOUNDED in value.method else "a longer hold or more repetitions"
+    return f"{text}; {more} would tell" if word == OPEN else text
 
 
 def _amount(value: Value) -> str:
@@ -162,6 +164,8 @@ def _eventually(found: Moments, places: list[bool], one: Expectation) -> Judgeme
     if limit is not None and found.span.end_ns < limit:
         seconds = (found.span.end_ns - found.span.start_ns) / 1e9
         return Judgement(OPEN, f"not yet when the time ended, after {plain(seconds)} s")
+    if found.unknown:
+        return Judgement(OPEN, found.unknown)
     if reached:
         return Judgement(FAILS, f"too late: {_moment(found, reached[0], one.unit)}")
     return Judgement(FAILS, f"never; at the end {_moment(found, len(places) - 1, one.unit)}")

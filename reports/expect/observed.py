@@ -88,7 +88,11 @@ def event(run: Run, one: Expectation) -> Judgement:
     """Judges whether an event of the timeline was applied, or a step of a session happened."""
     span = span_of(run, one) if one.during or one.after else whole_ns(run)
     if span is None:
-        return Judgement(OPEN, f"the event {one.during or one.after} did not happen in the hold")
+        label = one.during or one.after
+        why = (
+            f"the event {label} did not happen in the hold" if label else "the run's phases are not recorded"
+        )
+        return Judgement(OPEN, why)
     labels = {event.label for event in run.plan.events}
     times = _labelled(run, one.name) if one.name in labels else _steps(run, one.name)
     if times is None:

@@ -13,7 +13,7 @@ from contract.metrics import PERCENTILES
 from contract.plan import Expectation
 from reports.expect.bootstrap import statistic
 from reports.expect.span import span_of, whole_ns
-from reports.expect.values import fits, name_of
+from reports.expect.values import fits, name_of, unheard
 from reports.metrics.links import whole
 from reports.metrics.load import QUANTITIES
 from reports.metrics.messages import by_guarantee
@@ -80,7 +80,9 @@ def series(run: Run, one: Expectation) -> list[Moments] | str:
         found = list(_of_messages(run, one, name, span))
     else:
         found = list(_of_links(run, one, name, span) if name in LINKS else _of_nodes(run, one, name, span))
-    return [moments for moments in found if moments.values] or f"no {one.name} was measured in that time"
+    return [
+        moments for moments in found if moments.values or moments.unknown
+    ] or f"no {one.name} was measured in that time"
 
 
 def _of_messages(run: Run, one: Expectation, name: str, span: Span) -> Iterator[Moments]:
@@ -115,6 +117,8 @@ def _times(of: Of, rows: pl.DataFrame, name: str, span: Span, every_ns: int) -> 
     what, _, last = name.rpartition("_")
     inside = pl.col("scheduled_ns").is_between(span.start_ns, span.end_ns, closed="left")
     known = rows.filter(inside).drop_nulls(f"{what}_ns")
+    if known.is_empty():
+        return Moments(of.words, span, [], [], unheard(rows.filter(inside), what))
     place = ((pl.col("scheduled_ns") - span.start_ns) // every_ns).alias("place")
     quantile = None if last == "mean" else 1.0 if last == "max" else PERCENTILES[last]
     ends, found = [], []

@@ -15,7 +15,7 @@ from reports.expect import bootstrap
 from reports.expect.span import narrowed, span_of
 from reports.metrics.groups import group_metrics
 from reports.metrics.interruptions import TIMES, interruption_metrics
-from reports.metrics.links import link_metrics
+from reports.metrics.links import MOST, link_metrics
 from reports.metrics.load import load_metrics
 from reports.metrics.messages import by_guarantee, held_messages, latency_metrics, message_metrics
 from reports.metrics.metric import Metric, Of
@@ -24,18 +24,27 @@ from reports.metrics.summary import summarise
 from reports.rundir import Run
 
 Make = Callable[[Run], list[Metric]]
+
+
+def _every_link(run: Run) -> list[Metric]:
+    """The metrics of all links, also of those that summary.json leaves out."""
+    return link_metrics(run, None)
+
+
 # First words of names: what computes these metrics, so that a narrowed run need not compute all.
 MAKERS: dict[str, tuple[Make, ...]] = {
     "latency": (latency_metrics,),
     "round": (latency_metrics,),
     "messages": (message_metrics,),
-    "link": (link_metrics,),
-    "queue": (link_metrics,),
+    "link": (_every_link,),
+    "queue": (_every_link,),
     "cpu": (load_metrics, group_metrics),
     "memory": (load_metrics, group_metrics),
     "received": (load_metrics, group_metrics),
     "sent": (load_metrics, group_metrics),
 }
+# Times of messages, and what did not happen to a message without one.
+TIMES_OF = {"latency": "messages arrived", "round_trip": "requests was answered"}
 # Counts of messages that say nothing where none was sent.
 OF_SENT = tuple(f"messages_{fate}" for fate in ("lost", "duplicated", "reordered", "late", "unanswered"))
 
@@ -72,20 +81,49 @@ def values(
         run = narrowed(run, span)
         makers = MAKERS.get(name_of(one).split("_")[0], (summarise,))
         metrics = [found for make in makers for found in make(run)]
+    elif "link" in METRICS[name_of(one)].of and len({m.of.link for m in metrics if m.of.link}) >= MOST:
+        metrics = _every_link(run)
     wanted = {**one.of, **({"event": one.after} if of_event and one.after else {})}
     found = [m for m in metrics if m.name == name_of(one) and m.unit == one.unit and fits(m.of, wanted)]
-    if not found:
+    unheard = _unheard(run, one, wanted)
+    if not found and not unheard:
         return f"no {one.name} was measured"
     if name_of(one) != one.name and "direction" not in one.of:  # throughput: of the busier direction
         busier = max(found, key=lambda m: m.value)
         return [replace(_value(run, busier, intervals), of=one.of["link"])]
     silent = {m.of for m in metrics if m.name == "messages_sent" and not m.value}
-    return [_none(m) if m.name in OF_SENT and m.of in silent else _value(run, m, intervals) for m in found]
+    known = [_none(m) if m.name in OF_SENT and m.of in silent else _value(run, m, intervals) for m in found]
+    return known + unheard
 
 
 def _none(m: Metric) -> Value:
     """A count that says nothing, because its class sent no message."""
     return Value(m.of.words, m.value, None, None, m.unit, False, 0, "no message was sent")
+
+
+def _unheard(run: Run, one: Expectation, wanted: dict[str, str]) -> list[Value]:
+    """A value without an interval for each class of which no message arrived: it has no latency, and must not
+    meet a bound by that.
+    """
+    what, table = one.name.rpartition("_")[0], held_messages(run)
+    if what not in TIMES_OF or table is None:
+        return []
+    return [
+        Value(of.words, math.nan, None, None, one.unit, False, 0, why)
+        for of, rows in by_guarantee(table)
+        if fits(of, wanted) and (why := unheard(rows, what))
+    ]
+
+
+def unheard(rows: pl.DataFrame, what: str) -> str:
+    """Says that none of the messages of a class arrived, or none of its requests was answered; empty if one
+    was, or if the class has no such time.
+    """
+    asked = pl.col("pattern") == "request"
+    due = rows.filter(pl.col("receiver").is_not_null() & (asked if what == "round_trip" else ~asked))
+    if due.is_empty() or due.get_column(f"{what}_ns").count():
+        return ""
+    return f"none of {due.height:,} {TIMES_OF[what]}"
 
 
 def name_of(one: Expectation) -> str:
@@ -115,7 +153,7 @@ def _value(run: Run, m: Metric, intervals: bool) -> Value:
 def _of_messages(m: Metric) -> float | None:
     """The quantile of a latency or round trip, 0 for its mean; None of other metrics."""
     name, _, last = m.name.rpartition("_")
-    if name not in ("latency", "round_trip") or m.of.traffic_class is None:
+    if name not in TIMES_OF or m.of.traffic_class is None:
         return None
     return 0.0 if last == "mean" else PERCENTILES.get(last)
 
@@ -149,6 +187,9 @@ def _recoveries(run: Run, one: Expectation) -> list[Value] | str:
             named.get(name) for name in ("interruption", "interruption_before", "interruption_until")
         )
         if pause is None:
+            if named["interruption_lost"].value:  # and no arrival after which they were missed
+                why = "messages were lost, and none arrived around the event"
+                found.append(Value(of.words, math.nan, None, None, "s", False, 0, why))
             continue
         lasts = usual is None or pause.value > TIMES * usual.value
         seconds = until.value if until else math.inf if lasts else 0.0

@@ -58,9 +58,9 @@ def _ways(link: Link) -> list[tuple[str, str]]:
     return [("forward", "forward"), ("reverse", "reverse")]
 
 
-def link_metrics(run: Run) -> list[Metric]:
-    """Returns the metrics of the MOST busiest links by direction over the hold, or over the whole run if no
-    hold is recorded; empty without link samples.
+def link_metrics(run: Run, most: int | None = MOST) -> list[Metric]:
+    """Returns the metrics of the `most` busiest links (None: of all) by direction over the hold, or over the
+    whole run if no hold is recorded; empty without link samples.
     """
     samples_of_all, hold = run.table("links"), phases(run).get("hold")
     if samples_of_all is None:
@@ -69,7 +69,7 @@ def link_metrics(run: Run) -> list[Metric]:
     one_way = table.filter(pl.col("direction") == table.item(0, "direction"))
     interval = interval_ns(one_way, "link")
     held = within(table, hold, interval) if hold else table
-    names = busiest(held)
+    names = busiest(held, most)
     asked, useful = requested_rates(run), crossing(run, names, _lossy(held))
     found: list[Metric] = []
     rows = held.filter(pl.col("link").is_in(names)).sort("t_ns")
@@ -128,10 +128,10 @@ def _classes(table: pl.DataFrame) -> list[Metric]:
     return found
 
 
-def busiest(table: pl.DataFrame) -> list[str]:
-    """Returns the names of the links that carried most, at most MOST."""
+def busiest(table: pl.DataFrame, most: int | None = MOST) -> list[str]:
+    """Returns the names of the links that carried most, at most `most`; None is all."""
     carried = table.group_by("link").agg(pl.col("bps").sum()).sort("bps", "link", descending=[True, False])
-    return [str(name) for name in carried.get_column("link").head(MOST)]
+    return [str(name) for name in carried.get_column("link").head(most or carried.height)]
 
 
 def _carried(of: Of, rows: pl.DataFrame) -> list[Metric]:

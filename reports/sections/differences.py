@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from reports.compare.comparison import tested
 from reports.compare.figure import figure
-from reports.compare.levels import Moved, differences, moved
+from reports.compare.levels import MOST_LEVELS, Moved, differences, moved
 from reports.compare.table import frame, table
 from reports.compare.words import percent
 from reports.sections.section import Page, Part
@@ -35,7 +36,8 @@ def section(page: Page) -> Part | None:
         "Differences between the levels",
         differences=table(rows).cut(),
         effects=_effects(effects).cut(MOST_EFFECTS) if effects else None,
-        tested=sum(row.difference.known for row in rows),
+        tested=sum(tested(row.difference) for row in rows),
+        most=MOST_LEVELS,
     )
 
 

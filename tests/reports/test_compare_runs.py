@@ -268,3 +268,17 @@ def test_a_percentile_beyond_few_messages_is_not_told() -> None:
     a, b = correlated(rng), correlated(rng)
     assert bootstrapped(("latency_p99.9", OF), a, b) is None, "three messages are beyond"
     assert bootstrapped(("latency_p99", OF), a, b) is not None
+
+
+def test_times_of_zero_have_no_ratio() -> None:
+    """Just over half of the messages took a while, so the median of some draws is zero."""
+    rng, sides = np.random.default_rng(3), []
+    for _ in range(2):
+        table = correlated(rng).cell.run.table("messages")  # type: ignore[union-attr]  # a cell is there
+        assert table is not None
+        zero = pl.Series((rng.permutation(table.height) < 0.49 * table.height).tolist())
+        table = table.with_columns(latency_ns=pl.when(zero).then(0).otherwise("latency_ns"))
+        run = run_of(manifest={"t0_ns": T0, "phases": {"hold": [T0, T0 + 60 * S]}}, messages=table)
+        sides.append(Sample("made", {}, "1", "the same", {}, {}, cell=Cell(run, [], "", {}, "")))
+    assert bootstrapped(("latency_p50", OF), *sides) is None
+    assert bootstrapped(("latency_p99", OF), *sides) is not None

@@ -11,6 +11,7 @@ from synthetic_sides import drawn, sample, side
 
 from contract.verdict import FAILS, HOLDS
 from contract.verdict import OPEN as CANNOT_TELL
+from orchestrator.cli.compare import limit
 from reports.compare import condition
 from reports.compare.baseline import FORMAT, MARK, read_baseline, save
 from reports.compare.comparison import DIFFERS, OPEN, SAME, Comparison, compare
@@ -130,10 +131,13 @@ def test_a_newer_and_a_damaged_baseline_are_refused(tmp_path: Path) -> None:
         CompareError, match=f"of format {FORMAT + 1}, and this version of vnet reads format {FORMAT}"
     ):
         read_side("A", file)
+    save(studies()[0], file)
+    assert read_baseline("A", file).samples, "saving again is the remedy that the error names"
     content["samples"][0]["values"].pop()
     file.write_text(json.dumps(content))
     with pytest.raises(CompareError, match="is damaged"):
         read_side("A", file)
+    save(studies()[0], file)
     file.write_text(json.dumps({MARK: FORMAT, "figures": [], "samples": []}))
     with pytest.raises(CompareError, match="has no samples"):
         read_side("A", file)
@@ -154,18 +158,44 @@ def with_changes(*changes: float) -> Comparison:
         ("latency_p99[class=control] > +10 %", (0.0, 0.1, 0.2), CANNOT_TELL),
         ("latency_p99 > 10%", (0.2,), CANNOT_TELL),
         ("latency_p99 < -5 %", (-0.2, -0.21, -0.22), FAILS),
-        ("latency_p99 < -5 %", (0.2, 0.21, 0.22), HOLDS),
+        ('latency_p99[class="control"] < -5 %', (0.2, 0.21, 0.22), HOLDS),
         ("latency_p99[traffic_class=control] < -5 %", (-0.1, 0.0, 0.1), CANNOT_TELL),
     ],
 )
 def test_a_limit_is_judged_by_the_whole_interval(text: str, changes: tuple[float, ...], verdict: str) -> None:
-    (found,) = condition.judge([condition.parse(text)], with_changes(*changes))
+    (found,) = condition.judge([limit(text)], with_changes(*changes))
     assert found.verdict == verdict
+
+
+def test_an_increase_from_zero_is_beyond_every_limit() -> None:
+    lost, few = ("messages_lost", "control"), ("messages_duplicated", "control")
+    a = side("A", [sample(seed, {lost: 0.0, few: 0.0, P99: 10.0 + seed}) for seed in range(4)])
+    b = side("B", [sample(seed, {lost: 900.0 + seed, few: 1.0, P99: 11.0}) for seed in range(4)])
+    limits = [
+        limit(text)
+        for text in ("messages_lost > +10 %", "messages_lost < -10 %", "messages_duplicated > 10 %")
+    ]
+    found = condition.judge(limits, compare([a, b]))
+    assert [one.verdict for one in found] == [FAILS, HOLDS, CANNOT_TELL]
+    assert "messages lost of control: zero in A, and in B more by " in found[0].reason
+
+
+def test_a_limit_is_not_kept_by_a_figure_that_one_side_lacks() -> None:
+    """The class video lost all its messages in B, so it has no latency there."""
+    video = ("latency_p99", "video")
+    a = side("A", [sample(seed, {P99: 10.0 + seed, video: 9.0 + seed}) for seed in range(4)])
+    b = side("B", [sample(seed, {P99: 10.01 + seed}) for seed in range(4)])
+    whole, one = (limit(f"latency_p99{of} > +10 %") for of in ("", "[class=video]"))
+    assert [found.verdict for found in condition.judge([whole], compare([a, b]))] == [HOLDS, CANNOT_TELL]
+    (found,) = condition.judge([one], compare([a, b]))
+    assert (found.verdict, found.reason) == (
+        CANNOT_TELL, "latency p99 of video: no interval (only A measured it)",
+    )  # fmt: skip
 
 
 def test_several_limits_hold_together() -> None:
     """Each further one widens the intervals: here one limit fails by itself, and not among thirty."""
-    alone, found = condition.parse("latency_p99 > +1 %"), with_changes(0.04, 0.05, 0.06)
+    alone, found = limit("latency_p99 > +1 %"), with_changes(0.04, 0.05, 0.06)
     assert condition.judge([alone], found)[0].verdict == FAILS
     assert {one.verdict for one in condition.judge([alone] * 30, found)} == {CANNOT_TELL}
 
@@ -173,24 +203,27 @@ def test_several_limits_hold_together() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("latency_p99 > 10", "is no condition; write it as"),
-        ("latency_p99 = 10 %", "is no condition; write it as"),
+        ("latency_p99 > 10", "is no limit of a difference; write it as"),
+        ("latency_p99 >= 10 %", "is no limit of a difference; write it as"),
+        ("latency_p99 > 10 % always", "is no limit of a difference; write it as"),
+        ("delivered exactly-once", "is no limit of a difference; write it as"),
+        ("latency_p99 = 10 %", '"= 10 %" is not understood; write it as'),
         ("", "is no condition; write it as"),
-        ("latency_p99[control] > 10 %", "'control' names no subject; write it as class=NAME"),
+        ("latency_p99[control] > 10 %", '"control" is no KEY=NAME; write it as'),
         ("latency_p99[clas=control] > 10 %", "no subject is called 'clas'; did you mean 'class'?"),
     ],
 )
 def test_a_text_that_is_no_limit_is_refused(text: str, said: str) -> None:
     with pytest.raises(CompareError, match=said.replace("?", r"\?")):
-        condition.parse(text)
+        limit(text)
 
 
 def test_an_unknown_metric_and_class_are_refused_with_the_known_ones() -> None:
     found = with_changes(0.1, 0.1, 0.1)
     with pytest.raises(CompareError, match="no side measured 'latency_p9'; did you mean 'latency_p99'"):
-        condition.judge([condition.parse("latency_p9 > 1 %")], found)
+        condition.judge([limit("latency_p9 > 1 %")], found)
     with pytest.raises(CompareError, match="no such subject: no class is 'contrl'; did you mean 'control'"):
-        condition.judge([condition.parse("latency_p99[class=contrl] > 1 %")], found)
+        condition.judge([limit("latency_p99[class=contrl] > 1 %")], found)
 
 
 def test_a_figure_that_is_asked_for_and_not_measured_is_refused() -> None:

@@ -24,6 +24,7 @@ from reports.cell import Cell
 from reports.expect import bootstrap, judge
 from reports.expect.values import Value
 from reports.junit import junit
+from reports.metrics.links import link_metrics
 from reports.report import report
 from reports.study import study_of_campaign, study_of_run
 
@@ -62,7 +63,7 @@ def test_a_percentile_is_judged_by_its_interval(run: Cell) -> None:
     assert verdict(run, **latency, bounds=Bounds(below=10 * at)) == "holds"
     assert verdict(run, **latency, bounds=Bounds(below=at / 10)) == "fails"
     word, reason = judgement(run, **latency, bounds=Bounds(below=at * 1.0001))
-    assert word == "cannot tell" and "more messages or repetitions would tell" in reason
+    assert word == "cannot tell" and "a longer hold or more repetitions would tell" in reason
 
 
 @pytest.mark.parametrize(
@@ -265,6 +266,10 @@ def test_where_nothing_was_sent_nothing_is_lost_or_kept(tmp_path: Path) -> None:
     run = altered(directory, sent_ns=none, received_ns=none, latency_ns=none)
     count = {"name": "messages_lost", "unit": "messages", "bounds": Bounds(at_most=0)}
     assert judgement(run, **count) == ("cannot tell", "no message was sent")
+    several = judge.of_repetitions(
+        [run, replace(run, repetition=2)], Expectation("x", "metric", of=OF, **count)
+    )
+    assert several.verdict == "cannot tell" and "no message was sent" in several.reason
     assert verdict(run, subject="delivered", name="exactly-once") == "cannot tell"
     assert verdict(run, **count | {"name": "messages_received", "bounds": Bounds(at_least=1)}) == "fails"
 
@@ -282,6 +287,68 @@ def test_an_interval_without_messages_is_no_good_one(tmp_path: Path) -> None:
     assert word == "cannot tell" and "of 10 intervals has a latency" in reason
     assert verdict(run, **latency, bounds=Bounds(below=10**6), every_ns=10**10) == "holds"
     assert verdict(run, **latency, bounds=Bounds(below=0.001)) == "fails"
+
+
+def test_a_class_that_lost_everything_has_no_good_latency(tmp_path: Path) -> None:
+    """The other class is within the bound, and that says nothing of this one."""
+    directory = write_run(tmp_path / "run", Shape(clients=3, ramp_s=3, hold_s=20))
+    gone = pl.int_range(pl.len()) % 2 == 0
+    columns = {
+        c: pl.when(gone).then(None).otherwise(pl.col(c)).alias(c) for c in ("received_ns", "latency_ns")
+    }
+    run = altered(directory, **{"class": pl.when(gone).then(pl.lit("dead")).otherwise("class")}, **columns)
+    latency = {"name": "latency_p50", "unit": "ms", "bounds": Bounds(below=10**6)}
+    assert verdict(run, **latency) == "holds"
+    for mode in ("value", "always", "eventually"):
+        word, reason = judgement(run, **latency, mode=mode, of={})
+        assert word == "cannot tell" and "none of" in reason and "messages arrived" in reason, mode
+    assert verdict(run, **latency | {"bounds": Bounds(below=0.001)}, of={}) == "fails"
+    several = judge.of_repetitions([run, replace(run, repetition=2)], Expectation("x", "metric", **latency))
+    assert several.verdict == "cannot tell" and "none of" in several.reason
+
+
+def test_nodes_without_samples_are_not_within_a_bound(run: Cell) -> None:
+    table = run.run.table("nodes")
+    assert table is not None
+    node = table.get_column("node")[0]
+    hold = run.run.read_manifest()["phases"]["hold"]
+    dead = (pl.col("node") == node) & (pl.col("t_ns") > hold[0])
+    tables = {**run.run.tables, "nodes": table.filter(~dead)}
+    cut = replace(run, run=replace(run.run, tables=tables))
+    cpu = {"name": "cpu", "unit": "% of a core", "of": {}, "mode": "always", "bounds": Bounds(below=10**6)}
+    assert verdict(run, **cpu) == "holds"
+    word, reason = judgement(cut, **cpu)
+    assert word == "cannot tell" and "no sample for" in reason
+
+
+def test_a_link_that_carried_little_is_judged_too(run: Cell) -> None:
+    """summary.json has the twelve busiest links; here the quietest of fourteen drops packets."""
+    table = run.run.table("links")
+    assert table is not None
+    growing = pl.int_range(pl.len()).over("direction") * 5
+    table = table.with_columns(packets=growing, dropped=pl.lit(0, pl.Int64))
+    quiet = {"link": pl.lit("quiet"), "bps": pl.col("bps") * 0, "dropped": growing}
+    copies = [table, *(table.with_columns(link=pl.lit(f"copy{k}")) for k in range(12))]
+    many = pl.concat([*copies, table.with_columns(**quiet)], how="vertical_relaxed")
+    changed = replace(run.run, tables={**run.run.tables, "links": many})
+    cell = replace(run, run=changed, metrics=link_metrics(changed))
+    dropped = {"name": "link_dropped", "unit": "packets", "bounds": Bounds(at_most=0)}
+    assert "quiet" not in {m.of.link for m in cell.metrics}
+    assert verdict(cell, **dropped, of={"link": "copy1"}) == "holds"
+    for of in ({"link": "quiet"}, {}):
+        assert verdict(cell, **dropped, of=of) == "fails"
+    assert verdict(cell, **dropped, of={}, after=DOWN) == "fails"
+
+
+def test_a_class_of_which_nothing_arrived_has_not_recovered(tmp_path: Path) -> None:
+    directory = write_run(tmp_path / "run", Shape(clients=3, ramp_s=3, hold_s=30))
+    none = pl.lit(None, pl.Int64)
+    run = altered(directory, received_ns=none, latency_ns=none)
+    labels = {event.label for event in run.run.plan.events}
+    recovery = {"name": "recovery", "unit": "s", "bounds": Bounds(below=99)}
+    words = [judgement(run, **recovery, after=label) for label in labels]
+    assert {word for word, _ in words} == {"cannot tell"}
+    assert any("messages were lost, and none arrived" in reason for _, reason in words)
 
 
 def test_a_run_that_did_not_end_cannot_tell(tmp_path: Path) -> None:
@@ -320,7 +387,7 @@ def test_everybody_says_the_same(
     page = report(run).read_text()
     assert f'<p class="banner {banner}"><strong>{first}</strong>' in page
     assert page.index('id="expect"') < page.index('id="trust"'), "the answer comes first"
-    assert expectations(run)[0][0] == first
+    assert expectations(judged.summary(run))[0][0] == first
     assert judged_status(run, suspect=False, strict=False) == status
     assert judged_status(run, suspect=True, strict=True) == 5
     written = [
@@ -341,7 +408,7 @@ def test_everybody_says_the_same(
 def test_a_run_without_expectations_says_nothing_of_them(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", Shape(clients=3, ramp_s=3, hold_s=8))
     assert 'id="expect"' not in report(run).read_text()
-    assert expectations(run) == [] and judged_status(run, suspect=False, strict=False) == 0
+    assert expectations(judged.summary(run)) == [] and judged_status(run, suspect=False, strict=False) == 0
 
 
 def test_a_campaign_is_judged_over_its_seeds(tmp_path: Path) -> None:

@@ -120,6 +120,10 @@ MISTAKES = {
     "{metric: throughput, at_least: 9 Mbit/s}": ("the metric in frames/s", "`link: NAME`"),
     "{metric: latency_p99, below: 5 ms, every: 2 s}": ("[0].every: no series is judged", "always"),
     "{log: broker, never: x, every: 2 s}": ("[0].every: no series is judged", "always"),
+    "log broker eventually ready within 20 s": ("[0].eventually.within", "leave it out"),
+    "log broker never error < 5": ("[0].never.below", "leave it out"),
+    '"latency_p99[below=5 ms] < 6 ms"': ("`below` stands twice", "two conditions"),
+    '"latency_p99[qos=\u00b2] < 6 ms"': ("[0].qos", "file.yaml"),
     "latency_p99 < 5 ms within 3 s": ("`within` belongs to `eventually`", "eventually within"),
 }  # fmt: skip
 
