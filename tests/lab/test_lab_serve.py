@@ -39,7 +39,12 @@ class Scene:
         self.loop, self.driver = Loop(MonotonicClock()), Submitted()
         node = SimpleNamespace(name="alpha")
         self.lab = SimpleNamespace(
-            loop=self.loop, driver=self.driver, ready=True, events=Events(), node=lambda _: node
+            loop=self.loop,
+            driver=self.driver,
+            ready=True,
+            events=Events(),
+            node=lambda _: node,
+            entered=set(),
         )
         self.server = Server(self.lab)  # type: ignore[arg-type]
 

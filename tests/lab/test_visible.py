@@ -97,7 +97,7 @@ def test_it_is_refused_before_anything_is_made(
         {
             "name": "uml",
             "examine": lambda _, plan, wish: limits.fit(plan, [], "uml", wish.out),
-            "describe": lambda _: "uml",
+            "described": "uml",
             "why": "",
         },
     )()
