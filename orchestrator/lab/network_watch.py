@@ -1,8 +1,9 @@
 """Detects changes of the network by programs of nodes during a scenario: links set down, other MTUs and
 hardware addresses, addresses, routes and neighbours, even if the program restores them.
 
-The kernel announces each change. vNET's own changes (cuts, nodes that stop and start) are left out, and so
-are routes and neighbours of nodes with a routing daemon.
+The kernel announces each change. Nodes whose links, power or settings the timeline or a client changes, or on
+which the timeline runs a network tool, are left out completely; so are routes and neighbours of nodes with a
+routing daemon.
 """
 
 from __future__ import annotations
@@ -45,7 +46,10 @@ FILTER = (
 
 
 def listen(lab: Lab, places: Places) -> None:
-    """Begins to record, at the start of the scenario: what programs set up before is no change."""
+    """Begins to record at the start of the scenario: binds each namespace's socket to its announcements, with
+    a filter for neighbours; without routes and neighbours for nodes with a routing daemon. Earlier changes
+    are not recorded.
+    """
     routers = {n.netns for n in lab.nodes.values() if any(s.role == "router" for s in n.software)}
     code = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *one) for one in FILTER))
     program = struct.pack("@HP", len(FILTER), ctypes.addressof(code))  # struct sock_fprog
@@ -55,7 +59,9 @@ def listen(lab: Lab, places: Places) -> None:
 
 
 def end(lab: Lab, places: Places) -> None:
-    """Reads the sockets and warns of what programs changed: suspect, or a note if they only added."""
+    """Reads and closes the sockets and warns of changes by programs; the run becomes suspect unless a change
+    only added an address or route.
+    """
     found = _changed(lab, places)
     _warn(lab, [one for one in found if not one.adds], "the network of nodes", REMEDY, suspect=True)
     _warn(lab, [one for one in found if one.adds], "addresses or routes of nodes", LOOK, suspect=False)
@@ -87,7 +93,9 @@ def _changed(lab: Lab, places: Places) -> list[Change]:
 
 
 def _changed_by_lab(lab: Lab) -> Iterator[str]:
-    """Yields the nodes whose network an event of the timeline or of a client changes."""
+    """Yields the nodes whose network an event of the timeline or of a client may change, and those on which
+    the timeline runs a network tool or a shell script.
+    """
     wires = [link for link in (*lab.plan.links, *lab.links.values()) if link.kind == "nodes"]
     path = lab.run_dir / "raw" / "events.jsonl"
     for line in path.read_text().splitlines() if path.exists() else ():
@@ -98,6 +106,9 @@ def _changed_by_lab(lab: Lab) -> Iterator[str]:
 
 
 def _touched(event: dict[str, object], wires: list[Link]) -> Iterator[str]:
+    """Yields the targets of an event on whole nodes, and both ends of the direct wires that the event
+    affects.
+    """
     action, args, targets = event["action"], event["args"], event["targets"]
     assert isinstance(args, dict) and isinstance(targets, list)
     whole = action in OF_NODES and args.get("software") is None

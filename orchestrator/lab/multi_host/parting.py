@@ -8,7 +8,9 @@ from contract.plan import Plan
 
 
 def of_host(plan: Plan, host: str) -> Plan:
-    """Returns the plan with only the nodes, links, steps, captures and tunnels of one host."""
+    """Returns the plan with only the nodes, links, steps, captures and tunnels of one host; a link or tunnel
+    belongs to every host on which it ends. All other fields of the plan stay.
+    """
     return dataclasses.replace(
         plan,
         nodes=tuple(node for node in plan.nodes if node.host == host),
