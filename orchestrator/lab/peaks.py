@@ -1,4 +1,6 @@
-"""Records the peak memory of each node's control group, to compare the sampled memory with it."""
+"""Records the peak memory of the control group of each node with software, for comparison with the sampled
+memory.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,7 @@ def _lines(lab: Lab) -> Iterator[str]:
 
 
 def of_group(group: Path | str) -> int | None:
-    """Returns the group's peak in bytes; None if the kernel records none, or the group is gone."""
+    """Returns the group's peak memory in bytes; None if the kernel records none or the file cannot be read."""
     for name in PEAKS:
         try:
             return int(text_of(f"{group}/{name}"))

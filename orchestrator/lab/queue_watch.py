@@ -23,7 +23,9 @@ REMEDY = "no program of a node may use tc; put changes into the timeline"
 
 
 def begin(lab: Lab) -> Places:
-    """Begins to record the changes of queues in nodes that run programs."""
+    """Opens a socket in the namespaces that announcements.open_in selects and begins to record changes of
+    queues; returns the sockets by namespace.
+    """
     places = announcements.open_in(lab)
     for kernel in places.values():
         kernel.bind((0, GROUP_TC))
@@ -31,7 +33,9 @@ def begin(lab: Lab) -> Places:
 
 
 def end(lab: Lab, places: Places) -> None:
-    """Reads the sockets and warns of devices whose queues a program changed, even if it restored them."""
+    """Reads and closes the sockets and warns of devices whose queues a program changed, even if it restored
+    them; changes by vNET or by tc on the timeline do not count.
+    """
     found = list(_changed(lab, places))
     if found:
         named = "; ".join(found[:MOST_SHOWN])
@@ -41,6 +45,7 @@ def end(lab: Lab, places: Places) -> None:
 
 
 def _changed(lab: Lab, places: Places) -> Iterator[str]:
+    """Yields a text for each device whose queues were changed by neither vNET nor the timeline."""
     passed, own = _meant(lab), set(_changed_by_lab(lab))
     counts: Counter[tuple[str, str]] = Counter()
 
@@ -67,6 +72,7 @@ def _changed_by_lab(lab: Lab) -> Iterator[tuple[str, str]]:
 
 
 def _impaired(lab: Lab) -> Iterator[str]:
+    """Yields the targets of all events of the run so far."""
     path = lab.run_dir / "raw" / "events.jsonl"
     for line in path.read_text().splitlines() if path.exists() else ():
         event = json.loads(line)

@@ -1,4 +1,6 @@
-"""Runs commands on nodes for clients: maps the client's ids to the launcher's and returns the output."""
+"""Runs commands on nodes for clients: maps the client's ids to the launcher's and sends output and status
+back.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +28,8 @@ class Relay:
         self._running: dict[tuple[int, Any], int] = {}
 
     def execute(self, peer: Peer, request: Message) -> None:
-        """Starts a command; its `output` events and the answer with `status` go to the client under the
-        client's id. Raises LabError if that id is still in use.
+        """Starts a command on a node; its `output` events and the answer with `status` go to the client under
+        the client's id. Raises LabError if that id is still in use or the node is unknown.
         """
         number = request.get("id")
         key = (id(peer), number)
@@ -46,7 +48,9 @@ class Relay:
         )
 
     def forward(self, peer: Peer, request: Message) -> None:
-        """Passes input, resize and signal to a running command of the same client."""
+        """Passes input, resize or signal to a running command of the same client, which gets the answer;
+        raises LabError if there is no such command.
+        """
         key = (id(peer), request.get("target"))
         if key not in self._running:
             raise LabError(f"{request['op']}: no running command has id {request.get('target')}")
