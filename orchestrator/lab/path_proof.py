@@ -92,7 +92,9 @@ def _name(way: Way) -> str:
 
 
 def _hops(way: Way, seen: TracerouteResult, owner: dict[str, str]) -> Judgement:
-    """Judges the hops: holds if every planned router and the destination answered in its place, else fails."""
+    """Judges the hops: holds if every planned router and the destination answered in its place,
+    else fails.
+    """
     requested = way[2].nodes[1:]
     gone = tuple(
         owner.get(seen.hops[n], seen.hops[n]) if n in seen.hops else "?" for n in range(1, len(requested) + 1)

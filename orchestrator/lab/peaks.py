@@ -34,7 +34,9 @@ def _lines(lab: Lab) -> Iterator[str]:
 
 
 def of_group(group: Path | str) -> int | None:
-    """Returns the group's peak memory in bytes; None if the kernel records none or the file cannot be read."""
+    """Returns the group's peak memory in bytes; None if the kernel records none or the file cannot
+    be read.
+    """
     for name in PEAKS:
         try:
             return int(text_of(f"{group}/{name}"))

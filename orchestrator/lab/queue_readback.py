@@ -127,7 +127,9 @@ def _links(
 
 
 def _agent_only(lab: Lab, node: Node) -> bool:
-    """Returns whether only the agent has run on the node: no program, container image or command of the user."""
+    """Returns whether only the agent has run on the node: no program, container image or command of
+    the user.
+    """
     return not node.image and node.name not in lab.entered and all(s.process is None for s in node.software)
 
 

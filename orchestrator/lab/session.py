@@ -151,7 +151,9 @@ class Session:
         }  # fmt: skip
 
     def _look_at_the_clock(self) -> None:
-        """Records steps of the machine's time of day; does nothing in virtual time, where no program sets it."""
+        """Records steps of the machine's time of day; does nothing in virtual time, where no
+        program sets it.
+        """
         if self._lab.time == "real":
             self._wall.look()
 

@@ -46,7 +46,9 @@ class Heard:
 
 
 class Underlay:
-    """Sends, returns and counts the measuring frames of one part, with one socket for each tunnel's device."""
+    """Sends, returns and counts the measuring frames of one part, with one socket for each tunnel's
+    device.
+    """
 
     def __init__(self, loop: Loop) -> None:
         self._loop = loop

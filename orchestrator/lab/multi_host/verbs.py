@@ -167,7 +167,9 @@ class Verbs:
         return read
 
     def _seed(self, message: Message) -> dict[str, int]:
-        """Seeds netem in a namespace and returns the seeds read back; returns {} if the driver cannot seed."""
+        """Seeds netem in a namespace and returns the seeds read back; returns {} if the driver
+        cannot seed.
+        """
         driver = self.driver
         return driver.seed(message["netns"], message["seeds"]) if isinstance(driver, Seeder) else {}
 

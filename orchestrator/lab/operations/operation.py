@@ -1,4 +1,6 @@
-"""Defines a request of the lab process to an agent: its fields, how it is sent, and how its answer is read."""
+"""Defines a request of the lab process to an agent: its fields, how it is sent, and how its answer
+is read.
+"""
 
 from __future__ import annotations
 
