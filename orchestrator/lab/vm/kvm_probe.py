@@ -25,7 +25,9 @@ COMMAND = (sys.executable, "-m", "orchestrator.lab.vm.kvm_probe")
 
 
 def ask(deadline_s: float, command: tuple[str, ...] = COMMAND) -> str:
-    """Runs the probe and returns its answer. Does not wait for a process that hangs in the kernel."""
+    """Runs the probe and returns its answer, or a text if it gave none within `deadline_s`. Kills the process
+    then, without waiting for its end, since it may hang in the kernel.
+    """
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     try:
         output, _ = process.communicate(timeout=deadline_s)

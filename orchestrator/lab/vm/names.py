@@ -1,5 +1,5 @@
-"""Writes the names of a lab's nodes into its machines: a block of /etc/hosts beside the machine's own
-lines.
+"""Writes the names of a lab's nodes into its machines: a block in /etc/hosts, after the machine's
+own lines.
 """
 
 from __future__ import annotations
@@ -45,7 +45,9 @@ class Names:
         self._loop, self._nodes, self._warn = loop, nodes, warn
 
     def written(self, guest: Guest) -> Dialogue[None]:
-        """Writes the names of all nodes into a machine, as a dialogue; does nothing for a bridge VM."""
+        """Writes the names of all nodes into a machine, as a dialogue; warns if that fails; does nothing for
+        a bridge VM.
+        """
         if guest.node.vm is not None and guest.node.vm.netem:
             return
         text = block(self._nodes(), guest.node)
@@ -55,7 +57,9 @@ class Names:
             self._told(guest, None, f"status {answer['status']}")
 
     def renew(self, guests: Iterable[Guest]) -> None:
-        """Writes the names again into running machines, after nodes came or went; does not wait for them."""
+        """Begins to write the names again into those of the machines that are ready, after nodes came or
+        went; warns of failures and does not wait.
+        """
         for guest in guests:
             if guest.ready:
                 begin(guest, self.written(guest), partial(self._told, guest))

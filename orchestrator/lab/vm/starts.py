@@ -10,7 +10,7 @@ BOOTED, KEPT, RESTORED = "booted", "kept", "restored"
 @dataclass
 class Starts:
     """The way in which each machine of a lab started: booted, kept (booted, saved and restored in this run)
-    or restored. The times are each those of all machines in parallel.
+    or restored. Each time is that of all machines in parallel.
     """
 
     nodes: dict[str, str] = field(default_factory=dict)
