@@ -1,4 +1,4 @@
-"""Reads data files next to a topology and reports mistakes in them with file and line."""
+"""Reads data files next to a topology and describes mistakes in them with file and line."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LARGEST_BYTES = 64 << 20
 
 
 class TextBeside(str):
-    """The name of a file next to a topology, with the file's text."""
+    """The name of a file next to a topology, with the file's text as an attribute."""
 
     text: str
 
@@ -39,8 +39,8 @@ def file_beside(document: Document, name: str) -> FilePath:
 
 
 def text_of(file: FilePath, document: Document, path: Path, problems: list[Problem]) -> str | None:
-    """Returns the file's text; None, and a problem at `path` of the topology, if it is unreadable or too
-    large.
+    """Returns the file's text; None, and a problem at `path` of the topology, if it cannot be read, is not
+    UTF-8, or is larger than 64 MiB.
     """
     try:
         if file.stat().st_size <= LARGEST_BYTES:

@@ -22,7 +22,9 @@ _FAILURES = (
 
 
 class _Environment(SandboxedEnvironment):
-    """Jinja2's sandbox with `*` and `**` restricted, since these turn small values into huge ones."""
+    """Jinja2's sandbox with `*` (numbers only) and `**` (small numbers only) restricted, since these turn
+    small values into huge ones.
+    """
 
     intercepted_binops = frozenset({"*", "**"})
 
@@ -51,7 +53,9 @@ def _compiled(template: str) -> Template:
 
 
 def fault(template: str) -> str | None:
-    """Returns the reason why a template is invalid; None if it is valid. Does not render it."""
+    """Returns the reason why a template is invalid: its syntax, a name outside template_rules.NAMES, or too
+    much memory; None if it is valid. Does not render it.
+    """
     try:
         used = meta.find_undeclared_variables(_environment().parse(template))
     except (TemplateError, RecursionError) as error:
@@ -63,7 +67,9 @@ def fault(template: str) -> str | None:
 
 
 def render(template: str, values: Mapping[str, Any]) -> str:
-    """Returns the template's text for one node; raises TemplateFaultError if rendering fails."""
+    """Returns the template's text for these values; raises TemplateFaultError if rendering fails, exceeds the
+    memory, or makes more than 1,048,576 characters.
+    """
     try:
         return _bounded(_compiled(template).generate(values))
     except TemplateFaultError:
