@@ -26,7 +26,7 @@ def read(name: str) -> dict[str, bool]:
 
 
 def restore(name: str, wanted: dict[str, bool]) -> None:
-    """Sets the offloads that differ from `wanted`; NicError if the driver refuses."""
+    """Sets the offloads of `wanted` that differ; raises NicError if the driver refuses."""
     for offload, value in wanted.items():
         try:
             if bool(_call(name, GETTERS[offload], 0)) != value:

@@ -25,8 +25,8 @@ def between(a: str, b: str) -> str:
 
 
 def host_predictions(plan: Plan, placement: Placement) -> Iterator[Prediction]:
-    """Yields nodes, reserved cores, memory, bridge ports and share of the work of each host, and the bit/s
-    from host to host without the headers of tunnels.
+    """Yields for each host its nodes, reserved cores, memory, bridge ports and share of the work, and for
+    each pair of hosts with traffic the bit/s, without the headers of tunnels.
     """
     total = sum(one.work for one in placement.demands.values())
     demands: dict[str, list[Demand]] = {host.name: [] for host in plan.hosts}
@@ -47,6 +47,7 @@ def host_predictions(plan: Plan, placement: Placement) -> Iterator[Prediction]:
 
 
 def _cores(asked: Demand, host: Host) -> float:
+    """Returns the reserved cores and MHz as cores of the host; MHz do not count if its clock is unknown."""
     return asked.cores + (asked.mhz / host.core_mhz if host.core_mhz else 0.0)
 
 
