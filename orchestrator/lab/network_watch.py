@@ -1,9 +1,9 @@
 """Detects changes of the network by programs of nodes during a scenario: links set down, other MTUs and
 hardware addresses, addresses, routes and neighbours, even if the program restores them.
 
-The kernel announces each change. Nodes whose links, power or settings the timeline or a client changes, or on
-which the timeline runs a network tool, are left out completely; so are routes and neighbours of nodes with a
-routing daemon.
+The kernel announces each change. All changes in a node are left out if the timeline or a client starts,
+stops, adds, removes or sets the node or cuts its direct link to another node, or if the timeline runs a
+network tool there. Routes and neighbours of nodes with a routing daemon are left out, too.
 """
 
 from __future__ import annotations

@@ -315,9 +315,10 @@ class Quantities:
     ) -> Judgement:  # fmt: skip
         """Judges an interval (measured, low, high) against the expected value and the tolerance.
 
-        machine: what the machine adds to the quantity; if that exceeds the tolerance, the result never holds,
-        and fails only beyond their sum. late_ns: what the machine adds to the frames of a train; a longer
-        train does not reduce it.
+        machine: the machine's addition to the quantity; if that exceeds the tolerance, the result never
+        holds, and fails only beyond their sum. late_ns: the machine's lateness for the frames of a train,
+        named in the reason if the rate is undecided. In both cases no further frames are requested; `needs`
+        is their least number else.
         """
         measured, low, high = found
         added = machine or 0.0

@@ -113,8 +113,7 @@ class Session:
 
     def collect(self) -> None:
         """Stops the load and the captures and gathers counts and evidence; most steps that fail give a
-        warning and the others continue. Without a started load, only captures and the watches of queues and
-        networks end.
+        warning and the others continue. If the load has not begun, its steps are left out.
         """
         lab = self._lab
         self._ticks.cancelled = True

@@ -2,8 +2,8 @@
 
 netem sends a frame when its delay is over and the frame before has been sent (net/sched/sch_netem.c). Once
 more frames wait than the longest delay and jitter explain, they leave at the rate's exact spacing, whatever
-the jitter. The remaining error, which a longer train reduces only in proportion to its length, is the
-machine's own lateness: the distance of arrivals from a straight line.
+the jitter. The remaining error comes from the machine's own lateness: the distance of arrivals from a
+straight line, in relation to the train's length.
 """
 
 from __future__ import annotations

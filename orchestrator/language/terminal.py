@@ -23,5 +23,7 @@ def printable(value: Any) -> Any:
 
 
 def escaped(document: str) -> str:
-    """Returns the same JSON document with such characters in its texts escaped as \u00XX."""
+    """Returns the same JSON document with such characters in its texts replaced by JSON's escapes of four
+    hexadecimal digits.
+    """
     return _ORDERS.sub(lambda found: f"\\u{ord(found[0]):04x}", document)

@@ -78,8 +78,8 @@ def port_mac(address: str) -> str:
 
 def _low(address: str) -> int:
     """Returns 32 bits for an address: the IPv4 address, or the low 32 bits of an IPv6 address XOR a hash of
-    its high bits. They are unique within a subnet, for IPv6 if only the low 32 bits differ, and differ
-    between most subnets.
+    its high 96 bits. They are unique among IPv6 addresses with equal high bits, and in most cases among
+    others.
     """
     number = ipaddress.ip_address(address)
     if number.version == 4:
