@@ -119,7 +119,9 @@ def _ip(data: bytes) -> str:
 
 
 def _same(one: str, other: str) -> bool:
-    """Whether two texts are the same network, or the same address."""
+    """Returns whether two texts are the same network, or the same address; texts that are neither are
+    compared as text.
+    """
     try:
         return ipaddress.ip_network(one, strict=False) == ipaddress.ip_network(other, strict=False)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Measures what the machine itself adds to a frame's delay, on a separate wire during the proof.
+"""Measures the delay that the machine itself adds to a frame, on a separate wire during the proof.
 
 The wire is a veth pair in the core namespace whose netem only delays by 1 ms. Any further delay is the
 machine's: a timer that fired late, a process that waited for a core.

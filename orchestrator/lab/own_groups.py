@@ -4,7 +4,7 @@ labs.
 The kernel keeps counters for every mounted file system in each memory control group, each new file system
 enlarges those of every group, and the kernel never shrinks them (docs/scale.md): memory and time grow with
 the square of a lab. Most nodes of a large lab run nothing; their agents share one group within the lab's
-limits. A node gets its own group before its first program, load or limit.
+limits. A node gets its own group before its first program, load, limit or sample.
 """
 
 from __future__ import annotations

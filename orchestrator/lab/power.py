@@ -135,8 +135,8 @@ def act(lab: Lab, action: str, nodes: Sequence[str], name: str | None) -> None:
 
 
 def end(lab: Lab, nodes: Sequence[str], name: str | None, kill: bool = False) -> None:
-    """Stops (or kills) the running programs that `name` selects; without a name also sets the nodes' links
-    down, freezes or powers off the nodes, and marks them as stopped.
+    """Stops (or kills) the running programs that `name` selects. Without a name also sets the nodes' links
+    down, powers off VM nodes, and marks the nodes as stopped.
     """
     states = lab.driver.call(operations.Software())["nodes"]
     items = chosen(lab, nodes, name)
@@ -150,8 +150,8 @@ def end(lab: Lab, nodes: Sequence[str], name: str | None, kill: bool = False) ->
 
 
 def begin(lab: Lab, nodes: Sequence[str], name: str | None) -> None:
-    """Starts the programs that `name` selects; without a name first restores the nodes' links, starts the
-    nodes and marks them as running. Raises LabError if a program does not start.
+    """Starts the programs that `name` selects. Without a name first restores the nodes' links, powers on VM
+    nodes, and marks the nodes as running. Raises LabError if a program does not start.
     """
     if name is None:
         put_back(lab, [lab.node(n) for n in nodes])

@@ -1,5 +1,5 @@
-"""Plans the length of a proof: which further trains decide what the first ones cannot, within the allowed
-time.
+"""Plans the length of a proof: chooses further trains for the quantities that the first ones leave undecided,
+within the allowed time.
 """
 
 from __future__ import annotations

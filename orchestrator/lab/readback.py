@@ -1,5 +1,5 @@
-"""Compares the plan with what the kernel and the agents read back; returns the differences and changes
-nothing.
+"""Compares the plan with the values that the kernel and the agents report; returns the differences and
+changes nothing.
 """
 
 from __future__ import annotations

@@ -91,7 +91,9 @@ _UNICAST6 = (ipaddress.IPv6Network("fc00::/7"), ipaddress.IPv6Network("2000::/3"
 
 
 def _network(value: Any) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
-    """Parses a subnet, as IPv6 if the text has a colon, else as IPv4; ValueError if it is invalid."""
+    """Parses a subnet, as IPv6 if the text has a colon, else as IPv4; raises ValueError if it is invalid, is
+    no text, or has host bits.
+    """
     text = value if isinstance(value, str) else ""
     return ipaddress.IPv6Network(text) if ":" in text else ipaddress.IPv4Network(text)
 

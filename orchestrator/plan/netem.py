@@ -1,8 +1,8 @@
 """Converts the impairment of one direction from the file to the plan, with the queue limit that it needs.
 
-netem keeps every delayed packet in its queue and silently drops what exceeds `limit` (default 1,000 packets),
-so a fast link with a delay loses packets although no loss was requested. The limit is therefore computed
-unless the file sets it:
+netem keeps every delayed packet in its queue and silently drops packets beyond `limit` (default 1,000
+packets), so a fast link with a delay loses packets although no loss was requested. The limit is therefore
+computed unless the file sets it:
 
 limit = max(1000, ceil(2 * rate * (delay + 4 * jitter) / (8 * 256 bytes)))
 

@@ -38,7 +38,7 @@ HARDWARE = ("-accel", "kvm", "-cpu", "host")
 
 @dataclass(frozen=True, slots=True)
 class Acceleration:
-    """Whether KVM runs guests, and the reason as text for the user."""
+    """The result of the test: whether KVM runs guests, and the reason as text for the user."""
 
     kvm: bool
     why: str

@@ -65,7 +65,9 @@ class Guest:
 
     @property
     def connected(self) -> bool:
-        """Whether the machine runs and requests can be sent to its agent."""
+        """Whether the machine's state says that it runs and its channel is open, also if it is silent or
+        paused.
+        """
         return self.up and self._has_channel
 
     def unfit(self, op: str) -> str:

@@ -1,5 +1,5 @@
-"""Samples counters of machines, and of qdiscs inside bridge VMs, once a second into files beside the
-launcher's own.
+"""Samples counters of machines (nodes.vm.csv), and of qdiscs inside bridge VMs (links.vm.csv), once
+a second.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ class Kept:
 
     @property
     def faster(self) -> bool:
-        """Whether restoring was faster than booting."""
+        """Whether restoring was faster than booting, by these times."""
         return self.restore_ns < self.boot_ns
 
 

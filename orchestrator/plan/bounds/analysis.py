@@ -34,7 +34,7 @@ class _Way:
 
 @dataclass(frozen=True, slots=True)
 class _Class:
-    """The arrival curve of all messages of one class at a server, or the reason why there is none."""
+    """The arrival curve of all messages of one class at a server, or the reason why no curve bounds them."""
 
     arrivals: Bucket
     unbounded: str  # why no curve bounds it

@@ -15,8 +15,8 @@ from .items import Load, Problem
 
 
 class NoRoomError(Exception):
-    """Raised if an item fits on no host beside the items that are already placed; `loads` are those of all
-    hosts then.
+    """Raised if an item fits on no host beside the items that are already placed. item: its number; loads:
+    those of all hosts at that time.
     """
 
     def __init__(self, item: int, loads: Sequence[Load]) -> None:

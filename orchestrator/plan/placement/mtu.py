@@ -35,8 +35,9 @@ def hosts_of(topology: Topology) -> tuple[Host, ...]:
 
 
 def fitted(topology: Topology) -> Topology:
-    """Returns the topology with MTUs lowered to what tunnels carry, if it has several hosts and `oversize:
-    lower`; else unchanged. Raises TopologyError if the lowered MTU is too small for IPv6.
+    """Returns the topology with the MTUs of segments, nodes, groups and links between nodes lowered to what
+    fits into a tunnel, if it has several hosts and `oversize: lower`; else unchanged. Raises TopologyError if
+    the lowered MTU is too small for IPv6 that the lab uses.
     """
     model = topology.model
     if len(model.hosts) < 2 or model.underlay.oversize != "lower":
