@@ -63,6 +63,12 @@ def campaign_report(campaign_dir: Path) -> Path:
         return _write(study, links, _silent)
 
 
+def campaign_verdicts(campaign_dir: Path) -> None:
+    """Writes verdicts.json of a campaign without its pages."""
+    with told(campaign_dir):
+        verdicts.write(study_of_campaign(campaign_dir))
+
+
 def _write(study: Study, links: dict[str, str], tell: Tell) -> Path:
     folder = study.root / "report"
     folder.mkdir(parents=True, exist_ok=True)

@@ -7,6 +7,7 @@ version, is judged when its verdicts are needed, with its old words translated.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -132,15 +133,16 @@ def read_or_made(study: Study) -> tuple[dict[str, tuple[Judged, ...]], tuple[Jud
 
 
 def counted(directory: Path) -> judged.Counts:
-    """The counts of verdicts by subject: from verdicts.json if it is newer than the last run, else judged
-    now; empty before a run has ended.
+    """The counts of verdicts by subject: from verdicts.json if it is whole and newer than the last run, else
+    judged now; empty before a run has ended.
     """
     campaign = (directory / "campaign.json").exists()
     written, ended = directory / rundir.VERDICTS, directory / ("cells.jsonl" if campaign else "plan.json")
     if not ended.exists():
         return {}  # no run has ended yet
     if written.exists() and written.stat().st_mtime_ns >= ended.stat().st_mtime_ns:
-        return judged.known(directory)
+        with suppress(OSError, ValueError):  # damaged: judged now
+            return rundir.read_counts(directory)
     study = study_of_campaign(directory) if campaign else study_of_run(directory)
     own, whole = read_or_made(study)
     return judged.counts([*whole, *(one for of in own.values() for one in of)])

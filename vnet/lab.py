@@ -285,9 +285,7 @@ class Lab:
     def assert_trusted(self) -> None:
         """Raises LabError with the reasons if the run is suspect."""
         __tracebackhide__ = True
-        manifest = self.run.manifest
-        if manifest["suspect"]:
-            why = [f"  {reason}" for reason in findings.reasons(Manifest.of(manifest))]
+        if why := [f"  {reason}" for reason in findings.reasons(Manifest.of(self.run.manifest))]:
             raise LabError("\n".join([f"the run is suspect: {self.run_dir}", *why]))
 
     def assert_proven(self) -> None:

@@ -144,9 +144,9 @@ def run_campaign(
 
     Without an engine, runs one cell after the other in this process. Records a cell that fails, and
     continues. Ctrl-C ends the running cells and the campaign. page: writes the pages of the campaign and of
-    its runs at the end. retry_failed: also runs cells that failed earlier. Raises as `open_campaign`,
-    CampaignError if another process runs this campaign, KernelError if this machine cannot run a cell,
-    EngineError if the engine cannot.
+    its runs at the end; without it, only verdicts.json, if the files have expectations. retry_failed: also
+    runs cells that failed earlier. Raises as `open_campaign`, CampaignError if another process runs this
+    campaign, KernelError if this machine cannot run a cell, EngineError if the engine cannot.
     """
     with journal.locked(directory):
         campaign = open_campaign(settings, directory)
@@ -158,7 +158,8 @@ def run_campaign(
                 break
             trials += more
             campaign = open_campaign(settings, directory, trials)
-        written = _report(directory, observe) if page else None
+        expected = any(cell.loaded.model.expect for cell in campaign.cells)
+        written = _report(directory, observe, page) if page or expected else None
         jobs = engine.workers if engine else 1
         return status(directory, interrupted=interrupted, page=written, jobs=jobs)
 
@@ -213,11 +214,16 @@ def _left_s(directory: Path, left: int, jobs: int) -> float | None:
     return math.ceil(left / jobs) * sum(took) / len(took) if took else None
 
 
-def _report(directory: Path, observe: Observe) -> Path | None:
-    """Writes the campaign's page and returns its path; returns None while no run is complete."""
-    from reports.report import campaign_report
+def _report(directory: Path, observe: Observe, page: bool) -> Path | None:
+    """Writes the campaign's page and returns its path; None while no run is complete. Without `page`, only
+    judges the campaign, and returns None.
+    """
+    from reports.report import campaign_report, campaign_verdicts
 
     if not any(line.get("state") == "complete" for line in journal.latest(directory).values()):
+        return None
+    if not page:
+        campaign_verdicts(directory)
         return None
     observe({"event": "phase", "phase": "report", "text": "of the campaign"})
     return campaign_report(directory)

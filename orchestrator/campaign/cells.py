@@ -130,10 +130,8 @@ def _recover(directory: Path, line: Json) -> None:
         journal.forget(directory, line)  # killed after it wrote the cell's end: only this note is left
         return
     lab = line.pop("lab", None)
-    if lab is not None and line.get("machine") in (
-        None,
-        socket.gethostname(),
-    ):  # another machine's worker has ended its lab
+    here = line.get("machine") in (None, socket.gethostname())
+    if lab is not None and here:  # another machine's worker has ended its lab
         take_down(lab, politely=False)
     run_dir = directory / line["run_dir"]
     if run_dir.is_dir() and manifest.load(run_dir).state not in manifest.ENDED:

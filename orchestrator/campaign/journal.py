@@ -170,7 +170,8 @@ def _is_cell(value: Any) -> bool:
 
 
 def _is_below(value: Any) -> bool:
-    return isinstance(value, str) and not PurePath(value).is_absolute() and ".." not in PurePath(value).parts
+    parts = PurePath(value).parts if isinstance(value, str) and "\0" not in value else ()
+    return bool(parts) and not PurePath(value).is_absolute() and ".." not in parts
 
 
 def _is_seconds(value: Any) -> bool:

@@ -127,10 +127,7 @@ def run_command(
 
 
 def status_of(summary: Summary, strict: bool, directory: Path) -> int:
-    """Returns the exit status of a campaign.
-
-    INTERRUPTED; FAILED if a cell failed; with `strict`, SUSPECT or UNTOLD for doubts; else DONE.
-    """
+    """Returns the exit status of a campaign: INTERRUPTED; FAILED if a cell failed; else `judged_status`."""
     if summary.interrupted:
         return INTERRUPTED
     if summary.failed:
@@ -280,7 +277,7 @@ def as_data(directory: Path, summary: Summary) -> dict[str, Any]:
 def _conclude(directory: Path, summary: Summary, printed: Collection[str]) -> None:
     from orchestrator.cli.headlines import show
 
-    if summary.page is not None:
+    if summary.page is not None or expectations(directory):
         show(directory, summary.page)
     note("\n".join([f"{directory}: {said(summary)}", *doubts(summary, printed)]))
     if summary.interrupted:

@@ -11,7 +11,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from orchestrator.cli.output import note
-from orchestrator.cli.progress import Progress, duration, fold, timed, warning_text
+from orchestrator.cli.progress import Progress, duration, fold, planned, timed, warning_text
+from orchestrator.cli.views import View, view
 
 EVERY_S = 10.0
 
@@ -107,11 +108,6 @@ class CellView:
     """Shows the progress of cells that run one after another, below a line with the name of each."""
 
     def __init__(self) -> None:
-        from orchestrator.cli.progress import Progress
-        from orchestrator.cli.views import View, view
-
-        self._make = view
-        self._progress = Progress
         self._display = ExitStack()  # closes the progress display of the running cell
         self._shown: View | None = None
         self._why = ""
@@ -137,8 +133,6 @@ class CellView:
             self._shown(event)
 
     def _open(self, event: dict[str, Any]) -> None:
-        from orchestrator.cli.progress import duration, planned
-
         expected = planned(event["plan"], event.get("time", "real"), "reduce")
         if event["why"] != self._why:
             self._why = event["why"]
@@ -147,15 +141,13 @@ class CellView:
             least = duration(self._left * sum(expected.length_s.values()))
             note(f"{self._left} runs, at least {least} if all are like this one")
         self._began = time.monotonic()
-        self._shown = self._display.enter_context(self._make(expected, transient=True))
+        self._shown = self._display.enter_context(view(expected, transient=True))
 
     def _ended(self, event: dict[str, Any], errors: tuple[str, ...]) -> str:
         """Returns a line on how a cell ended and how long the others will take.
 
         `errors` are the errors of the cell that were printed; if they are its reason, the line leaves it out.
         """
-        from orchestrator.cli.progress import duration
-
         took = time.monotonic() - self._began
         if event["state"] != "complete" or event.get("suspect"):
             self.printed.add(event["cell"])

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from contract.plan import Plan
 from orchestrator.lab.errors import LabError
@@ -13,7 +14,10 @@ from orchestrator.lab.events import Warning
 from orchestrator.lab.lab import Lab
 
 REFUSALS = ("refused: ", "TLS: ")  # how the agent's records begin the reason of a broker or of TLS
-REMEDY = "correct login or certificates, or write `admission: refused` where a refusal is expected"
+EXPECT = "correct login or certificates, or write `admission: refused` where a refusal is expected"
+ADMIT = "leave `admission: refused` out, or have the broker refuse it"
+REACH = "a refusal cannot be told from no answer: look at its records in raw/messages.csv"
+Fault = tuple[str, str]  # sentence and remedy
 
 
 def insist(lab: Lab, all_connected: bool) -> None:
@@ -25,21 +29,27 @@ def insist(lab: Lab, all_connected: bool) -> None:
     records = lab.run_dir / "raw" / "messages.csv"
     if (all_connected and not barred) or not records.exists():
         return
-    found = faults(admissions(records), barred)
-    for text in found:
-        if lab.plan.on_node_failure == "abort":
-            raise LabError(f"{text}; {REMEDY}")
-        lab.events.warn(Warning("admission", text, REMEDY))
+    clients = _clients(lab.plan)
+    found = faults({name: why for name, why in admissions(records).items() if name in clients}, barred)
+    if found and lab.plan.on_node_failure == "abort":
+        raise LabError("; ".join(f"{text}; {remedy}" for text, remedy in found))
+    for text, remedy in found:
+        lab.events.warn(Warning("admission", text, remedy))
 
 
 def unwelcome(plan: Plan) -> frozenset[str]:
     """Returns the endpoints of the sessions that the topology expects to be refused."""
-    return frozenset(
-        software.session.endpoint
+    return frozenset(name for name, spec in _clients(plan).items() if spec.get("admission") == "refused")
+
+
+def _clients(plan: Plan) -> dict[str, dict[str, Any]]:
+    """Returns the settings of each MQTT client, by its endpoint: other kinds have no key `admission`."""
+    return {
+        software.session.endpoint: software.spec
         for node in plan.nodes
         for software in node.software
-        if software.session is not None and software.spec.get("admission") == "refused"
-    )
+        if software.session is not None and software.kind == "mqtt"
+    }
 
 
 def admissions(records: Path) -> dict[str, str]:
@@ -49,7 +59,7 @@ def admissions(records: Path) -> dict[str, str]:
     found: dict[str, str] = {}
     with records.open(errors="replace") as lines:
         for line in lines:
-            if not line.startswith("C,"):
+            if not line.startswith("C,") or line.count(",") < 4:  # the last line may be cut short
                 continue
             _, endpoint, what, _, detail = line.rstrip("\n").split(",", 4)
             if what == "connected":
@@ -59,23 +69,28 @@ def admissions(records: Path) -> dict[str, str]:
     return found
 
 
-def faults(found: Mapping[str, str], barred: frozenset[str]) -> list[str]:
-    """Returns a sentence for each reason of a refusal that the file does not expect, and one for clients that
-    were admitted, or never reached a refusal, though it expects one.
+def faults(found: Mapping[str, str], barred: frozenset[str]) -> list[Fault]:
+    """Returns a fault for each reason of a refusal that the file does not expect, one for clients that were
+    admitted though it expects a refusal, and one for those that were neither admitted nor refused.
     """
     refused: dict[str, list[str]] = {}
     for endpoint, reason in found.items():
         if reason and endpoint not in barred:
             refused.setdefault(reason, []).append(endpoint)
-    sentences = [
-        f"{_named(clients)}: no attempt to connect succeeded: {reason}" for reason, clients in refused.items()
+    told = [
+        (f"{_named(clients)}: no attempt to connect succeeded: {reason}", EXPECT)
+        for reason, clients in refused.items()
     ]
-    admitted = [endpoint for endpoint in sorted(barred) if not found.get(endpoint, "")]
+    admitted = [endpoint for endpoint in sorted(barred) if found.get(endpoint) == ""]
+    silent = sorted(barred - found.keys())
     if admitted:
-        sentences.append(f"{_named(admitted)}: not refused, though the file has `admission: refused`")
-    return sentences
+        told.append((f"{_named(admitted)}: admitted, though the file has `admission: refused`", ADMIT))
+    if silent:
+        told.append((f"{_named(silent)}: not refused: no attempt to connect had an answer", REACH))
+    return told
 
 
 def _named(clients: list[str]) -> str:
-    more = f" and {len(clients) - 1} more clients" if len(clients) > 1 else ""
-    return f"{clients[0]}{more}"
+    """Returns the first client's name and the number of others."""
+    others = len(clients) - 1
+    return clients[0] + (f" and {others} more client{'s' * (others > 1)}" if others else "")

@@ -1,10 +1,12 @@
 """Sockets in nodes' network namespaces that record what the kernel announces about the network (rtnetlink).
 
-They are read only after the scenario, to disturb nothing. Announcements beyond a socket's buffer are lost.
+They are read only after the scenario, to disturb nothing. Announcements beyond a socket's buffer are lost; a
+note names the nodes where that happened.
 """
 
 from __future__ import annotations
 
+import errno
 import socket
 import struct
 import threading
@@ -12,10 +14,14 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from orchestrator.lab.entering import enter
+from orchestrator.lab.events import Warning
 from orchestrator.lab.lab import Lab
+from orchestrator.lab.rtnetlink import HEADER
 
 MOST = 256  # most nodes that are watched, with a socket each
-HEADER = 16  # bytes of struct nlmsghdr
+MOST_SHOWN = 5
+OVERRUN = 4  # NLMSG_OVERRUN (linux/netlink.h): messages were lost
+UNTOLD = "whether a program changed them there is not known; see docs/checks.md"
 Places = dict[str, socket.socket]  # sockets by namespace
 
 
@@ -43,18 +49,23 @@ def open_in(lab: Lab) -> Places:
         kernel.setblocking(False)
         found[netns] = kernel
 
-    in_each(names, inside)
+    warn_unread(lab, "queues and networks", in_each(names, inside))
     return found
 
 
 def read(kernel: socket.socket) -> Iterator[Announcement]:
-    """Yields the announcements that the socket has recorded until now, without those that were lost."""
+    """Yields the announcements that the socket has recorded until now, and one of kind OVERRUN where some
+    were lost. Raises OSError if the socket cannot be read.
+    """
     while True:
         try:
             data = kernel.recv(1 << 18)
         except BlockingIOError:
             return
-        except OSError:  # ENOBUFS: some were lost
+        except OSError as error:
+            if error.errno != errno.ENOBUFS:
+                raise
+            yield Announcement(OVERRUN, 0, 0, b"")
             continue
         yield from messages(data)
 
@@ -77,10 +88,11 @@ def device(index: int) -> str:
         return f"device {index}"
 
 
-def in_each(places: Iterable[str], work: Callable[[str], None]) -> None:
+def in_each(places: Iterable[str], work: Callable[[str], None]) -> list[str]:
     """Calls `work` with the name of each namespace, in a thread that is inside it; skips those that are
-    gone.
+    gone. Returns the namespaces in which it failed, each with the reason.
     """
+    failed: list[str] = []
 
     def inside() -> None:  # a thread of its own: it stays in the last namespace that it was in
         for netns in places:
@@ -88,11 +100,25 @@ def in_each(places: Iterable[str], work: Callable[[str], None]) -> None:
                 enter(netns)
             except OSError:
                 continue
-            work(netns)
+            try:
+                work(netns)
+            except (OSError, ValueError, IndexError, struct.error) as error:
+                failed.append(f"{netns} ({error})")
 
     thread = threading.Thread(target=inside)
     thread.start()
     thread.join()
+    return failed
+
+
+def warn_unread(lab: Lab, what: str, places: Iterable[str]) -> None:
+    """Warns of places in which changes of `what` may be missing from the findings."""
+    named = sorted(set(places))
+    if named:
+        more = f" and {len(named) - MOST_SHOWN} more" if len(named) > MOST_SHOWN else ""
+        shown = f"{', '.join(named[:MOST_SHOWN])}{more}"
+        text = f"the kernel's announcements about {what} are incomplete in {shown}"
+        lab.events.warn(Warning("unread", text, UNTOLD, suspect=False))
 
 
 def _namespaces(lab: Lab) -> Iterator[str]:

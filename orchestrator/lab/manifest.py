@@ -56,13 +56,14 @@ class Manifest(manifest.Manifest):
         self.t0_ns = t0_ns
 
     def write(self, events: Events) -> None:
-        """Writes the manifest with the lab's warnings, and keeps warnings that other programs (the reduction
-        of a kept lab) added to the file.
+        """Writes the manifest with the lab's warnings, and keeps what the reduction of a kept lab added to
+        the file: warnings, checks, and that the run was sealed.
         """
         ours = [asdict(w) for w in events.warnings]
         before = self._ours
-        there = [] if before is None else manifest.load(self._run_dir).warnings
-        others = [w for w in there if w not in (before or ()) and w not in ours]
+        there = manifest.Manifest() if before is None else manifest.load(self._run_dir)
+        others = [w for w in there.warnings if w not in (before or ()) and w not in ours]
+        self.checks, self.sealed = there.checks, there.sealed
         self._ours = ours
         manifest.write(self._run_dir, self.contents(ours + others))
 

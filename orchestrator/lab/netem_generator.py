@@ -54,17 +54,23 @@ def seed(netns: str, seeds: Mapping[str, int]) -> dict[str, int]:
     thread.start()
     thread.join()
     if failed:
-        raise LabError(f"netem's seeds in {netns}: {failed[0].strerror}")
+        raise LabError(f"{netns}: netem takes no seed: {failed[0].strerror}; see docs/compare.md")
     return {device: value for device, value in found.items() if device in seeds}
 
 
 def _netems(kernel: socket.socket) -> Iterator[tuple[str, bytes, bytes]]:
-    """Yields device, `struct tcmsg` and options of each netem qdisc in the thread's namespace."""
+    """Yields device, `struct tcmsg` and options of each netem qdisc in the thread's namespace; skips devices
+    that were removed meanwhile.
+    """
     for body in list(qdiscs(kernel)):
         about = attributes(body[HEADER.size :])
         if about.get(TCA_KIND, b"").rstrip(b"\0") == b"netem":
-            _, device, *_ = HEADER.unpack_from(body)
-            yield socket.if_indextoname(device), body[: HEADER.size], about[TCA_OPTIONS]
+            _, index, *_ = HEADER.unpack_from(body)
+            try:
+                device = socket.if_indextoname(index)
+            except OSError:
+                continue
+            yield device, body[: HEADER.size], about[TCA_OPTIONS]
 
 
 def _change(kernel: socket.socket, header: bytes, options: bytes, value: int) -> None:

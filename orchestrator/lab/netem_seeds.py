@@ -83,5 +83,5 @@ class NetemSeeds:
             more = f" and {len(without) - MOST_SHOWN} more" if len(without) > MOST_SHOWN else ""
             self._lab.events.warn(Warning(
                 "unseeded", f"netem draws random numbers of its own on {named}{more}",
-                "two runs with one seed differ on these links; see docs/virtual-time.md", suspect=False,
+                "two runs with one seed differ on these links; see docs/compare.md", suspect=False,
             ))  # fmt: skip

@@ -18,6 +18,7 @@ from orchestrator.lab.rtnetlink import IFLA_IFNAME, attributes
 NEWLINK, DELLINK, NEWADDR, DELADDR, NEWROUTE, DELROUTE, NEWNEIGH, DELNEIGH = 16, 17, 20, 21, 24, 25, 28, 29
 REPLACES = 0x100  # NLM_F_REPLACE (linux/netlink.h)
 UP = 0x1  # IFF_UP
+FAILED = 0x20  # NUD_FAILED (linux/neighbour.h)
 IFLA_ADDRESS, IFLA_MTU, IFA_ADDRESS, IFA_LOCAL, RTA_DST, NDA_DST = 1, 4, 1, 2, 1, 1
 DISCARDS = {6: "blackhole", 7: "unreachable", 8: "prohibit"}  # RTN_*: routes that deliver nothing
 BY_KERNEL = 2  # RTPROT_KERNEL
@@ -50,7 +51,9 @@ def changes(node: Node, one: Announcement, name_of: NameOf) -> Iterator[Change]:
     elif one.kind in (NEWROUTE, DELROUTE):
         yield from _route(node, one)
     elif one.kind in (NEWNEIGH, DELNEIGH) and (device := name_of(_number(one.body, 4))) in cards:
-        word = "set" if one.kind == NEWNEIGH else "removed"
+        # `ip neigh del` is announced as a new state, FAILED; the removal that follows is the kernel's own.
+        gone = one.kind == DELNEIGH or struct.unpack_from("=H", one.body, 8)[0] & FAILED  # ndm_state
+        word = "removed" if gone else "set"
         yield Change(f"{device}: neighbour {_ip(attributes(one.body[12:]).get(NDA_DST, b''))} {word}")
 
 

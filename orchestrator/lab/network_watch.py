@@ -60,11 +60,13 @@ def listen(lab: Lab, places: Places) -> None:
 
 def end(lab: Lab, places: Places) -> None:
     """Reads and closes the sockets and warns of changes by programs; the run becomes suspect unless a change
-    only added an address or route.
+    only added an address or route. Also warns of namespaces whose announcements are incomplete.
     """
-    found = _changed(lab, places)
+    unread: list[str] = []
+    found = _changed(lab, places, unread)
     _warn(lab, [one for one in found if not one.adds], "the network of nodes", REMEDY, suspect=True)
     _warn(lab, [one for one in found if one.adds], "addresses or routes of nodes", LOOK, suspect=False)
+    announcements.warn_unread(lab, "the network", unread)
 
 
 def _warn(lab: Lab, found: list[Change], what: str, remedy: str, suspect: bool) -> None:
@@ -75,18 +77,24 @@ def _warn(lab: Lab, found: list[Change], what: str, remedy: str, suspect: bool) 
         lab.events.warn(Warning("network-changed" if suspect else "network-added", text, remedy, suspect))
 
 
-def _changed(lab: Lab, places: Places) -> list[Change]:
+def _changed(lab: Lab, places: Places, unread: list[str]) -> list[Change]:
+    """Returns the changes by programs and closes the sockets; adds to `unread` the namespaces whose
+    announcements are incomplete.
+    """
     own, found = set(_changed_by_lab(lab)), list[Change]()
     nodes = {node.netns: node for node in lab.nodes.values() if node.name not in own}
 
     def inside(netns: str) -> None:
         for one in announcements.read(places[netns]) if netns in nodes else ():
+            if one.kind == announcements.OVERRUN:
+                unread.append(netns)
+                continue
             found.extend(
                 Change(f"nodes.{nodes[netns].name}: {change.text}", change.adds)
                 for change in changes(nodes[netns], one, announcements.device)
             )
 
-    announcements.in_each(places, inside)
+    unread += announcements.in_each(places, inside)
     for kernel in places.values():
         kernel.close()
     return found

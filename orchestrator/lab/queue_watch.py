@@ -34,32 +34,39 @@ def begin(lab: Lab) -> Places:
 
 def end(lab: Lab, places: Places) -> None:
     """Reads and closes the sockets and warns of devices whose queues a program changed, even if it restored
-    them; changes by vNET or by tc on the timeline do not count.
+    them; changes by vNET or by tc on the timeline do not count. Also warns of namespaces whose announcements
+    are incomplete.
     """
-    found = list(_changed(lab, places))
+    unread: list[str] = []
+    found = list(_changed(lab, places, unread))
     if found:
         named = "; ".join(found[:MOST_SHOWN])
         more = f"; and {len(found) - MOST_SHOWN} more" if len(found) > MOST_SHOWN else ""
         text = f"tc was used in the run, which the proof of links does not know: {named}{more}"
         lab.events.warn(Warning("tc-used", text, REMEDY))
+    announcements.warn_unread(lab, "queues", unread)
 
 
-def _changed(lab: Lab, places: Places) -> Iterator[str]:
-    """Yields a text for each device whose queues were changed by neither vNET nor the timeline."""
+def _changed(lab: Lab, places: Places, unread: list[str]) -> Iterator[str]:
+    """Yields a text for each device whose queues were changed by neither vNET nor the timeline, and closes
+    the sockets; adds to `unread` the namespaces whose announcements are incomplete.
+    """
     passed, own = _meant(lab), set(_changed_by_lab(lab))
     counts: Counter[tuple[str, str]] = Counter()
 
     def inside(netns: str) -> None:
-        for one in announcements.read(places[netns]):
-            if one.kind in CHANGES:
+        for one in announcements.read(places[netns]) if netns not in passed else ():
+            if one.kind == announcements.OVERRUN:
+                unread.append(netns)
+            elif one.kind in CHANGES:
                 device = announcements.device(struct.unpack_from("=i", one.body, 4)[0])  # struct tcmsg
                 counts[netns, device] += 1
 
-    announcements.in_each(places, inside)
+    unread += announcements.in_each(places, inside)
     for kernel in places.values():
         kernel.close()
     for (netns, device), count in sorted(counts.items()):
-        if netns not in passed and (netns, device) not in own:
+        if (netns, device) not in own:
             yield f"{netns}.{device}: {count} changes"
 
 

@@ -3,22 +3,42 @@
 from __future__ import annotations
 
 from pathlib import Path as FilePath
+from typing import Any
+
+from pydantic import BeforeValidator
 
 from .problem import Problem
+from .scalars import fail
 from .source import Document, Path
 
 LARGEST_BYTES = 64 << 20
 
 
 class TextBeside(str):
-    """The name of a file next to a topology, with the file's text as an attribute."""
+    """The name of a file next to a topology, with the file's text as an attribute. readable: whether the file
+    could be read; if not, the text is empty.
+    """
 
     text: str
+    readable: bool
 
-    def __new__(cls, name: str, text: str) -> TextBeside:
+    def __new__(cls, name: str, text: str | None) -> TextBeside:
         made = super().__new__(cls, name)
-        made.text = text
+        made.text, made.readable = text or "", text is not None
         return made
+
+
+def named_file(example: str) -> BeforeValidator:
+    """Returns a validator that accepts only None and a TextBeside, the name of a file that the loading of the
+    topology has read; `example` is the form that the error names.
+    """
+
+    def read(value: Any) -> Any:
+        if value is None or isinstance(value, TextBeside):
+            return value
+        raise fail("is not the name of a file", f"write for example {example}")
+
+    return BeforeValidator(read, json_schema_input_type=str | None)
 
 
 class LineError(Exception):

@@ -75,7 +75,8 @@ class Broker(Serving):
 
     def services(self) -> Mapping[str, Service]:
         users = self.users if self.users and not self.allow_anonymous else None
-        return {PROTOCOL: Service(self.port, users=users, tls=self.tls)}
+        own = self.config is not None
+        return {PROTOCOL: Service(self.port, users=users, tls=self.tls, own_config=own)}
 
     @property
     def anonymous(self) -> bool:
@@ -88,6 +89,10 @@ def _check(report: Checks, here: Here, broker: Broker) -> None:
     _users(report, here, broker)
     if broker.tls is not None:
         check_tls(report, (*here.path, "tls"), broker.tls)
+        if broker.tls.ca is not None and not broker.tls.mutual and broker.config is None:
+            rule = "is used only to admit clients by their certificates"
+            remedy = "write `mutual: true`, or leave it out"
+            report.add((*here.path, "tls", "ca"), str(broker.tls.ca), rule, remedy)
     if broker.config is not None:
         _own_config(report, here, broker, broker.config)
     for key, value in broker.options.items():
@@ -98,10 +103,13 @@ def _check(report: Checks, here: Here, broker: Broker) -> None:
 
 
 def _users(report: Checks, here: Here, broker: Broker) -> None:
+    """Reports names that mosquitto does not read as they are: it skips lines that begin with #, and removes
+    blanks around a name (src/security_default.c, pwfile__parse).
+    """
     for name in broker.users:
-        if not name or ":" in name or not name.isprintable():
+        if not name or name != name.strip() or name[0] == "#" or ":" in name or not name.isprintable():
             rule = "is no user name: mosquitto's password file has one user a line, NAME:HASH"
-            report.add((*here.path, "users", name), name, rule, "write a name without a colon")
+            report.add((*here.path, "users", name), name, rule, "write a name without colon, # and blanks")
 
 
 def _own_config(report: Checks, here: Here, broker: Broker, config: str) -> None:

@@ -45,7 +45,7 @@ def _read(
     read = dict(values)
     for key in (key for key in keys if isinstance(values.get(key), str)):
         text = text_of(file_beside(document, values[key]), document, (*path, key), problems)
-        read[key] = TextBeside(values[key], text or "")
+        read[key] = TextBeside(values[key], text)
     return read
 
 

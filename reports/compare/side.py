@@ -69,7 +69,7 @@ def _several(letter: str, path: Path) -> Side:
     runs = sorted(file.parent for file in path.glob(f"*/{manifest.NAME}"))
     if not runs:
         raise CompareError(f"{path}: holds no run and no campaign; a run has a {manifest.NAME}")
-    complete = [run for run in runs if manifest.read(run).get("state") == manifest.COMPLETE]
+    complete = [run for run in runs if manifest.load(run).state == manifest.COMPLETE]
     if not complete:
         raise CompareError(f"{path}: none of its {len(runs)} runs is complete; name another directory")
     side = side_of(letter, str(path), study_of_runs(path.name, path, complete))

@@ -134,6 +134,19 @@ def test_a_campaign_that_has_grown_keeps_its_runs(place: Place) -> None:
     assert "begun with other content" in said, "what has grown is not made small again"
 
 
+@pytest.mark.slow
+def test_expectations_are_judged_without_a_page(place: Place) -> None:
+    pair = place.cwd / "pair.yaml"
+    pair.write_text((PROJECT / "topologies" / "pair.yaml").read_text() + "\nexpect: [latency_p50 < 1 us]\n")
+    text = FILE.format(pair=pair).replace("[1 s, 2 s]", "[1 s]").replace("repetitions: 2", "repetitions: 1")
+    place.file.write_text(text)
+    said = place("run", "small.yaml", "--kernel", "fake", "--no-page", status=8)
+    assert "1 of 1 expectation cannot be told." in said and "1 of 1 runs complete" in said
+    assert not (place.dir / "report").exists()
+    state = place("status", "results/small", "--json", status=8)
+    assert [one["verdict"] for one in json.loads(state)["expectations"]] == ["cannot tell"]
+
+
 @pytest.mark.parametrize(
     ("change", "may"),
     [

@@ -46,6 +46,8 @@ def test_what_was_not_changed_is_read(place: Path) -> None:
         ({"run_dir": None}, "run_dir: null is no path below"),
         ({"run_dir": "/etc"}, 'run_dir: "/etc" is no path below'),
         ({"run_dir": "runs/../../x"}, "is no path below"),
+        ({"run_dir": ""}, 'run_dir: "" is no path below'),
+        ({"run_dir": "./"}, 'run_dir: "./" is no path below'),
         ({"wall_s": "2"}, 'wall_s: "2" is no time in seconds'),
         ({"wall_s": -2}, "wall_s: -2 is no time in seconds"),
         ({"wall_s": float("inf")}, "wall_s: Infinity is no time in seconds"),
@@ -95,6 +97,7 @@ def test_a_campaign_that_was_changed_is_refused(place: Path, content: str, said:
     [
         ({"run_dir": "../outside"}, "is no path below the campaign's directory"),
         ({"run_dir": ["runs"]}, "is no path below the campaign's directory"),
+        ({"run_dir": "."}, "is no path below the campaign's directory"),
         ({"lab": "../../etc"}, "is no name of a lab"),
         ({"lab": None}, "lab: null is no name of a lab"),
         ({"slot": "../x"}, "is no number of a cell"),

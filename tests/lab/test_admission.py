@@ -10,6 +10,7 @@ import pytest
 
 from contract.plan import Plan
 from orchestrator.lab import admission
+from orchestrator.lab.drivers.fake_traffic import Traffic
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.events import Events
 from orchestrator.plan.build import make_plan
@@ -64,14 +65,44 @@ def test_a_file_that_continues_gets_a_warning_that_makes_the_run_suspect(tmp_pat
 
 def test_a_refusal_that_the_file_expects_must_happen(tmp_path: Path) -> None:
     assert admission.unwelcome(plan()) == {"bad"}
-    with pytest.raises(LabError, match=r"^bad: not refused, though the file has `admission: refused`"):
+    with pytest.raises(LabError, match=r"^bad: admitted, though the file has .*; leave `admission: ref"):
         judge(tmp_path, "C,good,connected,1,\nC,bad,connected,1,\n", plan(), connected=True)
+
+
+def test_a_client_without_an_answer_was_neither_admitted_nor_refused(tmp_path: Path) -> None:
+    late = "C,good,connected,1,\nC,bad,failed,1,no CONNACK in time\n"
+    with pytest.raises(LabError, match=r"^bad: not refused: no attempt to connect had an answer"):
+        judge(tmp_path, late, plan(), connected=True)
+
+
+def test_all_faults_are_told_at_once_each_with_its_remedy(tmp_path: Path) -> None:
+    with pytest.raises(LabError) as raised:
+        judge(tmp_path, REFUSED + "C,bad,connected,1,\n", plan())
+    wanted = ("good: no", admission.EXPECT, "bad: admitted", admission.ADMIT)
+    assert all(text in str(raised.value) for text in wanted)
+
+
+def test_a_last_line_that_was_cut_short_is_no_fault(tmp_path: Path) -> None:
+    assert judge(tmp_path, f"C,good,connected,1,\n{BAD}C,goo", plan()).warnings == []
+
+
+def test_records_of_a_users_program_are_no_login(tmp_path: Path) -> None:
+    records = f"C,good,connected,1,\n{BAD}C,own-program,failed,2,refused: no token\n"
+    assert judge(tmp_path, records, plan()).warnings == []
+
+
+def test_the_fake_driver_refuses_whom_the_file_expects_to_be_refused(tmp_path: Path) -> None:
+    made = plan(more=", publish: {topic: a, rate: 1 /s}")
+    traffic = Traffic(made, t0_ns=0, end_ns=5 * 10**9, delay_ns=0)
+    records = "\n".join(traffic.records(traffic.messages())) + "\n"
+    assert "C,good,connected," in records and "S,0,0," in records
+    assert judge(tmp_path, records, made).warnings == []
 
 
 def test_several_clients_of_one_reason_are_one_sentence() -> None:
     found = {"a": "TLS: x", "b": "TLS: x", "c": "refused: y", "d": ""}
-    assert admission.faults(found, frozenset()) == [
-        "a and 1 more clients: no attempt to connect succeeded: TLS: x",
+    assert [text for text, _ in admission.faults(found, frozenset())] == [
+        "a and 1 more client: no attempt to connect succeeded: TLS: x",
         "c: no attempt to connect succeeded: refused: y",
     ]
 

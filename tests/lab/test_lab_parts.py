@@ -304,7 +304,7 @@ def test_a_clone_has_no_part_in_the_scenario() -> None:
     assert [one.name for one in broker.node.software] == ["mosquitto"]
 
 
-def test_the_manifest_keeps_warnings_that_a_reduction_added(tmp_path: Path) -> None:
+def test_the_manifest_keeps_what_a_reduction_added(tmp_path: Path) -> None:
     (tmp_path / "raw").mkdir()
     events = Events()
     manifest = Manifest(make_plan("m", (node("m", 0, "alpha"),)), tmp_path, {}, {}, "fake")
@@ -313,12 +313,15 @@ def test_the_manifest_keeps_warnings_that_a_reduction_added(tmp_path: Path) -> N
     path = tmp_path / "manifest.json"
     data = json.loads(path.read_text())
     added = {"code": "reduce-cut", "text": "cut", "remedy": "none"}
-    path.write_text(json.dumps(data | {"warnings": [*data["warnings"], added]}))
+    check = {"name": "bytes", "verdict": "fails", "text": "node 0 beside link 6 Mbit/s", "numbers": {}}
+    reduced = {"warnings": [*data["warnings"], added], "checks": [check], "sealed": True}
+    path.write_text(json.dumps(data | reduced))
     events.warn(Warning("teardown", "busy", "wait", suspect=False))
     manifest.finish(events, "complete", None)
     manifest.write(events)
-    warnings = json.loads(path.read_text())["warnings"]
-    assert [w["code"] for w in warnings] == ["late", "teardown", "reduce-cut"]
+    found = json.loads(path.read_text())
+    assert [w["code"] for w in found["warnings"]] == ["late", "teardown", "reduce-cut"]
+    assert (found["checks"], found["sealed"]) == ([check], True)
 
 
 def test_a_state_directory_that_cannot_be_made_is_said_with_the_remedy(tmp_path: Path) -> None:

@@ -138,6 +138,8 @@ def test_strict_tells_suspect_before_what_cannot_be_told(run: Path, tmp_path: Pa
     assert judged_status(run, suspect=True, strict=True) == 5
     assert judged_status(run, suspect=False, strict=True) == 8
     assert judged_status(tmp_path / "nothing", suspect=False, strict=True) == 0
+    (run / VERDICTS).write_text("{")
+    assert judged_status(run, suspect=False, strict=True) == 8, "a damaged file holds nothing"
     (run / VERDICTS).unlink()
     assert judged_status(run, suspect=False, strict=True) == 8, "a run without a page is judged all the same"
 

@@ -68,6 +68,8 @@ def test_an_own_program_with_files_and_environment() -> None:
         ("config: listener 1884, persistence: true", "persistence", "which `config` replaces"),
         ("config: 'listener {{ 1884'", "config", "is not a template"),
         ("users: {'a:b': x}", "users.a:b", "is no user name"),
+        ("users: {'#a': x}", "users.#a", "is no user name"),
+        ("users: {' a': x}", "users. a", "is no user name"),
         ("program: ../mosquitto", "program", "neither a program's name nor an absolute path"),
         ("env: {'A=B': x}", "env.A=B", "is not the name of a variable"),
         ("files: {../a: x}", "files.../a", "is not a path below the node's directory"),

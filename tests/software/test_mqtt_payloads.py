@@ -82,6 +82,10 @@ V5, TOPIC, FIRST = "version: 5, ", "topic: m, qos: 1", "subscribe: [{topic: m, q
     [
         (TOPIC, "topic: m, payload: bytes, payload_size: 2 MB", "publish.payload_size", "1048576"),
         (TOPIC, "topic: m, json: '{'", "publish.json", "is not JSON"),
+        (TOPIC, "topic: m, json: '{\"of\": {node}}'", "publish.json", "is not JSON"),
+        (TOPIC, "topic: m, json: '[NaN, {seq}]'", "publish.json", "NaN is no number of JSON"),
+        (TOPIC, "topic: m, json: '{\"of\": \"{nod}\"}'", "publish.json", "no placeholder is called {nod}"),
+        (TOPIC, 'topic: m, user_properties: {a: "b\\0"}', "publish.user_properties.a", "no control char"),
         (TOPIC, "topic: m, json: '{}', payload: bytes", "publish.payload", "conflicts with `json`"),
         (TOPIC, "topic: m, file: no.xml", "publish.file", "cannot be read"),
         (TOPIC, "topic: m, message_expiry: 1 ms", "publish.message_expiry", "whole seconds"),

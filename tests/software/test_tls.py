@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography import x509
 from mistakes import problems, refused
 
 from contract.plan import Plan
 from orchestrator.plan.build import make_plan
+from orchestrator.software.registry import KINDS
 from orchestrator.software.tls.certificates import Authority
 from orchestrator.topology import TopologyError
 from orchestrator.topology.loading import parse
@@ -28,6 +30,7 @@ groups:
     software: {m: {mqtt: {broker: server, tls: {mutual: true}, publish: {topic: m, rate: 1 /s}}}}
 run: {hold: 10 s}
 """
+MUTUAL = "tls: {mutual: true}, publish"
 BROKER, CLIENT = "nodes.server.software.b", "groups.meter.software.m.mqtt"
 
 
@@ -91,6 +94,33 @@ def test_the_labs_authority_is_its_seeds() -> None:
     assert {tuple(s.ports) for n in plan.nodes for s in n.software} == {("tls",)}
 
 
+def test_a_user_with_the_brokers_name_has_a_certificate_of_its_own() -> None:
+    plan = planned(FILE.replace(MUTUAL, "user: server, tls: {mutual: true}, publish"))
+    own, server = specs(plan)["meter1"]["tls"], files(plan)
+    assert own["key"] != server["b/server.key"]
+    serials = {x509.load_pem_x509_certificate(pem.encode()).serial_number
+               for pem in (own["cert"], server["b/server.pem"])}  # fmt: skip
+    assert len(serials) == 2
+
+
+@pytest.mark.parametrize("name", ["server", "b.example", "10.1.0.1", "fd00::1"])
+def test_a_server_is_a_host_or_an_address(name: str) -> None:
+    plan = planned(FILE.replace(MUTUAL, f"tls: {{mutual: true, server_name: '{name}'}}, publish"))
+    assert specs(plan)["meter1"]["tls"]["server_name"] == name
+
+
+def test_what_tls_and_properties_add_is_in_the_costs() -> None:
+    def longest(text: str) -> int:
+        plan = planned(text)
+        costs = KINDS["mqtt"].costs(plan.nodes[1].software[0], plan.flows[:1])
+        return max(length for _, length in costs.packets)
+
+    plain = longest(FILE.replace(", tls: {mutual: true}", ""))
+    assert longest(FILE) == plain + 29
+    more = "version: 5, tls: {mutual: true}, publish: {user_properties: {unit: kWh}, message_expiry: 9 s, "
+    assert longest(FILE.replace("tls: {mutual: true}, publish: {", more)) == plain + 29 + 12 + 5
+
+
 def test_without_mutual_nobody_shows_a_certificate() -> None:
     plan = planned(FILE.replace("{mutual: true}", "lab"))
     assert "key" not in specs(plan)["meter1"]["tls"]
@@ -104,14 +134,13 @@ def test_files_beside_the_topology_are_in_the_plan(tmp_path: Path) -> None:
     client = (
         "tls: {ca: own.pem, cert: own.pem, key: own.key, server_name: b.example, versions: ['1.3']}, publish"
     )
-    found = specs(planned(FILE.replace("tls: {mutual: true}, publish", client), tmp_path))["meter1"]["tls"]
+    broker = "tls: {mutual: true, ca: own.pem, cert: own.pem, key: own.key}}}"
+    text = FILE.replace(MUTUAL, client).replace("tls: {mutual: true}}}", broker)
+    found = specs(planned(text, tmp_path))["meter1"]["tls"]
     assert found == {
         "ca": own.certificate, "cert": own.certificate, "key": own.key, "server_name": "b.example",
         "versions": ["1.3"],
     }  # fmt: skip
-
-
-MUTUAL = "tls: {mutual: true}, publish"
 
 
 @pytest.mark.parametrize(
@@ -123,6 +152,7 @@ MUTUAL = "tls: {mutual: true}, publish"
         ("tls: {mutual: true}}}", "tls: {ca: no.pem}}}", f"{BROKER}.tls.ca", "cannot be read"),
         (MUTUAL, "tls: {versions: ['1.1']}, publish", f"{CLIENT}.tls.versions[0]", ""),
         (MUTUAL, "tls: other, publish", f"{CLIENT}.tls", ""),
+        (MUTUAL, "tls: {server_name: 'a b'}, publish", f"{CLIENT}.tls.server_name", "neither a host's name"),
     ],
 )  # fmt: skip
 def test_mistakes_are_named(old: str, new: str, place: str, rule: str) -> None:
@@ -136,11 +166,52 @@ def test_a_client_with_tls_needs_a_broker_with_it() -> None:
 
 @pytest.mark.parametrize(
     ("keys", "rule"),
-    [("cert: own.pem", "has no `key`"), ("ca: text.pem", "holds no certificate in PEM")],
+    [
+        ("cert: own.pem", "has no `key`"),
+        ("ca: text.pem", "holds no certificate in PEM"),
+        ("ca: empty.pem", "holds no certificate in PEM"),
+        ("cert: own.pem, key: locked.key", "is encrypted, and nobody enters its passphrase"),
+    ],
 )
 def test_files_must_fit(tmp_path: Path, keys: str, rule: str) -> None:
     (tmp_path / "own.pem").write_text(Authority(b"own", "own").certificate)
     (tmp_path / "text.pem").write_text("hello")
+    (tmp_path / "empty.pem").write_text("")
+    (tmp_path / "locked.key").write_text("-----BEGIN ENCRYPTED PRIVATE KEY-----\nMIIB\n")
     with pytest.raises(TopologyError) as caught:
         planned(FILE.replace("tls: {mutual: true}, publish", f"tls: {{{keys}}}, publish"), tmp_path)
     assert any(rule in str(problem) for problem in caught.value.problems)
+
+
+OWN = "cert: own.pem, key: own.key"
+LAB = "the lab's authority"
+
+
+@pytest.mark.parametrize(
+    ("broker", "client", "place", "rule"),
+    [
+        (OWN, "", "ca", f"shows a certificate of its own, and the client trusts {LAB} only"),
+        ("", "ca: own.pem", "ca", f"shows a certificate of {LAB}, and the client trusts only its `ca`"),
+        ("", OWN, "cert", f"client shows a certificate of its own, and the broker of server trusts {LAB}"),
+        ("ca: own.pem", "", "cert", f"the client shows a certificate of {LAB}, and the broker of server"),
+    ],
+)
+def test_each_end_must_be_able_to_trust_the_other(
+    tmp_path: Path, broker: str, client: str, place: str, rule: str
+) -> None:
+    own = Authority(b"own", "own").issue("meter")
+    (tmp_path / "own.pem").write_text(own.certificate)
+    (tmp_path / "own.key").write_text(own.key)
+    text = FILE.replace("{mutual: true}, publish", f"{{mutual: true, {client}}}, publish")
+    text = text.replace("{mutual: true}}}", f"{{mutual: true, {broker}}}}}}}")
+    with pytest.raises(TopologyError) as caught:
+        planned(text, tmp_path)
+    (problem,) = map(str, caught.value.problems)
+    assert f"{CLIENT}.tls.{place}: " in problem and rule in problem
+
+
+def test_a_ca_that_the_broker_would_not_use_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "own.pem").write_text(Authority(b"own", "own").certificate)
+    text = FILE.replace("{mutual: true}}}", "{ca: own.pem}}}").replace(MUTUAL, "tls: lab, publish")
+    with pytest.raises(TopologyError, match=rf'{BROKER}\.tls\.ca: "own\.pem": is used only to admit clients'):
+        planned(text, tmp_path)

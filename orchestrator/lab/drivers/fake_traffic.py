@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from contract.plan import Flow, Plan, Session
 from contract.plan.flows import Schedule
+from orchestrator.lab.admission import unwelcome
 from orchestrator.lab.clock import MILLISECOND, SECOND
 
 TRANSIT_NS = MILLISECOND
@@ -38,11 +39,13 @@ class Traffic:
 
     def messages(self) -> list[Sent]:
         """Returns the messages of all scheduled flows in the order of time, at most about MOST_MESSAGES of
-        each flow.
+        each flow; none of clients that the plan expects to be refused.
         """
+        barred = unwelcome(self.plan)
         found = [
             Sent(number, flow, seq, at_ns)
-            for number, flow in enumerate(self.plan.flows) if flow.schedule is not None
+            for number, flow in enumerate(self.plan.flows)
+            if flow.schedule is not None and flow.sender not in barred
             for seq, at_ns in enumerate(_times(flow, flow.schedule, self.end_ns))
         ]  # fmt: skip
         return sorted(found, key=lambda s: (s.at_ns, s.number))
@@ -78,9 +81,13 @@ class Traffic:
 
     def _sessions(self) -> Iterator[str]:
         reached = {receiver for flow in self.plan.flows for receiver in self.receivers(flow)}
+        barred = unwelcome(self.plan)
         for session in sessions(self.plan).values():
             if session.listens:
                 yield f"C,{session.endpoint},listening,{self.t0_ns},"
+                continue
+            if session.endpoint in barred:
+                yield f"C,{session.endpoint},failed,{self.t0_ns + session.connect_ns},refused: as planned"
                 continue
             steps = ["connecting", "connected", *(["subscribed"] if session.endpoint in reached else [])]
             for place, what in enumerate(steps):

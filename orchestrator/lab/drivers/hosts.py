@@ -18,17 +18,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from contract.plan import Capture, Node, Plan, Step
+from contract.plan import Capture, Node, Step
 from orchestrator.lab import operations, readback
 from orchestrator.lab.clock import SECOND
 from orchestrator.lab.driver import PATIENCE_NS, CaptureProcess, DriverContext, OnMessage
 from orchestrator.lab.errors import LabError, TimedOut
 from orchestrator.lab.jsonlines import Message
 from orchestrator.lab.multi_host import crossing, host_commands, probing, tunnels
-from orchestrator.lab.multi_host.encoding import encode_operation, fields, silence_s
+from orchestrator.lab.multi_host.encoding import encode_operation, fields
 from orchestrator.lab.multi_host.hostpart import FETCH_NS, HostCapture, HostPart, ask_all
 from orchestrator.lab.multi_host.part_events import PartEvents
-from orchestrator.lab.multi_host.parting import of_host
+from orchestrator.lab.multi_host.parting import begin_request, wires_of
 from orchestrator.lab.multi_host.places import Places
 from orchestrator.lab.operations import Answer, Operation
 from orchestrator.lab.vm import merge
@@ -69,7 +69,7 @@ class HostsDriver:
             self._parts[name] = part
             self._at.state.record(f"line to {name}", part.channel.pid)
         plan = self._at.plan
-        told_each = {part: _begin(plan, part.name, self._at.run_dir) for part in self._parts.values()}
+        told_each = {part: begin_request(plan, part.name, self._at.run_dir) for part in self._parts.values()}
         answers = ask_all(self._at.loop, "begin", told_each)
         for name, answer in answers.items():
             self._parts[name].facts = {**answer["value"]["facts"], "machine": ways[name].machine}
@@ -107,7 +107,7 @@ class HostsDriver:
         """
         if not self._built:
             self._join()
-        wires = _wires(self._at.plan) if not self._built else {}
+        wires = wires_of(self._at.plan) if not self._built else {}
         asked = {
             part: {
                 "nodes": fields(n for n in nodes if self._places.node(n.name) == part.name),
@@ -384,37 +384,3 @@ class HostsDriver:
                 "underlay", "; ".join(below[:5]) + (f"; and {len(below) - 5} more" if below[5:] else ""),
                 "what the hosts' network adds is in all figures; put the nodes on one host (`near:`)",
             )  # fmt: skip
-
-
-def _begin(plan: Plan, host: str, run_dir: Path) -> Message:
-    """Returns the first request to a part: its own nodes with all fields, and other nodes for the resolver,
-    without their programs.
-    """
-    others = (dataclasses.replace(n, software=(), vm=None) for n in plan.nodes if n.host != host)
-    kept = dataclasses.replace(
-        of_host(plan, host),
-        steps=(),
-        flows=(),
-        receivers={},
-        events=(),
-        captures=(),
-        predictions=(),
-        traces={},
-    )
-    return {
-        "plan": dataclasses.asdict(kept), "others": fields(others), "run_dir": str(run_dir),
-        "driver": "light", "silence_s": silence_s(),
-    }  # fmt: skip
-
-
-def _wires(plan: Plan) -> dict[str, dict[str, list[str]]]:
-    """Returns the devices at the ends of links between two nodes that bypass the core namespace, by host and
-    namespace, without those in virtual machines.
-    """
-    found: dict[str, dict[str, list[str]]] = {}
-    guests = {node.netns for node in plan.nodes if node.vm is not None}
-    for link in plan.links:
-        for way in (link.forward, link.reverse) if link.kind == "nodes" and not link.through_core else ():
-            if way.netns not in guests:
-                found.setdefault(way.host, {}).setdefault(way.netns, []).append(way.device)
-    return found

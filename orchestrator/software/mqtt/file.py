@@ -6,9 +6,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from ...language.beside import TextBeside
+from ...language.beside import named_file
 from ...language.dscp import Dscp
-from ...language.scalars import Base, Duration, Positive, Share, Span, fail, text
+from ...language.scalars import Base, Duration, Positive, Share, Span, text
 from ..brokers import BrokerNode, BrokerPort, ClientPcp, PayloadSize, Queue, Reconnect
 from ..encodings import Encoded
 from ..sending import Sending
@@ -17,12 +17,6 @@ from ..tls.file import ClientTlsKey
 PROTOCOL = "mqtt"  # how brokers and the reducer call it
 NEVER_S = 2**32 - 1  # a session expiry interval that never ends (MQTT 5, 3.1.2.11.2)
 Qos = Annotated[int, Field(ge=0, le=2)]
-
-
-def _file_name(value: Any) -> Any:
-    if value is None or isinstance(value, TextBeside):
-        return value
-    raise fail("is not the name of a file", "write for example payloads/reading.json")
 
 
 class Publish(Sending, Encoded):
@@ -54,7 +48,7 @@ class Publish(Sending, Encoded):
         description="MQTT 5: the payload is this JSON text, in place of `payload`; {seq}, {time_ns}, {flow} "
         "are the message's, beside the placeholders of `topic`. Spaces follow it.",
     )
-    file: Annotated[Any, BeforeValidator(_file_name, json_schema_input_type=str | None)] = Field(
+    file: Annotated[Any, named_file("payloads/reading.json")] = Field(
         None, description="MQTT 5: the payload is this file's text, beside the topology."
     )
     payload_size: PayloadSize = text("717 B")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from contract.plan import Flow, Software
 
@@ -18,6 +19,9 @@ MEMORY_AT_BROKER_BYTES = 10_000  # bench/memory.py: below 4 kB each, beside mess
 _CONNECTION_PACKETS = 16  # handshake, CONNECT, SUBSCRIBE, their answers and acknowledgements, the end
 # Each QoS step adds handshake packets (4 bytes of MQTT) and, at worst, a TCP acknowledgement for each.
 _HANDSHAKE_PACKETS = {0: 0, 1: 1, 2: 3}
+_TLS_PACKETS, _TLS_HANDSHAKE_BYTES = 12, 3000  # two chains of one certificate each, with Ed25519 keys
+_TLS_RECORD_BYTES = 29  # header, nonce and tag of AES-GCM in TLS 1.2 (RFC 5246, RFC 5288); 1.3 has 22
+_NUMBER_BYTES = 49  # the user property with the message's number: 5 bytes, `vnet`, 40 of base64
 
 
 def _words(software: Software, flows: Sequence[Flow]) -> str:
@@ -30,10 +34,22 @@ def _words(software: Software, flows: Sequence[Flow]) -> str:
 
 
 def _costs(software: Software, flows: Sequence[Flow]) -> Costs:
-    qos = software.spec["publish"]["qos"] if flows else 0
+    spec = software.spec
+    qos = spec["publish"]["qos"] if flows else 0
+    record = _TLS_RECORD_BYTES if "tls" in spec else 0
+    packets, octets = _CONNECTION_PACKETS, 20 * _CONNECTION_PACKETS
+    if record:
+        packets, octets = packets + _TLS_PACKETS, octets + _TLS_HANDSHAKE_BYTES + packets * record
+    message = 5 + record + (_properties(spec["publish"]) if flows else 0)
     answers = 2 * _HANDSHAKE_PACKETS[qos] + 1
-    traffic = Traffic((_CONNECTION_PACKETS, 20), message_bytes=5, answers=answers, answer_bytes=4)
+    traffic = Traffic((packets, -(-octets // packets)), message, answers, 4 + record)
     return client_costs(MEMORY_AT_BROKER_BYTES, flows, traffic)
+
+
+def _properties(publish: Mapping[str, Any]) -> int:
+    """Returns the bytes of a message's properties (MQTT 5, 2.2.2)."""
+    own = sum(5 + len(f"{name}{value}".encode()) for name, value in publish.get("user_properties", ()))
+    return own + _NUMBER_BYTES * ("content" in publish) + 5 * ("message_expiry_s" in publish)
 
 
 KIND = Kind(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from contract.plan import Payload
@@ -10,7 +11,7 @@ from contract.plan import Payload
 from ...language.source import Path
 from ..checking import Checks
 from ..encodings import check_encoded, payload_of
-from ..placeholders import PLACEHOLDERS, fill_for
+from ..placeholders import PLACEHOLDERS, REMEDY, fill_for
 from ..scene import Placed, Scene
 from .file import Publish
 
@@ -20,6 +21,7 @@ SMALLEST_BYTES = 28  # the header with flow, number and time: the agent's payloa
 LARGEST_PAYLOAD = 1 << 20
 # The longest numbers that the agent fills in: of 32 bits, and nanoseconds of 63 bits.
 _LONGEST = {"{flow}": "4294967295", "{seq}": "4294967295", "{time_ns}": "9223372036854775807"}
+_IN_JSON = re.compile(r"\{([A-Za-z_]\w*)\}")  # objects have no such form: their keys are in quotes
 
 
 def check_payload(report: Checks, wanted: Publish, path: Path, version: str) -> None:
@@ -49,11 +51,21 @@ def check_payload(report: Checks, wanted: Publish, path: Path, version: str) -> 
 
 
 def _json(report: Checks, text: str, path: Path) -> None:
-    filled = _with(text, dict.fromkeys(_LONGEST, "1") | {f"{{{name}}}": "1" for name in PLACEHOLDERS})
+    for name in _IN_JSON.findall(text):
+        if name not in PLACEHOLDERS and f"{{{name}}}" not in _LONGEST:
+            rule = f"no placeholder is called {{{name}}}"
+            report.add(path, text, rule, f"{REMEDY}, or of the message {{seq}}, {{time_ns}} or {{flow}}")
+    names = {f"{{{name}}}": "x" if name in ("node", "group") else "1" for name in PLACEHOLDERS}
     try:
-        json.loads(filled)
+        json.loads(_with(text, dict.fromkeys(_LONGEST, "1") | names), parse_constant=_no_constant)
     except ValueError as error:
-        report.add(path, text, f"is not JSON ({error})", """write for example '{"n": {seq}}'""")
+        remedy = """write for example '{"n": {seq}, "of": "{node}"}', names in quotes"""
+        report.add(path, text, f"is not JSON ({error})", remedy)
+
+
+def _no_constant(name: str) -> None:
+    """Refuses NaN and Infinity, which Python reads and JSON does not have (RFC 8259, section 6)."""
+    raise ValueError(f"{name} is no number of JSON")
 
 
 def numberless(wanted: Publish) -> bool:

@@ -7,8 +7,8 @@ from ...language.units import text_ns
 from ..brokers import Service
 from ..checking import Checks, Here
 from ..placeholders import REMEDY, fill, longest, unknown
-from ..tls.checks import check_both_ends, check_tls
-from .file import NEVER_S, MqttOptions, Will
+from ..tls.checks import check_authorities, check_both_ends, check_tls
+from .file import NEVER_S, MqttOptions, Publish, Will
 from .topics import SHARED
 
 LONGEST_TEXT = 65535  # bytes; MQTT 3.1.1 section 1.5.3
@@ -24,12 +24,14 @@ def check_session(report: Checks, here: Here, mqtt: MqttOptions, service: Servic
     accepted = mqtt.admission == "accepted"
     if service is not None and accepted:
         check_both_ends(report, path, mqtt.tls, service.tls, mqtt.broker)
+        if mqtt.tls is not None and service.tls is not None and not service.own_config:
+            check_authorities(report, path, mqtt.tls, service.tls, mqtt.broker)
     if mqtt.version == "3.1.1":
         _needs_version_5(report, mqtt, path)
     if mqtt.session_expiry is not None:
         _seconds(report, (*path, "session_expiry"), mqtt.session_expiry)
-    if mqtt.publish is not None and mqtt.publish.message_expiry is not None:
-        _seconds(report, (*path, "publish", "message_expiry"), mqtt.publish.message_expiry)
+    if mqtt.publish is not None:
+        _properties(report, mqtt.publish, (*path, "publish"))
     for index, wanted in enumerate(mqtt.subscribe):
         if wanted.no_local and wanted.topic.startswith(SHARED):
             rule = "a shared subscription is for all messages (MQTT 5, 3.8.3.1)"
@@ -46,6 +48,10 @@ def check_text(report: Checks, where: Path, text: str, what: str = "a text of MQ
     """Reports placeholders that do not exist, and a text that MQTT cannot carry."""
     for name in unknown(text):
         report.add(where, text, f"no placeholder is called {{{name}}}", REMEDY)
+    _string(report, where, text, what)
+
+
+def _string(report: Checks, where: Path, text: str, what: str) -> None:
     if not text.isprintable() or longest(text) > LONGEST_TEXT:
         rule = f"{what} has at most {LONGEST_TEXT} bytes, and no control characters"
         report.add(where, text, rule, "write a shorter one, of letters and digits")
@@ -88,6 +94,14 @@ def _seconds(report: Checks, where: Path, span_ns: int) -> None:
     if span_ns % 10**9 or span_ns // 10**9 > NEVER_S:
         rule = f"must be whole seconds, at most {NEVER_S}"
         report.add(where, text_ns(span_ns), rule, 'write for example "60 s"')
+
+
+def _properties(report: Checks, publish: Publish, path: Path) -> None:
+    if publish.message_expiry is not None:
+        _seconds(report, (*path, "message_expiry"), publish.message_expiry)
+    for name, value in publish.user_properties.items():
+        for text in (name, value):
+            _string(report, (*path, "user_properties", name), text, "a user property")
 
 
 def _will(report: Checks, will: Will, path: Path) -> None:

@@ -43,7 +43,8 @@ class Authority:
 
     def issue(self, name: str, dns: Sequence[str] = (), addresses: Sequence[str] = ()) -> Identity:
         """Returns the identity of a server or client with these names and addresses."""
-        key = _key(self.seed + b"\0" + name.encode())
+        # A user may have a node's name: the key, and the serial number made of it, are of all names.
+        key = _key(b"\0".join((self.seed, *(text.encode() for text in (name, *dns, *addresses)))))
         purposes = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH])
         made = self._builder(name, key).add_extension(_usage(digital_signature=True), critical=True)
         made = made.add_extension(purposes, critical=False)

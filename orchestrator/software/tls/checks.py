@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import ipaddress
+import re
+
 from ...language.source import Path
 from ..checking import Checks
 from .file import ClientTls, Tls
+
+_HOST = re.compile(r"(?=.{1,253}$)[A-Za-z0-9_-]{1,63}(\.[A-Za-z0-9_-]{1,63})*")  # RFC 1123, section 2.1
 
 
 def check_tls(report: Checks, path: Path, tls: Tls) -> None:
@@ -14,9 +19,26 @@ def check_tls(report: Checks, path: Path, tls: Tls) -> None:
             report.add((*path, one), getattr(tls, one), f"has no `{other}`", f"write `{other}:`, too")
     for name, label in (("ca", "CERTIFICATE"), ("cert", "CERTIFICATE"), ("key", "PRIVATE KEY")):
         file = getattr(tls, name)
-        if file is not None and file.text and f"{label}-----" not in file.text:
+        if file is None or not file.readable:
+            continue
+        if "-----BEGIN ENCRYPTED PRIVATE KEY-----" in file.text or "Proc-Type: 4,ENCRYPTED" in file.text:
+            rule = "is encrypted, and nobody enters its passphrase in a run"
+            report.add((*path, name), str(file), rule, "decrypt it: openssl pkey -in KEY -out PLAIN")
+        elif f"{label}-----" not in file.text:
             rule = f"holds no {label.lower()} in PEM"
             report.add((*path, name), str(file), rule, f"name a file with -----BEGIN {label}-----")
+    server = tls.server_name if isinstance(tls, ClientTls) else None
+    if server is not None and not _HOST.fullmatch(server) and not _is_address(server):
+        rule = "is neither a host's name nor an IP address"
+        report.add((*path, "server_name"), server, rule, "write for example broker.example")
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
 
 
 def check_both_ends(
@@ -35,3 +57,25 @@ def check_both_ends(
     if getattr(broker, "mutual", False) and client.cert is None and not client.mutual:
         rule = f"the broker of {node} demands a certificate"
         report.add((*path, "tls"), None, rule, "write `mutual: true`, or `cert:` and `key:`")
+
+
+def check_authorities(report: Checks, path: Path, client: ClientTls, broker: Tls, node: str) -> None:
+    """Reports a certificate that the other end cannot trust: one is of the lab's authority, and the other end
+    trusts files, or the other way round.
+    """
+    there = f"broker of {node}"
+    _one_authority(report, (*path, "tls", "ca"), client.ca, broker.cert, there, "client")
+    shown = client.cert is not None or client.mutual
+    if getattr(broker, "mutual", False) and shown:
+        _one_authority(report, (*path, "tls", "cert"), broker.ca, client.cert, "client", there)
+
+
+def _one_authority(report: Checks, path: Path, ca: object, cert: object, shows: str, trusts: str) -> None:
+    if cert is not None and ca is None:
+        rule = f"the {shows} shows a certificate of its own, and the {trusts} trusts the lab's authority only"
+        report.add(path, None, rule, f"write `ca:` at the {trusts}, with the certificate that signed it")
+    if cert is None and ca is not None:
+        rule = (
+            f"the {shows} shows a certificate of the lab's authority, and the {trusts} trusts only its `ca`"
+        )
+        report.add(path, None, rule, f"leave `ca:` out at the {trusts}, or write `cert:` and `key:`")

@@ -6,18 +6,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from ...language.beside import TextBeside
-from ...language.scalars import Base, fail
+from ...language.beside import named_file
+from ...language.scalars import Base
 
-
-def _read(value: Any) -> Any:
-    """Accepts only a file that the loading of the topology has read, or None."""
-    if value is None or isinstance(value, TextBeside):
-        return value
-    raise fail("is not the name of a file", "write for example certificates/ca.pem")
-
-
-Pem = Annotated[Any, BeforeValidator(_read, json_schema_input_type=str | None)]
+Pem = Annotated[Any, named_file("certificates/ca.pem")]
 
 
 class Tls(Base):

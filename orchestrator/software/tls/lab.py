@@ -54,7 +54,6 @@ def client_spec(scene: Scene, tls: ClientTls, broker: str, name: str) -> dict[st
     if tls.cert is not None:
         spec |= {"cert": tls.cert.text, "key": tls.key.text}
     elif tls.mutual:
-        # The seed of a key is the certificate's name, so a client's is apart from a node's.
         own = _issued(authority(scene), name, (), ())
         spec |= {"cert": own.certificate, "key": own.key}
     return spec
