@@ -82,7 +82,7 @@ def _ways(paths: Paths, one: Node, other: Node) -> Iterator[Way]:
 
 
 def _sample(ways: Sequence[Way]) -> list[Way]:
-    """Returns all paths, or MOST_PATHS of them, evenly spread over the list."""
+    """Returns all paths, or 24 of them (MOST_PATHS), evenly spread over the list."""
     count = min(len(ways), MOST_PATHS)
     return [ways[i * len(ways) // count] for i in range(count)]
 

@@ -17,15 +17,17 @@ PEAKS = ("memory.max_usage_in_bytes", "memory.peak")
 
 
 def write(lab: Lab) -> None:
-    """Writes raw/peaks.csv; writes nothing if no node with software has a memory control group here."""
+    """Writes raw/peaks.csv; writes nothing if no node with software has a memory control group with a peak on
+    this machine.
+    """
     lines = list(_lines(lab))
     if lines:
         (lab.run_dir / "raw" / FILE).write_text(HEADER + "".join(lines))
 
 
 def _lines(lab: Lab) -> Iterator[str]:
-    """Yields lines for nodes with software, which have their own control groups from the start; none in
-    multi-host labs.
+    """Yields a line for each node with software (such nodes have their own control groups from the start)
+    whose peak is known; none in multi-host labs.
     """
     for node in lab.nodes.values() if not lab.plan.hosts else ():
         file = lab.driver.counters(node)["memory"] if node.software else None

@@ -152,8 +152,8 @@ class NodeLimits:
         return found
 
     def _memory_rule(self, node: Node) -> tuple[int, str]:
-        """Returns the memory limit that was reached (bytes) and a text: the node's, or that of all nodes
-        together.
+        """Returns the memory limit that was reached (bytes) and a text: that of all nodes together if control
+        groups of version 2 report that the node's own was not reached, else the node's.
         """
         two = self._groups.layout.version == 2
         if two and not self._count("memory", node, "oom"):

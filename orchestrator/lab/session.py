@@ -165,8 +165,8 @@ class Session:
                 self._lab.events.warn(Warning("bound", f"nodes.{node.name}: {reached}", remedy))
 
     def _await_fixed_start(self) -> None:
-        """In virtual time, waits for the next multiple of 10 s, so that the set-up cannot shift
-        the scenario.
+        """In virtual time, waits for the next multiple of 10 s, so that the set-up cannot shift the scenario;
+        does nothing in real time.
         """
         lab = self._lab
         if lab.time == "virtual":

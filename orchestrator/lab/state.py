@@ -176,8 +176,8 @@ def is_state(directory: Path) -> bool:
 
 
 def forget_root(root: Path) -> None:
-    """Removes the directory of all labs' states if it is empty, unless the user chose it by
-    VNET_STATE_DIR.
+    """Removes the directory of all labs' states if it is the default one and empty; does nothing if
+    VNET_STATE_DIR is set.
     """
     if root == state_root() and "VNET_STATE_DIR" not in os.environ:
         with contextlib.suppress(OSError):  # another lab's state is in it

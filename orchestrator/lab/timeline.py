@@ -22,7 +22,7 @@ BY = 80  # most characters of a client's name
 
 
 def planned_ns(plan: Plan, event: Event, t0_ns: int) -> int:
-    """Returns when an event is due, in Unix ns on the lab's clock."""
+    """Returns the time at which an event is due, in Unix ns on the lab's clock."""
     begin = {"ramp": 0, "hold": plan.ramp_ns, "drain": plan.ramp_ns + plan.hold_ns}[event.phase]
     return t0_ns + begin + event.at_ns
 
@@ -111,7 +111,7 @@ def perform(lab: Lab, event: Event) -> None:
 
 def _run(lab: Lab, node: str, event: Event) -> None:
     """Starts a command without waiting; its end is reported as a separate event `ran`, with a warning if it
-    failed, except by SIGKILL.
+    failed, except by SIGKILL. Raises LabError if the node is unknown.
     """
     argv: list[str] = event.args["argv"]
     errors: list[bytes] = []

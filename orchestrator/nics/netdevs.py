@@ -37,7 +37,7 @@ def run(command: list[str]) -> str:
 
 
 def netdevs() -> tuple[Netdev, ...]:
-    """Returns all interfaces of this namespace except the loopback."""
+    """Returns all interfaces of this namespace except the loopback; raises NicError if `ip` fails."""
     return tuple(from_entry(e) for e in ip("-d", "addr") if e.get("link_type") != "loopback")
 
 

@@ -106,7 +106,9 @@ class _Free:
 
 
 def _names(group: str, taken: set[str], count: int) -> list[str]:
-    """Returns `count` names: `group` with the numbers that follow the highest one in use."""
+    """Returns `count` names: `group` with the numbers that follow the highest one in use; from 2 if none is
+    in use.
+    """
     numbers = [int(m[1]) for name in taken if (m := re.fullmatch(re.escape(group) + r"(\d+)", name))]
     first = max(numbers, default=1) + 1
     return [f"{group}{number}" for number in range(first, first + count)]

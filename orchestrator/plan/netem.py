@@ -82,7 +82,9 @@ def impairment(source: FileImpairment | None, mtu: int = 1500) -> Impairment:
 def direction(
     source: FileImpairment | None, mtu: int, at: tuple[str, str], far: tuple[str, str]
 ) -> Direction:
-    """Returns the direction from one end of a wire to the other; an end is a (namespace, device) pair."""
+    """Returns the direction from one end of a wire to the other, with the plan's impairment and the name of
+    its trace; an end is a (namespace, device) pair.
+    """
     trace = str(source.trace) if source is not None and source.trace is not None else None
     return Direction(impairment(source, mtu), *at, *far, trace=trace)
 

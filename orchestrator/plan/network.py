@@ -158,8 +158,9 @@ def _access(
     *,
     half: bool = False,
 ) -> Link:
-    """Returns a node's own link. For a VM or half duplex the link gets a wire of its own in the core, and the
-    node's interface changes.
+    """Returns a node's own link. For a VM or half duplex the link gets its own wire in the core, and the
+    node's interface in `network` changes. ways: the impairments of packets from and to the node; None: no
+    impairment.
     """
     node, card = end
     link = _access_link(lab, name, node, card, *ways)

@@ -56,8 +56,8 @@ def run(loop: Loop, guest: Guest, argv: Sequence[str]) -> tuple[int, str, str]:
 
 
 def submit(guest: Guest, argv: Sequence[str], on_end: Callable[[Message, str, str], None]) -> None:
-    """Sends a command to a machine without waiting; `on_end` gets the answer, the output and the errors.
-    LabError if the machine does not run.
+    """Sends a command to a machine without waiting; `on_end` receives the answer, the output and the errors.
+    Raises LabError if the machine does not run.
     """
     said: dict[str, list[bytes]] = {"stdout": [], "stderr": []}
 

@@ -79,7 +79,9 @@ def _serve_events(libvirt: Any) -> None:
 
 
 def cache_directory() -> Path:
-    """Returns the directory that caches facts about this machine between labs."""
+    """Returns the directory that caches facts about this machine between labs: `vnet` in XDG_CACHE_HOME, else
+    in ~/.cache.
+    """
     base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     return Path(base) / "vnet"
 

@@ -44,7 +44,9 @@ def _row(name: str, members: list[FlowBound]) -> tuple[str, ...]:
 
 
 def _due(one: FlowBound) -> str:
-    """Returns the flow's deadline as text and whether the bounds guarantee it; "-" without a deadline."""
+    """Returns the flow's deadline as text with a verdict: `certain` if the worst delay meets it, `never met`
+    if the least delay exceeds it, else `not certain`; "-" without a deadline.
+    """
     if not one.flow.deadline_ns:
         return "-"
     verdict = "never met" if one.hopeless else "not certain" if one.late else "certain"

@@ -52,7 +52,7 @@ def _cores(asked: Demand, host: Host) -> float:
 
 
 def most_ports(plan: Plan) -> dict[str, int]:
-    """Returns, by host, the number of ports of its fullest bridge."""
+    """Returns, by host, the number of ports of its fullest bridge, with those of tunnels."""
     count: dict[str, Counter[str]] = {host.name: Counter() for host in plan.hosts}
     for node in plan.nodes:
         count[node.host].update(card.segment for card in node.interfaces if card.port)
@@ -66,7 +66,7 @@ def most_ports(plan: Plan) -> dict[str, int]:
 
 
 def passing(placement: Placement) -> dict[tuple[str, str], float]:
-    """Returns the traffic in bit/s by (sending host, receiving host)."""
+    """Returns the traffic in bit/s by (sending host, receiving host), without traffic inside a host."""
     found: defaultdict[tuple[str, str], float] = defaultdict(float)
     for (a, b), bps in placement.traffic.items():
         one, other = placement.of[a], placement.of[b]

@@ -29,7 +29,9 @@ COMPANY_BPS = 1.0
 
 @dataclass(frozen=True)
 class Placement:
-    """The host of each node, of each link between segments, and of each segment that is whole on one host."""
+    """The host of each node, of each link between segments, and of each segment that is whole on one host;
+    and the demands and traffic from which the placement was computed.
+    """
 
     hosts: tuple[Host, ...]
     of: Mapping[Part, str]
