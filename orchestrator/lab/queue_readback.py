@@ -142,7 +142,7 @@ def _default() -> str:
 
 
 def _meant(lab: Lab) -> set[str]:
-    """Returns the namespaces of nodes on which the topology's timeline runs tc."""
+    """Returns the namespaces of nodes on which a `run` event of the topology's timeline names tc."""
     runs = (event for event in lab.plan.events if event.action == "run")
     names = {name for event in runs if _TC.search(" ".join(event.args["argv"])) for name in event.targets}
     return {node.netns for node in lab.nodes.values() if node.name in names}

@@ -21,7 +21,9 @@ class Peer(Protocol):
 
 
 class Relay:
-    """The commands that run on nodes, by client and the client's id."""
+    """Keeps the commands that run on nodes, by client and the client's id, and passes messages between them
+    and their clients.
+    """
 
     def __init__(self, lab: Lab) -> None:
         self._lab = lab
@@ -60,6 +62,6 @@ class Relay:
         self._lab.driver.submit(wanted, lambda message: peer.send({**message, "id": number}))
 
     def hang_up(self, peer: Peer) -> None:
-        """Sends SIGHUP to the running commands of a client that has disconnected."""
+        """Sends SIGHUP to the running commands of a client that has disconnected, and forgets them."""
         for key in [k for k in self._running if k[0] == id(peer)]:
             self._lab.driver.submit(Signal(self._running.pop(key), "SIGHUP"), lambda _: None)

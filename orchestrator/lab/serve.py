@@ -74,7 +74,7 @@ class Server:
         self._lab.loop.watch(self._listener.fileno(), self._accept)
 
     def serve_descriptor(self, number: int) -> None:
-        """Serves one client on an inherited descriptor."""
+        """Serves one client on the inherited descriptor `number`, for reading and writing."""
         self._admit(Client(number, lambda data: _write_all(number, data), lambda: os.close(number)))
 
     def close(self) -> None:

@@ -33,5 +33,5 @@ def write(path: Path, before: Counted, after: Counted) -> None:
 
 
 def _growth(before: int, after: int) -> int:
-    """Returns the growth of one counter; a counter that fell (a restarted machine) counts from zero."""
+    """Returns the growth of one counter; for a counter that fell (a restarted machine), its value."""
     return after - before if after >= before else after

@@ -54,7 +54,7 @@ class LineError(Exception):
 
 
 def file_beside(document: Document, name: str) -> FilePath:
-    """Returns the path of a file that the topology names, relative to the topology's directory."""
+    """Returns the path of the file `name` in the topology's directory; an absolute name stays."""
     return FilePath(document.file).parent / name
 
 

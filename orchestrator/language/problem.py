@@ -13,7 +13,9 @@ LONGEST_VALUE = 60  # characters of a value that an error shows
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One mistake; `line` is 0 if the value is not in the file (such as a command line override)."""
+    """One mistake: file, line, path of the value, value, rule and remedy. `line` is 0 if the value is not in
+    the file (such as a command line override).
+    """
 
     file: str
     line: int

@@ -1,4 +1,6 @@
-"""Checks and renders templates with a restricted jinja2; runs in the process of template_process.py."""
+"""Checks and renders templates with a restricted jinja2; the process of template_process.py runs
+this code.
+"""
 
 from __future__ import annotations
 
@@ -81,7 +83,9 @@ def render(template: str, values: Mapping[str, Any]) -> str:
 
 
 def _bounded(pieces: Iterable[str]) -> str:
-    """Joins the pieces; raises TemplateFaultError as soon as they exceed LARGEST_TEXT characters."""
+    """Joins the pieces; raises TemplateFaultError as soon as they exceed 1,048,576 characters
+    (LARGEST_TEXT).
+    """
     kept: list[str] = []
     size = 0
     for piece in pieces:

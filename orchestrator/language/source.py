@@ -40,7 +40,9 @@ class Document:
     lines: dict[Path, int]
 
     def problem(self, path: Path, value: str, rule: str, remedy: str) -> Problem:
-        """Returns a Problem at the line of `path`, or of its nearest parent that the file has."""
+        """Returns a Problem at the line of `path`, or of its nearest parent that the file has; line 1 if it
+        has none.
+        """
         at = path
         while at and at not in self.lines:
             at = at[:-1]

@@ -26,8 +26,8 @@ def found(netdev: Netdev) -> Found:
 
 
 def _routes(device: str) -> Iterator[str]:
-    """Yields the interface's unicast routes, except those that the kernel, router advertisements or redirects
-    create.
+    """Yields the interface's unicast routes as words for `ip`, family first, except those that the kernel,
+    router advertisements or redirects create.
     """
     for family in ("-4", "-6"):
         for entry in ip(family, "route", "show", "table", "all", "dev", device):

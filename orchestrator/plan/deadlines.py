@@ -1,4 +1,4 @@
-"""Finds deadlines that are shorter than the delay of the links on the messages' path."""
+"""Finds deadlines of flows that are shorter than the delay of the links on the messages' path."""
 
 from __future__ import annotations
 

@@ -50,7 +50,9 @@ def ports(text: str) -> dict[str, Counts]:
 
 
 def together(wires: Mapping[str, Counts], names: Iterable[str]) -> Counts:
-    """Returns the sums over these devices; an absent device (a NIC handed to the machine) adds nothing."""
+    """Returns the sums of each count over these devices; an absent device (a NIC handed to the machine) adds
+    nothing.
+    """
     found = [wires[name] for name in names if name in wires]
     rx, rx_packets, tx, tx_packets = (sum(counts[i] for counts in found) for i in range(4))
     return rx, rx_packets, tx, tx_packets

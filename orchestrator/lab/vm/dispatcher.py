@@ -124,7 +124,9 @@ class Dispatcher:
         return number
 
     def _give_up(self, guest: Guest) -> None:
-        """Answers the open requests of a machine that does not respond with an error."""
+        """Answers, with an error, the open requests to the node of a machine that does not respond; its own
+        answer is then ignored.
+        """
         for of, op, answered in list(self._open.values()):
             if of is guest:
                 answered({"ok": False, "error": guest.unfit(op)})

@@ -29,8 +29,8 @@ Warn = Callable[[str, str, str, bool], None]  # code, text, remedy, whether the 
 
 
 def block(nodes: Sequence[Node], own: Node) -> str:
-    """Returns the lines for a machine's /etc/hosts, with a line for its own host name if no node has that
-    name.
+    """Returns the lines for a machine's /etc/hosts between two marks: those of `nodes`, and one for its own
+    host name if no node with an address has that name.
     """
     lines = etc_hosts.hosts(nodes)
     if own.hostname not in {n.name for n in nodes if any(i.address for i in n.interfaces)}:

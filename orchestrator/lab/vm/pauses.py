@@ -40,7 +40,9 @@ class Pauses:
         self._timer = loop.every(PERIOD_NS, self.look)
 
     def listen(self, libvirt: Any, handle: Any) -> None:
-        """Registers for libvirt's events of input and output errors that pause a machine."""
+        """Registers for libvirt's events of input and output errors; passes those that pause a machine to
+        `tell`.
+        """
 
         def failed(_: Any, domain: Any, path: str, __: str, action: int, reason: str, ___: Any) -> None:
             if action == libvirt.VIR_DOMAIN_EVENT_IO_ERROR_PAUSE:

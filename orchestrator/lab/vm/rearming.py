@@ -20,7 +20,7 @@ from orchestrator.lab.vm.dialogue import Dialogue, ask
 
 @dataclass
 class Armed:
-    """A machine's roles; `ended_ns` is when the machine ended, None while it runs."""
+    """A machine's roles; `ended_ns` is the time at which the machine ended, None while it runs."""
 
     items: list[Item]
     ended_ns: int | None = None
@@ -80,8 +80,8 @@ class Rearming:
 
 
 def _with(item: Item, seen: Mapping[int, set[int]], ended_ns: int, begins_ns: int) -> Item:
-    """Returns the role with `resume`: for each flow number, the sequence numbers that are recorded and the
-    times of the gap.
+    """Returns the role with `resume`: for each flow number, the next sequence number, the earlier ones that
+    are not recorded, and the times of the gap (ns after t0).
     """
     resume = {
         str(flow["number"]): _so_far(seen[flow["number"]]) | {"ended_ns": ended_ns, "begins_ns": begins_ns}

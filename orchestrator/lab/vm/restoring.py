@@ -66,7 +66,7 @@ class Restoring:
         return None
 
     def _keys(self, guests: Sequence[Guest]) -> dict[str, str]:
-        """Returns the store's keys by node.
+        """Makes the machines' files and returns the store's keys by node.
 
         Callers leave out machines with a NIC of the host, which libvirt cannot save.
         """

@@ -53,7 +53,7 @@ class Silence:
             self._timer = None
 
     def listen(self, call: Callable[[Guest], None]) -> None:
-        """Calls `call` with each machine that becomes silent or is paused."""
+        """Registers a function that is called with each machine that becomes silent or is paused."""
         self._listeners.append(call)
 
     def look(self) -> None:

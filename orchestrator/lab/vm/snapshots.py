@@ -127,7 +127,9 @@ class Snapshots:
 
 
 def insist_on_room(guests: Sequence[Guest], name: str) -> None:
-    """Raises LabError if the directory of snapshots has no room for the machines' memory and disks."""
+    """Raises LabError if the lab's directory of snapshots has too little room for the memory and disks of
+    these machines (at least one).
+    """
     place = guests[0].storage.parent  # of all machines of a lab
     needed, free = sum(_size_bytes(g) for g in guests), shutil.disk_usage(place).free
     if needed > free:

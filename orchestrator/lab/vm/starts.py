@@ -19,7 +19,7 @@ class Starts:
     restore_ns: int = 0
 
     def add(self, more: Starts) -> None:
-        """Adds the starts of nodes that joined later."""
+        """Adds the starts of nodes that joined later; the times add up."""
         self.nodes |= more.nodes
         self.boot_ns += more.boot_ns
         self.save_ns += more.save_ns

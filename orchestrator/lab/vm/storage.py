@@ -21,7 +21,9 @@ DEFAULT = Path("/var/lib/vnet/disks")
 
 
 def root() -> Path:
-    """Returns the directory of all labs' machines: that of the environment variable, or the default."""
+    """Returns the directory of all labs' machines: VNET_DISK_DIR, or /var/lib/vnet/disks if that is
+    not set.
+    """
     return Path(os.environ.get(VARIABLE) or DEFAULT)
 
 

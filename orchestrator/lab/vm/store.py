@@ -94,8 +94,8 @@ class Store:
         return place
 
     def commit(self, key: str, boot_ns: int, restore_ns: int) -> None:
-        """Makes the entry valid; removes its memory and disk, but keeps the times, if restoring is not
-        faster.
+        """Makes the entry valid, with its times (ns) and the stamps of its files; first removes its memory
+        and disk if restoring is not faster.
         """
         place = self.directory / key
         if not Kept(place, boot_ns, restore_ns).faster:

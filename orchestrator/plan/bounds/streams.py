@@ -72,7 +72,9 @@ def _server(plan: Plan, direction: Direction, machine_bps: float, moved: Shares 
 
 
 def _unknown(direction: Direction, machine_bps: float) -> str:
-    """Returns the reason why a direction has no service curve; "" if it has one."""
+    """Returns the first reason why a direction has no service curve (trace, duplication, reordering, slots,
+    kind of queue, no rate); "" if it has one.
+    """
     wanted, queue = direction.impairment, direction.impairment.queue
     reasons = {
         "its trace changes it while it runs": direction.trace is not None,

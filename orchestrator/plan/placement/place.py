@@ -70,8 +70,8 @@ def _by_families(problem: Problem, families: Sequence[str]) -> list[int]:
 
 
 def _grouped(problem: Problem, families: Sequence[str]) -> tuple[list[int], list[list[int]]]:
-    """Returns each item's group number, and the groups: families that fit whole on a
-    host, and single items.
+    """Returns each item's group number, and the members of each group: a family of several items that fits
+    whole on a host, or a single item.
     """
     members: dict[str, list[int]] = {}
     for number, family in enumerate(families):
