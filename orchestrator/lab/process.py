@@ -1,6 +1,4 @@
-"""The lab process: claims the name, builds the lab, runs the scenario or serves, and tears the lab down in
-every case.
-"""
+"""The lab process: claims the name, builds the lab, runs the scenario or serves, and always tears down."""
 
 from __future__ import annotations
 
