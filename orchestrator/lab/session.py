@@ -53,9 +53,7 @@ ENDS = {
 
 
 class Session:
-    """One scenario of one lab. `run` may end early by an exception; `collect` then saves the measurements so
-    far.
-    """
+    """One scenario of one lab. `run` may end early by an exception; `collect` then saves the measurements."""
 
     def __init__(self, lab: Lab) -> None:
         self._lab = lab
@@ -75,8 +73,8 @@ class Session:
         self._heartbeat = heartbeat.beside(lab)
 
     def run(self) -> None:
-        """Runs the scenario on the finished network: software, captures, ramp, hold, trials, end states,
-        drain. Raises LabError if a step fails.
+        """Runs the scenario on the finished network, from software to drain; raises LabError if a
+        step fails.
         """
         lab = self._lab
         start_software(lab)
@@ -143,21 +141,19 @@ class Session:
         lab.events.phase("collect", 2, 2, "sessions and captures")
 
     def _finish(self) -> None:
-        """Ends the load and records the scheduled and received messages of all roles in the manifest."""
+        """Ends the load and records the roles' scheduled and received messages in the manifest."""
         totals = self._lab.driver.call(operations.Finish())["totals"]
         self._lab.manifest.totals = {
             "scheduled": totals["scheduled"], "received": totals["received"],
         }  # fmt: skip
 
     def _look_at_the_clock(self) -> None:
-        """Records steps of the machine's time of day; does nothing in virtual time, where no
-        program sets it.
-        """
+        """Records steps of the machine's time of day; does nothing in virtual time."""
         if self._lab.time == "real":
             self._wall.look()
 
     def _tell_bounds(self) -> None:
-        """Warns of nodes that reached a limit of memory or processes, if the driver reports limits."""
+        """Warns of nodes that reached a limit of memory or processes, for drivers with limits."""
         driver = self._lab.driver
         for node in self._lab.nodes.values() if isinstance(driver, Bounded) else ():
             for reached in driver.reached(node) if isinstance(driver, Bounded) else ():
@@ -185,9 +181,7 @@ class Session:
         lab.driver.call(operations.Messages(str(lab.run_dir / "raw" / "messages.csv")))
 
     def _go(self) -> None:
-        """Arms and starts the roles, with t0 200 ms later; starts the heartbeat, the traces and the network
-        watch; waits until t0.
-        """
+        """Arms and starts the roles with t0 in 200 ms, and traces, heartbeat and watches; waits until t0."""
         lab = self._lab
         lab.driver.call(operations.Workload(self._workload))
         t0_ns = lab.loop.clock.now_ns() + LEAD_NS
@@ -204,16 +198,14 @@ class Session:
         lab.loop.sleep_until(self._t0_ns)
 
     def _start_at(self, moment: str) -> None:
-        """Starts the programs whose `start` is the moment; failures follow the topology's policy."""
+        """Starts the programs of this moment; failures follow the topology's policy."""
         items = [
             (n, s) for n, s in self._lab.processes(self._lab.nodes) if s.process and s.process.start == moment
         ]
         settle_failures(self._lab, power.start(self._lab, items))
 
     def _carry_out_trials(self) -> None:
-        """Carries out all trials of the plan; the hold lasts at least until their end. Does nothing without
-        trials.
-        """
+        """Carries out all trials of the plan, if any; the hold lasts at least until their end."""
         lab = self._lab
         if not self._trials:
             return
@@ -353,9 +345,7 @@ class Session:
 
 
 def _frame_ns(i: Impairment) -> int:
-    """Returns the transmission time (ns) of the longest frame; 0 if it is below 100 ms, the interval of the
-    drain's checks.
-    """
+    """Returns the longest frame's transmission time (ns); 0 if it is below the drain's interval, 100 ms."""
     frame_ns = 8 * SECOND * i.frame_bytes // i.rate_bps if i.rate_bps else 0
     return frame_ns if frame_ns >= DRAIN_EVERY_NS else 0
 
